@@ -1,0 +1,104 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// Mode is what a read promises.
+type Mode uint8
+
+// The read modes of the API.
+const (
+	Default    Mode = iota // linearizable while clock rates err by less than the configured drift
+	Consistent             // linearizable without that assumption; costs a round of messages
+	Stale                  // this node's applied state, as it is
+)
+
+// What a Backend reports instead of a result. Each is wrapped with what happened and what to do.
+var (
+	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
+	ErrNotApplied = errors.New("not applied")
+	// ErrUnknown: the write may have been applied, or may still be (504).
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrNoRoom: the disk's reserve or the quota is reached; deletes and reads go on (507).
+	ErrNoRoom = errors.New("no room")
+)
+
+// ReadMeta describes the state that a read saw.
+type ReadMeta struct {
+	Revision    uint64        // of the whole store, 0 if nothing was ever written
+	LastContact time.Duration // age of the last word from the master; 0 on the master
+	KnownLeader bool
+}
+
+// Backend is the node as its HTTP API sees it. All methods are safe for concurrent use and return soon after ctx
+// ends.
+type Backend interface {
+	// Write has the command applied once, through the master wherever it is. Its error is one of the above.
+	Write(ctx context.Context, c kv.Command) (kv.Result, error)
+	// Get reads one key.
+	Get(ctx context.Context, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)
+	// Snapshot is a consistent view for listings; the caller closes it.
+	Snapshot(ctx context.Context, mode Mode) (*kv.Snapshot, ReadMeta, error)
+	// Transfer asks the master to hand over, to node `to` if it is not 0.
+	Transfer(ctx context.Context, to ballot.NodeID) error
+	// Status is the node's view of itself and its peers. It never waits for the disk or the log.
+	Status() Status
+	// Ready is nil if the node knows a master that is ready, and is caught up; else it says what is missing.
+	Ready() error
+	// Peers lists the peer addresses of the members; Leader is the peer address of the master, or "".
+	Peers() []string
+	Leader() string
+}
+
+// Status is the body of GET /v1/status.
+type Status struct {
+	Cluster   string        `json:"cluster"`
+	Node      ballot.NodeID `json:"node"`
+	Version   string        `json:"version"`
+	Role      string        `json:"role"` // master, follower, non-voter
+	Master    ballot.NodeID `json:"master"`
+	Epoch     uint64        `json:"epoch"` // slot of the opening entry of the newest mastership known here
+	Lease     LeaseStatus   `json:"lease"`
+	Promised  string        `json:"promised"`
+	Chosen    uint64        `json:"chosen"`
+	Applied   uint64        `json:"applied"`
+	Folded    uint64        `json:"folded"`
+	Truncated uint64        `json:"truncated"`
+	Revision  uint64        `json:"revision"`
+	Peers     []PeerStatus  `json:"peers"`
+	Disk      DiskStatus    `json:"disk"`
+	UptimeMS  int64         `json:"uptime_ms"`
+	// Problem says why this node takes no part, if it takes none.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LeaseStatus is the lease as this node knows it: exact on its holder, a hint elsewhere (L1).
+type LeaseStatus struct {
+	Held         bool  `json:"held"` // by this node
+	RemainingMS  int64 `json:"remaining_ms"`
+	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
+}
+
+// PeerStatus is another member as this node sees it.
+type PeerStatus struct {
+	Node          ballot.NodeID `json:"node"`
+	PeerAddress   string        `json:"peer_address"`
+	ClientAddress string        `json:"client_address"` // "" until it has connected once
+	Connected     bool          `json:"connected"`
+	Chosen        uint64        `json:"chosen"`
+	LastHeardMS   int64         `json:"last_heard_ms"` // -1: never in this run
+}
+
+// DiskStatus is the use of the data directory's disk.
+type DiskStatus struct {
+	LogBytes   int64 `json:"log_bytes"`
+	StateBytes int64 `json:"state_bytes"`
+	FreeBytes  int64 `json:"free_bytes"`
+	QuotaBytes int64 `json:"quota_bytes"` // 0: none
+}
