@@ -1,0 +1,89 @@
+package arrows
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func load(t *testing.T, root string) *Tree {
+	t.Helper()
+	tree, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestArrows(t *testing.T) {
+	for _, f := range load(t, "../..").Imports(House) {
+		t.Error(f)
+	}
+}
+
+func TestPureRooms(t *testing.T) {
+	tree := load(t, "../..")
+	found, looked, err := tree.Purity(House)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Error(f)
+	}
+	if len(looked) == 0 {
+		t.Error("no pure room was looked into")
+	}
+	t.Logf("looked into %s", strings.Join(looked, ", "))
+}
+
+var want = regexp.MustCompile(`// want "([^"]*)"`)
+
+// wanted maps "file:line" to what a comment in the planted module says must be found there.
+func wanted(t *testing.T, tree *Tree) map[string]string {
+	t.Helper()
+	m := map[string]string{}
+	for _, p := range tree.sorted() {
+		for _, f := range p.files {
+			name := tree.fset.Position(f.ast.Pos()).Filename
+			src, err := os.ReadFile(tree.root + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(src), "\n") {
+				if w := want.FindStringSubmatch(line); w != nil {
+					m[fmt.Sprintf("%s:%d", name, i+1)] = w[1]
+				}
+			}
+		}
+	}
+	m["kv/fast.s:0"] = "Go files only"
+	m["server/replica:0"] = "cannot be judged"
+	return m
+}
+
+// TestPlantedBreachesAreFound runs the same checks, with the same table, on a module full of breaches.
+func TestPlantedBreachesAreFound(t *testing.T) {
+	tree := load(t, "testdata/house")
+	pure, looked, err := tree.Purity(House)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(looked, " "); got != "lease multipaxos kv server/replica" {
+		t.Fatalf("looked into %s", got)
+	}
+	unseen := wanted(t, tree)
+	for _, f := range append(tree.Imports(House), pure...) {
+		at := fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line)
+		msg, ok := unseen[at]
+		if !ok || !strings.Contains(f.Msg, msg) {
+			t.Errorf("not planted: %v", f)
+			continue
+		}
+		delete(unseen, at)
+	}
+	for at, msg := range unseen {
+		t.Errorf("%s: %q was not found", at, msg)
+	}
+}

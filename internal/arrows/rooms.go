@@ -1,0 +1,70 @@
+package arrows
+
+// Room is a package of the module and what it may import of the others. Any room may import the leaves (see Leaves)
+// that it is allowed to by its purity.
+type Room struct {
+	// Path is relative to the module. A path that ends in "/..." stands for the package and those below it, which
+	// may import each other.
+	Path string
+	// May lists the rooms that non-test files may import.
+	May []string
+	// Never lists the rooms that test files may not import either. Other imports of test files are free.
+	Never []string
+	// Pure rooms are checked by purity.go and maporder.go, and import only the leaves and outside modules that are
+	// marked for them.
+	Pure bool
+}
+
+// Leaf is a package that any room may import, and that imports only leaves.
+type Leaf struct {
+	Path string
+	// Pure tells that pure rooms may import it too: what it gives depends on its arguments alone.
+	Pure bool
+}
+
+// Rules are the arrows of a module.
+type Rules struct {
+	Rooms  []Room
+	Leaves []Leaf
+	// Only names the outside modules that few packages may import, in tests too, and those packages.
+	Only map[string][]string
+	// PureModules are the outside modules that pure rooms may import.
+	PureModules []string
+}
+
+// House is the module as it is meant to be.
+var House = Rules{
+	Rooms: []Room{
+		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
+		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},
+		{Path: "kv", Pure: true},
+		{Path: "storage", May: []string{"multipaxos", "kv"}},
+		{Path: "server/replica", Pure: true, May: []string{"lease", "multipaxos", "kv"}},
+		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
+		{Path: "server/web", May: []string{"kv", "storage"}, Never: []string{"server"}},
+		{Path: "server", May: []string{
+			"server/replica", "server/transport", "server/web", "storage", "lease", "multipaxos", "kv",
+		}},
+		{Path: "client"},
+		{Path: "cmd/kvnode", May: []string{"server", "client"}},
+		{Path: "cmd/kvctl", May: []string{"server", "client"}},
+		{
+			Path:  "jepsen/...",
+			May:   []string{"server/replica", "storage", "lease", "multipaxos", "kv", "client"},
+			Never: []string{"server"},
+		},
+	},
+	Leaves: []Leaf{
+		{Path: "internal/arrows"},
+		{Path: "internal/ballot", Pure: true},
+		{Path: "internal/clock"},
+		{Path: "internal/codec", Pure: true},
+		{Path: "internal/ident", Pure: true},
+		{Path: "internal/quorum", Pure: true},
+	},
+	Only: map[string][]string{
+		"go.etcd.io/bbolt":                   {"storage"},
+		"github.com/hashicorp/go-msgpack/v2": {"internal/codec"},
+	},
+	PureModules: []string{"github.com/tidwall/btree"},
+}

@@ -1,0 +1,7 @@
+package client
+
+import (
+	"go.etcd.io/bbolt" // want "only storage may"
+
+	"tenure/server"
+)

@@ -1,0 +1,9 @@
+package main
+
+import (
+	"tenure/client"
+	"tenure/jepsen/sim"
+	"tenure/server" // want "never, in tests neither"
+	"tenure/server/replica"
+	"tenure/server/web" // want "it may import server/replica"
+)

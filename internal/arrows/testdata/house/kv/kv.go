@@ -1,0 +1,8 @@
+package kv
+
+import "tenure/multipaxos" // want "leaves only"
+
+var _ multipaxos.Fine
+
+// Kv is a number.
+const Kv = 1

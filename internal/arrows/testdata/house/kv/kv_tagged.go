@@ -1,0 +1,3 @@
+//go:build neverever
+
+package kv // want "no build constraint"

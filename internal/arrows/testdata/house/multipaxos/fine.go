@@ -1,0 +1,17 @@
+// Package multipaxos is a pure room without a fault.
+package multipaxos
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Fine is plain data.
+type Fine struct {
+	At   time.Duration
+	Sets map[int]string
+}
+
+// Err is an error.
+var Err = fmt.Errorf("fine: %w", errors.New("fine"))

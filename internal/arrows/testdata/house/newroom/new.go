@@ -1,0 +1,1 @@
+package newroom // want "in no room"

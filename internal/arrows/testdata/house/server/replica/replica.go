@@ -1,0 +1,10 @@
+package replica
+
+import (
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/storage" // want "it may import lease, multipaxos, kv and leaves"
+)
+
+var broken int = "no type" // the room cannot be judged

@@ -1,0 +1,7 @@
+package web
+
+import (
+	"tenure/kv"
+	"tenure/server" // want "never, in tests neither"
+	"tenure/storage"
+)

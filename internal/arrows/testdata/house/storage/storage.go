@@ -1,0 +1,9 @@
+package storage
+
+import (
+	"go.etcd.io/bbolt"
+
+	"tenure/kv"
+	"tenure/lease" // want "it may import multipaxos, kv and leaves"
+	"tenure/multipaxos"
+)
