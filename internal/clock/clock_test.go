@@ -1,0 +1,62 @@
+package clock
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestNowNeverGoesBackwards(t *testing.T) {
+	c := New()
+	var newest struct {
+		sync.Mutex
+		at time.Duration
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 20000 {
+				newest.Lock()
+				floor := newest.at
+				newest.Unlock()
+				now := c.Now()
+				if now < floor {
+					t.Errorf("read %v after %v had been returned", now, floor)
+					return
+				}
+				newest.Lock()
+				newest.at = max(newest.at, now)
+				newest.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestNowAdvancesWithTheRuntimeClock(t *testing.T) {
+	c := New()
+	began, first := time.Now(), c.Now()
+	for time.Since(began) < 20*time.Millisecond {
+	}
+	got, want := c.Now()-first, time.Since(began)
+	if got < want*9/10 || got > want*11/10+time.Millisecond {
+		t.Fatalf("%v elapsed, the clock says %v", want, got)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	c := New()
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Now()
+	}
+}
+
+func BenchmarkNowParallel(b *testing.B) {
+	c := New()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Now()
+		}
+	})
+}
