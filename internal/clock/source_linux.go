@@ -33,8 +33,8 @@ const (
 //     excludes others for too short a time.
 //
 // So the offset is kept, and replaced only on a measurement between two monotonic readings that are close together,
-// and only if it grew by suspendStep or more. A reading that is merely old is no harm: the thread may as well lose
-// its processor after the call.
+// and only if it grew by suspendStep or more. A reading that is merely old is no harm as long as it is of an instant
+// within the call: the thread may as well lose its processor after it.
 type source struct {
 	suspended atomic.Int64            // the kept offset, in ns; never falls
 	gettime   func(clock int32) int64 // ns
