@@ -11,7 +11,7 @@ const (
 )
 
 // Command is one write as a client asks for it. It is encoded once, by the node that receives it; the same bytes go
-// to the peers, to the disks and to Apply.
+// to the peers, to the disks and to Apply. The order of its fields is the encoding: new ones go to the end.
 type Command struct {
 	Op    Op
 	Key   string
@@ -21,7 +21,8 @@ type Command struct {
 	// that Key must be absent. For OpDelete an absent Key satisfies every Index, and a present one never 0.
 	HasIndex bool
 	Index    uint64
-	// IdemKey and Base make the command applied at most once (see the package comment). An empty IdemKey is none.
+	// IdemKey and Base make the command applied at most once (see the package comment). An empty IdemKey is none; Base
+	// means nothing then.
 	IdemKey string
 	Base    uint64
 }
@@ -36,6 +37,10 @@ const (
 	CodeKeyReused Code = 3 // the idempotency key was used by another command; nothing was changed
 	CodeKeyTooOld Code = 4 // an earlier copy may have been applied: the outcome is unknown; this copy was not
 	CodeMalformed Code = 5 // not a command this version knows; nothing was changed
+	CodeBaseAhead Code = 6 // Base is above the store's revision, so it was never seen here; nothing was changed
+	CodeTooMany   Code = 7 // a prune of more keys than Limits.PruneKeys; nothing was changed
+
+	maxCode = CodeTooMany
 )
 
 // Result is what a command came to.
@@ -61,7 +66,7 @@ type Space uint8
 // The spaces. Numbers are on disks: they are never reused.
 const (
 	SpaceData  Space = 1 // key → entry
-	SpaceDedup Space = 2 // revision (8 bytes, big-endian) → remembered idempotency key
+	SpaceDedup Space = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
 )
 
 // Change is one record of a fold. A nil Value deletes.

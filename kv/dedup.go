@@ -1,0 +1,151 @@
+package kv
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"slices"
+)
+
+// sum is the start of a SHA-256: enough to tell commands under one key apart.
+type sum [16]byte
+
+// remembered is an idempotency key, what command it was used for and what came of it. Result.Revision is the revision
+// at which it was remembered: the store's, after the command. Never changed once it is in the table.
+type remembered struct {
+	key    string
+	sum    sum
+	result Result
+}
+
+const (
+	chunkRecords = 1024
+	// rememberedBytes is about what one record takes besides its key, here and in the index.
+	rememberedBytes = 128
+)
+
+type chunk [chunkRecords]remembered
+
+// dedup is the table of idempotency keys: a queue in the order of remembering, numbered from 0 without gaps, and an
+// index over it. Revisions never fall along the queue, so the oldest record is also the one with the lowest revision.
+type dedup struct {
+	limits Limits
+	index  map[string]uint64 // key → sequence number; never ranged over
+	queue  dedupQueue
+	floor  uint64 // 0, or 1 + the highest revision of a forgotten key
+	bytes  int64  // of the records remembered since the last freeze
+	hasher hash.Hash
+	buf    []byte // scratch of hash
+}
+
+// dedupQueue holds records first to next−1 in chunks that start at multiples of chunkRecords. A copy by share can be
+// read while the original goes on: records are written once, beyond the copy's next, and chunks are dropped, not cleared.
+type dedupQueue struct {
+	first, next uint64
+	chunks      []*chunk // chunks[0] holds first
+}
+
+func newDedup(l Limits) dedup {
+	return dedup{limits: l, index: make(map[string]uint64), hasher: sha256.New()}
+}
+
+func (q *dedupQueue) at(seq uint64) *remembered {
+	return &q.chunks[seq/chunkRecords-q.first/chunkRecords][seq%chunkRecords]
+}
+
+func (q *dedupQueue) push(m remembered) {
+	if q.next%chunkRecords == 0 || len(q.chunks) == 0 {
+		q.chunks = append(q.chunks, new(chunk))
+	}
+	q.next++
+	*q.at(q.next - 1) = m
+}
+
+func (q *dedupQueue) pop() {
+	q.first++
+	if q.first%chunkRecords == 0 {
+		q.chunks[0] = nil
+		q.chunks = q.chunks[1:]
+	}
+}
+
+func (q *dedupQueue) share() dedupQueue {
+	return dedupQueue{first: q.first, next: q.next, chunks: slices.Clone(q.chunks)}
+}
+
+// check tells whether a command may be applied at revision; if not, why or what its first copy came to. The order of
+// the rules is that of the package comment.
+func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
+	if seq, known := d.index[c.IdemKey]; known {
+		m := d.queue.at(seq)
+		if m.sum != s {
+			return Result{Code: CodeKeyReused, Revision: revision}, false
+		}
+		return m.result, false
+	}
+	if c.Base < d.floor {
+		return Result{Code: CodeKeyTooOld, Revision: revision}, false
+	}
+	if c.Base > revision {
+		return Result{Code: CodeBaseAhead, Revision: revision}, false
+	}
+	return Result{}, true
+}
+
+// remember keeps what the command under key came to.
+func (d *dedup) remember(key string, s sum, r Result) {
+	d.index[key] = d.queue.next
+	d.queue.push(remembered{key: key, sum: s, result: r})
+	d.bytes += int64(len(key)) + rememberedBytes
+}
+
+// forget drops the oldest keys beyond the limits. It runs after every command, for each may have moved the revision.
+func (d *dedup) forget(revision uint64) {
+	for d.queue.first < d.queue.next {
+		m := d.queue.at(d.queue.first)
+		full := d.queue.next-d.queue.first > uint64(d.limits.DedupEntries)
+		old := revision-m.result.Revision >= d.limits.DedupRevisions
+		if !full && !old {
+			return
+		}
+		d.floor = max(d.floor, m.result.Revision+1)
+		delete(d.index, m.key)
+		d.queue.pop()
+	}
+}
+
+// hash covers everything that makes two commands the same one, so not Base: a retry through a node that stamps its own
+// base is a retry still.
+func (d *dedup) hash(c *Command) sum {
+	b := append(d.buf[:0], byte(c.Op), 0)
+	if c.HasIndex {
+		b[1] = 1
+	}
+	b = binary.AppendUvarint(b, c.Index)
+	b = binary.AppendUvarint(b, c.Flags)
+	b = binary.AppendUvarint(b, uint64(len(c.Key)))
+	b = append(b, c.Key...)
+	d.hasher.Reset()
+	d.hasher.Write(b)
+	d.hasher.Write(c.Value)
+	b = d.hasher.Sum(b[:0])
+	d.buf = b
+	return sum(b)
+}
+
+// load puts back a record from the image; they come in rising order without gaps.
+func (d *dedup) load(seq uint64, m remembered) error {
+	q := &d.queue
+	if seq != q.next {
+		return damaged("idempotency record %d: found where %d was expected", seq, q.next)
+	}
+	if _, twice := d.index[m.key]; twice {
+		return damaged("idempotency record %d: its key %q is there twice", seq, m.key)
+	}
+	if q.first < q.next && m.result.Revision < q.at(q.next-1).result.Revision {
+		return damaged("idempotency record %d: its revision %d is below the one before", seq, m.result.Revision)
+	}
+	d.index[m.key] = seq
+	q.push(m)
+	return nil
+}

@@ -1,0 +1,38 @@
+package kv
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Digest is a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys, floor and
+// all entries, wherever they are kept. States with equal applied slots have equal digests. It reads the whole image.
+// It must not run beside writes.
+func (s *State) Digest() ([sha256.Size]byte, error) {
+	h := sha256.New()
+	var buf []byte
+	q := &s.dedup.queue
+	for _, n := range []uint64{s.applied, s.revision, s.dedup.floor, q.first, q.next} {
+		buf = binary.BigEndian.AppendUint64(buf, n)
+	}
+	h.Write(buf)
+	for seq := q.first; seq < q.next; seq++ {
+		buf = appendRemembered(buf[:0], q.at(seq))
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(buf))))
+		h.Write(buf)
+	}
+	v, err := s.Snapshot()
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	defer v.Close()
+	err = v.Walk(Range{}, func(e Entry) bool {
+		buf = append(buf[:0], e.Key...)
+		buf = appendEntry(buf, &e)
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(e.Key))))
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(buf))))
+		h.Write(buf)
+		return true
+	})
+	return [sha256.Size]byte(h.Sum(nil)), err
+}

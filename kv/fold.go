@@ -1,0 +1,103 @@
+package kv
+
+import "tenure/internal/codec"
+
+// Frozen is what was applied between two calls of Freeze, on its way to the image. Nobody changes it any more, so Fold may
+// run on another goroutine while State goes on.
+type Frozen struct {
+	meta  meta
+	data  *table
+	bytes int64
+	queue dedupQueue
+	old   meta // of the fold before
+}
+
+// Freeze takes everything applied since the last one out of the way, in time that does not grow with how much it is.
+// Nil: an earlier one is outstanding, or not even a slot was applied since. The caller writes its Fold to the image and
+// then calls Folded; until then reads find the frozen changes in memory.
+func (s *State) Freeze() *Frozen {
+	if s.frozen != nil || s.applied == s.folded.Slot {
+		return nil
+	}
+	d := &s.dedup
+	s.frozen = &Frozen{
+		meta: meta{
+			Format: metaFormat, Slot: s.applied, Revision: s.revision,
+			Floor: d.floor, First: d.queue.first, Next: d.queue.next,
+		},
+		data: s.active, bytes: s.bytes + d.bytes, queue: d.queue.share(), old: s.folded,
+	}
+	s.active, s.bytes, d.bytes = newTable(), 0, 0
+	return s.frozen
+}
+
+// Folded drops the frozen changes: their fold is durable and every view opened from now on shows it. An error means
+// that the image says otherwise. It panics if nothing is frozen.
+func (s *State) Folded() error {
+	if s.frozen == nil {
+		panic("kv: Folded without Freeze")
+	}
+	slot, _, err := s.source.Loaded()
+	if err != nil {
+		return err
+	}
+	if slot != s.frozen.meta.Slot {
+		return damaged("slot %d was folded, the image is at slot %d", s.frozen.meta.Slot, slot)
+	}
+	s.folded, s.frozen = s.frozen.meta, nil
+	return nil
+}
+
+// Slot is the applied slot of the image once f is in it.
+func (f *Frozen) Slot() uint64 { return f.meta.Slot }
+
+// Fold is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
+func (f *Frozen) Fold() *Fold {
+	forgotten, fresh := f.dedupChanges()
+	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first))
+	var a arena
+	f.data.Scan(func(key string, e *Entry) bool {
+		c := Change{Space: SpaceData, Key: a.keep(append(a.room(len(key)), key...))}
+		if e != nil {
+			c.Value = a.keep(appendEntry(a.room(entryHeaderBytes+len(e.Value)), e))
+		}
+		changes = append(changes, c)
+		return true
+	})
+	for seq := forgotten.first; seq < forgotten.next; seq++ {
+		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq)})
+	}
+	for seq := fresh.first; seq < fresh.next; seq++ {
+		m := f.queue.at(seq)
+		record := a.keep(appendRemembered(a.room(rememberedHeaderBytes+len(m.key)), m))
+		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
+	}
+	return &Fold{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
+}
+
+// dedupChanges is which records of the image were forgotten, and which are new and still remembered. What was both
+// remembered and forgotten since the last fold is neither.
+func (f *Frozen) dedupChanges() (forgotten, fresh struct{ first, next uint64 }) {
+	forgotten.first, forgotten.next = f.old.First, min(f.meta.First, f.old.Next)
+	fresh.first, fresh.next = max(f.old.Next, f.meta.First), f.meta.Next
+	return forgotten, fresh
+}
+
+// arena packs the many small byte slices of a fold into few allocations.
+type arena struct{ free []byte }
+
+const arenaBytes = 64 << 10
+
+// room is an empty slice to append at most n bytes to.
+func (a *arena) room(n int) []byte {
+	if n > len(a.free) {
+		a.free = make([]byte, max(n, arenaBytes))
+	}
+	return a.free[:0]
+}
+
+// keep sets what was appended to the last room apart, whole and never to grow into the next.
+func (a *arena) keep(b []byte) []byte {
+	a.free = a.free[len(b):]
+	return b[:len(b):len(b)]
+}

@@ -1,0 +1,161 @@
+package kv
+
+// layers is one state of the entries: a table of changes over another over the image. A key's newest entry or
+// tombstone is in the first that knows it.
+type layers struct {
+	active *table
+	frozen *table // nil if nothing is being folded
+	image  Image
+}
+
+// hit is a key that exists, as a scan finds it: either an entry of a table or a record of the image, which is decoded
+// only when asked for. It is valid during the callback.
+type hit struct {
+	entry  *Entry
+	key    []byte
+	record []byte
+}
+
+func (h *hit) name() string {
+	if h.entry != nil {
+		return h.entry.Key
+	}
+	return string(h.key)
+}
+
+// load is the entry; unlike the record it came from, it stays valid when the view is closed.
+func (h *hit) load() (Entry, error) {
+	if h.entry != nil {
+		return *h.entry, nil
+	}
+	return loadEntry(string(h.key), h.record)
+}
+
+// loadEntry decodes a record of the image into an entry that owns its value.
+func loadEntry(key string, record []byte) (Entry, error) {
+	e, err := decodeEntry(key, record)
+	e.Value = append([]byte(nil), e.Value...)
+	return e, err
+}
+
+// inTables looks key up in the tables alone. known tells that they decide: with the entry, or nil for a deleted key.
+func (l *layers) inTables(key string) (e *Entry, known bool) {
+	if e, known = l.active.Get(key); known || l.frozen == nil {
+		return e, known
+	}
+	return l.frozen.Get(key)
+}
+
+// get is the newest entry of key.
+func (l *layers) get(key string) (Entry, bool, error) {
+	if e, known := l.inTables(key); known {
+		if e == nil {
+			return Entry{}, false, nil
+		}
+		return *e, true, nil
+	}
+	record, err := l.image.Get(SpaceData, []byte(key))
+	if err != nil || record == nil {
+		return Entry{}, false, err
+	}
+	e, err := loadEntry(key, record)
+	return e, err == nil, err
+}
+
+// scan calls fn with every key of s that exists, in s's order, until fn says false.
+func (l *layers) scan(s span, fn func(h *hit) bool) error {
+	if s.empty() {
+		return nil
+	}
+	m := merge{active: newCursor(l.active, s), frozen: newCursor(l.frozen, s), span: s, fn: fn}
+	var err error
+	if s.falling {
+		var below []byte
+		if s.hi != "" {
+			below = []byte(s.hi)
+		}
+		err = l.image.Descend(SpaceData, below, m.record)
+	} else {
+		err = l.image.Ascend(SpaceData, []byte(s.lo), m.record)
+	}
+	if err != nil || m.stopped {
+		return err
+	}
+	for m.step() {
+	}
+	return nil
+}
+
+// merge joins two cursors with the records that the image calls out.
+type merge struct {
+	active, frozen cursor
+	span           span
+	fn             func(h *hit) bool
+	hit            hit
+	stopped        bool
+}
+
+// record takes the image's next record: first everything in the tables before it, then itself unless a table has the
+// key too.
+func (m *merge) record(key, value []byte) bool {
+	if m.span.falling && string(key) < m.span.lo || !m.span.falling && m.span.hi != "" && string(key) >= m.span.hi {
+		return false
+	}
+	for {
+		c := m.front()
+		if c == nil || m.before(string(key), c.iter.Key()) {
+			m.hit = hit{key: key, record: value}
+			return m.call()
+		}
+		same := string(key) == c.iter.Key()
+		if !m.step() {
+			return false
+		}
+		if same {
+			return true
+		}
+	}
+}
+
+// step calls out the tables' next key, if it is not deleted, and moves on. It is false at the end.
+func (m *merge) step() bool {
+	c := m.front()
+	if c == nil {
+		return false
+	}
+	e := c.iter.Value()
+	if c == &m.active && m.frozen.ok && m.frozen.iter.Key() == c.iter.Key() {
+		m.frozen.next()
+	}
+	c.next()
+	if e == nil {
+		return true
+	}
+	m.hit = hit{entry: e}
+	return m.call()
+}
+
+// front is the cursor with the next key, the active one if both have it, or nil.
+func (m *merge) front() *cursor {
+	switch {
+	case !m.frozen.ok && !m.active.ok:
+		return nil
+	case !m.frozen.ok:
+		return &m.active
+	case !m.active.ok || m.before(m.frozen.iter.Key(), m.active.iter.Key()):
+		return &m.frozen
+	}
+	return &m.active
+}
+
+func (m *merge) before(a, b string) bool {
+	if m.span.falling {
+		return a > b
+	}
+	return a < b
+}
+
+func (m *merge) call() bool {
+	m.stopped = !m.fn(&m.hit)
+	return !m.stopped
+}

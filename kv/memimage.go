@@ -1,0 +1,90 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tidwall/btree"
+)
+
+// MemImage is a Source in memory, for simulators and tests. Views may be opened and used at a time; Merge and Clone must
+// not run beside anything.
+type MemImage struct {
+	slot    uint64
+	meta    []byte
+	records *btree.Map[string, []byte] // space byte and key → record; never changed, replaced by Merge
+}
+
+// NewMemImage is the image of a new state.
+func NewMemImage() *MemImage { return &MemImage{records: btree.NewMap[string, []byte](0)} }
+
+// Merge makes f part of the image, as one transaction; open views stay as they are. It keeps f's bytes. It panics on
+// changes that are not in order or come twice, and on a fold that is not newer than the image.
+func (m *MemImage) Merge(f *Fold) {
+	if f.Slot <= m.slot {
+		panic(fmt.Sprintf("kv: fold of slot %d into an image of slot %d", f.Slot, m.slot))
+	}
+	records := m.records.Copy()
+	for i, c := range f.Changes {
+		if i > 0 {
+			p := f.Changes[i-1]
+			if p.Space > c.Space || p.Space == c.Space && bytes.Compare(p.Key, c.Key) >= 0 {
+				panic(fmt.Sprintf("kv: fold of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key, p.Space, p.Key))
+			}
+		}
+		if c.Value == nil {
+			records.Delete(recordKey(c.Space, c.Key))
+		} else {
+			records.Set(recordKey(c.Space, c.Key), c.Value)
+		}
+	}
+	m.slot, m.meta, m.records = f.Slot, f.Meta, records
+}
+
+// Clone is an image that holds the same and goes its own way from here.
+func (m *MemImage) Clone() *MemImage {
+	c := *m
+	return &c
+}
+
+// View opens a view; its error is always nil.
+func (m *MemImage) View() (Image, error) { return &memView{records: m.records}, nil }
+
+// Loaded is the slot and meta record of the newest merged fold; its error is always nil.
+func (m *MemImage) Loaded() (slot uint64, meta []byte, err error) { return m.slot, m.meta, nil }
+
+func recordKey(space Space, key []byte) string {
+	b := make([]byte, 0, 1+len(key))
+	return string(append(append(b, byte(space)), key...))
+}
+
+// memView is a view of a MemImage. Reading it after Close panics, as a test wishes.
+type memView struct{ records *btree.Map[string, []byte] }
+
+func (v *memView) Get(space Space, key []byte) ([]byte, error) {
+	value, _ := v.records.Get(recordKey(space, key))
+	return value, nil
+}
+
+func (v *memView) Ascend(space Space, from []byte, fn func(key, value []byte) bool) error {
+	v.records.Ascend(recordKey(space, from), func(k string, value []byte) bool {
+		return k[0] == byte(space) && fn([]byte(k[1:]), value)
+	})
+	return nil
+}
+
+func (v *memView) Descend(space Space, below []byte, fn func(key, value []byte) bool) error {
+	pivot := recordKey(space, below)
+	if below == nil {
+		pivot = recordKey(space+1, nil)
+	}
+	v.records.Descend(pivot, func(k string, value []byte) bool {
+		if k >= pivot {
+			return true
+		}
+		return k[0] == byte(space) && fn([]byte(k[1:]), value)
+	})
+	return nil
+}
+
+func (v *memView) Close() { v.records = nil }

@@ -1,0 +1,42 @@
+package kv
+
+import "fmt"
+
+// Snapshot is the whole state as it was after one slot. It stays so while State moves on, and holds a view of the
+// image until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine at a time.
+type Snapshot struct {
+	layers   layers
+	applied  uint64
+	revision uint64
+}
+
+// Snapshot is the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
+// table that they touch. It counts as a write to s (it must not run beside Get).
+func (s *State) Snapshot() (*Snapshot, error) {
+	image, err := s.source.View()
+	if err != nil {
+		return nil, fmt.Errorf("kv: open a view of the image: %w", err)
+	}
+	v := &Snapshot{layers: layers{active: s.active.Copy(), image: image}, applied: s.applied, revision: s.revision}
+	if s.frozen != nil {
+		v.layers.frozen = s.frozen.data
+	}
+	return v, nil
+}
+
+// Get is the entry of key. It stays valid after Close. An error is damage.
+func (v *Snapshot) Get(key string) (Entry, bool, error) { return v.layers.get(key) }
+
+// Revision is that of the newest change in v, 0 if there was never one.
+func (v *Snapshot) Revision() uint64 { return v.revision }
+
+// Applied is the slot after which v was taken.
+func (v *Snapshot) Applied() uint64 { return v.applied }
+
+// Close ends the view. Doing it again does nothing; reading after it panics.
+func (v *Snapshot) Close() {
+	if v.layers.image != nil {
+		v.layers.image.Close()
+	}
+	v.layers = layers{}
+}

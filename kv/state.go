@@ -1,0 +1,119 @@
+package kv
+
+import "fmt"
+
+// State is the state machine. See the package comment for who may call what beside what. After an error of any of its
+// methods it must not be used again: the image is damaged and part of a slot may have been applied.
+type State struct {
+	source   Source
+	limits   Limits
+	applied  uint64
+	revision uint64
+	active   *table
+	frozen   *Frozen // the fold on its way to the image, or nil
+	bytes    int64   // of active
+	dedup    dedup
+	folded   meta    // of the newest fold in the image
+	view     Image   // open while Apply runs and has needed it, else nil
+	command  Command // scratch of Apply
+	key      []byte  // scratch of Apply
+}
+
+// Open is the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the
+// idempotency keys, not the entries. An error wraps ErrDamaged or comes from src.
+func Open(src Source, l Limits) (*State, error) {
+	if err := l.Validate(); err != nil {
+		return nil, err
+	}
+	slot, record, err := src.Loaded()
+	if err != nil {
+		return nil, fmt.Errorf("kv: read the image's slot: %w", err)
+	}
+	m, err := decodeMeta(slot, record)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{source: src, limits: l, applied: slot, revision: m.Revision, active: newTable(), dedup: newDedup(l), folded: m}
+	if err := s.loadDedup(); err != nil {
+		return nil, fmt.Errorf("kv: read the idempotency keys of slot %d: %w", slot, err)
+	}
+	return s, nil
+}
+
+func (s *State) loadDedup() error {
+	d := &s.dedup
+	d.floor = s.folded.Floor
+	d.queue.first, d.queue.next = s.folded.First, s.folded.First
+	view, err := s.source.View()
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	var broken error
+	err = view.Ascend(SpaceDedup, nil, func(key, value []byte) bool {
+		var seq uint64
+		var m remembered
+		if seq, broken = parseSequenceKey(key); broken != nil {
+			return false
+		}
+		if m, broken = decodeRemembered(seq, value); broken != nil {
+			return false
+		}
+		broken = d.load(seq, m)
+		return broken == nil
+	})
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		return broken
+	}
+	if d.queue.next != s.folded.Next {
+		return damaged("idempotency records up to %d are there, they should reach up to %d", d.queue.next, s.folded.Next)
+	}
+	return nil
+}
+
+// Applied is the slot that was applied last, 0 if none was.
+func (s *State) Applied() uint64 { return s.applied }
+
+// Revision is that of the newest change, 0 if there was never one.
+func (s *State) Revision() uint64 { return s.revision }
+
+// TableBytes is about the memory held by changes that are not in the image yet, those being folded included. What only
+// open Snapshots hold is not in it. The shell bounds it by folding, and by taking no more writes.
+func (s *State) TableBytes() int64 {
+	n := s.bytes + s.dedup.bytes
+	if s.frozen != nil {
+		n += s.frozen.bytes
+	}
+	return n
+}
+
+// Get is the newest entry of key. It changes nothing in s: any number of goroutines may call it at a time. An error is
+// damage.
+func (s *State) Get(key string) (Entry, bool, error) {
+	l := s.layers()
+	if e, known := l.inTables(key); known {
+		if e == nil {
+			return Entry{}, false, nil
+		}
+		return *e, true, nil
+	}
+	image, err := s.source.View()
+	if err != nil {
+		return Entry{}, false, err
+	}
+	defer image.Close()
+	l.image = image
+	return l.get(key)
+}
+
+// layers is the newest state, without an image but while Apply runs.
+func (s *State) layers() layers {
+	l := layers{active: s.active, image: s.view}
+	if s.frozen != nil {
+		l.frozen = s.frozen.data
+	}
+	return l
+}
