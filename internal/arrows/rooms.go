@@ -45,9 +45,9 @@ var House = Rules{
 		{Path: "server", May: []string{
 			"server/replica", "server/transport", "server/web", "storage", "lease", "multipaxos", "kv",
 		}},
-		{Path: "client"},
-		{Path: "cmd/kvnode", May: []string{"server", "client"}},
-		{Path: "cmd/kvctl", May: []string{"server", "client"}},
+		{Path: "client/..."},
+		{Path: "cmd/kvnode/...", May: []string{"server", "client"}},
+		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
 			Path:  "jepsen/...",
 			May:   []string{"server/replica", "storage", "lease", "multipaxos", "kv", "client"},
@@ -59,6 +59,7 @@ var House = Rules{
 		{Path: "internal/ballot", Pure: true},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
+		{Path: "internal/frame"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/quorum", Pure: true},
 	},
