@@ -1,0 +1,76 @@
+package lease
+
+import "time"
+
+// Resend is P5's repetition: the attempt's Prepare or Accept once more, unchanged, to the voters that have not answered
+// it; after a win too, while that lease lasts, so that a lost Accept leaves no acceptor behind with an older record.
+// An attempt in progress whose deadline has passed is abandoned instead.
+func (p *Proposer) Resend(now time.Duration) []Message {
+	if p.attempt.phase == PhaseNone {
+		return nil
+	}
+	if p.attempt.inTime(now) {
+		return p.unanswered()
+	}
+	if p.attempt.busy() {
+		p.abandon(End{Reason: EndExpired})
+	} else {
+		p.attempt = attempt{}
+	}
+	return nil
+}
+
+// Abandon gives up the attempt in progress, if there is one, and keeps the lease already held (P5).
+func (p *Proposer) Abandon() {
+	if p.attempt.busy() {
+		p.abandon(End{Reason: EndAbandoned})
+	}
+}
+
+// abandon is P5's end of an attempt: its later replies find another ballot or none. The lease already held lasts until its
+// own deadline, and nothing is released: while the base is held, the record of the abandoned ballot may be what excludes the others.
+func (p *Proposer) abandon(e End) {
+	p.attempt = attempt{}
+	p.last = e
+}
+
+// refuse is P5's rejection and block: the voter has answered, and not with a vote. The attempt is abandoned when the
+// voters that are left cannot make a quorum (paper §3, "cannot get a majority"). A refusal by fewer ends nothing: it
+// might as well have been lost, and giving up with Accept out would leave records that block everybody.
+func (p *Proposer) refuse(m Message) {
+	a := &p.attempt
+	preparing := m.Kind == KindPromise || m.Kind == KindPrepareRejected
+	if m.Ballot != a.ballot || a.answered(m.From) || (preparing && a.phase != PhasePreparing) || (!preparing && !a.accepting()) {
+		return
+	}
+	a.refused.Add(m.From)
+	if a.phase == phaseWon {
+		p.settle()
+		return
+	}
+	a.obstacle.add(m)
+	if p.cfg.Voters.Len()-a.refused.Len() < p.cfg.Voters.Need() {
+		p.abandon(a.obstacle)
+	}
+}
+
+// add notes what one refusal was about.
+func (e *End) add(m Message) {
+	if m.Ballot.Less(m.Promised) {
+		e.Promised = e.Promised.Max(m.Promised)
+	}
+	if m.Live && (e.Blocker.Ballot.IsZero() || m.LiveLeft < e.Blocker.Left) {
+		e.Blocker = Record{Owner: m.LiveOwner, Ballot: m.LiveBallot, Left: m.LiveLeft}
+	}
+	e.Reason = EndBlocked
+	if !e.Promised.IsZero() {
+		e.Reason = EndRejected
+	}
+}
+
+// settle forgets a won attempt that all voters have answered.
+func (p *Proposer) settle() {
+	if p.attempt.votes.Len()+p.attempt.refused.Len() == p.cfg.Voters.Len() {
+		p.attempt = attempt{}
+	}
+}

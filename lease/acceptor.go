@@ -1,0 +1,144 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// AcceptorConfig is fixed for a run.
+type AcceptorConfig struct {
+	Self       ballot.NodeID
+	Timing     Timing
+	Quarantine PerClass // readings of the elapsed clock before which A4 keeps silent; see Quarantine.Deadlines
+	MaxNames   int      // bound on the user resources remembered at a time; 0 serves none
+}
+
+// Validate refuses a configuration under which no acceptor may run.
+func (c AcceptorConfig) Validate() error {
+	if !isNode(c.Self) {
+		return fmt.Errorf("lease acceptor: node id %d is not 1 to %d", c.Self, ballot.MaxNodeID)
+	}
+	if c.MaxNames < 0 {
+		return fmt.Errorf("lease acceptor: room for %d names", c.MaxNames)
+	}
+	return c.Timing.Validate()
+}
+
+// Acceptor remembers promises and live leases of all resources, in memory only; A4 makes up for what it forgets.
+type Acceptor struct {
+	cfg    AcceptorConfig
+	master record
+	names  names // the other resources
+}
+
+// NewAcceptor starts an acceptor that remembers nothing. The error says what is wrong with the configuration.
+func NewAcceptor(c AcceptorConfig) (*Acceptor, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Acceptor{cfg: c}, nil
+}
+
+// Clone is an independent copy.
+func (a *Acceptor) Clone() *Acceptor {
+	c := *a
+	c.names = a.names.clone()
+	return &c
+}
+
+// Handle takes one message that is addressed to this acceptor. It returns the reply, if there is one: none to a
+// Release, to a message that is not for an acceptor or malformed, and to any in the silence after a restart.
+func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool) {
+	if m.To != a.cfg.Self || m.Check() != nil || a.silent(now, m.Class) {
+		return Message{}, false
+	}
+	switch m.Kind {
+	case KindPrepare:
+		return a.prepare(now, m), true
+	case KindAccept:
+		return a.accept(now, m), true
+	case KindRelease:
+		a.release(m)
+	}
+	return Message{}, false
+}
+
+// prepare is A1. A promise reports the live lease whoever owns it; an expired one is none. A refusal carries the
+// promised ballot, for liveness only.
+func (a *Acceptor) prepare(now time.Duration, m Message) Message {
+	r := a.record(now, m.Resource)
+	if r == nil || m.Ballot.Less(r.promised) {
+		return a.reply(now, KindPrepareRejected, m, r)
+	}
+	r.promised = m.Ballot
+	return a.reply(now, KindPromise, m, r)
+}
+
+// accept is A2. It never replaces a live lease of another owner, under whatever ballot, and never shortens an
+// exclusion. Raising promised here keeps it at or above the ballot of a live record, so that an Accept of the same
+// owner's earlier attempt cannot take the record back to a ballot that is due to be released.
+func (a *Acceptor) accept(now time.Duration, m Message) Message {
+	r := a.record(now, m.Resource)
+	if r == nil || m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Class, m.Duration) {
+		return a.reply(now, KindAcceptRejected, m, r)
+	}
+	span, err := a.cfg.Timing.Exclusion(m.Duration)
+	if err != nil {
+		panic(fmt.Sprintf("lease: an allowed D_P of %v has no D_A: %v", m.Duration, err))
+	}
+	r.promised = m.Ballot
+	r.owner, r.ballot = m.Owner, m.Ballot
+	r.until = max(r.until, now+span)
+	return a.reply(now, KindAccepted, m, r)
+}
+
+// release is A3. Owner and ballot must both be those of the record; promised stays as it is.
+func (a *Acceptor) release(m Message) {
+	r := a.find(m.Resource)
+	if r != nil && r.owner == m.Owner && r.ballot == m.Ballot {
+		r.owner, r.ballot, r.until = ballot.Incarnation{}, ballot.Ballot{}, 0
+	}
+}
+
+// silent is A4: whether what this node accepted before it lost its memory may still bind it. Messages that arrive
+// meanwhile are dropped, not kept.
+func (a *Acceptor) silent(now time.Duration, c Class) bool { return now < a.cfg.Quarantine.Of(c) }
+
+// QuarantineLeft is how long this acceptor still stays silent for class c, 0 if it answers.
+func (a *Acceptor) QuarantineLeft(now time.Duration, c Class) time.Duration {
+	return max(0, a.cfg.Quarantine.Of(c)-now)
+}
+
+// Record is a live lease as an acceptor knows it.
+type Record struct {
+	Owner  ballot.Incarnation
+	Ballot ballot.Ballot
+	Left   time.Duration // of the exclusion, on this node's clock; the ownership itself is over earlier
+}
+
+// Live is L1: what this acceptor knows of the resource's owner. It is a hint about whom to ask and when to try. That it
+// names this node, or nobody, proves nothing: only Proposer.Held says who owns, and only to the owner.
+func (a *Acceptor) Live(now time.Duration, resource string) (Record, bool) {
+	r := a.find(resource)
+	if r == nil || !r.live(now) {
+		return Record{}, false
+	}
+	return Record{Owner: r.owner, Ballot: r.ballot, Left: r.until - now}, true
+}
+
+// reply answers m. A nil record stands for a resource that there is no room for.
+func (a *Acceptor) reply(now time.Duration, k Kind, m Message, r *record) Message {
+	out := Message{Kind: k, From: a.cfg.Self, To: m.From, Resource: m.Resource, Class: m.Class, Ballot: m.Ballot}
+	if r == nil || k == KindAccepted {
+		return out
+	}
+	if k != KindPromise {
+		out.Promised = r.promised
+	}
+	if r.live(now) {
+		out.Live, out.LiveOwner, out.LiveBallot, out.LiveLeft = true, r.owner, r.ballot, r.until-now
+	}
+	return out
+}

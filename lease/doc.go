@@ -1,0 +1,33 @@
+// Package lease decides who owns a resource, and until when: PaxosLease (Trencseni, Gazso, Reinhardt), corrected.
+//
+// The code is pure: a Proposer and an Acceptor take a message and `now`, the reading of their node's elapsed clock
+// (includes suspend, is not slewed, shared with nobody), and return messages. Nothing here keeps time, sends, or
+// writes to disk. Nothing is durable but the restart counter and the durations that PlanQuarantine asks to store.
+// What does not follow the labelled rules below does not belong here; the log never reads this package.
+//
+// Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what
+// their future depends on, so that an explorer can walk the code that runs in production.
+//
+// Safety rests on clock rates that err by less than ρ, on ballots and incarnations that are never used twice, and on A4's
+// silence. Messages may be lost, duplicated, delayed and reordered; processes may crash at any point.
+//
+//	rule  what                            where
+//	P1    start an attempt                Proposer.StartFor
+//	P2    count open promises             Proposer.promise, Proposer.open
+//	P3    send Accept                     Proposer.propose
+//	P4    own                             Proposer.own
+//	P5    resend, abandon, retry          Proposer.Resend, refuse, abandon, RetryAfter
+//	P6    release                         Proposer.Release
+//	A1    prepare                         Acceptor.prepare
+//	A2    accept                          Acceptor.accept
+//	A3    release                         Acceptor.release
+//	A4    silence after a restart         Acceptor.silent, PlanQuarantine, Quarantine.Record
+//	L1    the owner is a hint             Acceptor.Live
+//	T1    one deadline, from Prepare      attempt.inTime
+//	T2    exclusion outlasts ownership    Timing.Exclusion
+//	T3    and so does the silence         Timing.Quarantine
+//	T4    ballots are unique for ever     Proposer.nextBallot, Proposer.continueAbove
+//	M1    an unbroken holding             Proposer.hold
+//
+// DESIGN.md tells why the rules differ from the paper's pseudo-code.
+package lease

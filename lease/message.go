@@ -1,0 +1,115 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// Kind tells what a Message says.
+type Kind uint8
+
+// The messages of the lease. See Message for which fields each uses.
+const (
+	KindPrepare Kind = iota + 1
+	KindPromise
+	KindPrepareRejected
+	KindAccept
+	KindAccepted
+	KindAcceptRejected
+	KindRelease
+)
+
+var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected", "Release"}
+
+// String names the kind.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
+
+const (
+	// MaxResourceBytes bounds a resource's name.
+	MaxResourceBytes = 1024
+	// MaxCounter bounds the counters of ballots that are listened to, so that a proposer can always count further.
+	MaxCounter = 1 << 62
+)
+
+// ErrMalformed is wrapped by every error of Message.Check.
+var ErrMalformed = errors.New("malformed lease message")
+
+// Message is one message of the lease between two nodes, or of a node to itself. It is what travels in the frames of
+// the lease connection, so fields are only ever added, at the end. All kinds use From, To, Resource, Class and
+// Ballot; a reply repeats the ballot that it answers.
+//
+//	kind             from      also uses
+//	Prepare          proposer
+//	Promise          acceptor  Live… (the live lease that the acceptor holds)
+//	PrepareRejected  acceptor  Promised, Live…
+//	Accept           proposer  Owner, Duration (D_P)
+//	Accepted         acceptor
+//	AcceptRejected   acceptor  Promised, Live…
+//	Release          proposer  Owner
+//
+// A Release is also the hint to the receiving node's own proposer that it may try.
+type Message struct {
+	Kind       Kind
+	From, To   ballot.NodeID
+	Resource   string
+	Class      Class
+	Ballot     ballot.Ballot
+	Owner      ballot.Incarnation
+	Duration   time.Duration
+	Promised   ballot.Ballot
+	Live       bool
+	LiveOwner  ballot.Incarnation
+	LiveBallot ballot.Ballot
+	LiveLeft   time.Duration // on the acceptor's clock, when it answered: a hint (L1)
+}
+
+// Check refuses a message that no node of this protocol sends. Acceptor and Proposer drop such messages unseen; the
+// error is for whoever counts them.
+func (m Message) Check() error {
+	switch {
+	case m.Kind < KindPrepare || m.Kind > KindRelease:
+		return fmt.Errorf("%w: %v", ErrMalformed, m.Kind)
+	case !isNode(m.From) || !isNode(m.To):
+		return fmt.Errorf("%w: from node %d to node %d", ErrMalformed, m.From, m.To)
+	case m.Resource == "" || len(m.Resource) > MaxResourceBytes:
+		return fmt.Errorf("%w: a resource name of %d bytes, not 1 to %d", ErrMalformed, len(m.Resource), MaxResourceBytes)
+	case m.Class != ClassOf(m.Resource):
+		return fmt.Errorf("%w: resource %q in class %v", ErrMalformed, m.Resource, m.Class)
+	case m.Ballot.Counter == 0 || m.Ballot.Counter >= MaxCounter || m.Promised.Counter >= MaxCounter:
+		return fmt.Errorf("%w: ballot %v, promised %v", ErrMalformed, m.Ballot, m.Promised)
+	case m.Live && (m.LiveOwner.IsZero() || m.LiveBallot.IsZero()):
+		return fmt.Errorf("%w: a live lease without owner or ballot", ErrMalformed)
+	case (m.Kind == KindAccept || m.Kind == KindRelease) && m.Owner.IsZero():
+		return fmt.Errorf("%w: %v without owner", ErrMalformed, m.Kind)
+	case m.Kind == KindAccept && m.Duration <= 0:
+		return fmt.Errorf("%w: Accept for %v", ErrMalformed, m.Duration)
+	}
+	return nil
+}
+
+func isNode(n ballot.NodeID) bool { return n >= 1 && n <= ballot.MaxNodeID }
+
+// String is one line for traces.
+func (m Message) String() string {
+	s := fmt.Sprintf("%v %d→%d %s %v", m.Kind, m.From, m.To, m.Resource, m.Ballot)
+	switch m.Kind {
+	case KindAccept:
+		s += fmt.Sprintf(" owner %v for %v", m.Owner, m.Duration)
+	case KindRelease:
+		s += fmt.Sprintf(" owner %v", m.Owner)
+	case KindPrepareRejected, KindAcceptRejected:
+		s += fmt.Sprintf(" promised %v", m.Promised)
+	}
+	if m.Live {
+		s += fmt.Sprintf(" live %v by %v, %v left", m.LiveBallot, m.LiveOwner, m.LiveLeft)
+	}
+	return s
+}

@@ -1,0 +1,65 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// Holding is one unbroken ownership.
+type Holding struct {
+	Number   uint64        // rises by one with each fresh win of this incarnation; a renewal keeps it (M1)
+	Ballot   ballot.Ballot // under which the lease was last won. Never a fencing token: it can fall after a restart
+	Since    time.Duration // reading of the elapsed clock at the fresh win
+	Deadline time.Duration // reading of the elapsed clock; at and after it nothing is owned
+}
+
+// Held tells whether the resource is owned at now: read from the stored deadline each time, so that no timer can be
+// late (P4). If not, the holding is zero.
+func (p *Proposer) Held(now time.Duration) (Holding, bool) {
+	if now < p.held.Deadline {
+		return p.held, true
+	}
+	return Holding{}, false
+}
+
+// own is P4: with Accepted from a quorum of distinct acceptors, in this ballot and phase, the attempt owns if its
+// deadline, asked here and nowhere earlier, is still ahead.
+func (p *Proposer) own(now time.Duration, m Message) {
+	a := &p.attempt
+	if !a.accepting() || m.Ballot != a.ballot || a.answered(m.From) {
+		return
+	}
+	a.votes.Add(m.From)
+	if a.phase == phaseWon {
+		p.settle()
+		return
+	}
+	if !quorum.Reached(p.cfg.Voters, a.votes) {
+		return
+	}
+	if !a.inTime(now) {
+		p.abandon(End{Reason: EndExpired})
+		return
+	}
+	p.hold(now, a.ballot, a.deadline)
+	p.unreleased.restart(a.ballot)
+	a.phase = phaseWon
+	p.last = End{Reason: EndWon}
+	p.settle()
+}
+
+// hold is M1's continuity: a win before the old deadline continues the holding, until the later of both deadlines; a
+// win at or after it is a new holding, however short the gap was, because another owner may have come and gone.
+func (p *Proposer) hold(now time.Duration, b ballot.Ballot, deadline time.Duration) {
+	if !p.held.Ballot.Less(b) {
+		panic(fmt.Sprintf("lease: won ballot %v after %v", b, p.held.Ballot))
+	}
+	if now < p.held.Deadline {
+		p.held.Ballot, p.held.Deadline = b, max(p.held.Deadline, deadline)
+		return
+	}
+	p.held = Holding{Number: p.held.Number + 1, Ballot: b, Since: now, Deadline: deadline}
+}

@@ -1,0 +1,52 @@
+package lease
+
+import (
+	"time"
+
+	"tenure/internal/quorum"
+)
+
+// promise is P2: it counts distinct acceptors, never messages, and ignores replies of another ballot or phase. An
+// acceptor's first answer stands: what it said was true when it promised, and later records of others cannot be
+// below that promise.
+func (p *Proposer) promise(now time.Duration, m Message) []Message {
+	a := &p.attempt
+	if a.phase != PhasePreparing || m.Ballot != a.ballot || a.answered(m.From) {
+		return nil
+	}
+	if !p.open(now, m) {
+		p.refuse(m)
+		return nil
+	}
+	a.votes.Add(m.From)
+	return p.propose(now)
+}
+
+// open is P2's judgement of one promise: no live lease, or, in a renewal whose base is held at this moment, a live
+// lease of this incarnation that is not older than the base. In a fresh attempt a live record of this very
+// incarnation blocks too: an abandoned attempt has left it, and its Release may be under way.
+func (p *Proposer) open(now time.Duration, m Message) bool {
+	if !m.Live {
+		return true
+	}
+	if p.attempt.base.IsZero() {
+		return false
+	}
+	_, held := p.Held(now)
+	return held && m.LiveOwner == p.cfg.Self && !m.LiveBallot.Less(p.attempt.base)
+}
+
+// propose is P3: with open promises from a quorum, and in time, Accept goes to all voters.
+func (p *Proposer) propose(now time.Duration) []Message {
+	a := &p.attempt
+	if !quorum.Reached(p.cfg.Voters, a.votes) {
+		return nil
+	}
+	if !a.inTime(now) {
+		p.abandon(End{Reason: EndExpired})
+		return nil
+	}
+	a.phase, a.votes, a.refused, a.obstacle = PhaseAccepting, quorum.Set{}, quorum.Set{}, End{}
+	p.unreleased.add(a.ballot)
+	return p.unanswered()
+}

@@ -1,0 +1,129 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// ProposerConfig is fixed for a run.
+type ProposerConfig struct {
+	Self     ballot.Incarnation // a new one in every run: ballots and ownership are its own (T4)
+	Resource string
+	Class    Class
+	Duration time.Duration // D_P of attempts that Start makes
+	Voters   quorum.Set    // the acceptors
+	Timing   Timing
+}
+
+// Validate refuses a configuration under which no proposer may run.
+func (c ProposerConfig) Validate() error {
+	switch {
+	case !isNode(c.Self.Node):
+		return fmt.Errorf("lease proposer: node id %d is not 1 to %d", c.Self.Node, ballot.MaxNodeID)
+	case c.Resource == "" || len(c.Resource) > MaxResourceBytes:
+		return fmt.Errorf("lease proposer: a resource name of %d bytes, not 1 to %d", len(c.Resource), MaxResourceBytes)
+	case c.Class != ClassOf(c.Resource):
+		return fmt.Errorf("lease proposer: resource %q in class %v", c.Resource, c.Class)
+	case c.Voters.Len() == 0:
+		return fmt.Errorf("lease proposer: no voters")
+	case !c.Timing.Allows(c.Class, c.Duration):
+		return fmt.Errorf("%w: a %s lease of %v does not satisfy 0 < D_P ≤ M = %v",
+			ErrTiming, c.Class, c.Duration, c.Timing.Max(c.Class))
+	}
+	return c.Timing.Validate()
+}
+
+// Proposer tries to own one resource on behalf of its incarnation. It holds no pointers: a copy is independent.
+type Proposer struct {
+	cfg     ProposerConfig
+	counter uint64 // highest that was drawn or seen in a rejection (T4)
+	attempt attempt
+	held    Holding
+	// unreleased are the ballots that Release has to name (P6).
+	unreleased ballots
+	last       End
+}
+
+// NewProposer starts a proposer that owns nothing. The error says what is wrong with the configuration.
+func NewProposer(c ProposerConfig) (*Proposer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &Proposer{cfg: c}, nil
+}
+
+// Clone is an independent copy.
+func (p *Proposer) Clone() *Proposer {
+	c := *p
+	return &c
+}
+
+// Start is StartFor with the configured D_P.
+func (p *Proposer) Start(now time.Duration) []Message { return p.StartFor(now, p.cfg.Duration) }
+
+// StartFor is P1: it begins an attempt to own for d, under a fresh ballot, and gives up the one in progress. The
+// attempt's deadline and, if a lease is held at this moment, its ballot as the base of a renewal are stored before
+// any Prepare exists. It panics if the class does not allow a lease of d.
+func (p *Proposer) StartFor(now, d time.Duration) []Message {
+	if !p.cfg.Timing.Allows(p.cfg.Class, d) {
+		panic(fmt.Sprintf("lease: attempt for %v at a %s lease of at most %v", d, p.cfg.Class, p.cfg.Timing.Max(p.cfg.Class)))
+	}
+	if p.attempt.busy() {
+		p.abandon(End{Reason: EndAbandoned})
+	}
+	p.attempt = attempt{phase: PhasePreparing, ballot: p.nextBallot(), duration: d, deadline: now + d}
+	if h, ok := p.Held(now); ok {
+		p.attempt.base = h.Ballot
+	}
+	return p.unanswered()
+}
+
+// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another resource or
+// node, or not from a voter (P2's "another ballot or phase" is ignored by each rule).
+func (p *Proposer) Handle(now time.Duration, m Message) []Message {
+	if m.To != p.cfg.Self.Node || m.Resource != p.cfg.Resource || !p.cfg.Voters.Has(m.From) || m.Check() != nil {
+		return nil
+	}
+	switch m.Kind {
+	case KindPromise:
+		return p.promise(now, m)
+	case KindAccepted:
+		p.own(now, m)
+	case KindPrepareRejected, KindAcceptRejected:
+		p.continueAbove(m.Promised)
+		p.refuse(m)
+	}
+	return nil
+}
+
+// nextBallot is T4: no two ballots are equal, in one run because the counter rises, across runs because the
+// incarnation differs.
+func (p *Proposer) nextBallot() ballot.Ballot {
+	p.counter++
+	return ballot.New(p.counter, p.cfg.Self)
+}
+
+// continueAbove is T4's other half: the next ballot goes above a promise that a rejection has shown. The rejected
+// attempt may be over by then.
+func (p *Proposer) continueAbove(promised ballot.Ballot) {
+	p.counter = max(p.counter, promised.Counter)
+}
+
+// unanswered is the attempt's request, once for each voter that has not answered it.
+func (p *Proposer) unanswered() []Message {
+	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: p.cfg.Resource, Class: p.cfg.Class, Ballot: p.attempt.ballot}
+	if p.attempt.phase != PhasePreparing {
+		m.Kind, m.Owner, m.Duration = KindAccept, p.cfg.Self, p.attempt.duration
+	}
+	out := make([]Message, 0, p.cfg.Voters.Len())
+	for i := range p.cfg.Voters.Len() {
+		m.To = p.cfg.Voters.At(i)
+		if !p.attempt.answered(m.To) {
+			out = append(out, m)
+		}
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+)
+
+// Class tells resources with different longest leases apart.
+type Class uint8
+
+// The classes. Zero is none.
+const (
+	ClassMaster Class = 1 // the resource MasterResource and no other
+	ClassUser   Class = 2 // every other resource
+)
+
+// MasterResource is the resource whose owner may lead the replicated log.
+const MasterResource = "master"
+
+// ClassOf is the class that a resource of this name has.
+func ClassOf(resource string) Class {
+	if resource == MasterResource {
+		return ClassMaster
+	}
+	return ClassUser
+}
+
+// String names the class.
+func (c Class) String() string {
+	switch c {
+	case ClassMaster:
+		return "master"
+	case ClassUser:
+		return "user"
+	}
+	return fmt.Sprintf("class %d", uint8(c))
+}
+
+// PerClass is a time for each class: a length or a reading of the elapsed clock, as its user says.
+type PerClass struct{ Master, User time.Duration }
+
+// Of is the time for class c, 0 for an unknown one.
+func (p PerClass) Of(c Class) time.Duration {
+	switch c {
+	case ClassMaster:
+		return p.Master
+	case ClassUser:
+		return p.User
+	}
+	return 0
+}
+
+// ErrTiming is wrapped by every error about lease times.
+var ErrTiming = errors.New("lease times")
+
+const (
+	million = 1_000_000
+	// maxSpan bounds every length of time here (73 years), so that adding one to a clock's reading cannot overflow.
+	maxSpan = time.Duration(1) << 61
+)
+
+// Timing holds the constants that all nodes of a cluster share; a peer with others must be refused.
+type Timing struct {
+	MaxMaster time.Duration // M of the master lease: no D_P is longer
+	MaxUser   time.Duration // M of all other leases
+	DriftPPM  int64         // ρ, bound on the error of any node's clock rate, in millionths
+	Margin    time.Duration // slack added to D_A and D_Q
+}
+
+// Max is M of class c, 0 for an unknown one: nothing is allowed then.
+func (t Timing) Max(c Class) time.Duration { return PerClass{t.MaxMaster, t.MaxUser}.Of(c) }
+
+// Allows tells whether a lease of class c may last d.
+func (t Timing) Allows(c Class, d time.Duration) bool { return d > 0 && d <= t.Max(c) }
+
+// Validate refuses times under which exclusion or silence could end before an ownership does (T2, T3), that overflow
+// or that make no sense. The error shows the inequality that fails, with its numbers.
+func (t Timing) Validate() error {
+	if t.DriftPPM < 0 || t.DriftPPM >= million {
+		return fmt.Errorf("%w: a clock drift of %d ppm does not satisfy 0 ≤ ρ < 1000000 ppm", ErrTiming, t.DriftPPM)
+	}
+	for _, c := range [...]Class{ClassMaster, ClassUser} {
+		if m := t.Max(c); m < time.Millisecond {
+			return fmt.Errorf("%w: the longest %s lease, %v, does not satisfy M ≥ 1ms", ErrTiming, c, m)
+		}
+		if _, err := t.Exclusion(t.Max(c)); err != nil {
+			return fmt.Errorf("longest %s lease: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// Exclusion is T2's D_A(d), and equally D_Q(d): how long an acceptor, whose clock may be fast, excludes others after
+// it accepted a lease of d on a proposer's clock, which may be slow. It is d·(1+ρ)/(1−ρ) + margin, rounded up to
+// whole milliseconds, in integers. The error is ErrTiming with the inequality that fails.
+func (t Timing) Exclusion(d time.Duration) (time.Duration, error) {
+	least, ok := t.stretch(d)
+	if !ok || t.Margin >= maxSpan {
+		return 0, fmt.Errorf("%w: D_A(%v) = %v·(1+ρ)/(1−ρ) + %v with ρ = %d ppm does not satisfy D_A < %v",
+			ErrTiming, d, d, t.Margin, t.DriftPPM, maxSpan)
+	}
+	if t.Margin < 0 {
+		return 0, fmt.Errorf("%w: D_A(%v) = %v breaks D_A ≥ D_P·(1+ρ)/(1−ρ) = %v (ρ = %d ppm, margin = %v): the margin must not be negative",
+			ErrTiming, d, least+t.Margin, least, t.DriftPPM, t.Margin)
+	}
+	span := (least + t.Margin + time.Millisecond - 1).Truncate(time.Millisecond)
+	if span >= maxSpan {
+		return 0, fmt.Errorf("%w: D_A(%v) = %v does not satisfy D_A < %v", ErrTiming, d, span, maxSpan)
+	}
+	return span, nil
+}
+
+// stretch is d·(1+ρ)/(1−ρ), rounded up to whole nanoseconds; not ok if it makes no sense or overflows.
+func (t Timing) stretch(d time.Duration) (time.Duration, bool) {
+	if d < 0 || t.DriftPPM < 0 || t.DriftPPM >= million {
+		return 0, false
+	}
+	fast, slow := uint64(million+t.DriftPPM), uint64(million-t.DriftPPM)
+	hi, lo := bits.Mul64(uint64(d), fast)
+	if hi >= slow {
+		return 0, false
+	}
+	q, r := bits.Div64(hi, lo, slow)
+	if r > 0 {
+		q++
+	}
+	return time.Duration(q), q < uint64(maxSpan)
+}
+
+// Quarantine is T3's D_Q(M) of class c: how long an acceptor that lost its memory must stay silent for the sake of
+// what it may have accepted under this timing.
+func (t Timing) Quarantine(c Class) (time.Duration, error) { return t.Exclusion(t.Max(c)) }
