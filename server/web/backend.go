@@ -39,7 +39,8 @@ type ReadMeta struct {
 // Backend is the node as its HTTP API sees it. All methods are safe for concurrent use and return soon after ctx
 // ends.
 type Backend interface {
-	// Write has the command applied once, through the master wherever it is. Its error is one of the above.
+	// Write has the command applied once, through the master wherever it is. Its error is one of the above. c.Value
+	// is not used after Write returns, also when it returns early: the caller reads the next body into it.
 	Write(ctx context.Context, c kv.Command) (kv.Result, error)
 	// Get reads one key.
 	Get(ctx context.Context, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/kv"
+)
+
+const (
+	// MaxURLBytes bounds the request target: a key, a separator and a start, each byte percent-encoded, fit.
+	MaxURLBytes = 16 << 10
+	// Datacenter is the only name that `dc` may give.
+	Datacenter = "dc1"
+)
+
+// Config is fixed for a run. A zero in any field after Registry means the default written beside it.
+type Config struct {
+	// Addr is the host:port to listen on. Beyond loopback it is refused unless Insecure.
+	Addr string
+	// Version is shown by /v1/agent/self.
+	Version string
+	// Insecure allows listening where others can reach the node: there is no TLS and no authentication.
+	Insecure bool
+	// Logger gets panics and what net/http complains about.
+	Logger zerolog.Logger
+	// Registry is what /metrics shows; the HTTP metrics are registered in it. Nil: one of the server's own.
+	Registry *prometheus.Registry
+	// MaxValueBytes bounds a value. 512 KiB; at most kv.MaxValueBytes.
+	MaxValueBytes int
+	// MaxConns bounds open connections; one more is answered 503 and closed. 4096.
+	MaxConns int
+	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
+	MaxHeaderBytes int
+	// ClientTimeout bounds how long a request waits for the Backend. 10 s.
+	ClientTimeout time.Duration
+	// HeaderTimeout bounds how long headers may take to arrive. 10 s.
+	HeaderTimeout time.Duration
+	// BodyTimeout bounds how long a body may take to arrive. 30 s.
+	BodyTimeout time.Duration
+	// ResponseTimeout bounds a request from its headers to the last byte of its answer, so that a client that does
+	// not read cannot hold a snapshot open: listings that need longer are to be read in pages. 2 min.
+	ResponseTimeout time.Duration
+	// IdleTimeout closes a connection that asks nothing. 2 min.
+	IdleTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
+	c.MaxConns = orDefault(c.MaxConns, 4096)
+	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)
+	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
+	c.HeaderTimeout = orDefault(c.HeaderTimeout, 10*time.Second)
+	c.BodyTimeout = orDefault(c.BodyTimeout, 30*time.Second)
+	c.ResponseTimeout = orDefault(c.ResponseTimeout, 2*time.Minute)
+	c.IdleTimeout = orDefault(c.IdleTimeout, 2*time.Minute)
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	return c
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// Validate tells what is wrong with c in one line that says how to mend it. It resolves no names and opens nothing.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	if err := checkAddr(c.Addr, c.Insecure); err != nil {
+		return err
+	}
+	if c.MaxValueBytes < 1 || c.MaxValueBytes > kv.MaxValueBytes {
+		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, kv.MaxValueBytes)
+	}
+	if c.MaxConns < 1 {
+		return fmt.Errorf("web: %d connections: must be at least 1", c.MaxConns)
+	}
+	if c.MaxHeaderBytes < MaxURLBytes {
+		return fmt.Errorf("web: %d bytes of headers: must be at least %d, the longest URL", c.MaxHeaderBytes, MaxURLBytes)
+	}
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout}, {"response", c.ResponseTimeout}, {"idle", c.IdleTimeout}} {
+		if d.d < 0 {
+			return fmt.Errorf("web: %s timeout of %v: must be more than 0", d.name, d.d)
+		}
+	}
+	if c.ResponseTimeout < c.BodyTimeout+c.ClientTimeout {
+		return fmt.Errorf("web: response timeout %v is shorter than body timeout %v and client timeout %v together: raise it, or lower those",
+			c.ResponseTimeout, c.BodyTimeout, c.ClientTimeout)
+	}
+	return nil
+}
+
+func checkAddr(addr string, insecure bool) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("web: client address %q: must be host:port: %w", addr, err)
+	}
+	if insecure || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("web: client address %q is not on loopback, and there is no TLS: use 127.0.0.1, or give --insecure if the network is trusted", addr)
+}

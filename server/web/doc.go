@@ -1,0 +1,28 @@
+// Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over the Backend
+// interface that the node implements.
+//
+// What lives here: routes, query and header parsing, JSON encoding, status codes, the limits of one connection and
+// one request, HTTP metrics. What does not: anything that decides whether a write is applied or a read is fresh.
+// That is the Backend's; this package only tells its answer to the client and never turns "unknown" into "failed".
+//
+// # Where each promise is kept
+//
+//	404, 405 and Allow; panics are logged, never fatal     router.go
+//	which query names belong together; contradictions      query.go, rules.go
+//	keys: 1 to 1,024 bytes of UTF-8, decoded once          rules.go (keyOf, checkKey)
+//	a body is bounded before it is allocated               body.go
+//	one write, its key and base, its outcome               write.go
+//	index headers, never 0                                 meta.go
+//	listings stream from one snapshot                      listing.go, stream.go
+//	the error table                                        errors.go
+//	connections, headers, slow senders and receivers       limits.go, server.go
+//
+// # Extensions to Consul's format
+//
+// Requests: Idempotency-Key and X-Tenure-Base on writes; the query names count, start, limit and reverse on listings
+// (see listing.go for what a page is).
+//
+// Responses to writes carry X-Tenure-Index, the revision of the change, or the store's revision if nothing was
+// changed (a cas that answered false). A client that saw it may use it as the base of its next write, or compare it
+// with X-Consul-Index of a read. DELETE with recurse also carries X-Tenure-Count, the number of keys deleted.
+package web

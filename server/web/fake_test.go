@@ -1,0 +1,201 @@
+package web
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// fake is a Backend on a real state machine in memory: a cluster of one without a log.
+type fake struct {
+	mu       sync.Mutex
+	state    *kv.State
+	slot     uint64
+	writes   int
+	last     kv.Command
+	mode     Mode
+	transfer ballot.NodeID
+
+	writeErr, readErr, transferErr, readyErr error
+	result                                   kv.Result             // if Code is set, the answer to every write
+	meta                                     ReadMeta              // LastContact and KnownLeader of reads
+	onWrite                                  func(context.Context) // called before a write is applied
+	onRead                                   func()
+	status                                   Status
+	leader                                   string
+	peers                                    []string
+}
+
+func newFake(t testing.TB) *fake {
+	st, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fake{state: st, meta: ReadMeta{KnownLeader: true}}
+}
+
+func (f *fake) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
+	if f.onWrite != nil {
+		f.onWrite(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = c
+	f.last.Value = append([]byte(nil), c.Value...)
+	if f.writeErr != nil {
+		return kv.Result{}, f.writeErr
+	}
+	f.writes++
+	if f.result.Code != 0 {
+		return f.result, nil
+	}
+	f.slot++
+	res, err := f.state.Apply(f.slot, kv.AppendBatch(nil, kv.EncodeCommand(&c)))
+	if err != nil {
+		return kv.Result{}, err
+	}
+	return res[0], nil
+}
+
+func (f *fake) Get(_ context.Context, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+	if f.onRead != nil {
+		f.onRead()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mode = mode
+	if f.readErr != nil {
+		return kv.Entry{}, false, ReadMeta{}, f.readErr
+	}
+	e, ok, err := f.state.Get(key)
+	return e, ok, f.readMeta(), err
+}
+
+func (f *fake) readMeta() ReadMeta {
+	m := f.meta
+	m.Revision = f.state.Revision()
+	return m
+}
+
+func (f *fake) Snapshot(_ context.Context, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mode = mode
+	if f.readErr != nil {
+		return nil, ReadMeta{}, f.readErr
+	}
+	v, err := f.state.Snapshot()
+	return v, f.readMeta(), err
+}
+
+func (f *fake) Transfer(_ context.Context, to ballot.NodeID) error {
+	f.transfer = to
+	return f.transferErr
+}
+
+func (f *fake) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.status
+	s.Revision = f.state.Revision()
+	return s
+}
+
+func (f *fake) Ready() error    { return f.readyErr }
+func (f *fake) Peers() []string { return f.peers }
+func (f *fake) Leader() string  { return f.leader }
+
+func (f *fake) set(t testing.TB, pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		if _, err := f.Write(context.Background(), kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testConfig() Config { return Config{Addr: "127.0.0.1:0", Version: "1.2.3", Logger: zerolog.Nop()} }
+
+func newServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
+	cfg := testConfig()
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := New(cfg, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// call is one request through the handler; headers are "Name: value".
+func call(s *Server, method, target, body string, headers ...string) *httptest.ResponseRecorder {
+	var b io.Reader
+	if body != "" {
+		b = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, target, b)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// serve runs s on a real socket until the test ends.
+func serve(t testing.TB, s *Server) string {
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Serve() }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s.Addr()
+}
+
+// dial opens a raw connection that does not outlive the test.
+func dial(t testing.TB, addr string) net.Conn {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// say writes text and returns all that comes until the other side closes.
+func say(t testing.TB, addr, text string) string {
+	c := dial(t, addr)
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatalf("%v after %q", err, b)
+	}
+	return string(b)
+}
+
+func head(w *httptest.ResponseRecorder, name string) string { return http.Header(w.Header()).Get(name) }

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	farewells        = 64              // connections being told at once that there are too many
+	farewellTimeout  = time.Second     // for each
+	farewellMaxBytes = 4 * (256 << 10) // read from one before it is cut
+	tooManyText      = "not applied: too many connections to this node: try again later, or another node\n"
+)
+
+var tooMany = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+	strconv.Itoa(len(tooManyText)) + "\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + tooManyText)
+
+// limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. The server
+// reports with count when a connection begins and ends, so that the connections themselves need no wrapper, which
+// would hide from net/http how to close them gently.
+type limitListener struct {
+	net.Listener
+	max     int64
+	metrics *metrics
+	slots   chan struct{} // of farewells
+	going   sync.WaitGroup
+}
+
+func newLimitListener(l net.Listener, max int, m *metrics) *limitListener {
+	return &limitListener{Listener: l, max: int64(max), metrics: m, slots: make(chan struct{}, farewells)}
+}
+
+// Accept is called by one goroutine, the same that reports new connections.
+func (l *limitListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil || l.metrics.conns.Load() < l.max {
+			return c, err
+		}
+		l.metrics.refused.Inc()
+		select {
+		case l.slots <- struct{}{}:
+			l.going.Go(func() {
+				farewell(c)
+				<-l.slots
+			})
+		default: // a flood: no word for this one
+			_ = c.Close()
+		}
+	}
+}
+
+// farewell answers 503 whatever was asked, and reads on for a moment: closing with unread bytes would reset the
+// connection and take the answer with it.
+func farewell(c net.Conn) {
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(farewellTimeout))
+	if _, err := c.Write(tooMany); err != nil {
+		return
+	}
+	if t, ok := c.(*net.TCPConn); ok && t.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, c, farewellMaxBytes)
+	}
+}
+
+// count follows the connections that the server has.
+func (m *metrics) count(_ net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		m.conns.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		m.conns.Add(-1)
+	}
+}
+
+// byteCount writes a limit as people give it.
+func byteCount(n int) string {
+	if n >= 1<<10 && n%(1<<10) == 0 {
+		return strconv.Itoa(n>>10) + " KiB"
+	}
+	return strconv.Itoa(n) + " bytes"
+}

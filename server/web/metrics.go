@@ -1,0 +1,104 @@
+package web
+
+import (
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics are the server's own; the node registers others in the same registry.
+type metrics struct {
+	inFlight atomic.Int64
+	conns    atomic.Int64
+	refused  prometheus.Counter
+	panics   prometheus.Counter
+	requests *prometheus.HistogramVec
+	body     prometheus.Observer
+	backend  [3]prometheus.Observer // by stage
+	handler  func(*exchange)
+}
+
+// stage is the part of a request that waits for the Backend.
+type stage int
+
+const (
+	stageRead stage = iota
+	stageWrite
+	stageSnapshot
+)
+
+var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+
+func newMetrics(r *prometheus.Registry) (*metrics, error) {
+	m := &metrics{
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_http_connections_refused_total",
+			Help: "Connections closed because too many were open."}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_http_panics_total",
+			Help: "Requests whose handler panicked."}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_request_duration_seconds",
+			Help: "From the headers of a request to the end of its handler.", Buckets: seconds}, []string{"route", "method", "code"}),
+	}
+	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_stage_duration_seconds",
+		Help: "Parts of a request: body is its arrival; read, write and snapshot wait for the node.", Buckets: seconds}, []string{"stage"})
+	m.body = stages.WithLabelValues("body")
+	m.backend = [3]prometheus.Observer{stages.WithLabelValues("read"), stages.WithLabelValues("write"), stages.WithLabelValues("snapshot")}
+	gauge := func(name, help string, v *atomic.Int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(v.Load()) })
+	}
+	for _, c := range []prometheus.Collector{m.refused, m.panics, m.requests, stages,
+		gauge("tenure_http_requests_in_flight", "Requests being handled.", &m.inFlight),
+		gauge("tenure_http_connections", "Open client connections.", &m.conns),
+	} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)
+		}
+	}
+	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
+	m.handler = func(x *exchange) { page.ServeHTTP(x.w, x.r) }
+	return m, nil
+}
+
+func (s *Server) showMetrics(x *exchange) {
+	x.code = 200 // as a rule; what a failed collection answers is promhttp's
+	s.metrics.handler(x)
+}
+
+// The label values that are resolved once. Others fall under "other", so that no client can make series.
+var (
+	methodTexts = [...]string{"GET", "PUT", "DELETE", "POST", "HEAD", "other"}
+	codeValues  = [...]int{200, 400, 403, 404, 405, 409, 413, 500, 503, 504, 507}
+)
+
+// methodLatency is one route's latency by method and code. Series appear when first used, and are looked up once.
+type methodLatency struct {
+	vec    *prometheus.HistogramVec
+	route  string
+	series [len(methodTexts)][len(codeValues) + 1]atomic.Pointer[series]
+}
+
+type series struct{ prometheus.Observer }
+
+func (l *methodLatency) observe(method string, code int, d time.Duration) {
+	m := 0
+	for m < len(methodTexts)-1 && methodTexts[m] != method {
+		m++
+	}
+	c := 0
+	for c < len(codeValues) && codeValues[c] != code {
+		c++
+	}
+	s := l.series[m][c].Load()
+	if s == nil {
+		text := "other"
+		if c < len(codeValues) {
+			text = strconv.Itoa(code)
+		}
+		s = &series{l.vec.WithLabelValues(l.route, methodTexts[m], text)}
+		l.series[m][c].Store(s)
+	}
+	s.Observe(d.Seconds())
+}

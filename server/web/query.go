@@ -1,0 +1,187 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// names is a set of query names.
+type names uint32
+
+const (
+	nRaw names = 1 << iota
+	nRecurse
+	nKeys
+	nCount
+	nSeparator
+	nStart
+	nLimit
+	nReverse
+	nStale
+	nConsistent
+	nIndex
+	nWait
+	nCas
+	nFlags
+	nAcquire
+	nRelease
+	nTTL
+	nFence
+	nPretty
+	nToken
+	nDC
+	nNS
+)
+
+// nameTexts is in the order of the constants.
+var nameTexts = [...]string{"raw", "recurse", "keys", "count", "separator", "start", "limit", "reverse", "stale",
+	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "pretty", "token", "dc", "ns"}
+
+const (
+	nCommon  = nPretty | nToken | nDC | nNS
+	nSwitch  = nRaw | nRecurse | nKeys | nCount | nReverse | nStale | nConsistent
+	nNumbers = nIndex | nCas | nFlags
+)
+
+func nameOf(s string) names {
+	for i, t := range nameTexts {
+		if s == t {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// list writes the names of n as in "`acquire`, `cas` and `flags`", with the word between the last two.
+func (n names) list(word string) string {
+	var parts []string
+	for i, t := range nameTexts {
+		if n&(1<<i) != 0 {
+			parts = append(parts, "`"+t+"`")
+		}
+	}
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
+}
+
+// query is a request's query string, understood.
+type query struct {
+	seen      names
+	cas       uint64
+	flags     uint64
+	index     uint64
+	limit     int // 0: none
+	separator string
+	start     string
+}
+
+func (q *query) has(n names) bool { return q.seen&n != 0 }
+
+func (q *query) mode() Mode {
+	switch {
+	case q.has(nStale):
+		return Stale
+	case q.has(nConsistent):
+		return Consistent
+	}
+	return Default
+}
+
+// parseQuery reads raw by the rules of one endpoint. It works on the string itself, without a map: most requests
+// have one name or none. Its error is a *refusal.
+func parseQuery(raw string, rules *rules) (query, error) {
+	var q query
+	for raw != "" {
+		var pair string
+		pair, raw, _ = strings.Cut(raw, "&")
+		if pair == "" {
+			continue
+		}
+		if err := q.add(pair, rules); err != nil {
+			return q, err
+		}
+	}
+	if q.seen == 0 {
+		return q, nil
+	}
+	return q, rules.check(&q)
+}
+
+func (q *query) add(pair string, rules *rules) error {
+	name, value, _ := strings.Cut(pair, "=")
+	if strings.IndexByte(name, ';') >= 0 {
+		return badRequest("bad query %q: separate its names by &, not by a semicolon", pair)
+	}
+	name, err := unescape(name)
+	if err != nil {
+		return err
+	}
+	n := nameOf(name) & rules.known
+	if n == 0 {
+		if !rules.strict {
+			return nil
+		}
+		return badRequest("unknown query name %q on a %s, which takes %s: nothing was changed", name, rules.what, (rules.known &^ rules.unbuilt).list("and"))
+	}
+	if q.seen&n != 0 {
+		return badRequest("query name `%s` is given twice", name)
+	}
+	if value, err = unescape(value); err != nil {
+		return err
+	}
+	q.seen |= n
+	return q.set(n, name, value)
+}
+
+// set stores the value of n. A switch counts by being there; `recurse=false` is refused rather than guessed at.
+func (q *query) set(n names, name, value string) error {
+	switch {
+	case n&nSwitch != 0:
+		if on, err := strconv.ParseBool(value); value != "" && (err != nil || !on) {
+			return badRequest("`%s=%s`: `%s` takes no value; leave it out if it is not meant", name, value, name)
+		}
+	case n&nNumbers != 0:
+		u, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return badRequest("`%s=%s`: must be a number from 0 to %d", name, value, uint64(1<<64-1))
+		}
+		switch n {
+		case nIndex:
+			q.index = u
+		case nCas:
+			q.cas = u
+		case nFlags:
+			q.flags = u
+		}
+	case n == nLimit:
+		l, err := strconv.Atoi(value)
+		if err != nil || l < 1 {
+			return badRequest("`limit=%s`: must be a number of at least 1", value)
+		}
+		q.limit = l
+	case n == nSeparator:
+		q.separator = value
+	case n == nStart:
+		q.start = value
+	case n == nDC && value != "" && value != Datacenter:
+		return &refusal{code: http.StatusInternalServerError, text: "No path to datacenter"}
+	case n == nNS && value != "" && value != "default":
+		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
+	}
+	return nil
+}
+
+func unescape(s string) (string, error) {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s, nil
+	}
+	u, err := url.QueryUnescape(s)
+	if err != nil {
+		return "", badRequest("bad query: %v", err)
+	}
+	return u, nil
+}

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNamesAndTheirTextsAgree(t *testing.T) {
+	for text, n := range map[string]names{"raw": nRaw, "reverse": nReverse, "stale": nStale, "index": nIndex, "cas": nCas,
+		"fence": nFence, "pretty": nPretty, "ns": nNS, "nothing": 0, "": 0} {
+		if nameOf(text) != n {
+			t.Errorf("%q is %b, want %b", text, nameOf(text), n)
+		}
+	}
+	if got := (nCas | nAcquire | nFlags).list("and"); got != "`cas`, `flags` and `acquire`" {
+		t.Error(got)
+	}
+}
+
+func TestParseQuery(t *testing.T) {
+	for _, c := range []struct {
+		raw   string
+		rules *rules
+		want  query
+	}{
+		{"", &readRules, query{}},
+		{"raw", &readRules, query{seen: nRaw}},
+		{"&&raw=&", &readRules, query{seen: nRaw}},
+		{"recurse=true&stale=1", &readRules, query{seen: nRecurse | nStale}},
+		{"%72aw", &readRules, query{seen: nRaw}},
+		{"keys&separator=%2F&start=a%2Fb+c&limit=10&reverse", &readRules,
+			query{seen: nKeys | nSeparator | nStart | nLimit | nReverse, separator: "/", start: "a/b c", limit: 10}},
+		{"keys&separator=;", &readRules, query{seen: nKeys | nSeparator, separator: ";"}},
+		{"cas=7&foo=%zz&flags=x", &readRules, query{}}, // a read ignores what is not its own, unread
+		{"index=0&wait=5m", &readRules, query{seen: nIndex | nWait}},
+		{"cas=18446744073709551615&flags=42", &putRules, query{seen: nCas | nFlags, cas: 1<<64 - 1, flags: 42}},
+		{"dc=dc1&token=secret&pretty=x&ns=default", &putRules, query{seen: nDC | nToken | nPretty | nNS}},
+		{"dc=&ns=", &deleteRules, query{seen: nDC | nNS}},
+		{"recurse", &deleteRules, query{seen: nRecurse}},
+	} {
+		got, err := parseQuery(c.raw, c.rules)
+		if err != nil {
+			t.Errorf("%s %q: %v", c.rules.what, c.raw, err)
+		}
+		if d := cmp.Diff(c.want, got, cmp.AllowUnexported(query{})); d != "" {
+			t.Errorf("%s %q: %s", c.rules.what, c.raw, d)
+		}
+	}
+}
+
+func TestQueriesThatAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		raw   string
+		rules *rules
+		code  int
+		says  []string
+	}{
+		{"raw&recurse", &readRules, 400, []string{"`raw`", "`recurse`"}},
+		{"raw&keys", &readRules, 400, []string{"`raw`", "`keys`"}},
+		{"raw&count", &readRules, 400, []string{"`raw`", "`count`"}},
+		{"recurse&keys", &readRules, 400, []string{"`recurse`", "`keys`"}},
+		{"recurse&count", &readRules, 400, []string{"`recurse`", "`count`"}},
+		{"count&keys", &readRules, 400, []string{"`keys`", "`count`"}},
+		{"stale&consistent", &readRules, 400, []string{"`stale`", "`consistent`"}},
+		{"separator=/", &readRules, 400, []string{"`separator`", "`keys`"}},
+		{"recurse&separator=/", &readRules, 400, []string{"`separator`", "`keys`"}},
+		{"start=a", &readRules, 400, []string{"`start`", "`recurse` or `keys`"}},
+		{"limit=1&count", &readRules, 400, []string{"`limit`", "`recurse` or `keys`"}},
+		{"reverse&raw", &readRules, 400, []string{"`reverse`", "`recurse` or `keys`"}},
+		{"keys&limit=-1", &readRules, 400, []string{"limit=-1", "at least 1"}},
+		{"keys&limit=0", &readRules, 400, []string{"limit=0"}},
+		{"keys&limit", &readRules, 400, []string{"limit="}},
+		{"keys&limit=99999999999999999999", &readRules, 400, []string{"limit="}},
+		{"keys&keys", &readRules, 400, []string{"`keys`", "twice"}},
+		{"recurse=false", &readRules, 400, []string{"`recurse=false`"}},
+		{"stale=maybe", &readRules, 400, []string{"`stale=maybe`"}},
+		{"raw;stale", &readRules, 400, []string{"semicolon"}},
+		{"keys&start=%zz", &readRules, 400, []string{"%zz"}},
+		{"%zz", &readRules, 400, []string{"%zz"}},
+		{"index=5&wait=1s", &readRules, 400, []string{"blocking", "index=5"}},
+		{"index=x", &readRules, 400, []string{"index=x"}},
+		{"dc=dc2", &readRules, 500, []string{"No path to datacenter"}},
+		{"ns=team", &readRules, 400, []string{"ns=team"}},
+		{"cas=1&acquire=s", &putRules, 400, []string{"`cas`", "`acquire`"}},
+		{"cas=1&release=s", &putRules, 400, []string{"`cas`", "`release`"}},
+		{"acquire=s&release=s", &putRules, 400, []string{"`acquire`", "`release`"}},
+		{"acquire=s", &putRules, 400, []string{"`acquire`", "not supported"}},
+		{"release=s", &putRules, 400, []string{"`release`", "not supported"}},
+		{"ttl=5s", &putRules, 400, []string{"`ttl`", "not supported"}},
+		{"fence=a:1", &putRules, 400, []string{"`fence`", "not supported"}},
+		{"fence=a:1", &deleteRules, 400, []string{"`fence`", "not supported"}},
+		{"cas=-1", &putRules, 400, []string{"cas=-1"}},
+		{"cas", &putRules, 400, []string{"cas="}},
+		{"cas=18446744073709551616", &putRules, 400, []string{"cas="}},
+		{"flags=1.5", &putRules, 400, []string{"flags=1.5"}},
+		{"cas=1&cas=2", &putRules, 400, []string{"`cas`", "twice"}},
+		{"foo=1", &putRules, 400, []string{`"foo"`, "`cas`, `flags`"}},
+		{"recurse", &putRules, 400, []string{`"recurse"`}},
+		{"stale", &putRules, 400, []string{`"stale"`}},
+		{"=", &putRules, 400, []string{`""`}},
+		{"dc=dc2", &putRules, 500, []string{"No path to datacenter"}},
+		{"recurse&cas=1", &deleteRules, 400, []string{"`recurse`", "`cas`"}},
+		{"recurse=false", &deleteRules, 400, []string{"recurse=false"}},
+		{"flags=1", &deleteRules, 400, []string{`"flags"`}},
+		{"x", &plainWriteRules, 400, []string{`"x"`}},
+	} {
+		_, err := parseQuery(c.raw, c.rules)
+		var r *refusal
+		if !errors.As(err, &r) || r.code != c.code {
+			t.Errorf("%s %q: %v", c.rules.what, c.raw, err)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(r.text, s) {
+				t.Errorf("%s %q: %q does not say %q", c.rules.what, c.raw, r.text, s)
+			}
+		}
+	}
+}
+
+// FuzzQuery holds our parser against net/url's: what it accepts it understands alike, and it never panics.
+func FuzzQuery(f *testing.F) {
+	for _, s := range []string{"raw", "keys&separator=%2f&start=a+b&limit=3&reverse", "cas=1&flags=2", "recurse&cas=0", "a=%", "%6beys", "=&&=;"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, r := range []*rules{&readRules, &putRules, &deleteRules, &plainRules, &plainWriteRules} {
+			q, err := parseQuery(raw, r)
+			if err != nil {
+				var refused *refusal
+				if !errors.As(err, &refused) {
+					t.Fatalf("%q: %T", raw, err)
+				}
+				continue
+			}
+			if strings.Contains(raw, ";") {
+				continue // net/url drops such pairs
+			}
+			values, _ := url.ParseQuery(raw)
+			for i, text := range nameTexts {
+				n := names(1) << i
+				if got := q.has(n); got != (values.Has(text) && r.known&n != 0) {
+					t.Fatalf("%s %q: %s is %v", r.what, raw, text, got)
+				}
+			}
+			if q.has(nStart) && q.start != values.Get("start") || q.has(nSeparator) && q.separator != values.Get("separator") {
+				t.Fatalf("%q: %+v", raw, q)
+			}
+			if r.strict {
+				for name := range values {
+					if nameOf(name)&r.known == 0 {
+						t.Fatalf("%s %q: accepted %q", r.what, raw, name)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package web
+
+import (
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+)
+
+// exchange is one request and what has been answered so far. It lives on one goroutine until its handler returns.
+type exchange struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	match mux.RouteMatch
+	began time.Time
+	code  int // of the answer; 0 until it is chosen
+}
+
+type handler func(*Server, *exchange)
+
+// endpoint is the resource behind one route: a handler for each method it has.
+type endpoint struct {
+	name    string // in metrics
+	methods map[string]handler
+	allow   string // value of Allow: the methods, sorted
+	latency methodLatency
+}
+
+// ServeHTTP is there so that mux takes an endpoint for its handler; Server.ServeHTTP finds the endpoint in the match
+// and calls its method itself.
+func (*endpoint) ServeHTTP(http.ResponseWriter, *http.Request) {
+	panic("web: an endpoint is called through its server")
+}
+
+// routes is the API. Each route matches by path alone and knows its methods, so that a 405 can name them all.
+func (s *Server) routes() *mux.Router {
+	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
+	kv := s.endpoint("kv", map[string]handler{"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete})
+	m.PathPrefix(kvPrefix).Handler(kv) // first: the busiest
+	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(kv)
+	get := func(path, name string, h handler) {
+		m.Path(path).Handler(s.endpoint(name, map[string]handler{"GET": h}))
+	}
+	get("/v1/status", "status", (*Server).status)
+	get("/v1/status/leader", "status-leader", (*Server).statusLeader)
+	get("/v1/status/peers", "status-peers", (*Server).statusPeers)
+	get("/v1/agent/self", "agent-self", (*Server).agentSelf)
+	get("/health/live", "health-live", (*Server).healthLive)
+	get("/health/ready", "health-ready", (*Server).healthReady)
+	get("/metrics", "metrics", (*Server).showMetrics)
+	m.Path("/v1/master/transfer").Handler(s.endpoint("master-transfer", map[string]handler{"POST": (*Server).masterTransfer}))
+	return m
+}
+
+// ServeHTTP answers one request. It asks the router itself instead of going through mux's ServeHTTP, which copies the
+// request twice to carry route variables that no route here has.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{w: w, r: r, began: time.Now()}
+	x.match.Vars = noVars
+	e := s.nowhere
+	s.metrics.inFlight.Add(1)
+	defer func() { s.finish(x, e, recover()) }()
+	if len(r.RequestURI) > MaxURLBytes {
+		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(r.RequestURI), MaxURLBytes), false)
+		return
+	}
+	if s.router.Match(r, &x.match) {
+		e = x.match.Handler.(*endpoint)
+	}
+	s.dispatch(x, e)
+}
+
+var noVars = map[string]string{}
+
+func (s *Server) dispatch(x *exchange, e *endpoint) {
+	method := x.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http keeps the body back
+	}
+	h := e.methods[method]
+	switch {
+	case e == s.nowhere:
+		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status")
+	case h == nil:
+		x.fail(&refusal{code: http.StatusMethodNotAllowed, allow: e.allow, text: "method " + x.r.Method + " is not allowed here, only " + e.allow}, false)
+	case method == http.MethodPost && s.crossOrigin.Check(x.r) != nil:
+		// The one method that a page of another origin may send without asking first.
+		x.text(http.StatusForbidden, "refused: sent by a browser from a page of another origin")
+	default:
+		h(s, x)
+	}
+}
+
+// finish counts the request and deals with a panic of its handler. If an answer had been started, cutting the
+// connection is the only way left to tell the client that it is not whole.
+func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
+	s.metrics.inFlight.Add(-1)
+	if panicked != nil && panicked != http.ErrAbortHandler {
+		s.metrics.panics.Inc()
+		s.cfg.Logger.Error().Interface("panic", panicked).Str("method", x.r.Method).Str("path", x.r.URL.Path).
+			Bytes("stack", debug.Stack()).Msg("request handler panicked")
+		if x.code == 0 {
+			x.fail(&refusal{code: http.StatusInternalServerError, close: true, text: "internal error: a write may have been applied; see the node's log"}, false)
+			panicked = nil
+		}
+	}
+	e.latency.observe(x.r.Method, x.code, time.Since(x.began))
+	if panicked != nil {
+		panic(http.ErrAbortHandler)
+	}
+}

@@ -1,0 +1,98 @@
+package web
+
+import (
+	"net/http"
+	"unicode/utf8"
+
+	"tenure/kv"
+)
+
+// rules say which query names a request may have.
+type rules struct {
+	what     string     // for messages
+	known    names      // others are ignored, or refused if strict
+	strict   bool       // writes: what is not understood must not be ignored
+	exclude  [][2]names // pairs of sets: at most one name of both together
+	needs    [][2]names // the first is senseless without one of the second
+	unbuilt  names      // known, and not served by this version
+	noBlock  bool       // `index` other than 0 would block, which this version does not do
+	needsKey names      // the empty key is only for requests with one of these
+}
+
+var (
+	readRules = rules{
+		what:  "read",
+		known: nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent | nIndex | nWait | nCommon,
+		exclude: [][2]names{
+			{nRaw, nRecurse | nKeys | nCount}, {nRecurse, nKeys | nCount}, {nKeys, nCount}, {nStale, nConsistent},
+		},
+		needs: [][2]names{
+			{nSeparator, nKeys}, {nStart | nLimit | nReverse, nRecurse | nKeys},
+		},
+		noBlock:  true,
+		needsKey: nRecurse | nKeys | nCount,
+	}
+	putRules = rules{
+		what:    "PUT",
+		known:   nCas | nFlags | nAcquire | nRelease | nTTL | nFence | nCommon,
+		strict:  true,
+		exclude: [][2]names{{nCas, nAcquire | nRelease}, {nAcquire, nRelease}},
+		unbuilt: nAcquire | nRelease | nTTL | nFence,
+	}
+	deleteRules = rules{
+		what:     "DELETE",
+		known:    nRecurse | nCas | nFence | nCommon,
+		strict:   true,
+		exclude:  [][2]names{{nRecurse, nCas}},
+		unbuilt:  nFence,
+		needsKey: nRecurse,
+	}
+	// plainRules are for endpoints that take no names of their own.
+	plainRules      = rules{what: "read", known: nCommon}
+	plainWriteRules = rules{what: "write", known: nCommon, strict: true}
+)
+
+// check refuses contradictions, naming both sides, and then what is not built.
+func (r *rules) check(q *query) error {
+	for _, p := range r.exclude {
+		if a, b := q.seen&p[0], q.seen&p[1]; a != 0 && b != 0 {
+			return badRequest("%s contradict each other: give one of them", (a | b).list("and"))
+		}
+	}
+	for _, p := range r.needs {
+		if a := q.seen & p[0]; a != 0 && q.seen&p[1] == 0 {
+			return badRequest("%s on its own means nothing: it goes with %s", a.list("and"), p[1].list("or"))
+		}
+	}
+	if u := q.seen & r.unbuilt; u != 0 {
+		return badRequest("%s: not supported by this version: nothing was changed", u.list("and"))
+	}
+	if r.noBlock && q.index != 0 {
+		return badRequest("`index=%d`: blocking queries are not supported by this version: leave `index` out and ask again later", q.index)
+	}
+	return nil
+}
+
+const kvPrefix = "/v1/kv/"
+
+// keyOf is what follows /v1/kv/ in the path, which net/url has decoded once: a%2Fb is a/b, %252F is the text %2F, and
+// // and .. mean themselves.
+func keyOf(r *http.Request) string {
+	if len(r.URL.Path) < len(kvPrefix) {
+		return "" // /v1/kv
+	}
+	return r.URL.Path[len(kvPrefix):]
+}
+
+// checkKey refuses what can be no key, or no prefix if q lists.
+func (r *rules) checkKey(key string, q *query) error {
+	switch {
+	case key == "" && !q.has(r.needsKey):
+		return badRequest("the key is empty: name one after %s, or list keys with `keys` or `recurse`", kvPrefix)
+	case len(key) > kv.MaxKeyBytes:
+		return badRequest("the key has %d bytes: at most %d are allowed", len(key), kv.MaxKeyBytes)
+	case !utf8.ValidString(key):
+		return badRequest("the key is not UTF-8: encode its bytes as UTF-8 before percent-encoding them")
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/kv"
+)
+
+func TestPutAndCas(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	for i, c := range []struct{ method, target, body, answer, index, value string }{
+		{"PUT", "/v1/kv/k", "one", "true", "1", "one"},
+		{"PUT", "/v1/kv/k?cas=0", "no", "false", "1", "one"}, // create only
+		{"PUT", "/v1/kv/k?cas=9", "no", "false", "1", "one"},
+		{"PUT", "/v1/kv/k?cas=1", "two", "true", "2", "two"},
+		{"PUT", "/v1/kv/k", "two", "true", "3", "two"}, // the same value still counts as a write
+		{"DELETE", "/v1/kv/k?cas=2", "", "false", "3", "two"},
+		{"DELETE", "/v1/kv/k?cas=0", "", "false", "3", "two"},
+		{"DELETE", "/v1/kv/k?cas=3", "", "true", "4", ""},
+		{"DELETE", "/v1/kv/k", "", "true", "4", ""}, // also when absent
+		{"DELETE", "/v1/kv/k?cas=3", "", "true", "4", ""},
+		{"PUT", "/v1/kv/k?cas=3", "no", "false", "4", ""},
+		{"PUT", "/v1/kv/k?cas=0&flags=7", "new", "true", "5", "new"},
+		{"PUT", "/v1/kv/k?dc=dc1&token=t&pretty&ns=default", "x", "true", "6", "x"},
+	} {
+		w := call(s, c.method, c.target, c.body)
+		if w.Code != 200 || w.Body.String() != c.answer || head(w, headRevision) != c.index || head(w, "Content-Type") != "application/json" {
+			t.Errorf("%d %s %s: %d %s %v", i, c.method, c.target, w.Code, w.Body, w.Header())
+		}
+		if e, _, _ := f.state.Get("k"); string(e.Value) != c.value {
+			t.Errorf("%d %s %s: value %q, want %q", i, c.method, c.target, e.Value, c.value)
+		}
+	}
+	if w := call(s, "PUT", "/v1/kv/flags?flags=42", "v"); w.Code != 200 || f.last.Flags != 42 {
+		t.Errorf("flags: %d %+v", w.Code, f.last)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a/1", "", "a/2", "", "b", "")
+	w := call(s, "DELETE", "/v1/kv/a/?recurse", "")
+	if w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "2" || head(w, headRevision) != "4" {
+		t.Error(w.Code, w.Body, w.Header())
+	}
+	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || head(w, headCount) != "1" {
+		t.Error(w.Code, w.Body, w.Header())
+	}
+	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "0" {
+		t.Error(w.Code, w.Body, w.Header())
+	}
+}
+
+func TestIdempotencyHeaders(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a", "", "b", "")
+	for _, c := range []struct {
+		headers []string
+		key     string
+		base    uint64
+		refused string
+	}{
+		{nil, "", 0, ""},
+		{[]string{"Idempotency-Key: k1", "X-Tenure-Base: 1"}, "k1", 1, ""},
+		{[]string{"idempotency-key: k2", "x-tenure-base: 0"}, "k2", 0, ""},
+		{[]string{"Idempotency-Key: k3"}, "k3", 4, ""}, // this node's revision
+		{[]string{"Idempotency-Key: " + strings.Repeat("k", 128), "X-Tenure-Base: 2"}, strings.Repeat("k", 128), 2, ""},
+		{[]string{"X-Tenure-Base: 1"}, "", 0, "Idempotency-Key"},
+		{[]string{"Idempotency-Key: "}, "", 0, "0 bytes"},
+		{[]string{"Idempotency-Key: " + strings.Repeat("k", 129)}, "", 0, "129 bytes"},
+		{[]string{"Idempotency-Key: a", "Idempotency-Key: b"}, "", 0, "twice"},
+		{[]string{"Idempotency-Key: a", "X-Tenure-Base: 1", "X-Tenure-Base: 1"}, "", 0, "twice"},
+		{[]string{"Idempotency-Key: a", "X-Tenure-Base: -1"}, "", 0, `"-1"`},
+		{[]string{"Idempotency-Key: a", "X-Tenure-Base: "}, "", 0, `""`},
+	} {
+		f.last = kv.Command{}
+		w := call(s, "PUT", "/v1/kv/c", "v", c.headers...)
+		if c.refused != "" {
+			if w.Code != 400 || !strings.Contains(w.Body.String(), c.refused) || f.last.Key != "" {
+				t.Errorf("%v: %d %s", c.headers, w.Code, w.Body)
+			}
+			continue
+		}
+		if w.Code != 200 || f.last.IdemKey != c.key {
+			t.Errorf("%v: %d %s, key %q base %d", c.headers, w.Code, w.Body, f.last.IdemKey, f.last.Base)
+		}
+		if c.key == "k3" {
+			c.base = f.state.Revision() - 1
+		}
+		if f.last.Base != c.base {
+			t.Errorf("%v: base %d, want %d", c.headers, f.last.Base, c.base)
+		}
+	}
+	first := call(s, "PUT", "/v1/kv/n", "v", "Idempotency-Key: again", "X-Tenure-Base: 1")
+	call(s, "PUT", "/v1/kv/other", "v")
+	second := call(s, "PUT", "/v1/kv/n", "v", "Idempotency-Key: again", "X-Tenure-Base: 1")
+	if second.Code != 200 || head(first, headRevision) != head(second, headRevision) {
+		t.Errorf("a retry got %d %v, the first try %v", second.Code, second.Header(), first.Header())
+	}
+	for _, c := range []struct{ method, target, body string }{{"PUT", "/v1/kv/n", "w"}, {"DELETE", "/v1/kv/n", ""}, {"DELETE", "/v1/kv/n?recurse", ""}} {
+		if w := call(s, c.method, c.target, c.body, "Idempotency-Key: again", "X-Tenure-Base: 1"); w.Code != 409 || !strings.Contains(w.Body.String(), "new key") {
+			t.Errorf("%v: %d %s", c, w.Code, w.Body)
+		}
+	}
+}
+
+func TestWriteOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		result kv.Result
+		err    error
+		code   int
+		says   string
+	}{
+		{"done", kv.Result{Code: kv.CodeDone, Revision: 7}, nil, 200, "true"},
+		{"condition", kv.Result{Code: kv.CodeCondition, Revision: 7}, nil, 200, "false"},
+		{"key reused", kv.Result{Code: kv.CodeKeyReused}, nil, 409, "new key"},
+		{"key too old", kv.Result{Code: kv.CodeKeyTooOld}, nil, 504, "key too old: outcome unknown"},
+		{"base ahead", kv.Result{Code: kv.CodeBaseAhead}, nil, 400, headBase},
+		{"too many", kv.Result{Code: kv.CodeTooMany}, nil, 413, "too large"},
+		{"malformed", kv.Result{Code: kv.CodeMalformed}, nil, 500, "same version"},
+		{"a code of the future", kv.Result{Code: 200}, nil, 500, "same version"},
+		{"not applied", kv.Result{}, fmt.Errorf("%w: no master: try again", ErrNotApplied), 503, "not applied: no master: try again\n"},
+		{"unknown", kv.Result{}, fmt.Errorf("%w: no answer", ErrUnknown), 504, "outcome unknown: no answer\n"},
+		{"no room", kv.Result{}, fmt.Errorf("%w: delete keys", ErrNoRoom), 507, "no room: delete keys\n"},
+		{"a bare deadline", kv.Result{}, context.DeadlineExceeded, 504, "outcome unknown"},
+		{"a bare error", kv.Result{}, errors.New("oops"), 504, "outcome unknown: oops"},
+	} {
+		f := newFake(t)
+		f.result, f.writeErr = c.result, c.err
+		s := newServer(t, f)
+		for _, method := range []string{"PUT", "DELETE"} {
+			w := call(s, method, "/v1/kv/k", "")
+			if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+				t.Errorf("%s %s: %d %s", method, c.name, w.Code, w.Body)
+			}
+			if (head(w, "Retry-After") != "") != (c.code == 503) {
+				t.Errorf("%s %s: Retry-After %q", method, c.name, head(w, "Retry-After"))
+			}
+			if c.code != 200 && head(w, "Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%s %s: %s", method, c.name, head(w, "Content-Type"))
+			}
+		}
+	}
+}
+
+// The wait for a master ends at ClientTimeout, and with the client.
+func TestWritesCarryADeadline(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f, func(c *Config) { c.ClientTimeout = time.Minute })
+	var left time.Duration
+	f.onWrite = func(ctx context.Context) {
+		end, _ := ctx.Deadline()
+		left = time.Until(end)
+	}
+	call(s, "PUT", "/v1/kv/k", "v")
+	if left <= 50*time.Second || left > time.Minute {
+		t.Error(left)
+	}
+}
+
+func TestRefusedWritesReachNobody(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	for _, c := range []struct{ method, target string }{
+		{"PUT", "/v1/kv/k?foo"}, {"PUT", "/v1/kv/k?cas=x"}, {"PUT", "/v1/kv/k?acquire=s"}, {"PUT", "/v1/kv/k?recurse"},
+		{"DELETE", "/v1/kv/k?recurse&cas=1"}, {"DELETE", "/v1/kv/"}, {"DELETE", "/v1/kv/k?recurse=false"}, {"PUT", "/v1/kv/k?dc=x"},
+		{"POST", "/v1/kv/k"}, {"PATCH", "/v1/kv/k"},
+	} {
+		if w := call(s, c.method, c.target, "v"); w.Code < 400 {
+			t.Errorf("%v: %d", c, w.Code)
+		}
+	}
+	if d := cmp.Diff(kv.Command{}, f.last); d != "" {
+		t.Error(d)
+	}
+}
