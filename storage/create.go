@@ -1,0 +1,138 @@
+package storage
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/codec"
+)
+
+const (
+	zeroChunkBytes = 256 << 10
+	minRoomBytes   = 1 << 20 // a store is not created with less room besides its log
+)
+
+// create writes the files of a new store: state.db, then log.db under another name, which it gets when both are whole
+// and durable. A crash before that leaves the other name behind, and all is made anew.
+func (s *Store) create() error {
+	fail := func(err error) error {
+		return unusable("cannot create a store in %s: %w; check its permissions and its disk", s.dir, plain(err))
+	}
+	free, _, err := freeBytes(s.dir)
+	if err != nil {
+		return fail(err)
+	}
+	logBytes := min(s.options.LogInitialBytes, free/16)
+	if free < logBytes+minRoomBytes {
+		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, logBytes+minRoomBytes)
+	}
+	unfinished := filepath.Join(s.dir, newLogName)
+	for _, path := range []string{s.statePath(), unfinished} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fail(err)
+		}
+	}
+	// The other name is durable before state.db is there: alone, state.db would be one whose log was lost.
+	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	if err := syncDir(s.dir); err != nil {
+		return fail(err)
+	}
+	var id identityRecord
+	if _, err := rand.Read(id.Store[:]); err != nil {
+		return fail(err)
+	}
+	if err := newFile(s.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
+		return fail(err)
+	}
+	disk, err := whereabouts(f)
+	if err != nil {
+		return fail(err)
+	}
+	if err := newFile(unfinished, logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk) }); err != nil {
+		return fail(err)
+	}
+	if err := zeroFill(f, logBytes); err != nil {
+		return fail(err)
+	}
+	if err := syncDir(s.dir); err != nil { // state.db must not come after the rename
+		return fail(err)
+	}
+	if err := os.Rename(unfinished, s.logPath()); err != nil {
+		return fail(err)
+	}
+	if err := syncDir(s.dir); err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// newFile makes a bbolt file with what fn puts into it.
+func newFile(path string, o bolt.Options, fn func(*bolt.Tx) error) error {
+	db, err := bolt.Open(path, 0o600, &o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(fn), db.Close())
+}
+
+func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord) error {
+	node, err := tx.CreateBucket([]byte(nodeBucket))
+	if err != nil {
+		return err
+	}
+	acceptor, err := tx.CreateBucket([]byte(acceptorBucket))
+	if err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucket([]byte(entryBucket)); err != nil {
+		return err
+	}
+	return errors.Join(
+		put(node, nodeSeed, identityKey, &id), put(node, nodeSeed, startKey, &startRecord{}),
+		put(node, nodeSeed, diskKey, &disk), put(acceptor, acceptorSeed, marksKey, &logMarks{}))
+}
+
+func stateRecords(tx *bolt.Tx, id identityRecord) error {
+	b, err := tx.CreateBucket([]byte(foldBucket))
+	if err != nil {
+		return err
+	}
+	return errors.Join(put(b, foldSeed, ownerKey, &id.Store), put(b, foldSeed, foldKey, &foldMarks{}))
+}
+
+// put stores v, sealed, under key.
+func put(b *bolt.Bucket, s seed, key []byte, v any) error {
+	if b == nil {
+		return fmt.Errorf("%w: the bucket of %q is missing", errBadRecord, key)
+	}
+	return b.Put(key, s.seal(nil, key, codec.Marshal(v)))
+}
+
+var zeros [zeroChunkBytes]byte
+
+// zeroFill writes zeros from the end of f up to size, and syncs. Written zeros are better than a hole or an
+// allocation: a sync of pages inside them changes nothing but data.
+func zeroFill(f *os.File, size int64) error {
+	at, err := f.Seek(0, 2)
+	if err != nil {
+		return err
+	}
+	for at < size {
+		n := min(size-at, zeroChunkBytes)
+		if _, err := f.WriteAt(zeros[:n], at); err != nil {
+			return err
+		}
+		at += n
+	}
+	return f.Sync()
+}

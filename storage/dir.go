@@ -1,0 +1,104 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// prepareDir makes sure that dir is a directory that only this user can enter, creating it if need be.
+func prepareDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return unusable("cannot create %s: %w; create it yourself or choose another directory", dir, plain(err))
+		}
+		if err := syncDir(filepath.Dir(dir)); err != nil {
+			return unusable("cannot sync the directory above %s: %w", dir, plain(err))
+		}
+		info, err = os.Stat(dir)
+	}
+	switch {
+	case err != nil:
+		return unusable("cannot look at %s: %w; check the path and its permissions", dir, plain(err))
+	case !info.IsDir():
+		return unusable("%s is not a directory; choose another path for the data", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		if err := os.Chmod(dir, 0o700); err != nil {
+			return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; run: chmod 700 %s",
+				dir, info.Mode().Perm(), plain(err), dir)
+		}
+	}
+	return nil
+}
+
+// lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process; the number
+// in the file only says who to ask.
+func lockDir(dir string) (*os.File, error) {
+	path := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, unusable("cannot write in %s: %w; make it writable for user %d or choose another directory", dir, plain(err), os.Getuid())
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, unusable("cannot lock %s: %w; the file system must support flock", path, err)
+		}
+		return nil, fmt.Errorf("%w: %s is held by %s; stop that process or choose another directory", ErrInUse, dir, holder(f))
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, unusable("cannot write %s: %w; check the disk", path, plain(err))
+	}
+	// Only a hint for people, so that a full disk must not keep a node from starting.
+	f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
+	return f, nil
+}
+
+// holder names the process in a lock file.
+func holder(f *os.File) string {
+	var buf [32]byte
+	n, _ := f.ReadAt(buf[:], 0)
+	if pid := strings.TrimSpace(string(buf[:n])); pid != "" {
+		return "process " + pid
+	}
+	return "another process"
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// exists tells whether there is a file at path. Anything but a plain file is an error.
+func exists(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, unusable("cannot look at %s: %w", path, plain(err))
+	case !info.Mode().IsRegular():
+		return false, unusable("%s is not a plain file; move it away", path)
+	}
+	return true, nil
+}
+
+// plain is the cause of err without the path, which the caller names.
+func plain(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

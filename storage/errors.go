@@ -1,0 +1,45 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What errors of this package wrap. Each message is one line that says what is wrong and how to mend it.
+var (
+	// ErrDamaged: what is on the disk is not what was written there, or part of it is missing. Nothing of it was
+	// returned. The node must stop, and must not be started on this directory again.
+	ErrDamaged = errors.New("damaged storage")
+	// ErrFailed: a write or sync failed inside a transaction, so that what is durable is not known. Every later call
+	// fails with the first error; the process must end, and a new one finds out what the disk holds.
+	ErrFailed = errors.New("storage failed")
+	// ErrInUse: another process has the directory.
+	ErrInUse = errors.New("data directory in use")
+	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no room.
+	ErrUnusable = errors.New("data directory unusable")
+	// ErrOtherNode: the directory, or a file in it, belongs to another node.
+	ErrOtherNode = errors.New("data of another node")
+	// ErrCopied: the directory is a copy of the one that the node wrote.
+	ErrCopied = errors.New("copied data directory")
+	// ErrFormed: the store has accepted a genesis already, and accepts only one.
+	ErrFormed = errors.New("already formed")
+	// ErrRefused: a record that would break a rule was asked for; nothing was written.
+	ErrRefused = errors.New("refused")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("storage closed")
+)
+
+// errBadRecord marks damage found inside a transaction, which write turns into ErrDamaged.
+var errBadRecord = errors.New("a record that is not what was written")
+
+const replaceNode = "take this node out of service and replace it; do not start it on this directory again"
+
+// damage is an error about the content of a file; what says which record or page.
+func damage(file, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %w; %s", ErrDamaged, file, fmt.Errorf(format, args...), replaceNode)
+}
+
+// unusable is an error about the directory.
+func unusable(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrUnusable, fmt.Errorf(format, args...))
+}

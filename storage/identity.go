@@ -1,0 +1,161 @@
+package storage
+
+import (
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// Identity says which node's disk this is. It is plain data; Membership.Members is shared and never changed.
+type Identity struct {
+	Store      ident.StoreID   // random, of this directory for ever
+	Node       ballot.NodeID   // 0 until SetNode
+	Cluster    ident.ClusterID // zero until Found
+	Membership ident.Membership
+	Formed     bool // Found has been called, in this run or an earlier one
+}
+
+// TakesPart tells whether the durable membership lists this node with this store: only then may it, in both layers.
+func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Node, i.Store) }
+
+// Identity is what is durable.
+func (s *Store) Identity() Identity {
+	r := s.identity.Load()
+	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Formed: !r.Cluster.IsZero()}
+}
+
+// SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
+func (s *Store) SetNode(id ballot.NodeID) error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	next := *s.identity.Load()
+	switch {
+	case id == 0 || id > ballot.MaxNodeID:
+		return fmt.Errorf("%w: node id %d; choose one from 1 to %d", ErrRefused, id, ballot.MaxNodeID)
+	case next.Node == id:
+		return nil
+	case next.Node != 0:
+		return fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory", ErrOtherNode, s.dir, next.Node, id, id)
+	}
+	next.Node = id
+	return s.putIdentity("bind the directory to its node", &next)
+}
+
+// Found accepts a genesis, durably and once: membership 1 must list this node, set before, with this store. A second
+// call, whatever it says, gets ErrFormed.
+func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	next := *s.identity.Load()
+	if !next.Cluster.IsZero() {
+		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other genesis", ErrFormed, s.dir, next.Cluster, next.Membership)
+	}
+	if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
+		return fmt.Errorf("%w: genesis of cluster %s with membership %s does not name node %d with store %s; start all nodes with the same list and their own directories",
+			ErrRefused, cluster, m, next.Node, next.Store)
+	}
+	for i, x := range m.Members {
+		if x.Node == 0 || x.Node > ballot.MaxNodeID || x.Store.IsZero() || (i > 0 && m.Members[i-1].Node >= x.Node) {
+			return fmt.Errorf("%w: membership %s is not a list of nodes with their stores by rising id", ErrRefused, m)
+		}
+	}
+	next.Cluster = cluster
+	next.Membership = ident.Membership{Number: m.Number, Members: append([]ident.Member(nil), m.Members...)}
+	return s.putIdentity("accept the genesis", &next)
+}
+
+// Quarantine is how long a restarted acceptor stays silent, for each class of leases (A4).
+type Quarantine struct {
+	Master time.Duration // the `master` lease
+	User   time.Duration // named leases
+}
+
+// covers tells whether q is at least as long as o in every class.
+func (q Quarantine) covers(o Quarantine) bool { return q.Master >= o.Master && q.User >= o.User }
+
+// StartRecord is what a run writes before it says anything to anybody.
+type StartRecord struct {
+	Restart    uint64     // grows with every run; 0 in a new store
+	Quarantine Quarantine // what an acceptor of the next run owes at least
+}
+
+// StartRecord is what is durable.
+func (s *Store) StartRecord() StartRecord {
+	r := s.start.Load()
+	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}}
+}
+
+// Start writes the start record of this run (A4). It refuses a restart counter that does not grow, and a quarantine
+// that is shorter than the stored one: that is for LowerQuarantine, once the silence has passed.
+func (s *Store) Start(next StartRecord) error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	was := s.StartRecord()
+	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
+		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink", ErrRefused, next, was)
+	}
+	is, err := whereabouts(s.logFile)
+	if err != nil {
+		return s.fail(err)
+	}
+	s.disk = is
+	record := &startRecord{Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User}
+	err = s.writeLog("write the start record", func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(nodeBucket))
+		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {
+			return err
+		}
+		return put(b, nodeSeed, startKey, record)
+	})
+	if err != nil {
+		return err
+	}
+	s.start.Store(record)
+	return nil
+}
+
+// LowerQuarantine is A4's second write, made when the silence that the start record asked for has passed: the record
+// then holds what this run itself may owe. It refuses to raise it.
+func (s *Store) LowerQuarantine(q Quarantine) error {
+	s.logMu.Lock()
+	defer s.logMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	was := s.StartRecord()
+	if !was.Quarantine.covers(q) || !q.covers(Quarantine{}) {
+		return fmt.Errorf("%w: quarantine %+v after %+v: it can only be lowered here", ErrRefused, q, was.Quarantine)
+	}
+	record := &startRecord{Restart: was.Restart, Master: q.Master, User: q.User}
+	if err := s.putNode("lower the quarantine", startKey, record); err != nil {
+		return err
+	}
+	s.start.Store(record)
+	return nil
+}
+
+// putNode writes one record of the bucket node. The caller holds logMu, or is Open.
+func (s *Store) putNode(what string, key []byte, v any) error {
+	return s.writeLog(what, func(tx *bolt.Tx) error { return put(tx.Bucket([]byte(nodeBucket)), nodeSeed, key, v) })
+}
+
+func (s *Store) putIdentity(what string, next *identityRecord) error {
+	if err := s.putNode(what, identityKey, next); err != nil {
+		return err
+	}
+	s.identity.Store(next)
+	return nil
+}

@@ -1,0 +1,101 @@
+package storage
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// The files of a data directory.
+const (
+	lockName     = "LOCK"
+	logName      = "log.db"
+	stateName    = "state.db"
+	newLogName   = "log.db.new"    // while a store is being created
+	acceptedName = "accept-copy"   // made by an operator; see host.go
+	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
+	keyLimit     = 32 << 10        // bytes of a key: bbolt's own limit
+)
+
+// The buckets and keys of log.db.
+const (
+	nodeBucket     = "node"
+	acceptorBucket = "acceptor"
+	entryBucket    = "entries"
+)
+
+var (
+	identityKey = []byte("identity")
+	startKey    = []byte("start")
+	diskKey     = []byte("disk")
+	marksKey    = []byte("marks")
+
+	nodeSeed     = seedOf(nodeBucket)
+	acceptorSeed = seedOf(acceptorBucket)
+	entrySeed    = seedOf(entryBucket)
+)
+
+// The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
+const foldBucket = "fold"
+
+var (
+	ownerKey = []byte("owner")
+	foldKey  = []byte("marks")
+
+	foldSeed = seedOf(foldBucket)
+)
+
+const spacePrefix = "space-"
+
+func spaceBucket(s kv.Space) string { return spacePrefix + string([]byte{byte(s)}) }
+
+// spaceNames and spaceSeeds are spaceBucket and its seed of every space.
+var spaceNames, spaceSeeds = func() (names [256][]byte, seeds [256]seed) {
+	for i := range names {
+		names[i] = []byte(spaceBucket(kv.Space(i)))
+		seeds[i] = seedOf(spaceBucket(kv.Space(i)))
+	}
+	return
+}()
+
+// identityRecord is node/identity.
+type identityRecord struct {
+	Store      ident.StoreID
+	Node       ballot.NodeID
+	Cluster    ident.ClusterID
+	Membership ident.Membership
+}
+
+// startRecord is node/start.
+type startRecord struct {
+	Restart uint64
+	Master  time.Duration
+	User    time.Duration
+}
+
+// diskRecord is node/disk: where log.db lay when it was written. See host.go.
+type diskRecord struct {
+	Inode     uint64
+	BirthSec  int64
+	BirthNsec int64
+	Machine   string
+}
+
+// logMarks is acceptor/marks, written by every commit.
+type logMarks struct {
+	Promised  ballot.Ballot
+	Chosen    multipaxos.Slot
+	Truncated multipaxos.Slot
+	Last      multipaxos.Slot // highest slot that ever had an entry, or Truncated
+	Entries   digest
+}
+
+// foldMarks is fold/marks, written by every fold.
+type foldMarks struct {
+	Slot    uint64
+	Meta    []byte
+	Records digest // of all spaces
+}

@@ -1,0 +1,224 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+)
+
+// Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all
+// of log.db, and state.db as far as Options.VerifyBytes says, before bbolt maps them; damage is an error wrapping
+// ErrDamaged. A new store draws a random store id, which is durable when Open returns.
+func Open(dir string, o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := prepareDir(dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, options: o.withDefaults(), lock: lock, closing: make(chan struct{}), grow: make(chan struct{}, 1)}
+	if err := s.open(); err != nil {
+		s.release()
+		return nil, err
+	}
+	s.work.Add(1)
+	go s.grower()
+	return s, nil
+}
+
+func (s *Store) open() error {
+	fresh, err := s.isNew()
+	if err != nil {
+		return err
+	}
+	if fresh {
+		if err := s.create(); err != nil {
+			return err
+		}
+	}
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	if err := s.openState(); err != nil {
+		return err
+	}
+	if err := s.Refresh(); err != nil {
+		return err
+	}
+	return s.checkRoom()
+}
+
+// isNew tells whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
+// without the other is a loss, and no crash.
+func (s *Store) isNew() (bool, error) {
+	haveLog, err := exists(s.logPath())
+	if err != nil {
+		return false, err
+	}
+	haveState, err := exists(s.statePath())
+	if err != nil {
+		return false, err
+	}
+	unfinished, err := exists(filepath.Join(s.dir, newLogName))
+	switch {
+	case err != nil:
+		return false, err
+	case haveLog && haveState:
+		return false, nil
+	case haveLog:
+		return false, damage(s.statePath(), "the file is missing beside %s", logName)
+	case haveState && !unfinished:
+		return false, damage(s.logPath(), "the file is missing beside %s", stateName)
+	}
+	return true, nil
+}
+
+// openLog reads log.db, then has bbolt open it.
+func (s *Store) openLog() error {
+	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
+	if err != nil {
+		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
+	}
+	s.logFile = f
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	willRead(f)
+	c, err := readLog(f, size)
+	if err != nil {
+		return damage(s.logPath(), "%w", err)
+	}
+	s.first, s.disk = c.first, c.disk
+	s.identity.Store(&c.identity)
+	s.start.Store(&c.start)
+	s.marks.Store(&c.marks)
+	is, err := whereabouts(f)
+	if err != nil {
+		return unusable("cannot look at %s: %w", s.logPath(), plain(err))
+	}
+	copied := refuseCopy(s.dir, c.disk, is)
+	accept, err := exists(filepath.Join(s.dir, acceptedName))
+	if err != nil {
+		return err
+	}
+	if copied != nil && !accept {
+		return copied
+	}
+	if c.disk.Machine != is.Machine {
+		s.notes = append(s.notes, fmt.Sprintf("%s was last written on machine %q, this is %q", s.logPath(), c.disk.Machine, is.Machine))
+	}
+	if s.log, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
+		return err
+	}
+	if !accept {
+		return nil
+	}
+	return s.acceptCopy(is)
+}
+
+// acceptCopy records a new place because an operator asked for it, and takes the request away.
+func (s *Store) acceptCopy(is diskRecord) error {
+	s.disk = is
+	if err := s.putNode("record the new place of the directory", diskKey, &s.disk); err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, acceptedName)
+	if err := os.Remove(path); err != nil {
+		return unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
+	}
+	s.notes = append(s.notes, fmt.Sprintf("%s asked for it: this directory is now taken for the original", path))
+	return nil
+}
+
+// openState reads state.db, compares it with the log, then has bbolt open it.
+func (s *Store) openState() error {
+	f, err := os.Open(s.statePath())
+	if err != nil {
+		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.statePath(), plain(err), os.Getuid())
+	}
+	s.stateFile = f
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	m, err := newestMeta(f, size)
+	if err != nil {
+		return damage(s.statePath(), "%w", err)
+	}
+	skeleton := size > s.options.VerifyBytes
+	if !skeleton {
+		willRead(f)
+	}
+	c, err := readState(f, m, skeleton, nil)
+	if err != nil {
+		return damage(s.statePath(), "%w", err)
+	}
+	if err := s.belongTogether(c); err != nil {
+		return err
+	}
+	s.folded.Store(&c.marks)
+	s.state, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt)
+	return err
+}
+
+// belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
+// folded; and it was cut at or before it. So an older copy of either file shows.
+func (s *Store) belongTogether(c *stateContent) error {
+	id, marks := s.identity.Load(), s.marks.Load()
+	switch {
+	case c.owner != id.Store:
+		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
+			ErrOtherNode, s.statePath(), c.owner, logName, id.Store)
+	case c.marks.Slot < uint64(marks.Truncated):
+		return damage(s.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
+	case c.marks.Slot > uint64(marks.Last):
+		return damage(s.logPath(), "it ends at slot %d and the state at slot %d: it is an older copy, or synced writes were lost", marks.Last, c.marks.Slot)
+	}
+	return nil
+}
+
+// logBolt: the free list is not written with each commit, it is found by a scan when the file is opened.
+// stateBolt: no scan, the file may be large.
+var (
+	logBolt   = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second}
+	stateBolt = bolt.Options{FreelistType: bolt.FreelistMapType, Timeout: time.Second}
+)
+
+// openBolt maps a file that has been read and found whole. Where address space is short, it maps less.
+func openBolt(path string, mapBytes int64, o bolt.Options) (db *bolt.DB, err error) {
+	for ; ; mapBytes /= 2 {
+		o.InitialMmapSize = int(min(mapBytes, maxMapBytes))
+		err = guard(path, func() error {
+			db, err = bolt.Open(path, 0o600, &o)
+			return err
+		})
+		if !errors.Is(err, unix.ENOMEM) || mapBytes < 1<<20 {
+			break
+		}
+	}
+	if err == nil || errors.Is(err, ErrDamaged) {
+		return db, err
+	}
+	return nil, unusable("cannot open %s: %w; check that nothing else has it open and that the disk works", path, plain(err))
+}
+
+// maxMapBytes is what an int and bbolt allow.
+const maxMapBytes = min(1<<47, int64(^uint(0)>>1))
+
+func fileSize(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, unusable("cannot look at %s: %w", f.Name(), plain(err))
+	}
+	return info.Size(), nil
+}

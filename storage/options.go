@@ -1,0 +1,62 @@
+package storage
+
+import "fmt"
+
+// Options are fixed while a store is open. A field at zero stands for its default.
+type Options struct {
+	// LogInitialBytes is the size to which a new log.db is filled with zeros, so that commits need not grow it. A
+	// sixteenth of the free space is the most that is taken. Default 8 MiB.
+	LogInitialBytes int64
+	// LogGrowBytes is how much further log.db is filled, between commits, when the log comes near its end. Default
+	// 4 MiB.
+	LogGrowBytes int64
+	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
+	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.
+	MapBytes int64
+	// VerifyBytes is the largest state.db of which Open reads every record. Of a larger one Open reads the branch
+	// pages only; see Verify. Default 256 MiB.
+	VerifyBytes int64
+	// QuotaBytes bounds the bytes in use in both files; 0 is no quota.
+	QuotaBytes int64
+	// ReserveBytes is the room at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
+	ReserveBytes int64
+}
+
+const (
+	defaultLogInitialBytes = 8 << 20
+	defaultLogGrowBytes    = 4 << 20
+	defaultMapBytes        = 64 << 30
+	defaultVerifyBytes     = 256 << 20
+	maxReserveBytes        = 256 << 20
+)
+
+// Validate tells what is wrong with o.
+func (o Options) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes}, {"MapBytes", o.MapBytes},
+		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("storage option %s is %d: give a size in bytes, or 0 for the default", f.name, f.value)
+		}
+	}
+	return nil
+}
+
+// withDefaults fills every zero field but the two that mean something by it: no quota, and a reserve that depends on
+// the file system.
+func (o Options) withDefaults() Options {
+	set := func(f *int64, v int64) {
+		if *f == 0 {
+			*f = v
+		}
+	}
+	set(&o.LogInitialBytes, defaultLogInitialBytes)
+	set(&o.LogGrowBytes, defaultLogGrowBytes)
+	set(&o.MapBytes, defaultMapBytes)
+	set(&o.VerifyBytes, defaultVerifyBytes)
+	return o
+}

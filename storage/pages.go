@@ -1,0 +1,309 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+)
+
+// bbolt reads its pages through a memory map and believes them: a wrong page id ends in a panic, an endless descent or
+// a fault, some of them on goroutines of its own, where nobody can catch them. So its files are read here first, with
+// plain reads and a bound on everything. The format is bbolt's version 2, in the byte order of the machine:
+//
+//	page           id u64 · flags u16 · count u16 · overflow u32 · content
+//	meta           magic u32 · version u32 · page size u32 · flags u32 · root {page u64 · sequence u64} ·
+//	               freelist u64 · high water u64 · transaction u64 · FNV-64a of the foregoing u64
+//	branch element position u32 · key size u32 · page u64            position counts from the element's own start
+//	leaf element   flags u32 · position u32 · key size u32 · value size u32
+//	bucket value   root page u64 · sequence u64 · (if the root page is 0) a leaf page
+const (
+	pageHeaderBytes = 16
+	elementBytes    = 16
+	bucketBytes     = 16
+	metaBytes       = 64
+	metaMagic       = 0xED0CDAED
+	metaVersion     = 2
+	flagBranch      = 0x01
+	flagLeaf        = 0x02
+	flagFreelist    = 0x10
+	flagBucket      = 0x01
+	noFreelist      = ^uint64(0)
+	minPageBytes    = 1 << 10
+	maxPageBytes    = 64 << 10
+	maxTreeDepth    = 24 // with two children a page this is more than a file can hold
+)
+
+var order = binary.NativeEndian
+
+// metaPage is one of the two meta pages.
+type metaPage struct {
+	pageBytes int
+	root      uint64
+	freelist  uint64
+	highWater uint64
+	txid      uint64
+}
+
+// readMeta reads the meta page at off. A page that does not hold is an error: bbolt would fall back to the other one,
+// and forget a transaction that was acknowledged. A crash cannot have torn it, because a meta page's content lies in
+// one sector.
+func readMeta(r io.ReaderAt, off int64) (metaPage, error) {
+	var buf [pageHeaderBytes + metaBytes]byte
+	if _, err := r.ReadAt(buf[:], off); err != nil {
+		return metaPage{}, fmt.Errorf("the meta page at byte %d cannot be read: %w", off, err)
+	}
+	b := buf[pageHeaderBytes:]
+	h := fnv.New64a()
+	h.Write(b[:metaBytes-8])
+	m := metaPage{
+		pageBytes: int(order.Uint32(b[8:])), root: order.Uint64(b[16:]), freelist: order.Uint64(b[32:]),
+		highWater: order.Uint64(b[40:]), txid: order.Uint64(b[48:]),
+	}
+	switch {
+	case order.Uint32(b) != metaMagic || order.Uint32(b[4:]) != metaVersion || h.Sum64() != order.Uint64(b[56:]):
+		return m, fmt.Errorf("the meta page at byte %d fails its checksum", off)
+	case m.pageBytes < minPageBytes || m.pageBytes > maxPageBytes || m.pageBytes&(m.pageBytes-1) != 0:
+		return m, fmt.Errorf("a page size of %d bytes", m.pageBytes)
+	}
+	return m, nil
+}
+
+// readMetas reads both meta pages.
+func readMetas(r io.ReaderAt) (metas [2]metaPage, err error) {
+	if metas[0], err = readMeta(r, 0); err != nil {
+		return metas, err
+	}
+	if metas[1], err = readMeta(r, int64(metas[0].pageBytes)); err != nil {
+		return metas, err
+	}
+	if metas[0].pageBytes != metas[1].pageBytes {
+		return metas, errors.New("the meta pages disagree about the page size")
+	}
+	return metas, nil
+}
+
+// newestMeta reads the meta page of the last transaction and checks it against the size of the file.
+func newestMeta(r io.ReaderAt, size int64) (metaPage, error) {
+	metas, err := readMetas(r)
+	if err != nil {
+		return metaPage{}, err
+	}
+	m, old := metas[0], metas[1]
+	if old.txid > m.txid {
+		m, old = old, m
+	}
+	if m.txid != old.txid+1 {
+		return m, fmt.Errorf("the meta pages are of transactions %d and %d: a synced write was lost", old.txid, m.txid)
+	}
+	return m, m.fits(size)
+}
+
+// fits checks that the file holds all pages in use: bbolt would die of SIGBUS behind its end.
+func (m metaPage) fits(size int64) error {
+	if m.highWater > uint64(size)/uint64(m.pageBytes) {
+		return fmt.Errorf("the file has %d bytes and needs at least %d pages of %d: it was cut short", size, m.highWater, m.pageBytes)
+	}
+	return nil
+}
+
+// bitmap is a set of page ids.
+type bitmap []uint64
+
+func (b bitmap) has(i uint64) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b bitmap) set(i uint64)      { b[i/64] |= 1 << (i % 64) }
+
+// walker goes through the tree of one transaction: every page is inside the file, of the right kind and used once,
+// and keys rise. Its cost in memory is a bit a page, and a page for each level of the tree.
+type walker struct {
+	r     io.ReaderAt
+	meta  metaPage
+	seen  bitmap
+	pages [maxTreeDepth][]byte
+	// skeleton leaves out all leaves but the first under each branch: a hundredth of the reading.
+	skeleton bool
+	// visit is called for each record of each bucket, in the order of bucket and key; the slices are good until it
+	// returns. It may be nil.
+	visit func(bucket string, key, record []byte) error
+	// pause is called before each page, so that a long walk can be ended. It may be nil.
+	pause func() error
+}
+
+// walk goes through everything that the transaction of m can reach.
+func (w *walker) walk() error {
+	w.seen = make(bitmap, w.meta.highWater/64+1)
+	w.seen.set(0)
+	w.seen.set(1)
+	if _, err := w.tree("", w.meta.root, nil, nil, 0); err != nil {
+		return err
+	}
+	return w.freelist()
+}
+
+// claim notes that pages id to id+more are in use, by one page.
+func (w *walker) claim(id, more uint64) error {
+	if id >= w.meta.highWater || more >= w.meta.highWater-id {
+		return fmt.Errorf("page %d is beyond the last page", id)
+	}
+	for i := id; i <= id+more; i++ {
+		if w.seen.has(i) {
+			return fmt.Errorf("page %d is used twice", i)
+		}
+		w.seen.set(i)
+	}
+	return nil
+}
+
+// load reads page id, with its overflow, into the buffer of a level.
+func (w *walker) load(id uint64, level int) (page, error) {
+	if w.pause != nil {
+		if err := w.pause(); err != nil {
+			return page{}, err
+		}
+	}
+	if id >= w.meta.highWater {
+		return page{}, fmt.Errorf("page %d is beyond the last page", id)
+	}
+	size := w.meta.pageBytes
+	if len(w.pages[level]) < size {
+		w.pages[level] = make([]byte, size)
+	}
+	buf := w.pages[level][:size]
+	if _, err := w.r.ReadAt(buf, int64(id)*int64(size)); err != nil {
+		return page{}, fmt.Errorf("page %d cannot be read: %w", id, err)
+	}
+	p := page{id: id, data: buf, more: uint64(order.Uint32(buf[12:]))}
+	if got := order.Uint64(buf); got != id {
+		return page{}, fmt.Errorf("page %d calls itself page %d", id, got)
+	}
+	if err := w.claim(id, p.more); err != nil {
+		return page{}, err
+	}
+	if p.more > 0 {
+		p.data = make([]byte, int(p.more+1)*size) // bounded by the file: claim has checked it
+		if _, err := w.r.ReadAt(p.data, int64(id)*int64(size)); err != nil {
+			return page{}, fmt.Errorf("page %d cannot be read: %w", id, err)
+		}
+	}
+	return p, nil
+}
+
+// tree checks the subtree at page id, whose keys are in [low, high); nil is no bound. It tells whether the page is a
+// leaf. An empty bucket name is the root, whose elements are buckets.
+func (w *walker) tree(bucket string, id uint64, low, high []byte, level int) (leaf bool, err error) {
+	if level == maxTreeDepth {
+		return false, fmt.Errorf("page %d lies deeper than a tree can be", id)
+	}
+	p, err := w.load(id, level)
+	if err != nil {
+		return false, err
+	}
+	switch p.flags() {
+	case flagLeaf:
+		return true, w.leaf(bucket, p, low, high, level)
+	case flagBranch:
+		return false, w.branch(bucket, p, low, high, level)
+	}
+	return false, fmt.Errorf("page %d has flags %#x: neither branch nor leaf", id, p.flags())
+}
+
+func (w *walker) branch(bucket string, p page, low, high []byte, level int) error {
+	if p.count() == 0 {
+		return fmt.Errorf("branch page %d is empty", p.id)
+	}
+	overLeaves := false
+	for i := range p.count() {
+		key, child, err := p.branchElement(i)
+		if err != nil {
+			return err
+		}
+		if err := rising(p.id, i, low, key, high); err != nil {
+			return err
+		}
+		next := high
+		if i+1 < p.count() {
+			if next, _, err = p.branchElement(i + 1); err != nil {
+				return err
+			}
+		}
+		if w.skeleton && overLeaves {
+			err = w.claim(child, 0)
+		} else {
+			overLeaves, err = w.tree(bucket, child, key, next, level+1)
+		}
+		if err != nil {
+			return err
+		}
+		low = key
+	}
+	return nil
+}
+
+func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error {
+	for i := range p.count() {
+		flags, key, value, err := p.leafElement(i)
+		if err != nil {
+			return err
+		}
+		if err := rising(p.id, i, low, key, high); err != nil {
+			return err
+		}
+		low = key
+		switch {
+		case (flags == flagBucket) != (bucket == "") || flags > flagBucket:
+			return fmt.Errorf("page %d, element %d has flags %#x", p.id, i, flags)
+		case bucket == "":
+			err = w.bucket(p.id, string(key), value, level)
+		case w.visit != nil:
+			err = w.visit(bucket, key, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bucket checks the bucket whose header is value.
+func (w *walker) bucket(id uint64, name string, value []byte, level int) error {
+	if name == "" || len(value) < bucketBytes {
+		return fmt.Errorf("page %d holds a bucket without name or header", id)
+	}
+	if root := order.Uint64(value); root != 0 {
+		_, err := w.tree(name, root, nil, nil, level+1)
+		return err
+	}
+	inline := page{id: id, data: value[bucketBytes:]}
+	if len(inline.data) < pageHeaderBytes || inline.flags() != flagLeaf {
+		return fmt.Errorf("page %d holds bucket %q without its leaf", id, name)
+	}
+	return w.leaf(name, inline, nil, nil, level)
+}
+
+// freelist checks that no free page is in use: it would be written over.
+func (w *walker) freelist() error {
+	if w.meta.freelist == noFreelist {
+		return nil
+	}
+	p, err := w.load(w.meta.freelist, 0)
+	if err != nil {
+		return err
+	}
+	if p.flags() != flagFreelist {
+		return fmt.Errorf("page %d has flags %#x and should be the free list", p.id, p.flags())
+	}
+	ids, n := p.data[pageHeaderBytes:], uint64(p.count())
+	if n == 0xffff {
+		n, ids = order.Uint64(ids), ids[8:]
+	}
+	if n > uint64(len(ids))/8 {
+		return fmt.Errorf("the free list in page %d names more pages than it holds", p.id)
+	}
+	for i := range n {
+		if err := w.claim(order.Uint64(ids[8*i:]), 0); err != nil {
+			return fmt.Errorf("the free list in page %d: %w", p.id, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package storage
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileBirth is the inode and, where the file system knows it, the birth time of f.
+func fileBirth(f *os.File) (diskRecord, error) {
+	var st unix.Statx_t
+	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+		return diskRecord{}, os.NewSyscallError("statx", err)
+	}
+	d := diskRecord{Inode: st.Ino}
+	if st.Mask&unix.STATX_BTIME != 0 {
+		d.BirthSec, d.BirthNsec = st.Btime.Sec, int64(st.Btime.Nsec)
+	}
+	return d, nil
+}
+
+// willRead asks the kernel to read all of f ahead.
+func willRead(f *os.File) { unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED) }
+
+// allocate takes room for n bytes at off without writing them, so that a full disk shows here and not at a sync. A
+// file system that cannot do it is no error.
+func allocate(f *os.File, off, n int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, off, n)
+	if err == unix.EOPNOTSUPP || err == unix.ENOSYS {
+		return nil
+	}
+	return err
+}
+
+// dataSync makes the content of f durable.
+func dataSync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package storage
+
+import (
+	"os"
+	"syscall"
+)
+
+func fileBirth(f *os.File) (diskRecord, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return diskRecord{}, err
+	}
+	d := diskRecord{}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		d.Inode = st.Ino
+	}
+	return d, nil
+}
+
+func willRead(*os.File) {}
+
+func allocate(*os.File, int64, int64) error { return nil }
+
+func dataSync(f *os.File) error { return f.Sync() }

@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+)
+
+// Usage is what the store takes and what is left, as of the last Refresh.
+type Usage struct {
+	LogBytes       int64 // in use in log.db: falls with truncation, though the file keeps its size
+	StateBytes     int64 // in use in state.db: falls with deletions, likewise
+	LogFileBytes   int64 // size of log.db, zeros ahead of the log included
+	StateFileBytes int64 // size of state.db
+	FreeBytes      int64 // of the file system, for this user
+	QuotaBytes     int64 // 0: none
+	ReserveBytes   int64 // where Low begins
+	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and make it end.
+	// It begins when one of the files can still take less than ReserveBytes, counting both what the file system has
+	// free and the pages that the file itself can use again, or when LogBytes and StateBytes reach the quota. It ends
+	// when there is a quarter of the reserve more room than that and a twentieth of the quota is free.
+	Low bool
+	// Full: less than a quarter of the reserve is left. Deletes too are to be refused now: they take room in the log.
+	Full bool
+}
+
+// Usage is cheap: it is what the last Refresh found. Safe for concurrent use.
+func (s *Store) Usage() Usage {
+	if u := s.usage.Load(); u != nil {
+		return *u
+	}
+	return Usage{}
+}
+
+// Refresh measures the files and the file system anew. The server calls it about once a second, and before it gives
+// up Low; it takes microseconds and never waits for a sync. Safe for concurrent use.
+func (s *Store) Refresh() error {
+	s.usageMu.Lock()
+	defer s.usageMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	free, total, err := freeBytes(s.dir)
+	if err != nil {
+		return unusable("cannot ask for the free space of %s: %w", s.dir, err)
+	}
+	logSize, err := measure(s.log, s.logFile)
+	if err != nil {
+		return err
+	}
+	stateSize, err := measure(s.state, s.stateFile)
+	if err != nil {
+		return err
+	}
+	u := Usage{
+		LogBytes: logSize.live, StateBytes: stateSize.live, LogFileBytes: logSize.file, StateFileBytes: stateSize.file,
+		FreeBytes: free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
+	}
+	if u.ReserveBytes == 0 {
+		u.ReserveBytes = min(total/8, maxReserveBytes)
+	}
+	u.judge(s.Usage().Low, free+min(logSize.reusable, stateSize.reusable))
+	s.usage.Store(&u)
+	return nil
+}
+
+// judge sets Low and Full; room is what the tighter of the two files can still take.
+func (u *Usage) judge(wasLow bool, room int64) {
+	reserve, quota := u.ReserveBytes, u.QuotaBytes
+	if wasLow {
+		reserve += reserve / 4
+		quota -= quota / 20
+	}
+	u.Low = room < reserve || (u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota)
+	u.Full = room < u.ReserveBytes/4
+}
+
+// measures are of one file.
+type measures struct {
+	live     int64 // bytes in use
+	file     int64 // its size
+	reusable int64 // bytes that it has on disk and does not use
+}
+
+func measure(db *bolt.DB, f *os.File) (measures, error) {
+	u, err := usedBytes(db)
+	if err != nil {
+		return measures{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return measures{}, os.NewSyscallError("fstat", err)
+	}
+	m := measures{live: u.live, file: st.Size}
+	m.reusable = max(0, min(st.Size, st.Blocks*512)-u.live)
+	return m, nil
+}
+
+// freeBytes is what the file system of dir has left for this user, and its size.
+func freeBytes(dir string) (free, total int64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, os.NewSyscallError("statfs", err)
+	}
+	if st.Blocks == 0 {
+		return unknownBytes, unknownBytes, nil
+	}
+	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
+}
+
+// unknownBytes stands for the size of a file system that does not tell.
+const unknownBytes = 1 << 50
+
+// startRoomBytes is the least with which an existing store opens: enough for its start record and for the commits by
+// which deletes heal it.
+const startRoomBytes = 256 << 10
+
+func (s *Store) checkRoom() error {
+	u := s.Usage()
+	logSize, err := measure(s.log, s.logFile)
+	if err != nil {
+		return err
+	}
+	if room := u.FreeBytes + logSize.reusable; room < startRoomBytes {
+		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, startRoomBytes)
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"tenure/internal/ident"
+	"tenure/multipaxos"
+)
+
+// logContent is what a whole reading of log.db finds: everything but the entries' values.
+type logContent struct {
+	identity identityRecord
+	start    startRecord
+	disk     diskRecord
+	marks    logMarks
+	first    multipaxos.Slot // lowest slot with an entry, 0 if there is none
+}
+
+// readLog reads and checks all of log.db. Gaps between entries are no damage, since an acceptor need not have been
+// asked about every slot; an entry that is gone shows in the digest.
+func readLog(r io.ReaderAt, size int64) (*logContent, error) {
+	m, err := newestMeta(r, size)
+	if err != nil {
+		return nil, err
+	}
+	c := &logContent{}
+	var found digest
+	var last multipaxos.Slot
+	records := map[string]func(key, record []byte) error{
+		nodeBucket + "/" + string(identityKey): func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.identity) },
+		nodeBucket + "/" + string(startKey):    func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.start) },
+		nodeBucket + "/" + string(diskKey):     func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.disk) },
+		acceptorBucket + "/" + string(marksKey): func(k, v []byte) error {
+			return acceptorSeed.openInto(k, v, &c.marks)
+		},
+	}
+	w := walker{r: r, meta: m, visit: func(bucket string, key, record []byte) error {
+		if bucket == entryBucket {
+			e, err := openEntry(key, record)
+			if err != nil {
+				return err
+			}
+			if found.Count == 0 {
+				c.first = e.Slot
+			}
+			found.add(record)
+			last = e.Slot
+			return nil
+		}
+		name := bucket + "/" + string(key)
+		read := records[name]
+		if read == nil {
+			return fmt.Errorf("a record %q that nobody wrote, or a second one", name)
+		}
+		delete(records, name)
+		if err := read(key, record); err != nil {
+			return fmt.Errorf("the record %s: %w", name, err)
+		}
+		return nil
+	}}
+	if err := w.walk(); err != nil {
+		return nil, err
+	}
+	if len(records) > 0 {
+		return nil, fmt.Errorf("%d of its own records are missing", len(records))
+	}
+	return c, c.check(found, last)
+}
+
+// check compares the marks with the entries that are there.
+func (c *logContent) check(found digest, last multipaxos.Slot) error {
+	m := c.marks
+	switch {
+	case found != m.Entries:
+		return fmt.Errorf("it holds %d entries and should hold %d, or not these", found.Count, m.Entries.Count)
+	case m.Last < m.Truncated || last > m.Last || (m.Last > m.Truncated && last != m.Last):
+		return fmt.Errorf("its last entry is in slot %d and should be in slot %d", last, m.Last)
+	case c.identity.Store.IsZero():
+		return errors.New("its identity names no store")
+	}
+	return nil
+}
+
+// stateContent is what a reading of state.db finds besides the image's records.
+type stateContent struct {
+	owner ident.StoreID
+	marks foldMarks
+}
+
+// readState checks state.db in the transaction of m: its branch pages, its free list and its own records, and, unless
+// it is only the skeleton that is wanted, every record of the image.
+func readState(r io.ReaderAt, m metaPage, skeleton bool, pause func() error) (*stateContent, error) {
+	c := &stateContent{}
+	var found digest
+	missing := 2
+	w := walker{r: r, meta: m, skeleton: skeleton, pause: pause, visit: func(bucket string, key, record []byte) error {
+		if bucket == foldBucket {
+			missing--
+			switch {
+			case bytes.Equal(key, ownerKey):
+				return foldSeed.openInto(key, record, &c.owner)
+			case bytes.Equal(key, foldKey):
+				return foldSeed.openInto(key, record, &c.marks)
+			}
+			return fmt.Errorf("a record %q that nobody wrote", key)
+		}
+		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+			return fmt.Errorf("a bucket %q that nobody wrote", bucket)
+		}
+		if _, err := spaceSeeds[bucket[len(spacePrefix)]].open(key, record); err != nil {
+			return fmt.Errorf("the record of key %q %w", key, err)
+		}
+		found.add(record)
+		return nil
+	}}
+	if err := w.walk(); err != nil {
+		return nil, err
+	}
+	switch {
+	case missing != 0:
+		return nil, errors.New("its own records are missing")
+	case !skeleton && found != c.marks.Records:
+		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count, c.marks.Records.Count)
+	}
+	return c, nil
+}
+
+// Verify reads every page and record of the newest fold and returns damage as an error, after which the store has
+// failed. Open does the same for a state.db of up to Options.VerifyBytes; of a larger one it reads only the branch
+// pages, since a start must not take minutes, and the server runs Verify in the background. It holds a view open while
+// it runs, so that folds meanwhile make the file grow, and reads as fast as it can: ctx ends it early.
+func (s *Store) Verify(ctx context.Context) error {
+	if err := s.failed(); err != nil {
+		return err
+	}
+	tx, m, err := s.pinState()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	_, err = readState(s.stateFile, m, false, ctx.Err)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.fail(damage(s.statePath(), "%w", err))
+}
