@@ -39,13 +39,13 @@ const (
 //	kind            from      uses
 //	Prepare         leader    Ballot, Slot (first slot asked for; also the next page)
 //	Promise         acceptor  Ballot, Slot (first slot of this page), Entries, Last (no page follows), Truncated, Chosen, Membership
-//	Accept          leader    Ballot, Entries (slots in a row), Chosen, Folded (by all members)
+//	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader), Folded (by all members)
 //	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row), Chosen, Folded (by the sender)
 //	Reject          acceptor  Ballot (the one refused), Promised
-//	Heartbeat       leader    Ballot, Chosen, Through (last slot proposed), Folded (by all members)
+//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer), Folded (by all members)
 //	HeartbeatReply  acceptor  Ballot, Chosen, Folded (by the sender), Slot (first slot of this ballot it lacks, 0 if none)
 //	Fetch           learner   Slot (first chosen slot wanted)
-//	Learn           any       Entries (chosen, slots in a row), Chosen (of the sender)
+//	Learn           any       Entries (chosen, slots in a row), Chosen (as applied by the sender)
 //	Confirm         leader    Ballot, Round
 //	Confirmed       acceptor  Ballot, Round
 type Message struct {
@@ -69,7 +69,7 @@ type Message struct {
 type Persist struct {
 	Seq      uint64        // rises by one from 1 in each run
 	Promised ballot.Ballot // raises the promised ballot
-	Entries  []Entry       // replace what is in their slots
+	Entries  []Entry       // replace what is in their slots; each slot comes once, in no particular order
 	Chosen   Slot          // raises the chosen mark; may become durable late, never early
 	Truncate Slot          // delete the entries up to and including this slot
 }

@@ -1,0 +1,69 @@
+package multipaxos
+
+import (
+	"errors"
+	"fmt"
+
+	"tenure/internal/ballot"
+)
+
+// ErrConfig is wrapped by every error of Config.Validate.
+var ErrConfig = errors.New("invalid log configuration")
+
+// ErrDamaged is wrapped by errors that tell of a log whose disk does not hold what it must. The node must stop.
+var ErrDamaged = errors.New("log damaged")
+
+// ErrTruncated is returned for slots that are gone from the log because every member has them in its image.
+var ErrTruncated = errors.New("slot truncated from the log")
+
+// Limits that do not depend on configuration, so that nodes with different configurations understand each other.
+const (
+	// maxAhead bounds how far above its chosen mark an acceptor stores entries, and so what it keeps in memory.
+	maxAhead = 1 << 16
+	// maxWindow keeps every leader's window well inside what acceptors store.
+	maxWindow = maxAhead / 4
+	// maxPageEntries bounds the entries of one message beside PageBytes, which does not count empty values.
+	maxPageEntries = 1024
+	// maxWaiting bounds the messages that wait for the disk. Replies beyond it are dropped: peers ask again.
+	maxWaiting = 1 << 14
+	// maxTruncate bounds the slots that one Persist deletes, so that truncation never holds up writes for long.
+	maxTruncate = 1024
+	// maxNumber bounds counters and slots that a peer may name, so that adding one to them cannot overflow.
+	maxNumber = 1 << 62
+)
+
+// Intervals in ticks.
+const (
+	heartbeatTicks   = 5  // between heartbeats that have nothing new to say
+	prepareTicks     = 3  // between repetitions of an unanswered Prepare
+	confirmTicks     = 2  // between repetitions of an unanswered Confirm
+	fetchTicks       = 3  // before a Fetch without an answer goes to another node
+	chosenTicks      = 50 // before a chosen mark that found no Persist to ride on gets its own
+	minPatienceTicks = 3  // without an acknowledgement before Accepts are sent again; doubles each time
+	maxPatienceTicks = 50
+)
+
+// membership is the only membership there is until members can be changed.
+const membership = 1
+
+// Validate tells what is wrong with c, wrapping ErrConfig.
+func (c Config) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case c.Self.Node == 0 || c.Self.Node > ballot.MaxNodeID:
+		return bad("node id %d is not in 1 to %d", c.Self.Node, ballot.MaxNodeID)
+	case !c.Voters.Has(c.Self.Node):
+		return bad("node %d is not among the voters %v", c.Self.Node, c.Voters)
+	case c.PageBytes < 1:
+		return bad("PageBytes is %d, must be positive", c.PageBytes)
+	case c.WindowEntries < 1 || c.WindowEntries > maxWindow:
+		return bad("WindowEntries is %d, must be 1 to %d", c.WindowEntries, maxWindow)
+	case c.WindowBytes < 1:
+		return bad("WindowBytes is %d, must be positive", c.WindowBytes)
+	case c.CacheBytes < 0:
+		return bad("CacheBytes is %d, must not be negative", c.CacheBytes)
+	}
+	return nil
+}
