@@ -1,0 +1,287 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/kv"
+)
+
+func TestKeys(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "b", "", "a/x/1", "", "a/x/2", "", "a/y", "", "a/z/1", "", "c/1", "", "a", "")
+	for _, c := range []struct{ query, want string }{
+		{"/v1/kv/?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
+		{"/v1/kv?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
+		{"/v1/kv/?keys&separator=/", `["a","a/","b","c/"]`},
+		{"/v1/kv/?keys&separator=", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
+		{"/v1/kv/a/?keys&separator=/", `["a/x/","a/y","a/z/"]`},
+		{"/v1/kv/a?keys&separator=/", `["a","a/"]`},
+		{"/v1/kv/a%2F?keys&separator=%2F&reverse", `["a/z/","a/y","a/x/"]`},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&limit=2", `["a/x/","a/y"]`},
+		{"/v1/kv/a/?keys&separator=/&start=a/y&reverse", `["a/y","a/x/"]`},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&reverse", `["a/x/"]`}, // the whole group, from either side
+		{"/v1/kv/?keys&start=a/y&limit=3", `["a/y","a/z/1","b"]`},
+		{"/v1/kv/?keys&start=a/yy&limit=1", `["a/z/1"]`}, // start need not exist
+		{"/v1/kv/?keys&reverse&limit=2", `["c/1","b"]`},
+		{"/v1/kv/?keys&reverse&start=a/y&limit=2", `["a/y","a/x/2"]`},
+		{"/v1/kv/a/?keys&start=0", `["a/x/1","a/x/2","a/y","a/z/1"]`}, // nor have the prefix
+		{"/v1/kv/a/?keys&start=", `["a/x/1","a/x/2","a/y","a/z/1"]`},
+		{"/v1/kv/?keys&start=d", `[]`},
+		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n"},
+	} {
+		w := call(s, "GET", c.query, "")
+		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != "7" {
+			t.Errorf("%s: %d %s %v\nwant %s", c.query, w.Code, w.Body, w.Header(), c.want)
+		}
+	}
+	for _, target := range []string{"/v1/kv/d?keys", "/v1/kv/a/?keys&start=b"} {
+		if w := call(s, "GET", target, ""); w.Code != 404 || w.Body.Len() != 0 {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
+func TestKeysOfAnEmptyStore(t *testing.T) {
+	s := newServer(t, newFake(t))
+	for target, want := range map[string]string{"/v1/kv/?keys": "[]", "/v1/kv/?keys&pretty": "[]\n", "/v1/kv/?count": "0", "/v1/kv/a?count": "0"} {
+		if w := call(s, "GET", target, ""); w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "1" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	if w := call(s, "GET", "/v1/kv/?recurse", ""); w.Code != 404 {
+		t.Errorf("recurse: %d", w.Code)
+	}
+}
+
+func TestCount(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a/1", "", "a/2", "", "b", "")
+	for target, want := range map[string]string{"/v1/kv/?count": "3", "/v1/kv/a?count&stale": "2", "/v1/kv/c?count&pretty": "0"} {
+		w := call(s, "GET", target, "")
+		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "3" || head(w, "Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
+func TestRecurseIsWhatEncodingJSONWrites(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	var all []jsonEntry
+	add := func(key string, value []byte) {
+		f.set(t, key, string(value))
+		i := uint64(len(all) + 1)
+		if len(value) == 0 {
+			value = nil
+		}
+		all = append(all, jsonEntry{Key: key, Value: value, CreateIndex: i, ModifyIndex: i})
+	}
+	for i, n := range []int{0, 1, 2, 3, 4, base64PieceBytes - 1, base64PieceBytes, base64PieceBytes + 1, 2*base64PieceBytes + 2, 60_000} {
+		value := make([]byte, n)
+		for j := range value {
+			value[j] = byte(j*7 + i)
+		}
+		add(fmt.Sprintf("p/%02d \u2028<&>", i), value)
+	}
+	for i := range 2000 {
+		add(fmt.Sprintf("p/x%04d", i), []byte("small"))
+	}
+	compact, _ := json.Marshal(all)
+	pretty, _ := json.MarshalIndent(all, "", "    ")
+	for q, want := range map[string]string{"?recurse": string(compact), "?recurse&pretty": string(pretty) + "\n"} {
+		if w := call(s, "GET", "/v1/kv/p/"+q, ""); w.Code != 200 || w.Body.String() != want {
+			t.Errorf("%s: %d, %d bytes, want %d", q, w.Code, w.Body.Len(), len(want))
+		}
+	}
+	var page []jsonEntry
+	w := call(s, "GET", "/v1/kv/?recurse&reverse&limit=3&start=p/x1500", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]jsonEntry{all[1510], all[1509], all[1508]}, page); d != "" {
+		t.Error(d)
+	}
+}
+
+// Reading page after page as the comment on list says gives every name once.
+func TestPages(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	for i := range 100 {
+		f.set(t, fmt.Sprintf("k/%02d/%d", i/3, i), "")
+	}
+	for _, q := range []string{"?keys", "?keys&reverse", "?keys&separator=/", "?keys&separator=/&reverse"} {
+		list := func(more string) (names []string) {
+			if w := call(s, "GET", "/v1/kv/k/"+q+more, ""); w.Code != 200 || json.Unmarshal(w.Body.Bytes(), &names) != nil {
+				t.Fatalf("%s%s: %d %s", q, more, w.Code, w.Body)
+			}
+			return names
+		}
+		var got []string
+		for more := "&limit=8"; ; {
+			page := list(more)
+			if len(page) < 8 {
+				got = append(got, page...)
+				break
+			}
+			got = append(got, page[:7]...)
+			more = "&limit=8&start=" + page[7]
+		}
+		if d := cmp.Diff(list(""), got); d != "" {
+			t.Errorf("%s: %s", q, d)
+		}
+	}
+}
+
+// A listing shows one moment: what is written while it goes on is not in it.
+func TestListingIsOneSnapshot(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	for i := range 3000 {
+		f.set(t, fmt.Sprintf("k%04d", i), "v")
+	}
+	w := &changing{ResponseRecorder: httptest.NewRecorder(), change: func() { f.set(t, "k2999", "changed", "k9999", "new") }}
+	s.ServeHTTP(w, httptest.NewRequest("GET", "/v1/kv/?recurse", nil))
+	var got []jsonEntry
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.changed == 0 {
+		t.Fatal(err, w.changed)
+	}
+	if n := len(got); n != 3000 || string(got[n-1].Value) != "v" || head(w.ResponseRecorder, headIndex) != "3000" {
+		t.Errorf("%d entries, the last %+v, index %s", n, got[n-1], head(w.ResponseRecorder, headIndex))
+	}
+}
+
+type changing struct {
+	*httptest.ResponseRecorder
+	change  func()
+	changed int
+}
+
+func (c *changing) Write(b []byte) (int, error) {
+	c.change()
+	c.changed++
+	return c.ResponseRecorder.Write(b)
+}
+
+// broken is an image that is damaged behind some key.
+type broken struct {
+	kv.Source
+	after string
+}
+
+type brokenView struct {
+	kv.Image
+	after string
+}
+
+func (b broken) View() (kv.Image, error) {
+	v, err := b.Source.View()
+	return brokenView{v, b.after}, err
+}
+
+func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
+	var err error
+	if e := v.Image.Ascend(s, from, func(k, r []byte) bool {
+		if s == kv.SpaceData && string(k) > v.after {
+			err = kv.ErrDamaged
+			return false
+		}
+		return fn(k, r)
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+func brokenFake(t *testing.T, after string) *fake {
+	f := newFake(t)
+	image := kv.NewMemImage()
+	st, err := kv.Open(image, kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.state = st
+	for i := range 3000 {
+		f.set(t, fmt.Sprintf("k%04d", i), "some value")
+	}
+	image.Merge(st.Freeze().Fold())
+	if f.state, err = kv.Open(broken{image, after}, kv.DefaultLimits); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestDamageBeforeTheAnswerBegan(t *testing.T) {
+	s := newServer(t, brokenFake(t, "k0001"))
+	for _, q := range []string{"?recurse", "?keys", "?count"} {
+		if w := call(s, "GET", "/v1/kv/"+q, ""); w.Code != 500 || !strings.Contains(w.Body.String(), "damaged") {
+			t.Errorf("%s: %d %s", q, w.Code, w.Body)
+		}
+	}
+}
+
+// Once the answer has begun its status is gone; the client must see that it is not whole.
+func TestDamageInTheMiddleCutsTheConnection(t *testing.T) {
+	addr := serve(t, newServer(t, brokenFake(t, "k2500")))
+	got := say(t, addr, "GET /v1/kv/?recurse HTTP/1.1\r\nHost: x\r\n\r\n")
+	if !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, `"Key":"k2000"`) {
+		t.Fatalf("%.200s", got)
+	}
+	if strings.HasSuffix(got, "0\r\n\r\n") || strings.Contains(got, "k2501") {
+		t.Errorf("the answer looks whole: …%q", got[len(got)-60:])
+	}
+}
+
+// A client that does not read must not hold its snapshot for ever.
+func TestListingEndsWithItsClient(t *testing.T) {
+	f := newFake(t)
+	big := strings.Repeat("x", 16<<10)
+	for i := range 1000 { // more than sockets hold
+		f.set(t, fmt.Sprintf("k%03d", i), big)
+	}
+	s := newServer(t, f, func(c *Config) {
+		c.BodyTimeout, c.ClientTimeout, c.ResponseTimeout = 100*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond
+	})
+	addr := serve(t, s)
+	c := dial(t, addr)
+	if _, err := fmt.Fprintf(c, "GET /v1/kv/?recurse HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 1 })
+	waitFor(t, func() bool { return s.metrics.inFlight.Load() == 0 })
+}
+
+func TestListingThatTakesTooLong(t *testing.T) {
+	f := newFake(t)
+	for i := range 1000 {
+		f.set(t, fmt.Sprintf("k%04d", i), "v")
+	}
+	s := newServer(t, f)
+	s.cfg.ResponseTimeout = -1
+	for _, q := range []string{"?count", "?keys&separator=9"} {
+		if w := call(s, "GET", "/v1/kv/"+q, ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "pages") {
+			t.Errorf("%s: %d %s", q, w.Code, w.Body)
+		}
+	}
+}
+
+// waitFor polls what nothing announces.
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,109 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+func TestMethodsAndAllow(t *testing.T) {
+	s := newServer(t, newFake(t))
+	for path, allow := range map[string]string{
+		"/v1/kv/a":            "DELETE, GET, HEAD, PUT",
+		"/v1/kv":              "DELETE, GET, HEAD, PUT",
+		"/v1/status":          "GET, HEAD",
+		"/v1/status/leader":   "GET, HEAD",
+		"/v1/status/peers":    "GET, HEAD",
+		"/v1/agent/self":      "GET, HEAD",
+		"/health/live":        "GET, HEAD",
+		"/health/ready":       "GET, HEAD",
+		"/metrics":            "GET, HEAD",
+		"/v1/master/transfer": "POST",
+	} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW"} {
+			w := call(s, method, path, "")
+			allowed := strings.Contains(", "+allow+",", ", "+method+",")
+			if allowed == (w.Code == 405) {
+				t.Errorf("%s %s: %d", method, path, w.Code)
+			}
+			if !allowed && (head(w, "Allow") != allow || !strings.Contains(w.Body.String(), allow)) {
+				t.Errorf("%s %s: Allow %q, %s", method, path, head(w, "Allow"), w.Body)
+			}
+		}
+	}
+}
+
+func TestPathsThatAreNothing(t *testing.T) {
+	s := newServer(t, newFake(t))
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/kvx", "/v1/KV/a", "//v1/kv/a", "/v1//kv/a", "/x/../v1/kv/a", "/v1/status/", "/v1/session/create", "/v1/txn"} {
+		for _, method := range []string{"GET", "PUT"} {
+			if w := call(s, method, path, ""); w.Code != 404 || !strings.Contains(w.Body.String(), "no such endpoint") {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func TestLongURL(t *testing.T) {
+	s := newServer(t, newFake(t))
+	if w := call(s, "GET", "/v1/kv/?keys&start="+strings.Repeat("x", MaxURLBytes), ""); w.Code != 400 || !strings.Contains(w.Body.String(), "URL has") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	longest := strings.Repeat("%C3%BC", 512)
+	if w := call(s, "GET", "/v1/kv/"+longest+"?keys&separator="+longest+"&start="+longest, ""); w.Code != 404 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func TestPanicIsLoggedAndAnswered(t *testing.T) {
+	var logged bytes.Buffer
+	f := newFake(t)
+	f.onRead = func() { panic("boom") }
+	s := newServer(t, f, func(c *Config) { c.Logger = zerolog.New(&logged) })
+	w := call(s, "GET", "/v1/kv/a", "")
+	if w.Code != 500 || !strings.Contains(w.Body.String(), "internal error") || head(w, "Connection") != "close" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if l := logged.String(); !strings.Contains(l, `"panic":"boom"`) || !strings.Contains(l, "fake_test.go") || !strings.Contains(l, `"path":"/v1/kv/a"`) {
+		t.Error(l)
+	}
+	f.onRead = nil
+	if w := call(s, "GET", "/v1/kv/a", ""); w.Code != 404 {
+		t.Errorf("after the panic: %d", w.Code)
+	}
+	if n := s.metrics.inFlight.Load(); n != 0 {
+		t.Errorf("%d in flight", n)
+	}
+}
+
+// A panic behind the first byte of an answer cuts the connection instead of adding to it.
+func TestPanicInTheMiddleAborts(t *testing.T) {
+	f := newFake(t)
+	f.set(t, "a", "1")
+	s := newServer(t, f)
+	defer func() {
+		if r := recover(); r != http.ErrAbortHandler {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	s.ServeHTTP(panicking{httptest.NewRecorder()}, httptest.NewRequest("GET", "/v1/kv/a", nil))
+}
+
+type panicking struct{ *httptest.ResponseRecorder }
+
+func (panicking) Write([]byte) (int, error) { panic("in Write") }
+
+func TestPostFromAnotherOriginIsForbidden(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	if w := call(s, "POST", "/v1/master/transfer", "", "Sec-Fetch-Site: cross-site"); w.Code != 403 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := call(s, "POST", "/v1/master/transfer", "", "Origin: http://evil.example"); w.Code != 403 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,126 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/internal/ballot"
+)
+
+func TestStatus(t *testing.T) {
+	f := newFake(t)
+	f.status = Status{Cluster: "c1", Node: 2, Version: "9", Role: "follower", Master: 1, Lease: LeaseStatus{RemainingMS: 5}, Problem: "wiped"}
+	s := newServer(t, f)
+	var got map[string]any
+	w := call(s, "GET", "/v1/status", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if w.Code != 200 || got["cluster"] != "c1" || got["master"] != 1.0 || got["problem"] != "wiped" || got["lease"].(map[string]any)["remaining_ms"] != 5.0 {
+		t.Error(w.Code, w.Body)
+	}
+	if p, ok := got["peers"].([]any); !ok || len(p) != 0 {
+		t.Errorf("peers %v", got["peers"])
+	}
+	if w := call(s, "GET", "/v1/status?pretty", ""); !strings.HasPrefix(w.Body.String(), "{\n    \"cluster\": \"c1\",\n") {
+		t.Error(w.Body)
+	}
+}
+
+func TestConsulStatus(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	check := func(path, want string) {
+		t.Helper()
+		if w := call(s, "GET", path, ""); w.Code != 200 || w.Body.String() != want || head(w, "Content-Type") != "application/json" {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	check("/v1/status/leader", `""`)
+	check("/v1/status/peers", `[]`)
+	f.leader, f.peers = "127.0.0.1:8301", []string{"127.0.0.1:8300", "127.0.0.1:8301"}
+	check("/v1/status/leader", `"127.0.0.1:8301"`)
+	check("/v1/status/peers?dc=dc1&unknown=x", `["127.0.0.1:8300","127.0.0.1:8301"]`)
+	for _, path := range []string{"/v1/status/leader", "/v1/status/peers", "/v1/status", "/v1/agent/self"} {
+		if w := call(s, "GET", path+"?dc=elsewhere", ""); w.Code != 500 || w.Body.String() != "No path to datacenter\n" {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// The Go client of Consul decodes this into a map of maps.
+func TestAgentSelf(t *testing.T) {
+	f := newFake(t)
+	f.status = Status{Node: 3, Role: "master"}
+	s := newServer(t, f, func(c *Config) { c.Addr = "127.0.0.1:8502" })
+	var got map[string]map[string]any
+	w := call(s, "GET", "/v1/agent/self", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	if c := got["Config"]; c["NodeName"] != "tenure-3" || c["Datacenter"] != "dc1" || c["Version"] != "1.2.3" || c["Server"] != true {
+		t.Error(c)
+	}
+	if m := got["Member"]; m["Name"] != "tenure-3" || m["Addr"] != "127.0.0.1" || m["Port"] != 8502.0 {
+		t.Error(m)
+	}
+}
+
+func TestMasterTransfer(t *testing.T) {
+	for _, c := range []struct {
+		body, query string
+		err         error
+		code        int
+		to          ballot.NodeID
+		says        string
+	}{
+		{"", "", nil, 200, 0, "true"},
+		{"{}", "", nil, 200, 0, "true"},
+		{`{"Node":3}`, "", nil, 200, 3, "true"},
+		{`{"Node":3} ` + "\n", "?token=x", nil, 200, 3, "true"},
+		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", ErrNotApplied), 503, 3, "not caught up"},
+		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", ErrUnknown), 504, 3, "unknown"},
+		{`{"To":3}`, "", nil, 400, 0, `{"Node":N}`},
+		{`{"Node":-1}`, "", nil, 400, 0, `{"Node":N}`},
+		{`{"Node":70000}`, "", nil, 400, 0, "65535"},
+		{`{"Node":1}{"Node":2}`, "", nil, 400, 0, "more than one"},
+		{`{"Node":`, "", nil, 400, 0, `{"Node":N}`},
+		{`{"Node":` + strings.Repeat(" ", 5000) + `1}`, "", nil, 413, 0, "too large"},
+		{"", "?foo", nil, 400, 0, `"foo"`},
+	} {
+		f := newFake(t)
+		f.transferErr, f.transfer = c.err, 99
+		w := call(newServer(t, f), "POST", "/v1/master/transfer"+c.query, c.body)
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%.30s%s: %d %s", c.body, c.query, w.Code, w.Body)
+		}
+		want := c.to
+		if c.code == 400 || c.code == 413 {
+			want = 99
+		}
+		if d := cmp.Diff(want, f.transfer); d != "" {
+			t.Errorf("%.30s: %s", c.body, d)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	check := func(path string, code int, body string) {
+		t.Helper()
+		if w := call(s, "GET", path, ""); w.Code != code || w.Body.String() != body || (code == 503) != (head(w, "Retry-After") != "") {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	check("/health/live", 200, "live\n")
+	check("/health/ready", 200, "ready\n")
+	f.readyErr = errors.New("no master is known")
+	check("/health/live", 200, "live\n")
+	check("/health/ready", 503, "not ready: no master is known\n")
+}
