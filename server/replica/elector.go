@@ -1,0 +1,265 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+)
+
+// ElectorConfig is fixed for a run.
+type ElectorConfig struct {
+	Self     ballot.Incarnation
+	Voters   quorum.Set
+	Timing   lease.Timing
+	Duration time.Duration // D_P of the master lease
+	Acceptor lease.AcceptorConfig
+	Seed     uint64 // of the random waits
+}
+
+// Elector is the lease part: this node's proposer and acceptor of the resource "master", and the policy of when to
+// try, renew and stand back. The policy is liveness only; every safety rule is in package lease.
+type Elector struct {
+	cfg      ElectorConfig
+	acceptor *lease.Acceptor
+	proposer *lease.Proposer
+	random   uint64
+
+	tryAt    time.Duration // when not the owner: do not start before
+	renewAt  time.Duration // when the owner: start the next renewal
+	resendAt time.Duration
+	trying   bool
+	retired  bool // never tries again: the node is stopping
+	out      []lease.Message
+}
+
+// LeaseState is what the lease part publishes.
+type LeaseState struct {
+	Holding  uint64 // 0: not held
+	Deadline time.Duration
+}
+
+// NewElector is the lease part of a run that begins at now. It first tries after a short wait by rank.
+func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
+	acceptor, err := lease.NewAcceptor(cfg.Acceptor)
+	if err != nil {
+		return nil, err
+	}
+	proposer, err := lease.NewProposer(lease.ProposerConfig{
+		Self: cfg.Self, Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Duration: cfg.Duration, Voters: cfg.Voters, Timing: cfg.Timing,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: cfg.Seed | 1}
+	e.tryAt = now + e.rank(0)
+	return e, nil
+}
+
+// Handle takes one lease message, from this node or another.
+func (e *Elector) Handle(now time.Duration, m lease.Message) {
+	e.deliver(now, m)
+	e.settle(now)
+}
+
+// Tick does what is due at now. Call it at NextWake, and at least every tenth of the lease time.
+func (e *Elector) Tick(now time.Duration) {
+	_, held := e.proposer.Held(now)
+	if (e.trying || held) && now >= e.resendAt {
+		e.resendAt = now + e.resendEvery()
+		e.route(now, e.proposer.Resend(now))
+	}
+	e.settle(now)
+	if e.retired || e.trying {
+		return
+	}
+	if held {
+		if now >= e.renewAt {
+			e.start(now)
+		}
+		return
+	}
+	if now < e.tryAt || e.waitForOther(now) {
+		return
+	}
+	e.start(now)
+}
+
+// NextWake is the next time at which Tick has something to do.
+func (e *Elector) NextWake(now time.Duration) time.Duration {
+	next := e.tryAt
+	if _, held := e.proposer.Held(now); held {
+		next = e.renewAt
+	}
+	if e.trying {
+		next = e.resendAt
+	}
+	return min(max(next, now), now+e.cfg.Duration/10)
+}
+
+// State is what to publish at now.
+func (e *Elector) State(now time.Duration) LeaseState {
+	h, held := e.proposer.Held(now)
+	if !held {
+		return LeaseState{}
+	}
+	return LeaseState{Holding: h.Number, Deadline: h.Deadline}
+}
+
+// Take drains the messages to send to other nodes.
+func (e *Elector) Take() []lease.Message {
+	out := e.out
+	e.out = nil
+	return out
+}
+
+// Release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
+// the published value no longer shows a holding. The node does not try again for standBack, or ever if forGood.
+func (e *Elector) Release(now, standBack time.Duration, forGood bool) {
+	e.trying = false
+	e.retired = e.retired || forGood
+	e.tryAt = now + standBack
+	e.route(now, e.proposer.Release(now))
+}
+
+// Nudge makes the node try at once: the master has handed over and named it.
+func (e *Elector) Nudge(now time.Duration) { e.tryAt = min(e.tryAt, now) }
+
+// StandBack makes the node let others try first.
+func (e *Elector) StandBack(now, d time.Duration) { e.tryAt = max(e.tryAt, now+d) }
+
+// QuarantineLeft is how long this node's acceptor stays silent yet for the class (A4).
+func (e *Elector) QuarantineLeft(now time.Duration, c lease.Class) time.Duration {
+	return e.acceptor.QuarantineLeft(now, c)
+}
+
+// Owner is the owner of "master" as the own acceptor records it, and how long it excludes others: a hint (L1).
+func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
+	r, live := e.acceptor.Live(now, lease.MasterResource)
+	if !live {
+		return 0, 0
+	}
+	return r.Owner.Node, r.Left
+}
+
+func (e *Elector) start(now time.Duration) {
+	e.trying = true
+	e.resendAt = now + e.resendEvery()
+	e.route(now, e.proposer.Start(now))
+	e.settle(now)
+}
+
+// waitForOther puts the next try behind a live lease of somebody else that the own acceptor knows: an attempt
+// against it would only be blocked.
+func (e *Elector) waitForOther(now time.Duration) bool {
+	r, live := e.acceptor.Live(now, lease.MasterResource)
+	if !live || r.Owner == e.cfg.Self {
+		return false
+	}
+	e.tryAt = now + r.Left + e.rank(r.Owner.Node)
+	return true
+}
+
+// settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.
+func (e *Elector) settle(now time.Duration) {
+	if !e.trying || e.proposer.Attempt().Phase != lease.PhaseNone {
+		return
+	}
+	e.trying = false
+	last := e.proposer.Attempt().Last
+	if last.Reason == lease.EndWon {
+		e.renewAt = e.proposer.RenewAt()
+		return
+	}
+	wait := e.proposer.RetryAfter(now, e.next())
+	if _, held := e.proposer.Held(now); !held {
+		e.route(now, e.proposer.Release(now)) // what the attempt left at acceptors would block everybody, this node too
+	}
+	if last.Reason == lease.EndBlocked && last.Blocker.Left > 0 {
+		wait += e.rank(last.Blocker.Owner.Node)
+	}
+	e.tryAt, e.renewAt = now+wait, now+wait
+}
+
+// deliver hands m to the part of this node that it is for.
+func (e *Elector) deliver(now time.Duration, m lease.Message) {
+	switch m.Kind {
+	case lease.KindPrepare, lease.KindAccept, lease.KindRelease:
+		reply, ok := e.acceptor.Handle(now, m)
+		if m.Kind == lease.KindRelease {
+			e.released(now, m)
+		}
+		if ok {
+			e.route(now, []lease.Message{reply})
+		}
+	default:
+		e.route(now, e.proposer.Handle(now, m))
+	}
+}
+
+// released takes a Release as the hint that it also is: the others may try, in their order after the old owner.
+func (e *Elector) released(now time.Duration, m lease.Message) {
+	if _, live := e.acceptor.Live(now, lease.MasterResource); live || m.Owner == e.cfg.Self {
+		return
+	}
+	e.tryAt = min(e.tryAt, now+e.rank(m.Owner.Node))
+}
+
+// route delivers messages for this node itself at once and queues the others.
+func (e *Elector) route(now time.Duration, ms []lease.Message) {
+	for _, m := range ms {
+		if m.To == e.cfg.Self.Node {
+			e.deliver(now, m)
+		} else {
+			e.out = append(e.out, m)
+		}
+	}
+}
+
+// The policy's shares of the lease time.
+const (
+	resendPart = 12 // resend an unanswered message
+	rankPart   = 16 // distance between the first tries of two nodes
+)
+
+func (e *Elector) resendEvery() time.Duration {
+	return max(e.cfg.Duration/resendPart, time.Millisecond)
+}
+
+// rank is this node's wait after the end of a lease of the node after: the next one in the ring of voters goes
+// first, the others follow at a distance, so that they seldom duel.
+func (e *Elector) rank(after ballot.NodeID) time.Duration {
+	n, own, old := e.cfg.Voters.Len(), 0, -1
+	for i := range n {
+		switch e.cfg.Voters.At(i) {
+		case e.cfg.Self.Node:
+			own = i
+		case after:
+			old = i
+		}
+	}
+	if after == e.cfg.Self.Node {
+		old = own
+	}
+	step := e.cfg.Duration / rankPart
+	place := (own - old - 1 + n) % n
+	return time.Duration(place)*step + e.draw(step/4)
+}
+
+// draw is a pseudo-random duration below d.
+func (e *Elector) draw(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(e.next() % uint64(d))
+}
+
+// next is the next number of a xorshift64 generator.
+func (e *Elector) next() uint64 {
+	e.random ^= e.random << 13
+	e.random ^= e.random >> 7
+	e.random ^= e.random << 17
+	return e.random
+}

@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// folding drives the merging of applied changes into the durable image: one fold at a time, and none ahead of what
+// the node's own log has synced, so that no promise is ever truncated above what this node can prove.
+type folding struct {
+	frozen *kv.Frozen // taken out of the state, not yet durable
+	handed bool
+	done   uint64 // slot of the newest durable fold
+}
+
+// full tells whether unfolded changes have reached their bound: proposing then waits for the fold.
+func (f *folding) full(l *Log) bool { return l.state.TableBytes() >= fullFolds*l.cfg.FoldBytes }
+
+// fullFolds is the bound of the table of unfolded changes, in units of Config.FoldBytes.
+const fullFolds = 4
+
+// WantFreeze tells whether it is time to start a fold.
+func (l *Log) WantFreeze() bool {
+	f := &l.fold
+	if f.frozen != nil {
+		return false
+	}
+	return l.state.TableBytes() >= l.cfg.FoldBytes || l.state.Applied()-f.done >= l.cfg.FoldSlots
+}
+
+// Freeze starts a fold. The shell holds the state's lock.
+func (l *Log) Freeze() {
+	if l.fold.frozen == nil {
+		l.fold.frozen, l.fold.handed = l.state.Freeze(), false
+	}
+}
+
+// hand gives the frozen changes out once the own log is synced through them.
+func (f *folding) hand(l *Log) {
+	if f.frozen == nil || f.handed || uint64(l.core.SyncedThrough()) < f.frozen.Slot() {
+		return
+	}
+	f.handed = true
+	l.out.Fold = f.frozen
+}
+
+// FoldDone reports that the fold handed out is durable and visible. The shell holds the state's lock. An error is
+// damage.
+func (l *Log) FoldDone() error {
+	if l.fold.frozen == nil || !l.fold.handed {
+		panic("replica: a fold was reported done that was not handed out")
+	}
+	if err := l.state.Folded(); err != nil {
+		return err
+	}
+	l.fold.done = l.fold.frozen.Slot()
+	l.fold.frozen, l.fold.handed = nil, false
+	l.core.Folded(multipaxos.Slot(l.fold.done))
+	return nil
+}
+
+// FoldedThrough is the slot of the newest durable fold.
+func (l *Log) FoldedThrough() uint64 { return l.fold.done }

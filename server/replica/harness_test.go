@@ -1,0 +1,360 @@
+package replica
+
+import (
+	"math/rand/v2"
+	"sort"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+)
+
+// disk is a log.db in memory: what was persisted, and nothing else, survives a crash.
+type disk struct {
+	durable multipaxos.Durable
+	entries map[multipaxos.Slot]multipaxos.Entry
+	image   *kv.MemImage
+	restart uint64
+}
+
+func newDisk() *disk {
+	return &disk{entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage()}
+}
+
+func (d *disk) Entries(from, through multipaxos.Slot, maxBytes int) (out []multipaxos.Entry, err error) {
+	for size := 0; from <= through && (size < maxBytes || len(out) == 0); from++ {
+		if e, ok := d.entries[from]; ok {
+			out = append(out, e)
+			size += len(e.Value)
+		}
+	}
+	return out, nil
+}
+
+func (d *disk) commit(p multipaxos.Persist) {
+	d.durable.Promised = d.durable.Promised.Max(p.Promised)
+	for _, e := range p.Entries {
+		d.entries[e.Slot] = e
+		d.durable.Last = max(d.durable.Last, e.Slot)
+	}
+	d.durable.Chosen = max(d.durable.Chosen, p.Chosen)
+	for s := d.durable.Truncated + 1; s <= p.Truncate; s++ {
+		delete(d.entries, s)
+	}
+	d.durable.Truncated = max(d.durable.Truncated, p.Truncate)
+	d.durable.Last = max(d.durable.Last, d.durable.Truncated)
+}
+
+const (
+	testLease  = 200 * time.Millisecond
+	testMargin = 5 * time.Millisecond
+)
+
+var testTiming = lease.Timing{MaxMaster: testLease, MaxUser: time.Second, DriftPPM: 10_000, Margin: testMargin}
+
+func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
+	return Config{
+		Self: self,
+		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
+			CacheBytes: 1 << 16, KeepEntries: 8},
+		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
+		ApplyBytes: 1 << 16, FoldBytes: 1 << 14, FoldSlots: 50, MasterTimeout: time.Second,
+	}
+}
+
+// testNode is one node of the simulated cluster: both parts, as the shell would drive them.
+type testNode struct {
+	id       ballot.NodeID
+	disk     *disk
+	up       bool
+	paused   bool
+	elector  *Elector
+	log      *Log
+	state    *kv.State
+	pub      Published
+	persists []multipaxos.Persist
+	folding  *kv.Frozen
+	replies  map[uint64]Reply
+	nextTick time.Duration
+}
+
+// envelope is a message under way.
+type envelope struct {
+	at       time.Duration
+	serial   int
+	from, to ballot.NodeID
+	lease    *lease.Message
+	log      *multipaxos.Message
+	peer     *Message
+}
+
+// cluster is a network of testNodes in virtual time: one random seed, one run.
+type cluster struct {
+	t      *testing.T
+	now    time.Duration
+	random *rand.Rand
+	nodes  []*testNode
+	net    []envelope
+	serial int
+	cut    func(from, to ballot.NodeID) bool // true: the message is lost
+}
+
+func newCluster(t *testing.T, size int, seed uint64) *cluster {
+	c := &cluster{t: t, now: time.Second, random: rand.New(rand.NewPCG(seed, 1)), cut: func(_, _ ballot.NodeID) bool { return false }}
+	for i := range size {
+		n := &testNode{id: ballot.NodeID(i + 1), disk: newDisk()}
+		c.nodes = append(c.nodes, n)
+	}
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	return c
+}
+
+func (c *cluster) voters() (s quorum.Set) {
+	for i := range c.nodes {
+		s.Add(ballot.NodeID(i + 1))
+	}
+	return s
+}
+
+func (c *cluster) start(n *testNode) {
+	c.t.Helper()
+	n.disk.restart++
+	self := ballot.Incarnation{Node: n.id, Restart: n.disk.restart, Nonce: c.random.Uint64()}
+	var quiet lease.PerClass
+	if n.disk.restart > 1 {
+		d, err := testTiming.Quarantine(lease.ClassMaster)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		quiet.Master = c.now + d
+	}
+	var err error
+	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: c.voters(), Timing: testTiming, Duration: testLease, Seed: self.Nonce,
+		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if n.state, err = kv.Open(n.disk.image, kv.DefaultLimits); err != nil {
+		c.t.Fatal(err)
+	}
+	cfg := testConfig(self, c.voters())
+	core, err := multipaxos.New(cfg.Core, n.disk.durable, n.disk)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if n.log, err = NewLog(cfg, core, n.state); err != nil {
+		c.t.Fatal(err)
+	}
+	n.pub, n.persists, n.folding, n.replies = Published{}, nil, nil, map[uint64]Reply{}
+	n.up, n.paused, n.nextTick = true, false, c.now
+	for _, o := range c.nodes {
+		if o != n && o.up {
+			n.log.Connected(o.id)
+			o.log.Connected(n.id)
+		}
+	}
+}
+
+// crash loses everything but the disk.
+func (c *cluster) crash(n *testNode) {
+	n.up = false
+	for _, o := range c.nodes {
+		if o != n && o.up {
+			o.log.Disconnected(n.id)
+		}
+	}
+}
+
+// run lets d pass, a millisecond at a time.
+func (c *cluster) run(d time.Duration) {
+	for end := c.now + d; c.now < end; c.now += time.Millisecond {
+		c.deliver()
+		for _, n := range c.nodes {
+			if n.up && !n.paused {
+				c.round(n)
+			}
+		}
+	}
+}
+
+// until runs until cond holds, and fails the test if it does not within limit.
+func (c *cluster) until(what string, limit time.Duration, cond func() bool) {
+	c.t.Helper()
+	for end := c.now + limit; c.now < end; {
+		if cond() {
+			return
+		}
+		c.run(time.Millisecond)
+	}
+	c.t.Fatalf("%s: not within %v", what, limit)
+}
+
+func (c *cluster) deliver() {
+	sort.SliceStable(c.net, func(i, j int) bool { return c.net[i].at < c.net[j].at })
+	n := sort.Search(len(c.net), func(i int) bool { return c.net[i].at > c.now })
+	due := c.net[:n]
+	c.net = append([]envelope(nil), c.net[n:]...)
+	for _, e := range due {
+		n := c.nodes[e.to-1]
+		if !n.up {
+			continue
+		}
+		if n.paused {
+			e.at = c.now + time.Millisecond
+			c.net = append(c.net, e)
+			continue
+		}
+		switch {
+		case e.lease != nil:
+			n.elector.Handle(c.now, *e.lease)
+		case e.log != nil:
+			c.must(n.log.Step(*e.log))
+		case e.peer != nil:
+			n.log.Receive(c.now, *e.peer)
+		}
+	}
+}
+
+// round is what the shell does in a round, at one point of virtual time.
+func (c *cluster) round(n *testNode) {
+	n.elector.Tick(c.now)
+	s := n.elector.State(c.now)
+	n.pub = n.pub.WithLease(s.Holding, s.Deadline)
+	for _, m := range n.elector.Take() {
+		c.send(envelope{from: n.id, to: m.To, lease: &m})
+	}
+	for _, p := range n.persists {
+		n.disk.commit(p)
+		c.must(n.log.Persisted(p.Seq))
+	}
+	n.persists = nil
+	if n.folding != nil {
+		n.disk.image.Merge(n.folding.Fold())
+		c.must(n.log.FoldDone())
+		n.folding = nil
+	}
+	if c.now >= n.nextTick {
+		n.nextTick = c.now + TickEvery
+		c.must(n.log.Tick(c.now, n.pub))
+		if n.log.WantFreeze() {
+			n.log.Freeze()
+		}
+	}
+	for {
+		c.must(n.log.Advance(c.now, n.pub))
+		out := n.log.Take()
+		c.take(n, out)
+		if out.Apply {
+			c.must(n.log.Apply())
+		}
+		n.log.Finish(c.now, n.pub)
+		c.take(n, n.log.Take())
+		if !out.Apply {
+			return
+		}
+	}
+}
+
+func (c *cluster) take(n *testNode, out Output) {
+	n.persists = append(n.persists, out.Persists...)
+	n.pub = n.pub.WithReady(out.Ready, out.Epoch)
+	for _, m := range out.Log {
+		c.send(envelope{from: n.id, to: m.To, log: &m})
+	}
+	for _, m := range out.Messages {
+		c.send(envelope{from: n.id, to: m.To, peer: &m})
+	}
+	for _, r := range out.Replies {
+		if _, twice := n.replies[r.ID]; twice {
+			c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
+		}
+		n.replies[r.ID] = r
+	}
+	if out.Fold != nil {
+		n.folding = out.Fold
+	}
+}
+
+// send keeps the order of each pair's log connection; lease messages take any time.
+func (c *cluster) send(e envelope) {
+	if c.cut(e.from, e.to) {
+		return
+	}
+	e.at = c.now + time.Millisecond
+	if e.lease != nil {
+		e.at += time.Duration(c.random.IntN(3)) * time.Millisecond
+	}
+	c.net = append(c.net, e)
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// master is the node that is ready and holds the lease now, or nil. Two are a failure.
+func (c *cluster) master() *testNode {
+	c.t.Helper()
+	var found *testNode
+	for _, n := range c.nodes {
+		if t, ok := n.pub.Begin(); n.up && ok && n.pub.End(t, c.now) {
+			if found != nil {
+				c.t.Fatalf("nodes %d and %d both hold the lease", found.id, n.id)
+			}
+			found = n
+		}
+	}
+	return found
+}
+
+func (c *cluster) awaitMaster() *testNode {
+	c.t.Helper()
+	c.until("a master", 3*time.Second, func() bool { return c.master() != nil })
+	return c.master()
+}
+
+// write asks node n and waits for the answer.
+func (c *cluster) write(n *testNode, id uint64, cmd kv.Command, wait time.Duration) Reply {
+	c.t.Helper()
+	n.log.Request(c.now, Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
+		Frees: cmd.Op != kv.OpSet, Until: c.now + wait})
+	return c.await(n, id, wait)
+}
+
+func (c *cluster) await(n *testNode, id uint64, wait time.Duration) Reply {
+	c.t.Helper()
+	c.until("an answer", wait+200*time.Millisecond, func() bool { _, ok := n.replies[id]; return ok })
+	return n.replies[id]
+}
+
+func set(key, value string) kv.Command {
+	return kv.Command{Op: kv.OpSet, Key: key, Value: []byte(value)}
+}
+
+// settled checks that all running nodes hold the same state once they have applied the same slot.
+func (c *cluster) settled() {
+	c.t.Helper()
+	c.until("equal states", 3*time.Second, func() bool {
+		for _, n := range c.nodes {
+			if n.up && n.state.Applied() != c.nodes[0].state.Applied() {
+				return false
+			}
+		}
+		return true
+	})
+	want, err := c.nodes[0].state.Digest()
+	c.must(err)
+	for _, n := range c.nodes {
+		if got, err := n.state.Digest(); err != nil || got != want {
+			c.t.Fatalf("node %d has another state at slot %d: %v", n.id, n.state.Applied(), err)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// Config is fixed for a run. Every queue and table of the log part has its bound here.
+type Config struct {
+	Self           ballot.Incarnation
+	Core           multipaxos.Config
+	MaxBatchBytes  int // commands gathered into one slot
+	MaxInFlight    int // slots of commands proposed and not yet applied
+	MaxQueued      int // writes that wait to be proposed or forwarded
+	MaxQueuedBytes int
+	MaxForwarded   int // writes forwarded and not yet answered
+	MaxReads       int // reads that wait for a read point
+	ApplyBytes     int // values applied in one go
+	FoldBytes      int64
+	FoldSlots      uint64
+	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
+}
+
+// Validate tells which bound is missing.
+func (c Config) Validate() error {
+	for _, b := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
+		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
+		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
+		{"ApplyBytes", int64(c.ApplyBytes)}, {"FoldBytes", c.FoldBytes}, {"FoldSlots", int64(c.FoldSlots)},
+		{"MasterTimeout", int64(c.MasterTimeout)},
+	} {
+		if b.value <= 0 {
+			return fmt.Errorf("replica: %s must be positive", b.name)
+		}
+	}
+	return nil
+}
+
+// Output is what the shell has to do after a step: hand Persists to storage, in order, then send.
+type Output struct {
+	Persists []multipaxos.Persist
+	Log      []multipaxos.Message
+	Messages []Message
+	Replies  []Reply
+	Fold     *kv.Frozen // hand to storage; report with FoldDone
+	// Ready is to be published: the holding for which the log is ready (0: none), and its epoch.
+	Ready, Epoch uint64
+	// Apply tells that chosen entries wait for Apply.
+	Apply bool
+}
+
+// Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and FoldDone, so that the
+// shell can guard exactly these against readers.
+//
+// After each round of inputs the shell calls, in this order: Advance; Apply while Output.Apply says so, under the
+// state's lock; Finish with a fresh clock reading; Take.
+type Log struct {
+	cfg   Config
+	core  *multipaxos.Core
+	state *kv.State
+
+	holding uint64          // holding of the lease for which this part leads; 0: it does not
+	ballot  ballot.Ballot   // of the epoch that is being opened or open
+	opening multipaxos.Slot // slot of its opening entry; 0: not proposed
+	ready   bool
+	// stopping refuses new work: the node hands over or shuts down.
+	stopping bool
+
+	master  masterView
+	peers   []peerView
+	low     bool // own disk
+	queue   queue
+	flights []flight // proposed, in slot order
+	landed  []flight // applied, to be acknowledged by Finish
+	away    forwards
+	reads   readers
+	fold    folding
+	ticks   uint64
+	out     Output
+}
+
+// NewLog is the log part of a run; core and state belong to it from here on.
+func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	l := &Log{cfg: cfg, core: core, state: state}
+	for _, id := range cfg.Core.Voters.IDs() {
+		if id != cfg.Self.Node {
+			l.peers = append(l.peers, peerView{node: id})
+		}
+	}
+	core.Applied(multipaxos.Slot(state.Applied()))
+	l.fold.done = state.Applied()
+	core.Folded(multipaxos.Slot(state.Applied()))
+	return l, nil
+}
+
+// Step takes one message of the log. An error is damage: the node must stop.
+func (l *Log) Step(m multipaxos.Message) error { return l.core.Step(m) }
+
+// Persisted reports that every Persist up to seq is durable.
+func (l *Log) Persisted(seq uint64) error { return l.core.Persisted(seq) }
+
+// SetLow tells whether the own disk has reached its reserve or quota.
+func (l *Log) SetLow(low bool) {
+	if low != l.low {
+		l.low = low
+		l.sendVitals(0, 0)
+	}
+}
+
+// Tick drives retransmission, vitals, time-outs and folding; call it every TickEvery.
+func (l *Log) Tick(now time.Duration, p Published) error {
+	l.ticks++
+	l.expire(now)
+	if l.ticks%vitalsTicks == 0 {
+		l.sendVitals(now, p.Deadline)
+	}
+	return l.core.Tick()
+}
+
+// TickEvery is the distance between two Ticks, and vitalsTicks the number of them between two vitals.
+const (
+	TickEvery   = 20 * time.Millisecond
+	vitalsTicks = 5
+)
+
+// Advance follows the lease and moves every waiting request on as far as it can go now.
+func (l *Log) Advance(now time.Duration, p Published) error {
+	l.follow(now, p)
+	if l.holding != 0 && l.opening == 0 && l.core.Phase() == multipaxos.Leading {
+		l.open()
+	}
+	switch {
+	case l.ready:
+		l.propose()
+		l.readLocally()
+	case l.holding == 0:
+		l.forward(now)
+		l.askReadPoint()
+	}
+	l.collect()
+	return nil
+}
+
+// follow implements M1 and M5: a holding of the lease that is new to this part opens a new epoch and forgets any
+// earlier recovery; the end of the holding ends leading; a higher promise ends readiness and starts recovery again
+// under a new ballot within the same holding. Continuity is decided by the holding's number, which is stored data.
+func (l *Log) follow(now time.Duration, p Published) {
+	held := p.Held(now)
+	if l.holding == 0 && l.stopping {
+		return
+	}
+	switch {
+	case l.holding != 0 && (!held || p.Holding != l.holding):
+		l.stepDown(now)
+		if held {
+			l.lead(p.Holding)
+		}
+	case l.holding == 0 && held:
+		l.lead(p.Holding)
+	case l.holding != 0 && l.core.Preempted():
+		l.closeEpoch(now)
+		l.lead(p.Holding)
+	}
+}
+
+// lead starts recovery (M2, M3) for this holding.
+func (l *Log) lead(holding uint64) {
+	l.core.Lead()
+	l.holding, l.ballot, l.opening, l.ready = holding, l.core.Ballot(), 0, false
+}
+
+// stepDown ends leading: the lease was lost or is about to be given up.
+func (l *Log) stepDown(now time.Duration) {
+	l.closeEpoch(now)
+	l.core.Retire()
+	l.holding = 0
+	l.sendVitals(now, 0)
+}
+
+// closeEpoch ends readiness. What was proposed and not acknowledged stays unknown; what waits to be proposed waits on.
+func (l *Log) closeEpoch(now time.Duration) {
+	l.ready, l.opening = false, 0
+	if l.master.node == l.cfg.Self.Node {
+		l.master = masterView{}
+	}
+	for _, f := range l.flights {
+		for _, w := range f.writes {
+			l.answer(w, Unknown, LeaseLost, kv.Result{})
+		}
+	}
+	l.flights = nil
+	l.queue.sendBack(l)
+	l.reads.refuseRemote(l)
+}
+
+// open proposes the entry that opens this epoch (M4).
+func (l *Log) open() {
+	if slot, ok := l.core.Propose(openValue(l.core.Ballot())); ok {
+		l.opening, l.ballot = slot, l.core.Ballot()
+	}
+}
+
+// opened implements M4: the epoch is ready once its opening entry, and with it every slot below, is chosen and
+// applied. The slot of the opening entry is the mastership's fencing token.
+func (l *Log) opened(e multipaxos.Entry) {
+	if l.holding == 0 || l.ready || l.opening == 0 || e.Slot != l.opening || e.Ballot != l.ballot {
+		return
+	}
+	l.ready = true
+}
+
+// Stop makes the part refuse new work (true) or take it again (false). What is in flight goes on.
+func (l *Log) Stop(now time.Duration, stopping bool) {
+	l.stopping = stopping
+	if stopping {
+		l.queue.refuseAll(l, Stopping)
+	}
+}
+
+// Idle tells whether no write is in flight here.
+func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 }
+
+// StepDown ends mastership before the lease is released; unanswered writes become unknown.
+func (l *Log) StepDown(now time.Duration) {
+	if l.holding != 0 {
+		l.stepDown(now)
+	}
+}
+
+// Take drains the output.
+func (l *Log) Take() Output {
+	l.collect()
+	out := l.out
+	l.out = Output{}
+	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
+	if l.ready {
+		out.Ready, out.Epoch = l.holding, uint64(l.opening)
+	}
+	return out
+}
+
+// collect moves the core's output into the part's.
+func (l *Log) collect() {
+	o := l.core.Take()
+	l.out.Persists = append(l.out.Persists, o.Persists...)
+	l.out.Log = append(l.out.Log, o.Messages...)
+}
+
+// ErrValue is damage in a chosen value.
+var ErrValue = errors.New("replica: a chosen value is malformed")

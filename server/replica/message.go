@@ -1,0 +1,64 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// MessageKind tells what a Message says.
+type MessageKind uint8
+
+// The messages between log parts beside those of the log itself.
+const (
+	KindVitals     MessageKind = iota + 1 // state of the sender, sent regularly and at each change
+	KindForward                           // writes for the master
+	KindForwarded                         // their answers
+	KindReadPoint                         // a follower asks the master for a read point
+	KindReadPointR                        // and its answer
+)
+
+// Message is one message between the log parts of two nodes; it travels on the log connection.
+type Message struct {
+	Kind     MessageKind
+	From, To ballot.NodeID
+	Vitals   Vitals
+	Writes   []ForwardedWrite
+	Answers  []ForwardedAnswer
+	Read     ReadPoint
+}
+
+// Vitals is what a node says of itself.
+type Vitals struct {
+	Master    bool   // ready to serve
+	Epoch     uint64 // of that mastership
+	Applied   uint64
+	LeaseLeft time.Duration // a hint (L1)
+	Low       bool          // its disk has reached its reserve or quota
+}
+
+// ForwardedWrite is a client's write on its way to the master.
+type ForwardedWrite struct {
+	ID      uint64 // the forwarding node's
+	Command []byte
+	Frees   bool
+	WaitFor time.Duration // how long the client still waits, when this was sent
+}
+
+// ForwardedAnswer is the master's answer to one of them.
+type ForwardedAnswer struct {
+	ID      uint64
+	Outcome Outcome
+	Reason  Reason
+	Result  kv.Result
+}
+
+// ReadPoint asks for, or gives, the slot up to which a node must have applied before it may answer the reads that
+// wait for this point.
+type ReadPoint struct {
+	ID         uint64
+	Consistent bool
+	Granted    bool
+	Slot       uint64
+}

@@ -1,0 +1,76 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/kv"
+)
+
+// Outcome is what a client may be told of its request.
+type Outcome uint8
+
+// The outcomes. A request is Refused only if it was never proposed and never will be; whatever may still be chosen
+// is Unknown.
+const (
+	Done    Outcome = iota + 1 // applied, acknowledged under the lease; for a read: granted
+	Refused                    // not applied; safe to retry
+	Unknown                    // may have happened, or may still happen
+)
+
+// Reason says why a request was refused or left unknown.
+type Reason uint8
+
+// The reasons.
+const (
+	NoReason   Reason = iota
+	NoMaster          // no master is known, or it did not answer in time
+	Overloaded        // a queue is full
+	NoRoom            // the disk of a member has reached its reserve or quota
+	Stopping          // the node is shutting down or handing over
+	TimedOut          // proposed or forwarded, and no answer in time
+	LeaseLost         // chosen or proposed, but the lease was no longer held
+	LinkLost          // forwarded, and the connection to the master broke
+)
+
+var reasonTexts = [...]string{
+	NoReason: "no reason given", NoMaster: "no master is known", Overloaded: "too many requests are waiting",
+	NoRoom: "the disk is full up to its reserve, or the quota is reached", Stopping: "the node is stopping or handing over",
+	TimedOut: "no answer in time", LeaseLost: "the master lost its lease before it could answer",
+	LinkLost: "the connection to the master broke",
+}
+
+// String is the reason as a user reads it.
+func (r Reason) String() string {
+	if int(r) < len(reasonTexts) {
+		return reasonTexts[r]
+	}
+	return reasonTexts[NoReason]
+}
+
+// Request is a write of a client of this node.
+type Request struct {
+	ID      uint64 // drawn by the shell, never used twice in a run
+	Command []byte // encoded by kv.EncodeCommand; shared from here on, never changed
+	Frees   bool   // it only deletes: accepted while the disk is low
+	Keyed   bool   // it has an idempotency key: may be forwarded again
+	Until   time.Duration
+}
+
+// ReadRequest asks for a point from which this node's own state may be read.
+type ReadRequest struct {
+	ID         uint64
+	Consistent bool
+	Until      time.Duration
+}
+
+// Reply answers a Request or a ReadRequest by its ID, exactly once.
+type Reply struct {
+	ID      uint64
+	Outcome Outcome
+	Reason  Reason
+	Result  kv.Result // of a write that is Done
+	// Ticket is set on a granted read if this node is the master: the reader must End it after it has taken the
+	// data. Without it the state applied here may be read as it is.
+	Ticket   Ticket
+	Ticketed bool
+}

@@ -1,0 +1,497 @@
+package replica
+
+import (
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// bench is one log part driven by hand: the lease is what the test says.
+type bench struct {
+	t        *testing.T
+	log      *Log
+	state    *kv.State
+	disk     *disk
+	persists []multipaxos.Persist
+	out      Output
+	sent     []multipaxos.Message
+	messages []Message
+	replies  map[uint64]Reply
+}
+
+func newBench(t *testing.T, voters ...ballot.NodeID) *bench {
+	t.Helper()
+	b := &bench{t: t, disk: newDisk(), replies: map[uint64]Reply{}}
+	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9}
+	var err error
+	if b.state, err = kv.Open(b.disk.image, kv.DefaultLimits); err != nil {
+		t.Fatal(err)
+	}
+	cfg := testConfig(self, quorum.Of(voters...))
+	core, err := multipaxos.New(cfg.Core, multipaxos.Durable{}, b.disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.log, err = NewLog(cfg, core, b.state); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) advance(now time.Duration, p Published) {
+	b.t.Helper()
+	if err := b.log.Advance(now, p); err != nil {
+		b.t.Fatal(err)
+	}
+	b.drain()
+}
+
+func (b *bench) drain() {
+	b.out = b.log.Take()
+	b.persists = append(b.persists, b.out.Persists...)
+	b.sent = append(b.sent, b.out.Log...)
+	b.messages = append(b.messages, b.out.Messages...)
+	for _, r := range b.out.Replies {
+		b.replies[r.ID] = r
+	}
+}
+
+// sync makes everything handed to the disk durable.
+func (b *bench) sync() {
+	b.t.Helper()
+	for _, p := range b.persists {
+		b.disk.commit(p)
+		if err := b.log.Persisted(p.Seq); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.persists = nil
+	b.drain()
+}
+
+func (b *bench) apply() {
+	b.t.Helper()
+	if err := b.log.Apply(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) finish(now time.Duration, p Published) {
+	b.log.Finish(now, p)
+	b.drain()
+}
+
+// settle runs everything until nothing moves any more.
+func (b *bench) settle(now time.Duration, p Published) Published {
+	b.t.Helper()
+	for range 10 {
+		b.advance(now, p)
+		b.sync()
+		b.apply()
+		b.finish(now, p)
+		p = p.WithReady(b.out.Ready, b.out.Epoch)
+	}
+	return p
+}
+
+func (b *bench) request(id uint64, until time.Duration) {
+	cmd := set("k", "v")
+	b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Until: until})
+}
+
+func holding(n uint64, deadline time.Duration) Published {
+	return Published{}.WithLease(n, deadline)
+}
+
+const sec = time.Second
+
+// "win the lease; this opens a new epoch and forgets any earlier recovery … a gap, however short, decided from stored
+// data and not by a timer, ends it" (M1).
+func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	first := b.out.Epoch
+	if b.out.Ready != 1 || first == 0 {
+		t.Fatalf("not ready under holding 1: %+v", b.out)
+	}
+	p = p.WithLease(2, 5*sec) // the gap between the holdings was never seen: only the number tells
+	if _, ok := p.Begin(); ok {
+		t.Fatal("readiness of holding 1 counts for holding 2")
+	}
+	b.advance(2*sec, p)
+	if b.out.Ready != 0 {
+		t.Fatal("the earlier recovery was not forgotten")
+	}
+	b.settle(2*sec, p)
+	if b.out.Ready != 2 || b.out.Epoch <= first {
+		t.Fatalf("epoch %d of holding %d after epoch %d", b.out.Epoch, b.out.Ready, first)
+	}
+}
+
+func TestM1RenewalKeepsTheEpoch(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	first := b.out.Epoch
+	b.settle(sec/2, p.WithLease(1, 2*sec))
+	if b.out.Ready != 1 || b.out.Epoch != first {
+		t.Fatalf("a renewal changed the epoch: %d after %d", b.out.Epoch, first)
+	}
+}
+
+// "ready only when all that, and an entry that opens this epoch, are chosen and applied" (M4).
+func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
+	b := newBench(t, 1)
+	p := holding(1, sec)
+	b.advance(0, p)
+	b.sync() // the promise: Phase 1 is complete
+	b.advance(0, p)
+	b.sync() // the opening entry is chosen
+	if !b.out.Apply {
+		t.Fatal("the opening entry is not chosen: the test is wrong")
+	}
+	if b.out.Ready != 0 {
+		t.Fatal("ready before the opening entry is applied")
+	}
+	b.apply()
+	b.finish(0, p)
+	if b.out.Ready != 1 || b.out.Epoch == 0 {
+		t.Fatal("not ready after it")
+	}
+}
+
+func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
+	b := newBench(t, 1)
+	p := holding(1, sec)
+	b.request(1, sec)
+	b.log.ReadRequest(ReadRequest{ID: 2, Until: sec})
+	b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
+	b.advance(0, p)
+	b.sync()
+	b.advance(0, p)
+	b.sync()
+	b.finish(0, p)
+	if len(b.replies) != 0 {
+		t.Fatalf("answered before ready: %+v", b.replies)
+	}
+	if m := b.messages[0]; m.Kind != KindReadPointR || m.Read.Granted {
+		t.Fatalf("a follower's read was not refused before ready: %+v", m)
+	}
+	b.settle(0, p)
+	if b.replies[1].Outcome != Done || b.replies[2].Outcome != Done {
+		t.Fatalf("not answered once ready: %+v", b.replies)
+	}
+}
+
+// "A higher promise seen anywhere, at the own acceptor too, ends readiness: M2–M4 again under a new ballot, same
+// holding" (M5).
+func TestM5HigherPromiseEndsReadiness(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := holding(1, sec)
+	b.lead(p)
+	before := b.log.core.Ballot()
+	higher := ballot.New(before.Counter+5, ballot.Incarnation{Node: 2, Restart: 1})
+	if err := b.log.Step(multipaxos.Message{Kind: multipaxos.KindPrepare, From: 2, To: 1, Ballot: higher, Slot: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b.request(1, sec)
+	b.advance(0, p)
+	if b.out.Ready != 0 {
+		t.Fatal("still ready above a higher promise")
+	}
+	if b.log.holding != 1 || !higher.Less(b.log.core.Ballot()) {
+		t.Fatalf("did not start again above %v under the same holding: %v", higher, b.log.core.Ballot())
+	}
+	if r, ok := b.replies[1]; ok {
+		t.Fatalf("a write that was never proposed was answered %+v", r)
+	}
+}
+
+// lead makes node 1 of {1, 2} ready, with node 2 answering as it should.
+func (b *bench) lead(p Published) Published {
+	b.t.Helper()
+	for range 10 {
+		b.advance(0, p)
+		b.sync()
+		b.answerAsPeer()
+		b.apply()
+		b.finish(0, p)
+		p = p.WithReady(b.out.Ready, b.out.Epoch)
+	}
+	if p.Ready == 0 {
+		b.t.Fatal("node 1 did not become ready")
+	}
+	return p
+}
+
+// answerAsPeer answers what was sent to node 2 as an acceptor with an empty log would.
+func (b *bench) answerAsPeer() {
+	b.t.Helper()
+	sent := b.sent
+	b.sent = nil
+	for _, m := range sent {
+		r := multipaxos.Message{From: 2, To: 1, Ballot: m.Ballot}
+		switch m.Kind {
+		case multipaxos.KindPrepare:
+			r.Kind, r.Slot, r.Last, r.Membership = multipaxos.KindPromise, m.Slot, true, 1
+		case multipaxos.KindAccept:
+			r.Kind, r.Slot, r.Through = multipaxos.KindAccepted, m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
+		default:
+			continue
+		}
+		if err := b.log.Step(r); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.drain()
+}
+
+// "chosen → apply → lease still held, same epoch? → the waiting handlers get their results" (log.md, One write).
+func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		now  time.Duration
+		p    func(Published) Published
+		want Outcome
+	}{
+		{"held", sec / 2, func(p Published) Published { return p }, Done},
+		{"at the deadline", sec, func(p Published) Published { return p }, Unknown},
+		{"released", sec / 2, func(p Published) Published { return p.WithLease(0, 0) }, Unknown},
+		{"another holding", sec / 2, func(p Published) Published { return p.WithLease(2, 9*sec) }, Unknown},
+	} {
+		b := newBench(t, 1)
+		p := b.settle(0, holding(1, sec))
+		b.request(1, 9*sec)
+		b.advance(0, p)
+		b.sync()
+		b.apply()
+		if len(b.replies) != 0 {
+			t.Fatalf("%s: acknowledged before Finish", c.name)
+		}
+		b.finish(c.now, c.p(p))
+		if got := b.replies[1].Outcome; got != c.want {
+			t.Errorf("%s: outcome %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// "request arrives → the epoch is ready → take the snapshot → then read the clock once: held, same epoch → answer"
+// (log.md, Three ways to read).
+func TestReadGate(t *testing.T) {
+	ready := Published{Holding: 3, Deadline: sec, Ready: 3, Epoch: 40}
+	ticket, ok := ready.Begin()
+	if !ok {
+		t.Fatal("a ready epoch opens no read")
+	}
+	for _, c := range []struct {
+		name string
+		p    Published
+		now  time.Duration
+		want bool
+	}{
+		{"held", ready, sec - 1, true},
+		{"renewed", ready.WithLease(3, 2*sec), sec + 1, true},
+		{"at the deadline", ready, sec, false},
+		{"released", ready.WithLease(0, 0), 0, false},
+		{"lost and won again", ready.WithLease(4, 2*sec), 0, false},
+		{"recovering under a new ballot", ready.WithReady(0, 0), 0, false},
+		{"new epoch in the same holding", ready.WithReady(3, 41), 0, false},
+	} {
+		if got := c.p.End(ticket, c.now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	for _, p := range []Published{{}, {Holding: 3, Deadline: sec}, {Holding: 3, Deadline: sec, Ready: 2, Epoch: 9}} {
+		if _, ok := p.Begin(); ok {
+			t.Errorf("%+v opens a read", p)
+		}
+	}
+}
+
+// "a read never joins a round already sent" (log.md, Three ways to read).
+func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(holding(1, sec))
+	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: sec})
+	b.advance(0, p)
+	first := b.confirmSent()
+	if first == 0 {
+		t.Fatal("no round was sent")
+	}
+	b.log.ReadRequest(ReadRequest{ID: 2, Consistent: true, Until: sec})
+	b.advance(0, p)
+	b.confirmed(first)
+	b.finish(0, p)
+	if b.replies[1].Outcome != Done {
+		t.Fatalf("the first read: %+v", b.replies[1])
+	}
+	if _, ok := b.replies[2]; ok {
+		t.Fatal("the second read joined a round that was sent before it arrived")
+	}
+	b.advance(0, p)
+	second := b.confirmSent()
+	if second <= first {
+		t.Fatalf("no round of its own for the second read: %d after %d", second, first)
+	}
+	b.confirmed(second)
+	b.finish(0, p)
+	if b.replies[2].Outcome != Done {
+		t.Fatalf("the second read: %+v", b.replies[2])
+	}
+}
+
+func TestConsistentReadNeedsTheLeaseToo(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(holding(1, sec))
+	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
+	b.advance(0, p)
+	b.confirmed(b.confirmSent())
+	b.finish(sec, p)
+	if b.replies[1].Outcome == Done {
+		t.Fatal("granted without the lease")
+	}
+}
+
+func (b *bench) confirmSent() (round uint64) {
+	for _, m := range b.sent {
+		if m.Kind == multipaxos.KindConfirm {
+			round = max(round, m.Round)
+		}
+	}
+	return round
+}
+
+func (b *bench) confirmed(round uint64) {
+	b.t.Helper()
+	m := multipaxos.Message{Kind: multipaxos.KindConfirmed, From: 2, To: 1, Ballot: b.log.core.Ballot(), Round: round}
+	if err := b.log.Step(m); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A follower's read point is given under the same check, with a clock reading made after the point was taken.
+func TestReadPointForAFollowerNeedsTheLease(t *testing.T) {
+	for now, want := range map[time.Duration]bool{sec - 1: true, sec: false} {
+		b := newBench(t, 1, 2)
+		p := b.lead(holding(1, sec))
+		b.messages = nil
+		b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
+		b.advance(0, p)
+		if len(b.messages) != 0 {
+			t.Fatalf("answered before the clock was read again: %+v", b.messages)
+		}
+		b.finish(now, p)
+		if len(b.messages) != 1 || b.messages[0].Read.Granted != want {
+			t.Fatalf("at %v: %+v", now, b.messages)
+		}
+		if want && b.messages[0].Read.Slot != b.state.Applied() {
+			t.Fatalf("the point is %d, applied is %d", b.messages[0].Read.Slot, b.state.Applied())
+		}
+	}
+}
+
+func TestQueuesAreBounded(t *testing.T) {
+	b := newBench(t, 1)
+	for id := uint64(1); id <= 100; id++ {
+		b.request(id, sec)
+		b.log.ReadRequest(ReadRequest{ID: 1000 + id, Until: sec})
+	}
+	b.drain()
+	if len(b.replies) != 2*(100-64) {
+		t.Fatalf("%d requests were refused", len(b.replies))
+	}
+	for id, r := range b.replies {
+		if r.Outcome != Refused || r.Reason != Overloaded {
+			t.Fatalf("request %d: %+v", id, r)
+		}
+	}
+}
+
+// Never "refused" for what may still be chosen: a write that was proposed and timed out is unknown, one that never was
+// is refused.
+func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
+	b := newBench(t, 1)
+	b.request(1, sec)
+	if err := b.log.Tick(sec, Published{}); err != nil {
+		t.Fatal(err)
+	}
+	b.drain()
+	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoMaster {
+		t.Fatalf("never proposed: %+v", r)
+	}
+	p := b.settle(sec, holding(1, 9*sec))
+	b.request(2, 2*sec)
+	b.advance(sec, p) // proposed; the disk is slow
+	if err := b.log.Tick(2*sec, p); err != nil {
+		t.Fatal(err)
+	}
+	b.drain()
+	if r := b.replies[2]; r.Outcome != Unknown || r.Reason != TimedOut {
+		t.Fatalf("proposed: %+v", r)
+	}
+	b.settle(2*sec, p)
+}
+
+func TestNoRoomRefusesWritesButNotDeletes(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	b.log.SetLow(true)
+	b.request(1, sec)
+	del := kv.Command{Op: kv.OpDelete, Key: "k"}
+	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.settle(0, p)
+	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoRoom {
+		t.Fatalf("set: %+v", r)
+	}
+	if b.replies[2].Outcome != Done {
+		t.Fatalf("delete: %+v", b.replies[2])
+	}
+	b.log.SetLow(false)
+	b.request(3, sec)
+	b.settle(0, p)
+	if b.replies[3].Outcome != Done {
+		t.Fatalf("set after there is room again: %+v", b.replies[3])
+	}
+}
+
+// The SIGTERM order of log.md: refuse new requests, finish what is in flight, stop acting, answer the rest unknown.
+func TestStopFinishesWhatIsInFlight(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	b.request(1, sec)
+	b.advance(0, p)
+	b.log.Stop(0, true)
+	b.request(2, sec)
+	b.drain()
+	if r := b.replies[2]; r.Outcome != Refused || r.Reason != Stopping {
+		t.Fatalf("new request while stopping: %+v", r)
+	}
+	if b.log.Idle() {
+		t.Fatal("idle with a write in flight")
+	}
+	b.settle(0, p)
+	if b.replies[1].Outcome != Done || !b.log.Idle() {
+		t.Fatalf("in flight: %+v", b.replies[1])
+	}
+	b.log.StepDown(0)
+	b.advance(0, p)
+	if b.out.Ready != 0 || b.log.holding != 0 {
+		t.Fatal("leads again while it stops")
+	}
+}
+
+func TestStepDownLeavesTheRestUnknown(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	b.request(1, sec)
+	b.advance(0, p)
+	b.log.Stop(0, true)
+	b.log.StepDown(0)
+	b.drain()
+	if r := b.replies[1]; r.Outcome != Unknown {
+		t.Fatalf("%+v", r)
+	}
+}

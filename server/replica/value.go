@@ -1,0 +1,31 @@
+package replica
+
+import (
+	"fmt"
+
+	"tenure/internal/ballot"
+	"tenure/internal/codec"
+	"tenure/multipaxos"
+)
+
+// The first byte of a value in the log. An empty value is a no-op. The numbers are on disks: never reused.
+const (
+	tagBatch byte = 1 // commands, kv.AppendBatch
+	tagOpen  byte = 2 // opens an epoch
+)
+
+// opening is the body of an entry that opens an epoch.
+type opening struct{ Ballot ballot.Ballot }
+
+func openValue(b ballot.Ballot) []byte { return codec.Append([]byte{tagOpen}, opening{Ballot: b}) }
+
+// batchOf is the commands in a chosen value; nil if it holds none.
+func batchOf(e multipaxos.Entry) ([]byte, error) {
+	if len(e.Value) == 0 || e.Value[0] == tagOpen {
+		return nil, nil
+	}
+	if e.Value[0] != tagBatch {
+		return nil, fmt.Errorf("%w: slot %d has tag %d", ErrValue, e.Slot, e.Value[0])
+	}
+	return e.Value[1:], nil
+}

@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// masterView is who serves, as far as this node has been told.
+type masterView struct {
+	node    ballot.NodeID // 0: unknown
+	epoch   uint64        // highest epoch heard of; kept when the node is forgotten
+	heard   time.Duration
+	until   time.Duration // when its lease ends if nothing more is heard: a hint (L1)
+	applied uint64        // by it, as of the vitals before the newest
+	newest  uint64
+}
+
+// peerView is what this node has heard of another.
+type peerView struct {
+	node      ballot.NodeID
+	connected bool
+	low       bool
+	applied   uint64
+	heard     time.Duration // 0: never
+}
+
+// Receive takes one message of another log part.
+func (l *Log) Receive(now time.Duration, m Message) {
+	switch m.Kind {
+	case KindVitals:
+		l.hear(now, m.From, m.Vitals)
+	case KindForward:
+		l.takeForwarded(now, m.From, m.Writes)
+	case KindForwarded:
+		l.away.answered(l, now, m.From, m.Answers)
+	case KindReadPoint:
+		l.reads.fromFollower(l, now, m.From, m.Read)
+	case KindReadPointR:
+		l.reads.fromMaster(l, m.From, m.Read)
+	}
+}
+
+// Connected and Disconnected follow the log connection to a peer.
+func (l *Log) Connected(peer ballot.NodeID) {
+	if v := l.peer(peer); v != nil {
+		v.connected = true
+	}
+	l.core.Connected(peer)
+	l.vitalsTo(peer)
+}
+
+// Disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
+func (l *Log) Disconnected(peer ballot.NodeID) {
+	if v := l.peer(peer); v != nil {
+		v.connected = false
+	}
+	if l.master.node == peer {
+		l.master.node = 0
+	}
+	l.away.lost(l, peer)
+	l.reads.recall(peer)
+	l.queue.take(func(w write) bool { return w.from == peer }) // nobody is left to answer
+}
+
+// hear takes another node's vitals.
+func (l *Log) hear(now time.Duration, from ballot.NodeID, v Vitals) {
+	p := l.peer(from)
+	if p == nil {
+		return
+	}
+	p.low, p.applied, p.heard = v.Low, v.Applied, now
+	switch {
+	case v.Master && v.Epoch >= l.master.epoch:
+		before := l.master.newest
+		if l.master.node != from || l.master.epoch != v.Epoch {
+			before = v.Applied
+			l.away.recall(l, func(a *awayWrite) bool { return a.keyed && a.to != from })
+			if l.master.node != from {
+				l.reads.recall(l.master.node)
+			}
+		}
+		l.master = masterView{node: from, epoch: v.Epoch, heard: now, until: now + v.LeaseLeft, applied: before, newest: v.Applied}
+	case !v.Master && l.master.node == from:
+		l.master.node = 0
+	}
+}
+
+// sendVitals tells all peers how this node is.
+func (l *Log) sendVitals(now, deadline time.Duration) {
+	v := l.vitals(now, deadline)
+	for i := range l.peers {
+		l.send(Message{Kind: KindVitals, To: l.peers[i].node, Vitals: v})
+	}
+}
+
+func (l *Log) vitalsTo(peer ballot.NodeID) {
+	l.send(Message{Kind: KindVitals, To: peer, Vitals: l.vitals(0, 0)})
+}
+
+func (l *Log) vitals(now, deadline time.Duration) Vitals {
+	v := Vitals{Applied: l.state.Applied(), Low: l.low}
+	if l.ready {
+		v.Master, v.Epoch, v.LeaseLeft = true, uint64(l.opening), max(0, deadline-now)
+	}
+	return v
+}
+
+func (l *Log) send(m Message) {
+	m.From = l.cfg.Self.Node
+	l.out.Messages = append(l.out.Messages, m)
+}
+
+func (l *Log) peer(id ballot.NodeID) *peerView {
+	for i := range l.peers {
+		if l.peers[i].node == id {
+			return &l.peers[i]
+		}
+	}
+	return nil
+}
+
+// anyLow tells whether a member that can be reached has no room left: the master then refuses writes that need some.
+func (l *Log) anyLow() bool {
+	if l.low {
+		return true
+	}
+	for i := range l.peers {
+		if l.peers[i].connected && l.peers[i].low {
+			return true
+		}
+	}
+	return false
+}
+
+// Master is who serves, 0 if unknown, with the epoch, the age of its last word and what is left of its lease, a hint.
+func (l *Log) Master(now time.Duration) (node ballot.NodeID, epoch uint64, age, left time.Duration) {
+	m := l.master
+	if m.node == l.cfg.Self.Node {
+		return m.node, m.epoch, 0, 0
+	}
+	return m.node, m.epoch, now - m.heard, max(0, m.until-now)
+}
+
+// CaughtUp tells whether this node serves, or has applied what the master had applied when it spoke last but one.
+func (l *Log) CaughtUp() bool {
+	return l.master.node == l.cfg.Self.Node || (l.master.node != 0 && l.state.Applied() >= l.master.applied)
+}
