@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Config says what cluster to run.
+type Config struct {
+	Binaries Binaries
+	Dir      string   // data directories and logs, one each a node
+	Nodes    int      // ids 1 to Nodes
+	Flags    []string // for every node
+}
+
+// Cluster is a set of node processes on loopback. Its methods are not safe for concurrent use on the same node;
+// different nodes may be driven at a time.
+type Cluster struct {
+	cfg   Config
+	nodes []*Node
+	http  *http.Client
+}
+
+// New prepares a cluster on free ports; nothing runs yet.
+func New(cfg Config) (*Cluster, error) {
+	c := &Cluster{cfg: cfg, http: &http.Client{Timeout: 2 * time.Second}}
+	ports, err := freePorts(2 * cfg.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for i := range cfg.Nodes {
+		list = append(list, fmt.Sprintf("%d=127.0.0.1:%d", i+1, ports[cfg.Nodes+i]))
+	}
+	for i := range cfg.Nodes {
+		n := &Node{
+			ID: i + 1, Client: fmt.Sprintf("127.0.0.1:%d", ports[i]), Peer: fmt.Sprintf("127.0.0.1:%d", ports[cfg.Nodes+i]),
+			Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)), Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)),
+			binary: cfg.Binaries.Kvnode,
+		}
+		n.Args = append([]string{"--id", fmt.Sprint(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
+			"--client", n.Client, "--peer", n.Peer}, cfg.Flags...)
+		c.nodes = append(c.nodes, n)
+	}
+	return c, os.MkdirAll(cfg.Dir, 0o755)
+}
+
+// Nodes are the cluster's nodes by id, from 1.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Node is the node with this id.
+func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
+
+// Endpoints are the clients' base URLs of all nodes.
+func (c *Cluster) Endpoints() (out []string) {
+	for _, n := range c.nodes {
+		out = append(out, "http://"+n.Client)
+	}
+	return out
+}
+
+// Start starts every node that does not run and waits until all are ready.
+func (c *Cluster) Start(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if !n.Running() {
+			if err := n.Start(); err != nil {
+				return err
+			}
+		}
+	}
+	return c.WaitReady(ctx, c.nodes...)
+}
+
+// Stop ends every process: SIGCONT, SIGTERM, and SIGKILL for what is left after grace.
+func (c *Cluster) Stop(grace time.Duration) {
+	for _, n := range c.nodes {
+		n.terminate(grace)
+	}
+}
+
+// WaitReady waits until each of the nodes says that it is ready.
+func (c *Cluster) WaitReady(ctx context.Context, nodes ...*Node) error {
+	for _, n := range nodes {
+		for {
+			err := c.ready(ctx, n)
+			if err == nil {
+				break
+			}
+			if ended := n.exited(); ended != nil {
+				return fmt.Errorf("node %d ended: %w; see %s", n.ID, ended, n.Log)
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("node %d is not ready: %w; see %s", n.ID, err, n.Log)
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) ready(ctx context.Context, n *Node) error {
+	_, err := c.get(ctx, n, "/health/ready")
+	return err
+}
+
+// Status is the part of /v1/status that the harness uses.
+type Status struct {
+	Node   int    `json:"node"`
+	Role   string `json:"role"`
+	Master int    `json:"master"`
+	Epoch  uint64 `json:"epoch"`
+	Lease  struct {
+		Held        bool  `json:"held"`
+		RemainingMS int64 `json:"remaining_ms"`
+	} `json:"lease"`
+	Applied  uint64 `json:"applied"`
+	Revision uint64 `json:"revision"`
+}
+
+// Status asks node n how it is.
+func (c *Cluster) Status(ctx context.Context, n *Node) (Status, error) {
+	var s Status
+	body, err := c.get(ctx, n, "/v1/status")
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	return s, err
+}
+
+// Master waits for a node that holds the lease and is ready, and returns it with its epoch.
+func (c *Cluster) Master(ctx context.Context) (*Node, uint64, error) {
+	for {
+		for _, n := range c.nodes {
+			if !n.Running() || n.Paused() {
+				continue
+			}
+			s, err := c.Status(ctx, n)
+			if err == nil && s.Lease.Held && s.Role == "master" {
+				return n, s.Epoch, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, 0, errors.New("no master in time")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (c *Cluster) get(ctx context.Context, n *Node, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Client+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	rsp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer rsp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(rsp.Body, 1<<20))
+	if err == nil && rsp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %d: %.200s", rsp.StatusCode, body)
+	}
+	return body, err
+}
+
+// freePorts finds n ports that nobody listens on now.
+func freePorts(n int) ([]int, error) {
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		out = append(out, l.Addr().(*net.TCPAddr).Port)
+	}
+	return out, nil
+}

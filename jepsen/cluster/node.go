@@ -1,0 +1,157 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Node is one kvnode: its addresses and, while it runs, its process.
+type Node struct {
+	ID           int
+	Client, Peer string // host:port
+	Data, Log    string
+	Args         []string
+	binary       string
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	done   chan struct{} // closed when the process has ended
+	result error
+	paused bool
+}
+
+// Start starts the process; its output is appended to Log. It dies with the harness.
+func (n *Node) Start() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd != nil {
+		return fmt.Errorf("node %d runs already", n.ID)
+	}
+	out, err := os.OpenFile(n.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	cmd := exec.Command(n.binary, n.Args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	n.cmd, n.done, n.result, n.paused = cmd, done, nil, false
+	go func() {
+		err := cmd.Wait()
+		n.mu.Lock()
+		n.cmd, n.result, n.paused = nil, err, false
+		n.mu.Unlock()
+		close(done)
+	}()
+	return nil
+}
+
+// Running tells whether the process lives.
+func (n *Node) Running() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cmd != nil
+}
+
+// Paused tells whether the process was stopped by Pause.
+func (n *Node) Paused() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.paused
+}
+
+// Kill ends the process with SIGKILL and waits for its end.
+func (n *Node) Kill() error { return n.end(syscall.SIGKILL, time.Minute) }
+
+// Terminate asks the process to end and waits for up to grace; the error is its exit status, if that is not 0.
+func (n *Node) Terminate(grace time.Duration) error { return n.end(syscall.SIGTERM, grace) }
+
+// Pause stops the process with SIGSTOP; Resume lets it go on.
+func (n *Node) Pause() error { return n.suspend(syscall.SIGSTOP, true) }
+
+// Resume lets a paused process go on.
+func (n *Node) Resume() error { return n.suspend(syscall.SIGCONT, false) }
+
+// Wait waits for up to d for the process to end by itself, and returns its exit error.
+func (n *Node) Wait(d time.Duration) error {
+	n.mu.Lock()
+	done := n.done
+	n.mu.Unlock()
+	select {
+	case <-done:
+		return n.exited()
+	case <-time.After(d):
+		return fmt.Errorf("node %d still runs after %v", n.ID, d)
+	}
+}
+
+func (n *Node) suspend(sig syscall.Signal, paused bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return fmt.Errorf("node %d does not run", n.ID)
+	}
+	n.paused = paused
+	return n.cmd.Process.Signal(sig)
+}
+
+func (n *Node) end(sig syscall.Signal, wait time.Duration) error {
+	n.mu.Lock()
+	cmd, done := n.cmd, n.done
+	n.mu.Unlock()
+	if cmd == nil {
+		return fmt.Errorf("node %d does not run", n.ID)
+	}
+	if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-done:
+	case <-time.After(wait):
+		return fmt.Errorf("node %d still runs %v after %v", n.ID, wait, sig)
+	}
+	if sig == syscall.SIGKILL {
+		return nil
+	}
+	return n.exited()
+}
+
+// terminate ends the process by all means.
+func (n *Node) terminate(grace time.Duration) {
+	if !n.Running() {
+		return
+	}
+	_ = n.Resume()
+	if n.Terminate(grace); n.Running() {
+		_ = n.Kill()
+	}
+}
+
+// exited is how the last process ended: nil while one runs or if it ended with status 0.
+func (n *Node) exited() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd != nil {
+		return nil
+	}
+	return n.result
+}
+
+// PID is the process id, 0 if none runs.
+func (n *Node) PID() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return 0
+	}
+	return n.cmd.Process.Pid
+}
