@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+const (
+	maxDriftPPM       = 100_000
+	minLeaseTime      = 50 * time.Millisecond
+	maxLeaseTimeLimit = time.Hour
+	maxLeaseMargin    = time.Minute
+	maxValueLimit     = 16 << 20
+)
+
+func (s *settings) checkCluster() error {
+	if !s.given("cluster") {
+		return nil
+	}
+	cluster := s.name("cluster")
+	if n := len(s.cluster); n > quorum.MaxVoters {
+		return badConfig("%s: lists %d nodes; list at most %d", cluster, n, quorum.MaxVoters)
+	}
+	nodes, addrs := map[ballot.NodeID]bool{}, map[string]ballot.NodeID{}
+	var ids []string
+	for _, a := range s.cluster {
+		if nodes[a.Node] {
+			return badConfig("%s: lists node %d twice; give each node a number of its own", cluster, a.Node)
+		}
+		if o := addrs[a.Addr]; o != 0 {
+			return badConfig("%s: nodes %d and %d have the same address %s; give each its own", cluster, o, a.Node, a.Addr)
+		}
+		nodes[a.Node], addrs[a.Addr] = true, a.Node
+		ids = append(ids, fmt.Sprint(a.Node))
+	}
+	if len(s.cluster) > 1 && !s.given("id") {
+		return badConfig("%s: lists %d nodes; say with --id which of them this one is", cluster, len(s.cluster))
+	}
+	if !nodes[s.id] {
+		return badConfig("%s %d: is not in %s, which lists %s; add %d=HOST:PORT to it or use one of those",
+			s.name("id"), s.id, cluster, strings.Join(ids, ", "), s.id)
+	}
+	return nil
+}
+
+// checkTimes refuses what can't be meant. Whether the times keep the lease safe, the lease says itself.
+func (s *settings) checkTimes() error {
+	switch {
+	case s.leaseTime < minLeaseTime:
+		return badConfig("%s %v: lease-time >= %v must hold; use 500ms", s.name("lease-time"), s.leaseTime, minLeaseTime)
+	case s.maxLease > maxLeaseTimeLimit:
+		return badConfig("%s %v: max-lease-time <= %v must hold; use 30s", s.name("max-lease-time"), s.maxLease, maxLeaseTimeLimit)
+	case s.leaseTime > s.maxLease:
+		return badConfig("%s %v: lease-time <= max-lease-time must hold, and %s is %v; lower the first or raise the second",
+			s.name("lease-time"), s.leaseTime, s.name("max-lease-time"), s.maxLease)
+	case s.margin > maxLeaseMargin:
+		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin, maxLeaseMargin)
+	}
+	return nil
+}
+
+func (s *settings) checkSizes() error {
+	if s.maxValue < 1 || s.maxValue > maxValueLimit {
+		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"), s.maxValue, maxValueLimit)
+	}
+	return nil
+}
+
+func (s *settings) checkListeners() error {
+	if s.client == "" {
+		return badConfig("%s: is empty; use %s", s.name("client"), defaultClient)
+	}
+	taken := map[string]string{}
+	for _, l := range []struct{ flag, addr string }{{"client", s.client}, {"peer", s.peer}, {"admin", s.admin}} {
+		if l.addr == "" {
+			continue
+		}
+		if o := taken[l.addr]; o != "" && !strings.HasSuffix(l.addr, ":0") {
+			return badConfig("%s %s: is the address of %s too; give each its own", s.name(l.flag), l.addr, s.name(o))
+		}
+		taken[l.addr] = l.flag
+		if err := s.checkLoopback(l.flag, l.addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLoopback refuses a listener that other machines could reach, unless --insecure accepts that. A name other than
+// localhost counts as one: what it stands for may change.
+func (s *settings) checkLoopback(flag, addr string) error {
+	if s.insecure {
+		return nil
+	}
+	name := s.name(flag)
+	if !s.given(flag) && flag == "peer" {
+		name = "this node's address in " + s.name("cluster")
+	}
+	host, _, err := splitAddress(addr)
+	if err != nil {
+		return badConfig("%s: %v", name, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return badConfig("%s %s: may be reachable from other machines, and there is no TLS; "+
+			"use a loopback address, or accept it with --insecure", name, addr)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/server"
+)
+
+// build is the server's configuration, without what only a running process has.
+func (s *settings) build() (server.Config, error) {
+	for _, check := range []func() error{s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners} {
+		if err := check(); err != nil {
+			return server.Config{}, err
+		}
+	}
+	cluster := slices.Clone(s.cluster)
+	slices.SortFunc(cluster, func(a, b server.Address) int { return int(a.Node) - int(b.Node) })
+	return server.Config{
+		Node:          s.id,
+		Cluster:       cluster,
+		Data:          filepath.Clean(s.data),
+		ClientAddr:    s.client,
+		PeerAddr:      s.peer,
+		AdminAddr:     s.admin,
+		LeaseTime:     s.leaseTime,
+		MaxLeaseTime:  s.maxLease,
+		ClockDriftPPM: s.driftPPM,
+		LeaseMargin:   s.margin,
+		MaxValueBytes: int(s.maxValue),
+		QuotaBytes:    s.quota,
+		Insecure:      s.insecure,
+	}, nil
+}
+
+// fillPeer settles where this node listens for its peers. Alone, and not told to, it does not listen at all.
+func (s *settings) fillPeer() error {
+	alone := !s.given("cluster")
+	if alone {
+		s.cluster = []server.Address{{Node: s.id, Addr: or(s.peer, defaultPeer)}}
+	}
+	if len(s.cluster) > 1 && s.peer == "" {
+		s.peer = s.address(s.id)
+	}
+	return nil
+}
+
+func (s *settings) address(id ballot.NodeID) string {
+	for _, a := range s.cluster {
+		if a.Node == id {
+			return a.Addr
+		}
+	}
+	return ""
+}
+
+func or(s, instead string) string {
+	if s == "" {
+		return instead
+	}
+	return s
+}

@@ -1,0 +1,77 @@
+package dev
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+const maxLogBytes = 16 << 20 // a longer log is set aside when its node starts
+
+// exit tells that a child has ended.
+type exit struct {
+	id, pid int
+	how     string // "exit code 1", "killed (signal 9)"
+}
+
+// start runs a node and sends its exit to exits. It is called on the supervisor's thread only.
+func start(binary string, n Node, exits chan<- exit) (pid int, logFrom int64, err error) {
+	if info, err := os.Stat(n.Log); err == nil && info.Size() > maxLogBytes {
+		if err := os.Rename(n.Log, n.Log+".1"); err != nil {
+			return 0, 0, err
+		}
+	}
+	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer log.Close()
+	if info, err := log.Stat(); err == nil {
+		logFrom = info.Size()
+	}
+	cmd := exec.Command(binary, n.Args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = childAttr()
+	if err := cmd.Start(); err != nil {
+		return 0, 0, fmt.Errorf("start node %d: %w", n.ID, err)
+	}
+	pid = cmd.Process.Pid
+	go func() {
+		_ = cmd.Wait() // how it ended is in ProcessState
+		exits <- exit{id: n.ID, pid: pid, how: ending(cmd.ProcessState)}
+	}()
+	return pid, logFrom, nil
+}
+
+func ending(s *os.ProcessState) string {
+	w, ok := s.Sys().(syscall.WaitStatus)
+	if ok && w.Signaled() {
+		return fmt.Sprintf("%v (signal %d)", w.Signal(), int(w.Signal()))
+	}
+	return fmt.Sprintf("exit code %d", s.ExitCode())
+}
+
+// copyBinary keeps a copy of the program in the directory: that of `go run` vanishes, and kvctl starts nodes later.
+func copyBinary(from, dir string) (string, error) {
+	to := filepath.Join(dir, binaryName)
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o700)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(out, in)
+	if e := out.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return "", fmt.Errorf("copy the program to %s: %w", to, err)
+	}
+	return to, os.Rename(to+".tmp", to)
+}

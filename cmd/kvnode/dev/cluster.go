@@ -1,0 +1,212 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	watchEvery = 200 * time.Millisecond // how soon a node that kvctl started, paused or killed is noticed
+	slowStart  = 10 * time.Second       // after this long it is said what the cluster waits for
+)
+
+// member is a node as the supervisor knows it.
+type member struct {
+	node    Node  // PID is what was seen last
+	own     bool  // a child: its exit comes over exits
+	logFrom int64 // where this run's part of the log begins
+	paused  bool
+}
+
+// cluster is the supervisor's state, touched by its own goroutine only.
+type cluster struct {
+	o       Options
+	dir     string
+	binary  string
+	members []*member // by rising id
+	exits   chan exit
+	tell    *teller
+
+	began    time.Time
+	ready    bool
+	slowTold bool
+	master   int
+}
+
+func newCluster(o Options, dir, binary string, nodes []Node) *cluster {
+	c := &cluster{
+		o: o, dir: dir, binary: binary, tell: &teller{out: o.Out, o: o, dir: dir},
+		exits: make(chan exit, len(nodes)), // a child's exit never waits for the loop
+	}
+	for _, n := range nodes {
+		c.members = append(c.members, &member{node: n})
+	}
+	return c
+}
+
+func (c *cluster) run(ctx context.Context) (err error) {
+	c.began = time.Now()
+	defer func() {
+		if e := c.stop(); err == nil {
+			err = e
+		}
+	}()
+	for _, m := range c.members {
+		if err := c.start(m); err != nil {
+			return err
+		}
+	}
+	c.tell.started(c.members)
+	return c.watch(ctx)
+}
+
+func (c *cluster) start(m *member) error {
+	pid, from, err := start(c.binary, m.node, c.exits)
+	if err != nil {
+		return err
+	}
+	m.node.PID, m.own, m.logFrom = pid, true, from
+	return update(c.dir, func(s *State) {
+		if n := s.node(m.node.ID); n != nil {
+			n.PID = pid
+		}
+	})
+}
+
+// watch returns when ctx ends, or when there is nothing left to wait for.
+func (c *cluster) watch(ctx context.Context) error {
+	views := make(chan view)
+	polling, end := context.WithCancel(ctx)
+	defer end()
+	nodes := make([]Node, len(c.members))
+	for i, m := range c.members {
+		nodes[i] = m.node
+	}
+	go newPoller(nodes).run(polling, views)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-c.exits:
+			if err := c.exited(e); err != nil {
+				return err
+			}
+		case v := <-views:
+			c.viewed(v)
+		case <-tick.C:
+			if err := c.look(); err != nil {
+				return err
+			}
+		}
+		if !c.ready && c.running() == 0 {
+			return errAllDead
+		}
+	}
+}
+
+func (c *cluster) running() (n int) {
+	for _, m := range c.members {
+		if m.node.PID != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *cluster) member(id int) *member { return c.members[id-1] }
+
+// exited notes the end of a child. kvctl may have started the node again by now.
+func (c *cluster) exited(e exit) error {
+	m := c.member(e.id)
+	c.tell.died(m, e.pid, e.how)
+	if m.node.PID == e.pid {
+		m.node.PID, m.own, m.paused = 0, false, false
+	}
+	return c.clear(e.id, e.pid)
+}
+
+// clear notes in dev.json that the process is gone, unless another has taken its place.
+func (c *cluster) clear(id, pid int) error {
+	return update(c.dir, func(s *State) {
+		if n := s.node(id); n != nil && n.PID == pid {
+			n.PID = 0
+		}
+	})
+}
+
+// look compares dev.json and the processes with what was known.
+func (c *cluster) look() error {
+	s, err := readState(c.dir)
+	if err != nil || s == nil {
+		return err // a directory that was removed is no reason to leave the nodes alone
+	}
+	for _, m := range c.members {
+		n := s.node(m.node.ID)
+		if n == nil {
+			continue
+		}
+		if err := c.compare(m, *n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) compare(m *member, seen Node) error {
+	switch {
+	case seen.PID != m.node.PID && seen.runs(seen.PID):
+		m.node.PID, m.node.Args, m.own, m.paused = seen.PID, seen.Args, false, false
+		m.logFrom = 0
+		c.tell.say("node %d was started, pid %d", m.node.ID, seen.PID)
+	case !m.own && m.node.PID != 0 && !m.node.runs(m.node.PID):
+		pid := m.node.PID
+		c.tell.died(m, pid, "")
+		m.node.PID, m.paused = 0, false
+		return c.clear(m.node.ID, pid)
+	}
+	if p := m.node.PID != 0 && paused(m.node.PID); p != m.paused {
+		m.paused = p
+		c.tell.say("node %d %s", m.node.ID, map[bool]string{true: "is paused", false: "goes on"}[p])
+	}
+	return nil
+}
+
+// viewed tells what has changed in what the nodes say.
+func (c *cluster) viewed(v view) {
+	if !c.ready {
+		c.waitReady(v)
+		return
+	}
+	if v.master == c.master {
+		return
+	}
+	if v.master == 0 {
+		c.tell.say("no node is master")
+	} else {
+		c.tell.say("node %d is master, epoch %d", v.master, v.epoch)
+	}
+	c.master = v.master
+}
+
+// waitReady announces the cluster once every node that runs is ready.
+func (c *cluster) waitReady(v view) {
+	var missing []string
+	for _, m := range c.members {
+		if id := m.node.ID; m.node.PID != 0 && !v.ready[id] {
+			missing = append(missing, fmt.Sprintf("node %d: %s", id, v.missing[id]))
+		}
+	}
+	took := time.Since(c.began)
+	if len(missing) == 0 && c.running() > 0 && v.master != 0 {
+		c.ready, c.master = true, v.master
+		c.tell.ready(took, v.master)
+		return
+	}
+	if took > slowStart && !c.slowTold {
+		c.slowTold = true
+		c.tell.waiting(took, missing)
+	}
+}

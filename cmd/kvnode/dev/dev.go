@@ -1,0 +1,60 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Run starts the cluster and watches it until ctx ends; then it stops all nodes and returns nil. It fails if the
+// cluster cannot be started, or if every node dies before the cluster was ready.
+func Run(ctx context.Context, o Options) error {
+	nodes, err := o.plan()
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(o.Data)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("%w; name a directory that can be made with --data", err)
+	}
+	session, err := openSession(dir)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	old, err := readState(dir)
+	if err != nil {
+		return err
+	}
+	if err := checkEarlier(dir, old, len(nodes)); err != nil {
+		return err
+	}
+	if err := checkFree(nodes); err != nil {
+		return err
+	}
+	binary, err := copyBinary(o.Binary, dir)
+	if err != nil {
+		return err
+	}
+	if err := writeFirst(dir, &State{Version: stateVersion, Binary: binary, Nodes: nodes}); err != nil {
+		return err
+	}
+	runtime.LockOSThread() // until the process ends: the children must not outlive it
+	return newCluster(o, dir, binary, nodes).run(ctx)
+}
+
+// writeFirst writes dev.json anew, under its lock.
+func writeFirst(dir string, s *State) error {
+	if err := writeState(dir, s); err != nil {
+		return fmt.Errorf("write %s: %w", stateName, err)
+	}
+	return nil
+}
+
+var errAllDead = errors.New("every node has died before the cluster was ready; their logs say why")

@@ -1,0 +1,257 @@
+package dev
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestStartsTellsAndStops(t *testing.T) {
+	r := begin(t, options(t, sound, 3))
+	r.await(t, `ready after [0-9.]+ s: node (1) is master`)
+	s := r.state()
+	if len(s.Nodes) != 3 || s.Binary != filepath.Join(r.o.Data, "kvnode") {
+		t.Fatalf("%+v", s)
+	}
+	for _, n := range s.Nodes {
+		if !n.runs(n.PID) {
+			t.Errorf("node %d, pid %d, does not run", n.ID, n.PID)
+		}
+		contains(t, r.now(), strconv.Itoa(n.PID), n.Client, n.Peer, n.Data)
+	}
+	r.await(t, "Ctrl-C stops all nodes")
+	contains(t, r.now(), "kvctl --endpoints ", " set hello world", "kvctl dev kill 1 --data "+r.o.Data)
+	setMaster(t, r.o.Data, 0)
+	r.await(t, `no node is master`)
+	setMaster(t, r.o.Data, 2)
+	r.await(t, `node (2) is master, epoch 7`)
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, r.now(), "stopping 3 nodes")
+	r.nothingRuns(s)
+	if log := strings.Join(tail(s.Nodes[0].Log, 0), "\n"); !strings.Contains(log, "fake node 1 stops in order") {
+		t.Errorf("node 1 was not asked to stop: %s", log)
+	}
+}
+
+// kvctlStart does what `kvctl dev start` does.
+func kvctlStart(t *testing.T, dir string, id int) (pid int) {
+	t.Helper()
+	err := update(dir, func(s *State) {
+		n := s.node(id)
+		cmd := exec.Command(s.Binary, n.Args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			t.Error(err)
+			return
+		}
+		n.PID = cmd.Process.Pid
+		pid = n.PID
+		go func() { _ = cmd.Wait() }()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pid
+}
+
+func kill(t *testing.T, pid int, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDeathIsShownAndNothingIsRestarted(t *testing.T) {
+	r := begin(t, options(t, sound, 2))
+	r.await(t, `ready after`)
+	s := r.state()
+	first := s.Nodes[1].PID
+	kill(t, first, syscall.SIGKILL)
+	r.await(t, fmt.Sprintf(`node 2 \(pid %d\) has ended: killed \(signal 9\)(?s:.*)\| fake node 2 says hello`, first))
+	awaitTrue(t, func() bool { return r.state().Nodes[1].PID == 0 })
+
+	again := kvctlStart(t, r.o.Data, 2)
+	r.await(t, fmt.Sprintf(`node 2 was started, pid %d`, again))
+	kill(t, again, syscall.SIGKILL)
+	r.await(t, fmt.Sprintf(`node 2 \(pid %d\) has ended; start it again with: kvctl dev start 2`, again))
+	awaitTrue(t, func() bool { return r.state().Nodes[1].PID == 0 })
+
+	third := kvctlStart(t, r.o.Data, 2)
+	r.await(t, fmt.Sprintf(`node 2 was started, pid %d`, third))
+	kill(t, third, syscall.SIGSTOP)
+	r.await(t, `node 2 is paused`)
+	kill(t, third, syscall.SIGCONT)
+	r.await(t, `node 2 goes on`)
+	kill(t, third, syscall.SIGSTOP) // it must be ended all the same
+	s = r.state()
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	r.nothingRuns(s)
+	if strings.Contains(r.now(), "is killed: it did not stop") {
+		t.Errorf("the paused node was not woken to stop in order:\n%s", r.now())
+	}
+}
+
+// awaitTrue polls a file or a process, which cannot be waited on.
+func awaitTrue(t *testing.T, ok func() bool) {
+	t.Helper()
+	for late := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("it does not come true")
+		}
+	}
+}
+
+func TestSecondSupervisorIsRefused(t *testing.T) {
+	r := begin(t, options(t, sound, 1))
+	r.await(t, `ready after`)
+	second := r.o
+	second.Out = &screen{more: make(chan struct{}, 1)}
+	err := Run(t.Context(), second)
+	want := fmt.Sprintf("another kvnode dev (pid %d) runs on %s; stop it, or use another --data", os.Getpid(), r.o.Data)
+	if err == nil || err.Error() != want {
+		t.Fatalf("%v, want %s", err, want)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	o := options(t, sound, 3)
+	l, err := net.Listen("tcp", loopback(o.PeerBasePort+1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	err = Run(t.Context(), o)
+	if err == nil || strings.Contains(err.Error(), "\n") {
+		t.Fatal(err)
+	}
+	contains(t, err.Error(), "node 2 cannot listen on "+loopback(o.PeerBasePort+1), "address already in use", "--peer-base-port")
+	if text := o.Out.(*screen).now(); text != "" {
+		t.Errorf("something was started: %s", text)
+	}
+	if s, err := readState(o.Data); s != nil || err != nil {
+		t.Errorf("dev.json was written: %v %v", s, err)
+	}
+}
+
+func TestStubbornNodesAreKilledInAHurry(t *testing.T) {
+	o := options(t, stubborn, 2)
+	hurry := make(chan struct{})
+	o.Hurry = hurry
+	r := begin(t, o)
+	r.await(t, `ready after`)
+	s := r.state()
+	r.stop()
+	r.await(t, `stopping 2 nodes`)
+	close(hurry)
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, r.now(), "node 1 is killed", "node 2 is killed")
+	r.nothingRuns(s)
+}
+
+func TestAllNodesDieAtTheStart(t *testing.T) {
+	r := begin(t, options(t, stillborn, 2))
+	if err := r.ended(); !errors.Is(err, errAllDead) {
+		t.Fatal(err)
+	}
+	contains(t, r.now(), "has ended: exit code 3", "| the disk is full of eels")
+}
+
+// TestNodesDieWithTheirSupervisor kills a supervisor that cannot say goodbye.
+func TestNodesDieWithTheirSupervisor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a child of its parent's death")
+	}
+	o := options(t, supervisor, 3)
+	out := o.Out.(*screen)
+	cmd := exec.Command(o.Binary, strconv.Itoa(o.BasePort), o.Data)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = patience
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.await(t, `ready after`)
+	s, err := readState(o.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.Nodes {
+		if !n.runs(n.PID) {
+			t.Errorf("node %d does not run", n.ID)
+		}
+	}
+	kill(t, cmd.Process.Pid, syscall.SIGKILL)
+	_ = cmd.Wait()
+	for _, n := range s.Nodes {
+		awaitTrue(t, func() bool { return !n.runs(n.PID) })
+	}
+	// dev.json still names them; the next supervisor must see that nothing runs.
+	t.Setenv(fakeEnv, sound)
+	r := begin(t, o)
+	r.await(t, `ready after(?s:.*)ready after`)
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatAnEarlierRunLeft(t *testing.T) {
+	o := options(t, sound, 1)
+	r := begin(t, o)
+	r.await(t, `ready after`)
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	pid := kvctlStart(t, o.Data, 1)
+	want := fmt.Sprintf("node 1 of an earlier run on %s still runs (pid %d); end it with: kill %d", o.Data, pid, pid)
+	if err := Run(t.Context(), o); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	s := r.state()
+	kill(t, pid, syscall.SIGTERM)
+	awaitTrue(t, func() bool { return !s.Nodes[0].runs(pid) })
+	o.Nodes = 2
+	err := Run(t.Context(), o)
+	if !errors.Is(err, ErrConfig) {
+		t.Fatal(err)
+	}
+	contains(t, err.Error(), "--nodes 2: ", "holds a cluster of 1; use --nodes 1 or another --data")
+}
+
+// TestALateExitLeavesTheSuccessorAlone has kvctl start a node before the exit of its last run was seen.
+func TestALateExitLeavesTheSuccessorAlone(t *testing.T) {
+	o := options(t, sound, 1)
+	nodes, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].PID = 200
+	if err := writeState(o.Data, &State{Version: stateVersion, Nodes: nodes}); err != nil {
+		t.Fatal(err)
+	}
+	c := newCluster(o, o.Data, "", nodes)
+	if err := c.exited(exit{id: 1, pid: 100, how: "exit code 0"}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := readState(o.Data)
+	if err != nil || s.Nodes[0].PID != 200 || c.running() != 1 {
+		t.Fatalf("%+v %v", s, err)
+	}
+}

@@ -1,0 +1,117 @@
+package dev
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tenure/internal/quorum"
+)
+
+// ErrConfig is wrapped by every refusal of the options. Its own text is not shown.
+var ErrConfig = errors.New("bad configuration")
+
+// Options say what to start. The zero value is not useful.
+type Options struct {
+	Nodes        int
+	Data         string // directory of the whole cluster
+	BasePort     int    // clients of node 1; node 2 gets the next port, and so on
+	PeerBasePort int
+	NodeArgs     []string // more flags for every node
+	Binary       string   // the program to start; a copy of it is kept in Data, so that kvctl can start a node later
+	Kvctl        string   // how to call kvctl, as shown to people
+	Out          io.Writer
+	// Check refuses arguments that a node would refuse, before anything is touched.
+	Check func(args []string) error
+	// Hurry, when closed, ends the nodes without their orderly stop.
+	Hurry <-chan struct{}
+}
+
+// refusal is one line: what is wrong and how to mend it.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) Unwrap() error { return ErrConfig }
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// owned are the node flags that belong to the supervisor.
+var owned = []string{"--id", "--cluster", "--data", "--client", "--peer"}
+
+// plan lays out the nodes, none of them running.
+func (o Options) plan() ([]Node, error) {
+	if o.Nodes < 1 || o.Nodes > quorum.MaxVoters {
+		return nil, refuse("--nodes %d: 1 <= nodes <= %d must hold; use 3", o.Nodes, quorum.MaxVoters)
+	}
+	for _, a := range o.NodeArgs {
+		for _, own := range owned {
+			if a == own || strings.HasPrefix(a, own+"=") {
+				return nil, refuse("%s after --: is set by kvnode dev for each node; leave it out", own)
+			}
+		}
+	}
+	if err := o.checkPorts(); err != nil {
+		return nil, err
+	}
+	data, err := filepath.Abs(o.Data)
+	if err != nil || o.Data == "" {
+		return nil, refuse("--data %q: is no directory name; use ./kvnode-dev", o.Data)
+	}
+	nodes := make([]Node, o.Nodes)
+	var list []string
+	for i := range nodes {
+		id := i + 1
+		nodes[i] = Node{
+			ID: id, Client: loopback(o.BasePort + i), Peer: loopback(o.PeerBasePort + i),
+			Data: filepath.Join(data, fmt.Sprintf("node%d", id)), Log: filepath.Join(data, fmt.Sprintf("node%d.log", id)),
+		}
+		list = append(list, fmt.Sprintf("%d=%s", id, nodes[i].Peer))
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		n.Args = append([]string{
+			"--id", strconv.Itoa(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
+			"--client", n.Client, "--peer", n.Peer, "--log-format", "console",
+		}, o.NodeArgs...)
+		if err := o.Check(n.Args); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+func (o Options) checkPorts() error {
+	for _, p := range []struct {
+		flag string
+		port int
+	}{{"--base-port", o.BasePort}, {"--peer-base-port", o.PeerBasePort}} {
+		if p.port < 1 || p.port+o.Nodes-1 > 65535 {
+			return refuse("%s %d: %d nodes need ports from 1 to 65535; use a lower one", p.flag, p.port, o.Nodes)
+		}
+	}
+	if d := o.BasePort - o.PeerBasePort; -o.Nodes < d && d < o.Nodes {
+		return refuse("--base-port %d and --peer-base-port %d: their %d ports overlap; move one of them",
+			o.BasePort, o.PeerBasePort, o.Nodes)
+	}
+	return nil
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// checkFree finds a port that somebody else holds, before any node would trip over it.
+func checkFree(nodes []Node) error {
+	for _, n := range nodes {
+		for _, p := range []struct{ addr, flag string }{{n.Client, "--base-port"}, {n.Peer, "--peer-base-port"}} {
+			l, err := net.Listen("tcp", p.addr)
+			if err != nil {
+				return fmt.Errorf("node %d cannot listen on %s (%w); stop what holds it or move with %s", n.ID, p.addr, errors.Unwrap(err), p.flag)
+			}
+			l.Close()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,106 @@
+package dev
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	pollEvery   = 200 * time.Millisecond
+	pollTimeout = 500 * time.Millisecond
+	maxAnswer   = 64 << 10
+)
+
+// view is what the nodes say of themselves at about one moment.
+type view struct {
+	ready   map[int]bool
+	missing map[int]string // why a node is not ready
+	master  int            // 0: nobody says that it is
+	epoch   uint64
+}
+
+// poller asks all nodes, again and again, until ctx ends.
+type poller struct {
+	nodes  []Node
+	client *http.Client
+}
+
+func newPoller(nodes []Node) *poller {
+	return &poller{nodes: nodes, client: &http.Client{
+		Timeout:   pollTimeout,
+		Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 1},
+	}}
+}
+
+func (p *poller) run(ctx context.Context, out chan<- view) {
+	defer p.client.CloseIdleConnections()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		v := p.ask(ctx)
+		select {
+		case out <- v:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// status is the part of /v1/status that matters here.
+type status struct {
+	Role  string `json:"role"`
+	Epoch uint64 `json:"epoch"`
+}
+
+func (p *poller) ask(ctx context.Context) view {
+	v := view{ready: map[int]bool{}, missing: map[int]string{}}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, n := range p.nodes {
+		all.Go(func() {
+			code, body := p.get(ctx, n, "/health/ready")
+			_, text := p.get(ctx, n, "/v1/status")
+			var s status
+			if err := json.Unmarshal(text, &s); err != nil {
+				s = status{}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			v.ready[n.ID] = code == http.StatusOK
+			v.missing[n.ID] = strings.Join(strings.Fields(string(body)), " ")
+			if s.Role == "master" && (v.master == 0 || s.Epoch > v.epoch) {
+				v.master, v.epoch = n.ID, s.Epoch
+			}
+		})
+	}
+	all.Wait()
+	return v
+}
+
+// get is code 0 and the error's text if there is no answer.
+func (p *poller) get(ctx context.Context, n Node, path string) (int, []byte) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Client+path, nil)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return 0, []byte(err.Error())
+	}
+	return resp.StatusCode, b
+}

@@ -1,0 +1,174 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const patience = 20 * time.Second // for what must happen; far more than it takes
+
+// screen is what a person would see, and can be waited on.
+type screen struct {
+	mu   sync.Mutex
+	text string
+	more chan struct{}
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	s.text += string(b)
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (s *screen) now() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text
+}
+
+// await returns once the pattern was shown, with its first group.
+func (s *screen) await(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	late := time.After(patience)
+	for {
+		if m := re.FindStringSubmatch(s.now()); m != nil {
+			return m[len(m)-1]
+		}
+		select {
+		case <-s.more:
+		case <-late:
+			t.Fatalf("%q was not shown; shown was\n%s", pattern, s.now())
+		}
+	}
+}
+
+// running is a supervisor under test.
+type running struct {
+	*screen
+	t    *testing.T
+	o    Options
+	stop context.CancelFunc
+	end  chan error
+}
+
+func options(t *testing.T, how string, nodes int) Options {
+	t.Helper()
+	t.Setenv(fakeEnv, how)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	setMaster(t, dir, 1)
+	base := freePorts(t)
+	return Options{
+		Nodes: nodes, Data: dir, BasePort: base, PeerBasePort: base + 10, Binary: exe, Kvctl: "kvctl",
+		Out: &screen{more: make(chan struct{}, 1)}, Check: func([]string) error { return nil },
+	}
+}
+
+func begin(t *testing.T, o Options) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{screen: o.Out.(*screen), t: t, o: o, stop: cancel, end: make(chan error, 1)}
+	go func() { r.end <- Run(ctx, o) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case <-r.end:
+		default:
+		}
+	})
+	return r
+}
+
+// ended waits for Run and gives its error.
+func (r *running) ended() error {
+	r.t.Helper()
+	select {
+	case err := <-r.end:
+		return err
+	case <-time.After(patience):
+		r.t.Fatalf("the supervisor does not end; shown was\n%s", r.now())
+		return nil
+	}
+}
+
+func (r *running) state() *State {
+	r.t.Helper()
+	s, err := readState(r.o.Data)
+	if err != nil || s == nil {
+		r.t.Fatalf("dev.json: %v %v", s, err)
+	}
+	return s
+}
+
+// nothingRuns checks that these processes are gone and that dev.json says so.
+func (r *running) nothingRuns(before *State) {
+	r.t.Helper()
+	for _, n := range before.Nodes {
+		if n.runs(n.PID) {
+			r.t.Errorf("node %d, pid %d, was left running", n.ID, n.PID)
+		}
+	}
+	for _, n := range r.state().Nodes {
+		if n.PID != 0 {
+			r.t.Errorf("dev.json says that node %d runs as %d", n.ID, n.PID)
+		}
+	}
+}
+
+func setMaster(t *testing.T, dir string, id int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, "master"), fmt.Append(nil, id), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePorts finds twenty below the range that systems hand out by themselves.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		base := 12000 + 20*rand.IntN(900)
+		if allFree(base) {
+			return base
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func allFree(base int) bool {
+	for p := base; p < base+20; p++ {
+		l, err := net.Listen("tcp", loopback(p))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	return true
+}
+
+func contains(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q is not in\n%s", p, text)
+		}
+	}
+}

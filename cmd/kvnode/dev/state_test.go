@@ -1,0 +1,82 @@
+package dev
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestFormat pins dev.json, which kvctl reads.
+func TestFormat(t *testing.T) {
+	dir := t.TempDir()
+	s := &State{Version: 1, Binary: "/d/kvnode", Nodes: []Node{{
+		ID: 1, PID: 123, Client: "127.0.0.1:8500", Peer: "127.0.0.1:8300", Data: "/d/node1", Log: "/d/node1.log",
+		Args: []string{"--id", "1"},
+	}}}
+	if err := writeState(dir, s); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "dev.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"version":1,"binary":"/d/kvnode","nodes":[{"id":1,"pid":123,"client":"127.0.0.1:8500","peer":"127.0.0.1:8300",` +
+		`"data":"/d/node1","log":"/d/node1.log","args":["--id","1"]}]}`
+	if got := strings.NewReplacer(" ", "", "\n", "").Replace(string(b)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestDamagedOrForeignState(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"version":1`: "is damaged", `{"version":2}`: "is of version 2",
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, stateName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readState(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestUpdatesAreNotLost has several writers change the state at once.
+func TestUpdatesAreNotLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeState(dir, &State{Version: 1, Nodes: []Node{{ID: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	const writers, each = 4, 25
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for range each {
+				if err := update(dir, func(s *State) { s.Nodes[0].PID++ }); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	s, err := readState(dir)
+	if err != nil || s.Nodes[0].PID != writers*each {
+		t.Fatalf("%+v %v", s, err)
+	}
+}
+
+func TestTail(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "log")
+	text := "old\n" + strings.Repeat("x", 5000) + "\n1\n2\n3\n4\n5\n6\n7\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(tail(name, 0), ","); got != "2,3,4,5,6,7" {
+		t.Error(got)
+	}
+	if got := strings.Join(tail(name, int64(len(text)-4)), ","); got != "6,7" {
+		t.Error(got)
+	}
+}

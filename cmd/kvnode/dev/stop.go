@@ -1,0 +1,89 @@
+package dev
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+const (
+	stopGrace = 10 * time.Second // for the orderly stop of a node
+	killGrace = 5 * time.Second  // for the kernel to end it
+	maxRounds = 3                // kvctl may start nodes while others stop
+)
+
+// stop ends all nodes, also those that kvctl has started, and notes it in dev.json.
+func (c *cluster) stop() error {
+	c.lookAgain()
+	if n := c.running(); n > 0 {
+		c.tell.say("stopping %d nodes", n)
+	}
+	for range maxRounds {
+		c.signal(syscall.SIGTERM)
+		c.signal(syscall.SIGCONT) // a paused one would not see it
+		if !c.await(stopGrace, c.o.Hurry) {
+			break
+		}
+		if c.lookAgain(); c.running() == 0 {
+			return nil
+		}
+	}
+	for _, m := range c.members {
+		if m.node.PID != 0 {
+			c.tell.say("node %d is killed: it did not stop in time", m.node.ID)
+		}
+	}
+	c.signal(syscall.SIGKILL)
+	if !c.await(killGrace, nil) {
+		return fmt.Errorf("%d nodes could not be ended; see %s", c.running(), stateName)
+	}
+	return nil
+}
+
+// lookAgain finds what kvctl has started since the last look. It is no time to give up on an error.
+func (c *cluster) lookAgain() {
+	if err := c.look(); err != nil {
+		c.tell.say("%v", err)
+	}
+}
+
+func (c *cluster) signal(sig syscall.Signal) {
+	for _, m := range c.members {
+		if pid := m.node.PID; m.node.runs(pid) { // a dead one's number may belong to somebody else by now
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+}
+
+// await tells whether all nodes ended in time.
+func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
+	late := time.After(grace)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for c.running() > 0 {
+		select {
+		case e := <-c.exits:
+			c.ended(e.id, e.pid)
+		case <-tick.C:
+			for _, m := range c.members {
+				if !m.own && m.node.PID != 0 && !m.node.runs(m.node.PID) {
+					c.ended(m.node.ID, m.node.PID)
+				}
+			}
+		case <-late:
+			return false
+		case <-hurry:
+			return false
+		}
+	}
+	return true
+}
+
+func (c *cluster) ended(id, pid int) {
+	if m := c.member(id); m.node.PID == pid {
+		m.node.PID, m.own = 0, false
+	}
+	if err := c.clear(id, pid); err != nil {
+		c.tell.say("%v", err)
+	}
+}

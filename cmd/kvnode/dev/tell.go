@@ -1,0 +1,78 @@
+package dev
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const defaultData = "kvnode-dev"
+
+// teller writes what people read.
+type teller struct {
+	out io.Writer
+	o   Options
+	dir string
+}
+
+func (t *teller) line(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
+
+// say is an event, with its time.
+func (t *teller) say(format string, args ...any) {
+	t.line("%s  %s", time.Now().Format("15:04:05.000"), fmt.Sprintf(format, args...))
+}
+
+func (t *teller) started(members []*member) {
+	t.line("%d nodes started; all their data and logs are in %s\n", len(members), t.dir)
+	t.line("%6s  %8s  %-22s %-22s %s", "node", "pid", "clients", "peers", "data")
+	for _, m := range members {
+		n := m.node
+		t.line("%6d  %8d  %-22s %-22s %s", n.ID, n.PID, n.Client, n.Peer, n.Data)
+	}
+	t.line("")
+}
+
+func (t *teller) waiting(took time.Duration, missing []string) {
+	t.say("not ready after %v; %s", took.Round(time.Second), strings.Join(missing, "; "))
+}
+
+func (t *teller) ready(took time.Duration, master int) {
+	t.say("ready after %.1f s: node %d is master", took.Seconds(), master)
+	ctl, dev := t.o.Kvctl, t.o.Kvctl+" dev"
+	if t.o.BasePort != 8500 || t.o.Nodes > 3 {
+		var eps []string
+		for i := range t.o.Nodes {
+			eps = append(eps, loopback(t.o.BasePort+i))
+		}
+		ctl += " --endpoints " + strings.Join(eps, ",")
+	}
+	data := ""
+	if cwd, err := filepath.Abs(defaultData); err != nil || cwd != t.dir {
+		data = " --data " + t.dir
+	}
+	t.line("\nTo try it, in another terminal:\n")
+	t.line("  %s set hello world", ctl)
+	t.line("  %s get hello", ctl)
+	t.line("  %s status --watch", ctl)
+	t.line("  %s kill %d%s      # the master; another takes over", dev, master, data)
+	t.line("  %s start %d%s     # and back it comes", dev, master, data)
+	t.line("\nCtrl-C stops all nodes.\n")
+}
+
+// died tells of a node's end; how is "" if another process started it.
+func (t *teller) died(m *member, pid int, how string) {
+	if how != "" {
+		how = ": " + how
+	}
+	t.say("node %d (pid %d) has ended%s; start it again with: %s dev start %d", m.node.ID, pid, how, t.o.Kvctl, m.node.ID)
+	lines := tail(m.node.Log, m.logFrom)
+	if len(lines) == 0 || lines[0] == "" {
+		return
+	}
+	t.line("    the end of %s:", m.node.Log)
+	for _, l := range lines {
+		t.line("    | %s", l)
+	}
+}

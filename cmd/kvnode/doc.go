@@ -1,0 +1,14 @@
+// Command kvnode runs a node of a Tenure cluster, or with `kvnode dev` a whole cluster on this machine.
+//
+// It turns flags, KVNODE_ variables and a configuration file into a server.Config and hands over to the server; it
+// holds no part of the protocol.
+//
+//   - main.go: exit codes, the one line of an error. root.go: the command tree.
+//   - settings.go: the table of settings. values.go: how each kind is written.
+//   - sources.go, file.go: flag > environment > file > default, and nothing unknown in any of them.
+//   - config.go, check.go: what contradicts itself is refused before anything is touched.
+//   - node.go: logger and signals around the server. main_run.go: the server.
+//   - dev.go: `kvnode dev`; the supervisor itself is the package cmd/kvnode/dev.
+//
+// Exit codes: 0 stopped in order, 1 failed, 2 bad configuration (and then nothing on disk was touched).
+package main

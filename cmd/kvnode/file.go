@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+)
+
+const maxFileBytes = 1 << 20
+
+// fromFile takes what --config names, if it names anything.
+func (s *settings) fromFile() error {
+	if s.config == "" {
+		return nil
+	}
+	values, err := readFile(s.config)
+	if err != nil {
+		return badConfig("%s %s: %v", s.name("config"), s.config, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		origin := name + " in " + s.config
+		if s.flags.Lookup(name) == nil || name == "config" {
+			return badConfig("%s is no setting; remove it, or see kvnode --help for the names", origin)
+		}
+		text, err := scalar(values[name])
+		if err != nil {
+			return badConfig("%s: %v", origin, err)
+		}
+		if err := s.set(name, text, origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readFile(name string) (map[string]any, error) {
+	decode, err := decoder(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read (%w); name a file that can", err)
+	}
+	if len(b) > maxFileBytes {
+		return nil, fmt.Errorf("is larger than %d bytes; is it the right file?", maxFileBytes)
+	}
+	values := map[string]any{}
+	if err := decode(b, &values); err != nil {
+		return nil, fmt.Errorf("is malformed: %w", err)
+	}
+	return values, nil
+}
+
+func decoder(name string) (func([]byte, any) error, error) {
+	switch filepath.Ext(name) {
+	case ".toml":
+		return toml.Unmarshal, nil
+	case ".yaml", ".yml":
+		return yaml.Unmarshal, nil
+	}
+	return nil, fmt.Errorf("is of no known kind; name it .toml, .yaml or .yml")
+}
+
+// scalar is the text that a flag would have been given. A list of texts may stand for one with commas.
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case bool, int, int64, uint64:
+		return fmt.Sprint(v), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	case []any:
+		parts := make([]string, len(v))
+		for i, x := range v {
+			part, ok := x.(string)
+			if !ok {
+				return "", fmt.Errorf("%v in the list is not a text; put it in quotes", x)
+			}
+			parts[i] = part
+		}
+		return strings.Join(parts, ","), nil
+	}
+	return "", fmt.Errorf("is not a single value; write what the flag would be given")
+}

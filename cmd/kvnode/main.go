@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"tenure/cmd/kvnode/dev"
+)
+
+// errConfig is wrapped by every refusal of a configuration. Its own text is not shown.
+var errConfig = errors.New("bad configuration")
+
+// configError is one line: what is wrong and how to mend it.
+type configError string
+
+func (e configError) Error() string { return string(e) }
+func (e configError) Unwrap() error { return errConfig }
+
+func badConfig(format string, args ...any) error { return configError(fmt.Sprintf(format, args...)) }
+
+func main() { os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+// execute runs the command line and returns the exit code.
+func execute(args, environ []string, stdout, stderr io.Writer) int {
+	cmd := newRoot(environ, stdout, stderr)
+	cmd.SetArgs(args)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	err := cmd.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(err))
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	if errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) {
+		return 2
+	}
+	return 1
+}
+
+// oneLine is the message of err without the line breaks that some decoders put into theirs.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

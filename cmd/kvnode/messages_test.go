@@ -1,0 +1,121 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestBadConfiguration pins each message: one line that says what is wrong and how to mend it, exit code 2, the
+// server not called, nothing touched.
+func TestBadConfiguration(t *testing.T) {
+	two := "1=127.0.0.1:8300,2=127.0.0.1:8301"
+	eight := "1=h:1,2=h:2,3=h:3,4=h:4,5=h:5,6=h:6,7=h:7,8=h:8"
+	for _, c := range []struct {
+		args, env, want string
+	}{
+		{"--bogus", "", "unknown flag: --bogus; see kvnode --help"},
+		{"--id", "", "flag needs an argument: --id; see kvnode --help"},
+		{"serve", "", `"serve" is not a command of kvnode; see kvnode --help`},
+		{"", "KVNODE_LEASE=1s", "KVNODE_LEASE is no setting; unset it, or see kvnode --help for the names"},
+		{"", "KVNODE_lease_time=1s", "KVNODE_lease_time is no setting; unset it, or see kvnode --help for the names"},
+		{"", "KVNODE_HELP=1", "KVNODE_HELP is no setting; unset it, or see kvnode --help for the names"},
+		{"", "KVNODE_ID=x", `KVNODE_ID: "x" is not a node id; use a number from 1 to 65535`},
+
+		{"--id 0", "", `--id: "0" is not a node id; use a number from 1 to 65535`},
+		{"--id 65536", "", `--id: "65536" is not a node id; use a number from 1 to 65535`},
+		{"--cluster 127.0.0.1:8300", "", `--cluster: "127.0.0.1:8300" is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300`},
+		{"--cluster 1=h:8300,", "", `--cluster: "" is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300`},
+		{"--cluster 1=h", "", `--cluster: "h" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
+		{"--cluster 1=h:x", "", `--cluster: "h:x" has no port number; use one from 1 to 65535, as in 127.0.0.1:8300`},
+		{"--cluster 1=:8300", "", `--cluster: ":8300" is no address that others can reach; name the host and the port of node 1`},
+		{"--cluster 1=0.0.0.0:8300", "", `--cluster: "0.0.0.0:8300" is no address that others can reach; name the host and the port of node 1`},
+		{"--cluster 1=h:0", "", `--cluster: "h:0" is no address that others can reach; name the host and the port of node 1`},
+		{"--id 1 --cluster " + eight, "", "--cluster: lists 8 nodes; list at most 7"},
+		{"--id 1 --cluster 1=h:1,1=h:2", "", "--cluster: lists node 1 twice; give each node a number of its own"},
+		{"--id 1 --cluster 1=h:1,2=h:1", "", "--cluster: nodes 1 and 2 have the same address h:1; give each its own"},
+		{"--cluster " + two, "", "--cluster: lists 2 nodes; say with --id which of them this one is"},
+		{"--id 3", "KVNODE_CLUSTER=" + two, "--id 3: is not in KVNODE_CLUSTER, which lists 1, 2; add 3=HOST:PORT to it or use one of those"},
+		{"--data=", "", "--data: is empty; name a directory"},
+
+		{"--lease-time 5", "", `--lease-time: "5" is not a length of time; write it with its unit, like 500ms or 2s`},
+		{"--lease-time -1s", "", `--lease-time: "-1s" is negative; use 0 or more`},
+		{"--lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},
+		{"--lease-time 31s", "", "--lease-time 31s: lease-time <= max-lease-time must hold, and --max-lease-time is 30s; lower the first or raise the second"},
+		{"--max-lease-time 2h", "", "--max-lease-time 2h0m0s: max-lease-time <= 1h0m0s must hold; use 30s"},
+		{"--lease-margin 2m", "", "--lease-margin 2m0s: lease-margin <= 1m0s must hold; use 10ms"},
+		{"--clock-drift 11%", "", `--clock-drift: "11%" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
+		{"--clock-drift -0.01", "", `--clock-drift: "-0.01" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
+		{"--clock-drift x", "", `--clock-drift: "x" is not a rate; write it like 0.01 or 1%`},
+
+		{"--max-value-bytes 0", "", "--max-value-bytes 0: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
+		{"--max-value-bytes 17MiB", "", "--max-value-bytes 17825792: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
+		{"--quota-bytes 10Gig", "", `--quota-bytes: "10Gig" is not a size; write it like 1048576, 512KiB or 10GiB`},
+		{"--quota-bytes 9999999TiB", "", `--quota-bytes: "9999999TiB" is not a size; write it like 1048576, 512KiB or 10GiB`},
+
+		{"--client=", "", "--client: is empty; use 127.0.0.1:8500"},
+		{"--client 8500", "", `--client: "8500" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
+		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "", "--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
+		{"--client 0.0.0.0:8500", "", "--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
+		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
+		{"--admin 10.0.0.1:1", "", "--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
+		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "", "this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
+		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
+		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
+		{"--insecure=maybe", "", `--insecure: "maybe" is neither true nor false`},
+
+		{"--config n.ini", "", "--config n.ini: is of no known kind; name it .toml, .yaml or .yml"},
+		{"--config none.toml", "", "--config none.toml: cannot be read (open none.toml: no such file or directory); name a file that can"},
+		{"--config unknown.toml", "", "lease in unknown.toml is no setting; remove it, or see kvnode --help for the names"},
+		{"", "KVNODE_CONFIG=unknown.yaml", "Lease-Time in unknown.yaml is no setting; remove it, or see kvnode --help for the names"},
+		{"--config self.toml", "", "config in self.toml is no setting; remove it, or see kvnode --help for the names"},
+		{"--config nested.yaml", "", "data in nested.yaml: is not a single value; write what the flag would be given"},
+		{"--config value.yaml", "", `lease-time in value.yaml: "5" is not a length of time; write it with its unit, like 500ms or 2s`},
+
+		{"dev --nodes 0", "", "--nodes 0: 1 <= nodes <= 7 must hold; use 3"},
+		{"dev --nodes many", "", `--nodes: "many" is not a whole number; write it like 3`},
+		{"dev --base-port 65535", "", "--base-port 65535: 3 nodes need ports from 1 to 65535; use a lower one"},
+		{"dev --base-port 8302", "", "--base-port 8302 and --peer-base-port 8300: their 3 ports overlap; move one of them"},
+		{"dev node", "", `"node": is no argument of kvnode dev; put flags for the nodes after --`},
+		{"dev -- --id=4", "", "--id after --: is set by kvnode dev for each node; leave it out"},
+		{"dev -- --lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},
+		{"dev", "KVNODE_X=1", "KVNODE_X is no setting; unset it, or see kvnode --help for the names"},
+	} {
+		t.Run(c.args+" "+c.env, func(t *testing.T) {
+			files := map[string]string{
+				"unknown.toml": "lease = \"1s\"\n", "unknown.yaml": "Lease-Time: 1s\n", "self.toml": "config = \"x.toml\"\n",
+				"nested.yaml": "data:\n  dir: x\n", "value.yaml": "lease-time: 5\n", "n.ini": "",
+			}
+			inEmptyDir(t, files)
+			o := command(t, nil, strings.Fields(c.env), strings.Fields(c.args)...)
+			if o.code != 2 || o.stderr != "kvnode: "+c.want+"\n" || o.stdout != "" || o.config != nil {
+				t.Errorf("exit code %d, standard error\n  %swant\n  kvnode: %s", o.code, o.stderr, c.want)
+			}
+			if left, _ := filepath.Glob("*"); len(left) != len(files) {
+				t.Errorf("touched: %v", left)
+			}
+		})
+	}
+}
+
+// TestMalformedFilesAreOneLine leaves the wording to the decoders.
+func TestMalformedFilesAreOneLine(t *testing.T) {
+	inEmptyDir(t, map[string]string{
+		"a.toml": "id = \n", "b.toml": "id = 1\nid = 2\n", "c.yaml": "id: [\n", "d.yaml": "- 1\n- 2\n", "e.yaml": "id: 1\nid: 2\n",
+		"f.yaml": strings.Repeat("#", maxFileBytes+1),
+	})
+	names, err := filepath.Glob("*")
+	if err != nil || len(names) != 6 {
+		t.Fatal(names, err)
+	}
+	if err := os.Mkdir("g.toml", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, "g.toml") {
+		o := command(t, nil, nil, "--config", name)
+		if o.code != 2 || strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "kvnode: --config "+name+": ") {
+			t.Errorf("%s: exit code %d, %q", name, o.code, o.stderr)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"tenure/internal/ballot"
+	"tenure/server"
+)
+
+const (
+	defaultClient = "127.0.0.1:8500"
+	defaultPeer   = "127.0.0.1:8300"
+)
+
+// settings is everything that an operator can set. Its flag set is the one table of names: of flags, of variables
+// and in files.
+type settings struct {
+	flags *pflag.FlagSet
+	// origin tells where a setting that is not at its default came from, as a user would name the place.
+	origin map[string]string
+
+	config    string
+	id        ballot.NodeID
+	cluster   []server.Address
+	data      string
+	client    string
+	peer      string
+	admin     string
+	leaseTime time.Duration
+	maxLease  time.Duration
+	driftPPM  int64
+	margin    time.Duration
+	maxValue  int64
+	quota     int64
+	logLevel  zerolog.Level
+	logFormat string
+	insecure  bool
+}
+
+func newSettings() *settings {
+	s := &settings{flags: pflag.NewFlagSet("kvnode", pflag.ContinueOnError), origin: map[string]string{}}
+	f := s.flags
+	f.SortFlags = false
+	f.Var(setting(&s.id, "1", "number", parseNodeID), "id", "this node's number in --cluster, 1 to 65535")
+	f.Var(setting(&s.cluster, "", "list", parseCluster), "cluster",
+		"all nodes as ID=HOST:PORT,…, at most 7; HOST:PORT is where a node listens for its peers (default: this node alone)")
+	f.Var(setting(&s.data, "./kvnode-data", "dir", parseDir), "data", "data directory, made if missing")
+	f.Var(setting(&s.client, defaultClient, "addr", parseListener), "client", "where to listen for clients (HTTP)")
+	f.Var(setting(&s.peer, "", "addr", parseListener), "peer",
+		"where to listen for peers (default: this node's address in --cluster, else "+defaultPeer+")")
+	f.Var(setting(&s.config, "", "file", parseText), "config", "TOML or YAML file of these same names")
+	f.Var(setting(&s.leaseTime, "500ms", "duration", parseDuration), "lease-time",
+		"how long a mastership lasts unless renewed; the same on all nodes")
+	f.Var(setting(&s.maxLease, "30s", "duration", parseDuration), "max-lease-time",
+		"the longest lease that a client may take; the same on all nodes")
+	f.Var(setting(&s.driftPPM, "1%", "rate", parseDrift), "clock-drift",
+		"bound on the error of a clock's rate, 0 to 10%; the same on all nodes")
+	f.Var(setting(&s.margin, "10ms", "duration", parseDuration), "lease-margin",
+		"slack added to every exclusion and quarantine; the same on all nodes")
+	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
+	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes", "refuse writes beyond this size of the data; 0 is no quota")
+	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "where to listen for pprof (default: off)")
+	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
+	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format", "json or console (default: console on a terminal, else json)")
+	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure", "listen beyond loopback, although there is no TLS")
+	f.Lookup("insecure").NoOptDefVal = "true"
+	return s
+}
+
+// name is how the operator set this one: "--lease-time", "KVNODE_LEASE_TIME", "lease-time in node.toml".
+func (s *settings) name(flag string) string {
+	if o := s.origin[flag]; o != "" {
+		return o
+	}
+	return "--" + flag
+}
+
+// given tells whether the operator set this one at all.
+func (s *settings) given(flag string) bool { return s.origin[flag] != "" }

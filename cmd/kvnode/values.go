@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"math/big"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/server"
+)
+
+// value is a pflag.Value that keeps the text it was set from.
+type value[T any] struct {
+	to    *T
+	parse func(string) (T, error)
+	text  string
+	kind  string
+}
+
+// setting fills *to with the default and returns what sets it anew. A bad default is a mistake in this program.
+func setting[T any](to *T, def, kind string, parse func(string) (T, error)) *value[T] {
+	v := &value[T]{to: to, parse: parse, kind: kind}
+	if def != "" {
+		if err := v.Set(def); err != nil {
+			panic(err)
+		}
+	}
+	return v
+}
+
+// Set is for pflag. An error leaves the old value.
+func (v *value[T]) Set(text string) error {
+	x, err := v.parse(text)
+	if err != nil {
+		return err
+	}
+	*v.to, v.text = x, text
+	return nil
+}
+
+// String is for pflag.
+func (v *value[T]) String() string { return v.text }
+
+// Type is for pflag: the word in the usage text.
+func (v *value[T]) Type() string { return v.kind }
+
+func parseText(s string) (string, error) { return s, nil }
+
+func parseDir(s string) (string, error) {
+	if s == "" {
+		return "", fmt.Errorf("is empty; name a directory")
+	}
+	return s, nil
+}
+
+// parseCount leaves the bounds to others.
+func parseCount(s string) (int, error) {
+	n, err := strconv.ParseUint(s, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number; write it like 3", s)
+	}
+	return int(n), nil
+}
+
+func parseNodeID(s string) (ballot.NodeID, error) {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%q is not a node id; use a number from 1 to %d", s, ballot.MaxNodeID)
+	}
+	return ballot.NodeID(n), nil
+}
+
+// parseCluster reads ID=HOST:PORT,… and leaves the order as it is.
+func parseCluster(s string) ([]server.Address, error) {
+	var list []server.Address
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		id, addr, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300", part)
+		}
+		node, err := parseNodeID(id)
+		if err != nil {
+			return nil, err
+		}
+		host, port, err := splitAddress(addr)
+		if err != nil {
+			return nil, err
+		}
+		if ip := net.ParseIP(host); host == "" || port == 0 || ip != nil && ip.IsUnspecified() {
+			return nil, fmt.Errorf("%q is no address that others can reach; name the host and the port of node %d", addr, node)
+		}
+		list = append(list, server.Address{Node: node, Addr: addr})
+	}
+	return list, nil
+}
+
+// parseListener accepts port 0 (any free one), an empty host (all interfaces), and nothing (off).
+func parseListener(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	_, _, err := splitAddress(s)
+	return s, err
+}
+
+func splitAddress(s string) (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, fmt.Errorf("%q is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300", s)
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, fmt.Errorf("%q has no port number; use one from 1 to 65535, as in 127.0.0.1:8300", s)
+	}
+	return host, uint16(n), nil
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a length of time; write it with its unit, like 500ms or 2s", s)
+	}
+	if d < 0 {
+		return 0, fmt.Errorf("%q is negative; use 0 or more", s)
+	}
+	return d, nil
+}
+
+// parseDrift reads a fraction or a percentage into parts per million, rounded up: the bound must hold.
+func parseDrift(s string) (int64, error) {
+	scale := int64(1e6)
+	number, percent := strings.CutSuffix(s, "%")
+	if percent {
+		scale = 1e4
+	}
+	r, ok := new(big.Rat), false
+	if len(number) <= 20 && !strings.ContainsAny(number, "/eEpPxX") {
+		r, ok = r.SetString(number)
+	}
+	if !ok {
+		return 0, fmt.Errorf("%q is not a rate; write it like 0.01 or 1%%", s)
+	}
+	r.Mul(r, new(big.Rat).SetInt64(scale))
+	if r.Sign() < 0 || r.Cmp(new(big.Rat).SetInt64(maxDriftPPM)) > 0 {
+		return 0, fmt.Errorf("%q is out of bounds: 0 <= drift <= 10%% must hold; 1%% suits every sound clock", s)
+	}
+	up := new(big.Int).Add(r.Num(), new(big.Int).Sub(r.Denom(), big.NewInt(1)))
+	return up.Div(up, r.Denom()).Int64(), nil
+}
+
+var units = []struct {
+	name string
+	size int64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
+}
+
+func parseBytes(s string) (int64, error) {
+	number, size := s, int64(1)
+	for _, u := range units {
+		if n, ok := strings.CutSuffix(s, u.name); ok {
+			number, size = strings.TrimSpace(n), u.size
+			break
+		}
+	}
+	n, err := strconv.ParseUint(number, 10, 63)
+	if err != nil || int64(n) > (1<<63-1)/size {
+		return 0, fmt.Errorf("%q is not a size; write it like 1048576, 512KiB or 10GiB", s)
+	}
+	return int64(n) * size, nil
+}
+
+func parseLevel(s string) (zerolog.Level, error) {
+	switch l, err := zerolog.ParseLevel(s); {
+	case err == nil && l >= zerolog.TraceLevel && l <= zerolog.ErrorLevel && s != "":
+		return l, nil
+	default:
+		return 0, fmt.Errorf("%q is not a level; use trace, debug, info, warn or error", s)
+	}
+}
+
+func parseFormat(s string) (string, error) {
+	if s != "json" && s != "console" {
+		return "", fmt.Errorf("%q is not a format; use json or console", s)
+	}
+	return s, nil
+}
+
+func parseBool(s string) (bool, error) {
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, fmt.Errorf("%q is neither true nor false", s)
+	}
+	return b, nil
+}
