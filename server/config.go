@@ -1,11 +1,14 @@
 package server
 
 import (
+	"fmt"
+	"net"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 // Address is where a member of the static list listens for its peers.
@@ -31,4 +34,64 @@ type Config struct {
 	Insecure      bool  // listeners beyond loopback are allowed
 	Version       string
 	Logger        zerolog.Logger
+}
+
+// Validate refuses a configuration under which no node may run; nothing has been touched then. Errors wrap ErrConfig
+// and say what to change.
+func (c Config) Validate() error {
+	if err := c.timing().Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.Data == "" {
+		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)
+	}
+	if len(c.Cluster) == 0 || len(c.Cluster) > quorum.MaxVoters {
+		return fmt.Errorf("%w: a cluster has 1 to %d nodes, --cluster lists %d", ErrConfig, quorum.MaxVoters, len(c.Cluster))
+	}
+	if err := c.validateCluster(); err != nil {
+		return err
+	}
+	for _, l := range []struct{ flag, addr string }{{"--client", c.ClientAddr}, {"--peer", c.PeerAddr}, {"--admin", c.AdminAddr}} {
+		if err := c.validateListener(l.flag, l.addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Config) validateCluster() error {
+	seen, own := map[ballot.NodeID]bool{}, false
+	for _, a := range c.Cluster {
+		if a.Node == 0 || a.Node > ballot.MaxNodeID {
+			return fmt.Errorf("%w: node id %d is not in 1 to %d", ErrConfig, a.Node, ballot.MaxNodeID)
+		}
+		if seen[a.Node] {
+			return fmt.Errorf("%w: --cluster lists node %d twice", ErrConfig, a.Node)
+		}
+		seen[a.Node], own = true, own || a.Node == c.Node
+	}
+	if !own {
+		return fmt.Errorf("%w: --id %d is not in --cluster", ErrConfig, c.Node)
+	}
+	if c.PeerAddr == "" && len(c.Cluster) > 1 {
+		return fmt.Errorf("%w: a cluster of %d needs --peer", ErrConfig, len(c.Cluster))
+	}
+	return nil
+}
+
+// validateListener keeps listeners on loopback unless --insecure is given: there is no TLS.
+func (c Config) validateListener(flag, addr string) error {
+	if addr == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%w: %s %q is not host:port", ErrConfig, flag, addr)
+	}
+	ip := net.ParseIP(host)
+	if !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: %s %s is not a loopback address and there is no TLS: use 127.0.0.1, or --insecure on a network you trust",
+			ErrConfig, flag, addr)
+	}
+	return nil
 }

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/server/replica"
+	"tenure/server/web"
+)
+
+// The node as its HTTP API sees it: implements web.Backend.
+
+// Write has the command applied through the master, wherever it is.
+func (n *Node) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
+	now := n.clock.Now()
+	w := &pendingWrite{at: now, reply: make(chan replica.Reply, 1), request: replica.Request{
+		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "",
+		Frees: c.Op == kv.OpDelete || c.Op == kv.OpPrune, Until: now + timeLeft(ctx),
+	}}
+	if !n.inbox.putClient(event{write: w}) {
+		return kv.Result{}, fmt.Errorf("%w: too many requests are waiting on this node; try again", web.ErrNotApplied)
+	}
+	select {
+	case r := <-w.reply:
+		return r.Result, outcomeError(r)
+	case <-ctx.Done():
+	case <-n.ended:
+	}
+	select {
+	case r := <-w.reply: // the log loop's answer comes at the same time as the end of ctx: it knows better
+		return r.Result, outcomeError(r)
+	case <-time.After(2 * replica.TickEvery):
+	}
+	return kv.Result{}, fmt.Errorf("%w: no answer in time; the write may have been applied, or may still be", web.ErrUnknown)
+}
+
+// outcomeError is what the client is told of r.
+func outcomeError(r replica.Reply) error {
+	switch r.Outcome {
+	case replica.Done:
+		return nil
+	case replica.Refused:
+		if r.Reason == replica.NoRoom {
+			return fmt.Errorf("%w: %s; delete keys or make room, then try again", web.ErrNoRoom, r.Reason)
+		}
+		return fmt.Errorf("%w: %s; try again", web.ErrNotApplied, r.Reason)
+	}
+	return fmt.Errorf("%w: %s; the write may have been applied, or may still be", web.ErrUnknown, r.Reason)
+}
+
+// timeLeft is how long ctx lasts; a context without end lasts as long as the longest wait of a client.
+func timeLeft(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok {
+		return time.Until(end)
+	}
+	return maxClientWait
+}
+
+const maxClientWait = 10 * time.Minute
+
+// Get reads one key.
+func (n *Node) Get(ctx context.Context, mode web.Mode, key string) (e kv.Entry, found bool, meta web.ReadMeta, err error) {
+	meta, err = n.read(ctx, mode, func() (uint64, error) {
+		n.stateMu.RLock()
+		defer n.stateMu.RUnlock()
+		var err error
+		e, found, err = n.state.Get(key)
+		return n.state.Revision(), err
+	})
+	return e, found, meta, err
+}
+
+// Snapshot is a consistent view of the whole state.
+func (n *Node) Snapshot(ctx context.Context, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+	var snap *kv.Snapshot
+	meta, err := n.read(ctx, mode, func() (uint64, error) {
+		if snap != nil {
+			snap.Close()
+			snap = nil
+		}
+		n.stateMu.Lock()
+		defer n.stateMu.Unlock()
+		var err error
+		if snap, err = n.state.Snapshot(); err != nil {
+			return 0, err
+		}
+		return n.state.Revision(), nil
+	})
+	if err != nil && snap != nil {
+		snap.Close()
+		snap = nil
+	}
+	return snap, meta, err
+}
+
+// read takes data with take under the promise of mode. For a read under the lease the order is: the epoch is ready,
+// the data is taken, and only then the clock is read once and the lease checked.
+func (n *Node) read(ctx context.Context, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
+	if mode == web.Stale {
+		revision, err := take()
+		return n.readMeta(revision), n.damage(err)
+	}
+	if mode == web.Default {
+		if t, ok := n.gate.load().Begin(); ok {
+			if meta, done, err := n.takeUnderLease(t, take); done {
+				return meta, err
+			}
+		}
+	}
+	for {
+		r, err := n.readPoint(ctx, mode == web.Consistent)
+		if err != nil {
+			return web.ReadMeta{}, err
+		}
+		if !r.Ticketed {
+			revision, err := take()
+			return n.readMeta(revision), n.damage(err)
+		}
+		if meta, done, err := n.takeUnderLease(r.Ticket, take); done {
+			return meta, err
+		}
+	}
+}
+
+// takeUnderLease is the second half of a read at the master; done is false if the lease or the epoch was lost.
+func (n *Node) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (web.ReadMeta, bool, error) {
+	revision, err := take()
+	now := n.clock.Now()
+	if err != nil {
+		return web.ReadMeta{}, true, n.damage(err)
+	}
+	if !n.gate.load().End(t, now) {
+		return web.ReadMeta{}, false, nil
+	}
+	return web.ReadMeta{Revision: revision, KnownLeader: true}, true, nil
+}
+
+// readPoint waits for a point from which this node's state may be read.
+func (n *Node) readPoint(ctx context.Context, consistent bool) (replica.Reply, error) {
+	r := &pendingRead{reply: make(chan replica.Reply, 1), request: replica.ReadRequest{
+		ID: n.nextID.Add(1), Consistent: consistent, Until: n.clock.Now() + timeLeft(ctx)}}
+	if !n.inbox.putClient(event{read: r}) {
+		return replica.Reply{}, fmt.Errorf("%w: too many requests are waiting on this node; try again", web.ErrNotApplied)
+	}
+	select {
+	case reply := <-r.reply:
+		return reply, outcomeError(reply)
+	case <-ctx.Done():
+	case <-n.ended:
+	}
+	return replica.Reply{}, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", web.ErrNotApplied)
+}
+
+// readMeta describes the state applied here.
+func (n *Node) readMeta(revision uint64) web.ReadMeta {
+	v := n.logView.Load()
+	now := n.clock.Now()
+	m := web.ReadMeta{Revision: revision}
+	switch {
+	case v.master == n.self.Node:
+		m.KnownLeader = true
+	case v.heard == 0:
+		m.LastContact = now
+	default:
+		m.LastContact, m.KnownLeader = now-v.heard, v.master != 0
+	}
+	return m
+}
+
+// damage ends the node if a read found damaged state: it never serves or votes from it.
+func (n *Node) damage(err error) error {
+	if err != nil {
+		n.fail(err)
+	}
+	return err
+}
+
+// Leader is the peer address of the master, or "".
+func (n *Node) Leader() string { return n.addresses[n.logView.Load().master] }
+
+// Peers lists the peer addresses of the members.
+func (n *Node) Peers() []string {
+	out := make([]string, 0, len(n.membership.Members))
+	for _, m := range n.membership.Members {
+		if a := n.addresses[m.Node]; a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Ready is nil if the node knows a master that is ready, and is caught up.
+func (n *Node) Ready() error {
+	v := n.logView.Load()
+	switch {
+	case n.stopping.Load():
+		return fmt.Errorf("this node is stopping")
+	case v.master == 0:
+		return fmt.Errorf("no master is known")
+	case !v.caughtUp:
+		return fmt.Errorf("this node has applied slot %d and is catching up with the master", v.applied)
+	}
+	return nil
+}
+
+// role is what this node is now.
+func (n *Node) role(master ballot.NodeID) string {
+	switch {
+	case !n.membership.Lists(n.self.Node, n.store.Identity().Store):
+		return "non-voter"
+	case master == n.self.Node:
+		return "master"
+	}
+	return "follower"
+}

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// timing is the cluster's lease constants.
+func (c Config) timing() lease.Timing {
+	return lease.Timing{MaxMaster: c.LeaseTime, MaxUser: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM, Margin: c.LeaseMargin}
+}
+
+// replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,
+// windows and caches stays below some 200 MiB with values of the default size.
+func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Config {
+	batch := max(1<<20, c.MaxValueBytes+8<<10)
+	return replica.Config{
+		Self: self,
+		Core: multipaxos.Config{
+			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 64, WindowBytes: max(8<<20, 2*batch),
+			CacheBytes: 16 << 20, KeepEntries: 4096,
+		},
+		MaxBatchBytes: batch, MaxInFlight: 2, MaxQueued: 16384, MaxQueuedBytes: max(32<<20, 4*batch),
+		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, FoldBytes: 16 << 20, FoldSlots: 1 << 16,
+		MasterTimeout: max(4*c.LeaseTime, 500*time.Millisecond),
+	}
+}

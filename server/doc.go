@@ -1,0 +1,22 @@
+// Package server is the shell of a node: the only goroutines, the clock, the sockets and the disk. It decides
+// nothing that the protocols care about; package replica does.
+//
+// # Threads of a node
+//
+//	lease loop   steps replica.Elector; never waits for anything but its inbox and its timer
+//	log loop     steps replica.Log; hands persists to the persister, messages to the transport, replies to handlers
+//	persister    commits what the log loop handed it, all of it in one transaction; reports back to the log loop
+//	folder       merges applied changes into the image in the background
+//	watcher      measures the disk once a second
+//	transport    readers and writers of the peer connections (package transport)
+//	web          one goroutine a client request (package web)
+//
+// The joint between the lease loop and the log loop is the gate: one atomically published replica.Published. The state
+// is guarded by one RWMutex: the log loop writes for the length of one batch, readers read one key or take a snapshot.
+//
+// # Inner rooms
+//
+// server/replica is pure and may not import this package; server/transport knows bytes and identities, not what the
+// frames say; server/web knows HTTP and a small Backend interface, which backend.go implements. DESIGN.md follows one
+// write and one read through the threads.
+package server

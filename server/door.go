@@ -1,0 +1,80 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/server/web"
+)
+
+// door is what the HTTP API talks to. Until the node is a member of a formed cluster it answers that, so that a
+// starting node can be asked what it waits for; from then on it is the node.
+type door struct {
+	node    atomic.Pointer[Node]
+	waiting web.Status // what status shows until then
+}
+
+func (d *door) forming() error {
+	return fmt.Errorf("%w: %s", web.ErrNotApplied, d.waiting.Problem)
+}
+
+func (d *door) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
+	if n := d.node.Load(); n != nil {
+		return n.Write(ctx, c)
+	}
+	return kv.Result{}, d.forming()
+}
+
+func (d *door) Get(ctx context.Context, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
+	if n := d.node.Load(); n != nil {
+		return n.Get(ctx, mode, key)
+	}
+	return kv.Entry{}, false, web.ReadMeta{}, d.forming()
+}
+
+func (d *door) Snapshot(ctx context.Context, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+	if n := d.node.Load(); n != nil {
+		return n.Snapshot(ctx, mode)
+	}
+	return nil, web.ReadMeta{}, d.forming()
+}
+
+func (d *door) Transfer(ctx context.Context, to ballot.NodeID) error {
+	if n := d.node.Load(); n != nil {
+		return n.Transfer(ctx, to)
+	}
+	return d.forming()
+}
+
+func (d *door) Status() web.Status {
+	if n := d.node.Load(); n != nil {
+		return n.Status()
+	}
+	return d.waiting
+}
+
+func (d *door) Ready() error {
+	if n := d.node.Load(); n != nil {
+		return n.Ready()
+	}
+	return d.forming()
+}
+
+func (d *door) Peers() []string {
+	if n := d.node.Load(); n != nil {
+		return n.Peers()
+	}
+	return nil
+}
+
+func (d *door) Leader() string {
+	if n := d.node.Load(); n != nil {
+		return n.Leader()
+	}
+	return ""
+}
+
+var _ web.Backend = (*door)(nil)

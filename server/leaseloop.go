@@ -1,0 +1,144 @@
+package server
+
+import (
+	"runtime"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// leaseEvent is one input of the lease loop.
+type leaseEvent struct {
+	message   *lease.Message
+	nudged    bool
+	standBack time.Duration
+	release   *release
+}
+
+// release asks the lease loop to give the lease up; done is closed when the messages have been handed to the
+// transport.
+type release struct {
+	standBack time.Duration
+	forGood   bool
+	next      ballot.NodeID // hint: who should try
+	done      chan struct{}
+}
+
+// maxLeaseEvents bounds the lease loop's inbox. A full one drops the newest: lease messages are resent.
+const maxLeaseEvents = 1024
+
+// leaseView is what status shows of the lease; exact on the owner, a hint elsewhere.
+type leaseView struct {
+	owner          ballot.NodeID
+	excludedFor    time.Duration
+	at             time.Duration
+	quarantineLeft time.Duration
+}
+
+// runLease is the lease loop. It shares nothing with the log loop but the gate, and has a thread of its own, so that
+// neither the disk nor a flood of requests stands before a lease message.
+func (n *Node) runLease(stop <-chan struct{}) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var e leaseEvent
+		select {
+		case <-stop:
+			return nil
+		case e = <-n.leaseIn:
+		case <-timer.C:
+		}
+		now := n.clock.Now()
+		n.stepLease(now, e)
+		timer.Reset(n.elector.NextWake(now) - now)
+	}
+}
+
+func (n *Node) stepLease(now time.Duration, e leaseEvent) {
+	switch {
+	case e.message != nil:
+		n.elector.Handle(now, *e.message)
+	case e.nudged:
+		n.elector.Nudge(now)
+	case e.standBack > 0:
+		n.elector.StandBack(now, e.standBack)
+	case e.release != nil:
+		n.giveUp(now, e.release)
+	}
+	n.elector.Tick(now)
+	n.publishLease(now)
+	n.sendLease()
+	if e.release != nil {
+		close(e.release.done)
+	}
+}
+
+// giveUp follows P6: nobody acts as owner any more (the log part has stepped down, and the gate shows no holding)
+// before Release leaves.
+func (n *Node) giveUp(now time.Duration, r *release) {
+	n.gate.setLease(0, 0)
+	if r.next != 0 {
+		body := encodeNudge(nudge{Node: uint64(r.next)})
+		for _, p := range n.peers {
+			n.transport.SendLease(p, body)
+		}
+	}
+	n.elector.Release(now, r.standBack, r.forGood)
+}
+
+func (n *Node) publishLease(now time.Duration) {
+	s := n.elector.State(now)
+	if n.gate.setLease(s.Holding, s.Deadline) {
+		if s.Holding != 0 {
+			n.metrics.leaseWon.Inc()
+			n.log.Info().Uint64("holding", s.Holding).Msg("won the master lease")
+		} else {
+			n.log.Info().Msg("no longer hold the master lease")
+		}
+		n.inbox.signal()
+	}
+	owner, left := n.elector.Owner(now)
+	n.leaseView.Store(&leaseView{owner: owner, excludedFor: left, at: now,
+		quarantineLeft: n.elector.QuarantineLeft(now, lease.ClassMaster)})
+}
+
+func (n *Node) sendLease() {
+	for _, m := range n.elector.Take() {
+		n.transport.SendLease(m.To, encodeLease(&m))
+	}
+}
+
+// LeaseFrame takes a frame from the lease connection of a peer.
+func (n *Node) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	var e leaseEvent
+	switch body[0] {
+	case frameLease:
+		m := new(lease.Message)
+		if !n.decode(from, body, m) || m.From != from || m.To != n.self.Node {
+			return
+		}
+		e.message = m
+	case frameNudge:
+		var g nudge
+		if !n.decode(from, body, &g) {
+			return
+		}
+		if e.nudged = ballot.NodeID(g.Node) == n.self.Node; !e.nudged {
+			e.standBack = n.cfg.LeaseTime / 4
+		}
+	default:
+		n.metrics.ignoredFrames.Inc()
+		return
+	}
+	select {
+	case n.leaseIn <- e:
+	default:
+		n.metrics.droppedLease.Inc()
+	}
+}

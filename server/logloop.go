@@ -1,0 +1,237 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// pendingWrite is a client's write between its handler and the log loop; reply has room for one.
+type pendingWrite struct {
+	request replica.Request
+	at      time.Duration // when the handler handed it over
+	reply   chan replica.Reply
+}
+
+// pendingRead is a client's read that waits for a read point.
+type pendingRead struct {
+	request replica.ReadRequest
+	reply   chan replica.Reply
+}
+
+// logLoop is the goroutine that steps the log part, and what only it touches.
+type logLoop struct {
+	n       *Node
+	part    *replica.Log
+	waiting map[uint64]waiter
+}
+
+// waiter is where the reply to a request goes.
+type waiter struct {
+	reply chan replica.Reply
+	at    time.Duration
+	write bool
+}
+
+// run steps the log part until stop is closed or damage is found.
+func (l *logLoop) run(stop <-chan struct{}) error {
+	ticker := time.NewTicker(replica.TickEvery)
+	defer ticker.Stop()
+	for {
+		tick := false
+		select {
+		case <-stop:
+			return nil
+		case <-ticker.C:
+			tick = true
+		case <-l.n.inbox.wake:
+		}
+		if err := l.round(tick); err != nil {
+			return err
+		}
+	}
+}
+
+// round takes all inputs that are there through the log part once.
+func (l *logLoop) round(tick bool) error {
+	now, p := l.n.clock.Now(), l.n.gate.load()
+	events := l.n.inbox.take()
+	for i := range events {
+		if err := l.input(now, &events[i]); err != nil {
+			return err
+		}
+		events[i] = event{}
+	}
+	if tick {
+		l.part.SetLow(l.n.low.Load())
+		if err := l.part.Tick(now, p); err != nil {
+			return err
+		}
+		l.freeze()
+	}
+	if err := l.settle(now); err != nil {
+		return err
+	}
+	if tick {
+		l.n.publishLog(l.part, l.n.clock.Now())
+	}
+	return nil
+}
+
+// settle moves everything on as far as it goes: propose and send, apply, acknowledge; and again while entries were
+// applied, because that may have opened the epoch or made room.
+func (l *logLoop) settle(now time.Duration) error {
+	for {
+		if err := l.part.Advance(now, l.n.gate.load()); err != nil {
+			return err
+		}
+		out := l.part.Take()
+		l.deliver(out)
+		if out.Apply {
+			if err := l.apply(); err != nil {
+				return err
+			}
+		}
+		now = l.n.clock.Now()
+		l.part.Finish(now, l.n.gate.load())
+		l.deliver(l.part.Take())
+		if !out.Apply {
+			return nil
+		}
+	}
+}
+
+func (l *logLoop) apply() error {
+	l.n.stateMu.Lock()
+	defer l.n.stateMu.Unlock()
+	return l.part.Apply()
+}
+
+// freeze starts a fold when it is time.
+func (l *logLoop) freeze() {
+	if !l.part.WantFreeze() {
+		return
+	}
+	l.n.stateMu.Lock()
+	l.part.Freeze()
+	l.n.stateMu.Unlock()
+}
+
+// deliver carries out an output. Persists go first: the disk works while the messages are encoded. Readiness is
+// published before replies leave, so that a granted read finds its epoch.
+func (l *logLoop) deliver(out replica.Output) {
+	if len(out.Persists) > 0 {
+		l.n.persister.add(out.Persists)
+	}
+	if l.n.gate.setReady(out.Ready, out.Epoch) {
+		l.n.readyChanged(out.Ready, out.Epoch)
+	}
+	l.n.sendLog(out.Log)
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		l.n.transport.SendLog(m.To, encodeReplica(m))
+	}
+	if len(out.Replies) > 0 {
+		l.reply(out.Replies)
+	}
+	if out.Fold != nil {
+		l.n.foldIn <- out.Fold
+	}
+}
+
+func (l *logLoop) reply(replies []replica.Reply) {
+	now := l.n.clock.Now()
+	for _, r := range replies {
+		w, ok := l.waiting[r.ID]
+		if !ok {
+			panic(fmt.Sprintf("server: reply to request %d, which does not wait", r.ID))
+		}
+		delete(l.waiting, r.ID)
+		if w.write {
+			l.n.metrics.observeWrite(r, now-w.at)
+		}
+		w.reply <- r
+	}
+}
+
+// input hands one event to the log part.
+func (l *logLoop) input(now time.Duration, e *event) error {
+	switch {
+	case e.log != nil:
+		return l.part.Step(*e.log)
+	case e.peer != nil:
+		l.part.Receive(now, *e.peer)
+	case e.write != nil:
+		l.waiting[e.write.request.ID] = waiter{reply: e.write.reply, at: e.write.at, write: true}
+		l.part.Request(now, e.write.request)
+	case e.read != nil:
+		l.waiting[e.read.request.ID] = waiter{reply: e.read.reply}
+		l.part.ReadRequest(e.read.request)
+	case e.persisted != 0:
+		return l.part.Persisted(e.persisted)
+	case e.folded:
+		l.n.stateMu.Lock()
+		defer l.n.stateMu.Unlock()
+		return l.part.FoldDone()
+	case e.up != 0:
+		l.part.Connected(e.up)
+	case e.down != 0:
+		l.part.Disconnected(e.down)
+	case e.call != nil:
+		e.call()
+	}
+	return nil
+}
+
+// sendLog encodes and sends messages of the log. An Accept goes to every peer with the same content but for To, so its
+// bytes are encoded once and shared.
+func (n *Node) sendLog(ms []multipaxos.Message) {
+	for i := range ms {
+		n.transport.SendLog(ms[i].To, encodeLog(&ms[i]))
+	}
+}
+
+// LogFrame takes a frame from the log connection of a peer.
+func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
+	if len(body) == 0 {
+		return
+	}
+	switch body[0] {
+	case frameLog:
+		m := new(multipaxos.Message)
+		if n.decode(from, body, m) && m.From == from && m.To == n.self.Node {
+			n.inbox.putPeer(event{log: m})
+		}
+	case frameReplica:
+		m := new(replica.Message)
+		if n.decode(from, body, m) && m.From == from && m.To == n.self.Node {
+			n.inbox.putPeer(event{peer: m})
+		}
+	case frameTransfer:
+		var a transferAsk
+		if n.decode(from, body, &a) {
+			n.takeTransfer(from, a)
+		}
+	case frameTransferred:
+		var a transferAnswer
+		if n.decode(from, body, &a) {
+			n.transfers.answered(a)
+		}
+	default:
+		n.metrics.ignoredFrames.Inc()
+	}
+}
+
+// decode reports a frame that cannot be decoded once per frame at debug level; the peer's handshake was right, so
+// this is a fault of one of the two programs, never of a user.
+func (n *Node) decode(from ballot.NodeID, body []byte, v any) bool {
+	if err := decodeInto(body, v); err != nil {
+		n.metrics.badFrames.Inc()
+		n.log.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
+		return false
+	}
+	return true
+}

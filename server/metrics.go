@@ -1,0 +1,87 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"tenure/server/replica"
+)
+
+// metrics are the node's own figures; the HTTP ones are web's.
+type metrics struct {
+	writeSeconds  *prometheus.HistogramVec // by outcome
+	writes        [replica.Unknown + 1]prometheus.Observer
+	commitSeconds prometheus.Histogram
+	foldSeconds   prometheus.Histogram
+	leaseWon      prometheus.Counter
+	ignoredFrames prometheus.Counter
+	badFrames     prometheus.Counter
+	droppedLease  prometheus.Counter
+}
+
+func newMetrics(reg *prometheus.Registry) *metrics {
+	buckets := prometheus.ExponentialBuckets(0.000_1, 2, 16) // 0.1 ms to 3.3 s
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "tenure", Name: name, Help: help})
+	}
+	m := &metrics{
+		writeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tenure", Name: "write_seconds",
+			Help: "Time from the handler's hand-over of a write to its answer, by outcome.", Buckets: buckets}, []string{"outcome"}),
+		commitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "log_commit_seconds",
+			Help: "Time of a commit of the log, syncs included.", Buckets: buckets}),
+		foldSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "fold_seconds",
+			Help: "Time of a fold into the image.", Buckets: buckets}),
+		leaseWon:      counter("lease_won_total", "Fresh holdings of the master lease that this node has won."),
+		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
+		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
+		droppedLease:  counter("lease_messages_dropped_total", "Lease messages dropped because too many waited."),
+	}
+	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
+		m.writes[o] = m.writeSeconds.WithLabelValues(name)
+	}
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.ignoredFrames, m.badFrames, m.droppedLease,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) observeWrite(r replica.Reply, took time.Duration) {
+	m.writes[r.Outcome].Observe(took.Seconds())
+}
+
+// registerGauges adds the figures that are read from published values when somebody asks for them.
+func (n *Node) registerGauges(reg *prometheus.Registry) {
+	gauge := func(name, help string, read func() float64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "tenure", Name: name, Help: help}, read))
+	}
+	view := func(name, help string, read func(v *logView) float64) {
+		gauge(name, help, func() float64 { return read(n.logView.Load()) })
+	}
+	gauge("lease_remaining_seconds", "What is left of the master lease, if this node holds it.", func() float64 {
+		p, now := n.gate.load(), n.clock.Now()
+		if !p.Held(now) {
+			return 0
+		}
+		return (p.Deadline - now).Seconds()
+	})
+	gauge("master_ready", "1 if this node is the master and ready.", func() float64 {
+		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
+			return 1
+		}
+		return 0
+	})
+	view("master_node", "Node id of the master as known here, 0 if unknown.", func(v *logView) float64 { return float64(v.master) })
+	view("epoch", "Slot of the opening entry of the newest mastership known here.", func(v *logView) float64 { return float64(v.epoch) })
+	view("log_chosen_slot", "Slots up to this one are chosen.", func(v *logView) float64 { return float64(v.chosen) })
+	view("log_applied_slot", "Slots up to this one are applied.", func(v *logView) float64 { return float64(v.applied) })
+	view("log_folded_slot", "Slots up to this one are in the durable image.", func(v *logView) float64 { return float64(v.folded) })
+	view("log_truncated_slot", "Slots up to this one are gone from the log.", func(v *logView) float64 { return float64(v.truncated) })
+	view("revision", "Revision of the state.", func(v *logView) float64 { return float64(v.revision) })
+	view("table_bytes", "Applied changes that are not yet folded.", func(v *logView) float64 { return float64(v.tableBytes) })
+	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.", func(v *logView) float64 { return float64(v.queued) })
+	view("inflight_slots", "Slots proposed and not yet applied.", func(v *logView) float64 { return float64(v.inFlight) })
+	gauge("disk_log_bytes", "Size of log.db.", func() float64 { return float64(n.store.Usage().LogBytes) })
+	gauge("disk_state_bytes", "Size of state.db.", func() float64 { return float64(n.store.Usage().StateBytes) })
+	gauge("disk_free_bytes", "Free space of the data directory's file system.", func() float64 { return float64(n.store.Usage().FreeBytes) })
+}

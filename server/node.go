@@ -1,0 +1,87 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/server/replica"
+	"tenure/server/transport"
+	"tenure/storage"
+)
+
+// Node is one running node, from the time it is a member of a formed cluster.
+type Node struct {
+	cfg        Config
+	self       ballot.Incarnation
+	membership ident.Membership
+	peers      []ballot.NodeID
+	addresses  map[ballot.NodeID]string // of peers, as hints
+	startedAt  time.Duration
+
+	clock     *clock.Clock
+	store     *storage.Store
+	transport *transport.Transport
+	metrics   *metrics
+	log       zerolog.Logger
+
+	gate       *gate
+	elector    *replica.Elector // the lease loop's
+	quarantine lease.Quarantine
+	leaseIn    chan leaseEvent
+	loop       *logLoop // the log loop's
+	inbox      *inbox
+
+	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
+	state   *kv.State
+
+	persister *persister
+	foldIn    chan *kv.Frozen // room for one: the log part has one fold out at a time
+
+	nextID       atomic.Uint64
+	leaseView    atomic.Pointer[leaseView]
+	logView      atomic.Pointer[logView]
+	low          atomic.Bool
+	stopping     atomic.Bool
+	transfers    transfers
+	transferring atomic.Bool
+
+	failOnce sync.Once
+	failed   chan error    // room for one: what ends the process
+	ended    chan struct{} // closed when the loops have stopped
+}
+
+// fail ends the node: nothing may be served or voted from damaged state or after a failed sync.
+func (n *Node) fail(err error) {
+	n.failOnce.Do(func() { n.failed <- err })
+}
+
+// Connected and Disconnected follow the connections to the peers. Only the log connection matters to the log part.
+func (n *Node) Connected(peer ballot.NodeID, kind transport.Kind) {
+	if kind == transport.KindLog {
+		n.inbox.put(event{up: peer})
+	}
+}
+
+// Disconnected is the end of a connection to a peer.
+func (n *Node) Disconnected(peer ballot.NodeID, kind transport.Kind) {
+	if kind == transport.KindLog {
+		n.inbox.put(event{down: peer})
+	}
+}
+
+// readyChanged logs that this node's mastership began or ended.
+func (n *Node) readyChanged(holding, epoch uint64) {
+	if holding != 0 {
+		n.log.Info().Uint64("epoch", epoch).Msg("this node is the master")
+		return
+	}
+	n.log.Info().Msg("this node is not the master any more")
+}

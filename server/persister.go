@@ -1,0 +1,78 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// persister commits what the log loop hands it: everything that waits, in one transaction. While one commit syncs the
+// next one gathers, so group commit needs no timer.
+type persister struct {
+	mu      sync.Mutex
+	waiting []multipaxos.Persist
+	wake    chan struct{}
+}
+
+func newPersister() *persister { return &persister{wake: make(chan struct{}, 1)} }
+
+// add queues persists in order. What waits is bounded by the windows of the leaders that this node follows.
+func (p *persister) add(ps []multipaxos.Persist) {
+	p.mu.Lock()
+	p.waiting = append(p.waiting, ps...)
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *persister) take() []multipaxos.Persist {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.waiting
+	p.waiting = nil
+	return out
+}
+
+// runPersister commits until stop is closed. An error inside a commit ends the process: after a failed fsync nobody
+// knows what is on the disk, so it is never tried again.
+func (n *Node) runPersister(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-n.persister.wake:
+		}
+		ps := n.persister.take()
+		if len(ps) == 0 {
+			continue
+		}
+		begin := time.Now()
+		if err := n.store.Commit(ps); err != nil {
+			return err
+		}
+		n.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+		n.inbox.put(event{persisted: ps[len(ps)-1].Seq})
+	}
+}
+
+// runFolder merges frozen changes into the image in the background.
+func (n *Node) runFolder(stop <-chan struct{}) error {
+	for {
+		var f *kv.Frozen
+		select {
+		case <-stop:
+			return nil
+		case f = <-n.foldIn:
+		}
+		begin := time.Now()
+		if err := n.store.Fold(f.Fold()); err != nil {
+			return err
+		}
+		n.metrics.foldSeconds.Observe(time.Since(begin).Seconds())
+		n.inbox.put(event{folded: true})
+	}
+}

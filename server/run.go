@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+	"tenure/server/transport"
+	"tenure/server/web"
+	"tenure/storage"
+)
+
+// ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 2.
+var ErrConfig = errors.New("configuration")
+
+// Run runs a node until ctx ends, then stops it in order and returns nil. An error means that the node could not start
+// or had to stop: damage, a failed sync, a refusal by its cluster.
+func Run(ctx context.Context, cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	n := &Node{
+		cfg: cfg, clock: clock.New(), log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(),
+		gate: newGate(), inbox: newInbox(), persister: newPersister(),
+		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
+		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
+	}
+	n.startedAt = n.clock.Now()
+	for _, a := range cfg.Cluster {
+		n.addresses[a.Node] = a.Addr
+	}
+	n.logView.Store(&logView{})
+	n.leaseView.Store(&leaseView{})
+	return n.open(ctx)
+}
+
+// open takes the resources in order, each released when the function ends: the data directory and its lock, the client
+// port, the peer port; then membership, and then the loops.
+func (n *Node) open(ctx context.Context) error {
+	store, err := storage.Open(n.cfg.Data, storage.Options{QuotaBytes: n.cfg.QuotaBytes})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	n.store = store
+	for _, note := range store.Notes() {
+		n.log.Warn().Msg(note)
+	}
+	if err := store.SetNode(n.cfg.Node); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	n.metrics = newMetrics(registry)
+	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
+		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
+	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version,
+		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry}, front)
+	if err != nil {
+		return err
+	}
+	if err := api.Listen(); err != nil {
+		return err
+	}
+	served := make(chan error, 1)
+	go func() { served <- api.Serve() }()
+	defer shutDown(api)
+	endAdmin, err := listenAdmin(n.cfg.AdminAddr)
+	if err != nil {
+		return err
+	}
+	defer endAdmin()
+	n.transport, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log})
+	if err != nil {
+		return err
+	}
+	defer n.transport.Close()
+	fresh, err := n.join(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	if err := n.startRun(fresh); err != nil {
+		return err
+	}
+	n.registerGauges(registry)
+	return n.serve(ctx, front, served)
+}
+
+// shutDown lets clients take their last answers; what is still open after shutdownFor is cut off.
+func shutDown(api *web.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
+	defer cancel()
+	_ = api.Shutdown(ctx) // the error only says that some were cut off
+}
+
+// shutdownFor is how long a stopping node lets its clients take their last answers.
+const shutdownFor = 500 * time.Millisecond
+
+// join finds this node's membership, or takes part in the founding of its cluster. fresh is true only if this very run
+// did: then there can be nothing older that A4 would have to wait for.
+func (n *Node) join(ctx context.Context) (fresh bool, err error) {
+	list := make([]transport.Address, 0, len(n.cfg.Cluster))
+	for _, a := range n.cfg.Cluster {
+		list = append(list, transport.Address(a))
+	}
+	_, n.membership, fresh, err = n.transport.Genesis(ctx, transport.GenesisConfig{
+		Self: n.cfg.Node, Store: n.store.Identity().Store, List: list, Found: n.store.Found,
+		Formed: func() (ident.ClusterID, ident.Membership, bool) {
+			id := n.store.Identity()
+			return id.Cluster, id.Membership, id.Formed
+		},
+	})
+	if err != nil {
+		return false, err
+	}
+	if !n.store.Identity().TakesPart() {
+		return false, fmt.Errorf("%w: node %d with store %s is not in membership %s of this data directory",
+			ErrConfig, n.cfg.Node, n.store.Identity().Store, n.membership)
+	}
+	return fresh, nil
+}
+
+// hello is what this node says of itself to a peer. Its marks are durable ones.
+func (n *Node) hello() transport.Hello {
+	id, d := n.store.Identity(), n.store.Durable()
+	return transport.Hello{
+		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.ClientAddr,
+		Constants: transport.Constants{LeaseTime: n.cfg.LeaseTime, MaxLeaseTime: n.cfg.MaxLeaseTime,
+			DriftPPM: n.cfg.ClockDriftPPM, Margin: n.cfg.LeaseMargin},
+		Marks: transport.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
+	}
+}
+
+// startRun writes the start record (A4) and builds the cores for this run.
+func (n *Node) startRun(fresh bool) error {
+	begin := n.clock.Now()
+	timing := n.cfg.timing()
+	stored := n.store.StartRecord()
+	plan, err := lease.PlanQuarantine(lease.PerClass{Master: stored.Quarantine.Master, User: stored.Quarantine.User}, timing, fresh)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	var seed [16]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return fmt.Errorf("draw the boot nonce: %w", err)
+	}
+	n.self = ballot.Incarnation{Node: n.cfg.Node, Restart: stored.Restart + 1, Nonce: binary.BigEndian.Uint64(seed[:8])}
+	if err := n.store.Start(storage.StartRecord{Restart: n.self.Restart, Quarantine: storage.Quarantine(plan.AtStart)}); err != nil {
+		return err
+	}
+	n.quarantine = plan
+	n.nextID.Store(binary.BigEndian.Uint64(seed[8:]) >> 1)
+	for _, m := range n.membership.Members {
+		if m.Node != n.self.Node {
+			n.peers = append(n.peers, m.Node)
+		}
+	}
+	n.elector, err = replica.NewElector(replica.ElectorConfig{
+		Self: n.self, Voters: n.membership.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: n.nextID.Load(),
+		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadlines(begin)},
+	}, begin)
+	if err != nil {
+		return err
+	}
+	return n.openLog()
+}
+
+// openLog opens the state and the log core from what the disk holds.
+func (n *Node) openLog() error {
+	state, err := kv.Open(n.store, kv.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	cfg := n.cfg.replica(n.self, n.membership)
+	core, err := multipaxos.New(cfg.Core, n.store.Durable(), n.store)
+	if err != nil {
+		return err
+	}
+	part, err := replica.NewLog(cfg, core, state)
+	if err != nil {
+		return err
+	}
+	n.state = state
+	n.loop = &logLoop{n: n, part: part, waiting: map[uint64]waiter{}}
+	return nil
+}
+
+// serve runs the loops until ctx ends or one of them fails.
+func (n *Node) serve(ctx context.Context, front *door, served <-chan error) error {
+	stop, stopLoops := context.WithCancel(context.Background())
+	defer stopLoops()
+	var loops errgroup.Group
+	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease} {
+		loops.Go(func() error {
+			err := run(stop.Done())
+			if err != nil {
+				n.fail(err)
+			}
+			return err
+		})
+	}
+	n.transport.Serve(n, n.membership, n.addresses)
+	front.node.Store(n)
+	n.log.Info().Str("client", n.cfg.ClientAddr).Str("peer", n.cfg.PeerAddr).Stringer("cluster", n.store.Identity().Cluster).
+		Uint64("restart", n.self.Restart).Msg("serving")
+
+	var err error
+	select {
+	case <-ctx.Done():
+		n.stopping.Store(true)
+		n.handOver(0, true)
+	case err = <-n.failed:
+	case err = <-served:
+		err = fmt.Errorf("the client port stopped serving: %w", err)
+	}
+	close(n.ended)
+	n.inbox.close()
+	stopLoops()
+	if err != nil {
+		return err // without waiting: a disk that failed may hang too
+	}
+	return loops.Wait()
+}
+
+// runWatcher measures the disk and lowers the quarantine record once the silence has been served (A4's second write).
+func (n *Node) runWatcher(stop <-chan struct{}) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	begin, written := n.startedAt, n.quarantine.AtStart
+	for {
+		if err := n.store.Refresh(); err != nil {
+			n.log.Warn().Err(err).Msg("cannot measure the disk")
+		}
+		n.low.Store(n.store.Usage().Low)
+		if r := n.quarantine.Record(n.clock.Now() - begin); r != written {
+			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
+				return err
+			}
+			written = r
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+var _ transport.Handler = (*Node)(nil)

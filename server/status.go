@@ -1,0 +1,104 @@
+package server
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+	"tenure/server/web"
+)
+
+// logView is what the log loop publishes for status, readiness and stale reads, at least once a tick.
+type logView struct {
+	master                             ballot.NodeID
+	epoch                              uint64
+	heard                              time.Duration // last word from the master; 0: never
+	leaseLeft                          time.Duration // a hint
+	caughtUp                           bool
+	promised                           string
+	chosen, applied, folded, truncated uint64
+	revision                           uint64
+	tableBytes                         int64
+	queued, inFlight, waitingReads     int
+	peers                              []replica.PeerStatus
+}
+
+// publishLog makes the log part's state visible to everybody.
+func (n *Node) publishLog(part *replica.Log, now time.Duration) {
+	s := part.Status(now)
+	v := &logView{
+		master: s.Master, epoch: s.Epoch, caughtUp: s.CaughtUp, promised: s.Promised.String(), leaseLeft: s.LeaseLeft,
+		chosen: s.Chosen, applied: s.Applied, folded: s.Folded, truncated: s.Truncated, revision: s.Revision,
+		tableBytes: s.TableBytes, queued: s.Queued, inFlight: s.InFlight, waitingReads: s.Reads, peers: s.Peers,
+	}
+	old := n.logView.Load()
+	v.heard = old.heard
+	if s.Master != 0 {
+		v.heard = now - s.MasterAge
+	}
+	n.logView.Store(v)
+	if old.master != v.master {
+		n.masterChanged(old.master, v)
+	}
+}
+
+// masterChanged logs who serves now, as this node has heard it.
+func (n *Node) masterChanged(old ballot.NodeID, v *logView) {
+	if v.master == 0 {
+		n.log.Warn().Uint64("was", uint64(old)).Msg("no master is known")
+		return
+	}
+	n.log.Info().Uint64("master", uint64(v.master)).Uint64("epoch", v.epoch).Msg("the master is ready")
+}
+
+// Status is the node's view of itself and its peers, from published values only: it never waits.
+func (n *Node) Status() web.Status {
+	v, now := n.logView.Load(), n.clock.Now()
+	u := n.store.Usage()
+	return web.Status{
+		Cluster: n.store.Identity().Cluster.String(), Node: n.self.Node, Version: n.cfg.Version,
+		Role: n.role(v.master), Master: v.master, Epoch: v.epoch, Lease: n.leaseStatus(v, now),
+		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Folded: v.folded, Truncated: v.truncated,
+		Revision: v.revision, Peers: n.peerStatus(v, now),
+		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
+		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(),
+	}
+}
+
+func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
+	p, l := n.gate.load(), n.leaseView.Load()
+	s := web.LeaseStatus{Held: p.Held(now)}
+	left := v.leaseLeft
+	if s.Held {
+		left = p.Deadline - now
+	}
+	s.RemainingMS = max(0, left.Milliseconds())
+	s.QuarantineMS = max(0, (l.quarantineLeft - (now - l.at)).Milliseconds())
+	return s
+}
+
+func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
+	links := n.transport.Peers()
+	out := make([]web.PeerStatus, 0, len(v.peers))
+	for _, p := range v.peers {
+		s := web.PeerStatus{Node: p.Node, PeerAddress: n.addresses[p.Node], Chosen: p.Chosen, LastHeardMS: -1}
+		if p.Heard > 0 {
+			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
+		}
+		for _, l := range links {
+			if l.Node == p.Node {
+				s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// problem says in one line what keeps the node from working as it should, or "".
+func (n *Node) problem() string {
+	if n.low.Load() {
+		return "the disk has reached its reserve or the quota: writes that need room are refused"
+	}
+	return ""
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+)
+
+// How long a stopping or handing-over master finishes what is in flight, and how long it then stands back.
+const (
+	finishFor      = 100 * time.Millisecond
+	standBackLease = 4 // lease times
+	releaseWait    = time.Second
+)
+
+// handOver gives up mastership in the order that log.md fixes: refuse new requests, finish what is in flight for a
+// short while, stop acting as master, answer the rest unknown, release the lease. next is a hint, 0 for none.
+func (n *Node) handOver(next ballot.NodeID, forGood bool) {
+	n.onLogLoop(func(part *replica.Log) { part.Stop(n.clock.Now(), true) })
+	for end := n.clock.Now() + finishFor; n.clock.Now() < end; {
+		idle := false
+		n.onLogLoop(func(part *replica.Log) { idle = part.Idle() })
+		if idle {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	n.onLogLoop(func(part *replica.Log) { part.StepDown(n.clock.Now()) })
+	r := &release{standBack: standBackLease * n.cfg.LeaseTime, forGood: forGood, next: next, done: make(chan struct{})}
+	select {
+	case n.leaseIn <- leaseEvent{release: r}:
+		select {
+		case <-r.done:
+		case <-n.ended:
+		}
+	case <-n.ended:
+	case <-time.After(releaseWait): // the lease then ends by itself
+	}
+	if !forGood {
+		n.onLogLoop(func(part *replica.Log) { part.Stop(n.clock.Now(), false) })
+	}
+}
+
+// onLogLoop runs f on the log loop and waits for it.
+func (n *Node) onLogLoop(f func(part *replica.Log)) {
+	done := make(chan struct{})
+	n.inbox.put(event{call: func() { f(n.loop.part); close(done) }})
+	select {
+	case <-done:
+	case <-n.ended:
+	}
+}
