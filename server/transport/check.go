@@ -1,0 +1,58 @@
+package transport
+
+import (
+	"fmt"
+	"strings"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// judge is what is to be said against a connection between ours, the node that runs this code, and theirs. One of
+// them dialled the address of node dialled, and the other, answered, was there. Both sides judge: nothing flows until
+// both have found nothing. Mistakes that explain others come first.
+func judge(ours, theirs *Hello, m ident.Membership, dialled, answered ballot.NodeID) *Refusal {
+	switch {
+	case theirs.Incarnation == ours.Incarnation:
+		return refuse(ReasonSelf, "node %d has reached itself: the list gives its own address for another node", ours.Node)
+	case dialled != answered:
+		return refuse(ReasonNode, "the address that the list gives for node %d leads to node %d: mend --cluster or start the node with its own --id and --data",
+			dialled, answered)
+	case theirs.Node == ours.Node:
+		return refuse(ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own id",
+			ours.Node, ours.Store, theirs.Store)
+	case theirs.Cluster != ours.Cluster:
+		return refuse(ReasonCluster, "node %d belongs to cluster %s and node %d to cluster %s: one of them has a wrong address in its list or a data directory of another cluster",
+			ours.Node, ours.Cluster, theirs.Node, theirs.Cluster)
+	}
+	store, listed := storeOf(m, theirs.Node)
+	switch {
+	case !listed:
+		return refuse(ReasonNotMember, "node %d is not in membership %s, which node %d has", theirs.Node, m, ours.Node)
+	case store != theirs.Store:
+		return refuse(ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: its data directory was wiped or is another node's",
+			theirs.Node, theirs.Store, m.Number, store)
+	case theirs.Constants != ours.Constants:
+		return refuse(ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s", difference(ours, theirs))
+	}
+	return nil
+}
+
+func difference(a, b *Hello) string {
+	var out []string
+	add := func(flag string, x, y any) {
+		if x != y {
+			out = append(out, fmt.Sprintf("%s is %v on node %d and %v on node %d", flag, x, a.Node, y, b.Node))
+		}
+	}
+	add("--lease-time", a.Constants.LeaseTime, b.Constants.LeaseTime)
+	add("--max-lease-time", a.Constants.MaxLeaseTime, b.Constants.MaxLeaseTime)
+	add("--clock-drift", ppm(a.Constants.DriftPPM), ppm(b.Constants.DriftPPM))
+	add("--lease-margin", a.Constants.Margin, b.Constants.Margin)
+	return strings.Join(out, "; ")
+}
+
+// ppm is shown in parts per million: rounding to percent could show two different values alike.
+type ppm int64
+
+func (p ppm) String() string { return fmt.Sprintf("%d ppm", int64(p)) }

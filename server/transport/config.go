@@ -1,0 +1,119 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+)
+
+// Limits that no setting changes.
+const (
+	maxHandshakeBytes = 16 << 10 // one message of the handshake or of genesis
+	maxPending        = 128      // inbound connections that have not finished their handshake
+	maxTextBytes      = 4 << 10  // text of a refusal
+	maxAddrBytes      = 255      // a host:port
+
+	// MaxLeaseFrameBytes is the largest body on a lease connection.
+	MaxLeaseFrameBytes = 64 << 10
+	leaseQueueFrames   = 1024
+	leaseQueueBytes    = 1 << 20
+
+	flushBytes       = 4 << 20 // a flush stops taking frames from the queue here
+	slowestLinkBytes = 1 << 20 // a flush of n bytes may take IdleTimeout and n/slowestLinkBytes seconds
+
+	retryMin       = 20 * time.Millisecond  // before a peer is dialled again
+	retryMax       = 500 * time.Millisecond // after a peer could not be reached for a while
+	retryRefused   = 2 * time.Second        // after a peer refused, or was refused
+	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
+	genesisRetry   = 150 * time.Millisecond // between two rounds of questions
+	logEvery       = 10 * time.Second       // the same complaint is logged once in this time
+	maxComplaints  = 64                     // different complaints logged in this time
+	acceptPauseMax = time.Second            // while the listener fails, for want of file descriptors say
+)
+
+// Config is fixed for a run. Where it says "default", zero means that.
+type Config struct {
+	Self ballot.NodeID
+	// Addr is where peers are listened for. Empty: nowhere, for a cluster of one.
+	Addr string
+	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
+	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
+	// until Serve is called, never after.
+	Hello func() Hello
+	Log   zerolog.Logger
+
+	MaxLogFrameBytes int           // largest body on a log connection; default 64 MiB
+	QueueFrames      int           // log frames that may wait for one peer; default 4096
+	QueueBytes       int           // bytes that may wait for one peer, at least a frame; default 64 MiB
+	IdleTimeout      time.Duration // silence after which a connection is given up; default 4 s
+	HandshakeTimeout time.Duration // for dialling and handshake together; default 3 s
+}
+
+// ErrConfig is wrapped by errors about a Config or GenesisConfig that cannot work.
+var ErrConfig = errors.New("invalid transport configuration")
+
+// Validate says what is wrong with c, if anything.
+func (c *Config) Validate() error {
+	if c.Self < 1 || c.Self > ballot.MaxNodeID {
+		return fmt.Errorf("%w: node id %d is not in 1 to %d", ErrConfig, c.Self, ballot.MaxNodeID)
+	}
+	if c.Addr != "" {
+		if err := checkAddr(c.Addr); err != nil {
+			return fmt.Errorf("%w: peer address: %w", ErrConfig, err)
+		}
+	}
+	if c.MaxLogFrameBytes < 0 || c.QueueFrames < 0 || c.QueueBytes < 0 || c.IdleTimeout < 0 || c.HandshakeTimeout < 0 {
+		return fmt.Errorf("%w: a limit is negative", ErrConfig)
+	}
+	d := c.withDefaults()
+	if d.QueueBytes < d.MaxLogFrameBytes {
+		return fmt.Errorf("%w: a queue of %d bytes cannot hold a frame of %d", ErrConfig, d.QueueBytes, d.MaxLogFrameBytes)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.MaxLogFrameBytes, 64<<20)
+	def(&c.QueueFrames, 4096)
+	def(&c.QueueBytes, max(64<<20, c.MaxLogFrameBytes))
+	if c.IdleTimeout == 0 {
+		c.IdleTimeout = 4 * time.Second
+	}
+	if c.HandshakeTimeout == 0 {
+		c.HandshakeTimeout = 3 * time.Second
+	}
+	return c
+}
+
+func checkAddr(addr string) error {
+	if len(addr) > maxAddrBytes {
+		return fmt.Errorf("%.20q… is longer than %d bytes", addr, maxAddrBytes)
+	}
+	if !printable(addr) {
+		return fmt.Errorf("%q is not plain text", addr)
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return fmt.Errorf("%q is not HOST:PORT", addr)
+	}
+	return nil
+}
+
+// printable tells whether s is plain ASCII without controls, so that it can be put into a log or on a terminal.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package transport
+
+import (
+	"sync"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// seen remembers, for this run only, how far the stores of peers had come. A disk that was rolled back or copied
+// cannot be told in general; this is the best effort that costs nothing.
+//
+// Marks are compared across incarnations only: two hellos of one incarnation may arrive in the other order than they
+// were said in, but a store that is started again must have all that it ever said.
+type seen struct {
+	mu     sync.Mutex
+	stores map[ballot.NodeID]*trace // of admitted members only, which bounds it
+}
+
+type trace struct {
+	store   ident.StoreID
+	inc     ballot.Incarnation
+	before  Marks // the highest of earlier incarnations
+	current Marks // the highest of inc
+}
+
+func (m Marks) max(o Marks) Marks {
+	return Marks{Promised: m.Promised.Max(o.Promised), Accepted: max(m.Accepted, o.Accepted)}
+}
+
+// admit checks h and, if there is nothing against it, remembers it.
+func (s *seen) admit(h *Hello) *Refusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.judge(h); r != nil {
+		return r
+	}
+	t := s.stores[h.Node]
+	switch {
+	case t == nil || t.store != h.Store:
+		t = &trace{store: h.Store, inc: h.Incarnation}
+		if s.stores == nil {
+			s.stores = make(map[ballot.NodeID]*trace)
+		}
+		s.stores[h.Node] = t
+	case t.inc != h.Incarnation:
+		t.inc, t.before, t.current = h.Incarnation, t.before.max(t.current), Marks{}
+	}
+	t.current = t.current.max(h.Marks)
+	return nil
+}
+
+// check is admit without remembering.
+func (s *seen) check(h *Hello) *Refusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.judge(h)
+}
+
+func (s *seen) judge(h *Hello) *Refusal {
+	t := s.stores[h.Node]
+	if t == nil || t.store != h.Store {
+		return nil
+	}
+	floor := t.before
+	if t.inc != h.Incarnation {
+		if h.Incarnation.Restart <= t.inc.Restart {
+			return refuse(ReasonRestart, "node %d comes as incarnation %s, but was seen as %s: a run with the same or a higher restart counter. "+
+				"Its data directory was rolled back or copied, or two processes run on copies of it. Stop it; a store that has "+
+				"forgotten something must not vote.", h.Node, h.Incarnation, t.inc)
+		}
+		floor = floor.max(t.current)
+	}
+	if h.Marks.Promised.Less(floor.Promised) || h.Marks.Accepted < floor.Accepted {
+		return refuse(ReasonRolledBack, "node %d comes with promise %s and log up to slot %d, but an earlier run of it had promise %s and log up to slot %d. "+
+			"Its data directory was rolled back. Stop it; a store that has forgotten something must not vote.",
+			h.Node, h.Marks.Promised, h.Marks.Accepted, floor.Promised, floor.Accepted)
+	}
+	return nil
+}
+
+// heard raises the marks of a running incarnation.
+func (s *seen) heard(inc ballot.Incarnation, m Marks) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.stores[inc.Node]; t != nil && t.inc == inc {
+		t.current = t.current.max(m)
+	}
+}
+
+// used tells whether this store took part in the cluster within this run's memory.
+func (s *seen) used(node ballot.NodeID, store ident.StoreID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.stores[node]
+	return t != nil && t.store == store
+}

@@ -1,0 +1,382 @@
+package transport
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/frame"
+)
+
+func TestFramesFlowBothWaysInOrder(t *testing.T) {
+	a, b := pair(t, nil)
+	for from, to := range map[*node]*node{a: b, b: a} {
+		big := bytes.Repeat([]byte{9}, 9<<20)
+		for i := range 500 {
+			body := binary.BigEndian.AppendUint32([]byte{1}, uint32(i))
+			if !from.SendLease(to.cfg.Self, body) || !from.SendLog(to.cfg.Self, body) {
+				t.Fatal("not sent")
+			}
+		}
+		if !from.SendLog(to.cfg.Self, big) {
+			t.Fatal("big frame not sent")
+		}
+		to.await(t, "all frames", func() bool { return len(to.lease) == 500 && len(to.log) == 501 })
+		for _, got := range [][][]byte{to.lease, to.log[:500]} {
+			if !slices.IsSortedFunc(got, bytes.Compare) {
+				t.Fatal("out of order")
+			}
+		}
+		if !bytes.Equal(to.log[500], big) {
+			t.Fatal("the big frame changed")
+		}
+	}
+	st := a.Peers()
+	if len(st) != 1 || st[0].Node != 2 || st[0].ClientAddr != "127.0.0.1:8502" || st[0].Incarnation != b.hello.Incarnation || st[0].Problem != "" ||
+		!st[0].Lease.Connected || !st[0].Log.Connected || st[0].Lease.LastHeard < 0 || st[0].Lease.LastHeard > patience || st[0].Log.Received != 501 {
+		t.Fatalf("peers %+v", st)
+	}
+}
+
+func TestLeaseDoesNotWaitBehindTheLog(t *testing.T) {
+	a, b := listen(t, 1, "", nil), listen(t, 2, "", nil)
+	b.block = make(chan struct{})
+	m := members(1, 2)
+	a.serve(m, b)
+	b.serve(m, a)
+	a.awaitEvent(t, "+lease 2", 1)
+	a.awaitEvent(t, "+log 2", 1)
+	for a.SendLog(2, make1(1<<20)) {
+	}
+	for i := range 10 {
+		a.SendLease(2, []byte{1, byte(i)})
+	}
+	b.await(t, "lease frames", func() bool { return len(b.lease) == 10 })
+	close(b.block)
+}
+
+func make1(n int) []byte {
+	b := make([]byte, n)
+	b[0] = 1
+	return b
+}
+
+// dumb is a peer made by hand: it shakes hands and then does what the test wants, which may be nothing.
+func dumb(t *testing.T, addr string, h Hello, to ballot.NodeID, kind Kind) *wire {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	w := newWire(nc, time.Now().Add(patience))
+	if err := w.send(&helloMsg{Kind: kind, To: to, Hello: h}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := w.receive(); err != nil {
+		t.Fatal(m, err)
+	}
+	if err := w.send(&readyMsg{}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestPausedPeerCostsBoundedMemoryAndIsNoticed(t *testing.T) {
+	n := listen(t, 2, "", func(c *Config, _ *Hello) {
+		c.IdleTimeout = 500 * time.Millisecond
+		c.MaxLogFrameBytes = 1 << 20
+		c.QueueBytes = 4 << 20
+	})
+	n.serve(members(1, 2))
+	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+	n.awaitEvent(t, "+log 1", 1)
+	n.awaitEvent(t, "+lease 1", 1)
+	sent := 0
+	for n.SendLog(1, make1(1<<20)) {
+		if sent++; sent > 200 {
+			t.Fatal("200 MiB in line for a peer that does not read")
+		}
+	}
+	for range 100000 {
+		n.SendLease(1, make1(1000))
+	}
+	st := n.Peers()[0]
+	if st.Log.QueueBytes > 4<<20 || st.Lease.QueueBytes > leaseQueueBytes || st.Lease.QueueFrames > leaseQueueFrames || st.Lease.Dropped == 0 || st.Log.Dropped == 0 {
+		t.Fatalf("%+v", st)
+	}
+	n.awaitEvent(t, "-log 1", 1)
+	n.awaitEvent(t, "-lease 1", 1)
+	if n.SendLog(1, make1(1)) || n.SendLease(1, make1(1)) {
+		t.Fatal("sent to nobody")
+	}
+}
+
+func TestIdleConnectionsStayAndSilentOnesDoNot(t *testing.T) {
+	a, b := pair(t, func(c *Config, _ *Hello) { c.IdleTimeout = 500 * time.Millisecond })
+	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 1500 * time.Millisecond })
+	n.serve(members(1, 2))
+	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+	n.awaitEvent(t, "-lease 1", 1)
+	if len(a.history()) != 2 || len(b.history()) != 2 {
+		t.Fatalf("idle connections ended: %v %v", a.history(), b.history())
+	}
+}
+
+func TestNewConnectionReplacesTheOldOne(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	n.serve(members(1, 2))
+	for i := range 5 {
+		w := dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+		n.awaitEvent(t, "+log 1", i+1)
+		f := frame.NewWriter(w.nc)
+		f.Add([]byte{7, byte(i)})
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		n.recorder.await(t, "frame", func() bool { return len(n.log) == i+1 })
+	}
+	n.Close()
+	want := strings.Repeat("+log 1 -log 1 ", 5)
+	if got := strings.Join(n.events, " ") + " "; got != want {
+		t.Fatalf("events %s", got)
+	}
+}
+
+func TestManyConnectionsAtOnceLeaveOne(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	n.serve(members(1, 2))
+	done := make(chan struct{})
+	for range 20 {
+		go func() {
+			dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+			done <- struct{}{}
+		}()
+	}
+	for range 20 {
+		<-done
+	}
+	n.Close()
+	for i, e := range n.events {
+		if want := []string{"+lease 1", "-lease 1"}[i%2]; e != want {
+			t.Fatalf("event %d of %v", i, n.events)
+		}
+	}
+}
+
+func TestANewRunEndsTheConnectionsOfTheOldOne(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	n.serve(members(1, 2))
+	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	n.awaitEvent(t, "+log 1", 1)
+	next := honest(1)
+	next.Incarnation.Restart, next.Incarnation.Nonce = 2, 5
+	dumb(t, n.Addr().String(), next, 2, KindLease)
+	n.awaitEvent(t, "-log 1", 1)
+}
+
+func TestKeepalivesCarryMarks(t *testing.T) {
+	n := listen(t, 2, "", func(c *Config, h *Hello) {
+		c.IdleTimeout = 100 * time.Millisecond
+		h.Marks = Marks{Promised: ballot.Ballot{Counter: 7}, Accepted: 9}
+	})
+	n.serve(members(1, 2))
+	w := dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	body, err := w.frames.Next()
+	if err != nil || body[0] != controlByte {
+		t.Fatalf("%x %v", body, err)
+	}
+	f := frame.NewWriter(w.nc)
+	f.Add(body) // its own marks are as good as any
+	f.Add([]byte{controlByte, 0xff})
+	f.Add([]byte{3})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	n.recorder.await(t, "frame", func() bool { return len(n.log) == 1 })
+	if st := n.Peers()[0]; st.Log.Ignored != 1 {
+		t.Fatalf("%+v", st)
+	}
+	back := honest(1)
+	back.Incarnation.Restart = 2
+	if r := n.seen.check(&back); r == nil || r.Reason != ReasonRolledBack {
+		t.Fatalf("a store that lost its marks: %v", r)
+	}
+}
+
+func TestFlushWaitsForTheLastWords(t *testing.T) {
+	a, b := pair(t, nil)
+	for range 100 {
+		a.SendLease(2, make1(100))
+		a.SendLog(2, make1(100000))
+	}
+	if err := a.Flush(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	b.recorder.await(t, "last words", func() bool { return len(b.lease) == 100 && len(b.log) == 100 })
+}
+
+func TestSendNeverTakesWhatItCannotCarry(t *testing.T) {
+	a, _ := pair(t, func(c *Config, _ *Hello) { c.MaxLogFrameBytes = 1000 })
+	if a.SendLog(2, make1(1001)) || a.SendLease(2, make1(MaxLeaseFrameBytes+1)) || a.SendLog(3, make1(1)) || !a.SendLog(2, make1(1000)) {
+		t.Fatal("wrong size or peer")
+	}
+	for _, body := range [][]byte{nil, {controlByte}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("body %v was sent", body)
+				}
+			}()
+			a.SendLease(2, body)
+		}()
+	}
+}
+
+func TestPeerIsFoundAgainAfterARestart(t *testing.T) {
+	a, b := pair(t, nil)
+	addr := b.Addr().String()
+	b.Close()
+	a.awaitEvent(t, "-lease 2", 1)
+	a.awaitEvent(t, "-log 2", 1)
+	b = listen(t, 2, addr, func(_ *Config, h *Hello) { h.Incarnation.Restart++ })
+	b.serve(members(1, 2), a)
+	a.awaitEvent(t, "+lease 2", 2)
+	a.awaitEvent(t, "+log 2", 2)
+	if got := a.Peers()[0].Incarnation.Restart; got != 2 {
+		t.Fatalf("restart counter %d", got)
+	}
+}
+
+func TestGarbageDisturbsNobody(t *testing.T) {
+	a, b := pair(t, nil)
+	before := runtime.NumGoroutine()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	hello := encodeMsg(&helloMsg{Kind: KindLog, To: 2, Hello: honest(1)})
+	connections, frames := 400, 25
+	for i := range connections {
+		nc, err := net.Dial("tcp", b.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range frames {
+			nc.Write(junk(rnd, i, hello))
+		}
+		if i%2 == 0 {
+			nc.Close()
+		} else {
+			defer nc.Close()
+		}
+	}
+	for i := range 200 {
+		if !a.SendLease(2, []byte{1, byte(i)}) || !b.SendLog(1, []byte{1, byte(i)}) {
+			t.Fatal("not sent")
+		}
+	}
+	b.recorder.await(t, "lease frames among garbage", func() bool { return len(b.lease) == 200 })
+	a.recorder.await(t, "log frames among garbage", func() bool { return len(a.log) == 200 })
+	if len(a.history()) != 2 || len(b.history()) != 2 {
+		t.Fatalf("disturbed: %v %v", a.history(), b.history())
+	}
+	b.logs.awaitAll(t, "did not finish the handshake")
+	if n := runtime.NumGoroutine(); n > before+2*maxPending {
+		t.Fatalf("%d goroutines, %d before", n, before)
+	}
+	if lines := b.logs.lines(); lines > maxComplaints+10 {
+		t.Fatalf("%d lines of log", lines)
+	}
+}
+
+// junk is noise, a frame of noise, a hello with a flipped bit, or a frame that declares too much.
+func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
+	noise := make([]byte, rnd.IntN(300))
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	var out bytes.Buffer
+	f := frame.NewWriter(&out)
+	switch kind % 4 {
+	case 0:
+		return noise
+	case 1:
+		f.Add(append([]byte(magic+"\x01\x00\x01"), noise...))
+	case 2:
+		bad := bytes.Clone(hello)
+		bad[rnd.IntN(len(bad))] ^= 1 << rnd.IntN(8)
+		f.Add(append(bad, noise...))
+	case 3:
+		return append([]byte{0xff, 0xff, 0xff, 0xf0}, noise...)
+	}
+	f.Flush()
+	return out.Bytes()
+}
+
+func TestIdleStrangersMakeRoom(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	n.serve(members(1, 2))
+	for range 3 * maxPending {
+		nc, err := net.Dial("tcp", n.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+	n.awaitEvent(t, "+lease 1", 1)
+	if n.Stats().Evicted < maxPending {
+		t.Fatalf("%+v", n.Stats())
+	}
+	n.Transport.mu.Lock()
+	defer n.Transport.mu.Unlock()
+	if len(n.pending) > maxPending {
+		t.Fatalf("%d connections in their handshake", len(n.pending))
+	}
+}
+
+func TestListenSaysWhatToDo(t *testing.T) {
+	n := listen(t, 1, "", nil)
+	for _, c := range []struct {
+		cfg  Config
+		kind error
+		want string
+	}{
+		{Config{Self: 2, Addr: n.Addr().String()}, ErrListen, "another process listens there"},
+		{Config{Self: 2, Addr: "192.0.2.1:8300"}, ErrListen, "no such address"},
+		{Config{Self: 2, Addr: "8300"}, ErrConfig, "HOST:PORT"},
+		{Config{Self: 2, Addr: "a\nb:1"}, ErrConfig, "plain text"},
+		{Config{Self: 0, Addr: "127.0.0.1:0"}, ErrConfig, "node id 0"},
+		{Config{Self: 2, QueueBytes: 10}, ErrConfig, "cannot hold a frame"},
+		{Config{Self: 2, QueueFrames: -1}, ErrConfig, "negative"},
+	} {
+		tr, err := Listen(c.cfg)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c.cfg, err)
+		}
+		if err == nil {
+			tr.Close()
+		}
+	}
+}
+
+func TestANodeAloneNeedsNoAddress(t *testing.T) {
+	n, err := Listen(Config{Self: 1, Hello: func() Hello { return honest(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Serve(&recorder{}, members(1), nil)
+	if n.Addr() != nil || len(n.Peers()) != 0 || n.SendLease(1, make1(1)) {
+		t.Fatal("a peer out of nothing")
+	}
+	n.Close()
+	n.Close()
+}
