@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+// What a zero field of Config stands for.
+const (
+	DefaultTimeout        = 10 * time.Second
+	DefaultAttemptTimeout = 2 * time.Second
+	DefaultMaxAnswerBytes = 256 << 20
+)
+
+const (
+	dialTimeout         = time.Second // a host that does not answer a SYN; the attempt's limit applies too
+	maxIdleConnsPerHost = 256
+	idleConnTimeout     = 60 * time.Second
+)
+
+// Config is fixed for the life of a Client.
+type Config struct {
+	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one. The first is
+	// tried first; after that, the one that answered last.
+	Endpoints []string
+	// Timeout bounds a call, all its tries together, whose context has no deadline of its own.
+	Timeout time.Duration
+	// AttemptTimeout is how long a node may make no progress (accept no byte and send none) before the next one is
+	// tried. It does not bound a long answer that keeps coming.
+	AttemptTimeout time.Duration
+	// MaxAnswerBytes bounds the body of an answer; a longer one is an error that says to list in pages.
+	MaxAnswerBytes int64
+	// DialContext opens connections; nil is plain TCP. It must not retry.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Validate says what is wrong with c, or nil. Zero fields are fine except Endpoints.
+func (c Config) Validate() error {
+	if len(c.Endpoints) == 0 {
+		return errors.New("client: no endpoints: name at least one node as http://host:port")
+	}
+	for _, s := range c.Endpoints {
+		if _, err := parseEndpoint(s); err != nil {
+			return err
+		}
+	}
+	if c.Timeout < 0 || c.AttemptTimeout < 0 || c.MaxAnswerBytes < 0 {
+		return errors.New("client: a timeout or limit is negative: give a positive one, or 0 for the default")
+	}
+	return nil
+}
+
+// Client talks to one cluster. All methods are safe for concurrent use.
+type Client struct {
+	cfg       Config
+	endpoints []*url.URL
+	transport *http.Transport
+	prefer    atomic.Int32 // index of the endpoint to try first
+	seen      seen
+}
+
+// New checks cfg and makes a client. It does not connect yet.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.AttemptTimeout == 0 {
+		cfg.AttemptTimeout = DefaultAttemptTimeout
+	}
+	if cfg.MaxAnswerBytes == 0 {
+		cfg.MaxAnswerBytes = DefaultMaxAnswerBytes
+	}
+	if cfg.DialContext == nil {
+		cfg.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
+	}
+	c := &Client{cfg: cfg}
+	for _, s := range cfg.Endpoints {
+		u, err := parseEndpoint(s)
+		if err != nil {
+			return nil, err
+		}
+		c.endpoints = append(c.endpoints, u)
+	}
+	// No proxy from the environment: see the package comment on who may answer 503.
+	c.transport = &http.Transport{
+		DialContext:         counted(cfg.DialContext),
+		MaxIdleConnsPerHost: maxIdleConnsPerHost,
+		IdleConnTimeout:     idleConnTimeout,
+		DisableCompression:  true,
+	}
+	return c, nil
+}
+
+// Close drops the idle connections. Calls under way go on.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Endpoints are the endpoints as URLs, in the order of the Config.
+func (c *Client) Endpoints() []string {
+	out := make([]string, len(c.endpoints))
+	for i, u := range c.endpoints {
+		out[i] = u.String()
+	}
+	return out
+}
+
+// bounded gives ctx the configured timeout if it has no deadline.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, c.cfg.Timeout)
+}
+
+func parseEndpoint(s string) (*url.URL, error) {
+	full := s
+	if u, err := url.Parse(s); err != nil || u.Host == "" {
+		full = "http://" + s
+	}
+	u, err := url.Parse(full)
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" ||
+		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("client: endpoint %q: want http://host:port", s)
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}

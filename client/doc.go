@@ -1,0 +1,30 @@
+// Package client is the Go client of Tenure: one handle on a cluster, safe for concurrent use.
+//
+// Any node answers any request, so the client needs no idea of who is master. It sends to the endpoint that answered
+// last, goes on to the next one when that one refuses, stays silent or says "not applied", and stops at the call's
+// deadline. What it may conclude from an answer, or from none, is written down once, in judge.
+//
+// # Exactly once
+//
+// Every write carries an idempotency key and a base (Once): a revision that this client had seen before the first
+// try. All tries of one write carry the same two, through whatever endpoint, so the cluster applies the write at most
+// once, however many copies of it wander about. A write therefore ends in one of three ways:
+//
+//   - a nil error or ErrCondition: the cluster's own verdict on this write, the same however often it is asked;
+//   - ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoRoom, ErrForbidden, ErrKeyReused: no copy was applied, none will be;
+//   - ErrUnknown: a copy may have been applied, or may still be. Error.Once lets the same write be tried again later,
+//     by any process, and still be applied at most once (WriteOptions.Once).
+//
+// Once one try's outcome is unknown, only the cluster's verdict on the write ends the doubt: a later "not applied"
+// speaks of its own copy only.
+//
+// The base must not be older than what the cluster still remembers of idempotency keys, or the write is answered
+// "key too old". Each answer to a write tells the store's revision; a client that has had none for a second asks a
+// node's status before its next write.
+//
+// # Reading
+//
+// Reads change nothing and are tried again until the deadline; what they promise is ReadOptions.Mode.
+//
+// Endpoints must be nodes, not proxies that answer 503 on their own: a node's 503 means that nothing was applied.
+package client

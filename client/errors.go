@@ -1,0 +1,102 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// How a call ended, other than well. Every error of a method of Client is an *Error and matches exactly one of these
+// with errors.Is; it may match the context's error too.
+var (
+	// ErrNotFound: a read of a key that is absent.
+	ErrNotFound = errors.New("not found")
+	// ErrCondition: the key was not at the index given; nothing was changed.
+	ErrCondition = errors.New("condition failed")
+	// ErrNotApplied: no copy of the write was applied and none will be. Safe to try again as a new write.
+	ErrNotApplied = errors.New("not applied")
+	// ErrUnknown: the write may have been applied, or may still be. Read, or try again with Error.Once.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrKeyReused: the idempotency key was used for another write before; nothing was changed.
+	ErrKeyReused = errors.New("idempotency key was used by another write")
+	// ErrNoRoom: the disk reserve or quota is reached; nothing was changed. Deletes still work.
+	ErrNoRoom = errors.New("no room")
+	// ErrTooLarge: the value is over the cluster's limit (or a listing over MaxAnswerBytes).
+	ErrTooLarge = errors.New("too large")
+	// ErrInvalid: the request is wrong in itself, such as a bad key; no node will take it.
+	ErrInvalid = errors.New("invalid request")
+	// ErrForbidden: the cluster does not allow it.
+	ErrForbidden = errors.New("forbidden")
+	// ErrUnavailable: no node could answer a read or carry out a transfer in time.
+	ErrUnavailable = errors.New("unavailable")
+)
+
+// Once makes a write one write: copies that carry the same Once are applied at most once. The zero Once is none.
+type Once struct {
+	Key  string // the idempotency key, never used for another write
+	Base uint64 // a revision seen before the first try
+}
+
+// Error is every error that the methods of Client return.
+type Error struct {
+	Op   string // such as "put"
+	Key  string // the key or prefix, or "" for what has none
+	Kind error  // one of the package's sentinels
+	Err  error  // what happened last; may be nil, may be a *StatusError
+	Once Once   // of a write that got as far as having one
+}
+
+// Error says what was being done, how it ended and what happened last.
+func (e *Error) Error() string {
+	s := e.Op
+	if e.Key != "" {
+		s += fmt.Sprintf(" %q", e.Key)
+	}
+	s += ": " + e.Kind.Error()
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap makes errors.Is find the kind, and errors.As the *StatusError.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// StatusError is a node's answer that is not a success. It matches no sentinel by itself: what a status means for a
+// call depends on the tries before it.
+type StatusError struct {
+	Endpoint   string
+	Code       int           // the HTTP status
+	Message    string        // the node's text, one line, cut at maxMessageBytes
+	RetryAfter time.Duration // 0: the node named none
+}
+
+const maxMessageBytes = 512
+
+// Error shows who said what.
+func (e *StatusError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("%s answers %d %s", e.Endpoint, e.Code, http.StatusText(e.Code))
+	}
+	return fmt.Sprintf("%s answers %d: %s", e.Endpoint, e.Code, e.Message)
+}
+
+// errAnswerTooLarge is an answer longer than Config.MaxAnswerBytes.
+var errAnswerTooLarge = errors.New("the answer is longer than MaxAnswerBytes: list in pages, with Limit and Start")
+
+// errNotUnderstood is an answer that no node gives.
+var errNotUnderstood = errors.New("the answer is not understood: is this a Tenure node?")
+
+func oneLine(b []byte) string {
+	if len(b) > maxMessageBytes {
+		b = b[:maxMessageBytes]
+	}
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(b), "?")), " ")
+}

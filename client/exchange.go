@@ -1,0 +1,157 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Header names of the API.
+const (
+	// headerKey is Idempotency-Key, spelled in the one way in which net/http's transport does not know it. Knowing
+	// it, the transport would send a keyed write again by itself when a kept connection breaks under it, and a
+	// refusal of the second copy would hide that the first may have been applied.
+	headerKey         = "idempotency-key"
+	headerBase        = "X-Tenure-Base"
+	headerRevision    = "X-Tenure-Index"
+	headerCount       = "X-Tenure-Count"
+	headerIndex       = "X-Consul-Index"
+	headerLastContact = "X-Consul-Lastcontact"
+	headerKnownLeader = "X-Consul-Knownleader"
+)
+
+// request is what every try of a call sends.
+type request struct {
+	method string
+	path   string // decoded
+	query  string // encoded
+	body   []byte
+	once   Once
+	// patient requests are answered only when something is done: only the context bounds a silent node.
+	patient bool
+}
+
+// answer is a whole HTTP answer, whatever its status.
+type answer struct {
+	endpoint string
+	status   int
+	header   http.Header
+	body     []byte
+}
+
+// err is the answer as an error.
+func (a answer) err() *StatusError {
+	return &StatusError{Endpoint: a.endpoint, Code: a.status, Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
+}
+
+// number is a header's value, 0 if it is absent or none.
+func (a answer) number(name string) uint64 {
+	n, _ := strconv.ParseUint(a.header.Get(name), 10, 64)
+	return n
+}
+
+// exchange sends r to one endpoint, once as far as the caller is concerned, and reads the whole answer. sent is false
+// only if no byte of the request has left. One copy of a write leaves at
+// most (see headerKey).
+func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answer, sent bool, err error) {
+	base := c.endpoints[endpoint]
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	progress := func() {}
+	if !r.patient {
+		silence := c.cfg.AttemptTimeout
+		timer := time.AfterFunc(silence, func() {
+			cancel(fmt.Errorf("no progress for %v: %w", silence, context.DeadlineExceeded))
+		})
+		defer timer.Stop()
+		progress = func() { timer.Reset(silence) }
+	}
+	var left departure
+	trace := &httptrace.ClientTrace{GotConn: left.gotConn}
+	resp, err := c.transport.RoundTrip(r.http(base, progress).WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err == nil {
+		progress()
+		a = answer{endpoint: base.String(), status: resp.StatusCode, header: resp.Header}
+		a.body, err = readBody(resp.Body, c.cfg.MaxAnswerBytes, progress)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
+			err = cause
+		}
+		return answer{}, left.any(), fmt.Errorf("%s: %w", base, err)
+	}
+	c.seen.observe(a)
+	return a, true, nil
+}
+
+// http is r for the node at base. progress is called as the body goes out.
+func (r request) http(base *url.URL, progress func()) *http.Request {
+	h := &http.Request{
+		Method: r.method,
+		URL:    &url.URL{Scheme: base.Scheme, Host: base.Host, Path: r.path, RawPath: escapePath(r.path), RawQuery: r.query},
+		Host:   base.Host,
+		Header: http.Header{"User-Agent": {"tenure-client"}},
+	}
+	if r.once.Key != "" {
+		h.Header[headerKey] = []string{r.once.Key}
+		h.Header[headerBase] = []string{strconv.FormatUint(r.once.Base, 10)}
+	}
+	if r.body != nil {
+		h.ContentLength = int64(len(r.body))
+		h.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(&progressReader{bytes.NewReader(r.body), progress}), nil
+		}
+		h.Body, _ = h.GetBody()
+		if h.ContentLength == 0 {
+			h.Body, h.GetBody = http.NoBody, nil
+		}
+	}
+	return h
+}
+
+// escapePath escapes every segment and keeps the slashes, so that "//", ".." and "%2F" in a key mean themselves.
+func escapePath(p string) string {
+	return strings.ReplaceAll(url.PathEscape(p), "%2F", "/")
+}
+
+// progressReader tells of each piece that was read.
+type progressReader struct {
+	r        io.Reader
+	progress func()
+}
+
+// Read reads on.
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.progress()
+	return n, err
+}
+
+func readBody(body io.ReadCloser, max int64, progress func()) ([]byte, error) {
+	defer func() { _ = body.Close() }() // what follows a whole body, or an error, is of no interest
+	b, err := io.ReadAll(io.LimitReader(&progressReader{body, progress}, max+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > max {
+		return nil, errAnswerTooLarge
+	}
+	return b, nil
+}
+
+// retryAfter is how long a node asks to be left alone. Dates are not understood: no node sends them.
+func retryAfter(h http.Header) time.Duration {
+	s, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(s) * time.Second
+}

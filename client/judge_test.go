@@ -1,0 +1,88 @@
+package client
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+)
+
+func TestJudge(t *testing.T) {
+	cut := errors.New("connection reset")
+	for _, c := range []struct {
+		name   string
+		status int
+		body   string
+		sent   bool
+		err    error
+		word   word
+		kind   error
+	}{
+		{"done", 200, "true", true, nil, settled, nil},
+		{"done, with a line end", 200, "true\n", true, nil, settled, nil},
+		{"condition", 200, "false", true, nil, settled, ErrCondition},
+		{"never left", 0, "", false, cut, notApplied, nil},
+		{"cut", 0, "", true, cut, unknown, nil},
+		{"no master", 503, "not applied", true, nil, notApplied, nil},
+		{"too many requests", 429, "", true, nil, notApplied, nil},
+		{"timed out", 504, "outcome unknown", true, nil, unknown, nil},
+		{"too old", 504, "key too old: outcome unknown", true, nil, lost, nil},
+		{"no room", 507, "", true, nil, refused, ErrNoRoom},
+		{"bad key", 400, "", true, nil, refused, ErrInvalid},
+		{"forbidden", 403, "", true, nil, refused, ErrForbidden},
+		{"key reused", 409, "", true, nil, refused, ErrKeyReused},
+		{"too large", 413, "", true, nil, refused, ErrTooLarge},
+		{"a crash in the node", 500, "", true, nil, unknown, nil},
+		{"a proxy's", 502, "", true, nil, unknown, nil},
+		{"a page", 200, "<html>", true, nil, unknown, nil},
+		{"a redirect", 302, "", true, nil, unknown, nil},
+		{"no body", 200, "", true, nil, unknown, nil},
+	} {
+		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{}, body: []byte(c.body)}, c.sent, c.err)
+		if v.word != c.word || v.kind != c.kind {
+			t.Errorf("%s: word %d kind %v, want %d %v", c.name, v.word, v.kind, c.word, c.kind)
+		}
+		if v.err == nil && !(v.word == settled) {
+			t.Errorf("%s: nothing is said about why", c.name)
+		}
+	}
+}
+
+func TestEscapePath(t *testing.T) {
+	for in, want := range map[string]string{
+		"/v1/kv/a/b":    "/v1/kv/a/b",
+		"/v1/kv//a/../": "/v1/kv//a/../",
+		"/v1/kv/a%2Fb":  "/v1/kv/a%252Fb",
+		"/v1/kv/a ?#é":  "/v1/kv/a%20%3F%23%C3%A9",
+		"/v1/kv/a+b;c":  "/v1/kv/a+b%3Bc",
+		"/v1/kv/\x00\n": "/v1/kv/%00%0A",
+	} {
+		if got := escapePath(in); got != want {
+			t.Errorf("escapePath(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSeenStartsAgainWithAnotherCluster(t *testing.T) {
+	var s seen
+	s.learned("a", 100)
+	s.learned("a", 90)
+	if r, ok := s.fresh(); r != 100 || !ok {
+		t.Fatalf("revision %d %v, want the highest", r, ok)
+	}
+	s.learned("b", 7)
+	if r, ok := s.fresh(); r != 7 || !ok {
+		t.Fatalf("revision %d %v, want the new cluster's", r, ok)
+	}
+}
+
+func TestSeenTakesOneForAnEmptyStore(t *testing.T) {
+	var s seen
+	s.observe(answer{header: http.Header{headerIndex: {"1"}}})
+	if r, ok := s.fresh(); r != 0 || ok {
+		t.Fatalf("revision %d, fresh %v, want nothing learned", r, ok)
+	}
+	s.observe(answer{header: http.Header{headerIndex: {"40"}}})
+	if r, ok := s.fresh(); r != 40 || ok {
+		t.Fatalf("revision %d, fresh %v: an entry's index may be old", r, ok)
+	}
+}

@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Mode is what a read promises.
+type Mode uint8
+
+// The read modes.
+const (
+	Default    Mode = iota // linearizable while the nodes' clock rates err by less than the configured drift
+	Consistent             // linearizable without that assumption; costs a round of messages between the nodes
+	Stale                  // the applied state of the node that answers, however old; works without a master
+)
+
+// ReadOptions says how to read. The zero value is a linearizable read.
+type ReadOptions struct {
+	Mode Mode
+}
+
+// ListOptions says what to list under a prefix. The zero value is all of it, linearizable, in key order.
+type ListOptions struct {
+	Mode    Mode
+	Limit   int  // at most so many; 0: no limit
+	Reverse bool // falling key order
+	// Start is the first key to be listed, itself included, in the direction of the listing; "" is the first of all.
+	// It need not exist. To read pages of n, ask for n+1 and start the next page with the last key got.
+	Start string
+	// Separator (Keys only) folds all keys that agree up to its first appearance behind the prefix into one.
+	Separator string
+}
+
+// Meta describes the state that a read saw.
+type Meta struct {
+	Index       uint64        // never 0; of the entry or prefix, see the API
+	LastContact time.Duration // age of the node's last word from the master; 0 on the master
+	KnownLeader bool
+}
+
+// Entry is a key with its value. CreateIndex and ModifyIndex are revisions; ModifyIndex is what CAS compares.
+type Entry struct {
+	Key         string
+	Value       []byte
+	Flags       uint64
+	CreateIndex uint64
+	ModifyIndex uint64
+	LockIndex   uint64
+	Session     string `json:",omitempty"`
+}
+
+// Get reads one key; ErrNotFound if it is absent (Meta is valid then too).
+func (c *Client) Get(ctx context.Context, key string, o ReadOptions) (Entry, Meta, error) {
+	if err := checkKey(key); err != nil {
+		return Entry{}, Meta{}, &Error{Op: "get", Key: key, Kind: ErrInvalid, Err: err}
+	}
+	var entries []Entry
+	var q query
+	q.mode(o.Mode)
+	meta, err := c.get(ctx, "get", key, q, func(a answer) error {
+		entries = nil
+		if err := decodeJSON(a, &entries); err != nil || len(entries) <= 1 {
+			return err
+		}
+		return errNotUnderstood
+	})
+	if err != nil {
+		return Entry{}, meta, err
+	}
+	if len(entries) == 0 {
+		return Entry{}, meta, &Error{Op: "get", Key: key, Kind: ErrNotFound}
+	}
+	return entries[0], meta, nil
+}
+
+// List reads the entries whose keys start with prefix, all in one consistent view. None is not an error.
+func (c *Client) List(ctx context.Context, prefix string, o ListOptions) ([]Entry, Meta, error) {
+	var entries []Entry
+	q := query{"recurse"}
+	q.list(o)
+	meta, err := c.get(ctx, "list", prefix, q, func(a answer) error {
+		entries = nil
+		return decodeJSON(a, &entries)
+	})
+	return entries, meta, err
+}
+
+// Keys is List without the values.
+func (c *Client) Keys(ctx context.Context, prefix string, o ListOptions) ([]string, Meta, error) {
+	var keys []string
+	q := query{"keys"}
+	if o.Separator != "" {
+		q.value("separator", o.Separator)
+	}
+	q.list(o)
+	meta, err := c.get(ctx, "list", prefix, q, func(a answer) error {
+		keys = nil
+		return decodeJSON(a, &keys)
+	})
+	return keys, meta, err
+}
+
+// Count is how many keys start with prefix.
+func (c *Client) Count(ctx context.Context, prefix string, o ReadOptions) (uint64, Meta, error) {
+	var n uint64
+	q := query{"count"}
+	q.mode(o.Mode)
+	meta, err := c.get(ctx, "count", prefix, q, func(a answer) error {
+		n = 0
+		if a.status == http.StatusNotFound {
+			return nil
+		}
+		var err error
+		if n, err = strconv.ParseUint(strings.TrimSpace(string(a.body)), 10, 64); err != nil {
+			return errNotUnderstood
+		}
+		return nil
+	})
+	return n, meta, err
+}
+
+func (q *query) mode(m Mode) {
+	switch m {
+	case Consistent:
+		q.name("consistent")
+	case Stale:
+		q.name("stale")
+	}
+}
+
+func (q *query) list(o ListOptions) {
+	q.mode(o.Mode)
+	if o.Start != "" {
+		q.value("start", o.Start)
+	}
+	if o.Limit > 0 {
+		q.value("limit", strconv.Itoa(o.Limit))
+	}
+	if o.Reverse {
+		q.name("reverse")
+	}
+}
+
+// get reads under /v1/kv/. decode sees 200 and 404.
+func (c *Client) get(ctx context.Context, op, key string, q query, decode func(answer) error) (Meta, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	r := request{method: http.MethodGet, path: pathOf(key), query: strings.Join(q, "&")}
+	a, err := c.read(ctx, op, key, r, decode)
+	if err != nil {
+		return Meta{}, err
+	}
+	return Meta{
+		Index:       a.number(headerIndex),
+		LastContact: time.Duration(a.number(headerLastContact)) * time.Millisecond,
+		KnownLeader: a.header.Get(headerKnownLeader) == "true",
+	}, nil
+}
+
+// read tries r until a node gives an answer that decode accepts, one that no other node would give differently, or
+// ctx ends. ctx has a deadline.
+func (c *Client) read(ctx context.Context, op, key string, r request, decode func(answer) error) (answer, error) {
+	tries := c.rounds()
+	for {
+		e, err := tries.next(ctx)
+		if err != nil {
+			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
+		}
+		a, _, err := c.exchange(ctx, e, r)
+		switch {
+		case errors.Is(err, errAnswerTooLarge):
+			return answer{}, &Error{Op: op, Key: key, Kind: ErrTooLarge, Err: err}
+		case err != nil:
+		case a.status == http.StatusOK || a.status == http.StatusNotFound:
+			if err = decode(a); err == nil {
+				tries.answered(e)
+				return a, nil
+			}
+			err = fmt.Errorf("%s: %w", a.endpoint, err)
+		case a.status >= 500 || a.status == http.StatusTooManyRequests:
+			err = a.err()
+		default:
+			return answer{}, &Error{Op: op, Key: key, Kind: kindOfRefusal(a.status), Err: a.err()}
+		}
+		tries.failed(e, err)
+	}
+}
+
+// decodeJSON decodes 200's body; 404 is an empty listing.
+func decodeJSON(a answer, v any) error {
+	if a.status == http.StatusNotFound {
+		return nil
+	}
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return errNotUnderstood
+	}
+	return nil
+}

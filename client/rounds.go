@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstBackoff = 10 * time.Millisecond
+	maxBackoff   = 500 * time.Millisecond
+)
+
+// rounds chooses the endpoint of each try of one call: the preferred one, then the others in turn at once, then,
+// after a growing random wait, all of them again. A node that named a time is left alone until then.
+type rounds struct {
+	c       *Client
+	first   int
+	tried   int
+	backoff time.Duration
+	notYet  []time.Time // by endpoint; nil until a node names a time
+	last    error       // why the last try was not the end
+}
+
+func (c *Client) rounds() *rounds {
+	return &rounds{c: c, first: int(c.prefer.Load()), backoff: firstBackoff}
+}
+
+// next waits as long as it must and returns the endpoint to try, or an error that says why there is no more trying:
+// the context has ended, or would end before any node may be asked again.
+func (r *rounds) next(ctx context.Context) (int, error) {
+	n := len(r.c.endpoints)
+	wait := time.Duration(0)
+	if r.tried > 0 && r.tried%n == 0 {
+		wait = r.backoff/2 + rand.N(r.backoff)
+		r.backoff = min(2*r.backoff, maxBackoff)
+	}
+	best, bestAt := (r.first+r.tried)%n, time.Time{}
+	if r.notYet != nil {
+		best, bestAt = r.soonest(time.Now().Add(wait))
+		wait = max(wait, time.Until(bestAt))
+	}
+	if err := pause(ctx, wait); err != nil {
+		if r.last == nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%w (%d tries, %w)", r.last, r.tried, err)
+	}
+	r.tried++
+	return best, nil
+}
+
+// soonest is the endpoint whose turn it is among those that may be asked at t, or else the first to be free.
+func (r *rounds) soonest(t time.Time) (int, time.Time) {
+	n := len(r.c.endpoints)
+	best := (r.first + r.tried) % n
+	for i := range n {
+		e := (r.first + r.tried + i) % n
+		if !r.notYet[e].After(t) {
+			return e, r.notYet[e]
+		}
+		if r.notYet[e].Before(r.notYet[best]) {
+			best = e
+		}
+	}
+	return best, r.notYet[best]
+}
+
+// failed notes that endpoint e was no use, and moves other calls on to the next.
+func (r *rounds) failed(e int, err error) {
+	r.last = err
+	n := len(r.c.endpoints)
+	r.c.prefer.CompareAndSwap(int32(e), int32((e+1)%n))
+	status, ok := err.(*StatusError)
+	if !ok || status.RetryAfter <= 0 {
+		return
+	}
+	if r.notYet == nil {
+		r.notYet = make([]time.Time, n)
+	}
+	// The jitter keeps clients that were refused together from coming back together.
+	r.notYet[e] = time.Now().Add(status.RetryAfter + rand.N(status.RetryAfter/4))
+}
+
+// answered notes that endpoint e is a good one.
+func (r *rounds) answered(e int) { r.c.prefer.Store(int32(e)) }
+
+// pause waits for d, or says at once that ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d <= 0 {
+		return nil
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
+		return context.DeadlineExceeded
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// Status is a node's view of itself and its peers (GET /v1/status).
+type Status struct {
+	Cluster   string       `json:"cluster"`
+	Node      uint64       `json:"node"`
+	Version   string       `json:"version"`
+	Role      string       `json:"role"`   // master, follower, non-voter
+	Master    uint64       `json:"master"` // as far as this node knows; 0: it knows none
+	Epoch     uint64       `json:"epoch"`  // slot of the opening entry of the newest mastership known here
+	Lease     LeaseStatus  `json:"lease"`
+	Promised  string       `json:"promised"`
+	Chosen    uint64       `json:"chosen"`
+	Applied   uint64       `json:"applied"`
+	Folded    uint64       `json:"folded"`
+	Truncated uint64       `json:"truncated"`
+	Revision  uint64       `json:"revision"`
+	Peers     []PeerStatus `json:"peers"`
+	Disk      DiskStatus   `json:"disk"`
+	UptimeMS  int64        `json:"uptime_ms"`
+	// Problem says why the node takes no part, if it takes none.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LeaseStatus is the master lease as the node knows it: exact on its holder, a hint elsewhere.
+type LeaseStatus struct {
+	Held         bool  `json:"held"`
+	RemainingMS  int64 `json:"remaining_ms"`
+	QuarantineMS int64 `json:"quarantine_ms"` // how long the node stays silent yet after its start
+}
+
+// PeerStatus is another member as the node sees it.
+type PeerStatus struct {
+	Node          uint64 `json:"node"`
+	PeerAddress   string `json:"peer_address"`
+	ClientAddress string `json:"client_address"` // "" until it has connected once
+	Connected     bool   `json:"connected"`
+	Chosen        uint64 `json:"chosen"`
+	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
+}
+
+// DiskStatus is the use of the node's data directory.
+type DiskStatus struct {
+	LogBytes   int64 `json:"log_bytes"`
+	StateBytes int64 `json:"state_bytes"`
+	FreeBytes  int64 `json:"free_bytes"`
+	QuotaBytes int64 `json:"quota_bytes"` // 0: none
+}
+
+// Role of a node that is master and ready.
+const RoleMaster = "master"
+
+// Status is the view of the first node that answers.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return c.status(ctx, func(Status) bool { return true })
+}
+
+// StatusOf is the view of one node, one of Endpoints, asked once. No other node is asked in its stead.
+func (c *Client) StatusOf(ctx context.Context, endpoint string) (Status, error) {
+	want, err := parseEndpoint(endpoint)
+	if err != nil {
+		return Status{}, &Error{Op: "status", Kind: ErrInvalid, Err: err}
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	for i, u := range c.endpoints {
+		if *u != *want {
+			continue
+		}
+		a, _, err := c.exchange(ctx, i, statusRequest)
+		if err == nil && a.status != http.StatusOK {
+			err = a.err()
+		}
+		if err != nil {
+			return Status{}, &Error{Op: "status", Kind: ErrUnavailable, Err: err}
+		}
+		s, err := decodeStatus(a)
+		if err != nil {
+			return Status{}, &Error{Op: "status", Kind: ErrUnavailable, Err: fmt.Errorf("%s: %w", u, err)}
+		}
+		c.seen.learned(s.Cluster, s.Revision)
+		return s, nil
+	}
+	return Status{}, &Error{Op: "status", Kind: ErrInvalid, Err: errors.New(endpoint + " is not among the client's endpoints")}
+}
+
+var statusRequest = request{method: http.MethodGet, path: "/v1/status"}
+
+// status asks one node after the other until one gives a status that will do.
+func (c *Client) status(ctx context.Context, good func(Status) bool) (Status, error) {
+	var s Status
+	_, err := c.read(ctx, "status", "", statusRequest, func(a answer) error {
+		var err error
+		if s, err = decodeStatus(a); err != nil {
+			return err
+		}
+		if !good(s) {
+			return fmt.Errorf("%s takes no part in the cluster: %s", a.endpoint, s.Problem)
+		}
+		return nil
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	c.seen.learned(s.Cluster, s.Revision)
+	return s, nil
+}
+
+// Transfer asks the master to hand over, to node if that is not 0, and returns once it has. It is sent to one node
+// only, the first that can be reached, because a second copy might hand over twice: ErrUnknown says that it was sent
+// and not answered, ErrUnavailable that nothing happened (the node named is not caught up, there is no master).
+func (c *Client) Transfer(ctx context.Context, node uint64) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	body, err := json.Marshal(struct{ Node uint64 }{node})
+	if err != nil {
+		panic(fmt.Sprintf("client: encode a transfer: %v", err))
+	}
+	r := request{method: http.MethodPost, path: "/v1/master/transfer", body: body, patient: true}
+	tries := c.rounds()
+	for range c.endpoints {
+		e, err := tries.next(ctx)
+		if err != nil {
+			return &Error{Op: "transfer", Kind: ErrUnavailable, Err: err}
+		}
+		a, sent, err := c.exchange(ctx, e, r)
+		switch {
+		case err != nil && sent:
+			return &Error{Op: "transfer", Kind: ErrUnknown, Err: err}
+		case err != nil:
+			tries.failed(e, err)
+		case a.status/100 == 2:
+			tries.answered(e)
+			return nil
+		default:
+			return &Error{Op: "transfer", Kind: kindOfTransfer(a.status), Err: a.err()}
+		}
+	}
+	return &Error{Op: "transfer", Kind: ErrUnavailable, Err: tries.last}
+}
+
+func kindOfTransfer(status int) error {
+	switch {
+	case status == http.StatusServiceUnavailable:
+		return ErrUnavailable
+	case status >= 500:
+		return ErrUnknown
+	}
+	return kindOfRefusal(status)
+}
+
+// pathOf is the path of a key or prefix.
+func pathOf(key string) string { return "/v1/kv/" + key }
+
+// query gathers query names; a name without a value stands alone, as the API has it.
+type query []string
+
+func (q *query) name(n string) { *q = append(*q, n) }
+
+func (q *query) value(n, v string) { *q = append(*q, n+"="+url.QueryEscape(v)) }
