@@ -195,6 +195,11 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 		if !n.runs(n.PID) {
 			t.Errorf("node %d does not run", n.ID)
 		}
+		t.Cleanup(func() {
+			if n.runs(n.PID) {
+				_ = syscall.Kill(n.PID, syscall.SIGKILL)
+			}
+		})
 	}
 	kill(t, cmd.Process.Pid, syscall.SIGKILL)
 	_ = cmd.Wait()

@@ -131,7 +131,8 @@ func openSession(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(0); err == nil {
+	err = f.Truncate(0)
+	if err == nil {
 		_, err = f.WriteString(fmt.Sprintln(os.Getpid()))
 	}
 	if err != nil {
