@@ -13,7 +13,7 @@ func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 	defer s.release()
 	results := make([]Result, 0, countCommands(batch))
 	for len(batch) > 0 {
-		cmd, rest, ok := cutCommand(batch)
+		cmd, rest, ok := cutPiece(batch)
 		if !ok || len(results) == MaxBatchCommands {
 			results = append(results, Result{Code: CodeMalformed, Revision: s.revision})
 			break
@@ -31,18 +31,18 @@ func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 
 // applyCommand applies one command, at most once if it has an idempotency key.
 func (s *State) applyCommand(cmd []byte) (Result, error) {
-	c := &s.command
-	if decodeCommand(cmd, c) != nil {
+	c, err := decodeCommand(cmd, &s.header)
+	if err != nil {
 		return Result{Code: CodeMalformed, Revision: s.revision}, nil
 	}
 	var h sum
 	if c.IdemKey != "" {
-		h = s.dedup.hash(c)
-		if r, fresh := s.dedup.check(c, h, s.revision); !fresh {
+		h = s.dedup.hash(&c)
+		if r, fresh := s.dedup.check(&c, h, s.revision); !fresh {
 			return r, nil
 		}
 	}
-	r, err := s.execute(c)
+	r, err := s.execute(&c)
 	if err != nil {
 		return Result{}, err
 	}
@@ -178,5 +178,5 @@ func (s *State) release() {
 		s.view.Close()
 		s.view = nil
 	}
-	s.command = Command{}
+	s.header = commandHeader{}
 }

@@ -16,7 +16,7 @@ func AppendBatch(buf []byte, cmd []byte) []byte {
 // nothing. An error wraps ErrCommand and comes after the commands before the broken place.
 func DecodeBatch(batch []byte, fn func(cmd []byte) bool) error {
 	for n := 0; len(batch) > 0; n++ {
-		cmd, rest, ok := cutCommand(batch)
+		cmd, rest, ok := cutPiece(batch)
 		if !ok {
 			return fmt.Errorf("%w: the batch breaks off after %d commands", ErrCommand, n)
 		}
@@ -34,7 +34,7 @@ func DecodeBatch(batch []byte, fn func(cmd []byte) bool) error {
 // countCommands is how many results batch needs, at most: its commands, and one for a broken rest.
 func countCommands(batch []byte) int {
 	for n := 0; ; n++ {
-		_, rest, ok := cutCommand(batch)
+		_, rest, ok := cutPiece(batch)
 		if !ok || n == MaxBatchCommands {
 			return n + 1
 		}
@@ -42,12 +42,13 @@ func countCommands(batch []byte) int {
 	}
 }
 
-// cutCommand splits the first command off a batch; false if there is no whole one.
-func cutCommand(batch []byte) (cmd, rest []byte, ok bool) {
-	size, n := binary.Uvarint(batch)
-	if n <= 0 || size > uint64(len(batch)-n) {
+// cutPiece splits the first length-prefixed piece off b: a command off a batch, the header off a command; false if there
+// is no whole one.
+func cutPiece(b []byte) (piece, rest []byte, ok bool) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
 		return nil, nil, false
 	}
 	end := n + int(size)
-	return batch[n:end:end], batch[end:], true
+	return b[n:end:end], b[end:], true
 }

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -11,28 +12,59 @@ import (
 // ErrCommand is wrapped by every error about a command, key or batch that no node would apply.
 var ErrCommand = errors.New("invalid command")
 
-// EncodeCommand is c as it travels and is stored. It does not check c: see Command.Validate.
-func EncodeCommand(c *Command) []byte { return codec.Marshal(c) }
-
-// DecodeCommand is the valid command that fills b. It copies: the result does not keep b alive. Errors wrap
-// ErrCommand.
-func DecodeCommand(b []byte) (Command, error) {
-	var c Command
-	if err := decodeCommand(b, &c); err != nil {
-		return Command{}, err
-	}
-	return c, nil
+// commandHeader is what is encoded of a Command before its value. The order of the fields is the encoding: new ones go
+// to the end.
+type commandHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
 }
 
-func decodeCommand(b []byte, c *Command) error {
-	*c = Command{} // a shorter array would leave old fields
+// EncodeCommand is c as it travels and is stored: the length of the header as a uvarint, the header in msgpack, and the
+// value, which is the rest. The value stays out of the msgpack because it is the one large thing: it is copied once,
+// and its cost is in proportion to its length. EncodeCommand does not check c: see Command.Validate.
+func EncodeCommand(c *Command) []byte {
+	header := codec.Marshal(&commandHeader{
+		Op: c.Op, Key: c.Key, Flags: c.Flags, HasIndex: c.HasIndex, Index: c.Index, IdemKey: c.IdemKey, Base: c.Base,
+	})
+	b := make([]byte, 0, binary.MaxVarintLen16+len(header)+len(c.Value))
+	b = binary.AppendUvarint(b, uint64(len(header)))
+	b = append(b, header...)
+	return append(b, c.Value...)
+}
+
+// DecodeCommand is the valid command that fills b. It copies: the result does not keep b alive. An empty value comes out
+// nil. Errors wrap ErrCommand.
+func DecodeCommand(b []byte) (Command, error) {
+	var h commandHeader
+	return decodeCommand(b, &h)
+}
+
+// decodeCommand is DecodeCommand with a header to decode into, whatever was in it.
+func decodeCommand(b []byte, h *commandHeader) (Command, error) {
 	if len(b) > MaxCommandBytes {
-		return fmt.Errorf("%w: %d bytes are too many, at most %d", ErrCommand, len(b), MaxCommandBytes)
+		return Command{}, fmt.Errorf("%w: %d bytes are too many, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
 	}
-	if err := codec.Unmarshal(b, c); err != nil {
-		return fmt.Errorf("%w: %w", ErrCommand, err)
+	header, value, ok := cutPiece(b)
+	if !ok {
+		return Command{}, fmt.Errorf("%w: %d bytes end within the header", ErrCommand, len(b))
 	}
-	return c.Validate()
+	*h = commandHeader{} // a shorter array would leave old fields
+	if err := codec.Unmarshal(header, h); err != nil {
+		return Command{}, fmt.Errorf("%w: %w", ErrCommand, err)
+	}
+	c := Command{
+		Op: h.Op, Key: h.Key, Value: value, Flags: h.Flags, HasIndex: h.HasIndex, Index: h.Index, IdemKey: h.IdemKey, Base: h.Base,
+	}
+	if err := c.Validate(); err != nil {
+		return Command{}, err
+	}
+	c.Value = append([]byte(nil), value...)
+	return c, nil
 }
 
 // Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does

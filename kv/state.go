@@ -13,10 +13,10 @@ type State struct {
 	frozen   *Frozen // the fold on its way to the image, or nil
 	bytes    int64   // of active
 	dedup    dedup
-	folded   meta    // of the newest fold in the image
-	view     Image   // open while Apply runs and has needed it, else nil
-	command  Command // scratch of Apply
-	key      []byte  // scratch of Apply
+	folded   meta          // of the newest fold in the image
+	view     Image         // open while Apply runs and has needed it, else nil
+	header   commandHeader // scratch of Apply
+	key      []byte        // scratch of Apply
 }
 
 // Open is the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the

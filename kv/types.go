@@ -11,7 +11,7 @@ const (
 )
 
 // Command is one write as a client asks for it. It is encoded once, by the node that receives it; the same bytes go
-// to the peers, to the disks and to Apply. The order of its fields is the encoding: new ones go to the end.
+// to the peers, to the disks and to Apply.
 type Command struct {
 	Op    Op
 	Key   string

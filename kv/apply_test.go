@@ -1,0 +1,236 @@
+package kv
+
+import (
+	"bytes"
+	"testing"
+)
+
+func done(revision uint64) Result       { return Result{Code: CodeDone, Revision: revision} }
+func deleted(revision, n uint64) Result { return Result{Code: CodeDone, Revision: revision, Count: n} }
+func refused(revision uint64) Result    { return Result{Code: CodeCondition, Revision: revision} }
+
+// The same story must come out whether entries are in the table, frozen or in the image.
+func inEveryLayer(t *testing.T, story func(t *testing.T, m *machine, next func())) {
+	for name, between := range map[string]func(m *machine){
+		"active": func(*machine) {},
+		"frozen": func(m *machine) {
+			if m.frozen != nil {
+				m.image.Merge(m.frozen.Fold())
+				if err := m.Folded(); err != nil {
+					m.t.Fatal(err)
+				}
+			}
+			m.Freeze()
+		},
+		"image":  (*machine).fold,
+		"reopen": func(m *machine) { m.fold(); m.reopen() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t, DefaultLimits)
+			story(t, m, func() { between(m) })
+		})
+	}
+}
+
+func TestSetKeepsCreateIndexUntilDeleted(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		flagged := set("a", "1")
+		flagged.Flags = 7
+		m.want(flagged, done(1))
+		next()
+		if got := m.get("a"); got != "a=1 f7 c1 m1 l0" {
+			t.Fatal(got)
+		}
+		m.want(set("a", "1"), done(2)) // the identical value is a write, and flags not given are 0
+		next()
+		if got := m.get("a"); got != "a=1 f0 c1 m2 l0" {
+			t.Fatal(got)
+		}
+		m.want(del("a"), deleted(3, 1))
+		next()
+		if got := m.get("a"); got != "-" {
+			t.Fatal(got)
+		}
+		m.want(set("a", ""), done(4))
+		next()
+		if got := m.get("a"); got != "a= f0 c4 m4 l0" {
+			t.Fatal(got)
+		}
+		if m.Revision() != 4 || m.Applied() != 4 {
+			t.Fatalf("revision %d, applied %d", m.Revision(), m.Applied())
+		}
+	})
+}
+
+func TestConditionsByIndex(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		for _, c := range []struct {
+			command Command
+			want    Result
+		}{
+			{set("a", "x").at(9), refused(0)}, // absent: only index 0 holds
+			{set("a", "1").at(0), done(1)},
+			{set("a", "2").at(0), refused(1)}, // present: create only fails
+			{set("b", "1"), done(2)},
+			{set("a", "2").at(2), refused(2)},
+			{set("a", "2").at(1), done(3)},
+			{del("a").at(0), refused(3)}, // a present key is never at 0
+			{del("a").at(1), refused(3)},
+			{del("a").at(3), deleted(4, 1)},
+			{del("a").at(3), done(4)}, // absent: every index holds
+			{del("a").at(0), done(4)},
+			{del("a"), done(4)},
+			{set("a", "3").at(0), done(5)},
+		} {
+			m.want(c.command, c.want)
+			next()
+		}
+		if a, b := m.get("a"), m.get("b"); a != "a=3 f0 c5 m5 l0" || b != "b=1 f0 c2 m2 l0" {
+			t.Fatal(a, b)
+		}
+	})
+}
+
+func TestPruneTakesOneRevision(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		for _, k := range []string{"a", "a/1", "a/2", "a0", "b", "é"} {
+			m.do(set(k, "x"))
+			next()
+		}
+		m.want(prune("c"), done(6))
+		m.want(prune("a/"), deleted(7, 2))
+		next()
+		m.want(prune("a/"), done(7))
+		if m.get("a/1") != "-" || m.get("a0") == "-" || m.get("a") == "-" {
+			t.Fatal("the wrong keys are gone")
+		}
+		m.do(set("a/2", "again"))
+		next()
+		m.want(prune(""), deleted(9, 5))
+		next()
+		m.want(prune(""), done(9))
+	})
+}
+
+func TestPruneOfTooManyIsRefusedWhole(t *testing.T) {
+	m := newMachine(t, Limits{DedupEntries: 1, DedupRevisions: 1, PruneKeys: 2})
+	m.do(set("a", "1"), set("b", "1"))
+	m.fold()
+	m.do(set("c", "1"))
+	m.want(prune(""), Result{Code: CodeTooMany, Revision: 3})
+	if m.get("a") == "-" || m.get("c") == "-" {
+		t.Fatal("a refused prune deleted something")
+	}
+	m.do(del("b"))
+	m.want(prune(""), deleted(5, 2))
+}
+
+func TestEmptyBatchMovesTheSlotAlone(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	if r, err := m.Apply(1, nil); err != nil || len(r) != 0 {
+		t.Fatal(r, err)
+	}
+	if m.Applied() != 1 || m.Revision() != 0 || m.TableBytes() != 0 {
+		t.Fatal("an empty batch changed something")
+	}
+}
+
+func TestSlotsAreAppliedInARow(t *testing.T) {
+	for _, slot := range []uint64{0, 1, 3} {
+		m := newMachine(t, DefaultLimits)
+		m.do()
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("slot %d was applied after slot 1", slot)
+				}
+			}()
+			m.Apply(slot, nil)
+		}()
+	}
+}
+
+func TestMalformedCommandsGetTheirOwnResult(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	bad := Command{Op: 99, Key: "a"}
+	batch := AppendBatch(batchOf(set("a", "1"), bad, Command{Op: OpSet}), []byte("rubbish"))
+	batch = append(batch, batchOf(set("b", "1"))...)
+	batch = append(batch, 50, 1, 2) // breaks off
+	got, err := m.Apply(1, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	malformed := func(r uint64) Result { return Result{Code: CodeMalformed, Revision: r} }
+	want := []Result{done(1), malformed(1), malformed(1), malformed(1), done(2), malformed(2)}
+	if len(got) != len(want) {
+		t.Fatalf("results %+v", got)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("command %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}
+
+func TestBatchOfTooManyCommandsIsCutOff(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	got, err := m.Apply(1, make([]byte, 3*MaxBatchCommands)) // commands of no bytes
+	if err != nil || len(got) != MaxBatchCommands+1 {
+		t.Fatalf("%d results, %v", len(got), err)
+	}
+}
+
+// The batch may be a buffer that is used again, and a small value must not keep it alive.
+func TestValuesDoNotAliasTheBatch(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	batch := batchOf(set("key", "value").keyed("idem", 0))
+	if _, err := m.Apply(1, batch); err != nil {
+		t.Fatal(err)
+	}
+	clear(batch)
+	if got := m.get("key"); got != "key=value f0 c1 m1 l0" {
+		t.Fatal(got)
+	}
+	m.want(set("key", "value").keyed("idem", 0), done(1))
+}
+
+// A view that stayed open would keep storage from growing its file.
+func TestApplyAndGetCloseTheirViews(t *testing.T) {
+	open := 0
+	s, err := Open(poisoned{MemImage: NewMemImage(), open: &open}, DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Apply(1, batchOf(set("a", "1"), del("x"), prune(""))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Get("absent"); err != nil || open != 0 {
+		t.Fatalf("%d views are open, %v", open, err)
+	}
+}
+
+func TestTableBytesFollowWhatIsHeld(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	m.do(Command{Op: OpSet, Key: "k", Value: bytes.Repeat([]byte{1}, 5000)})
+	one := m.TableBytes()
+	if one < 5001 || one > 6000 {
+		t.Fatalf("%d bytes for one entry of 5001", one)
+	}
+	m.do(Command{Op: OpSet, Key: "k", Value: bytes.Repeat([]byte{2}, 5000)})
+	if m.TableBytes() != one {
+		t.Fatalf("%d bytes after overwriting, %d before", m.TableBytes(), one)
+	}
+	f := m.Freeze()
+	m.do(del("k").keyed("idem", 0))
+	if now := m.TableBytes(); now < one+5 || now > one+500 {
+		t.Fatalf("%d bytes with a frozen entry of %d and a tombstone", now, one)
+	}
+	m.image.Merge(f.Fold())
+	if err := m.Folded(); err != nil {
+		t.Fatal(err)
+	}
+	m.fold()
+	if m.TableBytes() != 0 {
+		t.Fatalf("%d bytes when all is folded", m.TableBytes())
+	}
+}

@@ -1,0 +1,155 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+)
+
+// benchState has n keys, all folded, as a server after some time.
+func benchState(b *testing.B, n int) (*State, *MemImage) {
+	image := NewMemImage()
+	s, err := Open(image, DefaultLimits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var batch []byte
+	for i := range n {
+		c := Command{Op: OpSet, Key: benchKey(i), Value: make([]byte, 256)}
+		batch = AppendBatch(batch, EncodeCommand(&c))
+		if i%64 == 63 || i == n-1 {
+			if _, err := s.Apply(s.Applied()+1, batch); err != nil {
+				b.Fatal(err)
+			}
+			batch = nil
+		}
+	}
+	benchFold(b, s, image)
+	return s, image
+}
+
+func benchKey(i int) string { return fmt.Sprintf("bench/%010d", i) }
+
+func benchFold(b *testing.B, s *State, image *MemImage) {
+	if f := s.Freeze(); f != nil {
+		image.Merge(f.Fold())
+		if err := s.Folded(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// One op is one batch of 64 sets of 256 bytes to keys all over the image.
+func BenchmarkApply64(b *testing.B) {
+	for _, keyed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("keyed=%v", keyed), func(b *testing.B) {
+			const n = 100_000
+			s, image := benchState(b, n)
+			commands := make([]Command, 64)
+			i := 0
+			b.ReportAllocs()
+			b.ResetTimer()
+			for b.Loop() {
+				b.StopTimer()
+				var batch []byte
+				for j := range commands {
+					i++
+					c := Command{Op: OpSet, Key: benchKey(i * 7919 % n), Value: make([]byte, 256)}
+					if keyed {
+						c = c.keyed(fmt.Sprintf("%036d", i), s.Revision())
+					}
+					batch = AppendBatch(batch, EncodeCommand(&c))
+					commands[j] = c
+				}
+				if s.TableBytes() > 32<<20 {
+					benchFold(b, s, image)
+				}
+				b.StartTimer()
+				if _, err := s.Apply(s.Applied()+1, batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/set")
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	const n = 100_000
+	s, image := benchState(b, n)
+	for _, layer := range []string{"image", "table"} {
+		if layer == "table" {
+			var batch []byte
+			for i := range n / 2 {
+				c := set(benchKey(i), "x")
+				batch = AppendBatch(batch, EncodeCommand(&c))
+			}
+			if _, err := s.Apply(s.Applied()+1, batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.Run(layer, func(b *testing.B) {
+			i := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				i++
+				if _, found, err := s.Get(benchKey(i * 7919 % (n / 2))); !found || err != nil {
+					b.Fatal(found, err)
+				}
+			}
+		})
+	}
+	_ = image
+}
+
+func BenchmarkSnapshotList100(b *testing.B) {
+	s, _ := benchState(b, 100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		v, err := s.Snapshot()
+		if err != nil {
+			b.Fatal(err)
+		}
+		n := 0
+		if err := v.Walk(Range{Prefix: "bench/", Start: benchKey(5000), Limit: 100}, func(Entry) bool { n++; return true }); err != nil || n != 100 {
+			b.Fatal(n, err)
+		}
+		v.Close()
+	}
+}
+
+// The lock is held for Freeze only.
+func BenchmarkFreezeAndFold(b *testing.B) {
+	for _, what := range []string{"freeze", "fold"} {
+		b.Run(what, func(b *testing.B) {
+			s, image := benchState(b, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				var batch []byte
+				for i := range 10_000 {
+					c := Command{Op: OpSet, Key: benchKey(i), Value: make([]byte, 256)}
+					c = c.keyed(fmt.Sprint(s.Applied(), i), s.Revision())
+					batch = AppendBatch(batch, EncodeCommand(&c))
+				}
+				if _, err := s.Apply(s.Applied()+1, batch); err != nil {
+					b.Fatal(err)
+				}
+				if what == "freeze" {
+					b.StartTimer()
+				}
+				f := s.Freeze()
+				b.StartTimer()
+				if what == "fold" {
+					image.slot = f.Slot()
+					f.Fold()
+				}
+				b.StopTimer()
+				image.slot = f.Slot()
+				if err := s.Folded(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}

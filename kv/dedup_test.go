@@ -1,0 +1,247 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestDedupRetryGetsItsFirstResult(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		first := set("a", "1").at(0).keyed("w1", 0)
+		m.want(first, done(1))
+		next()
+		m.want(set("a", "2"), done(2))
+		next()
+		m.want(first, done(1))
+		m.want(prune("").keyed("w2", 1), deleted(3, 1))
+		next()
+		m.do(set("a", "3"))
+		m.want(prune("").keyed("w2", 1), deleted(3, 1))
+		if got := m.get("a"); got != "a=3 f0 c4 m4 l0" {
+			t.Fatalf("a retry was applied again: %s", got)
+		}
+		if m.Revision() != 4 {
+			t.Fatalf("a retry took a revision: %d", m.Revision())
+		}
+	})
+}
+
+func TestDedupRetryInTheSameBatch(t *testing.T) {
+	m := newMachine(t, small)
+	c := del("a").keyed("w", 0)
+	if got := m.do(c, set("a", "1"), c); !slices.Equal(got, []Result{done(0), done(1), done(0)}) {
+		t.Fatalf("%+v", got)
+	}
+}
+
+func TestDedupRemembersARefusedCondition(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		c := set("a", "1").at(1).keyed("w", 0)
+		m.want(c, refused(0))
+		next()
+		m.want(set("a", "0"), done(1)) // now the condition would hold
+		next()
+		m.want(c, refused(0))
+	})
+}
+
+func TestDedupAnotherCommandUnderTheKeyIsAnError(t *testing.T) {
+	flagged, valued, keyed := set("a", "1"), set("a", "2"), set("a1", "")
+	flagged.Flags = 1
+	for i, other := range []Command{flagged, valued, keyed, set("b", "1"), set("a", "1").at(0), del("a"), prune("a"), set("a", "1").at(1)} {
+		m := newMachine(t, small)
+		m.do(set("a", "1").keyed("w", 0))
+		m.want(other.keyed("w", 0), Result{Code: CodeKeyReused, Revision: 1})
+		m.want(set("a", "1").keyed("w", 0), done(1))
+		if m.get("a") != "a=1 f0 c1 m1 l0" {
+			t.Errorf("case %d: the other command was applied", i)
+		}
+	}
+}
+
+func TestDedupHashLeavesBaseOut(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a", "1"))
+	m.want(set("a", "2").keyed("w", 0), done(2))
+	m.want(set("a", "2").keyed("w", 1), done(2)) // a node that stamps its own base
+}
+
+func TestDedupFreshStoreAcceptsBaseZero(t *testing.T) {
+	m := newMachine(t, small)
+	m.want(set("a", "1").keyed("w", 0), done(1))
+}
+
+// Forgetting something remembered at revision 0 must count: F = 0 is not "none forgotten".
+func TestDedupForgottenAtRevisionZeroMakesBaseZeroTooOld(t *testing.T) {
+	m := newMachine(t, small)
+	for i := range small.DedupEntries {
+		m.want(set("a", "1").at(9).keyed(fmt.Sprint("w", i), 0), refused(0))
+	}
+	m.want(set("b", "1").keyed("v", 0), done(1)) // nothing forgotten before this one
+	m.want(set("b", "1").keyed("u", 0), Result{Code: CodeKeyTooOld, Revision: 1})
+	m.want(set("b", "1").keyed("u", 1), done(2))
+}
+
+// The rule that the mutant "dedup without base" breaks: an old copy, whose key is forgotten, comes back.
+func TestDedupWithoutBaseAppliesAnOldCopyAgain(t *testing.T) {
+	for name, forget := range map[string]func(m *machine){
+		"by number": func(m *machine) {
+			for i := range small.DedupEntries {
+				m.do(set("x", "1").keyed(fmt.Sprint("n", i), m.Revision()))
+			}
+		},
+		"by age": func(m *machine) {
+			for range small.DedupRevisions {
+				m.do(set("x", "1"))
+			}
+		},
+	} {
+		for _, reopen := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, reopen), func(t *testing.T) {
+				m := newMachine(t, small)
+				m.do(set("a", "old").keyed("w", 0)) // is at revision 1
+				m.do(set("a", "new"))
+				forget(m)
+				if reopen {
+					m.fold()
+					m.reopen()
+				}
+				if m.dedup.floor != 2 {
+					t.Fatalf("floor %d, want 2: w was remembered at revision 1", m.dedup.floor)
+				}
+				revision := m.Revision()
+				m.want(set("a", "old").keyed("w", 0), Result{Code: CodeKeyTooOld, Revision: revision})
+				m.want(set("a", "old").keyed("other", 1), Result{Code: CodeKeyTooOld, Revision: revision})
+				if m.get("a") != "a=new f0 c1 m2 l0" {
+					t.Fatal("an old copy was applied over newer data")
+				}
+				m.want(set("a", "2").keyed("other", 2), done(revision+1))
+			})
+		}
+	}
+}
+
+// The rule that the mutant "dedup table missing from the folded image" breaks.
+func TestDedupTableMissingFromTheFoldedImage(t *testing.T) {
+	m := newMachine(t, small)
+	c := set("a", "1").keyed("w", 0)
+	m.want(c, done(1))
+	m.do(set("a", "2"))
+	m.fold()
+	m.reopen()
+	m.want(c, done(1))
+	if m.get("a") != "a=2 f0 c1 m2 l0" {
+		t.Fatal("a retry was applied again after a restart from the folded image")
+	}
+}
+
+func TestDedupBaseAheadIsNeverApplied(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a", "1"))
+	c := set("a", "2").keyed("w", 2)
+	m.want(c, Result{Code: CodeBaseAhead, Revision: 1})
+	m.do(set("b", "1"))
+	m.want(c, done(3)) // it was not applied before, and is remembered now
+	m.want(c, done(3))
+}
+
+func TestDedupBoundsByNumber(t *testing.T) {
+	m := newMachine(t, small)
+	for i := range 3 * chunkRecords {
+		m.do(set("a", "1").at(99999).keyed(fmt.Sprint(i), m.Revision()), set("b", "1"))
+		if n := m.dedup.queue.next - m.dedup.queue.first; n > uint64(small.DedupEntries) || int(n) != len(m.dedup.index) {
+			t.Fatalf("%d keys are remembered, %d in the index", n, len(m.dedup.index))
+		}
+	}
+	if len(m.dedup.queue.chunks) > 2 {
+		t.Fatalf("%d chunks for %d keys", len(m.dedup.queue.chunks), small.DedupEntries)
+	}
+}
+
+func TestDedupBoundsByAge(t *testing.T) {
+	m := newMachine(t, small)
+	c := set("a", "1").keyed("w", 0)
+	m.want(c, done(1))
+	for range small.DedupRevisions - 1 {
+		m.do(set("b", "1"))
+	}
+	m.want(c, done(1)) // at revision 6, remembered at 1: five revisions old
+	m.do(set("b", "1"))
+	m.want(c, Result{Code: CodeKeyTooOld, Revision: 7})
+	if len(m.dedup.index) != 0 {
+		t.Fatal("an old key takes room")
+	}
+}
+
+// Only what changed is written: records new and still remembered, deletions of forgotten ones.
+func TestDedupFoldsOnlyItsChanges(t *testing.T) {
+	m := newMachine(t, Limits{DedupEntries: 3, DedupRevisions: 1000, PruneKeys: 10})
+	step := func(n int, want ...string) {
+		t.Helper()
+		for range n {
+			m.do(del("x").keyed(fmt.Sprint("k", m.dedup.queue.next), 0))
+		}
+		m.dedup.floor = 0 // so that base 0 is good; the test is about records
+		f := m.Freeze().Fold()
+		var got []string
+		for _, c := range f.Changes {
+			seq, err := parseSequenceKey(c.Key)
+			if err != nil || c.Space != SpaceDedup {
+				t.Fatal(c, err)
+			}
+			got = append(got, fmt.Sprintf("%d %v", seq, c.Value != nil))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("folded %q, want %q", got, want)
+		}
+		m.image.Merge(f)
+		if err := m.Folded(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(2, "0 true", "1 true")
+	step(1, "2 true")
+	m.dedup.floor = 0
+	m.do(del("x").keyed("k3", 0))
+	step(0, "0 false", "3 true")
+	m.do(del("x"))
+	step(0)
+	for i := range 5 { // two of these come and go between folds
+		m.dedup.floor = 0
+		m.do(del("x").keyed(fmt.Sprint("k", 4+i), 0))
+	}
+	step(0, "1 false", "2 false", "3 false", "6 true", "7 true", "8 true")
+	m.reopen()
+}
+
+func TestDedupDamageIsNoticed(t *testing.T) {
+	build := func() *machine {
+		m := newMachine(t, small)
+		for i := range 3 {
+			m.do(set("a", "1").keyed(fmt.Sprint("w", i), 0))
+		}
+		m.fold()
+		return m
+	}
+	for name, harm := range map[string]func(m *MemImage){
+		"first gone":  func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(0))) },
+		"middle gone": func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(1))) },
+		"last gone":   func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(2))) },
+		"one more": func(m *MemImage) {
+			b, _ := m.records.Get(recordKey(SpaceDedup, sequenceKey(2)))
+			m.records.Set(recordKey(SpaceDedup, sequenceKey(3)), b)
+		},
+		"broken":     func(m *MemImage) { m.records.Set(recordKey(SpaceDedup, sequenceKey(1)), []byte{9}) },
+		"odd key":    func(m *MemImage) { m.records.Set(recordKey(SpaceDedup, []byte{1}), []byte{9}) },
+		"no meta":    func(m *MemImage) { m.meta = nil },
+		"wrong slot": func(m *MemImage) { m.slot++ },
+	} {
+		m := build()
+		harm(m.image)
+		if _, err := Open(m.image, small); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: opened with %v", name, err)
+		}
+	}
+}

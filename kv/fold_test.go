@@ -1,0 +1,160 @@
+package kv
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+func TestFreezeHasOneOutstanding(t *testing.T) {
+	m := newMachine(t, small)
+	if m.Freeze() != nil {
+		t.Fatal("froze a new state")
+	}
+	m.do(set("a", "1"))
+	f := m.Freeze()
+	m.do(set("a", "2"))
+	if f == nil || f.Slot() != 1 || m.Freeze() != nil {
+		t.Fatal("a second freeze while one is outstanding")
+	}
+	m.image.Merge(f.Fold())
+	if err := m.Folded(); err != nil {
+		t.Fatal(err)
+	}
+	if f = m.Freeze(); f == nil || f.Slot() != 2 {
+		t.Fatal("nothing to freeze after the first fold")
+	}
+	m.image.Merge(f.Fold())
+	if err := m.Folded(); err != nil {
+		t.Fatal(err)
+	}
+	if m.Freeze() != nil {
+		t.Fatal("froze when all is folded")
+	}
+	m.do() // the slot alone
+	if f = m.Freeze(); f == nil || len(f.Fold().Changes) != 0 || f.Fold().Slot != 3 {
+		t.Fatal("a slot without changes was not frozen")
+	}
+}
+
+func TestFoldIsSortedAndHasEachKeyOnce(t *testing.T) {
+	m := newMachine(t, DefaultLimits)
+	for i := range 300 {
+		k := fmt.Sprint("k", i*7%100)
+		m.do(set(k, fmt.Sprint(i)).keyed(fmt.Sprint("w", i), m.Revision()), del(fmt.Sprint("k", i%10)))
+	}
+	f := m.Freeze().Fold()
+	if !slices.IsSortedFunc(f.Changes, func(a, b Change) int {
+		if a.Space != b.Space {
+			return int(a.Space) - int(b.Space)
+		}
+		if c := bytes.Compare(a.Key, b.Key); c != 0 {
+			return c
+		}
+		t.Fatalf("key %q comes twice", a.Key)
+		return 0
+	}) {
+		t.Fatal("changes are not sorted")
+	}
+	for _, c := range f.Changes {
+		if cap(c.Key) != len(c.Key) || cap(c.Value) != len(c.Value) {
+			t.Fatal("appending to one change would overwrite another")
+		}
+	}
+	m.image.Merge(f)
+	before := m.digest()
+	m.reopen()
+	if m.digest() != before {
+		t.Fatal("the image is not what was frozen")
+	}
+}
+
+func TestFoldedChecksTheImage(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a", "1"))
+	m.Freeze()
+	if err := m.Folded(); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("took a fold for done that the image does not have: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Fatal("Folded without Freeze")
+		}
+	}()
+	newMachine(t, small).Folded()
+}
+
+// A crash between the fold's commit and anything else: what is in the image is one whole slot.
+func TestOpenTakesUpAfterTheFold(t *testing.T) {
+	m := newMachine(t, small)
+	log := [][]Command{{set("a", "1").keyed("w", 0)}, {set("b", "1")}, {del("a").at(1).keyed("v", 2), set("c", "1")}}
+	for _, c := range log[:2] {
+		m.do(c...)
+	}
+	f := m.Freeze()
+	m.do(log[2]...)
+	m.image.Merge(f.Fold())
+	want := m.digest()
+	m.reopen()
+	if m.Applied() != 2 || m.Revision() != 2 {
+		t.Fatalf("opened at slot %d, revision %d", m.Applied(), m.Revision())
+	}
+	m.do(log[2]...)
+	if m.digest() != want {
+		t.Fatal("replaying the tail gives another state")
+	}
+}
+
+func TestDamagedEntryNamesItsKey(t *testing.T) {
+	m := newMachine(t, small)
+	m.do(set("a/1", "1"), set("b", "1"))
+	m.fold()
+	m.image.records.Set(recordKey(SpaceData, []byte("a/1")), []byte{recordVersion})
+	_, _, getErr := m.Get("a/1")
+	_, applyErr := m.Apply(2, batchOf(set("a/1", "2")))
+	for name, err := range map[string]error{"get": getErr, "apply": applyErr} {
+		if !errors.Is(err, ErrDamaged) || !bytes.Contains([]byte(err.Error()), []byte(`"a/1"`)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	v, err := m.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if err := v.Walk(Range{Prefix: "a"}, func(Entry) bool { return true }); !errors.Is(err, ErrDamaged) {
+		t.Errorf("walk: %v", err)
+	}
+}
+
+func TestDigestSeesEverything(t *testing.T) {
+	seen := map[[32]byte]string{}
+	for name, cs := range map[string][]Command{
+		"nothing": {}, "set": {set("a", "1")}, "value": {set("a", "2")}, "key": {set("b", "1")}, "empty": {set("a", "")},
+		"keyed": {set("a", "1").keyed("w", 0)}, "other key": {set("a", "1").keyed("v", 0)},
+		"deleted": {set("a", "1"), del("a")}, "twice": {set("a", "1"), set("a", "1")},
+		"refused": {set("a", "1").at(1).keyed("w", 0)}, "absent": {del("a").keyed("w", 0)},
+	} {
+		m := newMachine(t, small)
+		m.do(cs...)
+		d := m.digest()
+		if other, twice := seen[d]; twice {
+			t.Errorf("%s and %s have one digest", name, other)
+		}
+		seen[d] = name
+		m.fold()
+		if m.digest() != d {
+			t.Errorf("%s: the digest depends on the fold", name)
+		}
+	}
+}
+
+func TestLimitsAreChecked(t *testing.T) {
+	for _, l := range []Limits{{}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}, {-1, 1, 1}} {
+		if _, err := Open(NewMemImage(), l); err == nil {
+			t.Errorf("opened with %+v", l)
+		}
+	}
+}

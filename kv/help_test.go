@@ -1,0 +1,167 @@
+package kv
+
+import (
+	"fmt"
+	"testing"
+)
+
+// small limits make everything be forgotten soon.
+var small = Limits{DedupEntries: 4, DedupRevisions: 6, PruneKeys: 50}
+
+// poisoned is a Source whose views hand out copies and spoil them on Close, so that keeping an image's bytes shows.
+type poisoned struct {
+	*MemImage
+	open *int
+}
+
+func (p poisoned) View() (Image, error) {
+	v, err := p.MemImage.View()
+	if p.open != nil {
+		*p.open++
+	}
+	return &poisonedView{Image: v, open: p.open}, err
+}
+
+type poisonedView struct {
+	Image
+	open   *int
+	handed [][]byte
+}
+
+func (v *poisonedView) hand(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	c := append([]byte{}, b...)
+	v.handed = append(v.handed, c)
+	return c
+}
+
+func (v *poisonedView) Get(s Space, key []byte) ([]byte, error) {
+	b, err := v.Image.Get(s, key)
+	return v.hand(b), err
+}
+
+func (v *poisonedView) Ascend(s Space, from []byte, fn func(k, b []byte) bool) error {
+	return v.Image.Ascend(s, from, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
+}
+
+func (v *poisonedView) Descend(s Space, below []byte, fn func(k, b []byte) bool) error {
+	return v.Image.Descend(s, below, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
+}
+
+func (v *poisonedView) Close() {
+	for _, b := range v.handed {
+		clear(b)
+	}
+	if v.open != nil {
+		*v.open--
+	}
+	v.Image.Close()
+}
+
+// machine is a state over an image in memory, with short words for what tests do to it.
+type machine struct {
+	*State
+	t     testing.TB
+	image *MemImage
+	l     Limits
+}
+
+func newMachine(t testing.TB, l Limits) *machine {
+	m := &machine{t: t, image: NewMemImage(), l: l}
+	m.reopen()
+	return m
+}
+
+func (m *machine) reopen() {
+	m.t.Helper()
+	s, err := Open(poisoned{MemImage: m.image}, m.l)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.State = s
+}
+
+// fold folds everything, as the shell does in the background.
+func (m *machine) fold() {
+	m.t.Helper()
+	f := m.Freeze()
+	if f == nil {
+		return
+	}
+	m.image.Merge(f.Fold())
+	if err := m.Folded(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// do applies commands as the next slot.
+func (m *machine) do(cs ...Command) []Result {
+	m.t.Helper()
+	r, err := m.Apply(m.Applied()+1, batchOf(cs...))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if len(r) != len(cs) {
+		m.t.Fatalf("%d results for %d commands", len(r), len(cs))
+	}
+	return r
+}
+
+// want applies c and checks its whole result.
+func (m *machine) want(c Command, want Result) {
+	m.t.Helper()
+	if got := m.do(c)[0]; got != want {
+		m.t.Fatalf("%+v: got %+v, want %+v", c, got, want)
+	}
+}
+
+func (m *machine) get(key string) string {
+	m.t.Helper()
+	e, found, err := m.Get(key)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return show(e, found)
+}
+
+func (m *machine) digest() [32]byte {
+	m.t.Helper()
+	d, err := m.Digest()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return d
+}
+
+func show(e Entry, found bool) string {
+	if !found {
+		return "-"
+	}
+	return fmt.Sprintf("%s=%s f%d c%d m%d l%d", e.Key, e.Value, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex)
+}
+
+func batchOf(cs ...Command) []byte {
+	var b []byte
+	for i := range cs {
+		b = AppendBatch(b, EncodeCommand(&cs[i]))
+	}
+	return b
+}
+
+func set(key, value string) Command { return Command{Op: OpSet, Key: key, Value: []byte(value)} }
+
+func del(key string) Command { return Command{Op: OpDelete, Key: key} }
+
+func prune(prefix string) Command { return Command{Op: OpPrune, Key: prefix} }
+
+func (c Command) at(index uint64) Command {
+	c.HasIndex, c.Index = true, index
+	return c
+}
+
+func (c Command) keyed(key string, base uint64) Command {
+	c.IdemKey, c.Base = key, base
+	return c
+}

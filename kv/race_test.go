@@ -1,0 +1,105 @@
+package kv
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// guarded is a MemImage under a lock, as a Source must be safe for concurrent use.
+type guarded struct {
+	mu    sync.Mutex
+	image *MemImage
+}
+
+func (g *guarded) View() (Image, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.image.View()
+}
+
+func (g *guarded) Loaded() (uint64, []byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.image.Loaded()
+}
+
+func (g *guarded) merge(f *Fold) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.image.Merge(f)
+}
+
+// Readers under a read lock, snapshots used without any, and a fold encoded on its own goroutine, beside a writer. The
+// race detector watches; every snapshot must also be of one moment: all its keys have the same value.
+func TestReadersBesideTheWriter(t *testing.T) {
+	src := &guarded{image: NewMemImage()}
+	s, err := Open(src, small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys, rounds = 150, 200 // enough for inner nodes
+	var mu sync.RWMutex
+	var readers, folder sync.WaitGroup
+	stop := make(chan struct{})
+	for range 3 {
+		readers.Go(func() { readUntil(t, s, &mu, stop) })
+	}
+	for round := range rounds {
+		var batch []byte
+		for k := range keys {
+			c := set(fmt.Sprint("k", k), fmt.Sprint(round))
+			if k%10 == 0 {
+				c = c.keyed(fmt.Sprint(round, "/", k), s.Revision())
+			}
+			batch = AppendBatch(batch, EncodeCommand(&c))
+		}
+		mu.Lock()
+		_, err := s.Apply(s.Applied()+1, batch)
+		f := s.Freeze()
+		mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f != nil {
+			folder.Go(func() {
+				src.merge(f.Fold())
+				mu.Lock()
+				defer mu.Unlock()
+				if err := s.Folded(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	close(stop)
+	readers.Wait()
+	folder.Wait()
+}
+
+func readUntil(t *testing.T, s *State, mu *sync.RWMutex, stop chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		mu.RLock()
+		_, _, err := s.Get(fmt.Sprint("k", i%200))
+		s.TableBytes()
+		mu.RUnlock()
+		mu.Lock()
+		v, verr := s.Snapshot()
+		mu.Unlock()
+		if err != nil || verr != nil {
+			t.Error(err, verr)
+			return
+		}
+		values := map[string]bool{}
+		if err := v.Walk(Range{Reverse: i%2 == 0}, func(e Entry) bool { values[string(e.Value)] = true; return true }); err != nil || len(values) > 1 {
+			t.Errorf("one snapshot has values of %d rounds, %v", len(values), err)
+			return
+		}
+		v.Close()
+	}
+}
