@@ -25,7 +25,7 @@ func (t *Transport) answerAsk(w *wire, m *askMsg) error {
 	}
 	agree := showList(m.List) == showList(g.cfg.List)
 	t.remark(g, m, answer, agree)
-	if answer.formed() || !agree || !g.founder(m.From) {
+	if answer.formed() || answer.Over || !agree || !g.founder(m.From) {
 		return w.send(answer)
 	}
 	if !g.hold(m.Store) {
@@ -63,9 +63,7 @@ func (t *Transport) judgeAsk(g *genesis, m *askMsg) (*answerMsg, *Refusal) {
 		}
 		return answer, nil
 	}
-	if showList(m.List) == showList(g.cfg.List) && !g.waiting() {
-		return nil, refuse(ReasonNotReady, "node %d does not wait for a genesis any more: see its log, and start it again", self)
-	}
+	answer.Over = !g.waiting()
 	return answer, nil
 }
 

@@ -80,7 +80,7 @@ func (t *Transport) round(ctx context.Context, g *genesis) error {
 			if done || err != nil {
 				return err
 			}
-			agreed = agreed && q.err == nil
+			agreed = agreed && q.err == nil && !q.answer.Over
 		}
 	}
 	if !agreed || !g.founder(g.cfg.Self) {

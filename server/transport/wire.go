@@ -66,13 +66,15 @@ type askMsg struct {
 	List     []Address
 }
 
-// answerMsg tells it. Cluster and Membership are zero on a node that is in no cluster.
+// answerMsg tells it. Cluster and Membership are zero on a node that is in no cluster. Over: it does not wait for a
+// genesis any more, so it cannot be counted on for one.
 type answerMsg struct {
 	Node       ballot.NodeID
 	Store      ident.StoreID
 	List       []Address
 	Cluster    ident.ClusterID
 	Membership ident.Membership
+	Over       bool
 }
 
 func (m *answerMsg) formed() bool { return !m.Cluster.IsZero() }

@@ -1,0 +1,513 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// disk is what a node keeps across runs.
+type disk struct {
+	store      ident.StoreID
+	mu         sync.Mutex
+	cluster    ident.ClusterID
+	membership ident.Membership
+	founds     int
+	fail       error // Found keeps what it gets, and returns this: a crash just after the write
+}
+
+func (d *disk) Formed() (ident.ClusterID, ident.Membership, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cluster, d.membership, !d.cluster.IsZero()
+}
+
+func (d *disk) Found(c ident.ClusterID, m ident.Membership) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.founds++
+	d.cluster, d.membership = c, m
+	return d.fail
+}
+
+// outcome is what Genesis returned.
+type outcome struct {
+	cluster    ident.ClusterID
+	membership ident.Membership
+	fresh      bool
+	err        error
+}
+
+func (n *node) genesis(ctx context.Context, d *disk, list []Address) outcome {
+	var o outcome
+	o.cluster, o.membership, o.fresh, o.err = n.Genesis(ctx, GenesisConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
+	return o
+}
+
+// begin runs Genesis on its own goroutine.
+func (n *node) begin(ctx context.Context, d *disk, list []Address) <-chan outcome {
+	out := make(chan outcome, 1)
+	go func() { out <- n.genesis(ctx, d, list) }()
+	return out
+}
+
+func ended(t *testing.T, c <-chan outcome) outcome {
+	t.Helper()
+	select {
+	case o := <-c:
+		return o
+	case <-time.After(patience):
+		t.Fatal("Genesis did not end")
+		panic("unreachable")
+	}
+}
+
+// town is nodes 1 to n, listening, with empty disks.
+func town(t *testing.T, n int) (nodes []*node, disks []*disk, list []Address) {
+	for i := 1; i <= n; i++ {
+		id := ballot.NodeID(i)
+		nodes = append(nodes, listen(t, id, "", nil))
+		disks = append(disks, &disk{store: store(id)})
+		list = append(list, Address{id, nodes[i-1].Addr().String()})
+	}
+	return nodes, disks, list
+}
+
+// formAll is the genesis of a whole town.
+func formAll(t *testing.T, nodes []*node, disks []*disk, list []Address) ident.ClusterID {
+	t.Helper()
+	ctx := within(t)
+	var outs []<-chan outcome
+	for i, n := range nodes {
+		outs = append(outs, n.begin(ctx, disks[i], list))
+	}
+	var first outcome
+	for i, c := range outs {
+		o := ended(t, c)
+		if o.err != nil || !o.fresh || o.cluster.IsZero() {
+			t.Fatalf("node %d: %+v", i+1, o)
+		}
+		if i == 0 {
+			first = o
+		}
+		if d := cmp.Diff(first, o, cmp.AllowUnexported(outcome{})); d != "" {
+			t.Fatalf("nodes 1 and %d disagree: %s", i+1, d)
+		}
+		if disks[i].founds != 1 || disks[i].cluster != o.cluster {
+			t.Fatalf("disk of node %d: %+v", i+1, disks[i])
+		}
+	}
+	return first.cluster
+}
+
+// again starts node id anew on its old address.
+func again(t *testing.T, old *node) *node {
+	t.Helper()
+	addr := old.Addr().String()
+	old.Close()
+	return listen(t, old.cfg.Self, addr, func(_ *Config, h *Hello) {
+		h.Incarnation.Restart = old.hello.Incarnation.Restart + 1
+		h.Incarnation.Nonce++
+	})
+}
+
+func TestGenesisOfThreeAndOfOne(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7} {
+		nodes, disks, list := town(t, n)
+		formAll(t, nodes, disks, list)
+		if len(disks[0].membership.Members) != n || disks[0].membership.Number != 1 {
+			t.Fatalf("membership %v", disks[0].membership)
+		}
+		for i := range n {
+			if !disks[0].membership.Lists(list[i].Node, disks[i].store) {
+				t.Fatalf("membership %v lacks node %d", disks[0].membership, i+1)
+			}
+		}
+	}
+}
+
+func TestGenesisNeedsAllListedNodes(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	ctx := within(t)
+	short, cancel := context.WithCancel(ctx)
+	one, two := nodes[0].begin(short, disks[0], list), nodes[1].begin(ctx, disks[1], list)
+	addr := nodes[2].Addr().String()
+	nodes[0].logs.awaitAll(t, "node 3 is still starting")
+	cancel()
+	if o := ended(t, one); !errors.Is(o.err, context.Canceled) || !strings.Contains(o.err.Error(), showList(list)) || disks[0].founds != 0 {
+		t.Fatalf("%+v", o)
+	}
+	nodes[0] = again(t, nodes[0])
+	one = nodes[0].begin(ctx, disks[0], list)
+	nodes[2].Close()
+	nodes[0].logs.awaitAll(t, "waiting for this node", addr)
+	nodes[2] = listen(t, 3, addr, nil)
+	three := nodes[2].begin(ctx, disks[2], list)
+	for i, c := range []<-chan outcome{one, two, three} {
+		if o := ended(t, c); o.err != nil || !o.fresh {
+			t.Fatalf("node %d: %+v", i+1, o)
+		}
+	}
+}
+
+// A node that is formed gets its cluster back, not fresh, with nobody else there, and only once was it founded.
+func TestGenesisHappensOnce(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	cluster := formAll(t, nodes, disks, list)
+	for i := range nodes {
+		nodes[i].Close()
+	}
+	for i := range nodes {
+		n := again(t, nodes[i])
+		if o := n.genesis(within(t), disks[i], list[:i+1]); o.err != nil || o.fresh || o.cluster != cluster || disks[i].founds != 1 {
+			t.Fatalf("node %d: %+v", i+1, o)
+		}
+		n.Close()
+	}
+}
+
+func TestFounderThatCrashedBeforeItToldAnybody(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	ctx := within(t)
+	disks[0].fail = errors.New("power cut")
+	one, two, three := nodes[0].begin(ctx, disks[0], list), nodes[1].begin(ctx, disks[1], list), nodes[2].begin(ctx, disks[2], list)
+	if o := ended(t, one); !errors.Is(o.err, disks[0].fail) || o.fresh {
+		t.Fatalf("%+v", o)
+	}
+	if disks[1].founds+disks[2].founds > 0 {
+		t.Fatal("the others heard of it")
+	}
+	disks[0].fail = nil
+	one = again(t, nodes[0]).begin(ctx, disks[0], list)
+	if o := ended(t, one); o.err != nil || o.fresh {
+		t.Fatalf("the founder's second run: %+v", o)
+	}
+	for i, c := range []<-chan outcome{two, three} {
+		if o := ended(t, c); o.err != nil || !o.fresh || o.cluster != disks[0].cluster || disks[i+1].founds != 1 {
+			t.Fatalf("node %d: %+v", i+2, o)
+		}
+	}
+}
+
+// The founder and one other have it; the third one gets it from the other alone.
+func TestGenesisIsToldByAnyFormedNode(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	formAll(t, nodes, disks, list)
+	nodes[0].Close()
+	nodes[2].Close()
+	disks[2] = &disk{store: store(3)} // as it was before
+	nodes[2] = again(t, nodes[2])
+	if o := nodes[2].genesis(within(t), disks[2], list); o.err != nil || !o.fresh || o.cluster != disks[1].cluster {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestDifferentListsRefuseEachOther(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	other := []Address{list[0], list[1], {3, "10.0.0.3:1"}}
+	ctx := within(t)
+	one, two := nodes[0].begin(ctx, disks[0], list), nodes[1].begin(ctx, disks[1], other)
+	for i, c := range []<-chan outcome{one, two} {
+		o := ended(t, c)
+		var g *GenesisError
+		if !errors.As(o.err, &g) || !errors.Is(o.err, ErrLists) || !strings.Contains(g.Text, showList(list)) || !strings.Contains(g.Text, showList(other)) {
+			t.Fatalf("node %d: %+v", i+1, o)
+		}
+	}
+	if disks[0].founds+disks[1].founds > 0 {
+		t.Fatal("founded all the same")
+	}
+	// Whoever was asked has both in its log too.
+	var all string
+	for _, n := range nodes[:2] {
+		n.logs.change(func() { all += n.logs.text.String() })
+	}
+	if !hasLine(all, []string{showList(list), showList(other), "different lists"}) {
+		t.Fatalf("not logged: %s", all)
+	}
+}
+
+func TestWipedNodeIsToldSo(t *testing.T) {
+	for wiped := range 3 {
+		t.Run(fmt.Sprint("node ", wiped+1), func(t *testing.T) {
+			nodes, disks, list := town(t, 3)
+			formAll(t, nodes, disks, list)
+			fresh := &disk{store: ident.StoreID{0xbb}}
+			n := again(t, nodes[wiped])
+			o := n.genesis(within(t), fresh, list)
+			var g *GenesisError
+			if !errors.As(o.err, &g) || g.Kind != ErrWiped || o.fresh || fresh.founds > 0 {
+				t.Fatalf("%+v", o)
+			}
+			for _, w := range []string{fmt.Sprintf("node %d", wiped+1), disks[wiped].store.String(), fresh.store.String(), "must not vote", "cannot be used again", "new id", "once members can be changed"} {
+				if !strings.Contains(g.Text, w) {
+					t.Errorf("%q is not in: %s", w, g.Text)
+				}
+			}
+			heard := func(i int) bool {
+				var text string
+				nodes[i].logs.change(func() { text = nodes[i].logs.text.String() })
+				return hasLine(text, []string{"was wiped", fresh.store.String(), disks[wiped].store.String()})
+			}
+			if !heard((wiped+1)%3) && !heard((wiped+2)%3) {
+				t.Error("no other node said so")
+			}
+		})
+	}
+}
+
+func TestTwoWipedNodesDoNotFoundWithoutTheThird(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	formAll(t, nodes, disks, list)
+	a, b := &disk{store: ident.StoreID{0xb1}}, &disk{store: ident.StoreID{0xb2}}
+	nodes[2].Close() // the only one that knows
+	one, two := again(t, nodes[0]), again(t, nodes[1])
+	ctx := within(t)
+	o1, o2 := one.begin(ctx, a, list), two.begin(ctx, b, list)
+	one.logs.awaitAll(t, "waiting for this node", `"peer":3`)
+	if a.founds+b.founds > 0 {
+		t.Fatal("founded without node 3")
+	}
+	if o := again(t, nodes[2]).genesis(ctx, disks[2], list); o.err != nil {
+		t.Fatalf("%+v", o)
+	}
+	for _, c := range []<-chan outcome{o1, o2} {
+		if o := ended(t, c); !errors.Is(o.err, ErrWiped) {
+			t.Fatalf("%+v", o)
+		}
+	}
+}
+
+func TestClusterFormedWithoutThisNode(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	formAll(t, nodes, disks, list)
+	n := listen(t, 3, "", nil)
+	o := n.genesis(within(t), &disk{store: store(3)}, append(list, Address{3, n.Addr().String()}))
+	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) || !strings.Contains(o.err.Error(), disks[0].cluster.String()) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestListChangedAfterTheGenesisWasMissed(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	formAll(t, nodes, disks, list)
+	n := again(t, nodes[1])
+	o := n.genesis(within(t), &disk{store: store(2)}, append(list, Address{3, "127.0.0.1:1"}))
+	if !errors.Is(o.err, ErrLists) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestCopiedStoreIsNotCountedTwice(t *testing.T) {
+	for _, pair := range [][2]int{{0, 1}, {1, 2}} {
+		nodes, disks, list := town(t, 3)
+		disks[pair[1]].store = disks[pair[0]].store
+		var outs []<-chan outcome
+		ctx, cancel := context.WithCancel(within(t))
+		for i, n := range nodes {
+			outs = append(outs, n.begin(ctx, disks[i], list))
+		}
+		o := ended(t, outs[pair[0]])
+		cancel()
+		if !errors.Is(o.err, ErrCopied) || disks[0].founds+disks[1].founds+disks[2].founds > 0 {
+			t.Fatalf("%+v", o)
+		}
+	}
+}
+
+func TestStoreThatForgotItsGenesisIsRefused(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	cluster := formAll(t, nodes, disks, list)
+	for _, n := range nodes {
+		n.hello.Cluster = cluster
+	}
+	nodes[0].serve(disks[0].membership, nodes...)
+	nodes[1].serve(disks[1].membership, nodes...)
+	nodes[0].awaitEvent(t, "+log 2", 1)
+	n := again(t, nodes[1])
+	back := &disk{store: store(2)}
+	if o := n.genesis(within(t), back, list); !errors.Is(o.err, ErrRolledBack) || back.founds > 0 {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestOwnStoreMustBeInOwnMembership(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	formAll(t, nodes, disks, list)
+	n := again(t, nodes[0])
+	disks[0].store = ident.StoreID{9}
+	if o := n.genesis(within(t), disks[0], list); !errors.Is(o.err, ErrWiped) {
+		t.Fatalf("%+v", o)
+	}
+	n = listen(t, 3, "", nil)
+	disks[1].store = store(3)
+	if o := n.genesis(within(t), disks[1], []Address{{3, n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+// A stranger that says it is the founder: what it may bring, and what not.
+func TestGenesisThatMustNotBeTaken(t *testing.T) {
+	sound := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(1)}, {Node: 2, Store: store(2)}}}
+	for name, c := range map[string]struct {
+		bring ident.Membership
+		word  string
+	}{
+		"another store for me": {ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(1)}, {Node: 2, Store: store(7)}}}, "was started with the list"},
+		"without me":           {members(1), "was started with the list"},
+		"more nodes":           {members(1, 2, 3), "was started with the list"},
+		"number 2":             {ident.Membership{Number: 2, Members: sound.Members}, "was started with the list"},
+		"without itself":       {ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(8)}, {Node: 2, Store: store(2)}}}, "in which it is not itself"},
+		"sound":                {sound, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := listen(t, 2, "", nil)
+			list := []Address{{1, "127.0.0.1:1"}, {2, n.Addr().String()}}
+			d := &disk{store: store(2)}
+			ctx, cancel := context.WithCancel(within(t))
+			out := n.begin(ctx, d, list)
+			w := claimed(t, n, store(1), list)
+			if err := w.send(&foundMsg{Cluster: ident.ClusterID{5}, Membership: c.bring}); err != nil {
+				t.Fatal(err)
+			}
+			_, err := w.receive()
+			if c.word == "" {
+				if o := ended(t, out); err != nil || o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
+					t.Fatalf("%v %+v", err, o)
+				}
+				cancel()
+				return
+			}
+			var r *Refusal
+			if !errors.As(err, &r) || r.Reason != ReasonGenesis || !strings.Contains(r.Text, c.word) || d.founds > 0 {
+				t.Fatalf("%v", err)
+			}
+			cancel()
+			if o := ended(t, out); !errors.Is(o.err, context.Canceled) {
+				t.Fatalf("%+v", o)
+			}
+			if err := n.Transport.genesis.Load().adopt(ident.ClusterID{5}, sound); err == nil || d.founds > 0 {
+				t.Fatal("took a genesis after it had stopped waiting")
+			}
+		})
+	}
+}
+
+// claimed is a founder's connection to n, made by hand, after n has answered.
+func claimed(t *testing.T, n *node, founder ident.StoreID, list []Address) *wire {
+	t.Helper()
+	late := time.Now().Add(patience)
+	for {
+		nc, err := net.Dial("tcp", n.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWire(nc, late)
+		_, err = n.exchange(w, &askMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonNotReady { // its Genesis has not begun
+			nc.Close()
+			continue
+		}
+		t.Cleanup(func() { nc.Close() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+}
+
+func TestTwoFoundersCannotBothCountOnANode(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	list := []Address{{1, "127.0.0.1:1"}, {2, n.Addr().String()}}
+	ctx, cancel := context.WithCancel(within(t))
+	out := n.begin(ctx, &disk{store: store(2)}, list)
+	claimed(t, n, store(1), list)
+	nc, err := net.Dial("tcp", n.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	_, err = n.exchange(newWire(nc, time.Now().Add(patience)), &askMsg{From: 1, To: 2, Store: store(8), List: list})
+	var r *Refusal
+	if !errors.As(err, &r) || r.Reason != ReasonNode || !strings.Contains(r.Text, "two processes") {
+		t.Fatalf("%v", err)
+	}
+	cancel()
+	ended(t, out)
+}
+
+func TestAsksThatAreRefused(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	formAll(t, nodes, disks, list)
+	for name, c := range map[string]struct {
+		ask    askMsg
+		reason Reason
+	}{
+		"wrong node": {askMsg{From: 2, To: 3, Store: store(2), List: list}, ReasonNode},
+		"itself":     {askMsg{From: 1, To: 2, Store: store(1), List: list}, ReasonSelf},
+		"same id":    {askMsg{From: 1, To: 1, Store: store(5), List: list}, ReasonNode},
+	} {
+		nc, err := net.Dial("tcp", list[0].Addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = nodes[0].exchange(newWire(nc, time.Now().Add(patience)), &c.ask)
+		nc.Close()
+		var r *Refusal
+		if !errors.As(err, &r) || r.Reason != c.reason {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCloseEndsGenesis(t *testing.T) {
+	nodes, disks, list := town(t, 2)
+	out := nodes[0].begin(within(t), disks[0], list)
+	nodes[0].logs.awaitAll(t, "waiting for all listed nodes")
+	nodes[0].Close()
+	if o := ended(t, out); !errors.Is(o.err, ErrClosed) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestGenesisConfigIsChecked(t *testing.T) {
+	d := &disk{}
+	sound := GenesisConfig{Self: 1, Store: store(1), List: []Address{{2, "b:1"}, {1, "a:1"}}, Formed: d.Formed, Found: d.Found}
+	if err := sound.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*GenesisConfig){
+		"not in its list": func(c *GenesisConfig) { c.Self = 3 },
+		"node id 0":       func(c *GenesisConfig) { c.Self = 0 },
+		"no store":        func(c *GenesisConfig) { c.Store = ident.StoreID{} },
+		"listed twice":    func(c *GenesisConfig) { c.List = []Address{{1, "a:1"}, {1, "b:1"}} },
+		"HOST:PORT":       func(c *GenesisConfig) { c.List = []Address{{1, "a:1"}, {2, "b"}} },
+		"0 nodes":         func(c *GenesisConfig) { c.List = nil },
+		"without storage": func(c *GenesisConfig) { c.Found = nil },
+	} {
+		c := sound
+		change(&c)
+		if err := c.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) && name != "not in its list" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tr, err := Listen(Config{Self: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if _, _, _, err := tr.Genesis(within(t), sound); !errors.Is(err, ErrConfig) {
+		t.Fatalf("two nodes and no peer address: %v", err)
+	}
+}
