@@ -25,7 +25,7 @@ func (s *Store) Durable() multipaxos.Durable {
 // Commit makes ps durable, in their order and all together: one transaction, two syncs. After an error it is not
 // known whether they are, nothing that waits for them may be sent, and every later call returns the same error; the
 // caller ends the process. It keeps no part of ps. It panics if ps would lower the promised ballot or the chosen
-// mark, or write into a truncated slot.
+// mark, write into a truncated slot, or truncate what is not durably folded.
 func (s *Store) Commit(ps []multipaxos.Persist) error {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
@@ -38,6 +38,9 @@ func (s *Store) Commit(ps []multipaxos.Persist) error {
 	next := *s.marks.Load()
 	appended := 0
 	for i := range ps {
+		if folded := s.Folded(); ps[i].Truncate > folded {
+			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, folded))
+		}
 		next.advance(&ps[i])
 		appended += len(ps[i].Entries)
 	}

@@ -120,6 +120,7 @@ func (s *Store) openLog() error {
 	if s.log, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
 		return err
 	}
+	s.log.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
 	if !accept {
 		return nil
 	}

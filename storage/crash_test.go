@@ -1,0 +1,485 @@
+package storage
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/faultfs"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// The crash tests run a store in a child process on a file system that forgets what was not synced. The child does a
+// fixed list of operations, drawn from a seed, and says after each that it is durable; the parent stops the file
+// system after some write or sync, kills the child, drops what was not synced, and starts another child, whose store
+// must hold all operations up to the last one acknowledged, or one more, and nothing of any other.
+//
+// To see them fail: set NoSync in logBolt or stateBolt, or let Commit return before tx.Commit. A file system that lies
+// about syncs stands for that in TestCrashTestSeesLostSyncs.
+
+const (
+	childDirEnv  = "TENURE_STORAGE_CHILD"
+	childSeedEnv = "TENURE_STORAGE_SEED"
+	childFromEnv = "TENURE_STORAGE_FROM" // operations known to be durable
+)
+
+// op is one operation of the list: a commit, or a fold.
+type op struct {
+	commit []multipaxos.Persist
+	fold   *kv.Fold
+}
+
+// script draws the list of operations, and knows what a store holds after each.
+type script struct {
+	r       *rand.Rand
+	n       int // operations drawn
+	durable multipaxos.Durable
+	entries map[multipaxos.Slot]multipaxos.Entry
+	image   map[string]string
+	folded  uint64
+}
+
+func newScript(seed uint64) *script {
+	return &script{
+		r: rand.New(rand.NewPCG(seed, 0)), entries: map[multipaxos.Slot]multipaxos.Entry{}, image: map[string]string{},
+	}
+}
+
+func (m *script) value() []byte {
+	n := m.r.IntN(600)
+	if m.r.IntN(20) == 0 {
+		n = m.r.IntN(20_000) // pages with overflow
+	}
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(m.r.Uint32())
+	}
+	return b
+}
+
+// next draws an operation and applies it to the model.
+func (m *script) next() op {
+	m.n++
+	if m.n%6 == 0 {
+		return op{fold: m.drawFold()}
+	}
+	ps := make([]multipaxos.Persist, 1+m.r.IntN(3))
+	for i := range ps {
+		ps[i] = m.drawPersist()
+	}
+	return op{commit: ps}
+}
+
+func (m *script) drawPersist() multipaxos.Persist {
+	var p multipaxos.Persist
+	if m.r.IntN(3) == 0 {
+		p.Promised = ballot.Ballot{Counter: m.durable.Promised.Counter + 1 + m.r.Uint64N(3), Restart: m.r.Uint64N(9), Node: 1}
+		m.durable.Promised = p.Promised
+	}
+	from := max(m.durable.Chosen, m.durable.Truncated) + 1
+	if m.r.IntN(4) > 0 || from > m.durable.Last {
+		from = m.durable.Last + 1
+	}
+	for i := range multipaxos.Slot(m.r.IntN(9)) {
+		e := multipaxos.Entry{Slot: from + i, Ballot: m.durable.Promised, Value: m.value()}
+		p.Entries = append(p.Entries, e)
+		m.entries[e.Slot] = e
+		m.durable.Last = max(m.durable.Last, e.Slot)
+	}
+	if m.r.IntN(2) == 0 {
+		p.Chosen = m.durable.Chosen + multipaxos.Slot(m.r.Uint64N(uint64(m.durable.Last-m.durable.Chosen)+1))
+		m.durable.Chosen = max(m.durable.Chosen, p.Chosen)
+	}
+	if cut := multipaxos.Slot(m.folded); m.r.IntN(4) == 0 && cut > m.durable.Truncated {
+		p.Truncate = cut
+		m.durable.Truncated = cut
+		m.durable.Chosen = max(m.durable.Chosen, cut)
+	}
+	return p
+}
+
+func (m *script) drawFold() *kv.Fold {
+	m.folded = max(m.folded, uint64(m.durable.Chosen))
+	f := &kv.Fold{Slot: m.folded, Meta: fmt.Appendf(nil, "after %d", m.n)}
+	for i := range 400 {
+		if m.r.IntN(8) > 0 {
+			continue
+		}
+		key := fmt.Sprintf("key%03d", i)
+		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}
+		delete(m.image, key)
+		if m.r.IntN(3) > 0 {
+			c.Value = m.value()
+			m.image[key] = string(c.Value)
+		}
+		f.Changes = append(f.Changes, c)
+	}
+	return f
+}
+
+// sum stands for the model's content, as storeSum does for a store's.
+func (m *script) sum() string {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v\n", m.durable)
+	for slot := m.durable.Truncated + 1; slot <= m.durable.Last; slot++ {
+		if e, ok := m.entries[slot]; ok {
+			fmt.Fprintf(h, "%d %v %x\n", e.Slot, e.Ballot, e.Value)
+		}
+	}
+	fmt.Fprintf(h, "%d\n", m.folded)
+	for i := range 400 {
+		key := fmt.Sprintf("key%03d", i)
+		if v, ok := m.image[key]; ok {
+			fmt.Fprintf(h, "%s %x\n", key, v)
+		}
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+func storeSum(s *Store) (string, error) {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%+v\n", s.Durable())
+	entries, err := s.Entries(0, ^multipaxos.Slot(0), 1<<40)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		fmt.Fprintf(h, "%d %v %x\n", e.Slot, e.Ballot, e.Value)
+	}
+	slot, _, err := s.Loaded()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(h, "%d\n", slot)
+	v, err := s.View()
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	err = v.Ascend(kv.SpaceData, nil, func(k, value []byte) bool {
+		fmt.Fprintf(h, "%s %x\n", k, value)
+		return true
+	})
+	return strconv.FormatUint(h.Sum64(), 16), err
+}
+
+// crashChild is the other process. It opens the store in dir, says what it holds, and goes on from there if that is
+// what it should hold.
+func crashChild(dir string) int {
+	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
+	s, err := Open(dir, Options{LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, MapBytes: 1 << 30})
+	if err != nil {
+		fmt.Printf("refused %v\n", err)
+		return 1
+	}
+	sum, err := storeSum(s)
+	if err != nil {
+		fmt.Printf("refused %v\n", err)
+		return 1
+	}
+	fmt.Printf("opened %s\n", sum)
+	m := newScript(seed)
+	for from, _ := strconv.Atoi(os.Getenv(childFromEnv)); m.n < from; {
+		m.next()
+	}
+	if m.sum() != sum {
+		if m.next(); m.sum() != sum {
+			return 1
+		}
+	}
+	for {
+		o := m.next()
+		if o.fold != nil {
+			err = s.Fold(o.fold)
+		} else {
+			err = s.Commit(o.commit)
+		}
+		if err != nil {
+			break
+		}
+		fmt.Printf("done %d\n", m.n)
+	}
+	fmt.Printf("failed %v\n", err)
+	after := s.Commit([]multipaxos.Persist{{}})
+	_, read := s.Entries(1, 2, 1)
+	_, viewed := s.View()
+	fmt.Printf("sticky %v\n", errors.Is(err, ErrFailed) && after != nil && after.Error() == err.Error() && read != nil && viewed != nil)
+	return 0
+}
+
+// child is a running child, as its parent sees it.
+type child struct {
+	cmd   *exec.Cmd
+	lines chan string // of its output; closed at its end
+}
+
+func (c *crashRun) startChild() *child {
+	t := c.t
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childDirEnv+"="+c.dir, childSeedEnv+"="+strconv.FormatUint(c.seed, 10),
+		childFromEnv+"="+strconv.Itoa(c.acked))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	ch := &child{cmd: cmd, lines: make(chan string)}
+	go func() {
+		defer close(ch.lines)
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			ch.lines <- sc.Text()
+		}
+	}()
+	return ch
+}
+
+// kill ends the child and returns the lines that were left.
+func (c *child) kill() (rest []string) {
+	c.cmd.Process.Kill()
+	for l := range c.lines {
+		rest = append(rest, l)
+	}
+	c.cmd.Wait()
+	return rest
+}
+
+func mountFaults(t *testing.T) (*faultfs.FS, string) {
+	t.Helper()
+	if err := faultfs.Available(); err != nil {
+		t.Skip("no FUSE here: ", err)
+	}
+	mount := t.TempDir()
+	f, err := faultfs.Mount(t.TempDir(), mount)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := f.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f, filepath.Join(mount, "data")
+}
+
+// crashRun is a history of crashes of one store.
+type crashRun struct {
+	t     *testing.T
+	fs    *faultfs.FS
+	dir   string
+	seed  uint64
+	acked int // operations that the child said are durable
+	sums  map[int]string
+	model *script
+}
+
+func newCrashRun(t *testing.T, seed uint64) *crashRun {
+	fs, dir := mountFaults(t)
+	return &crashRun{t: t, fs: fs, dir: dir, seed: seed, model: newScript(seed), sums: map[int]string{}}
+}
+
+// sumAfter is the model's sum after n operations, which is never less than one less than in the call before.
+func (c *crashRun) sumAfter(n int) string {
+	for c.model.n < n {
+		c.model.next()
+	}
+	if c.sums[n] == "" {
+		c.sums[n] = c.model.sum()
+	}
+	return c.sums[n]
+}
+
+// round starts a child, checks what it finds, halts the disk after `changes` more changes, and crashes. It returns
+// what is wrong, or "".
+func (c *crashRun) round(changes int, loss faultfs.Loss) string {
+	halted := c.fs.Halt(changes)
+	ch := c.startChild()
+	opened, wrong := false, ""
+	take := func(line string) {
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "opened":
+			opened = true
+			if rest == c.sumAfter(c.acked) {
+				break
+			}
+			if c.acked++; rest != c.sumAfter(c.acked) { // else it was durable, though nobody was told
+				wrong = fmt.Sprintf("after %d operations the store holds something else", c.acked)
+			}
+		case "done":
+			c.acked, _ = strconv.Atoi(rest)
+		case "sticky":
+			if rest != "true" {
+				wrong = "an error was not final"
+			}
+		case "refused":
+			// While the disk is stopped an Open fails; what it leaves must be good for the next one.
+			select {
+			case <-halted:
+			default:
+				wrong = rest
+			}
+		case "failed":
+		default:
+			wrong = line
+		}
+	}
+	for line := range ch.lines {
+		take(line)
+		if strings.HasPrefix(line, "sticky") || wrong != "" {
+			break
+		}
+	}
+	for _, line := range ch.kill() {
+		take(line)
+	}
+	if wrong == "" && !opened {
+		select {
+		case <-halted:
+		default:
+			wrong = "the child ended before it opened the store"
+		}
+	}
+	if _, err := c.fs.Crash(loss); err != nil {
+		c.t.Fatal(err)
+	}
+	return wrong
+}
+
+func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 10
+	}
+	for name, loss := range map[string]faultfs.Loss{
+		"all unsynced writes lost": {},
+		"some survive":             {Keep: 0.5},
+		"some survive torn":        {Keep: 0.7, Torn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := uint64(time.Now().UnixNano())
+			if v := os.Getenv(childSeedEnv); v != "" {
+				seed, _ = strconv.ParseUint(v, 10, 64)
+			}
+			c := newCrashRun(t, seed)
+			r := rand.New(rand.NewPCG(seed, 1))
+			for i := range rounds {
+				loss.Seed = seed + uint64(i)
+				changes := 1 + r.IntN(60)
+				if i%5 == 4 {
+					changes = 200 + r.IntN(400) // far enough to grow, fold and truncate
+				}
+				if wrong := c.round(changes, loss); wrong != "" {
+					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv, seed, t.Name())
+				}
+			}
+			counts := c.fs.Counts()
+			if c.acked < rounds || counts.Lost < rounds/2 {
+				t.Fatalf("only %d operations were acknowledged and %d pages lost in %d rounds", c.acked, counts.Lost, rounds)
+			}
+			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds", c.acked, counts.Lost, rounds)
+		})
+	}
+}
+
+// With a disk that lies about syncs the same test must fail, or it could not see a store that does not sync.
+func TestCrashTestSeesLostSyncs(t *testing.T) {
+	c := newCrashRun(t, 1)
+	if wrong := c.round(2000, faultfs.Loss{}); wrong != "" {
+		t.Fatal(wrong)
+	}
+	for i := range 10 {
+		c.fs.LieAboutSync(true)
+		wrong := c.round(100+20*i, faultfs.Loss{})
+		c.fs.LieAboutSync(false)
+		if wrong == "" {
+			wrong = c.round(1000, faultfs.Loss{})
+		}
+		if wrong != "" {
+			t.Log("seen: ", wrong)
+			return
+		}
+	}
+	t.Fatal("ten times syncs did nothing and nobody noticed")
+}
+
+// An error of the disk inside a transaction ends the store, whatever it is, and the next one finds all that was
+// acknowledged.
+func TestDiskErrorsAreFinal(t *testing.T) {
+	for name, e := range map[string]struct {
+		op    faultfs.Op
+		errno syscall.Errno
+	}{
+		"sync fails":    {faultfs.Sync, syscall.EIO},
+		"write fails":   {faultfs.Write, syscall.EIO},
+		"disk is full":  {faultfs.Write, syscall.ENOSPC},
+		"sync finds so": {faultfs.Sync, syscall.ENOSPC},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrashRun(t, 3)
+			ch := c.startChild()
+			var failed, sticky string
+			for line := range ch.lines {
+				word, rest, _ := strings.Cut(line, " ")
+				switch word {
+				case "done":
+					c.acked, _ = strconv.Atoi(rest)
+					if c.acked == 10 {
+						c.fs.FailAfter(e.op, 3, e.errno)
+					}
+				case "failed":
+					failed = rest
+				case "sticky":
+					sticky = rest
+				}
+			}
+			ch.kill()
+			if sticky != "true" || !strings.Contains(failed, e.errno.Error()) || !strings.Contains(failed, ErrFailed.Error()) {
+				t.Fatalf("failed with %q, final: %s", failed, sticky)
+			}
+			c.fs.SetError(e.op, 0)
+			if _, err := c.fs.Crash(faultfs.Loss{}); err != nil {
+				t.Fatal(err)
+			}
+			if wrong := c.round(50, faultfs.Loss{}); wrong != "" {
+				t.Fatal(wrong)
+			}
+		})
+	}
+}
+
+// A disk that stalls holds a commit up and does nothing else.
+func TestStalledDiskDelaysOnly(t *testing.T) {
+	c := newCrashRun(t, 4)
+	ch := c.startChild()
+	stalled := false
+	for line := range ch.lines {
+		word, rest, _ := strings.Cut(line, " ")
+		if word != "done" {
+			continue
+		}
+		c.acked, _ = strconv.Atoi(rest)
+		if c.acked == 10 {
+			c.fs.Stall(300 * time.Millisecond)
+			stalled = true
+		}
+		if c.acked == 30 {
+			break
+		}
+	}
+	ch.kill()
+	if !stalled || c.fs.Counts().Waited == 0 || c.acked < 30 {
+		t.Fatalf("stalled %v, %d operations waited, %d acknowledged", stalled, c.fs.Counts().Waited, c.acked)
+	}
+}

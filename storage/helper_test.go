@@ -1,0 +1,186 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDirEnv); dir != "" {
+		os.Exit(crashChild(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// small are options under which a store is made quickly.
+var small = Options{LogInitialBytes: 64 << 10}
+
+func open(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// reopen closes s and opens its directory again.
+func reopen(t testing.TB, s *Store) *Store {
+	t.Helper()
+	must(t, s.Close())
+	return open(t, s.dir, s.options)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError checks the kind of an error, what it says, and that it is one line.
+func wantError(t testing.TB, err, kind error, words ...string) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Fatalf("got %v, want an error of kind %q", err, kind)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q does not say %q", err, w)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q is more than a line", err)
+	}
+}
+
+func wantPanic(t *testing.T, words string, fn func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), words) {
+			t.Errorf("panic %v, want one with %q", r, words)
+		}
+	}()
+	fn()
+}
+
+func bal(n int) ballot.Ballot {
+	return ballot.Ballot{Counter: uint64(n), Restart: 1, Node: 2, Nonce: 3}
+}
+
+func entry(slot, ballot int, value string) multipaxos.Entry {
+	return multipaxos.Entry{Slot: multipaxos.Slot(slot), Ballot: bal(ballot), Value: []byte(value)}
+}
+
+// fill commits n entries after the last one, 50 a commit, and folds through the last.
+func fill(t testing.TB, s *Store, n, valueBytes int) {
+	t.Helper()
+	slot := int(s.Durable().Last)
+	for n > 0 {
+		k := min(n, 50)
+		p := multipaxos.Persist{Promised: bal(1)}
+		for range k {
+			slot++
+			p.Entries = append(p.Entries, entry(slot, 1, strings.Repeat(string(rune('a'+slot%26)), valueBytes)))
+		}
+		must(t, s.Commit([]multipaxos.Persist{p}))
+		n -= k
+	}
+}
+
+// foldKeys folds keys named by number, from to to, with a value each.
+func foldKeys(t testing.TB, s *Store, from, to int, value string) {
+	t.Helper()
+	f := &kv.Fold{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
+	for i := from; i < to; i++ {
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: fmt.Appendf(nil, "%s%d", value, i)})
+	}
+	must(t, s.Fold(f))
+}
+
+// content is all that s can be asked for, as text, to compare two states.
+func content(s *Store) (string, error) {
+	var b strings.Builder
+	d := s.Durable()
+	fmt.Fprintf(&b, "%v %v %+v\n", s.Identity(), s.StartRecord(), d)
+	entries, err := s.Entries(0, ^multipaxos.Slot(0), 1<<40)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		fmt.Fprintf(&b, "%d %v %q\n", e.Slot, e.Ballot, e.Value)
+	}
+	slot, meta, err := s.Loaded()
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "folded %d %q\n", slot, meta)
+	v, err := s.View()
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	for _, space := range []kv.Space{kv.SpaceData, kv.SpaceDedup} {
+		err := v.Ascend(space, nil, func(k, value []byte) bool {
+			fmt.Fprintf(&b, "%d %q %q\n", space, k, value)
+			return true
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func mustContent(t testing.TB, s *Store) string {
+	t.Helper()
+	c, err := content(s)
+	must(t, err)
+	return c
+}
+
+// formed is a store of node 1 in a cluster of its own.
+func formed(t testing.TB, dir string) *Store {
+	t.Helper()
+	s := open(t, dir, small)
+	must(t, s.SetNode(1))
+	must(t, s.Found(ident.ClusterID{9}, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
+	must(t, s.Start(StartRecord{Restart: 1, Quarantine: Quarantine{Master: time.Second, User: time.Minute}}))
+	return s
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return b
+}
+
+// overwrite puts b into the file at path in place, keeping its inode.
+func overwrite(t testing.TB, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteAt(b, 0)
+	must(t, err)
+	must(t, f.Truncate(int64(len(b))))
+	must(t, f.Close())
+}
+
+func paths(dir string) (log, state string) {
+	return filepath.Join(dir, logName), filepath.Join(dir, stateName)
+}

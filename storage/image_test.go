@@ -1,0 +1,242 @@
+package storage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// logTo makes slot durable, so that folds may reach it.
+func logTo(t testing.TB, s *Store, slot int) {
+	t.Helper()
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}))
+}
+
+func viewOf(t testing.TB, s *Store) kv.Image {
+	t.Helper()
+	v, err := s.View()
+	must(t, err)
+	return v
+}
+
+func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) string {
+	t.Helper()
+	var out []string
+	must(t, walk(func(k, v []byte) bool {
+		out = append(out, fmt.Sprintf("%s=%s", k, v))
+		return len(out) < limit
+	}))
+	return strings.Join(out, " ")
+}
+
+func TestFoldIsReadBackAfterAReopen(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	logTo(t, s, 9)
+	change := func(space kv.Space, key, value string) kv.Change {
+		return kv.Change{Space: space, Key: []byte(key), Value: []byte(value)}
+	}
+	must(t, s.Fold(&kv.Fold{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
+		change(1, "a", "1"), change(1, "b", ""), change(1, "c", "3"), change(2, "a", "dedup"),
+	}}))
+	must(t, s.Fold(&kv.Fold{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
+		{Space: 1, Key: []byte("a")}, change(1, "c", "33"), {Space: 1, Key: []byte("cc")}, change(1, "d", "4"),
+	}}))
+	for range 2 {
+		slot, meta, err := s.Loaded()
+		if slot != 9 || string(meta) != "m9" || err != nil || s.Folded() != 9 {
+			t.Fatalf("%d %q %v", slot, meta, err)
+		}
+		v := viewOf(t, s)
+		for key, want := range map[string]string{"a": "-", "b": "", "c": "33", "d": "4", "": "-", "zz": "-", "bb": "-"} {
+			got, err := v.Get(1, []byte(key))
+			must(t, err)
+			if (got == nil) != (want == "-") || (got != nil && string(got) != want) {
+				t.Errorf("%q is %q, want %q", key, got, want)
+			}
+		}
+		for _, r := range []struct {
+			name string
+			walk func(fn func(k, v []byte) bool) error
+			n    int
+			want string
+		}{
+			{"all", func(fn func(k, v []byte) bool) error { return v.Ascend(1, nil, fn) }, 9, "b= c=33 d=4"},
+			{"from a key", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("c"), fn) }, 9, "c=33 d=4"},
+			{"from between", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("bb"), fn) }, 1, "c=33"},
+			{"from the end", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("e"), fn) }, 9, ""},
+			{"down", func(fn func(k, v []byte) bool) error { return v.Descend(1, nil, fn) }, 9, "d=4 c=33 b="},
+			{"down from a key", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("d"), fn) }, 9, "c=33 b="},
+			{"down from behind", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("x"), fn) }, 2, "d=4 c=33"},
+			{"down from before", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("b"), fn) }, 9, ""},
+			{"other space", func(fn func(k, v []byte) bool) error { return v.Ascend(2, nil, fn) }, 9, "a=dedup"},
+			{"no space", func(fn func(k, v []byte) bool) error { return v.Descend(77, nil, fn) }, 9, ""},
+		} {
+			if got := keys(t, r.walk, r.n); got != r.want {
+				t.Errorf("%s: %q, want %q", r.name, got, r.want)
+			}
+		}
+		v.Close()
+		v.Close()
+		s = reopen(t, s)
+	}
+}
+
+func TestFoldRefusesWhatCannotBe(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	logTo(t, s, 5)
+	must(t, s.Fold(&kv.Fold{Slot: 4}))
+	one := func(keys ...string) (c []kv.Change) {
+		for _, k := range keys {
+			c = append(c, kv.Change{Space: 1, Key: []byte(k), Value: []byte("v")})
+		}
+		return c
+	}
+	wantPanic(t, "after one through 4", func() { s.Fold(&kv.Fold{Slot: 3}) })
+	wantPanic(t, "durable through 5", func() { s.Fold(&kv.Fold{Slot: 6}) })
+	wantPanic(t, "out of order", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("b", "a")}) })
+	wantPanic(t, "out of order", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("a", "a")}) })
+	wantPanic(t, "a key of 0", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("")}) })
+	must(t, s.Fold(&kv.Fold{Slot: 5, Changes: one("a", "b")}))
+}
+
+// A view shows one fold, whatever is folded beside it, and holds up neither folds nor commits.
+func TestViewsAreStable(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	fill(t, s, 10, 10)
+	foldKeys(t, s, 0, 500, "old")
+	v := viewOf(t, s)
+	defer v.Close()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 5 {
+			fill(t, s, 50, 300)
+		}
+	})
+	for i := range 10 {
+		foldKeys(t, s, 0, 700, strings.Repeat("new", 100+i))
+	}
+	wg.Wait()
+	n := 0
+	must(t, v.Ascend(kv.SpaceData, nil, func(k, value []byte) bool {
+		if !strings.HasPrefix(string(value), "old") {
+			t.Errorf("%s is %.10q", k, value)
+		}
+		n++
+		return true
+	}))
+	if n != 500 {
+		t.Errorf("%d keys", n)
+	}
+	must(t, s.Verify(t.Context()))
+}
+
+// A callback's panic is the caller's own, and no damage.
+func TestCallbackPanicsPass(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	fill(t, s, 1, 1)
+	foldKeys(t, s, 0, 3, "v")
+	v := viewOf(t, s)
+	defer v.Close()
+	wantPanic(t, "mine", func() { v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { panic("mine") }) })
+	must(t, s.Refresh())
+}
+
+func TestImageIsAMap(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	model := map[string]string{}
+	slot := 0
+	rapid.Check(t, func(t *rapid.T) {
+		slot++
+		if err := s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}); err != nil {
+			t.Fatal(err)
+		}
+		f := &kv.Fold{Slot: uint64(slot)}
+		for i := range 60 {
+			key := fmt.Sprintf("%c%02d", 'a'+i%3, i)
+			switch rapid.IntRange(0, 5).Draw(t, key) {
+			case 0:
+				f.Changes = append(f.Changes, kv.Change{Space: 1, Key: []byte(key)})
+				delete(model, key)
+			case 1, 2:
+				v := strings.Repeat("v", rapid.IntRange(0, 300).Draw(t, "bytes"))
+				f.Changes = append(f.Changes, kv.Change{Space: 1, Key: []byte(key), Value: []byte(v)})
+				model[key] = v
+			}
+		}
+		slices.SortFunc(f.Changes, func(a, b kv.Change) int { return strings.Compare(string(a.Key), string(b.Key)) })
+		if err := s.Fold(f); err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		n := 0
+		if err := v.Ascend(1, nil, func(k, value []byte) bool {
+			if w, ok := model[string(k)]; !ok || w != string(value) {
+				t.Fatalf("%s is %q, want %q %v", k, value, w, ok)
+			}
+			n++
+			return true
+		}); err != nil || n != len(model) {
+			t.Fatal(n, len(model), err)
+		}
+	})
+	must(t, s.Verify(t.Context()))
+	reopen(t, s)
+}
+
+func BenchmarkFold(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprintf("%d_of_100k", n), func(b *testing.B) {
+			s := open(b, b.TempDir(), small)
+			logTo(b, s, 1)
+			value := []byte(strings.Repeat("v", 256))
+			all := make([]kv.Change, 100_000)
+			for i := range all {
+				all[i] = kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value}
+			}
+			must(b, s.Fold(&kv.Fold{Slot: 1, Changes: all}))
+			r := rand.New(rand.NewPCG(1, 2))
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				picked := r.Perm(len(all))[:n]
+				slices.Sort(picked)
+				f := &kv.Fold{Slot: 1}
+				for _, i := range picked {
+					f.Changes = append(f.Changes, all[i])
+				}
+				b.StartTimer()
+				must(b, s.Fold(f))
+			}
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	s := open(b, b.TempDir(), small)
+	logTo(b, s, 1)
+	foldKeys(b, s, 0, 10_000, strings.Repeat("v", 256))
+	v := viewOf(b, s)
+	defer v.Close()
+	for name, key := range map[string]string{"hit": "key005000", "miss": "key005000x"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := v.Get(kv.SpaceData, []byte(key)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

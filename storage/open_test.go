@@ -1,0 +1,335 @@
+package storage
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "data")
+	s := open(t, dir, small)
+	info, err := os.Stat(dir)
+	must(t, err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	id := s.Identity()
+	if id.Store.IsZero() || id.Node != 0 || id.Formed || id.TakesPart() || s.StartRecord() != (StartRecord{}) || s.Durable() != (multipaxos.Durable{}) {
+		t.Errorf("a new store has %+v %+v %+v", id, s.StartRecord(), s.Durable())
+	}
+	slot, meta, err := s.Loaded()
+	if slot != 0 || len(meta) != 0 || err != nil {
+		t.Errorf("a new image is at %d with %q, %v", slot, meta, err)
+	}
+	if u := s.Usage(); u.LogFileBytes != small.LogInitialBytes || u.Low {
+		t.Errorf("%+v", u)
+	}
+	if again := reopen(t, s).Identity(); again.Store != id.Store {
+		t.Errorf("store id %s became %s", id.Store, again.Store)
+	}
+	if other := open(t, t.TempDir(), small).Identity(); other.Store == id.Store {
+		t.Error("two stores with one id")
+	}
+}
+
+// Every start that cannot go well says on one line what is wrong and how to mend it, and leaves the files alone.
+func TestOpenRefuses(t *testing.T) {
+	type row struct {
+		name    string
+		options Options
+		spoil   func(t *testing.T, dir string) // what happened to the directory of a formed, folded store
+		kind    error
+		words   []string
+	}
+	remove := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, name))) }
+	}
+	cut := func(name string, size func(int64) int64) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			info, err := os.Stat(path)
+			must(t, err)
+			must(t, os.Truncate(path, size(info.Size())))
+		}
+	}
+	zero := func(int64) int64 { return 0 }
+	short := func(int64) int64 { return 3 * 4096 }
+	odd := func(int64) int64 { return 5*4096 + 17 }
+	older := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			old := readFile(t, path)
+			s := open(t, dir, small)
+			fill(t, s, 40, 100)
+			foldKeys(t, s, 0, 5, "newer")
+			must(t, s.Commit([]multipaxos.Persist{{Truncate: s.Durable().Last}}))
+			must(t, s.Close())
+			overwrite(t, path, old)
+		}
+	}
+	rows := []row{
+		{"negative option", Options{QuotaBytes: -1}, nil, nil, []string{"QuotaBytes is -1"}},
+		{"log missing", small, remove(logName), ErrDamaged, []string{logName, "missing"}},
+		{"state missing", small, remove(stateName), ErrDamaged, []string{stateName, "missing"}},
+		{"log empty", small, cut(logName, zero), ErrDamaged, []string{logName, "meta page"}},
+		{"state empty", small, cut(stateName, zero), ErrDamaged, []string{stateName, "meta page"}},
+		{"log cut", small, cut(logName, short), ErrDamaged, []string{logName, "cut short"}},
+		{"state cut", small, cut(stateName, short), ErrDamaged, []string{stateName, "cut short"}},
+		{"state cut inside a page", small, cut(stateName, odd), ErrDamaged, []string{stateName, "cut short"}},
+		{"older log", small, older(logName), ErrDamaged, []string{logName, "older copy"}},
+		{"older state", small, older(stateName), ErrDamaged, []string{stateName, "older copy"}},
+		{"state of another node", small, func(t *testing.T, dir string) {
+			other := filepath.Join(t.TempDir(), "other")
+			must(t, formed(t, other).Close())
+			overwrite(t, filepath.Join(dir, stateName), readFile(t, filepath.Join(other, stateName)))
+		}, ErrOtherNode, []string{stateName, "put the files of one node together"}},
+		{"log is a directory", small, func(t *testing.T, dir string) {
+			remove(logName)(t, dir)
+			must(t, os.Mkdir(filepath.Join(dir, logName), 0o700))
+		}, ErrUnusable, []string{"not a plain file"}},
+		{"not bbolt", small, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, logName), []byte(strings.Repeat("x", 9000)))
+		}, ErrDamaged, []string{logName, "meta page"}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := formed(t, dir)
+			fill(t, s, 100, 200)
+			foldKeys(t, s, 0, 200, "v")
+			must(t, s.Close())
+			if r.spoil != nil {
+				r.spoil(t, dir)
+			}
+			_, err := Open(dir, r.options)
+			if r.kind == nil {
+				r.kind = err
+			}
+			wantError(t, err, r.kind, r.words...)
+			_, again := Open(dir, r.options)
+			if again == nil || again.Error() != err.Error() {
+				t.Errorf("the second time: %v", again)
+			}
+		})
+	}
+}
+
+func TestOpenRefusesAFileAndAnUnwritableDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	_, err := Open(file, small)
+	wantError(t, err, ErrUnusable, "not a directory")
+	_, err = Open(filepath.Join(file, "below"), small)
+	wantError(t, err, ErrUnusable, "not a directory")
+	if os.Getuid() != 0 {
+		dir := t.TempDir()
+		must(t, os.Chmod(dir, 0o500))
+		_, err = Open(dir, small)
+		wantError(t, err, ErrUnusable, "cannot write in", "make it writable")
+	}
+	_, err = Open("/proc/self", small)
+	wantError(t, err, ErrUnusable, "/proc/self")
+}
+
+func TestSecondOpenNamesTheHolder(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	_, err := Open(s.dir, small)
+	wantError(t, err, ErrInUse, "process", "stop that process")
+	if !strings.Contains(err.Error(), "process "+strconv.Itoa(os.Getpid())) {
+		t.Errorf("%v does not name process %d", err, os.Getpid())
+	}
+	reopen(t, s)
+}
+
+// A crash during creation leaves log.db under its first name; the store is then made anew.
+func TestUnfinishedCreationStartsAgain(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, newLogName), []byte("half"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, stateName), []byte("half"), 0o600))
+	s := open(t, dir, small)
+	if _, err := os.Stat(filepath.Join(dir, newLogName)); err == nil {
+		t.Error("the first name is still there")
+	}
+	fill(t, s, 1, 1)
+}
+
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	must(t, os.MkdirAll(to, 0o700))
+	for _, name := range []string{logName, stateName} {
+		must(t, os.WriteFile(filepath.Join(to, name), readFile(t, filepath.Join(from, name)), 0o600))
+	}
+}
+
+func TestCopiedDirectoryIsRefusedUntilAccepted(t *testing.T) {
+	dir := t.TempDir()
+	s := formed(t, dir)
+	fill(t, s, 3, 10)
+	want := mustContent(t, s)
+	must(t, s.Close())
+	clone := filepath.Join(t.TempDir(), "clone")
+	copyDir(t, dir, clone)
+	_, err := Open(clone, small)
+	wantError(t, err, ErrCopied, "touch "+filepath.Join(clone, acceptedName), "replace this node")
+
+	must(t, os.WriteFile(filepath.Join(clone, acceptedName), nil, 0o600))
+	c := open(t, clone, small)
+	if got := mustContent(t, c); got != want {
+		t.Errorf("the copy holds\n%s\nand not\n%s", got, want)
+	}
+	if len(c.Notes()) == 0 {
+		t.Error("nothing was noted")
+	}
+	c = reopen(t, c)
+	if len(c.Notes()) != 0 {
+		t.Errorf("noted again: %q", c.Notes())
+	}
+	// A rename is no copy.
+	must(t, os.Rename(dir, dir+"-moved"))
+	open(t, dir+"-moved", small)
+}
+
+func TestRefuseCopyKnowsUnstableInodes(t *testing.T) {
+	born := diskRecord{Inode: 7, BirthSec: 100, BirthNsec: 5, Machine: "m"}
+	for _, r := range []struct {
+		name   string
+		is     diskRecord
+		refuse bool
+	}{
+		{"the same", born, false},
+		{"another machine", diskRecord{Inode: 7, BirthSec: 100, BirthNsec: 5}, false},
+		{"another inode, the same birth", diskRecord{Inode: 8, BirthSec: 100, BirthNsec: 5}, false},
+		{"another birth", diskRecord{Inode: 7, BirthSec: 100, BirthNsec: 6}, true},
+		{"no birth, the same inode", diskRecord{Inode: 7}, false},
+		{"no birth, another inode", diskRecord{Inode: 8}, true},
+	} {
+		if err := refuseCopy("d", born, r.is); (err != nil) != r.refuse {
+			t.Errorf("%s: %v", r.name, err)
+		}
+	}
+}
+
+func TestIdentityIsBoundOnce(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	wantError(t, s.SetNode(0), ErrRefused, "node id 0")
+	wantError(t, s.SetNode(70000), ErrRefused, "node id 70000")
+	must(t, s.SetNode(2))
+	must(t, s.SetNode(2))
+	s = reopen(t, s)
+	wantError(t, s.SetNode(3), ErrOtherNode, "belongs to node 2", "opened as node 3")
+	if s.Identity().Node != 2 {
+		t.Errorf("%+v", s.Identity())
+	}
+}
+
+func TestGenesisIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	me, you := s.Identity().Store, ident.StoreID{5}
+	m := func(members ...ident.Member) ident.Membership { return ident.Membership{Number: 1, Members: members} }
+	good := m(ident.Member{Node: 1, Store: you}, ident.Member{Node: 2, Store: me})
+	wantError(t, s.Found(ident.ClusterID{1}, good), ErrRefused, "does not name node 0")
+	must(t, s.SetNode(2))
+	for name, r := range map[string]struct {
+		c ident.ClusterID
+		m ident.Membership
+	}{
+		"no cluster":         {ident.ClusterID{}, good},
+		"another store":      {ident.ClusterID{1}, m(ident.Member{Node: 1, Store: me}, ident.Member{Node: 2, Store: you})},
+		"not in it":          {ident.ClusterID{1}, m(ident.Member{Node: 1, Store: you})},
+		"not the first":      {ident.ClusterID{1}, ident.Membership{Number: 2, Members: good.Members}},
+		"not sorted":         {ident.ClusterID{1}, m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 1, Store: you})},
+		"a member two times": {ident.ClusterID{1}, m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 2, Store: me})},
+		"a member unnamed":   {ident.ClusterID{1}, m(ident.Member{Node: 1}, ident.Member{Node: 2, Store: me})},
+	} {
+		t.Run(name, func(t *testing.T) { wantError(t, s.Found(r.c, r.m), ErrRefused) })
+	}
+	must(t, s.Found(ident.ClusterID{1}, good))
+	wantError(t, s.Found(ident.ClusterID{1}, good), ErrFormed)
+	s = reopen(t, s)
+	wantError(t, s.Found(ident.ClusterID{2}, good), ErrFormed, "accepts no other genesis")
+	id := s.Identity()
+	if !id.Formed || id.Cluster != (ident.ClusterID{1}) || id.Membership.String() != good.String() || !id.TakesPart() {
+		t.Errorf("%+v", id)
+	}
+}
+
+// A4: the restart counter grows, the start record keeps the longest quarantine owed, and only the second write lowers it.
+func TestA4StartRecord(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	long, brief := Quarantine{Master: 2 * time.Second, User: time.Minute}, Quarantine{Master: time.Second, User: time.Second}
+	must(t, s.Start(StartRecord{Restart: 1, Quarantine: long}))
+	wantError(t, s.Start(StartRecord{Restart: 1, Quarantine: long}), ErrRefused, "must grow")
+	s = reopen(t, s)
+	if got := s.StartRecord(); got != (StartRecord{Restart: 1, Quarantine: long}) {
+		t.Fatalf("%+v", got)
+	}
+	// A lowered maximum must not shorten what an earlier run owes.
+	wantError(t, s.Start(StartRecord{Restart: 2, Quarantine: brief}), ErrRefused, "no quarantine may shrink")
+	must(t, s.Start(StartRecord{Restart: 2, Quarantine: long}))
+	wantError(t, s.LowerQuarantine(Quarantine{Master: 3 * time.Second}), ErrRefused, "only be lowered")
+	wantError(t, s.LowerQuarantine(Quarantine{Master: -1}), ErrRefused)
+	must(t, s.LowerQuarantine(brief))
+	s = reopen(t, s)
+	if got := s.StartRecord(); got != (StartRecord{Restart: 2, Quarantine: brief}) {
+		t.Fatalf("%+v", got)
+	}
+	must(t, s.Start(StartRecord{Restart: 7, Quarantine: brief}))
+}
+
+func TestClosedStoreRefusesEverything(t *testing.T) {
+	s := formed(t, t.TempDir())
+	must(t, s.Close())
+	must(t, s.Close())
+	_, entries := s.Entries(1, 2, 1)
+	_, view := s.View()
+	_, _, loaded := s.Loaded()
+	for name, err := range map[string]error{
+		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Fold": s.Fold(&kv.Fold{}), "Entries": entries, "View": view, "Loaded": loaded,
+		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1), "Verify": s.Verify(t.Context()),
+		"LowerQuarantine": s.LowerQuarantine(Quarantine{}), "Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
+	} {
+		if name == "" || err == nil {
+			t.Errorf("%s of a closed store went through", name)
+			continue
+		}
+		wantError(t, err, ErrClosed)
+	}
+}
+
+// The lock goes with the process, whatever it dies of.
+func TestLockEndsWithItsProcess(t *testing.T) {
+	flock, err := exec.LookPath("flock")
+	if err != nil {
+		t.Skip("no flock command")
+	}
+	dir := t.TempDir()
+	must(t, open(t, dir, small).Close())
+	cmd := exec.Command(flock, filepath.Join(dir, lockName), "sh", "-c", "echo locked; exec cat")
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	var b [1]byte
+	if _, err := out.Read(b[:]); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir, small)
+	wantError(t, err, ErrInUse)
+	must(t, in.Close())
+	cmd.Process.Signal(syscall.SIGKILL)
+	io.Copy(io.Discard, out) // until the last heir of the lock has ended
+	cmd.Wait()
+	open(t, dir, small)
+}
