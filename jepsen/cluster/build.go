@@ -10,21 +10,19 @@ import (
 )
 
 // Binaries are the programs under test.
-type Binaries struct{ Kvnode, Kvctl string }
+type Binaries struct{ Kvnode string }
 
-// Build compiles kvnode and kvctl of the module that the working directory is in, into dir.
+// Build compiles kvnode of the module that the working directory is in, into dir.
 func Build(ctx context.Context, dir string) (Binaries, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
 		return Binaries{}, err
 	}
-	b := Binaries{Kvnode: filepath.Join(dir, "kvnode"), Kvctl: filepath.Join(dir, "kvctl")}
-	for out, pkg := range map[string]string{b.Kvnode: "./cmd/kvnode", b.Kvctl: "./cmd/kvctl"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", out, pkg)
-		cmd.Dir = root
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return Binaries{}, fmt.Errorf("build %s: %w\n%s", pkg, err, text)
-		}
+	b := Binaries{Kvnode: filepath.Join(dir, "kvnode")}
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.Kvnode, "./cmd/kvnode")
+	cmd.Dir = root
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return Binaries{}, fmt.Errorf("build kvnode: %w\n%s", err, text)
 	}
 	return b, nil
 }

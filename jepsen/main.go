@@ -1,0 +1,65 @@
+// Jepsen runs a real cluster under faults and checks what its clients saw. See README.md beside it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/jepsen/run"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := root().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "jepsen:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
+		SilenceUsage: true, SilenceErrors: true}
+	c.AddCommand(killCommand())
+	return c
+}
+
+func killCommand() *cobra.Command {
+	cfg := run.Config{Out: os.Stdout}
+	c := &cobra.Command{Use: "kill", Args: cobra.NoArgs,
+		Short: "Clients on shared keys while random nodes are killed and restarted"}
+	c.Flags().IntVar(&cfg.Nodes, "nodes", 3, "nodes")
+	c.Flags().IntVar(&cfg.Clients, "clients", 10, "clients")
+	c.Flags().DurationVar(&cfg.Time, "time", 30*time.Second, "how long")
+	c.Flags().Uint64Var(&cfg.Seed, "seed", 0, "seed of the clients' and the nemesis's choices (0: a new one)")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cfg.Seed == 0 {
+			cfg.Seed = rand.Uint64()
+		}
+		return inTempDir(func(dir string) error {
+			cfg.Dir = dir
+			fmt.Printf("seed %d\n", cfg.Seed)
+			return run.Kill(cmd.Context(), cfg)
+		})
+	}
+	return c
+}
+
+// inTempDir runs f in a new directory, which is kept if f fails.
+func inTempDir(f func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "tenure-jepsen-")
+	if err != nil {
+		return err
+	}
+	if err := f(dir); err != nil {
+		return fmt.Errorf("%w (data, logs and pages are kept in %s)", err, dir)
+	}
+	return os.RemoveAll(dir)
+}
