@@ -356,7 +356,7 @@ func (c *crashRun) round(changes int, loss faultfs.Loss) string {
 }
 
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
-	rounds := 60
+	rounds := 25
 	if testing.Short() {
 		rounds = 10
 	}

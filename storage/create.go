@@ -28,7 +28,7 @@ func (s *Store) create() error {
 	if err != nil {
 		return fail(err)
 	}
-	logBytes := min(s.options.LogInitialBytes, free/16)
+	logBytes := min(s.options.LogInitialBytes, free/16) &^ 4095
 	if free < logBytes+minRoomBytes {
 		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, logBytes+minRoomBytes)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tenure/internal/ballot"
+	"tenure/internal/codec"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -184,3 +185,5 @@ func overwrite(t testing.TB, path string, b []byte) {
 func paths(dir string) (log, state string) {
 	return filepath.Join(dir, logName), filepath.Join(dir, stateName)
 }
+
+func marshal(v any) []byte { return codec.Marshal(v) }

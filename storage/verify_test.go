@@ -1,0 +1,329 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// sampleStore makes a store with all kinds of pages: branches, overflow, a free list, truncated entries.
+func sampleStore(t testing.TB, dir string) string {
+	s := formed(t, dir)
+	fill(t, s, 300, 200)
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 2, strings.Repeat("large", 3000))}, Chosen: 290}}))
+	foldKeys(t, s, 0, 1500, strings.Repeat("v", 50))
+	foldKeys(t, s, 100, 200, strings.Repeat("w", 9000))
+	f := &kv.Fold{Slot: 301, Meta: []byte("meta")}
+	for i := 150; i < 190; i++ {
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)})
+	}
+	f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: []byte("12345678"), Value: []byte("dedup")})
+	must(t, s.Fold(f))
+	must(t, s.Commit([]multipaxos.Persist{{Truncate: 100}}))
+	c := mustContent(t, s)
+	must(t, s.Close())
+	return c
+}
+
+// used is the part of a bbolt file that has been written.
+func used(t testing.TB, b []byte) int {
+	t.Helper()
+	m, err := newestMeta(strings.NewReader(string(b)), int64(len(b)))
+	must(t, err)
+	return int(m.highWater) * m.pageBytes
+}
+
+// A flipped bit anywhere in either file is noticed, or it lies where nothing is: what is served is what was written.
+func TestNoFlippedBitIsServed(t *testing.T) {
+	dir := t.TempDir()
+	want := sampleStore(t, dir)
+	flips := 800
+	if testing.Short() {
+		flips = 200
+	}
+	for _, c := range []struct {
+		file    string
+		options Options
+	}{
+		{logName, small}, {stateName, small},
+		// A state that is too large to be read at the start: its skeleton is checked, then each record that is read.
+		{stateName, Options{VerifyBytes: 1}},
+	} {
+		t.Run(fmt.Sprintf("%s verify %d", c.file, c.options.VerifyBytes), func(t *testing.T) {
+			path := filepath.Join(dir, c.file)
+			good := readFile(t, path)
+			end := used(t, good)
+			f, err := os.OpenFile(path, os.O_RDWR, 0)
+			must(t, err)
+			defer f.Close()
+			seed := rand.Uint64()
+			r := rand.New(rand.NewPCG(seed, 0))
+			atOpen, later, harmless := 0, 0, 0
+			for i := range flips {
+				off := r.IntN(end)
+				if i%4 == 0 { // where pages have their headers and elements
+					off = off&^4095 | r.IntN(160)
+				}
+				bit := byte(1) << r.IntN(8)
+				_, err := f.WriteAt([]byte{good[off] ^ bit}, int64(off))
+				must(t, err)
+				s, err := Open(dir, c.options)
+				if err != nil {
+					wantError(t, err, ErrDamaged, c.file)
+					atOpen++
+				} else {
+					if serves(t, s, want) {
+						harmless++
+					} else {
+						later++
+					}
+					s.Close()
+				}
+				// An open store writes nothing, but the whole file is put back all the same.
+				_, err = f.WriteAt(good[off:off+1], int64(off))
+				must(t, err)
+				if t.Failed() {
+					t.Fatalf("seed %d: bit %#x of byte %d", seed, bit, off)
+				}
+			}
+			if string(readFile(t, path)) != string(good) {
+				t.Fatal("the file changed")
+			}
+			t.Logf("%d flips: %d seen at the start, %d on reading, %d harmless", flips, atOpen, later, harmless)
+			if atOpen == 0 || harmless == 0 || (c.options.VerifyBytes == 1) != (later > 0) {
+				t.Error("that is not what a test of flips looks like")
+			}
+		})
+	}
+}
+
+// serves tells whether s holds what it should, and has it return damage and nothing else if not.
+func serves(t *testing.T, s *Store, want string) bool {
+	t.Helper()
+	if s.options.VerifyBytes == 1 && rand.IntN(2) == 0 { // keys by themselves, before anything has seen all
+		v, err := s.View()
+		must(t, err)
+		for range 5 {
+			i := 200 + rand.IntN(1300)
+			value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", i))
+			if err == nil && string(value) != fmt.Sprintf("%s%d", strings.Repeat("v", 50), i) {
+				// A key may be hidden by a bit of a page's header; then the whole shows it.
+				if value != nil || s.Verify(t.Context()) == nil {
+					t.Errorf("key %d is %q", i, value)
+				}
+			}
+		}
+		v.Close()
+	}
+	verified := s.Verify(t.Context())
+	got, err := content(s)
+	switch {
+	case verified != nil:
+		wantError(t, verified, ErrDamaged)
+		if err == nil {
+			t.Error("a damaged store goes on")
+		}
+		return false
+	case err != nil:
+		t.Errorf("verified, but %v", err)
+	case got != want:
+		t.Error("verified, but it holds something else")
+	}
+	return true
+}
+
+// Damage that comes while the store is open is noticed by what reads it, and ends the store.
+func TestDamageWhileOpenIsFinal(t *testing.T) {
+	dir := t.TempDir()
+	sampleStore(t, dir)
+	logPath, statePath := paths(dir)
+	spoil := func(path, pattern string) {
+		b := readFile(t, path)
+		bad := "?" + pattern[1:]
+		overwrite(t, path, bytes.ReplaceAll(b, []byte(pattern), []byte(bad)))
+	}
+	t.Run("log", func(t *testing.T) {
+		good := readFile(t, logPath)
+		s := open(t, dir, small)
+		spoil(logPath, "largelarge")
+		if _, err := s.Entries(200, 300, 1<<30); err != nil {
+			t.Error("entries beside the damage: ", err)
+		}
+		_, err := s.Entries(290, 301, 1<<30)
+		wantError(t, err, ErrDamaged, "slot 301", logPath, "replace it")
+		wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 300}}), ErrDamaged, "slot 301")
+		must(t, s.Close())
+		overwrite(t, logPath, good)
+	})
+	t.Run("replacing a damaged entry", func(t *testing.T) {
+		good := readFile(t, logPath)
+		s := open(t, dir, small)
+		spoil(logPath, "largelarge")
+		wantError(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 3, "new")}}}), ErrDamaged, "slot 301", logPath)
+		must(t, s.Close())
+		overwrite(t, logPath, good)
+	})
+	t.Run("state", func(t *testing.T) {
+		s := open(t, dir, small)
+		v := viewOf(t, s)
+		spoil(statePath, "vv1234")
+		if value, err := v.Get(kv.SpaceData, []byte("key000005")); err != nil || value == nil {
+			t.Error("a key beside the damage: ", err)
+		}
+		_, err := v.Get(kv.SpaceData, []byte("key001234"))
+		wantError(t, err, ErrDamaged, "key001234", statePath)
+		_, err = v.Get(kv.SpaceData, []byte("key000005"))
+		wantError(t, err, ErrDamaged, "key001234")
+		v.Close()
+	})
+}
+
+// A file that becomes shorter while it is mapped is a fault, and comes back as damage instead of ending the process.
+func TestTruncationWhileOpenIsDamage(t *testing.T) {
+	dir := t.TempDir()
+	sampleStore(t, dir)
+	logPath, statePath := paths(dir)
+	s := open(t, dir, small)
+	v := viewOf(t, s)
+	must(t, os.Truncate(statePath, 3*4096))
+	_, err := v.Get(kv.SpaceData, []byte("key001000"))
+	wantError(t, err, ErrDamaged, statePath)
+	v.Close()
+	must(t, s.Close())
+	_, err = Open(dir, small)
+	wantError(t, err, ErrDamaged, statePath, "cut short")
+
+	dir = t.TempDir()
+	sampleStore(t, dir)
+	logPath, _ = paths(dir)
+	s = open(t, dir, small)
+	must(t, os.Truncate(logPath, 3*4096))
+	_, err = s.Entries(1, 301, 1<<30)
+	wantError(t, err, ErrDamaged, logPath)
+}
+
+func TestVerifyEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	sampleStore(t, dir)
+	s := open(t, dir, small)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Verify(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	must(t, s.Verify(t.Context()))
+}
+
+// A lost record, a doubled one and one under another key all show in the digest, which does not depend on the order.
+func TestDigest(t *testing.T) {
+	record := func(key, value string) []byte { return entrySeed.seal(nil, []byte(key), []byte(value)) }
+	a, b, c := record("a", "1"), record("b", "1"), record("a", "2")
+	sum := func(records ...[]byte) (d digest) {
+		for _, r := range records {
+			d.add(r)
+		}
+		return d
+	}
+	if sum(a, b) != sum(b, a) {
+		t.Error("the order counts")
+	}
+	for _, other := range []digest{sum(a), sum(a, a), sum(a, b, b), sum(b, c), sum(b, b)} {
+		if other == sum(a, b) {
+			t.Errorf("%+v is the same", other)
+		}
+	}
+	d := sum(a, b, c)
+	d.remove(b)
+	if d != sum(c, a) {
+		t.Error("remove does not undo add")
+	}
+}
+
+func TestSealBindsBucketKeyAndPayload(t *testing.T) {
+	record := entrySeed.seal(nil, []byte("key"), []byte("pay"), []byte("load"))
+	if p, err := entrySeed.open([]byte("key"), record); err != nil || string(p) != "payload" {
+		t.Fatalf("%q %v", p, err)
+	}
+	for name, err := range map[string]error{
+		"another bucket": second(nodeSeed.open([]byte("key"), record)),
+		"another key":    second(entrySeed.open([]byte("kez"), record)),
+		"moved border":   second(entrySeed.open([]byte("keyp"), record[1:])),
+		"cut":            second(entrySeed.open([]byte("key"), record[:len(record)-1])),
+		"no checksum":    second(entrySeed.open([]byte("key"), record[:3])),
+	} {
+		if err == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+	for i := range record {
+		bad := append([]byte(nil), record...)
+		bad[i] ^= 1
+		if _, err := entrySeed.open([]byte("key"), bad); err == nil {
+			t.Errorf("a flip in byte %d passes", i)
+		}
+	}
+}
+
+func second(_ []byte, err error) error { return err }
+
+func FuzzOpenEntry(f *testing.F) {
+	e := entry(7, 3, "value")
+	f.Add(slotKey(7), sealEntry(nil, slotKey(7), &e))
+	f.Add([]byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, key, record []byte) {
+		e, err := openEntry(key, record)
+		if err != nil {
+			return
+		}
+		if again := sealEntry(nil, slotKey(e.Slot), &e); string(again) != string(record) {
+			t.Fatalf("%x decodes and encodes to %x", record, again)
+		}
+	})
+}
+
+func FuzzOpenRecords(f *testing.F) {
+	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3}, &foldMarks{Meta: []byte("m")}} {
+		f.Add(nodeSeed.seal(nil, identityKey, marshal(v)))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		record := nodeSeed.seal(nil, identityKey, payload)
+		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &logMarks{}, &foldMarks{}} {
+			nodeSeed.openInto(identityKey, record, v)
+		}
+	})
+}
+
+// Whatever bytes a file has, reading it ends, in bounded memory, without a panic.
+func FuzzReadFiles(f *testing.F) {
+	dir := f.TempDir()
+	s := formed(f, dir)
+	fill(f, s, 30, 100)
+	foldKeys(f, s, 0, 60, "v")
+	must(f, s.Close())
+	for _, name := range []string{logName, stateName} {
+		b := readFile(f, filepath.Join(dir, name))
+		f.Add(b[:used(f, b)], uint16(3), uint64(0))
+		f.Add(b[:used(f, b)], uint16(4096*3+16), uint64(1)<<40)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, with uint64) {
+		b = append([]byte(nil), b...)
+		if int(at)+8 <= len(b) {
+			order.PutUint64(b[at:], order.Uint64(b[at:])^with)
+		}
+		r := strings.NewReader(string(b))
+		readLog(r, int64(len(b)))
+		if m, err := newestMeta(r, int64(len(b))); err == nil {
+			readState(r, m, false, nil)
+			readState(r, m, true, nil)
+		}
+	})
+}
