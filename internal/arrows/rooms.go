@@ -59,6 +59,7 @@ var House = Rules{
 		{Path: "internal/ballot", Pure: true},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
+		{Path: "internal/faultfs"},
 		{Path: "internal/frame"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/quorum", Pure: true},

@@ -8,6 +8,7 @@ import (
 	"time"
 )
 
+// defaultData is where kvctl looks by itself.
 const defaultData = "kvnode-dev"
 
 // teller writes what people read.
@@ -40,7 +41,7 @@ func (t *teller) waiting(took time.Duration, missing []string) {
 
 func (t *teller) ready(took time.Duration, master int) {
 	t.say("ready after %.1f s: node %d is master", took.Seconds(), master)
-	ctl, dev := t.o.Kvctl, t.o.Kvctl+" dev"
+	ctl := t.o.Kvctl
 	if t.o.BasePort != 8500 || t.o.Nodes > 3 {
 		var eps []string
 		for i := range t.o.Nodes {
@@ -48,17 +49,22 @@ func (t *teller) ready(took time.Duration, master int) {
 		}
 		ctl += " --endpoints " + strings.Join(eps, ",")
 	}
-	data := ""
-	if cwd, err := filepath.Abs(defaultData); err != nil || cwd != t.dir {
-		data = " --data " + t.dir
-	}
 	t.line("\nTo try it, in another terminal:\n")
 	t.line("  %s set hello world", ctl)
 	t.line("  %s get hello", ctl)
 	t.line("  %s status --watch", ctl)
-	t.line("  %s kill %d%s      # the master; another takes over", dev, master, data)
-	t.line("  %s start %d%s     # and back it comes", dev, master, data)
+	t.line("  %s      # the master; another takes over", t.devCommand("kill", master))
+	t.line("  %s     # and back it comes", t.devCommand("start", master))
 	t.line("\nCtrl-C stops all nodes.\n")
+}
+
+// devCommand is what to type to have kvctl do something to a node.
+func (t *teller) devCommand(do string, id int) string {
+	data := ""
+	if usual, err := filepath.Abs(defaultData); err != nil || usual != t.dir {
+		data = " --data " + t.dir
+	}
+	return fmt.Sprintf("%s dev %s %d%s", t.o.Kvctl, do, id, data)
 }
 
 // died tells of a node's end; how is "" if another process started it.
@@ -66,7 +72,7 @@ func (t *teller) died(m *member, pid int, how string) {
 	if how != "" {
 		how = ": " + how
 	}
-	t.say("node %d (pid %d) has ended%s; start it again with: %s dev start %d", m.node.ID, pid, how, t.o.Kvctl, m.node.ID)
+	t.say("node %d (pid %d) has ended%s; start it again with: %s", m.node.ID, pid, how, t.devCommand("start", m.node.ID))
 	lines := tail(m.node.Log, m.logFrom)
 	if len(lines) == 0 || lines[0] == "" {
 		return
