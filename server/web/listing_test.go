@@ -221,6 +221,80 @@ func brokenFake(t *testing.T, after string) *fake {
 	return f
 }
 
+// counted is a source that knows how many of its views are open, and may hold each scan up.
+type counted struct {
+	kv.Source
+	open *int
+	hold time.Duration
+}
+
+type countedView struct {
+	kv.Image
+	c *counted
+}
+
+func (c *counted) View() (kv.Image, error) {
+	*c.open++
+	v, err := c.Source.View()
+	return countedView{v, c}, err
+}
+
+func (v countedView) Close() {
+	*v.c.open--
+	v.Image.Close()
+}
+
+func (v countedView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
+	if s == kv.SpaceData {
+		time.Sleep(v.c.hold)
+	}
+	return v.Image.Ascend(s, from, fn)
+}
+
+// An open view keeps the disk from reusing its pages, so every listing gives its own back however it ends.
+func TestSnapshotsAreClosed(t *testing.T) {
+	open := 0
+	f := newFake(t)
+	st, err := kv.Open(&counted{broken{kv.NewMemImage(), "none"}, &open, 0}, kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.state = st
+	f.set(t, "a", "1")
+	s := newServer(t, f)
+	before := open
+	for _, q := range []string{"a?recurse", "a?keys", "?count", "b?recurse", "b?keys", "?keys&start=b"} {
+		call(s, "GET", "/v1/kv/"+q, "")
+	}
+	func() {
+		defer func() { _ = recover() }()
+		s.ServeHTTP(panicking{httptest.NewRecorder()}, httptest.NewRequest("GET", "/v1/kv/?recurse", nil))
+	}()
+	if open != before {
+		t.Errorf("%d views open, %d before", open, before)
+	}
+}
+
+// A listing may take longer than a request's body is given: net/http cancels a request when its read timeout passes.
+func TestListingOutlastsTheReadTimeout(t *testing.T) {
+	f, open := newFake(t), 0
+	st, err := kv.Open(&counted{kv.NewMemImage(), &open, 150 * time.Millisecond}, kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.state = st
+	for i := range 1000 {
+		f.set(t, fmt.Sprintf("k%04d", i), "v")
+	}
+	addr := serve(t, newServer(t, f, func(c *Config) {
+		c.HeaderTimeout, c.BodyTimeout, c.ClientTimeout = 30*time.Millisecond, 30*time.Millisecond, 30*time.Millisecond
+	}))
+	got := say(t, addr, "GET /v1/kv/?count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if !strings.HasSuffix(got, "\r\n\r\n1000") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestDamageBeforeTheAnswerBegan(t *testing.T) {
 	s := newServer(t, brokenFake(t, "k0001"))
 	for _, q := range []string{"?recurse", "?keys", "?count"} {
