@@ -77,7 +77,7 @@ type node struct {
 	opening Slot          // the entry proposed first under opened
 	opened  ballot.Ballot // the ballot of the newest attempt that came to Leading
 	looked  Slot
-	read    *read
+	reads   []read
 }
 
 // read is a consistent read that waits for its round.
@@ -100,8 +100,10 @@ type world struct {
 	said    map[Slot]map[ballot.Ballot]string
 	ballots map[ballot.Ballot]bool
 	serial  int
-	reads   int // consistent reads that were confirmed
-	lost    bool
+	reads   int    // consistent reads that were confirmed
+	cut     uint64 // bit from*6+to: messages on this link wait
+	cuts    int    // mean number of steps between changes of cut; 0: never
+	calm    int    // how much rarer than drawn attempts to lead and crashes are
 }
 
 func smallConfig() Config {
@@ -134,7 +136,7 @@ func (w *world) start(n *node) {
 	}
 	core.Folded(n.image)
 	core.Applied(n.image)
-	n.core, n.pending, n.applied, n.looked, n.read = core, nil, n.image, n.image, nil
+	n.core, n.pending, n.applied, n.looked, n.reads = core, nil, n.image, n.image, nil
 	w.drain(n)
 }
 
@@ -284,24 +286,27 @@ func (w *world) checkValue(n *node, e Entry) {
 // checkRead: what anybody knew chosen before the read arrived is in the reader's log, once its round is confirmed.
 func (w *world) checkRead(n *node) {
 	w.t.Helper()
-	r := n.read
-	if r == nil || n.core.Ballot() != r.ballot || n.core.Phase() != Leading {
-		n.read = nil
-		return
+	if n.core.Phase() != Leading {
+		n.reads = nil
 	}
-	if n.core.ConfirmedRound() < r.round {
-		return
-	}
-	if r.chosenByAll > r.chosenByThis {
-		w.t.Fatalf("node %d confirmed a read at slot %d, slot %d was chosen before it arrived", n.id, r.chosenByThis, r.chosenByAll)
-	}
-	w.reads++
-	n.read = nil
+	n.reads = slices.DeleteFunc(n.reads, func(r read) bool {
+		if n.core.Ballot() != r.ballot {
+			return true
+		}
+		if n.core.ConfirmedRound() < r.round {
+			return false
+		}
+		if r.chosenByAll > r.chosenByThis {
+			w.t.Fatalf("node %d confirmed a read at slot %d, slot %d was chosen before it arrived", n.id, r.chosenByThis, r.chosenByAll)
+		}
+		w.reads++
+		return true
+	})
 }
 
 func (w *world) startRead(n *node) {
-	if n.core.Phase() == Leading && n.opening > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.opening && n.read == nil {
-		n.read = &read{ballot: n.core.Ballot(), chosenByAll: w.top, chosenByThis: n.core.Chosen(), round: n.core.Confirm()}
+	if n.core.Phase() == Leading && n.opening > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.opening && len(n.reads) < 4 {
+		n.reads = append(n.reads, read{ballot: n.core.Ballot(), chosenByAll: w.top, chosenByThis: n.core.Chosen(), round: n.core.Confirm()})
 		w.drain(n)
 	}
 }
