@@ -131,6 +131,11 @@ func TestP4Own(t *testing.T) {
 		t.Fatalf("holding %+v, %v", h, held)
 	}
 	vote := Message{Kind: KindAccepted, From: 2, To: p, Resource: MasterResource, Class: ClassMaster, Ballot: h.Ballot}
+	wrong := vote
+	wrong.Ballot.Counter++
+	if late.Handle(ms, wrong); late.held != (Holding{}) {
+		t.Fatal("a vote for another ballot counted")
+	}
 	late.Handle(2*ms, vote)
 	if late.held != (Holding{}) || late.Attempt().Last.Reason != EndExpired {
 		t.Fatalf("won at the deadline: %+v", late.held)
