@@ -52,22 +52,12 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		case len(buf) > limit:
 			return nil, tooLarge(limit)
 		case err == io.EOF:
-			return buf, s.bodyInTime(x)
+			s.metrics.body.Observe(time.Since(x.began).Seconds())
+			return buf, nil
 		case err != nil:
 			return nil, s.broken(err)
 		}
 	}
-}
-
-// bodyInTime refuses a body that took longer than BodyTimeout. What cuts off a sender that has stopped altogether is
-// the server's read timeout, which leaves time for the Backend on top (see Server.Listen).
-func (s *Server) bodyInTime(x *exchange) error {
-	took := time.Since(x.began)
-	s.metrics.body.Observe(took.Seconds())
-	if took > s.cfg.BodyTimeout {
-		return s.broken(os.ErrDeadlineExceeded)
-	}
-	return nil
 }
 
 func tooLarge(limit int) *refusal {
@@ -78,7 +68,7 @@ func tooLarge(limit int) *refusal {
 func (s *Server) broken(err error) *refusal {
 	text := "the request body is broken (" + err.Error() + "): nothing was changed: send it again"
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		text = "the request body did not arrive within " + s.cfg.BodyTimeout.String() + ": nothing was changed"
+		text = "the request body did not arrive within " + (s.cfg.HeaderTimeout + s.cfg.BodyTimeout).String() + ": nothing was changed"
 	}
 	return &refusal{code: http.StatusBadRequest, close: true, text: text}
 }

@@ -40,7 +40,7 @@ type Config struct {
 	ClientTimeout time.Duration
 	// HeaderTimeout bounds how long headers may take to arrive. 10 s.
 	HeaderTimeout time.Duration
-	// BodyTimeout bounds how long a body may take to arrive. 30 s.
+	// BodyTimeout and HeaderTimeout together bound how long headers and body may take to arrive. 30 s.
 	BodyTimeout time.Duration
 	// ResponseTimeout bounds a request from its headers to the last byte of its answer, so that a client that does
 	// not read cannot hold a snapshot open: listings that need longer are to be read in pages. 2 min.

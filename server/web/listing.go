@@ -28,8 +28,6 @@ func (s *Server) list(x *exchange, prefix string, q *query) {
 		return
 	}
 	defer view.Close()
-	// Listing may outlast the time allowed for sending a request, whose end would cancel the request's context.
-	_ = http.NewResponseController(x.w).SetReadDeadline(time.Time{})
 	r := kv.Range{Prefix: prefix, Start: q.start, Limit: q.limit, Reverse: q.has(nReverse), Cancel: s.listingOver(x)}
 	index := max(meta.Revision, view.Revision())
 	if q.has(nCount) {

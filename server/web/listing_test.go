@@ -275,7 +275,7 @@ func TestSnapshotsAreClosed(t *testing.T) {
 	}
 }
 
-// A listing may take longer than a request's body is given: net/http cancels a request when its read timeout passes.
+// What bounds the arrival of a request does not bound its answer.
 func TestListingOutlastsTheReadTimeout(t *testing.T) {
 	f, open := newFake(t), 0
 	st, err := kv.Open(&counted{kv.NewMemImage(), &open, 150 * time.Millisecond}, kv.DefaultLimits)

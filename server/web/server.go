@@ -47,9 +47,8 @@ func New(cfg Config, b Backend) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
-		// A body that comes within BodyTimeout leaves ClientTimeout for the Backend; if reading were cut off earlier,
-		// net/http would cancel the request's context while the Backend still works on it.
-		ReadTimeout:    cfg.HeaderTimeout + cfg.BodyTimeout + cfg.ClientTimeout,
+		// It ends with the body: net/http lifts it before it waits for the client to go away.
+		ReadTimeout:    cfg.HeaderTimeout + cfg.BodyTimeout,
 		WriteTimeout:   cfg.ResponseTimeout,
 		IdleTimeout:    cfg.IdleTimeout,
 		MaxHeaderBytes: cfg.MaxHeaderBytes,
