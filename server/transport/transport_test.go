@@ -121,17 +121,6 @@ func TestPausedPeerCostsBoundedMemoryAndIsNoticed(t *testing.T) {
 	}
 }
 
-func TestIdleConnectionsStayAndSilentOnesDoNot(t *testing.T) {
-	a, b := pair(t, func(c *Config, _ *Hello) { c.IdleTimeout = 500 * time.Millisecond })
-	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 1500 * time.Millisecond })
-	n.serve(members(1, 2))
-	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
-	n.awaitEvent(t, "-lease 1", 1)
-	if len(a.history()) != 2 || len(b.history()) != 2 {
-		t.Fatalf("idle connections ended: %v %v", a.history(), b.history())
-	}
-}
-
 func TestNewConnectionReplacesTheOldOne(t *testing.T) {
 	n := listen(t, 2, "", nil)
 	n.serve(members(1, 2))
@@ -158,8 +147,8 @@ func TestManyConnectionsAtOnceLeaveOne(t *testing.T) {
 	done := make(chan struct{})
 	for range 20 {
 		go func() {
+			defer func() { done <- struct{}{} }()
 			dumb(t, n.Addr().String(), honest(1), 2, KindLease)
-			done <- struct{}{}
 		}()
 	}
 	for range 20 {
@@ -182,6 +171,35 @@ func TestANewRunEndsTheConnectionsOfTheOldOne(t *testing.T) {
 	next.Incarnation.Restart, next.Incarnation.Nonce = 2, 5
 	dumb(t, n.Addr().String(), next, 2, KindLease)
 	n.awaitEvent(t, "-log 1", 1)
+}
+
+// An old run passes the check, a new run connects meanwhile, and then the old one says that it is ready.
+func TestAnOldRunIsNotReadyAfterANewOne(t *testing.T) {
+	n := listen(t, 2, "", nil)
+	n.serve(members(1, 2))
+	nc, err := net.Dial("tcp", n.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	w := newWire(nc, time.Now().Add(patience))
+	if err := w.send(&helloMsg{Kind: KindLog, To: 2, Hello: honest(1)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.receive(); err != nil {
+		t.Fatal(err)
+	}
+	next := honest(1)
+	next.Incarnation.Restart, next.Incarnation.Nonce = 2, 5
+	dumb(t, n.Addr().String(), next, 2, KindLog)
+	n.awaitEvent(t, "+log 1", 1)
+	if err := w.send(&readyMsg{}); err != nil {
+		t.Fatal(err)
+	}
+	n.logs.awaitAll(t, "connection refused", "restart counter")
+	if h := n.history(); len(h) != 1 {
+		t.Fatalf("%v", h)
+	}
 }
 
 func TestKeepalivesCarryMarks(t *testing.T) {

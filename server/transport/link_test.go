@@ -1,0 +1,130 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tenure/internal/frame"
+)
+
+// piped is a link of node self to the other of nodes 1 and 2 over nc, running. The channel tells why it ended.
+func piped(t *testing.T, self *node, kind Kind, nc net.Conn) <-chan error {
+	t.Helper()
+	p := self.service.Load().peers[0]
+	l := self.newLink(p, kind, honest(p.node).Incarnation, newWire(nc, time.Time{}))
+	out := make(chan error, 1)
+	go func() { out <- l.run(self) }()
+	return out
+}
+
+func offline(t *testing.T, n *node, h Hello) {
+	t.Helper()
+	tr, err := Listen(Config{Self: h.Node, Hello: func() Hello { return h }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Transport = tr
+	tr.Serve(n, members(1, 2), nil)
+}
+
+func TestIdleConnectionsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, kind := range kinds {
+			var a, b node
+			offline(t, &a, honest(1))
+			offline(t, &b, honest(2))
+			left, right := net.Pipe()
+			endA, endB := piped(t, &a, kind, left), piped(t, &b, kind, right)
+			time.Sleep(time.Hour) // of the bubble
+			select {
+			case err := <-endA:
+				t.Fatalf("%v ended: %v", kind, err)
+			case err := <-endB:
+				t.Fatalf("%v ended: %v", kind, err)
+			default:
+			}
+			st := a.linkState(a.service.Load().peers[0].end(kind))
+			if st.LastHeard > a.cfg.IdleTimeout/4 || st.LastHeard < 0 {
+				t.Fatalf("last heard %v ago", st.LastHeard)
+			}
+			left.Close()
+			<-endA
+			<-endB
+			a.Close()
+			b.Close()
+		}
+	})
+}
+
+func TestSilentPeerIsGivenUp(t *testing.T) {
+	for name, far := range map[string]func(net.Conn){
+		"reads but says nothing": func(nc net.Conn) {
+			for b := make([]byte, 100); ; {
+				if _, err := nc.Read(b); err != nil {
+					return
+				}
+			}
+		},
+		"does not even read": func(net.Conn) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var n node
+			offline(t, &n, honest(1))
+			defer n.Close()
+			left, right := net.Pipe()
+			go far(right)
+			began := time.Now()
+			ended := piped(t, &n, KindLease, left)
+			err := <-ended
+			if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took > n.cfg.IdleTimeout*5/4 {
+				t.Errorf("%s: %v after %v", name, err, took)
+			}
+			right.Close()
+		})
+	}
+}
+
+// A frame that comes slowly is no silence.
+func TestSlowFrameIsNotSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n node
+		offline(t, &n, honest(1))
+		defer n.Close()
+		left, right := net.Pipe()
+		ended := piped(t, &n, KindLog, left)
+		go func() {
+			for b := make([]byte, 100); ; {
+				if _, err := right.Read(b); err != nil {
+					return
+				}
+			}
+		}()
+		body := make1(40000)
+		var stream bytes.Buffer
+		f := frame.NewWriter(&stream)
+		f.Add(body)
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		raw := stream.Bytes()
+		for len(raw) > 0 {
+			k := min(1000, len(raw))
+			if _, err := right.Write(raw[:k]); err != nil {
+				t.Fatal(err)
+			}
+			raw = raw[k:]
+			time.Sleep(n.cfg.IdleTimeout / 2)
+		}
+		synctest.Wait()
+		if len(n.log) != 1 || len(n.log[0]) != len(body) {
+			t.Fatalf("%d frames", len(n.log))
+		}
+		right.Close()
+		<-ended
+	})
+}
