@@ -75,7 +75,7 @@ func BenchmarkApply64(b *testing.B) {
 
 func BenchmarkGet(b *testing.B) {
 	const n = 100_000
-	s, image := benchState(b, n)
+	s, _ := benchState(b, n)
 	for _, layer := range []string{"image", "table"} {
 		if layer == "table" {
 			var batch []byte
@@ -98,7 +98,6 @@ func BenchmarkGet(b *testing.B) {
 			}
 		})
 	}
-	_ = image
 }
 
 func BenchmarkSnapshotList100(b *testing.B) {

@@ -47,7 +47,7 @@ func DecodeCommand(b []byte) (Command, error) {
 // decodeCommand is DecodeCommand with a header to decode into, whatever was in it.
 func decodeCommand(b []byte, h *commandHeader) (Command, error) {
 	if len(b) > MaxCommandBytes {
-		return Command{}, fmt.Errorf("%w: %d bytes are too many, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
+		return Command{}, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
 	}
 	header, value, ok := cutPiece(b)
 	if !ok {
@@ -58,7 +58,8 @@ func decodeCommand(b []byte, h *commandHeader) (Command, error) {
 		return Command{}, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
 	c := Command{
-		Op: h.Op, Key: h.Key, Value: value, Flags: h.Flags, HasIndex: h.HasIndex, Index: h.Index, IdemKey: h.IdemKey, Base: h.Base,
+		Op: h.Op, Key: h.Key, Value: value, Flags: h.Flags, HasIndex: h.HasIndex, Index: h.Index,
+		IdemKey: h.IdemKey, Base: h.Base,
 	}
 	if err := c.Validate(); err != nil {
 		return Command{}, err
@@ -93,7 +94,8 @@ func (c *Command) Validate() error {
 	case len(c.Value) > MaxValueBytes:
 		return fmt.Errorf("%w: the value has %d bytes, at most %d are allowed", ErrCommand, len(c.Value), MaxValueBytes)
 	case len(c.IdemKey) > MaxIdemKeyBytes:
-		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed", ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
+		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
+			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type Limits struct {
 	PruneKeys int
 }
 
-// DefaultLimits are those of every server. The table takes some 25 MiB when it is full of keys of 36 bytes, and covers
+// DefaultLimits are those of every server. The table takes some 20 MiB when it is full of keys of 36 bytes, and covers
 // 26 s of 5,000 keyed writes a second.
 var DefaultLimits = Limits{DedupEntries: 1 << 17, DedupRevisions: 1 << 20, PruneKeys: 1 << 20}
 

@@ -2,7 +2,7 @@ package kv
 
 import "fmt"
 
-// State is the state machine. See the package comment for who may call what beside what. After an error of any of its
+// State is the state machine. See the package comment for which calls exclude which. After an error of any of its
 // methods it must not be used again: the image is damaged and part of a slot may have been applied.
 type State struct {
 	source   Source
