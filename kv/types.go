@@ -69,7 +69,7 @@ const (
 	SpaceDedup Space = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
 )
 
-// Change is one record of a fold. A nil Value deletes.
+// Change is one record of a fold. A nil Value deletes, also what is not there; other values have at least one byte.
 type Change struct {
 	Space Space
 	Key   []byte
