@@ -21,6 +21,7 @@ const (
 	// refusal of the second copy would hide that the first may have been applied.
 	headerKey         = "idempotency-key"
 	headerBase        = "X-Tenure-Base"
+	headerTimeout     = "X-Tenure-Timeout-Ms"
 	headerRevision    = "X-Tenure-Index"
 	headerCount       = "X-Tenure-Count"
 	headerIndex       = "X-Consul-Index"
@@ -76,7 +77,11 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	}
 	var left departure
 	trace := &httptrace.ClientTrace{GotConn: left.gotConn}
-	resp, err := c.transport.RoundTrip(r.http(base, progress).WithContext(httptrace.WithClientTrace(ctx, trace)))
+	h := r.http(base, progress)
+	if r.once.Key != "" {
+		h.Header[headerTimeout] = []string{strconv.FormatInt(c.patience(ctx).Milliseconds(), 10)}
+	}
+	resp, err := c.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err == nil {
 		progress()
 		a = answer{endpoint: base.String(), status: resp.StatusCode, header: resp.Header}
@@ -90,6 +95,16 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	}
 	c.seen.observe(a)
 	return a, true, nil
+}
+
+// patience is for how long a node may sit on a write. A node that waits for a master answers "not applied" when this
+// time is over; hearing nothing, the client would have to call the outcome unknown.
+func (c *Client) patience(ctx context.Context) time.Duration {
+	d := c.cfg.AttemptTimeout
+	if end, ok := ctx.Deadline(); ok {
+		d = min(d, time.Until(end))
+	}
+	return max(d-d/10, time.Millisecond)
 }
 
 // http is r for the node at base. progress is called as the body goes out.

@@ -10,6 +10,8 @@ import (
 const (
 	firstBackoff = 10 * time.Millisecond
 	maxBackoff   = 500 * time.Millisecond
+	// lastChance is the least time left for which another try is begun: one that is cut by the deadline only adds doubt.
+	lastChance = 20 * time.Millisecond
 )
 
 // rounds chooses the endpoint of each try of one call: the preferred one, then the others in turn at once, then,
@@ -41,7 +43,11 @@ func (r *rounds) next(ctx context.Context) (int, error) {
 		best, bestAt = r.soonest(time.Now().Add(wait))
 		wait = max(wait, time.Until(bestAt))
 	}
-	if err := pause(ctx, wait); err != nil {
+	need := time.Duration(0)
+	if r.tried > 0 {
+		need = lastChance
+	}
+	if err := pause(ctx, wait, need); err != nil {
 		if r.last == nil {
 			return 0, err
 		}
@@ -86,16 +92,16 @@ func (r *rounds) failed(e int, err error) {
 // answered notes that endpoint e is a good one.
 func (r *rounds) answered(e int) { r.c.prefer.Store(int32(e)) }
 
-// pause waits for d, or says at once that ctx ends before.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits for d, or says at once that ctx ends before, or so soon after that less than need is left.
+func pause(ctx context.Context, d, need time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+need {
+		return context.DeadlineExceeded
+	}
 	if d <= 0 {
 		return nil
-	}
-	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
-		return context.DeadlineExceeded
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

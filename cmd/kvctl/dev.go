@@ -1,0 +1,228 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+)
+
+// defaultDevData is where `kvnode dev` keeps its cluster.
+const defaultDevData = "./kvnode-dev"
+
+func newDev(a *app) *cobra.Command {
+	d := &dev{app: a}
+	cmd := group(&cobra.Command{
+		Use:   "dev",
+		Short: "Kill, pause and start the nodes of a local cluster (kvnode dev)",
+		Long: "dev works on the processes of a cluster that kvnode dev has started on this machine, which it finds through the\n" +
+			"cluster's data directory. A process is signalled only if it is still the node that is written down there.\n" +
+			"In place of a node's number, the word master stands for the node that is master.",
+		Example: "  kvctl dev kill master\n  kvctl dev start 2",
+	},
+		&cobra.Command{Use: "status", Short: "List the nodes and their processes", Args: cobra.NoArgs, RunE: d.status},
+		&cobra.Command{Use: "kill N...", Short: "Kill nodes with SIGKILL", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGKILL)},
+		&cobra.Command{Use: "pause N...", Short: "Pause nodes with SIGSTOP", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGSTOP)},
+		&cobra.Command{Use: "resume N...", Short: "Let paused nodes go on with SIGCONT", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGCONT)},
+		&cobra.Command{Use: "start N...", Short: "Start nodes again", Args: cobra.MinimumNArgs(1), RunE: d.start},
+		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: cobra.NoArgs, RunE: d.master},
+	)
+	cmd.PersistentFlags().StringVar(&d.data, "data", defaultDevData, "data directory of the cluster")
+	return cmd
+}
+
+// dev is a command on a local cluster.
+type dev struct {
+	app  *app
+	data string
+}
+
+// nodesOf looks up what the arguments name, all before anything is done to any.
+func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNode, error) {
+	var out []devNode
+	for _, arg := range args {
+		id, err := strconv.Atoi(arg)
+		if arg == "master" {
+			var m client.Status
+			if m, err = d.findMaster(ctx, s); err != nil {
+				return nil, err
+			}
+			id = int(m.Node)
+		} else if err != nil {
+			return nil, usage("%q is no node: give a number, or master", arg)
+		}
+		n := s.node(id)
+		if n == nil {
+			return nil, usage("there is no node %d in %s; it has %s", id, d.data, s.ids())
+		}
+		out = append(out, *n)
+	}
+	return out, nil
+}
+
+// survey asks the nodes that run. A paused one would only be waited for.
+func (d *dev) survey(ctx context.Context, s *devState) (survey, error) {
+	var endpoints []string
+	for _, n := range s.Nodes {
+		if s.find(n).state == running {
+			endpoints = append(endpoints, n.Client)
+		}
+	}
+	if len(endpoints) == 0 {
+		return nil, nil
+	}
+	c, err := client.New(client.Config{Endpoints: endpoints})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", devStateName, err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)
+	defer cancel()
+	return takeSurvey(ctx, c), nil
+}
+
+func (d *dev) findMaster(ctx context.Context, s *devState) (client.Status, error) {
+	v, err := d.survey(ctx, s)
+	if err != nil {
+		return client.Status{}, err
+	}
+	m, ok := v.master()
+	if !ok {
+		return client.Status{}, fmt.Errorf("no node in %s says that it is master; see kvctl dev status", d.data)
+	}
+	return m, nil
+}
+
+func (d *dev) master(cmd *cobra.Command, _ []string) error {
+	s, err := readDevState(d.data)
+	if err != nil {
+		return err
+	}
+	m, err := d.findMaster(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	return d.app.print(masterJSON{m.Node, m.Epoch, m.Lease.RemainingMS}, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, m.Node)
+		return err
+	})
+}
+
+// devStatusJSON is a node of `dev status` with --json.
+type devStatusJSON struct {
+	Node   int    `json:"node"`
+	PID    int    `json:"pid"`
+	State  string `json:"state"`
+	Role   string `json:"role,omitempty"`
+	Client string `json:"client"`
+	Peer   string `json:"peer"`
+	Data   string `json:"data"`
+	Log    string `json:"log"`
+}
+
+func (d *dev) status(cmd *cobra.Command, _ []string) error {
+	s, err := readDevState(d.data)
+	if err != nil {
+		return err
+	}
+	v, err := d.survey(cmd.Context(), s)
+	if err != nil {
+		return err
+	}
+	out := make([]devStatusJSON, len(s.Nodes))
+	for i, n := range s.Nodes {
+		p := s.find(n)
+		out[i] = devStatusJSON{n.ID, p.pid, p.state.String(), "", n.Client, n.Peer, n.Data, n.Log}
+		for _, x := range v {
+			if x.answers() && x.status.Node == uint64(n.ID) {
+				out[i].Role = x.status.Role
+			}
+		}
+	}
+	return d.app.print(out, func(w io.Writer) error {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "NODE\tPID\tSTATE\tROLE\tCLIENTS\tPEERS\tDATA")
+		for _, n := range out {
+			pid, role := strconv.Itoa(n.PID), n.Role
+			if n.PID == 0 {
+				pid = "-"
+			}
+			if role == "" {
+				role = "-"
+			}
+			fmt.Fprintln(t, strings.Join([]string{strconv.Itoa(n.Node), pid, n.State, role, n.Client, n.Peer, n.Data}, "\t"))
+		}
+		return t.Flush()
+	})
+}
+
+// done reports what became of a node.
+func (d *dev) done(n devNode, pid int, what string) error {
+	return d.app.print(struct {
+		Node int    `json:"node"`
+		PID  int    `json:"pid"`
+		Done string `json:"done"`
+	}{n.ID, pid, what}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "node %d (pid %d) %s\n", n.ID, pid, what)
+		return err
+	})
+}
+
+// signal sends sig to each node named and waits until it shows.
+func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
+	effect := map[syscall.Signal]struct {
+		want processState
+		word string
+	}{
+		syscall.SIGKILL: {gone, "killed"}, syscall.SIGSTOP: {paused, "paused"}, syscall.SIGCONT: {running, "goes on"},
+	}[sig]
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := readDevState(d.data)
+		if err != nil {
+			return err
+		}
+		nodes, err := d.nodesOf(cmd.Context(), s, args)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
+		defer cancel()
+		for _, n := range nodes {
+			p := s.find(n)
+			if p.state == gone {
+				return fmt.Errorf("node %d is not running; start it with: kvctl dev start %d", n.ID, n.ID)
+			}
+			if err := p.signal(ctx, s, n, sig, effect.want); err != nil {
+				return err
+			}
+			if err := d.done(n, p.pid, effect.word); err != nil {
+				return err
+			}
+			if sig == syscall.SIGKILL {
+				if err := d.forget(ctx, n.ID, p.pid); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// forget notes that a process is gone, unless another has taken its place.
+func (d *dev) forget(ctx context.Context, id, pid int) error {
+	return updateDevState(ctx, d.data, func(s *devState) error {
+		if n := s.node(id); n != nil && n.PID == pid {
+			n.PID = 0
+		}
+		return nil
+	})
+}

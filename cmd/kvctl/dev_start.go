@@ -1,0 +1,161 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+)
+
+const (
+	startPoll    = 50 * time.Millisecond
+	logTailBytes = 4096
+	logTailLines = 6
+)
+
+func (d *dev) start(cmd *cobra.Command, args []string) error {
+	s, err := readDevState(d.data)
+	if err != nil {
+		return err
+	}
+	nodes, err := d.nodesOf(cmd.Context(), s, args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
+	defer cancel()
+	for _, n := range nodes {
+		if err := d.startOne(ctx, n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startOne starts a node, notes its process and waits until it answers, ends, or ctx does.
+func (d *dev) startOne(ctx context.Context, id int) error {
+	var c child
+	err := updateDevState(ctx, d.data, func(s *devState) error {
+		n := s.node(id)
+		if n == nil {
+			return fmt.Errorf("node %d is no longer in %s", id, devStateName)
+		}
+		if p := s.find(*n); p.state != gone {
+			return fmt.Errorf("node %d is %v already (pid %d)", id, p.state, p.pid)
+		}
+		var err error
+		if c, err = launch(s.Binary, *n); err != nil {
+			return err
+		}
+		n.PID = c.pid
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	answers, err := c.await(ctx)
+	if err != nil {
+		return errors.Join(err, d.forget(context.WithoutCancel(ctx), id, c.pid))
+	}
+	if !answers {
+		return d.done(c.node, c.pid, "started; it does not answer yet, see "+c.node.Log)
+	}
+	return d.done(c.node, c.pid, "started, clients on "+c.node.Client)
+}
+
+// child is a node that this process has started and will leave behind.
+type child struct {
+	node    devNode
+	pid     int
+	logFrom int64 // where its part of the log begins
+	ended   chan error
+}
+
+// launch starts the node in a session of its own, so that it outlives kvctl and its terminal.
+func launch(binary string, n devNode) (child, error) {
+	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return child{}, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	c := child{node: n, ended: make(chan error, 1)}
+	if info, err := log.Stat(); err == nil {
+		c.logFrom = info.Size()
+	}
+	cmd := exec.Command(binary, n.Args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return child{}, fmt.Errorf("start node %d: %w", n.ID, err)
+	}
+	c.pid = cmd.Process.Pid
+	go func() { c.ended <- cmd.Wait() }()
+	return c, nil
+}
+
+// await tells whether the node answers before ctx ends. Its error is that the node has ended.
+func (c child) await(ctx context.Context) (bool, error) {
+	api, err := client.New(client.Config{Endpoints: []string{c.node.Client}})
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", devStateName, err)
+	}
+	defer api.Close()
+	tick := time.NewTicker(startPoll)
+	defer tick.Stop()
+	for {
+		if s, err := api.StatusOf(ctx, c.node.Client); err == nil && s.Node == uint64(c.node.ID) {
+			return true, nil
+		}
+		select {
+		case err := <-c.ended:
+			return false, c.obituary(err)
+		case <-ctx.Done():
+			return false, nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (c child) obituary(err error) error {
+	how := "exit code 0"
+	if err != nil {
+		how = err.Error()
+	}
+	text := fmt.Sprintf("node %d (pid %d) has ended at once: %s; the end of %s:", c.node.ID, c.pid, how, c.node.Log)
+	for _, l := range tail(c.node.Log, c.logFrom) {
+		text += "\n  | " + l
+	}
+	return errors.New(text)
+}
+
+// tail is the last few lines of a log from an offset on.
+func tail(name string, from int64) []string {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	size := max(0, min(logTailBytes, info.Size()-from))
+	b := make([]byte, size)
+	n, _ := f.ReadAt(b, info.Size()-size)
+	text := strings.TrimSpace(string(b[:n]))
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-logTailLines):]
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/client/clienttest"
+)
+
+// testNodeVariable makes the test binary play a node; its value is the id of the master.
+const testNodeVariable = "KVCTL_TEST_NODE"
+
+// testNode serves the API of a pretended node until it is killed. Its arguments are: id, data directory, address.
+func testNode(args []string) int {
+	id, _ := strconv.ParseUint(args[0], 10, 64)
+	if _, err := os.Stat(filepath.Join(args[1], "broken")); err == nil {
+		fmt.Println("the data directory is broken")
+		return 4
+	}
+	master, _ := strconv.ParseUint(os.Getenv(testNodeVariable), 10, 64)
+	c := clienttest.New(3)
+	c.SetMaster(master)
+	fmt.Println("serving", args[2])
+	fmt.Println(http.ListenAndServe(args[2], c.Node(id).Handler()))
+	return 1
+}
+
+// devCluster is a directory with dev.json and no node running.
+type devCluster struct {
+	t     *testing.T
+	dir   string
+	state devState
+}
+
+func newDevCluster(t *testing.T, master int) *devCluster {
+	t.Helper()
+	t.Setenv(testNodeVariable, strconv.Itoa(master))
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &devCluster{t: t, dir: t.TempDir(), state: devState{Version: 1, Binary: exe}}
+	for id := 1; id <= 3; id++ {
+		s := httptest.NewServer(nil) // finds a free port
+		addr := s.Listener.Addr().String()
+		s.Close()
+		n := devNode{ID: id, Client: addr, Peer: "127.0.0.1:1", Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
+		n.Log = n.Data + ".log"
+		n.Args = []string{strconv.Itoa(id), n.Data, addr}
+		if err := os.Mkdir(n.Data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		d.state.Nodes = append(d.state.Nodes, n)
+	}
+	d.write()
+	t.Cleanup(func() {
+		for _, n := range d.read().Nodes {
+			if n.PID > 0 && d.state.look(n) != gone {
+				_ = syscall.Kill(n.PID, syscall.SIGKILL)
+			}
+		}
+	})
+	return d
+}
+
+func (d *devCluster) write() {
+	d.t.Helper()
+	b, err := json.Marshal(d.state)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, devStateName), b, 0o600)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *devCluster) read() *devState {
+	d.t.Helper()
+	s, err := readDevState(d.dir)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *devCluster) run(args ...string) outcome {
+	d.t.Helper()
+	var out, errOut strings.Builder
+	code := run(d.t.Context(), append([]string{"dev", "--data", d.dir}, args...), nil, nil, &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+func (d *devCluster) want(code int, text string, args ...string) {
+	d.t.Helper()
+	if o := d.run(args...); o.code != code || !strings.Contains(o.out+o.errOut, text) {
+		d.t.Fatalf("kvctl dev %s: exit %d, %q, %q; want exit %d and %q", strings.Join(args, " "), o.code, o.out, o.errOut, code, text)
+	}
+}
+
+func (d *devCluster) states() string {
+	d.t.Helper()
+	o := d.run("status", "--json")
+	if o.code != 0 {
+		d.t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+	var words []string
+	for _, n := range decode[[]devStatusJSON](d.t, o.out) {
+		words = append(words, strings.TrimSpace(n.State+" "+n.Role))
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestDev(t *testing.T) {
+	d := newDevCluster(t, 2)
+	if got := d.states(); got != "not running, not running, not running" {
+		t.Fatal(got)
+	}
+	d.want(1, "not running", "kill", "1")
+	d.want(1, "no node in", "master")
+	d.want(0, "started, clients on", "start", "1", "2", "3")
+	d.want(1, "running already", "start", "2")
+	if got := d.states(); got != "running follower, running master, running follower" {
+		t.Fatal(got)
+	}
+	d.want(0, "2\n", "master")
+	d.want(0, "paused", "pause", "3")
+	if got := d.states(); got != "running follower, running master, paused" {
+		t.Fatal(got)
+	}
+	d.want(1, "paused already", "start", "3")
+	d.want(0, "goes on", "resume", "3")
+	before := d.read().Nodes[1].PID
+	d.want(0, fmt.Sprintf("node 2 (pid %d) killed", before), "kill", "master")
+	if got := d.states(); got != "running follower, not running, running follower" || d.read().Nodes[1].PID != 0 {
+		t.Fatal(got, d.read().Nodes[1].PID)
+	}
+	d.want(0, "node 2", "start", "2")
+	log, err := os.ReadFile(d.state.Nodes[1].Log)
+	if err != nil || strings.Count(string(log), "serving") != 2 {
+		t.Fatalf("the log of both runs: %q, %v", log, err)
+	}
+	o := d.run("status")
+	if o.code != 0 || !strings.Contains(o.out, "running  master") {
+		t.Fatalf("exit %d\n%s", o.code, o.out)
+	}
+	d.want(2, "there is no node 9", "kill", "1", "9")
+	if got := d.states(); got != "running follower, running master, running follower" {
+		t.Fatalf("a command with a wrong number has done a part: %s", got)
+	}
+	d.want(2, "is no node", "kill", "slave")
+}
+
+func TestDevStartOfABrokenNode(t *testing.T) {
+	d := newDevCluster(t, 1)
+	if err := os.WriteFile(filepath.Join(d.state.Nodes[0].Data, "broken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.want(1, "| the data directory is broken", "start", "1")
+	if pid := d.read().Nodes[0].PID; pid != 0 {
+		t.Fatalf("dev.json has pid %d", pid)
+	}
+}
+
+// TestDevLeavesOthersAlone: processes that have the number, the program or the arguments of a node, but not all.
+func TestDevLeavesOthersAlone(t *testing.T) {
+	d := newDevCluster(t, 1)
+	n := &d.state.Nodes[0]
+	sleeper := func(name string, args ...string) *exec.Cmd {
+		c := exec.Command(name, args...)
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		return c
+	}
+	for name, c := range map[string]*exec.Cmd{
+		"another program":                sleeper("sleep", "1000"),
+		"another program, same words":    sleeper("sh", "-c", "sleep 1000; :", n.Args[0], n.Args[1], n.Args[2]),
+		"the program, another node":      sleeper(d.state.Binary, "2", d.state.Nodes[1].Data, d.state.Nodes[1].Client),
+		"the program, another cluster":   sleeper(d.state.Binary, "1", t.TempDir(), "127.0.0.1:0"),
+		"the program, one more argument": sleeper(d.state.Binary, append(n.Args[:3:3], "more")...),
+	} {
+		n.PID = c.Process.Pid
+		d.write()
+		for _, verb := range []string{"kill", "pause", "resume"} {
+			d.want(1, "not running", verb, "1")
+		}
+		if err := c.Process.Signal(syscall.Signal(0)); err != nil {
+			t.Errorf("%s: it was killed", name)
+		}
+	}
+	// The node itself, but dev.json names another program.
+	c := sleeper(d.state.Binary, n.Args...)
+	n.PID, d.state.Binary = c.Process.Pid, "/bin/sleep"
+	d.write()
+	d.want(1, "not running", "kill", "1")
+}
+
+func TestDevState(t *testing.T) {
+	d := newDevCluster(t, 1)
+	name := filepath.Join(d.dir, devStateName)
+	for text, want := range map[string]string{
+		`{"version":2}`:            "version 2",
+		`{"version":1`:             "damaged",
+		`{"version":1,"nodes":[]}`: "lists no nodes",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.want(1, want, "status")
+		d.want(1, want, "kill", "1")
+	}
+	d.write()
+	f, err := lockDev(t.Context(), d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	began := time.Now()
+	d.want(1, "another program holds it", "start", "1", "--timeout", "100ms")
+	if time.Since(began) > 5*time.Second {
+		t.Errorf("gave up after %v", time.Since(began))
+	}
+	if o := d.run("--data", filepath.Join(d.dir, "none"), "status"); o.code != 1 || !strings.Contains(o.errOut, "kvnode dev") {
+		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+}

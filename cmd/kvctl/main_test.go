@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"tenure/client/clienttest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(testNodeVariable) != "" {
+		os.Exit(testNode(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// outcome is what a command line came to.
+type outcome struct {
+	code        int
+	out, errOut string
+}
+
+// kvctl runs a command line in this process. $URL1, $URL2 … are the nodes, which --endpoints lists already.
+func kvctl(t *testing.T, c *clienttest.Cluster, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	environ := []string{endpointsVariable + "=" + strings.Join(c.Endpoints(), ",")}
+	code := run(context.Background(), args, environ, strings.NewReader(stdin), &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+func start(t *testing.T, nodes int) *clienttest.Cluster {
+	t.Helper()
+	c := clienttest.Start(nodes)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// decode reads one JSON object or array.
+func decode[T any](t *testing.T, text string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+	return v
+}
+
+// always injects one fault into all writes, or all requests.
+func always(c *clienttest.Cluster, f clienttest.Fault, writesOnly bool) {
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if writesOnly && !r.IsWrite() {
+			return clienttest.None
+		}
+		return f
+	})
+}
+
+// TestVerbs plays one story on one cluster: each line is a command, its exit code and what it writes.
+func TestVerbs(t *testing.T) {
+	c := start(t, 3)
+	for _, x := range []struct {
+		line  string // words separated by spaces; _ is an empty word, ␠ a space, ⏎ a line end, £ the byte ff
+		stdin string
+		code  int
+		out   string
+		err   string // a part of standard error
+	}{
+		{"get hello", "", 1, "", `get "hello": not found`},
+		{"set hello world", "", 0, "revision 1\n", ""},
+		{"get hello", "", 0, "world", ""},
+		{"get hello --consistent", "", 0, "world", ""},
+		{"--stale get hello", "", 0, "world", ""},
+		{"get hello --json", "", 0, `{"key":"hello","value":"d29ybGQ=","flags":0,"create_index":1,"modify_index":1,"lock_index":0}` + "\n", ""},
+		{"set hello - --flags 7", "a\x00\xff\n", 0, "revision 2\n", ""},
+		{"get hello", "", 0, "a\x00\xff\n", ""},
+		{"set -- n -5", "", 0, "revision 3\n", ""},
+		{"get n", "", 0, "-5", ""},
+		{"set empty _ --json", "", 0, `{"key":"empty","revision":4}` + "\n", ""},
+		{"get empty", "", 0, "", ""},
+		{"cas n 0 x", "", 1, "", "condition failed"},
+		{"cas n 3 x", "", 0, "revision 5\n", ""},
+		{"cas n 3 y --json", "", 1, "", `"outcome":"condition failed"`},
+		{"cas new 0 -", "piped", 0, "revision 6\n", ""},
+		{"get new", "", 0, "piped", ""},
+		{"delete n --cas 3", "", 1, "", "condition failed"},
+		{"delete n --cas 5", "", 0, "revision 7\n", ""},
+		{"delete n", "", 0, "revision 7\n", ""},
+		{"set d/1 one", "", 0, "revision 8\n", ""},
+		{"set d/2 t⏎wo", "", 0, "revision 9\n", ""},
+		{"set d/e/3 three", "", 0, "revision 10\n", ""},
+		{"set d/a␠b%2F.. odd", "", 0, "revision 11\n", ""},
+		{"list", "", 0, "d/1\nd/2\nd/a b%2F..\nd/e/3\nempty\nhello\nnew\n", ""},
+		{"list d/ --separator / --reverse", "", 0, "d/e/\nd/a b%2F..\nd/2\nd/1\n", ""},
+		{"list d/ --start d/2 --limit 2", "", 0, "d/2\nd/a b%2F..\n", ""},
+		{"list d/ --values --limit 2", "", 0, "d/1\tone\nd/2\t\"t\\nwo\"\n", ""},
+		{"list d/ --limit 2 --json", "", 0, `["d/1","d/2"]` + "\n", ""},
+		{"list none --json", "", 0, "[]\n", ""},
+		{"list none", "", 0, "", ""},
+		{"count", "", 0, "7\n", ""},
+		{"count d/ --json", "", 0, `{"prefix":"d/","count":4}` + "\n", ""},
+		{"count none", "", 0, "0\n", ""},
+		{"prune d/", "", 0, "deleted 4 keys\n", ""},
+		{"prune d/", "", 0, "deleted 0 keys\n", ""},
+		{"prune hell --json", "", 0, `{"prefix":"hell","deleted":1,"revision":13}` + "\n", ""},
+		{"prune _", "", 2, "", "--all"},
+		{"prune _ --all", "", 0, "deleted 2 keys\n", ""},
+		{"count", "", 0, "0\n", ""},
+		{"version", "", 0, "kvctl ", ""},
+
+		{"nonsense", "", 2, "", "nonsense"},
+		{"get", "", 2, "", "arg"},
+		{"get a b", "", 2, "", "arg"},
+		{"get _", "", 2, "", "empty"},
+		{"get a£", "", 2, "", "UTF-8"},
+		{"get a --bad", "", 2, "", "--bad"},
+		{"get a --stale --consistent", "", 2, "", "contradict"},
+		{"set a b --stale", "", 2, "", "--stale"},
+		{"set a b --idempotency-key x", "", 2, "", "go together"},
+		{"cas a b c", "", 2, "", "INDEX"},
+		{"list --limit -1", "", 2, "", "--limit"},
+		{"list --values --separator /", "", 2, "", "contradict"},
+		{"get a --timeout 0s", "", 2, "", "--timeout"},
+		{"get a --endpoints ftp://x", "", 2, "", "endpoint"},
+		{"get a --json --bad", "", 2, "", `"outcome":"usage"`},
+		{"master", "", 2, "", "show, transfer"},
+		{"master steal", "", 2, "", "steal"},
+		{"master transfer --to 0", "", 2, "", "node 0"},
+		{"status --watch --interval 1ms", "", 2, "", "--interval"},
+	} {
+		args := strings.Fields(x.line)
+		for i, a := range args {
+			args[i] = strings.NewReplacer("_", "", "␠", " ", "⏎", "\n", "£", "\xff").Replace(a)
+		}
+		o := kvctl(t, c, x.stdin, args...)
+		exact := !strings.HasPrefix(x.line, "version")
+		if o.code != x.code || exact && o.out != x.out || !strings.HasPrefix(o.out, x.out) {
+			t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q", x.line, o.code, o.out, o.errOut, x.code, x.out)
+		}
+		if !strings.Contains(o.errOut, x.err) || (x.err == "") != (o.errOut == "") {
+			t.Errorf("kvctl %s: says %q, want %q in it", x.line, o.errOut, x.err)
+		}
+	}
+}
+
+// TestExitCodesUnderFaults: what the cluster does to every request or write, and what a script is told.
+func TestExitCodesUnderFaults(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		fault  clienttest.Fault
+		line   string
+		code   int
+		says   string
+		onceIn bool
+	}{
+		{"no master", clienttest.BusyLater, "set k v", 1, "not applied", false},
+		{"no master", clienttest.Busy, "get k", 1, "unavailable", false},
+		{"replies lost", clienttest.DropApplied, "set k v", 3, "outcome unknown", true},
+		{"requests lost", clienttest.Drop, "delete k", 3, "outcome unknown", true},
+		{"504", clienttest.Unknown, "cas k 0 v", 3, "outcome unknown", true},
+		{"504", clienttest.UnknownApplied, "prune k", 3, "outcome unknown", true},
+		{"silence", clienttest.Hang, "set k v", 3, "outcome unknown", true},
+		{"no room", clienttest.NoRoom, "set k v", 1, "no room", false},
+		{"too large", clienttest.TooLarge, "set k v", 1, "too large", false},
+	} {
+		c := start(t, 3)
+		always(c, x.fault, x.line != "get k")
+		args := append(strings.Fields(x.line), "--timeout", "150ms")
+		o := kvctl(t, c, "", args...)
+		if o.code != x.code || o.out != "" || !strings.Contains(o.errOut, x.says) || strings.Contains(o.errOut, "--idempotency-key") != x.onceIn {
+			t.Errorf("%s: kvctl %s: exit %d, %q, %q; want exit %d, %q", x.name, x.line, o.code, o.out, o.errOut, x.code, x.says)
+		}
+	}
+}
+
+// TestFaultsThatPass: what is over before the time is, nobody hears of.
+func TestFaultsThatPass(t *testing.T) {
+	for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Unknown, clienttest.UnknownApplied, clienttest.Drop, clienttest.DropApplied} {
+		c := start(t, 3)
+		tries := make(chan struct{}, 100)
+		c.Inject(func(r clienttest.Request) clienttest.Fault {
+			if tries <- struct{}{}; r.IsWrite() && len(tries) < 6 {
+				return f
+			}
+			return clienttest.None
+		})
+		if o := kvctl(t, c, "", "cas", "k", "0", "v"); o.code != 0 || o.out != "revision 1\n" || c.Applied() != 1 {
+			t.Errorf("fault %d: exit %d, %q %q, applied %d", f, o.code, o.out, o.errOut, c.Applied())
+		}
+	}
+}
+
+// TestUnknownIsSettledLater: the command that was printed finds out what became of the write.
+func TestUnknownIsSettledLater(t *testing.T) {
+	c := start(t, 2)
+	always(c, clienttest.DropApplied, true)
+	o := kvctl(t, c, "", "cas", "k", "0", "v", "--timeout", "100ms", "--json")
+	told := decode[struct {
+		Outcome string `json:"outcome"`
+		Key     string `json:"idempotency_key"`
+		Base    uint64 `json:"base"`
+	}](t, o.errOut)
+	if o.code != 3 || told.Outcome != "unknown" || told.Key == "" {
+		t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+	always(c, clienttest.None, true)
+	o = kvctl(t, c, "", "cas", "k", "0", "v", "--idempotency-key", told.Key, "--base", "0")
+	if o.code != 0 || o.out != "revision 1\n" || c.Applied() != 1 {
+		t.Fatalf("exit %d, %q %q, applied %d times", o.code, o.out, o.errOut, c.Applied())
+	}
+	if o := kvctl(t, c, "", "set", "k", "other", "--idempotency-key", told.Key, "--base", "0"); o.code != 3 || c.Applied() != 1 {
+		t.Fatalf("another command under the key: exit %d, %q, applied %d times", o.code, o.errOut, c.Applied())
+	}
+}
+
+func TestNodesDown(t *testing.T) {
+	c := start(t, 3)
+	c.Node(1).Stop()
+	c.Node(2).Stop()
+	if o := kvctl(t, c, "", "set", "k", "v"); o.code != 0 {
+		t.Fatalf("one node left: exit %d, %q", o.code, o.errOut)
+	}
+	c.Node(3).Stop()
+	if o := kvctl(t, c, "", "set", "k", "v", "--timeout", "100ms"); o.code != 1 || !strings.Contains(o.errOut, "connection refused") {
+		t.Fatalf("no node left: exit %d, %q", o.code, o.errOut)
+	}
+}
+
+func TestStaleTellsItsAge(t *testing.T) {
+	c := start(t, 1)
+	c.Set("k", "v")
+	c.SetMaster(0)
+	o := kvctl(t, c, "", "get", "k", "--stale")
+	if o.code != 0 || o.out != "v" || !strings.Contains(o.errOut, "last heard from a master 70 ms ago") {
+		t.Fatalf("exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	c := start(t, 1)
+	for _, k := range []string{"app/one", "app/two/x", "app/two/y", "other"} {
+		c.Set(k, "v")
+	}
+	o := kvctl(t, c, "", "__complete", "get", "app/")
+	if o.code != 0 || !strings.HasPrefix(o.out, "app/one\napp/two/\n:") {
+		t.Fatalf("exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if o := kvctl(t, c, "", "completion", shell); o.code != 0 || !strings.Contains(o.out, "kvctl") {
+			t.Fatalf("%s: exit %d, %q", shell, o.code, o.errOut)
+		}
+	}
+	if o := kvctl(t, c, "", "completion", "tcsh"); o.code != 2 {
+		t.Fatalf("an unknown shell: exit %d, %q", o.code, o.errOut)
+	}
+}
+
+func TestStdinTooLarge(t *testing.T) {
+	c := start(t, 1)
+	if o := kvctl(t, c, strings.Repeat("x", maxValueBytes+1), "set", "k", "-"); o.code != 2 || c.Applied() != 0 {
+		t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+}

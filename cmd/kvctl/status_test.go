@@ -1,0 +1,271 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tenure/client"
+	"tenure/client/clienttest"
+)
+
+func TestStatus(t *testing.T) {
+	c := start(t, 3)
+	c.Set("k", "v")
+	c.Node(2).SetProblem("its directory was empty")
+	c.Node(3).Stop()
+	o := kvctl(t, c, "", "status")
+	if o.code != 0 || o.errOut != "" {
+		t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+	for _, want := range []string{
+		"cluster pretended, master is node 1, epoch 1, lease 800 ms left, 2 of 3 nodes answering\n",
+		"unreachable", ": connection refused\n", ": takes no part: its directory was empty\n", "~800 ms", "  800 ms  ",
+	} {
+		if !strings.Contains(o.out, want) {
+			t.Errorf("%q is missing in\n%s", want, o.out)
+		}
+	}
+	s := decode[surveyJSON](t, kvctl(t, c, "", "status", "--json").out)
+	if s.Master != 1 || s.Epoch != 1 || s.Lease != 800 || len(s.Nodes) != 3 || !s.Nodes[0].Reachable || s.Nodes[0].Status.Revision != 1 ||
+		s.Nodes[2].Reachable || s.Nodes[2].Error != "connection refused" || s.Nodes[2].Status != nil {
+		t.Errorf("%+v", s)
+	}
+	c.Node(1).Stop()
+	if o := kvctl(t, c, "", "status"); o.code != 0 || !strings.Contains(o.out, "no node says that it is master; the last was node 1, 1 of 3") {
+		t.Errorf("exit %d\n%s", o.code, o.out)
+	}
+	c.Node(2).Stop()
+	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") {
+		t.Errorf("exit %d\n%s", o.code, o.out)
+	}
+}
+
+func TestSurvey(t *testing.T) {
+	at := time.Now()
+	view := func(s client.Status) nodeView { return nodeView{endpoint: "http://x", status: s, at: at} }
+	s := survey{
+		view(client.Status{Cluster: "a", Node: 1, Role: "master", Master: 1, Epoch: 5, Chosen: 90, Applied: 90}),
+		view(client.Status{Cluster: "a", Node: 2, Role: "master", Master: 2, Epoch: 9, Chosen: 100, Applied: 99}),
+		view(client.Status{Cluster: "b", Node: 3, Role: "follower", Master: 2, Epoch: 9, Chosen: 100, Applied: 101}),
+		{endpoint: "http://y", err: errors.New("down"), at: at},
+		{endpoint: "http://z"},
+	}
+	if m, ok := s.master(); !ok || m.Node != 2 {
+		t.Errorf("master %d: the newest epoch counts", m.Node)
+	}
+	for i, want := range []uint64{10, 1, 0} {
+		if got := s.lag(s[i]); got != want {
+			t.Errorf("lag of node %d is %d, want %d", i+1, got, want)
+		}
+	}
+	if s.worstLag() != 10 || s.answering() != 3 || len(s.clusters()) != 2 {
+		t.Errorf("lag %d, %d answering, clusters %v", s.worstLag(), s.answering(), s.clusters())
+	}
+	var b strings.Builder
+	if err := s.write(&b); err != nil || !strings.Contains(b.String(), "different clusters: a, b") || !strings.Contains(b.String(), "http://z: not asked yet") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+func TestTracker(t *testing.T) {
+	began := time.Now()
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	var tr tracker
+	for i, x := range []struct {
+		ms       int
+		cluster  string
+		node     uint64
+		role     string
+		epoch    uint64
+		from, to uint64 // of the news
+		tookMS   int
+	}{
+		{0, "c", 1, "master", 5, 0, 0, 0}, // the first one is no change
+		{10, "c", 2, "follower", 5, 0, 0, 0},
+		{100, "c", 1, "master", 5, 0, 0, 0},
+		{90, "c", 1, "master", 5, 0, 0, 0}, // an older answer that came late
+		{700, "c", 2, "master", 9, 1, 2, 600},
+		{710, "c", 1, "master", 5, 0, 0, 0}, // it was paused and does not know yet
+		{800, "c", 2, "master", 9, 0, 0, 0},
+		{900, "c", 2, "master", 12, 2, 2, 100},
+		{1000, "new", 3, "master", 1, 0, 0, 0}, // another cluster at the same addresses
+		{1100, "new", 1, "master", 4, 3, 1, 100},
+	} {
+		f, news := tr.observe(client.Status{Cluster: x.cluster, Node: x.node, Role: x.role, Epoch: x.epoch}, at(x.ms))
+		if news != (x.to != 0) || news && (f.From != x.from || f.To != x.to || f.Took != time.Duration(x.tookMS)*time.Millisecond) {
+			t.Errorf("step %d: %+v %v, want %d -> %d in %d ms", i, f, news, x.from, x.to, x.tookMS)
+		}
+	}
+	if got := tr.without(at(1500)); got != 400*time.Millisecond {
+		t.Errorf("without a master for %v", got)
+	}
+}
+
+// lines is a writer that lets a test wait for a text.
+type lines struct {
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	more chan struct{}
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.buf.Write(b)
+}
+
+func (l *lines) waitFor(t *testing.T, text string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		l.mu.Lock()
+		found := strings.Contains(l.buf.String(), text)
+		l.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-l.more:
+		case <-deadline:
+			t.Fatalf("%q is missing in\n%s", text, l.buf.String())
+		}
+	}
+}
+
+// watching runs status --watch until the function that it returns is called.
+func watching(t *testing.T, c *clienttest.Cluster, args ...string) (*lines, func()) {
+	t.Helper()
+	out := &lines{more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int)
+	go func() {
+		environ := []string{endpointsVariable + "=" + strings.Join(c.Endpoints(), ",")}
+		done <- run(ctx, append([]string{"status", "--watch", "--interval", "50ms"}, args...), environ, nil, out, out)
+	}()
+	return out, func() {
+		cancel()
+		if code := <-done; code != 0 {
+			t.Errorf("exit %d when interrupted", code)
+		}
+	}
+}
+
+func TestWatchLines(t *testing.T) {
+	c := start(t, 3)
+	out, stop := watching(t, c)
+	out.waitFor(t, "master 1  epoch 1  lease 800 ms  lag 0  revision 0  3/3 nodes\n")
+	c.SetMaster(0)
+	out.waitFor(t, "no master for ")
+	c.SetMaster(2)
+	out.waitFor(t, "FAILOVER node 1 -> node 2, epoch 2, took ")
+	out.waitFor(t, "master 2  epoch 2")
+	c.Node(3).Stop()
+	out.waitFor(t, "2/3 nodes\n")
+	stop()
+}
+
+func TestWatchJSON(t *testing.T) {
+	c := start(t, 2)
+	out, stop := watching(t, c, "--json")
+	out.waitFor(t, `"master":1`)
+	c.SetMaster(2)
+	out.waitFor(t, `"failover":{"from":1,"to":2,"epoch":2,"took_ms":`)
+	out.waitFor(t, `"master":2`)
+	stop()
+	for line := range strings.Lines(out.buf.String()) {
+		decode[map[string]any](t, line)
+	}
+}
+
+func TestWatchPicture(t *testing.T) {
+	c := start(t, 1)
+	out := &lines{more: make(chan struct{}, 1)}
+	a := newApp(nil, nil, out, out)
+	a.endpoints, a.timeout = c.Endpoints(), time.Second
+	api, err := a.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.close()
+	w := newWatcher(a, api, time.Hour)
+	w.redraw = true
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- w.run(ctx) }()
+	out.waitFor(t, "master is node 1, epoch 1")
+	c.SetMaster(1)
+	out.waitFor(t, "FAILOVER node 1 again, epoch 2")
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if s := out.buf.String(); strings.Count(s, "\x1b[H") != 2 || strings.Contains(strings.ReplaceAll(s, "\x1b[K\n", ""), "\n") {
+		t.Errorf("not a picture over a picture: %q", s)
+	}
+}
+
+func TestMaster(t *testing.T) {
+	c := start(t, 3)
+	for _, x := range []struct {
+		line string
+		code int
+		out  string
+		err  string
+	}{
+		{"master show", 0, "node 1, epoch 1, lease 800 ms left\n", ""},
+		{"master transfer --to 3", 0, "node 1 -> node 3, epoch 2, took ", ""},
+		{"master transfer", 0, "node 3 -> node 1, epoch 3, took ", ""},
+		{"master transfer --to 1", 0, "node 1 is master already, epoch 3\n", ""},
+		{"master transfer --to 9", 1, "", "no such node"},
+		{"master show --json", 0, `{"master":1,"epoch":3,"lease_ms":800}` + "\n", ""},
+	} {
+		o := kvctl(t, c, "", strings.Fields(x.line)...)
+		if o.code != x.code || !strings.HasPrefix(o.out, x.out) || !strings.Contains(o.errOut, x.err) {
+			t.Errorf("kvctl %s: exit %d, %q, %q", x.line, o.code, o.out, o.errOut)
+		}
+	}
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.Method == "POST" {
+			c.SetMaster(0)
+			return clienttest.DropApplied
+		}
+		return clienttest.None
+	})
+	if o := kvctl(t, c, "", "master", "transfer"); o.code != 3 {
+		t.Errorf("a transfer whose answer was lost: exit %d, %q", o.code, o.errOut)
+	}
+	c.SetMaster(0)
+	if o := kvctl(t, c, "", "master", "show"); o.code != 1 {
+		t.Errorf("nobody is master: exit %d, %q", o.code, o.out)
+	}
+}
+
+func TestText(t *testing.T) {
+	for in, want := range map[string]string{"a b": "a b", "": "", "a\nb": `"a\nb"`, `"a"`: `"\"a\""`, "\xff": `"\xff"`, "é": "é"} {
+		if got := oneLine(in); got != want {
+			t.Errorf("oneLine(%q) = %s, want %s", in, got, want)
+		}
+	}
+	for in, want := range map[time.Duration]string{
+		0: "0 ms", 812 * time.Millisecond: "812 ms", 3290 * time.Millisecond: "3.2 s", 59999 * time.Millisecond: "59.9 s",
+		5 * time.Minute: "5 min", 7 * time.Hour: "7 h", 300 * time.Hour: "12 d",
+	} {
+		if got := shortDuration(in); got != want {
+			t.Errorf("shortDuration(%v) = %s, want %s", in, got, want)
+		}
+	}
+	for in, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB", 3 << 30: "3.0 GiB"} {
+		if got := shortBytes(in); got != want {
+			t.Errorf("shortBytes(%d) = %s, want %s", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// headline is the cluster in one line.
+func (s survey) headline() string {
+	var parts []string
+	if ids := s.clusters(); len(ids) == 1 {
+		parts = append(parts, "cluster "+ids[0])
+	}
+	if m, ok := s.master(); ok {
+		parts = append(parts, fmt.Sprintf("master is node %d", m.Node), fmt.Sprintf("epoch %d", m.Epoch), fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS))
+	} else if n := s.believed(); n != 0 {
+		parts = append(parts, fmt.Sprintf("no node says that it is master; the last was node %d", n))
+	} else {
+		parts = append(parts, "no master")
+	}
+	parts = append(parts, fmt.Sprintf("%d of %s answering", s.answering(), plural(uint64(len(s)), "node")))
+	return strings.Join(parts, ", ")
+}
+
+// write is the survey as a table, with what needs more words below it.
+func (s survey) write(out io.Writer) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s\n\n", s.headline())
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tCHOSEN\tAPPLIED\tFOLDED\tLAG\tREVISION\tLOG\tSTATE\tFREE\tUPTIME")
+	for _, n := range s {
+		fmt.Fprintln(w, strings.Join(s.row(n), "\t"))
+	}
+	_ = w.Flush() // a Builder takes everything
+	if notes := s.notes(); len(notes) > 0 {
+		fmt.Fprintf(b, "\n%s\n", strings.Join(notes, "\n"))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func (s survey) row(n nodeView) []string {
+	name := strings.TrimPrefix(n.endpoint, "http://")
+	if !n.answers() {
+		row := []string{name, "-", "unreachable"}
+		for range 12 {
+			row = append(row, "-")
+		}
+		return row
+	}
+	x := n.status
+	number := func(u uint64) string { return fmt.Sprint(u) }
+	master := "-"
+	if x.Master != 0 {
+		master = number(x.Master)
+	}
+	return []string{
+		name, number(x.Node), x.Role, master, number(x.Epoch), lease(n),
+		number(x.Chosen), number(x.Applied), number(x.Folded), number(s.lag(n)), number(x.Revision),
+		shortBytes(x.Disk.LogBytes), shortBytes(x.Disk.StateBytes), shortBytes(x.Disk.FreeBytes),
+		shortDuration(time.Duration(x.UptimeMS) * time.Millisecond),
+	}
+}
+
+// lease is exact on the holder; what the others say is a hint, and marked as one.
+func lease(n nodeView) string {
+	l := n.status.Lease
+	switch {
+	case l.Held:
+		return fmt.Sprintf("%d ms", l.RemainingMS)
+	case l.QuarantineMS > 0:
+		return fmt.Sprintf("silent %d ms", l.QuarantineMS)
+	case l.RemainingMS > 0:
+		return fmt.Sprintf("~%d ms", l.RemainingMS)
+	}
+	return "-"
+}
+
+func (s survey) notes() []string {
+	var notes []string
+	if ids := s.clusters(); len(ids) > 1 {
+		notes = append(notes, "the endpoints belong to different clusters: "+strings.Join(ids, ", "))
+	}
+	for _, n := range s {
+		switch {
+		case !n.answers():
+			notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err)))
+		case n.status.Problem != "":
+			notes = append(notes, fmt.Sprintf("%s: takes no part: %s", n.endpoint, n.status.Problem))
+		}
+	}
+	return notes
+}

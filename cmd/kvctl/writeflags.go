@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+)
+
+// maxValueBytes is the largest value that any cluster may be told to take.
+const maxValueBytes = 16 << 20
+
+// writeFlags are those of every verb that writes.
+type writeFlags struct {
+	once  client.Once
+	flags uint64
+}
+
+func (w *writeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.once.Key, "idempotency-key", "", "send an earlier write again, whose key this is (goes with --base)")
+	cmd.Flags().Uint64Var(&w.once.Base, "base", 0, "the base of that earlier write")
+	args := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if f := cmd.Flags(); f.Changed("idempotency-key") != f.Changed("base") {
+			return usage("--idempotency-key and --base go together: give both, as they were printed")
+		}
+		return args(cmd, given)
+	}
+}
+
+func (w *writeFlags) addFlags(cmd *cobra.Command) {
+	cmd.Flags().Uint64Var(&w.flags, "flags", 0, "a number stored with the value")
+}
+
+func (w *writeFlags) options() client.WriteOptions {
+	return client.WriteOptions{Once: w.once, Flags: w.flags}
+}
+
+// value is the argument, or standard input for "-".
+func (a *app) value(arg string) ([]byte, error) {
+	if arg != "-" {
+		return []byte(arg), nil
+	}
+	b, err := io.ReadAll(io.LimitReader(a.stdin, maxValueBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	if len(b) > maxValueBytes {
+		return nil, usage("standard input is over %d bytes, the largest value that any cluster takes", maxValueBytes)
+	}
+	return b, nil
+}
+
+// written is what a write prints with --json.
+type written struct {
+	Key      string `json:"key"`
+	Revision uint64 `json:"revision"`
+}
+
+func (a *app) printWritten(key string, revision uint64) error {
+	return a.print(written{key, revision}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "revision %d\n", revision)
+		return err
+	})
+}
