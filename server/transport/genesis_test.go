@@ -325,6 +325,18 @@ func TestCopiedStoreIsNotCountedTwice(t *testing.T) {
 	}
 }
 
+func TestFounderCountsStoresOnce(t *testing.T) {
+	n := listen(t, 1, "", nil)
+	d := &disk{store: store(1)}
+	g := &genesis{cfg: GenesisConfig{Self: 1, Store: d.store, List: []Address{{1, "a:1"}, {2, "b:1"}, {3, "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
+	answer := func(id ballot.NodeID) question {
+		return question{peer: Address{Node: id}, answer: &answerMsg{Node: id, Store: store(7)}}
+	}
+	if err := n.proclaim(g, []question{answer(2), answer(3)}); !errors.Is(err, ErrCopied) || d.founds > 0 {
+		t.Fatalf("%v", err)
+	}
+}
+
 func TestStoreThatForgotItsGenesisIsRefused(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	cluster := formAll(t, nodes, disks, list)
@@ -380,10 +392,21 @@ func TestGenesisThatMustNotBeTaken(t *testing.T) {
 			if err := w.send(&foundMsg{Cluster: ident.ClusterID{5}, Membership: c.bring}); err != nil {
 				t.Fatal(err)
 			}
-			_, err := w.receive()
+			reply, err := w.receive()
 			if c.word == "" {
-				if o := ended(t, out); err != nil || o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
-					t.Fatalf("%v %+v", err, o)
+				if _, ok := reply.(*formedMsg); !ok || err != nil {
+					t.Fatalf("%T %v", reply, err)
+				}
+				if o := ended(t, out); o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
+					t.Fatalf("%+v", o)
+				}
+				g := n.Transport.genesis.Load()
+				if err := g.adopt(ident.ClusterID{5}, sound); err != nil {
+					t.Fatalf("the same again: %v", err)
+				}
+				var r *Refusal
+				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != ReasonGenesis || d.founds != 1 {
+					t.Fatalf("a second genesis: %v", err)
 				}
 				cancel()
 				return

@@ -61,6 +61,20 @@ func TestIdleConnectionsStay(t *testing.T) {
 	})
 }
 
+func TestOnlyLeaseFramesPushOthersOut(t *testing.T) {
+	var n node
+	offline(t, &n, honest(1))
+	defer n.Close()
+	left, right := net.Pipe()
+	defer left.Close()
+	defer right.Close()
+	for kind, want := range map[Kind]bool{KindLease: true, KindLog: false} {
+		if l := n.newLink(n.service.Load().peers[0], kind, honest(2).Incarnation, newWire(left, time.Time{})); l.queue.dropOldest != want {
+			t.Errorf("%v drops the oldest: %v", kind, !want)
+		}
+	}
+}
+
 func TestSilentPeerIsGivenUp(t *testing.T) {
 	for name, far := range map[string]func(net.Conn){
 		"reads but says nothing": func(nc net.Conn) {

@@ -226,12 +226,12 @@ var errDeadline = func() error {
 }()
 
 func TestHostileTextIsMadePlain(t *testing.T) {
-	m := encodeMsg(&refuseMsg{Reason: ReasonNode, Text: "a\x1b[2Jb\xff" + strings.Repeat("x", 2*maxTextBytes)})
+	m := encodeMsg(&refuseMsg{Reason: ReasonNode, Text: "a\x1b[2J\nb\xff" + strings.Repeat("x", 2*maxTextBytes)})
 	got, err := decodeMsg(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := got.(*refuseMsg).Text; !strings.HasPrefix(text, "a?[2Jb?x") || len(text) > maxTextBytes {
+	if text := got.(*refuseMsg).Text; !strings.HasPrefix(text, "a?[2J?b?x") || len(text) > maxTextBytes {
 		t.Fatalf("%d bytes: %.20q", len(text), text)
 	}
 }

@@ -21,7 +21,7 @@ type trace struct {
 	store   ident.StoreID
 	inc     ballot.Incarnation
 	before  Marks // the highest of earlier incarnations
-	current Marks // the highest of inc
+	current Marks // the highest of inc; not below before
 }
 
 func (m Marks) max(o Marks) Marks {
@@ -44,7 +44,7 @@ func (s *seen) admit(h *Hello) *Refusal {
 		}
 		s.stores[h.Node] = t
 	case t.inc != h.Incarnation:
-		t.inc, t.before, t.current = h.Incarnation, t.before.max(t.current), Marks{}
+		t.inc, t.before = h.Incarnation, t.current
 	}
 	t.current = t.current.max(h.Marks)
 	return nil
@@ -69,7 +69,7 @@ func (s *seen) judge(h *Hello) *Refusal {
 				"Its data directory was rolled back or copied, or two processes run on copies of it. Stop it; a store that has "+
 				"forgotten something must not vote.", h.Node, h.Incarnation, t.inc)
 		}
-		floor = floor.max(t.current)
+		floor = t.current
 	}
 	if h.Marks.Promised.Less(floor.Promised) || h.Marks.Accepted < floor.Accepted {
 		return refuse(ReasonRolledBack, "node %d comes with promise %s and log up to slot %d, but an earlier run of it had promise %s and log up to slot %d. "+

@@ -163,7 +163,7 @@ func TestManyConnectionsAtOnceLeaveOne(t *testing.T) {
 }
 
 func TestANewRunEndsTheConnectionsOfTheOldOne(t *testing.T) {
-	n := listen(t, 2, "", nil)
+	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 3 * patience })
 	n.serve(members(1, 2))
 	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
 	n.awaitEvent(t, "+log 1", 1)
@@ -340,8 +340,10 @@ func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
 }
 
 func TestIdleStrangersMakeRoom(t *testing.T) {
-	n := listen(t, 2, "", nil)
+	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 3 * patience })
 	n.serve(members(1, 2))
+	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	n.awaitEvent(t, "+log 1", 1)
 	for range 3 * maxPending {
 		nc, err := net.Dial("tcp", n.Addr().String())
 		if err != nil {
@@ -351,6 +353,9 @@ func TestIdleStrangersMakeRoom(t *testing.T) {
 	}
 	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
 	n.awaitEvent(t, "+lease 1", 1)
+	if h := n.history(); len(h) != 2 {
+		t.Fatalf("strangers ended a connection: %v", h)
+	}
 	if n.Stats().Evicted < maxPending {
 		t.Fatalf("%+v", n.Stats())
 	}

@@ -222,7 +222,7 @@ func plain(s string) string {
 	}
 	out := []rune(s)
 	for i, r := range out {
-		if r != '\n' && (r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) || r == '\uFFFD') {
+		if r < ' ' || (r >= 0x7f && r < 0xa0) || r == '\uFFFD' {
 			out[i] = '?'
 		}
 	}
