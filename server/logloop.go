@@ -186,8 +186,7 @@ func (l *logLoop) input(now time.Duration, e *event) error {
 	return nil
 }
 
-// sendLog encodes and sends messages of the log. An Accept goes to every peer with the same content but for To, so its
-// bytes are encoded once and shared.
+// sendLog encodes and sends messages of the log.
 func (n *Node) sendLog(ms []multipaxos.Message) {
 	for i := range ms {
 		n.transport.SendLog(ms[i].To, encodeLog(&ms[i]))
@@ -201,13 +200,13 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
 	}
 	switch body[0] {
 	case frameLog:
-		m := new(multipaxos.Message)
-		if n.decode(from, body, m) && m.From == from && m.To == n.self.Node {
+		m, err := decodeLog(body)
+		if n.decoded(from, err) && m.From == from && m.To == n.self.Node {
 			n.inbox.putPeer(event{log: m})
 		}
 	case frameReplica:
-		m := new(replica.Message)
-		if n.decode(from, body, m) && m.From == from && m.To == n.self.Node {
+		m, err := decodeReplica(body)
+		if n.decoded(from, err) && m.From == from && m.To == n.self.Node {
 			n.inbox.putPeer(event{peer: m})
 		}
 	case frameTransfer:
@@ -228,7 +227,11 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
 // decode reports a frame that cannot be decoded once per frame at debug level; the peer's handshake was right, so
 // this is a fault of one of the two programs, never of a user.
 func (n *Node) decode(from ballot.NodeID, body []byte, v any) bool {
-	if err := decodeInto(body, v); err != nil {
+	return n.decoded(from, decodeInto(body, v))
+}
+
+func (n *Node) decoded(from ballot.NodeID, err error) bool {
+	if err != nil {
 		n.metrics.badFrames.Inc()
 		n.log.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
 		return false

@@ -1,7 +1,8 @@
 // Package codec is the one encoding of frames and records: msgpack, structs as arrays, from and to byte slices only.
 //
 // Decoding is bounded by its input: a declared length never allocates more than a small multiple of the bytes that
-// are there. Adding a field at the end of a struct keeps old bytes readable; fields are never reordered or removed.
+// are there. Where long values travel, they stand raw behind a msgpack header that tells their lengths, so that they
+// need not be copied. Adding a field at the end of a struct keeps old bytes readable; fields are never reordered or removed.
 // All functions are safe for concurrent use.
 package codec
 
@@ -15,24 +16,61 @@ import (
 )
 
 const (
-	maxInitElems = 64 // elements allocated on a declared length alone
-	maxDepth     = 16 // nesting of containers
+	maxDepth   = 16       // nesting of containers
+	minInitLen = 64       // elements, or bytes of a string, allocated on a declared length alone, for a small input
+	initShare  = 16       // for a larger one: this share of its length, rounded up to a class
+	keepBytes  = 64 << 10 // a larger scratch buffer is not kept
 )
 
 // ErrMalformed is wrapped by every error of Unmarshal.
 var ErrMalformed = errors.New("malformed msgpack")
 
-var handle = func() *codec.MsgpackHandle {
+// class is what decodes inputs of similar length. The decoder grows strings in steps of a fixed length and copies at
+// each step, so the step must grow with the input or the time is quadratic in it; and it allocates so many elements
+// of a list at once, so it must not grow faster.
+type class struct {
+	initLen int
+	handle  *codec.MsgpackHandle
+	pool    sync.Pool // of *codec.Decoder
+}
+
+var classes = func() (out []*class) {
+	for n := minInitLen; n <= 4<<20; n *= 4 {
+		h := newHandle(n)
+		c := &class{initLen: n, handle: h}
+		c.pool.New = func() any { return codec.NewDecoderBytes(nil, h) }
+		out = append(out, c)
+	}
+	return out
+}()
+
+func classOf(length int) *class {
+	for _, c := range classes {
+		if length/initShare <= c.initLen {
+			return c
+		}
+	}
+	return classes[len(classes)-1]
+}
+
+func newHandle(initLen int) *codec.MsgpackHandle {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.StructToArray = true
-	h.MaxInitLen = maxInitElems
+	h.MaxInitLen = initLen
 	h.MaxDepth = maxDepth
 	h.MapType = reflect.TypeFor[map[string]any]()
 	return h
-}()
+}
 
-var encoders = sync.Pool{New: func() any { return codec.NewEncoderBytes(nil, handle) }}
-var decoders = sync.Pool{New: func() any { return codec.NewDecoderBytes(nil, handle) }}
+// scratch is an encoder with the buffer that it writes to.
+type scratch struct {
+	encoder *codec.Encoder
+	buf     []byte
+}
+
+var encoders = sync.Pool{New: func() any {
+	return &scratch{encoder: codec.NewEncoderBytes(new([]byte), classes[0].handle), buf: make([]byte, 0, 256)}
+}}
 
 // Marshal is the encoding of v, a struct or a pointer to one. It panics if v's type cannot be encoded, which is a
 // mistake in this program and not in its input.
@@ -40,25 +78,23 @@ func Marshal(v any) []byte { return Append(nil, v) }
 
 // Append writes the encoding of v behind buf's bytes and returns the longer slice.
 func Append(buf []byte, v any) []byte {
-	e := encoders.Get().(*codec.Encoder)
-	var out []byte
-	e.ResetBytes(&out)
-	err := e.Encode(v)
-	e.ResetBytes(new([]byte))
-	encoders.Put(e)
-	if err != nil {
+	s := encoders.Get().(*scratch)
+	s.encoder.ResetBytes(&s.buf)
+	if err := s.encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("codec: encode %T: %v", v, err))
 	}
-	if buf == nil {
-		return out
+	buf = append(buf, s.buf...)
+	if cap(s.buf) <= keepBytes {
+		encoders.Put(s)
 	}
-	return append(buf, out...)
+	return buf
 }
 
 // Unmarshal decodes one value that fills data into v, a pointer. Trailing bytes are an error. Byte slices in v are
-// copies and do not keep data alive.
+// copies and do not keep data alive. Long byte strings belong outside: see the package comment.
 func Unmarshal(data []byte, v any) (err error) {
-	d := decoders.Get().(*codec.Decoder)
+	c := classOf(len(data))
+	d := c.pool.Get().(*codec.Decoder)
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrMalformed, r)
@@ -72,6 +108,6 @@ func Unmarshal(data []byte, v any) (err error) {
 		return fmt.Errorf("%w: %d bytes after the value", ErrMalformed, len(data)-n)
 	}
 	d.ResetBytes(nil)
-	decoders.Put(d)
+	c.pool.Put(d)
 	return nil
 }

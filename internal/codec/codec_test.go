@@ -82,6 +82,34 @@ func TestDeclaredLengthsAllocateLittle(t *testing.T) {
 	}
 }
 
+// A long byte string must not cost time in the square of its length.
+func TestLongByteStringsCopyLittle(t *testing.T) {
+	in := inner{A: 1, B: make([]byte, 4<<20)}
+	data := Marshal(in)
+	var out inner
+	got := testing.AllocsPerRun(1, func() {
+		out = inner{}
+		if err := Unmarshal(data, &out); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if len(out.B) != len(in.B) || got > 40 {
+		t.Fatalf("%d bytes came back after %v allocations", len(out.B), got)
+	}
+}
+
+func TestDecodedBytesAreCopies(t *testing.T) {
+	data := Marshal(inner{B: []byte("abc")})
+	var out inner
+	if err := Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	clear(data)
+	if string(out.B) != "abc" {
+		t.Fatalf("%q changed with the input", out.B)
+	}
+}
+
 func FuzzUnmarshal(f *testing.F) {
 	f.Add(Marshal(sample()))
 	f.Fuzz(func(t *testing.T, b []byte) {

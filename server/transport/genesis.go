@@ -166,6 +166,9 @@ func (g *genesis) wiped(m ident.Membership, source string) error {
 func (g *genesis) adopt(cluster ident.ClusterID, m ident.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.err != nil {
+		return g.err
+	}
 	if c, have, ok := g.cfg.Formed(); ok {
 		if c == cluster && have.Number == m.Number && slices.Equal(have.Members, m.Members) {
 			return nil
@@ -224,10 +227,14 @@ func (g *genesis) release() {
 	g.holders--
 }
 
-// formed is what this store belongs to.
+// formed is what this store belongs to, as far as others may be told: a write that failed may or may not be durable,
+// and the next run will know.
 func (g *genesis) formed() (ident.ClusterID, ident.Membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.err != nil {
+		return ident.ClusterID{}, ident.Membership{}, false
+	}
 	return g.cfg.Formed()
 }
 
