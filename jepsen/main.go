@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/jepsen/run"
+	"tenure/jepsen/show"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
 		SilenceUsage: true, SilenceErrors: true}
-	c.AddCommand(killCommand())
+	c.AddCommand(killCommand(), showCommand())
 	return c
 }
 
@@ -48,6 +49,22 @@ func killCommand() *cobra.Command {
 			fmt.Printf("seed %d\n", cfg.Seed)
 			return run.Kill(cmd.Context(), cfg)
 		})
+	}
+	return c
+}
+
+func showCommand() *cobra.Command {
+	list := false
+	c := &cobra.Command{Use: "show [STORY…]", Short: "Play failures on real processes, one story each; all of them without names"}
+	c.Flags().BoolVar(&list, "list", false, "name the stories and do nothing")
+	c.RunE = func(cmd *cobra.Command, names []string) error {
+		if list {
+			for _, s := range show.Stories() {
+				fmt.Printf("%-11s %s\n", s.Name, s.Says)
+			}
+			return nil
+		}
+		return inTempDir(func(dir string) error { return show.Play(cmd.Context(), dir, os.Stdout, names) })
 	}
 	return c
 }

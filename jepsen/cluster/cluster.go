@@ -17,9 +17,10 @@ import (
 // Config says what cluster to run.
 type Config struct {
 	Binaries Binaries
-	Dir      string   // data directories and logs, one each a node
-	Nodes    int      // ids 1 to Nodes
-	Flags    []string // for every node
+	Dir      string              // data directories and logs, one each a node
+	Nodes    int                 // ids 1 to Nodes
+	Flags    []string            // for every node
+	DataDir  func(id int) string // nil: node1, node2, … in Dir
 }
 
 // Cluster is a set of node processes on loopback. Its methods are not safe for concurrent use on the same node;
@@ -46,6 +47,9 @@ func New(cfg Config) (*Cluster, error) {
 			ID: i + 1, Client: fmt.Sprintf("127.0.0.1:%d", ports[i]), Peer: fmt.Sprintf("127.0.0.1:%d", ports[cfg.Nodes+i]),
 			Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)), Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)),
 			binary: cfg.Binaries.Kvnode,
+		}
+		if cfg.DataDir != nil {
+			n.Data = cfg.DataDir(n.ID)
 		}
 		n.Args = append([]string{"--id", fmt.Sprint(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
 			"--client", n.Client, "--peer", n.Peer}, cfg.Flags...)

@@ -1,0 +1,115 @@
+// Package show plays the failures that people worry about on real processes, one story each, and says whether the
+// promise held. Every story asserts that its fault took effect.
+package show
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"tenure/client"
+	"tenure/jepsen/cluster"
+)
+
+// Story is one failure played out.
+type Story struct {
+	Name string
+	Says string // what it shows, in one line
+	play func(context.Context, *stage) error
+}
+
+// Stories are all of them, in the order in which All plays them.
+func Stories() []Story {
+	return []Story{
+		{"kill-all", "kill -9 of all nodes at once, in mid-write, ten times: nothing acknowledged is lost, nothing applied twice", killAll},
+		{"one-left", "one node of three left: writes and reads are refused, stale reads tell their age; service returns by itself", oneLeft},
+		{"pause", "the master is stopped for three lease times, twenty times, under load: every key's history stays linearizable", pauseMaster},
+		{"stall", "the master's disk stalls for 5 s: no change of master, nothing lost, service resumes", stall},
+		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
+		{"wiped", "a wiped node does not vote and says why", wiped},
+		{"lists", "two nodes with different lists refuse each other and show both", differentLists},
+		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
+	}
+}
+
+// stage is what a story plays on.
+type stage struct {
+	dir string
+	out io.Writer
+	bin cluster.Binaries
+}
+
+// Play builds the node and plays the stories with these names, or all without names. dir holds data and logs.
+func Play(ctx context.Context, dir string, out io.Writer, names []string) error {
+	chosen, err := choose(names)
+	if err != nil {
+		return err
+	}
+	bin, err := cluster.Build(ctx, filepath.Join(dir, "bin"))
+	if err != nil {
+		return err
+	}
+	for _, s := range chosen {
+		fmt.Fprintf(out, "== %s: %s\n", s.Name, s.Says)
+		start := time.Now()
+		if err := s.play(ctx, &stage{dir: filepath.Join(dir, s.Name), out: out, bin: bin}); err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		fmt.Fprintf(out, "   held, %.1f s\n", time.Since(start).Seconds())
+	}
+	return nil
+}
+
+func choose(names []string) ([]Story, error) {
+	if len(names) == 0 {
+		return Stories(), nil
+	}
+	var out []Story
+	for _, name := range names {
+		found := false
+		for _, s := range Stories() {
+			if s.Name == name {
+				out, found = append(out, s), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no story is named %q; jepsen show --list names them", name)
+		}
+	}
+	return out, nil
+}
+
+func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, "   "+format+"\n", args...) }
+
+// cluster starts a cluster of three that is ready.
+func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster, error) {
+	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	if err := start(ctx, c); err != nil {
+		c.Stop(time.Second)
+		return nil, err
+	}
+	return c, nil
+}
+
+// start starts what does not run and waits until all nodes are ready.
+func start(ctx context.Context, c *cluster.Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	return c.Start(ctx)
+}
+
+func connect(c *cluster.Cluster, timeout time.Duration) (*client.Client, error) {
+	return client.New(client.Config{Endpoints: c.Endpoints(), Timeout: timeout, AttemptTimeout: timeout / 2})
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

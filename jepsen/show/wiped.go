@@ -1,0 +1,115 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"tenure/client"
+	"tenure/jepsen/cluster"
+)
+
+func wiped(ctx context.Context, s *stage) error {
+	c, err := s.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Stop(2 * time.Second)
+	all, err := connect(c, 10*time.Second)
+	if err != nil {
+		return err
+	}
+	defer all.Close()
+	if _, err := all.Put(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
+		return err
+	}
+	victim := c.Node(2)
+	if err := victim.Kill(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(victim.Data); err != nil {
+		return err
+	}
+	if err := c.Node(3).Kill(); err != nil { // one member and a wiped node must not make two
+		return err
+	}
+	if err := victim.Start(); err != nil {
+		return err
+	}
+	if err := saysInLog(ctx, s, victim, "cannot be used again", "does not vote"); err != nil {
+		return err
+	}
+	code, text, _, err := ask(ctx, http.MethodPut, "http://"+c.Node(1).Client+"/v1/kv/k")
+	if err != nil {
+		return err
+	}
+	s.say("with one member and the wiped node a write gets %d: %s", code, strings.TrimSpace(text))
+	if code != 503 && code != 504 {
+		return fmt.Errorf("a write with one member and a wiped node got %d", code)
+	}
+	if err := c.Node(3).Start(); err != nil {
+		return err
+	}
+	if _, err := all.Put(ctx, "k", []byte("w"), client.WriteOptions{}); err != nil {
+		return fmt.Errorf("two members do not serve beside the wiped node: %w", err)
+	}
+	s.say("with two members the cluster serves again")
+	return nil
+}
+
+func differentLists(ctx context.Context, s *stage) error {
+	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 2})
+	if err != nil {
+		return err
+	}
+	defer c.Stop(2 * time.Second)
+	one, two := c.Node(1), c.Node(2)
+	longer := fmt.Sprintf("1=%s,2=%s,3=127.0.0.1:1", one.Peer, two.Peer)
+	shorter := fmt.Sprintf("1=%s,2=%s", one.Peer, two.Peer)
+	for i, a := range two.Args {
+		if a == shorter {
+			two.Args[i] = longer
+		}
+	}
+	if err := one.Start(); err != nil {
+		return err
+	}
+	if err := two.Start(); err != nil {
+		return err
+	}
+	for _, n := range c.Nodes() {
+		if err := saysInLog(ctx, s, n, "3=127.0.0.1:1", "1="+one.Peer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saysInLog waits until one line of the node's log holds all the texts, and shows it.
+func saysInLog(ctx context.Context, s *stage, n *cluster.Node, texts ...string) error {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {
+		log, err := os.ReadFile(n.Log)
+		if err != nil {
+			return err
+		}
+		for _, line := range strings.Split(string(log), "\n") {
+			if containsAll(line, texts) {
+				s.say("node %d: %s", n.ID, line)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("node %d did not say %q; see %s", n.ID, texts, n.Log)
+}
+
+func containsAll(line string, texts []string) bool {
+	for _, t := range texts {
+		if !strings.Contains(line, t) {
+			return false
+		}
+	}
+	return true
+}
