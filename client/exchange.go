@@ -70,7 +70,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	if !r.patient {
 		silence := c.cfg.AttemptTimeout
 		timer := time.AfterFunc(silence, func() {
-			cancel(fmt.Errorf("no progress for %v: %w", silence, context.DeadlineExceeded))
+			cancel(fmt.Errorf("silent for %v: %w", silence, context.DeadlineExceeded))
 		})
 		defer timer.Stop()
 		progress = func() { timer.Reset(silence) }
@@ -89,7 +89,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
-			err = cause
+			err = fmt.Errorf("no answer: %w", cause)
 		}
 		return answer{}, left.any(), fmt.Errorf("%s: %w", base, err)
 	}

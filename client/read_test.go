@@ -122,6 +122,22 @@ func TestDeadNodeIsAskedOnce(t *testing.T) {
 	})
 }
 
+// TestFailedNodeIsNotAskedFirst: also if the call that found out about it found no other in time.
+func TestFailedNodeIsNotAskedFirst(t *testing.T) {
+	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+		w.on(-1, func(r clienttest.Request) bool { return r.Node == 1 }, clienttest.Hang)
+		ctx, cancel := within(client.DefaultAttemptTimeout + time.Millisecond)
+		defer cancel()
+		if _, _, err := w.client.Get(ctx, "k", client.ReadOptions{}); kindOf(t, err) != client.ErrUnavailable {
+			t.Fatalf("told %v", err)
+		}
+		began := time.Now()
+		if _, _, err := w.client.Get(context.Background(), "k", client.ReadOptions{}); kindOf(t, err) != client.ErrNotFound || time.Since(began) != 0 {
+			t.Fatalf("told %v after %v", err, time.Since(began))
+		}
+	})
+}
+
 func TestTimeoutOfACall(t *testing.T) {
 	inWorld(t, 2, client.Config{Timeout: 3 * time.Second}, func(t *testing.T, w *world) {
 		w.on(-1, func(clienttest.Request) bool { return true }, clienttest.Hang)

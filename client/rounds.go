@@ -51,7 +51,7 @@ func (r *rounds) next(ctx context.Context) (int, error) {
 		if r.last == nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w (%d tries, %w)", r.last, r.tried, err)
+		return 0, fmt.Errorf("%w; gave up after %d tries: %w", r.last, r.tried, err)
 	}
 	r.tried++
 	return best, nil

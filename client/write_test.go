@@ -358,6 +358,30 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
+// TestNodesAreToldHowLongTheClientWaits: below AttemptTimeout and the deadline, so that a refusal comes in time.
+func TestNodesAreToldHowLongTheClientWaits(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		var told []string
+		w.Inject(func(r clienttest.Request) clienttest.Fault {
+			if !r.IsWrite() {
+				return clienttest.None
+			}
+			if told = append(told, r.Timeout); len(told) < 3 {
+				return clienttest.Hang
+			}
+			return clienttest.Busy
+		})
+		ctx, cancel := within(4500 * time.Millisecond)
+		defer cancel()
+		if _, err := w.client.Put(ctx, "k", nil, client.WriteOptions{}); kindOf(t, err) != client.ErrUnknown {
+			t.Fatal(err)
+		}
+		if len(told) < 3 || told[0] != "1800" || told[1] != "1800" || told[2] == "" || len(told[2]) > 3 {
+			t.Fatalf("told %q ms, want 1800 twice and then less than what is left", told)
+		}
+	})
+}
+
 // TestOutcomeIsHonest: whatever goes wrong and in whatever order, what the caller is told is what happened, and a
 // counter by compare-and-set counts every write that was reported done exactly once.
 func TestOutcomeIsHonest(t *testing.T) {

@@ -14,8 +14,8 @@ type Request struct {
 	Node   uint64
 	Method string
 	Path   string
-	Key    string // Idempotency-Key
-	Base   string // X-Tenure-Base
+	// What these headers say: Idempotency-Key, X-Tenure-Base, X-Tenure-Timeout-Ms.
+	Key, Base, Timeout string
 }
 
 // IsWrite tells whether the request changes keys.
@@ -54,7 +54,10 @@ func (n *Node) Handler() http.Handler {
 		n.cluster.mu.Lock()
 		faults := n.cluster.faults
 		n.cluster.mu.Unlock()
-		f := faults(Request{n.ID, r.Method, r.URL.Path, r.Header.Get("Idempotency-Key"), r.Header.Get("X-Tenure-Base")})
+		f := faults(Request{
+			Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get("Idempotency-Key"),
+			Base: r.Header.Get("X-Tenure-Base"), Timeout: r.Header.Get("X-Tenure-Timeout-Ms"),
+		})
 		answer := func() {}
 		if f.applies() {
 			answer = n.cluster.serve(n, w, r, body)

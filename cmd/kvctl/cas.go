@@ -32,7 +32,7 @@ func newCAS(a *app) *cobra.Command {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				revision, err := c.CAS(ctx, args[0], value, index, w.options())
 				if err != nil {
-					return err
+					return notAt(err, index)
 				}
 				return a.printWritten(args[0], revision)
 			})

@@ -29,7 +29,7 @@ func newDelete(a *app) *cobra.Command {
 					revision, err = c.Delete(ctx, args[0], w.options())
 				}
 				if err != nil {
-					return err
+					return notAt(err, index)
 				}
 				return a.printWritten(args[0], revision)
 			})

@@ -55,8 +55,10 @@ func TestSurvey(t *testing.T) {
 		{endpoint: "http://y", err: errors.New("down"), at: at},
 		{endpoint: "http://z"},
 	}
-	if m, ok := s.master(); !ok || m.Node != 2 {
-		t.Errorf("master %d: the newest epoch counts", m.Node)
+	for _, order := range []survey{s, {s[1], s[0]}} {
+		if m, ok := order.master(); !ok || m.Node != 2 {
+			t.Errorf("master %d: the newest epoch counts", m.Node)
+		}
 	}
 	for i, want := range []uint64{10, 1, 0} {
 		if got := s.lag(s[i]); got != want {
@@ -171,6 +173,29 @@ func TestWatchLines(t *testing.T) {
 	c.Node(3).Stop()
 	out.waitFor(t, "2/3 nodes\n")
 	stop()
+}
+
+// TestWatchSilentMaster: an answer from before a pause is not shown as if it were news.
+func TestWatchSilentMaster(t *testing.T) {
+	w := &watcher{survey: survey{{endpoint: "http://a"}, {endpoint: "http://b"}}}
+	began := time.Now()
+	w.app = newApp(nil, nil, &bytes.Buffer{}, nil)
+	for i, s := range []client.Status{{Node: 1, Role: "master", Master: 1, Epoch: 3}, {Node: 2, Role: "follower", Master: 1, Epoch: 3}} {
+		if err := w.take(sample{i, nodeView{endpoint: w.survey[i].endpoint, status: s, at: began}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.survey[1].at = began.Add(1900 * time.Millisecond)
+	for d, want := range map[time.Duration]string{
+		100 * time.Millisecond:  "master 1  epoch 3  lease 0 ms  lag 0  revision 0  2/2 nodes",
+		500 * time.Millisecond:  "no master for 500 ms, the last was node 1  lag 0  revision 0  2/2 nodes",
+		2000 * time.Millisecond: "no master for 2.0 s, the last was node 1  lag 0  revision 0  1/2 nodes",
+	} {
+		now := began.Add(d)
+		if got := w.line(w.current(now), now); got != want {
+			t.Errorf("after %v: %q, want %q", d, got, want)
+		}
+	}
 }
 
 func TestWatchJSON(t *testing.T) {

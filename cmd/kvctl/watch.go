@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ const (
 	askEvery    = 50 * time.Millisecond  // how finely a failover is timed
 	noMasterFor = 300 * time.Millisecond // silence of the master that is worth a word
 	maxEvents   = 10                     // failovers kept on the screen
+	silentFor   = time.Second            // after this long an answer is too old to be shown
 )
 
 // watcher shows the cluster until it is stopped. One goroutine an endpoint asks, one shows.
@@ -135,21 +137,33 @@ func (w *watcher) take(s sample) error {
 	return w.show(time.Now())
 }
 
+// current is the survey without the answers that are too old: their nodes have been asked since, and are silent.
+func (w *watcher) current(now time.Time) survey {
+	s := slices.Clone(w.survey)
+	for i, n := range s {
+		if n.answers() && now.Sub(n.at) > silentFor {
+			s[i].err = context.DeadlineExceeded
+		}
+	}
+	return s
+}
+
 func (w *watcher) show(now time.Time) error {
+	s := w.current(now)
 	switch {
 	case w.app.json:
-		m, _ := w.survey.master()
+		m, _ := s.master()
 		return json.NewEncoder(w.app.stdout).Encode(struct {
 			Time string `json:"time"`
 			surveyJSON
 			Lag      uint64 `json:"lag"`
 			Revision uint64 `json:"revision"`
 			Without  int64  `json:"without_master_ms"`
-		}{now.Format(time.RFC3339Nano), w.survey.json(), w.survey.worstLag(), w.survey.revision(), w.without(now, m).Milliseconds()})
+		}{now.Format(time.RFC3339Nano), s.json(), s.worstLag(), s.revision(), w.without(now, m).Milliseconds()})
 	case w.redraw:
-		return w.draw(now)
+		return w.draw(s, now)
 	}
-	_, err := fmt.Fprintf(w.app.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(now))
+	_, err := fmt.Fprintf(w.app.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
 	return err
 }
 
@@ -163,23 +177,23 @@ func (w *watcher) without(now time.Time, master client.Status) time.Duration {
 }
 
 // line is the cluster in one line, for logs.
-func (w *watcher) line(now time.Time) string {
-	m, ok := w.survey.master()
-	s := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
+func (w *watcher) line(s survey, now time.Time) string {
+	m, ok := s.master()
+	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
 	if d := w.without(now, m); d > 0 {
-		s = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
+		master = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
 	} else if !ok {
-		s = "no master"
+		master = "no master"
 	}
-	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", s, w.survey.worstLag(), w.survey.revision(), w.survey.answering(), len(w.survey))
+	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", master, s.worstLag(), s.revision(), s.answering(), len(s))
 }
 
 // draw writes the picture over the last one, line by line, so that nothing flickers.
-func (w *watcher) draw(now time.Time) error {
+func (w *watcher) draw(s survey, now time.Time) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s  ", now.Format("15:04:05"))
-	_ = w.survey.write(b) // a Builder takes everything
-	m, _ := w.survey.master()
+	_ = s.write(b) // a Builder takes everything
+	m, _ := s.master()
 	if d := w.without(now, m); d > 0 {
 		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", shortDuration(d), w.tracker.master)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -51,6 +52,17 @@ func (a *app) value(arg string) ([]byte, error) {
 		return nil, usage("standard input is over %d bytes, the largest value that any cluster takes", maxValueBytes)
 	}
 	return b, nil
+}
+
+// notAt adds to a failed condition what it was.
+func notAt(err error, index uint64) error {
+	switch {
+	case !errors.Is(err, client.ErrCondition):
+		return err
+	case index == 0:
+		return fmt.Errorf("%w: the key exists; nothing was changed", err)
+	}
+	return fmt.Errorf("%w: the key is not at index %d; nothing was changed, see kvctl get --json", err, index)
 }
 
 // written is what a write prints with --json.
