@@ -1,8 +1,11 @@
 package storage
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,35 +119,51 @@ func foldKeys(t testing.TB, s *Store, from, to int, value string) {
 // content is all that s can be asked for, as text, to compare two states.
 func content(s *Store) (string, error) {
 	var b strings.Builder
-	d := s.Durable()
-	fmt.Fprintf(&b, "%v %v %+v\n", s.Identity(), s.StartRecord(), d)
+	err := writeContent(&b, s)
+	return b.String(), err
+}
+
+func writeContent(b io.Writer, s *Store) error {
+	fmt.Fprintf(b, "%v %v %+v\n", s.Identity(), s.StartRecord(), s.Durable())
 	entries, err := s.Entries(0, ^multipaxos.Slot(0), 1<<40)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, e := range entries {
-		fmt.Fprintf(&b, "%d %v %q\n", e.Slot, e.Ballot, e.Value)
+		fmt.Fprintf(b, "%d %v %s\n", e.Slot, e.Ballot, e.Value)
 	}
 	slot, meta, err := s.Loaded()
 	if err != nil {
-		return "", err
+		return err
 	}
-	fmt.Fprintf(&b, "folded %d %q\n", slot, meta)
+	fmt.Fprintf(b, "folded %d %q\n", slot, meta)
 	v, err := s.View()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer v.Close()
 	for _, space := range []kv.Space{kv.SpaceData, kv.SpaceDedup} {
 		err := v.Ascend(space, nil, func(k, value []byte) bool {
-			fmt.Fprintf(&b, "%d %q %q\n", space, k, value)
+			fmt.Fprintf(b, "%d %s %s\n", space, k, value)
 			return true
 		})
 		if err != nil {
-			return "", err
+			return err
 		}
 	}
-	return b.String(), nil
+	return nil
+}
+
+var contentSeed = maphash.MakeSeed()
+
+// contentHash stands for content.
+func contentHash(s *Store) (uint64, error) {
+	var h maphash.Hash
+	h.SetSeed(contentSeed)
+	w := bufio.NewWriter(&h)
+	err := writeContent(w, s)
+	w.Flush()
+	return h.Sum64(), err
 }
 
 func mustContent(t testing.TB, s *Store) string {

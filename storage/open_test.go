@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -315,7 +314,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	}
 	dir := t.TempDir()
 	must(t, open(t, dir, small).Close())
-	cmd := exec.Command(flock, filepath.Join(dir, lockName), "sh", "-c", "echo locked; exec cat")
+	cmd := exec.Command(flock, "-o", filepath.Join(dir, lockName), "sh", "-c", "echo locked; exec cat")
 	in, err := cmd.StdinPipe()
 	must(t, err)
 	out, err := cmd.StdoutPipe()
@@ -327,9 +326,8 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	}
 	_, err = Open(dir, small)
 	wantError(t, err, ErrInUse)
-	must(t, in.Close())
 	cmd.Process.Signal(syscall.SIGKILL)
-	io.Copy(io.Discard, out) // until the last heir of the lock has ended
-	cmd.Wait()
+	cmd.Process.Wait()
+	must(t, in.Close())
 	open(t, dir, small)
 }

@@ -17,11 +17,12 @@ type Usage struct {
 	QuotaBytes     int64 // 0: none
 	ReserveBytes   int64 // where Low begins
 	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and make it end.
-	// It begins when one of the files can still take less than ReserveBytes, counting both what the file system has
-	// free and the pages that the file itself can use again, or when LogBytes and StateBytes reach the quota. It ends
-	// when there is a quarter of the reserve more room than that and a twentieth of the quota is free.
+	// It begins when state.db has less than ReserveBytes of room, or log.db less than that and than half its own size,
+	// or when LogBytes and StateBytes reach the quota. Room is what the file system has free and what the file can use
+	// again: neither file ever gets smaller, so that deletes heal the state, and folds and truncation the log. It ends
+	// when there is a quarter more room than that, and a twentieth of the quota is free.
 	Low bool
-	// Full: less than a quarter of the reserve is left. Deletes too are to be refused now: they take room in the log.
+	// Full: less than a quarter of that room is left. Deletes too are to be refused now: they take room in the log.
 	Full bool
 }
 
@@ -60,20 +61,23 @@ func (s *Store) Refresh() error {
 	if u.ReserveBytes == 0 {
 		u.ReserveBytes = min(total/8, maxReserveBytes)
 	}
-	u.judge(s.Usage().Low, free+min(logSize.reusable, stateSize.reusable))
+	// Half of the state's free pages count: a large value needs many in a row.
+	u.judge(s.Usage().Low, free+logSize.reusable, free+stateSize.reusable/2)
 	s.usage.Store(&u)
 	return nil
 }
 
-// judge sets Low and Full; room is what the tighter of the two files can still take.
-func (u *Usage) judge(wasLow bool, room int64) {
-	reserve, quota := u.ReserveBytes, u.QuotaBytes
+// judge sets Low and Full from the room of each file.
+func (u *Usage) judge(wasLow bool, logRoom, stateRoom int64) {
+	stateNeed, quota := u.ReserveBytes, u.QuotaBytes
+	logNeed := min(u.ReserveBytes, u.LogFileBytes/2)
+	u.Full = stateRoom < stateNeed/4 || logRoom < logNeed/4
 	if wasLow {
-		reserve += reserve / 4
+		stateNeed += stateNeed / 4
+		logNeed += logNeed / 4
 		quota -= quota / 20
 	}
-	u.Low = room < reserve || (u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota)
-	u.Full = room < u.ReserveBytes/4
+	u.Low = stateRoom < stateNeed || logRoom < logNeed || (u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota)
 }
 
 // measures are of one file.

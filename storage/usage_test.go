@@ -14,25 +14,29 @@ import (
 func TestJudgeHasHysteresis(t *testing.T) {
 	const mib = 1 << 20
 	for _, r := range []struct {
-		name            string
-		reserve, quota  int64
-		log, state      int64
-		room            int64
-		was, low, fully bool
+		name               string
+		quota              int64
+		log, state         int64
+		logRoom, stateRoom int64
+		was, low, fully    bool
 	}{
-		{"plenty", 8 * mib, 0, 1, 1, 100 * mib, false, false, false},
-		{"at the reserve", 8 * mib, 0, 1, 1, 8 * mib, false, false, false},
-		{"below the reserve", 8 * mib, 0, 1, 1, 8*mib - 1, false, true, false},
-		{"a little more is not enough to heal", 8 * mib, 0, 1, 1, 9 * mib, true, true, false},
-		{"a quarter more heals", 8 * mib, 0, 1, 1, 10 * mib, true, false, false},
-		{"nearly nothing", 8 * mib, 0, 1, 1, 2*mib - 1, true, true, true},
-		{"quota reached by both", 8 * mib, 20 * mib, 5 * mib, 15 * mib, 100 * mib, false, true, false},
-		{"quota nearly", 8 * mib, 20 * mib, 5 * mib, 15*mib - 1, 100 * mib, false, false, false},
-		{"quota not yet healed", 8 * mib, 20 * mib, 5 * mib, 15*mib - 1, 100 * mib, true, true, false},
-		{"quota healed", 8 * mib, 20 * mib, 5 * mib, 14*mib - 1, 100 * mib, true, false, false},
+		{"plenty", 0, 1, 1, 100 * mib, 100 * mib, false, false, false},
+		{"at the reserve", 0, 1, 1, 100 * mib, 8 * mib, false, false, false},
+		{"below the reserve", 0, 1, 1, 100 * mib, 8*mib - 1, false, true, false},
+		{"a little more is not enough to heal", 0, 1, 1, 100 * mib, 9 * mib, true, true, false},
+		{"a quarter more heals", 0, 1, 1, 100 * mib, 10 * mib, true, false, false},
+		{"nearly nothing", 0, 1, 1, 100 * mib, 2*mib - 1, true, true, true},
+		{"log half full", 0, 1, 1, 2 * mib, 100 * mib, false, false, false},
+		{"log more than half full", 0, 1, 1, 2*mib - 1, 100 * mib, false, true, false},
+		{"log healed by truncation alone", 0, 1, 1, 5 * mib / 2, 100 * mib, true, false, false},
+		{"log nearly full", 0, 1, 1, mib/2 - 1, 100 * mib, false, true, true},
+		{"quota reached by both", 20 * mib, 5 * mib, 15 * mib, 100 * mib, 100 * mib, false, true, false},
+		{"quota nearly", 20 * mib, 5 * mib, 15*mib - 1, 100 * mib, 100 * mib, false, false, false},
+		{"quota not yet healed", 20 * mib, 5 * mib, 15*mib - 1, 100 * mib, 100 * mib, true, true, false},
+		{"quota healed", 20 * mib, 5 * mib, 14*mib - 1, 100 * mib, 100 * mib, true, false, false},
 	} {
-		u := Usage{LogBytes: r.log, StateBytes: r.state, ReserveBytes: r.reserve, QuotaBytes: r.quota}
-		u.judge(r.was, r.room)
+		u := Usage{LogBytes: r.log, StateBytes: r.state, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: r.quota}
+		u.judge(r.was, r.logRoom, r.stateRoom)
 		if u.Low != r.low || u.Full != r.fully {
 			t.Errorf("%s: low %v, full %v", r.name, u.Low, u.Full)
 		}

@@ -1,0 +1,132 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"tenure/kv"
+)
+
+// Damage that random flips seldom hit, each with the check that is there for it.
+
+// pagesOf are the pages of a kind in a file, in order.
+func pagesOf(t *testing.T, b []byte, flags uint16) (found []page) {
+	t.Helper()
+	for id := 2; (id+1)*4096 <= used(t, b); id++ {
+		p := page{id: uint64(id), data: b[id*4096 : (id+1)*4096]}
+		if order.Uint64(p.data) == uint64(id) && p.flags() == flags && p.count() > 3 && order.Uint32(p.data[12:]) == 0 {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// openWith opens and verifies a store with b in the place of one file. Not every page of a file is in use.
+func openWith(t *testing.T, dir, path string, b []byte, o Options) error {
+	t.Helper()
+	good := readFile(t, path)
+	overwrite(t, path, b)
+	defer overwrite(t, path, good)
+	s, err := Open(dir, o)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return s.Verify(t.Context())
+}
+
+// A smaller count in a leaf's header hides records without breaking anything else: only the digest shows it.
+func TestHiddenRecordsShowInTheDigest(t *testing.T) {
+	dir := t.TempDir()
+	sampleStore(t, dir)
+	logPath, statePath := paths(dir)
+	for _, c := range []struct {
+		path string
+		o    Options
+	}{{logPath, small}, {statePath, small}, {statePath, Options{VerifyBytes: 1}}} {
+		seen := 0
+		for _, p := range pagesOf(t, readFile(t, c.path), flagLeaf) {
+			b := readFile(t, c.path)
+			order.PutUint16(b[p.id*4096+10:], uint16(p.count()-1))
+			if err := openWith(t, dir, c.path, b, c.o); err != nil {
+				wantError(t, err, ErrDamaged, "should hold")
+				seen++
+			}
+		}
+		if seen < 5 {
+			t.Errorf("%s, verify %d: seen %d times", c.path, c.o.VerifyBytes, seen)
+		}
+	}
+}
+
+// bbolt would go on from the older meta page, and forget the last transaction.
+func TestEitherMetaPageMustHold(t *testing.T) {
+	dir := t.TempDir()
+	sampleStore(t, dir)
+	logPath, statePath := paths(dir)
+	for _, path := range []string{logPath, statePath} {
+		for _, at := range []int{0, 4096} {
+			for off := pageHeaderBytes; off < pageHeaderBytes+metaBytes; off += 5 {
+				b := readFile(t, path)
+				b[at+off] ^= 1 << (off % 8)
+				wantError(t, openWith(t, dir, path, b, small), ErrDamaged, path)
+			}
+		}
+		// A meta page that was never written, though the next one was.
+		s := open(t, dir, small)
+		before := readFile(t, path)
+		fill(t, s, 1, 1)
+		foldKeys(t, s, 0, 1, "x")
+		fill(t, s, 1, 1)
+		foldKeys(t, s, 0, 1, "x")
+		fill(t, s, 1, 1)
+		foldKeys(t, s, 0, 1, "x")
+		must(t, s.Close())
+		after := readFile(t, path)
+		m, err := readMetas(bytes.NewReader(after))
+		must(t, err)
+		older := 0
+		if m[1].txid < m[0].txid {
+			older = 4096
+		}
+		copy(after[older:older+4096], before[older:older+4096])
+		wantError(t, openWith(t, dir, path, after, small), ErrDamaged, "a synced write was lost")
+	}
+}
+
+// A branch key that moved sends a search to the wrong leaf; the keys beside the gap show it.
+func TestMisledSearchIsDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := formed(t, dir)
+	fill(t, s, 1, 1)
+	foldKeys(t, s, 0, 2000, "v")
+	must(t, s.Close())
+	_, path := paths(dir)
+	lazy := Options{VerifyBytes: 1}
+	for _, shift := range []int{+2, -2} {
+		b := readFile(t, path)
+		var key []byte
+		for _, p := range pagesOf(t, b, flagBranch) {
+			var err error
+			key, _, err = p.branchElement(2)
+			must(t, err)
+		}
+		var n int
+		fmt.Sscanf(string(key), "key%06d", &n)
+		if n == 0 {
+			t.Fatalf("branch key %q", key)
+		}
+		copy(key, fmt.Sprintf("key%06d", n+shift))
+		hidden := n + shift/2 // between the true border and the false one
+		good := readFile(t, path)
+		overwrite(t, path, b)
+		s := open(t, dir, lazy)
+		v := viewOf(t, s)
+		_, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", hidden))
+		wantError(t, err, ErrDamaged, path, "out of order")
+		v.Close()
+		must(t, s.Close())
+		overwrite(t, path, good)
+	}
+}
