@@ -12,6 +12,7 @@ func (c *Core) Clone() *Core {
 	n := *c
 	n.log.recent = c.log.recent.clone()
 	n.box = c.box.clone()
+	n.owes.taken = c.owes.taken.clone()
 	n.open.Entries = append([]Entry(nil), c.open.Entries...)
 	n.phase1.found = c.phase1.found.clone()
 	n.phase2.votes = c.phase2.votes.clone()
@@ -44,6 +45,12 @@ func (c *Core) AppendState(buf []byte) []byte {
 	s.entries(c.open.Entries)
 	s.num(uint64(c.open.Truncate), uint64(c.chosenIssued), uint64(c.markTicks), uint64(c.synced))
 	s.outbox(&c.box)
+	s.num(uint64(c.owes.open.slots), uint64(c.owes.open.bytes), uint64(c.owes.taken.len()))
+	for i := range c.owes.taken.len() {
+		o := c.owes.taken.at(i)
+		s.seq(o.seq)
+		s.num(uint64(o.slots), uint64(o.bytes))
+	}
 	s.num(uint64(c.chosen), uint64(c.applied), uint64(c.folded), uint64(c.foldedAll))
 	s.ballot(c.mark.ballot)
 	s.num(uint64(c.mark.through), uint64(c.known), uint64(c.hint), uint64(c.fetchWait))
@@ -151,6 +158,7 @@ func (s *state) leader(c *Core) {
 func (s *state) peer(p *peer) {
 	s.num(uint64(p.node), uint64(p.chosen), uint64(p.folded), uint64(p.asked))
 	s.flag(p.complete)
+	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
 	s.num(uint64(p.quiet), uint64(p.patience), uint64(p.toldChosen), uint64(p.toldFolded), uint64(p.flight.len()))

@@ -34,6 +34,7 @@ type Core struct {
 	open         Persist
 	hasOpen      bool // open is seq's, and not yet taken
 	box          outbox
+	owes         backlog
 	chosenIssued Slot // the highest chosen mark in any Persist
 	markTicks    int  // since the chosen mark found nothing to ride on
 	synced       Slot // every slot up to this one has its entry durable
@@ -116,6 +117,7 @@ func (c *Core) store(e Entry) {
 	p := c.persist()
 	again := old != nil && old.seq == p.Seq
 	c.log.put(e, p.Seq)
+	c.owes.add(len(e.Value))
 	c.synced = min(c.synced, e.Slot-1)
 	if again {
 		for i := range p.Entries {
@@ -138,10 +140,12 @@ func (c *Core) Persisted(seq uint64) error {
 		return nil
 	}
 	c.box.release(seq)
+	c.owes.done(seq)
 	c.walkSynced()
 	c.ownPromise()
 	c.ownVotes()
 	c.evict()
+	c.resume()
 	return nil
 }
 
@@ -170,6 +174,7 @@ func (c *Core) Take() Output {
 			c.markTicks = 0
 		}
 		out.Persists = []Persist{c.open}
+		c.owes.take(c.seq)
 		c.open, c.hasOpen = Persist{}, false
 	}
 	return out

@@ -87,8 +87,9 @@ func (c *Core) handleLearn(m *Message) {
 }
 
 // fetch asks a node for the chosen entries that are missing here. One question is out at a time; Tick repeats it.
+// While the own disk is behind there is none: what is learned stays in memory until it is durable.
 func (c *Core) fetch(from ballot.NodeID) {
-	if c.phase != Following || c.known <= c.chosen || c.fetchWait > 0 {
+	if c.phase != Following || c.known <= c.chosen || c.fetchWait > 0 || c.flooded() {
 		return
 	}
 	m := c.message(KindFetch, from)
@@ -102,7 +103,7 @@ func (c *Core) tickFetch() {
 	if c.fetchWait > 0 {
 		c.fetchWait--
 	}
-	if c.fetchWait > 0 || c.known <= c.chosen || len(c.peers) == 0 {
+	if c.fetchWait > 0 || c.known <= c.chosen || len(c.peers) == 0 || c.flooded() {
 		return
 	}
 	if c.peer(c.hint) == nil {

@@ -16,7 +16,7 @@ type waiting struct {
 // now sends a message that claims nothing about this node's disk.
 func (o *outbox) now(m Message) {
 	if o.ready == nil {
-		o.ready = make([]Message, 0, 8)
+		o.ready = make([]Message, 0, 2)
 	}
 	o.ready = append(o.ready, m)
 }

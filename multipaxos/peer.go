@@ -9,6 +9,7 @@ type peer struct {
 
 	asked    Slot // Phase 1: first slot of the page it was asked for
 	complete bool // Phase 1: it has reported everything
+	held     bool // Phase 1: it is not asked on until the own disk has caught up
 
 	next                   Slot // next slot to send
 	flight                 ring[flight]

@@ -84,7 +84,9 @@ func (c *Core) handlePromise(m *Message) {
 		return
 	}
 	p.asked = max(through, c.chosen) + 1
-	c.box.now(c.prepare(p))
+	if p.held = c.flooded(); !p.held {
+		c.box.now(c.prepare(p))
+	}
 }
 
 // offer keeps e if its ballot is the highest reported for its slot. It refuses slots beyond what acceptors store.

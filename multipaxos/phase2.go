@@ -14,9 +14,10 @@ type phase2 struct {
 	quiet int              // ticks since the last round of heartbeats
 }
 
-// Room tells whether Propose would succeed: leading, and the window not full. A value may overshoot WindowBytes.
+// Room tells whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum of
+// others. A value may overshoot WindowBytes.
 func (c *Core) Room() bool {
-	return c.phase == Leading && c.phase2.votes.len() < c.cfg.WindowEntries && c.phase2.bytes < c.cfg.WindowBytes
+	return c.phase == Leading && c.phase2.votes.len() < c.cfg.WindowEntries && c.phase2.bytes < c.cfg.WindowBytes && !c.flooded()
 }
 
 // Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the

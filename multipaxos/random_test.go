@@ -75,32 +75,44 @@ func (w *world) step(op uint32) {
 func TestRandomSchedules(t *testing.T) {
 	var slots Slot
 	var reads, runs int
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.SampledFrom([]int{3, 3, 3, 5, 5, 2, 1, 4}).Draw(t, "nodes")
-		cfg := smallConfig()
-		cfg.CacheBytes = rapid.SampledFrom([]int{0, 250, 5000}).Draw(t, "cache")
-		cfg.KeepEntries = rapid.Uint64Range(0, 3).Draw(t, "keep")
-		w := newWorld(t, n, cfg)
-		w.calm = rapid.SampledFrom([]int{0, 4, 16, 64}).Draw(t, "calm")
-		w.cuts = rapid.SampledFrom([]int{0, 20, 60, 300}).Draw(t, "cuts")
-		w.elect(w.nodes[0])
-		ops := rapid.SliceOfN(rapid.Uint32(), 0, 100).Draw(t, "ops")
-		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		for range rapid.IntRange(500, 3000).Draw(t, "more") {
-			ops = append(ops, rnd.Uint32())
-		}
-		for _, op := range ops {
-			w.step(op)
-		}
-		w.settle(w.nodes[int(rapid.IntRange(0, n-1).Draw(t, "leader"))])
-		slots += w.top
-		reads += w.reads
-		runs++
-	})
-	if runs >= 50 && (slots < Slot(runs)*5 || reads < runs/10) {
+	times := 10
+	if testing.Short() {
+		times = 2
+	}
+	for range times {
+		rapid.Check(t, func(t *rapid.T) {
+			w := randomWorld(t)
+			slots += w.top
+			reads += w.reads
+			runs++
+		})
+	}
+	if runs >= 50 && (slots < Slot(runs)*5 || reads < runs/2) {
 		t.Errorf("%d runs chose %d slots and confirmed %d reads: too little to have tested anything", runs, slots, reads)
 	}
 	t.Logf("%d runs, %d slots chosen, %d reads confirmed", runs, slots, reads)
+}
+
+// randomWorld runs one drawn schedule to its end.
+func randomWorld(t *rapid.T) *world {
+	n := rapid.SampledFrom([]int{3, 3, 3, 5, 5, 2, 1, 4}).Draw(t, "nodes")
+	cfg := smallConfig()
+	cfg.CacheBytes = rapid.SampledFrom([]int{0, 250, 5000}).Draw(t, "cache")
+	cfg.KeepEntries = rapid.Uint64Range(0, 3).Draw(t, "keep")
+	w := newWorld(t, n, cfg)
+	w.calm = rapid.SampledFrom([]int{0, 4, 16, 64}).Draw(t, "calm")
+	w.cuts = rapid.SampledFrom([]int{0, 20, 60, 300}).Draw(t, "cuts")
+	w.elect(w.nodes[0])
+	ops := rapid.SliceOfN(rapid.Uint32(), 0, 100).Draw(t, "ops")
+	rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	for range rapid.IntRange(500, 3000).Draw(t, "more") {
+		ops = append(ops, rnd.Uint32())
+	}
+	for _, op := range ops {
+		w.step(op)
+	}
+	w.settle(w.nodes[rapid.IntRange(0, n-1).Draw(t, "leader")])
+	return w
 }
 
 // TestCloneGoesOnAlike: a clone has the same state, and the same inputs lead both to the same state and output.

@@ -38,7 +38,7 @@ func (c *Core) tickPrepare() {
 	}
 	c.phase1.quiet = 0
 	for i := range c.peers {
-		if p := &c.peers[i]; !p.complete {
+		if p := &c.peers[i]; !p.complete && !p.held {
 			c.box.now(c.prepare(p))
 		}
 	}
@@ -115,7 +115,7 @@ func (c *Core) Connected(id ballot.NodeID) {
 		c.fetchWait = 0
 		c.fetch(id)
 	case Preparing:
-		if c.phase1.own && !p.complete {
+		if c.phase1.own && !p.complete && !p.held {
 			c.box.now(c.prepare(p))
 		}
 	case Leading:
