@@ -21,7 +21,7 @@ func (n *Node) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
 		Frees: c.Op == kv.OpDelete || c.Op == kv.OpPrune, Until: now + timeLeft(ctx),
 	}}
 	if !n.inbox.putClient(event{write: w}) {
-		return kv.Result{}, fmt.Errorf("%w: too many requests are waiting on this node; try again", web.ErrNotApplied)
+		return kv.Result{}, fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)
 	}
 	select {
 	case r := <-w.reply:
@@ -45,6 +45,9 @@ func outcomeError(r replica.Reply) error {
 	case replica.Refused:
 		if r.Reason == replica.NoRoom {
 			return fmt.Errorf("%w: %s; delete keys or make room, then try again", web.ErrNoRoom, r.Reason)
+		}
+		if r.Reason == replica.Overloaded {
+			return fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, r.Reason)
 		}
 		return fmt.Errorf("%w: %s; try again", web.ErrNotApplied, r.Reason)
 	}
@@ -143,7 +146,7 @@ func (n *Node) readPoint(ctx context.Context, consistent bool) (replica.Reply, e
 	r := &pendingRead{reply: make(chan replica.Reply, 1), request: replica.ReadRequest{
 		ID: n.nextID.Add(1), Consistent: consistent, Until: n.clock.Now() + timeLeft(ctx)}}
 	if !n.inbox.putClient(event{read: r}) {
-		return replica.Reply{}, fmt.Errorf("%w: too many requests are waiting on this node; try again", web.ErrNotApplied)
+		return replica.Reply{}, fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)
 	}
 	select {
 	case reply := <-r.reply:

@@ -224,6 +224,7 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 	case <-ctx.Done():
 		n.stopping.Store(true)
 		n.handOver(0, true)
+		n.flushPeers()
 	case err = <-n.failed:
 	case err = <-served:
 		err = fmt.Errorf("the client port stopped serving: %w", err)
@@ -235,6 +236,15 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 		return err // without waiting: a disk that failed may hang too
 	}
 	return loops.Wait()
+}
+
+// flushPeers lets the Release leave before the connections end.
+func (n *Node) flushPeers() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
+	defer cancel()
+	if err := n.transport.Flush(ctx); err != nil {
+		n.log.Warn().Err(err).Msg("not everything reached the peers before the stop")
+	}
 }
 
 // runWatcher measures the disk and lowers the quarantine record once the silence has been served (A4's second write).

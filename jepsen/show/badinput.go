@@ -201,7 +201,7 @@ func wrongNodeID(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err := n.Terminate(5 * time.Second); err != nil {
 		return err
 	}
-	err := s.refuses(ctx, "wrong node id", []string{"--id", "7", "--cluster", "7=127.0.0.1:0", "--data", n.Data, "--client", "127.0.0.1:0"}, "node 3")
+	err := s.refuses(ctx, "wrong node id", []string{"--id", "7", "--cluster", "7=127.0.0.1:1", "--peer", "127.0.0.1:0", "--data", n.Data, "--client", "127.0.0.1:0"}, "node 3")
 	if err != nil {
 		return err
 	}

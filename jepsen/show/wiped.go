@@ -39,7 +39,7 @@ func wiped(ctx context.Context, s *stage) error {
 	if err := victim.Start(); err != nil {
 		return err
 	}
-	if err := saysInLog(ctx, s, victim, "cannot be used again", "does not vote"); err != nil {
+	if err := saysInLog(ctx, s, victim, "cannot be used again", "must not vote"); err != nil {
 		return err
 	}
 	code, text, _, err := ask(ctx, http.MethodPut, "http://"+c.Node(1).Client+"/v1/kv/k")
@@ -81,7 +81,7 @@ func differentLists(ctx context.Context, s *stage) error {
 		return err
 	}
 	for _, n := range c.Nodes() {
-		if err := saysInLog(ctx, s, n, "3=127.0.0.1:1", "1="+one.Peer); err != nil {
+		if err := saysInLog(ctx, s, n, "different lists", shorter, longer); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,9 @@ type Elector struct {
 	resendAt time.Duration
 	trying   bool
 	retired  bool // never tries again: the node is stopping
+	// Of a hand-over that is under way: this node is the one that should try, or should let another try until then.
+	favoured bool
+	standOff time.Duration
 	out      []lease.Message
 }
 
@@ -124,11 +127,11 @@ func (e *Elector) Release(now, standBack time.Duration, forGood bool) {
 	e.route(now, e.proposer.Release(now))
 }
 
-// Nudge makes the node try at once: the master has handed over and named it.
-func (e *Elector) Nudge(now time.Duration) { e.tryAt = min(e.tryAt, now) }
+// Nudge is the master's word that it hands over and would like this node to try: it does so when the Release comes.
+func (e *Elector) Nudge(time.Duration) { e.favoured = true }
 
-// StandBack makes the node let others try first.
-func (e *Elector) StandBack(now, d time.Duration) { e.tryAt = max(e.tryAt, now+d) }
+// StandBack is the master's word that it hands over to somebody else: this node lets that one try first, for d.
+func (e *Elector) StandBack(now, d time.Duration) { e.standOff = now + d }
 
 // QuarantineLeft is how long this node's acceptor stays silent yet for the class (A4).
 func (e *Elector) QuarantineLeft(now time.Duration, c lease.Class) time.Duration {
@@ -204,7 +207,11 @@ func (e *Elector) released(now time.Duration, m lease.Message) {
 	if _, live := e.acceptor.Live(now, lease.MasterResource); live || m.Owner == e.cfg.Self {
 		return
 	}
-	e.tryAt = min(e.tryAt, now+e.rank(m.Owner.Node))
+	at := max(now+e.rank(m.Owner.Node), e.standOff)
+	if e.favoured {
+		at, e.favoured = now, false
+	}
+	e.tryAt = min(e.tryAt, at)
 }
 
 // route delivers messages for this node itself at once and queues the others.

@@ -23,6 +23,8 @@ const (
 var (
 	// ErrNotApplied: refused before anything was proposed; safe to retry (503).
 	ErrNotApplied = errors.New("not applied")
+	// ErrOverloaded: not applied, because too much waits already; come back later (503).
+	ErrOverloaded = errors.New("not applied: overloaded")
 	// ErrUnknown: the write may have been applied, or may still be (504).
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrNoRoom: the disk's reserve or the quota is reached; deletes and reads go on (507).

@@ -27,7 +27,8 @@ var (
 	bytesType  = []string{"application/octet-stream"}
 	noSniff    = []string{"nosniff"}
 	sandbox    = []string{"sandbox"}
-	retryAfter = []string{"1"}
+	retryLater = []string{"1"} // seconds
+	retryNow   = []string{"0"} // through another node, or here: a master may be ready any moment
 	closeConn  = []string{"close"}
 	bodyTrue   = []byte("true")
 	bodyFalse  = []byte("false")
@@ -44,7 +45,7 @@ func codeOf(err error, write bool) int {
 		return http.StatusGatewayTimeout
 	case errors.Is(err, ErrNoRoom):
 		return http.StatusInsufficientStorage
-	case errors.Is(err, ErrNotApplied):
+	case errors.Is(err, ErrNotApplied), errors.Is(err, ErrOverloaded):
 		return http.StatusServiceUnavailable
 	case write:
 		return http.StatusGatewayTimeout
@@ -68,7 +69,10 @@ func (x *exchange) fail(err error, write bool) {
 		}
 	}
 	if code == http.StatusServiceUnavailable {
-		h["Retry-After"] = retryAfter
+		h["Retry-After"] = retryNow
+		if errors.Is(err, ErrOverloaded) {
+			h["Retry-After"] = retryLater
+		}
 	}
 	text := err.Error()
 	if write && code == http.StatusGatewayTimeout && r == nil && !errors.Is(err, ErrUnknown) {

@@ -25,7 +25,7 @@ func (s *Server) kvGet(x *exchange) {
 		s.list(x, key, &q)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.cfg.ClientTimeout)
+	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
 	defer cancel()
 	asked := time.Now()
 	e, found, meta, err := s.backend.Get(ctx, q.mode(), key)

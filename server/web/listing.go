@@ -51,7 +51,7 @@ func (s *Server) list(x *exchange, prefix string, q *query) {
 }
 
 func (s *Server) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.cfg.ClientTimeout)
+	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
 	defer cancel()
 	asked := time.Now()
 	view, meta, err := s.backend.Snapshot(ctx, mode)

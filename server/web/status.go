@@ -81,7 +81,7 @@ func (s *Server) masterTransfer(x *exchange) {
 		x.fail(err, false)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.cfg.ClientTimeout)
+	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
 	defer cancel()
 	if err := s.backend.Transfer(ctx, to); err != nil {
 		x.fail(err, true)

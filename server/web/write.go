@@ -83,7 +83,7 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 
 // write has c applied and tells how it ended.
 func (s *Server) write(x *exchange, c kv.Command) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.cfg.ClientTimeout)
+	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
 	defer cancel()
 	asked := time.Now()
 	res, err := s.backend.Write(ctx, c)

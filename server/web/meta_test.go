@@ -1,0 +1,54 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+)
+
+// A client that says how long it waits is answered within that time; it cannot make a node wait longer than it would.
+func TestClientsPatience(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"": 10 * time.Second, "250": 250 * time.Millisecond, "3600000": 10 * time.Second,
+		"0": 10 * time.Second, "-5": 10 * time.Second, "soon": 10 * time.Second,
+	} {
+		f := newFake(t)
+		var got time.Duration
+		f.onWrite = func(ctx context.Context) {
+			end, _ := ctx.Deadline()
+			got = time.Until(end)
+		}
+		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", headTimeout, header)
+		if got > want || got < want-want/2 {
+			t.Errorf("%q: the backend may take %v, want %v", header, got, want)
+		}
+	}
+}
+
+// Every read tells the store's revision, also of a key that is older or absent: it is the base of the next write.
+func TestReadsTellTheStoresRevision(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	for _, key := range []string{"a", "b", "c"} {
+		call(s, http.MethodPut, "/v1/kv/"+key, "v")
+	}
+	for _, path := range []string{"/v1/kv/a", "/v1/kv/none", "/v1/kv/?keys", "/v1/kv/a?stale"} {
+		if w := call(s, http.MethodGet, path, ""); w.Header().Get(headRevision) != "3" {
+			t.Errorf("%s: revision %q", path, w.Header().Get(headRevision))
+		}
+	}
+}
+
+func TestOnlyAnOverloadedNodeAsksForTime(t *testing.T) {
+	for err, want := range map[error]string{ErrNotApplied: "0", ErrOverloaded: "1"} {
+		f := newFake(t)
+		f.writeErr = fmt.Errorf("%w: because", err)
+		w := call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v")
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != want {
+			t.Errorf("%v: %d, Retry-After %q", err, w.Code, w.Header().Get("Retry-After"))
+		}
+	}
+}
