@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
 )
 
 // A client that says how long it waits is answered within that time; it cannot make a node wait longer than it would.
@@ -21,7 +20,7 @@ func TestClientsPatience(t *testing.T) {
 			end, _ := ctx.Deadline()
 			got = time.Until(end)
 		}
-		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", headTimeout, header)
+		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", headTimeout+": "+header)
 		if got > want || got < want-want/2 {
 			t.Errorf("%q: the backend may take %v, want %v", header, got, want)
 		}
