@@ -23,6 +23,7 @@
 //	chosen values from others                    learner.go   learn
 //	leadership confirmed by a quorum             confirm.go   handleConfirm, countConfirm
 //	truncation below what all have folded        truncate.go
+//	what a stalled disk may let pile up          backlog.go
 //
 // M1 and M4 belong to server/replica, which knows the lease and what is applied. DESIGN.md beside this file argues
 // why the corners are safe.

@@ -607,6 +607,13 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 	if l.ConfirmedRound() != 0 {
 		t.Fatal("an answer to the former ballot was counted")
 	}
+
+	// The own acceptor is asked at the moment of counting, whatever else ends a leader that promised more.
+	one := leader(t, soloConfig(1))
+	one.promised = by(1, 50)
+	if one.Confirm(); one.ConfirmedRound() != 0 {
+		t.Fatal("confirmed without the own acceptor")
+	}
 }
 
 // Leaders speak for themselves: a ballot names its node, and strangers are not heard.
