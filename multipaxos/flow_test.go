@@ -184,6 +184,20 @@ func TestHeartbeats(t *testing.T) {
 	s.none(s.ticks(1), KindHeartbeat, "nothing new")
 }
 
+func TestAdvertiseTellsOnceAndAtOnce(t *testing.T) {
+	s := leader(t, soloConfig(3))
+	s.fill(1)
+	s.Advertise(3)
+	s.Advertise(3)
+	s.Advertise(9)
+	if beat := s.one(s.take(), KindHeartbeat); beat.To != 3 || beat.Chosen != 1 {
+		t.Fatalf("heartbeat %+v", beat)
+	}
+	s.Retire()
+	s.Advertise(2)
+	s.none(s.take(), KindHeartbeat, "after retiring")
+}
+
 func TestPrepareIsRepeated(t *testing.T) {
 	s := follower(t)
 	s.Lead()
