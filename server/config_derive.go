@@ -22,7 +22,7 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 	return replica.Config{
 		Self: self,
 		Core: multipaxos.Config{
-			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 64, WindowBytes: max(8<<20, 2*batch),
+			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
 			CacheBytes: 16 << 20, KeepEntries: 4096,
 		},
 		MaxBatchBytes: batch, MaxInFlight: 2, MaxQueued: 16384, MaxQueuedBytes: max(32<<20, 4*batch),

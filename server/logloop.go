@@ -75,7 +75,7 @@ func (l *logLoop) round(tick bool) error {
 	if err := l.settle(now); err != nil {
 		return err
 	}
-	if tick {
+	if tick || l.part.MasterNode() != l.n.logView.Load().master {
 		l.n.publishLog(l.part, l.n.clock.Now())
 	}
 	return nil

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/internal/codec"
+	"tenure/server/replica"
 	"tenure/server/web"
 )
 
@@ -31,15 +33,27 @@ type transfers struct {
 	waiting map[uint64]chan string
 }
 
-// Transfer asks the master to hand over, to node `to` if it is not 0.
+// Transfer asks the master to hand over, to node `to` if it is not 0. It waits for a master to be known.
 func (n *Node) Transfer(ctx context.Context, to ballot.NodeID) error {
-	master := n.logView.Load().master
-	switch master {
-	case n.self.Node:
-		return n.transferHere(to)
-	case 0:
-		return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
+	for {
+		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
+			return n.transferHere(to)
+		}
+		if master := n.logView.Load().master; master != 0 && master != n.self.Node {
+			return n.passTransfer(ctx, master, to)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
+		case <-n.ended:
+			return fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
+		case <-time.After(replica.TickEvery):
+		}
 	}
+}
+
+// passTransfer hands the transfer on to the master and waits for its word.
+func (n *Node) passTransfer(ctx context.Context, master, to ballot.NodeID) error {
 	id, answer, err := n.transfers.open(n.nextID.Add(1))
 	if err != nil {
 		return err

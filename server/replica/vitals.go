@@ -142,6 +142,9 @@ func (l *Log) Master(now time.Duration) (node ballot.NodeID, epoch uint64, age, 
 	return m.node, m.epoch, now - m.heard, max(0, m.until-now)
 }
 
+// MasterNode is who serves as far as this node has been told, 0 if unknown.
+func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
+
 // CaughtUp tells whether this node serves, or has applied what the master had applied when it spoke last but one.
 func (l *Log) CaughtUp() bool {
 	return l.master.node == l.cfg.Self.Node || (l.master.node != 0 && l.state.Applied() >= l.master.applied)

@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/server/web"
+)
+
+// host is one node run in this process.
+type host struct {
+	cfg    Config
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// startCluster runs size nodes on free loopback ports and waits until all are ready.
+func startCluster(t *testing.T, size int) []*host {
+	t.Helper()
+	dir := t.TempDir()
+	var list []Address
+	for i := range size {
+		list = append(list, Address{Node: ballot.NodeID(i + 1), Addr: freeAddr(t)})
+	}
+	hosts := make([]*host, size)
+	for i := range size {
+		hosts[i] = &host{cfg: Config{
+			Node: list[i].Node, Cluster: list, Data: filepath.Join(dir, fmt.Sprint(i+1)), ClientAddr: freeAddr(t), PeerAddr: list[i].Addr,
+			LeaseTime: 300 * time.Millisecond, MaxLeaseTime: time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond,
+			MaxValueBytes: 1 << 20, Version: "test", Logger: zerolog.Nop(),
+		}}
+		hosts[i].start(t)
+	}
+	for _, h := range hosts {
+		h.awaitReady(t)
+	}
+	return hosts
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (h *host) start(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	h.cancel, h.done = cancel, make(chan error, 1)
+	go func() { h.done <- Run(ctx, h.cfg) }()
+	t.Cleanup(func() { h.stop(t) })
+}
+
+// stop ends the node in order; an error of Run fails the test.
+func (h *host) stop(t *testing.T) {
+	t.Helper()
+	if h.done == nil {
+		return
+	}
+	h.cancel()
+	if err := <-h.done; err != nil {
+		t.Errorf("node %d: %v", h.cfg.Node, err)
+	}
+	h.done = nil
+}
+
+func (h *host) awaitReady(t *testing.T) {
+	t.Helper()
+	h.until(t, "ready", func() bool { code, _, _ := h.call(http.MethodGet, "/health/ready", ""); return code == 200 })
+}
+
+func (h *host) until(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if cond() {
+			return
+		}
+	}
+	t.Fatalf("node %d: not %s in time", h.cfg.Node, what)
+}
+
+func (h *host) call(method, path, body string) (int, string, http.Header) {
+	req, err := http.NewRequest(method, "http://"+h.cfg.ClientAddr+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer rsp.Body.Close()
+	text, err := io.ReadAll(rsp.Body)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	return rsp.StatusCode, string(text), rsp.Header
+}
+
+func (h *host) status(t *testing.T) web.Status {
+	t.Helper()
+	_, text, _ := h.call(http.MethodGet, "/v1/status", "")
+	var s web.Status
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatalf("status %q: %v", text, err)
+	}
+	return s
+}
+
+// master waits for the node that holds the lease and is ready.
+func master(t *testing.T, hosts []*host) *host {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for _, h := range hosts {
+			if h.done == nil {
+				continue
+			}
+			if s := h.status(t); s.Lease.Held && s.Role == "master" {
+				return h
+			}
+		}
+	}
+	t.Fatal("no master in time")
+	return nil
+}
+
+func TestEveryNodeServesEveryMode(t *testing.T) {
+	hosts := startCluster(t, 3)
+	for i, h := range hosts {
+		value := fmt.Sprintf("value %d", i)
+		if code, text, _ := h.call(http.MethodPut, "/v1/kv/k", value); code != 200 || text != "true" {
+			t.Fatalf("put through node %d: %d %s", i+1, code, text)
+		}
+		for _, reader := range hosts {
+			for _, mode := range []string{"?raw", "?raw&consistent"} {
+				if code, text, _ := reader.call(http.MethodGet, "/v1/kv/k"+mode, ""); code != 200 || text != value {
+					t.Fatalf("node %d, %s: %d %q after %q", reader.cfg.Node, mode, code, text, value)
+				}
+			}
+		}
+	}
+	for _, h := range hosts {
+		h.until(t, "able to read its own state", func() bool {
+			code, text, header := h.call(http.MethodGet, "/v1/kv/k?raw&stale", "")
+			return code == 200 && text == "value 2" && header.Get("X-Consul-KnownLeader") == "true"
+		})
+	}
+}
+
+func TestOrderlyStopOfTheMasterAndRestart(t *testing.T) {
+	hosts := startCluster(t, 3)
+	old := master(t, hosts)
+	if code, text, _ := old.call(http.MethodPut, "/v1/kv/k", "before"); code != 200 {
+		t.Fatalf("%d %s", code, text)
+	}
+	epoch := old.status(t).Epoch
+	old.stop(t)
+	next := master(t, hosts)
+	if now := next.status(t).Epoch; now <= epoch {
+		t.Fatalf("epoch %d after %d", now, epoch)
+	}
+	if code, text, _ := next.call(http.MethodGet, "/v1/kv/k?raw", ""); text != "before" {
+		t.Fatalf("%d %q", code, text)
+	}
+	old.start(t)
+	old.awaitReady(t)
+	if code, text, _ := old.call(http.MethodGet, "/v1/kv/k?raw", ""); text != "before" {
+		t.Fatalf("after the restart: %d %q", code, text)
+	}
+	if s := old.status(t); s.Lease.QuarantineMS == 0 && s.UptimeMS < 200 {
+		t.Fatalf("a restarted acceptor serves no quarantine: %+v", s.Lease)
+	}
+}
+
+func TestTransferGoesWhereItIsTold(t *testing.T) {
+	hosts := startCluster(t, 3)
+	for range 4 {
+		old := master(t, hosts)
+		to := hosts[int(old.cfg.Node)%3] // the next one
+		to = hosts[int(to.cfg.Node)%3]   // and the one after it, which would not be the first to try
+		asked := hosts[int(old.cfg.Node)%3]
+		if code, text, _ := asked.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, to.cfg.Node)); code != 200 {
+			t.Fatalf("transfer from %d to %d: %d %s", old.cfg.Node, to.cfg.Node, code, text)
+		}
+		if now := master(t, hosts); now != to {
+			t.Fatalf("transfer from %d to %d made %d master", old.cfg.Node, to.cfg.Node, now.cfg.Node)
+		}
+	}
+}
+
+func TestTransferToNobodyIsRefused(t *testing.T) {
+	hosts := startCluster(t, 3)
+	m := master(t, hosts)
+	if code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", `{"Node":9}`); code != 503 || !strings.Contains(text, "not a member") {
+		t.Fatalf("%d %s", code, text)
+	}
+	gone := hosts[int(m.cfg.Node)%3]
+	gone.stop(t)
+	m.until(t, "aware that a node is gone", func() bool {
+		for _, p := range m.status(t).Peers {
+			if p.Node == gone.cfg.Node {
+				return !p.Connected
+			}
+		}
+		return false
+	})
+	code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
+	if code != 503 || !strings.Contains(text, "not connected") {
+		t.Fatalf("%d %s", code, text)
+	}
+	if now := master(t, hosts); now != m {
+		t.Fatal("a refused transfer changed the master")
+	}
+}
+
+func TestSingleNodeKeepsItsData(t *testing.T) {
+	h := startCluster(t, 1)[0]
+	if code, text, _ := h.call(http.MethodPut, "/v1/kv/k", "v"); code != 200 {
+		t.Fatalf("%d %s", code, text)
+	}
+	h.stop(t)
+	h.start(t)
+	h.awaitReady(t)
+	if code, text, _ := h.call(http.MethodGet, "/v1/kv/k?raw", ""); text != "v" {
+		t.Fatalf("%d %q", code, text)
+	}
+}
+
+func TestLargeValuesTravel(t *testing.T) {
+	hosts := startCluster(t, 3)
+	big := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
+	for _, h := range hosts {
+		if code, text, _ := h.call(http.MethodPut, "/v1/kv/big", big); code != 200 {
+			t.Fatalf("node %d: %d %.100s", h.cfg.Node, code, text)
+		}
+		if code, text, _ := h.call(http.MethodGet, "/v1/kv/big?raw", ""); code != 200 || text != big {
+			t.Fatalf("node %d: %d, %d bytes", h.cfg.Node, code, len(text))
+		}
+	}
+}
+
+func TestBadConfigurationTouchesNothing(t *testing.T) {
+	good := Config{Node: 1, Cluster: []Address{{1, "127.0.0.1:1"}}, ClientAddr: "127.0.0.1:0", LeaseTime: time.Second, MaxLeaseTime: time.Second,
+		ClockDriftPPM: 10_000, LeaseMargin: time.Millisecond, MaxValueBytes: 1 << 10, Data: filepath.Join(t.TempDir(), "data")}
+	for name, change := range map[string]func(*Config){
+		"id not in the list": func(c *Config) { c.Node = 2 },
+		"twice in the list":  func(c *Config) { c.Cluster = append(c.Cluster, c.Cluster[0]) },
+		"no lease time":      func(c *Config) { c.LeaseTime = 0 },
+		"drift of 100 %":     func(c *Config) { c.ClockDriftPPM = 1_000_000 },
+		"open to the world":  func(c *Config) { c.ClientAddr = "0.0.0.0:0" },
+		"no peer address":    func(c *Config) { c.Cluster = append(c.Cluster, Address{2, "127.0.0.1:2"}) },
+		"no data directory":  func(c *Config) { c.Data = "" },
+	} {
+		cfg := good
+		change(&cfg)
+		if err := Run(context.Background(), cfg); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
