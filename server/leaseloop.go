@@ -43,6 +43,7 @@ func (n *Node) runLease(stop <-chan struct{}) error {
 	defer runtime.UnlockOSThread()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	due := n.clock.Now()
 	for {
 		var e leaseEvent
 		select {
@@ -52,8 +53,19 @@ func (n *Node) runLease(stop <-chan struct{}) error {
 		case <-timer.C:
 		}
 		now := n.clock.Now()
+		n.noteLateness(now - due)
 		n.stepLease(now, e)
-		timer.Reset(n.elector.NextWake(now) - now)
+		due = n.elector.NextWake(now)
+		timer.Reset(due - now)
+	}
+}
+
+// noteLateness records how late the loop woke: a machine that does not schedule the process in time loses its lease,
+// and whoever looks for the reason should find it.
+func (n *Node) noteLateness(late time.Duration) {
+	n.metrics.leaseLate.Observe(max(0, late.Seconds()))
+	if late > n.cfg.LeaseTime/4 {
+		n.log.Warn().Dur("late_ms", late).Msg("the lease loop was not scheduled in time: this machine is overloaded, or was suspended")
 	}
 }
 

@@ -16,6 +16,7 @@ type metrics struct {
 	commitSeconds prometheus.Histogram
 	foldSeconds   prometheus.Histogram
 	leaseWon      prometheus.Counter
+	leaseLate     prometheus.Histogram
 	ignoredFrames prometheus.Counter
 	badFrames     prometheus.Counter
 	droppedLease  prometheus.Counter
@@ -33,6 +34,8 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Help: "Time of a commit of the log, syncs included.", Buckets: buckets}),
 		foldSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "fold_seconds",
 			Help: "Time of a fold into the image.", Buckets: buckets}),
+		leaseLate: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "lease_loop_late_seconds",
+			Help: "How late the lease loop woke behind its timer.", Buckets: buckets}),
 		leaseWon:      counter("lease_won_total", "Fresh holdings of the master lease that this node has won."),
 		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
 		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
@@ -41,7 +44,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
 		m.writes[o] = m.writeSeconds.WithLabelValues(name)
 	}
-	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.ignoredFrames, m.badFrames, m.droppedLease,
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
