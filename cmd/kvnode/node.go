@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
+	"github.com/rs/zerolog/diode"
 	"golang.org/x/term"
 
 	"tenure/server"
@@ -18,11 +21,14 @@ const logTime = "2006-01-02T15:04:05.000Z07:00"
 
 // runNode runs the server until it fails or a signal asks it to stop.
 func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writer) error {
-	cfg.Logger = newLogger(stderr, s.logFormat, s.logLevel)
+	logger, flush := newLogger(stderr, s.logFormat, s.logLevel)
+	defer flush()
+	cfg.Logger = logger
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
 		cfg.Logger.Info().Stringer("signal", sig).Msg("stopping; a second signal ends the process at once")
 	}, func() {
 		cfg.Logger.Warn().Msg("second signal: ended at once")
+		flush()
 		os.Exit(1)
 	})
 	defer done()
@@ -62,8 +68,12 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 	}
 }
 
-// newLogger writes to stderr, for people if it is a terminal and nothing else was asked for.
-func newLogger(stderr io.Writer, format string, level zerolog.Level) zerolog.Logger {
+// maxLogLines is how many lines may wait for whoever reads standard error; more are dropped and counted.
+const maxLogLines = 4096
+
+// newLogger writes to stderr, for people if it is a terminal and nothing else was asked for. It never waits: a reader
+// that stalls must not hold up a loop that logs, the lease's least of all. flush writes what still waits.
+func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zerolog.Logger, flush func()) {
 	f, isFile := stderr.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))
 	if format == "" {
@@ -77,5 +87,11 @@ func newLogger(stderr io.Writer, format string, level zerolog.Level) zerolog.Log
 	if format == "console" {
 		stderr = zerolog.ConsoleWriter{Out: stderr, NoColor: !terminal, TimeFormat: "15:04:05.000"}
 	}
-	return zerolog.New(stderr).Level(level).With().Timestamp().Logger()
+	// The bare Writer keeps Close from closing standard error itself.
+	ring := diode.NewWriter(struct{ io.Writer }{stderr}, maxLogLines, 0, func(missed int) {
+		fmt.Fprintf(stderr, "kvnode: %d lines of log were dropped: standard error is not read fast enough\n", missed)
+	})
+	var once sync.Once
+	flush = func() { once.Do(func() { _ = ring.Close() }) }
+	return zerolog.New(ring).Level(level).With().Timestamp().Logger(), flush
 }

@@ -224,11 +224,10 @@ func wrongCluster(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err := n.Start(); err != nil {
 		return err
 	}
-	if err := saysInLog(ctx, s, n, "cluster"); err != nil {
-		return err
-	}
-	if err := saysInLog(ctx, s, c.Node(1), "cluster", "refus"); err != nil {
-		return err
+	for _, x := range []*cluster.Node{n, c.Node(1)} {
+		if err := saysInLog(ctx, s, x, "another cluster"); err != nil {
+			return err
+		}
 	}
 	if n.Running() {
 		if err := n.Kill(); err != nil {
