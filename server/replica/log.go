@@ -229,8 +229,8 @@ func (l *Log) Stop(now time.Duration, stopping bool) {
 	}
 }
 
-// Idle tells whether no write is in flight here.
-func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 }
+// Idle tells whether no write is in flight here, or waits for the master's answer.
+func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 && l.away.live == 0 }
 
 // StepDown ends mastership before the lease is released; unanswered writes become unknown.
 func (l *Log) StepDown(now time.Duration) {
