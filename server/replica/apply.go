@@ -27,12 +27,16 @@ func (l *Log) Apply() error {
 		if err != nil {
 			return err
 		}
+		l.fold.logged += int64(len(e.Value)) + entryOverhead
 		l.land(e, results)
 		l.opened(e)
 	}
 	l.core.Applied(multipaxos.Slot(l.state.Applied()))
 	return nil
 }
+
+// entryOverhead is about what an entry takes in the log beside its value.
+const entryOverhead = 64
 
 // land takes the flight of an applied slot out of those in the air.
 func (l *Log) land(e multipaxos.Entry, results []kv.Result) {

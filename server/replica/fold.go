@@ -11,6 +11,7 @@ type folding struct {
 	frozen *kv.Frozen // taken out of the state, not yet durable
 	handed bool
 	done   uint64 // slot of the newest durable fold
+	logged int64  // bytes of the values applied since the last Freeze
 }
 
 // full tells whether unfolded changes have reached their bound: proposing then waits for the fold.
@@ -25,13 +26,13 @@ func (l *Log) WantFreeze() bool {
 	if f.frozen != nil {
 		return false
 	}
-	return l.state.TableBytes() >= l.cfg.FoldBytes || l.state.Applied()-f.done >= l.cfg.FoldSlots
+	return l.state.TableBytes() >= l.cfg.FoldBytes || f.logged >= l.cfg.FoldLogBytes
 }
 
 // Freeze starts a fold. The shell holds the state's lock.
 func (l *Log) Freeze() {
 	if l.fold.frozen == nil {
-		l.fold.frozen, l.fold.handed = l.state.Freeze(), false
+		l.fold.frozen, l.fold.handed, l.fold.logged = l.state.Freeze(), false, 0
 	}
 }
 

@@ -18,11 +18,11 @@ type Config struct {
 	MaxInFlight    int // slots of commands proposed and not yet applied
 	MaxQueued      int // writes that wait to be proposed or forwarded
 	MaxQueuedBytes int
-	MaxForwarded   int // writes forwarded and not yet answered
-	MaxReads       int // reads that wait for a read point
-	ApplyBytes     int // values applied in one go
-	FoldBytes      int64
-	FoldSlots      uint64
+	MaxForwarded   int           // writes forwarded and not yet answered
+	MaxReads       int           // reads that wait for a read point
+	ApplyBytes     int           // values applied in one go
+	FoldBytes      int64         // changes not yet folded that start a fold: the bound of memory
+	FoldLogBytes   int64         // values applied since the last fold that start one: the bound of the log
 	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
 }
 
@@ -35,7 +35,7 @@ func (c Config) Validate() error {
 		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
 		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
-		{"ApplyBytes", int64(c.ApplyBytes)}, {"FoldBytes", c.FoldBytes}, {"FoldSlots", int64(c.FoldSlots)},
+		{"ApplyBytes", int64(c.ApplyBytes)}, {"FoldBytes", c.FoldBytes}, {"FoldLogBytes", c.FoldLogBytes},
 		{"MasterTimeout", int64(c.MasterTimeout)},
 	} {
 		if b.value <= 0 {
