@@ -15,12 +15,12 @@ import (
 
 // askToGrow wakes the grower when the log comes near the end of its file. The caller holds logMu.
 func (s *Store) askToGrow() {
-	used, err := usedBytes(s.log)
-	if err != nil {
+	enough := s.logHigh + s.options.LogGrowBytes/2
+	if s.logEnd >= enough {
 		return
 	}
-	size, err := fileSize(s.logFile)
-	if err != nil || size-used.highWater >= s.options.LogGrowBytes/2 {
+	var err error
+	if s.logEnd, err = fileSize(s.logFile); err != nil || s.logEnd >= enough {
 		return
 	}
 	select {

@@ -12,21 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"tenure/internal/ballot"
 	"tenure/internal/codec"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
-
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDirEnv); dir != "" {
-		os.Exit(crashChild(dir))
-	}
-	goleak.VerifyTestMain(m)
-}
 
 // small are options under which a store is made quickly.
 var small = Options{LogInitialBytes: 64 << 10}

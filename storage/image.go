@@ -64,8 +64,20 @@ func (s *Store) pinState() (*bolt.Tx, metaPage, error) {
 
 // view implements kv.Image on a read transaction.
 type view struct {
-	store *Store
-	tx    *bolt.Tx
+	store   *Store
+	tx      *bolt.Tx
+	buckets [4]*bolt.Bucket // of the first spaces, once looked for
+}
+
+// bucket is the bucket of a space, or nil.
+func (v *view) bucket(space kv.Space) *bolt.Bucket {
+	if int(space) >= len(v.buckets) {
+		return v.tx.Bucket(spaceNames[space])
+	}
+	if v.buckets[space] == nil {
+		v.buckets[space] = v.tx.Bucket(spaceNames[space])
+	}
+	return v.buckets[space]
 }
 
 func (v *view) Close() {
@@ -99,7 +111,7 @@ var errOrder = errors.New("is out of order")
 func (v *view) Get(space kv.Space, key []byte) (value []byte, err error) {
 	var bad []byte
 	gerr := v.step(func() {
-		b := v.tx.Bucket(spaceNames[space])
+		b := v.bucket(space)
 		if b == nil {
 			return
 		}
@@ -177,7 +189,7 @@ func (v *view) scan(space kv.Space, direction int, start, advance func(*bolt.Cur
 			var record []byte
 			if c != nil {
 				key, record = advance(c)
-			} else if b := v.tx.Bucket(spaceNames[space]); b != nil {
+			} else if b := v.bucket(space); b != nil {
 				c = b.Cursor()
 				key, record = start(c)
 			}

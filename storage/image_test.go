@@ -24,6 +24,7 @@ func viewOf(t testing.TB, s *Store) kv.Image {
 	t.Helper()
 	v, err := s.View()
 	must(t, err)
+	t.Cleanup(v.Close) // before the store's, which waits for it
 	return v
 }
 

@@ -45,8 +45,10 @@ func (s *Store) Commit(ps []multipaxos.Persist) error {
 		appended += len(ps[i].Entries)
 	}
 	first := s.first
+	s.arena.reset()
 	err := s.writeLog("commit", func(tx *bolt.Tx) error {
-		w, err := newLogWriter(tx, s.marks.Load(), first)
+		s.logHigh = tx.Size()
+		w, err := newLogWriter(tx, s.marks.Load(), first, &s.arena)
 		if err != nil {
 			return err
 		}
@@ -97,16 +99,16 @@ type logWriter struct {
 	digest digest
 	last   multipaxos.Slot // highest slot that may have an entry
 	first  multipaxos.Slot // lowest, 0 if there is none
-	arena  arena
+	arena  *arena
 }
 
-func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot) (*logWriter, error) {
+func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*logWriter, error) {
 	b := tx.Bucket([]byte(entryBucket))
 	if b == nil {
 		return nil, fmt.Errorf("%w: the bucket of the entries is missing", errBadRecord)
 	}
 	b.FillPercent = 1 // slots rise: no page is ever split in its middle
-	return &logWriter{bucket: b, digest: m.Entries, last: m.Last, first: first}, nil
+	return &logWriter{bucket: b, digest: m.Entries, last: m.Last, first: first, arena: a}, nil
 }
 
 func (w *logWriter) put(entries []multipaxos.Entry) error {

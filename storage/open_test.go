@@ -151,6 +151,13 @@ func TestSecondOpenNamesTheHolder(t *testing.T) {
 	reopen(t, s)
 }
 
+// More address space than there is becomes less, and not an error.
+func TestShortAddressSpace(t *testing.T) {
+	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, MapBytes: 1 << 47})
+	fill(t, s, 10, 100)
+	reopen(t, s)
+}
+
 // A crash during creation leaves log.db under its first name; the store is then made anew.
 func TestUnfinishedCreationStartsAgain(t *testing.T) {
 	dir := t.TempDir()

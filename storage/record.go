@@ -139,10 +139,13 @@ func openEntry(key, record []byte) (multipaxos.Entry, error) {
 	}, nil
 }
 
-// arena hands out pieces of larger chunks, which stay untouched until the transaction that uses them has ended.
-type arena struct{ free []byte }
+// arena hands out pieces of a larger chunk, which stay untouched until the transaction that uses them has ended.
+type arena struct{ chunk, free []byte }
 
 const arenaChunkBytes = 128 << 10
+
+// reset makes the last chunk free again, once no transaction uses it.
+func (a *arena) reset() { a.free = a.chunk }
 
 // take is an empty slice with room for n bytes.
 func (a *arena) take(n int) []byte {
@@ -150,7 +153,8 @@ func (a *arena) take(n int) []byte {
 		return make([]byte, 0, n)
 	}
 	if len(a.free) < n {
-		a.free = make([]byte, arenaChunkBytes)
+		a.chunk = make([]byte, arenaChunkBytes)
+		a.free = a.chunk
 	}
 	piece := a.free[:0:n]
 	a.free = a.free[n:]

@@ -33,6 +33,9 @@ type Store struct {
 
 	// logMu is held while log.db is written. The values under it are copies of what the file holds.
 	logMu    sync.Mutex
+	arena    arena           // records of the commit that runs
+	logHigh  int64           // bytes up to the last page in use, as of the commit before
+	logEnd   int64           // size of the file, at least
 	first    multipaxos.Slot // lowest slot that may have an entry on disk
 	marks    atomic.Pointer[logMarks]
 	identity atomic.Pointer[identityRecord]

@@ -142,9 +142,15 @@ func (s *Store) Verify(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback()
-	_, err = readState(s.stateFile, m, false, ctx.Err)
-	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
+	pause := func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return s.failed() // closed, for one
+	}
+	_, err = readState(s.stateFile, m, false, pause)
+	if stopped := pause(); err == nil || stopped != nil {
+		return stopped
 	}
 	return s.fail(damage(s.statePath(), "%w", err))
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"tenure/internal/ballot"
 	"tenure/internal/faultfs"
 	"tenure/kv"
@@ -34,6 +36,13 @@ const (
 	childSeedEnv = "TENURE_STORAGE_SEED"
 	childFromEnv = "TENURE_STORAGE_FROM" // operations known to be durable
 )
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDirEnv); dir != "" {
+		os.Exit(crashChild(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // op is one operation of the list: a commit, or a fold.
 type op struct {
