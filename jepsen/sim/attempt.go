@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"time"
+
+	"tenure/kv"
+	"tenure/server/replica"
+)
+
+// mode is how an attempt wants to be served.
+type mode uint8
+
+const (
+	write mode = iota
+	linear
+	consistent
+	stale
+)
+
+var modeNames = [...]string{"write", "default", "consistent", "stale"}
+
+// attempt is one request of a client to one node: the handler that the shell runs for it. It may outlive the
+// client's patience.
+type attempt struct {
+	client  *client
+	serial  uint64 // the client's: it ignores answers to older ones
+	mode    mode
+	key     string
+	command []byte
+	frees   bool
+	keyed   bool
+
+	node     *node
+	process  *process
+	request  uint64        // to the log part, drawn anew for each
+	deadline time.Duration // on the node's clock
+	parked   time.Duration // true time at which the log part was asked for a read point
+	answered bool
+}
+
+func (a *attempt) isWrite() bool { return a.mode == write }
+
+// arrive is the request at its node.
+func (a *attempt) arrive(n *node, wait time.Duration) {
+	w := n.w
+	if w.trace.on() {
+		w.trace.note("client %d asks for %s of %q", a.client.id, modeNames[a.mode], a.key)
+	}
+	if !n.up() {
+		a.tell(answer{outcome: replica.Refused})
+		return
+	}
+	a.node, a.process = n, n.process
+	a.deadline = n.reading() + wait
+	n.handlers = append(n.handlers, a)
+	switch {
+	case a.isWrite():
+		a.ask()
+		n.input(input{write: a})
+	case a.mode == stale:
+		a.get(false)
+	default:
+		if a.mode == linear {
+			if t, ok := n.pub.Begin(); ok {
+				a.underLease(t)
+				return
+			}
+		}
+		a.askPoint()
+	}
+}
+
+// ask draws the number under which the log part knows this attempt.
+func (a *attempt) ask() {
+	a.node.w.nextID++
+	a.request = a.node.w.nextID
+}
+
+// askPoint has the log part find out from where this node may be read.
+func (a *attempt) askPoint() {
+	a.ask()
+	a.parked = a.node.w.now
+	a.node.input(input{read: a})
+}
+
+func (a *attempt) asWrite() replica.Request {
+	return replica.Request{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
+}
+
+func (a *attempt) asRead() replica.ReadRequest {
+	return replica.ReadRequest{ID: a.request, Consistent: a.mode == consistent, Until: a.deadline}
+}
+
+// replied is the log part's answer at the handler.
+func (a *attempt) replied(n *node, r *replica.Reply) {
+	if n.w.trace.on() {
+		n.w.trace.note("answers client %d %s (%v)", a.client.id, outcomeNames[r.Outcome], r.Reason)
+	}
+	switch {
+	case a.isWrite():
+		if r.Outcome == replica.Done {
+			n.w.acked = max(n.w.acked, r.Result.Revision)
+		}
+		a.tell(answer{outcome: r.Outcome, result: r.Result})
+	case r.Outcome != replica.Done:
+		a.tell(answer{outcome: r.Outcome})
+	case r.Ticketed:
+		a.underLease(r.Ticket)
+	default:
+		a.later(kindTake, func() { a.get(false) })
+	}
+}
+
+// underLease is a read at the master: the epoch is ready, the data is taken, and then the clock is read and the lease
+// checked. Between any two of these the processor may be lost.
+func (a *attempt) underLease(t replica.Ticket) {
+	a.later(kindTake, func() {
+		got := a.get(true)
+		if got == nil {
+			return
+		}
+		a.later(kindEnd, func() {
+			n := a.node
+			if !n.pub.End(t, n.reading()) {
+				if n.w.trace.on() {
+					n.w.trace.note("client %d: the lease is lost", a.client.id)
+				}
+				a.askPoint()
+				return
+			}
+			a.tell(*got)
+		})
+	})
+}
+
+// later does the next thing at once, or after the processor was lost for a while.
+func (a *attempt) later(k kind, do func()) {
+	w := a.node.w
+	if w.phase != phaseFaults || !w.loops.chance(w.plan.splits) {
+		do()
+		return
+	}
+	d := w.loops.skewed(5*time.Microsecond, 2*time.Millisecond)
+	if w.plan.on(Lag) && w.loops.chance(w.plan.longGaps) {
+		d = w.loops.skewed(time.Millisecond, 2*w.plan.lease)
+	}
+	w.at(a.node, k, d, do)
+}
+
+// get takes the data, and answers with it unless hold says that the lease has to be checked first. Nil: the node died.
+func (a *attempt) get(hold bool) *answer {
+	n := a.node
+	e, found, err := n.state.Get(a.key)
+	if err != nil {
+		n.damage(err)
+		return nil
+	}
+	if n.disk.noticed {
+		n.w.fail("damage served", "node %d read a bad record and went on", n.id)
+	}
+	got := &answer{outcome: replica.Done, entry: e, found: found, result: kv.Result{Code: kv.CodeDone, Revision: n.state.Revision()}}
+	if !hold {
+		a.tell(*got)
+	}
+	return got
+}
+
+// cutOff is the end of the node's process: the connection to the client breaks.
+func (a *attempt) cutOff() {
+	if !a.answered {
+		a.tell(answer{outcome: replica.Unknown})
+	}
+}
+
+// answer is what a client is told.
+type answer struct {
+	outcome replica.Outcome
+	result  kv.Result
+	entry   kv.Entry
+	found   bool
+}
+
+// tell brings the answer to the client.
+func (a *attempt) tell(ans answer) {
+	if a.answered {
+		a.client.w.fail("one answer", "client %d is answered twice", a.client.id)
+	}
+	a.answered = true
+	if p := a.process; p != nil {
+		a.drop(p)
+	}
+	w, c, serial := a.client.w, a.client, a.serial
+	w.at(nil, kindTell, w.network.skewed(w.plan.hop, w.plan.clientHop), func() {
+		if c.attempt == serial {
+			c.answered(ans)
+		}
+	})
+}
+
+// drop takes a off the process's list.
+func (a *attempt) drop(p *process) {
+	for i := range p.handlers {
+		if p.handlers[i] == a {
+			last := len(p.handlers) - 1
+			p.handlers[i], p.handlers[last] = p.handlers[last], nil
+			p.handlers = p.handlers[:last]
+			return
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+)
+
+var errRot = errors.New("sim: a record fails its checksum")
+
+// disk is what a node finds again after a crash: log.db and state.db at the level of records. Nothing reaches it but
+// through a commit that has ended.
+type disk struct {
+	store      ident.StoreID
+	restart    uint64
+	quarantine lease.PerClass
+	marks      multipaxos.Durable
+	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
+	image      *kv.MemImage
+
+	rotSlot  multipaxos.Slot // this record is bad; 0: none
+	rotImage bool
+	noticed  bool // a bad record was read, and the error given out
+}
+
+func newDisk(store ident.StoreID) *disk {
+	return &disk{store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage()}
+}
+
+// Entries implements multipaxos.Reader.
+func (d *disk) Entries(from, through multipaxos.Slot, maxBytes int) (out []multipaxos.Entry, err error) {
+	from, through = max(from, d.marks.Truncated+1), min(through, d.marks.Last)
+	for size := 0; from <= through && (size < maxBytes || len(out) == 0); from++ {
+		e, ok := d.entries[from]
+		if !ok {
+			continue
+		}
+		if from == d.rotSlot {
+			d.noticed = true
+			return nil, errRot
+		}
+		out = append(out, e)
+		size += len(e.Value)
+	}
+	return out, nil
+}
+
+// View and Loaded implement kv.Source.
+func (d *disk) View() (kv.Image, error) {
+	if d.rotImage {
+		d.noticed = true
+		return nil, errRot
+	}
+	return d.image.View()
+}
+
+func (d *disk) Loaded() (slot uint64, meta []byte, err error) { return d.image.Loaded() }
+
+// folded is the slot of the durable image.
+func (d *disk) folded() multipaxos.Slot {
+	slot, _, _ := d.image.Loaded()
+	return multipaxos.Slot(slot)
+}
+
+// commit makes one Persist durable. It says what is wrong with one that storage would refuse to write.
+func (d *disk) commit(p *multipaxos.Persist) error {
+	m := &d.marks
+	switch {
+	case !p.Promised.IsZero() && p.Promised.Less(m.Promised):
+		return fmt.Errorf("persist %d lowers the promise from %v to %v", p.Seq, m.Promised, p.Promised)
+	case p.Chosen != 0 && p.Chosen < m.Chosen:
+		return fmt.Errorf("persist %d lowers the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen)
+	case p.Truncate > d.folded():
+		return fmt.Errorf("persist %d truncates through slot %d, and the image holds %d", p.Seq, p.Truncate, d.folded())
+	}
+	for _, e := range p.Entries {
+		if e.Slot <= m.Truncated {
+			return fmt.Errorf("persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot, m.Truncated)
+		}
+		d.entries[e.Slot] = e
+		m.Last = max(m.Last, e.Slot)
+	}
+	m.Promised = m.Promised.Max(p.Promised)
+	for s := m.Truncated + 1; s <= p.Truncate; s++ {
+		delete(d.entries, s)
+	}
+	m.Truncated = max(m.Truncated, p.Truncate)
+	m.Chosen = max(m.Chosen, p.Chosen, m.Truncated)
+	m.Last = max(m.Last, m.Truncated)
+	return nil
+}
+
+// rotten tells whether anything on the disk is bad.
+func (d *disk) rotten() bool { return d.rotSlot != 0 || d.rotImage }

@@ -1,0 +1,35 @@
+// Package sim runs whole clusters of the real server/replica on a simulated network, disk and clock. It is
+// single-threaded, and one seed is one run: the same events, the same trace hash, on every machine.
+//
+// The simulator is the shell of package server with everything that blocks replaced by events in virtual time. It
+// steps the parts in the order that replica.Log documents, and may let time pass, or the process be paused, wherever
+// the shell could lose the processor: between a clock reading and what it is used for, between Apply and Finish,
+// between the two halves of a read.
+//
+// # Swarms
+//
+// A seed draws its cluster (1, 3 or 5 nodes), sizes, rates and a subset of the faults (plan.go): a run without pauses
+// goes deeper into what crashes can do than one with everything. Each class of faults draws from a stream of its own,
+// so that a class that is switched off leaves the others much as they were; shrink.go relies on that.
+//
+// Outside the promise. Clocks that stop or jump (Freeze) are outside what a lease promises. In such runs only what
+// holds without clocks is checked: writes and consistent reads, one value per slot, durability, unique epochs.
+//
+// # Where things are
+//
+//	the loop, and one step                run.go, event.go
+//	the shell's loops                     logloop.go, leaseloop.go, handover.go
+//	a node's life, its clock, its disk    node.go, clock.go, disk.go
+//	connections, partitions               network.go
+//	faults, and their end                 plan.go, nemesis.go, fault.go
+//	clients, and what they were told      client.go, attempt.go
+//	checks after every step               owners.go, ledger.go, wire.go
+//	checks at the end                     verdict.go
+//	searching and shrinking               search.go, shrink.go
+//
+// # The disk
+//
+// It is modelled below storage's record interface: a commit is a transaction and happens whole or not at all. A crash
+// loses what was not committed, and flips a coin over the commit that is under way. What storage makes of bytes on a
+// lying disk is tested there.
+package sim

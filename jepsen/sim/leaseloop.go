@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// leaseEvent is one input of the lease loop; none is the timer.
+type leaseEvent struct {
+	message   *lease.Message
+	nudged    bool
+	standBack time.Duration
+	release   *handOver
+}
+
+// maxLeaseEvents is the shell's bound: a full inbox drops the newest.
+const maxLeaseEvents = 1024
+
+// leaseInput queues an event for the lease loop.
+func (n *node) leaseInput(e leaseEvent) {
+	p := n.process
+	if len(p.leaseIn) >= maxLeaseEvents {
+		return
+	}
+	p.leaseIn = append(p.leaseIn, e)
+	n.leaseLoop()
+}
+
+// leaseLoop takes the events one by one: the clock is read once for each, and the processor may be lost after that.
+func (n *node) leaseLoop() {
+	for n.process != nil && !n.leaseBusy && len(n.leaseIn) > 0 {
+		p := n.process
+		e, now := p.leaseIn[0], n.reading()
+		p.leaseIn = p.leaseIn[1:]
+		if d, lost := n.gap(); lost {
+			p.leaseBusy = true
+			n.w.at(n, kindLater, min(d, n.w.plan.lease/8), func() {
+				p.leaseBusy = false
+				n.stepLease(now, e)
+				n.leaseLoop()
+			})
+			return
+		}
+		n.stepLease(now, e)
+	}
+}
+
+// stepLease is the shell's: one event, a Tick, and what follows from them.
+func (n *node) stepLease(now time.Duration, e leaseEvent) {
+	p := n.process
+	switch {
+	case e.message != nil:
+		p.elector.Handle(now, *e.message)
+	case e.nudged:
+		p.elector.Nudge(now)
+	case e.standBack > 0:
+		p.elector.StandBack(now, e.standBack)
+	case e.release != nil:
+		n.publish(p.pub.WithLease(0, 0))
+		p.elector.Release(now, e.release.standBack, e.release.forGood)
+	}
+	p.elector.Tick(now)
+	s := p.elector.State(now)
+	changed := p.pub.Holding != s.Holding
+	n.publish(p.pub.WithLease(s.Holding, s.Deadline))
+	for _, m := range p.elector.Take() {
+		n.w.sendLease(n, m.To, leaseEvent{message: &m})
+	}
+	n.setTimer(p.elector.NextWake(now) - now)
+	if e.release != nil {
+		e.release.released(n)
+	}
+	if changed && n.process == p {
+		if n.w.trace.on() {
+			n.w.trace.note("holding %d until %v", s.Holding, s.Deadline)
+		}
+		p.poked = true
+		n.wake()
+	}
+}
+
+// setTimer lets the lease loop wake up after d, rarely on time. A timer that fires earlier than asked for is set
+// again; one that is set for later than that is replaced.
+func (n *node) setTimer(d time.Duration) {
+	w, p := n.w, n.process
+	at := w.now + n.clock.span(d) + w.loops.between(0, 100*time.Microsecond)
+	if p.timer != 0 && p.timer <= at {
+		return
+	}
+	p.timer = at
+	p.timers++
+	serial := p.timers
+	w.at(n, kindTimer, at-w.now, func() {
+		if p.timers != serial {
+			return
+		}
+		p.timer = 0
+		n.leaseInput(leaseEvent{})
+	})
+}
+
+// handOver is a master's hand-over, or a node's orderly stop, in the order of the shell.
+type handOver struct {
+	standBack time.Duration
+	forGood   bool
+	next      ballot.NodeID // hint, 0: none
+	until     time.Duration // true time: what is in flight may finish until then
+}
+
+const (
+	finishFor      = 100 * time.Millisecond
+	standBackLease = 4 // lease times
+)
+
+// handOver begins one.
+func (n *node) handOver(next ballot.NodeID, forGood bool) {
+	if !n.up() || n.hand != nil {
+		return
+	}
+	h := &handOver{standBack: standBackLease * n.w.plan.lease, forGood: forGood, next: next, until: n.w.now + finishFor}
+	n.hand = h
+	n.input(input{call: func() { n.log.Stop(n.reading(), true) }})
+	n.w.at(n, kindHand, time.Millisecond, func() { h.wait(n) })
+}
+
+// wait lets what is in flight finish, then steps down and has the lease released.
+func (h *handOver) wait(n *node) {
+	if n.w.now < h.until && !n.log.Idle() {
+		n.w.at(n, kindHand, time.Millisecond, func() { h.wait(n) })
+		return
+	}
+	n.input(input{call: func() {
+		n.log.StepDown(n.reading())
+		n.w.at(n, kindHand, 0, func() {
+			if h.next != 0 {
+				for _, o := range n.w.nodes {
+					if o != n {
+						n.w.sendLease(n, o.id, leaseEvent{nudged: o.id == h.next, standBack: n.w.plan.lease / 4})
+					}
+				}
+			}
+			n.leaseInput(leaseEvent{release: h})
+		})
+	}})
+}
+
+// released goes on after the Release messages were sent: the process takes work again, or ends.
+func (h *handOver) released(n *node) {
+	if !h.forGood {
+		n.hand = nil
+		n.input(input{call: func() { n.log.Stop(n.reading(), false) }})
+		return
+	}
+	n.w.at(n, kindHand, time.Millisecond, func() {
+		n.crash()
+		n.restart(n.random.skewed(time.Millisecond, time.Second), false)
+	})
+}

@@ -1,0 +1,279 @@
+package sim
+
+import (
+	"errors"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// node is a machine: what outlives a process, and the process that runs on it.
+type node struct {
+	w      *world
+	i      int
+	id     ballot.NodeID
+	random random // boot nonces, and how the machine comes back
+	clock  clock
+	disk   *disk
+	run    uint64 // rises with each start and each end of a process
+	paused bool
+	held   []*event // what happens to it while it is paused
+	out    bool     // it may not or must not take part any more
+	slow   time.Duration
+	stall  time.Duration // of the next commit
+	eio    bool          // the next commit fails
+	low    bool
+	probed bool // after the faults a write through it succeeded
+	wiped  bool // its disk was replaced by an empty one
+	*process
+}
+
+// process is one run of the server on a node: all of it is lost in a crash. Nil: none runs.
+type process struct {
+	self       ballot.Incarnation
+	begun      time.Duration // on the node's clock
+	quarantine lease.Quarantine
+	record     lease.PerClass
+
+	// The lease loop's.
+	elector   *replica.Elector
+	leaseIn   []leaseEvent
+	leaseBusy bool
+	timer     time.Duration // true time of the timer that is set; 0: none
+	timers    uint64
+
+	// The log loop's.
+	core     *multipaxos.Core
+	log      *replica.Log
+	state    *kv.State
+	inbox    []input
+	ticked   bool
+	poked    bool // the lease loop changed what is published
+	waking   bool // a round is on the agenda
+	stage    stage
+	now      time.Duration // the round's clock reading
+	seen     replica.Published
+	output   replica.Output
+	more     bool
+	waiting  map[uint64]*attempt // never ranged over
+	handlers []*attempt          // all of them and those read from, to be told when the process dies
+	asked    map[askKey]time.Duration
+
+	pub     replica.Published
+	shown   uint64          // newest epoch in which this process was seen ready
+	checked multipaxos.Slot // chosen slots up to this one are in the ledger
+
+	// The disk's.
+	persists   []multipaxos.Persist
+	committing []multipaxos.Persist
+	folding    *kv.Frozen
+
+	linked [5]uint64 // generation of the connection to each other node as this process knows it; 0: none
+	hand   *handOver
+	exits  bool // it is stopping for good
+}
+
+// askKey names a follower's question for a read point.
+type askKey struct {
+	from ballot.NodeID
+	id   uint64
+}
+
+// up tells whether a process runs.
+func (n *node) up() bool { return n.process != nil }
+
+// reading is the node's clock now.
+func (n *node) reading() time.Duration { return n.clock.at(n.w.now) }
+
+// start runs the server on the node's disk: the start record first, then the parts, as the shell does.
+func (n *node) start(genesis bool) {
+	w := n.w
+	if n.up() || n.out {
+		return
+	}
+	if !w.members.Lists(n.id, n.disk.store) {
+		n.leave("its store is not a member's")
+		return
+	}
+	if n.disk.rotten() && n.random.chance(500) {
+		n.leave("its disk is damaged") // found when it is opened; else when the record is read
+		return
+	}
+	n.run++
+	w.counts.Starts++
+	p := &process{begun: n.reading(), waiting: map[uint64]*attempt{}, asked: map[askKey]time.Duration{}}
+	plan, err := lease.PlanQuarantine(n.disk.quarantine, w.plan.timing, genesis)
+	if err != nil {
+		w.fail("start", "node %d: %v", n.id, err)
+	}
+	n.disk.restart++
+	n.disk.quarantine = plan.AtStart
+	p.quarantine, p.record = plan, plan.AtStart
+	p.self = ballot.Incarnation{Node: n.id, Restart: n.disk.restart, Nonce: n.random.next()}
+	n.process = p
+	if err := n.open(); err != nil {
+		n.process = nil
+		n.damage(err)
+		return
+	}
+	if w.trace.on() {
+		w.trace.note("starts as %v, disk %v promised, chosen %d, last %d, folded %d", p.self, n.disk.marks.Promised,
+			n.disk.marks.Chosen, n.disk.marks.Last, n.disk.folded())
+	}
+	n.watch()
+	n.check()
+	n.compareDigest()
+	n.stepLease(n.reading(), leaseEvent{})
+	w.at(n, kindTick, w.loops.between(0, replica.TickEvery), n.tick)
+	n.watchRecord()
+}
+
+// open builds the parts.
+func (n *node) open() (err error) {
+	p, t := n.process, n.w.plan.timing
+	p.elector, err = replica.NewElector(replica.ElectorConfig{
+		Self: p.self, Voters: n.w.plan.part.Core.Voters, Timing: t, Duration: n.w.plan.lease, Seed: n.random.next(),
+		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadlines(p.begun)},
+	}, p.begun)
+	if err != nil {
+		return err
+	}
+	if p.state, err = kv.Open(n.disk, n.w.plan.limits); err != nil {
+		return err
+	}
+	cfg := n.w.plan.part
+	cfg.Self, cfg.Core.Self = p.self, p.self
+	if p.core, err = multipaxos.New(cfg.Core, n.disk.marks, n.disk); err != nil {
+		return err
+	}
+	p.log, err = replica.NewLog(cfg, p.core, p.state)
+	return err
+}
+
+// crash ends the process. What was not committed is lost; a commit under way is whole on the disk, or not there.
+func (n *node) crash() {
+	if !n.up() {
+		return
+	}
+	w, p := n.w, n.process
+	if len(p.committing) > 0 && w.disks.chance(500) {
+		n.commit(p.committing)
+	}
+	if p.folding != nil && w.disks.chance(300) {
+		n.disk.image.Merge(p.folding.Fold())
+	}
+	n.process = nil
+	n.run++
+	n.paused, n.held = false, nil
+	handlers := p.handlers
+	p.handlers = nil
+	for _, a := range handlers {
+		a.cutOff()
+	}
+	w.unlink(n)
+	if w.trace.on() {
+		w.trace.note("node %d dies", n.id)
+	}
+}
+
+// restart starts the node again after d. A machine that comes back has another reading on its clock.
+func (n *node) restart(d time.Duration, reboot bool) {
+	w := n.w
+	w.at(nil, kindStart, d, func() {
+		if reboot && !n.up() {
+			n.clock = clock{since: w.now, reading: n.random.between(time.Second, time.Minute), ppm: n.clock.ppm}
+		}
+		n.start(false)
+	})
+}
+
+// leave makes the node stay out for good.
+func (n *node) leave(why string) {
+	n.out = true
+	if n.w.trace.on() {
+		n.w.trace.note("node %d stays out: %s", n.id, why)
+	}
+}
+
+// damage takes an error of the parts. They may only complain of what is bad: then the node must stop.
+func (n *node) damage(err error) {
+	if !n.disk.noticed || !errors.Is(err, errRot) {
+		n.w.fail("error", "node %d: %v", n.id, err)
+	}
+	n.crash()
+	n.leave(err.Error())
+}
+
+// stepped looks after a step of the log part: an error is damage, and damage must be an error. False: the node died.
+func (n *node) stepped(err error) bool {
+	if err != nil {
+		n.damage(err)
+		return false
+	}
+	if n.disk.noticed {
+		n.w.fail("damage served", "node %d read a bad record and went on", n.id)
+	}
+	return true
+}
+
+// pause stops the process for d; what happens to it waits.
+func (n *node) pause(d time.Duration) {
+	if !n.up() || n.paused {
+		return
+	}
+	n.paused = true
+	run := n.run
+	n.w.at(nil, kindFault, d, func() {
+		if n.run == run {
+			n.resume()
+		}
+	})
+}
+
+// resume lets the process go on. The loops, the readers and the connections race for what waits; only each connection
+// keeps its order.
+func (n *node) resume() {
+	if !n.paused {
+		return
+	}
+	n.paused = false
+	held := n.held
+	n.held = nil
+	w, lane := n.w, n.w.loops.between(0, 200*time.Microsecond)
+	for _, e := range held {
+		if e.lane {
+			e.at = w.now + lane
+			lane += time.Microsecond
+		} else {
+			e.at = w.now + w.loops.between(0, 400*time.Microsecond)
+		}
+		w.push(e)
+	}
+	if w.trace.on() {
+		w.trace.note("node %d goes on, %d events waited", n.id, len(held))
+	}
+}
+
+// drift draws a new rate, at the bounds as often as between them.
+func (n *node) drift(now time.Duration) {
+	most := n.w.plan.timing.DriftPPM
+	if !n.w.plan.on(Drift) || most == 0 {
+		return
+	}
+	n.clock.run(now, pick(&n.random, -most, most, int64(n.random.below(int(2*most)))-most))
+}
+
+// watchRecord is A4's second write, once the silence has passed.
+func (n *node) watchRecord() {
+	p := n.process
+	if r := p.quarantine.Record(n.reading() - p.begun); r != p.record {
+		p.record, n.disk.quarantine = r, r
+	}
+	if p.record != p.quarantine.Own {
+		n.w.at(n, kindWatch, n.w.plan.lease, n.watchRecord)
+	}
+}

@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"time"
+
+	"tenure/internal/quorum"
+	"tenure/server/replica"
+)
+
+// epoch is a mastership: whose opening entry is in this slot.
+type epoch struct {
+	node    *node
+	run     uint64
+	holding uint64
+}
+
+// publish replaces what n's loops and readers share, and checks what may be believed of it: one owner of the lease,
+// by each node's own clock; and of a master that is ready, that its epoch is new and that it has recovered.
+func (n *node) publish(p replica.Published) {
+	old := n.pub
+	n.pub = p
+	now := n.reading()
+	if !p.Held(now) {
+		return
+	}
+	w := n.w
+	if !w.plan.clocked() {
+		n.checkReady()
+		return
+	}
+	if p.Holding != old.Holding || p.Deadline != old.Deadline {
+		for _, o := range w.nodes {
+			if o != n && o.up() && o.pub.Held(o.reading()) {
+				w.fail("one owner", "node %d holds the lease until %v on its clock, now %v, and node %d until %v, now %v",
+					n.id, p.Deadline, now, o.id, o.pub.Deadline, o.reading())
+			}
+		}
+	}
+	n.checkReady()
+}
+
+// checkReady looks at a node whose readers would serve now.
+func (n *node) checkReady() {
+	w, p := n.w, n.pub
+	if _, ok := p.Begin(); !ok {
+		return
+	}
+	if n.shown != p.Epoch {
+		n.shown = p.Epoch
+		w.counts.Masters++
+		w.trace.mix(p.Epoch, uint64(n.id))
+		if e, ok := w.epochs[p.Epoch]; ok {
+			w.fail("epochs are unique", "node %d opens epoch %d, which was node %d's", n.id, p.Epoch, e.node.id)
+		}
+		w.epochs[p.Epoch] = epoch{node: n, run: n.run, holding: p.Holding}
+		if p.Epoch <= w.topEpoch && w.plan.clocked() {
+			w.fail("epochs grow", "node %d opens epoch %d after epoch %d", n.id, p.Epoch, w.topEpoch)
+		}
+		w.topEpoch = max(w.topEpoch, p.Epoch)
+	}
+	if r := n.state.Revision(); r < w.acked && w.plan.clocked() {
+		w.fail("ready implies recovered", "node %d is ready at revision %d, and revision %d was acknowledged", n.id, r, w.acked)
+	}
+}
+
+// confirmation is a voter's newest word that it promised nothing above a leader's ballot.
+type confirmation struct {
+	counter uint64 // of the leader's ballot
+	run     uint64 // of the leader
+	at      time.Duration
+}
+
+// checkGate looks at what Finish let out: answers to clients and followers, under the clock reading that it was given.
+func (n *node) checkGate(out *replica.Output) {
+	p := n.process
+	held := p.seen.Held(p.now) && p.seen.Ready == p.seen.Holding
+	for i := range out.Replies {
+		r := &out.Replies[i]
+		a := p.waiting[r.ID]
+		if r.Outcome != replica.Done || a == nil {
+			continue
+		}
+		if a.isWrite() || r.Ticketed {
+			n.mustHold(held)
+		}
+		if r.Ticketed && a.mode == consistent {
+			n.mustBeConfirmed(a.parked)
+		}
+	}
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		for _, a := range m.Answers {
+			if a.Outcome == replica.Done {
+				n.mustHold(held)
+			}
+		}
+		if m.Kind == replica.KindReadPointR && m.Read.Granted {
+			n.mustHold(held)
+			k := askKey{m.To, m.Read.ID}
+			if m.Read.Consistent {
+				n.mustBeConfirmed(p.asked[k])
+			}
+			delete(p.asked, k)
+		}
+	}
+}
+
+// mustHold: writes are acknowledged, and points to read from given, only under the lease.
+func (n *node) mustHold(held bool) {
+	if !held {
+		n.w.fail("answers under the lease", "node %d acknowledges at %v: holding %d until %v, ready for %d", n.id, n.now,
+			n.seen.Holding, n.seen.Deadline, n.seen.Ready)
+	}
+}
+
+// mustBeConfirmed: a consistent read that arrived at since is granted only if a quorum, this node among it, said after
+// that that it promised nothing above the leader's ballot.
+func (n *node) mustBeConfirmed(since time.Duration) {
+	w, b := n.w, n.core.Ballot()
+	votes := quorum.Of(n.id)
+	for i := range w.nodes {
+		if c := w.confirmed[n.i][i]; c.counter == b.Counter && c.run == n.run && c.at >= since {
+			votes.Add(w.nodes[i].id)
+		}
+	}
+	if !quorumOf(w.plan.nodes, votes) {
+		w.fail("consistent reads are confirmed", "node %d grants a read that arrived at %v with the words of %v under %v", n.id, since-startTime, votes, b)
+	}
+}
+
+// quorumOf counts for itself: package quorum is under test too.
+func quorumOf(nodes int, votes quorum.Set) bool { return votes.Len() > nodes/2 }

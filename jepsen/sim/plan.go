@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// Config says which run. Seed alone decides everything; the other fields take something away from it, to shrink a
+// failing run or to see it.
+type Config struct {
+	Seed    uint64
+	Without Fault     // classes that are switched off
+	Clients int       // at most so many; 0: as drawn
+	Steps   int       // of the phase with faults; 0: DefaultSteps
+	Trace   io.Writer // a line a step; nil: none
+}
+
+// DefaultSteps is how many steps a run takes with faults; what it takes to heal and converge comes on top.
+const DefaultSteps = 5000
+
+// Validate refuses numbers that make no sense.
+func (c Config) Validate() error {
+	if c.Clients < 0 || c.Steps < 0 || c.Steps > 10_000_000 || c.Without > allFaults {
+		return fmt.Errorf("sim: %d clients, %d steps, without %d: out of range", c.Clients, c.Steps, c.Without)
+	}
+	return nil
+}
+
+// plan is what a seed draws before it begins: the cluster, its sizes, and its faults with their rates.
+type plan struct {
+	nodes  int
+	faults Fault
+	timing lease.Timing
+	lease  time.Duration // D_P
+	limits kv.Limits
+	part   replica.Config // without Self
+
+	steps int
+
+	// Network.
+	hop       time.Duration // shortest delay
+	jitter    time.Duration // on top, of lease messages only with Reorder
+	dropping  int           // per mille, as all rates
+	doubling  int
+	refusing  int // log messages
+	delaying  int
+	delay     time.Duration // longest
+	idle      time.Duration // a silent connection is broken after so long
+	redial    time.Duration
+	clientHop time.Duration
+
+	// Node.
+	commit   time.Duration // longest commit of a healthy disk
+	waking   int           // a loop wakes late
+	gaps     int           // the processor is lost between two stages
+	longGaps int           // of those, for long
+	splits   int           // a read is split in its halves
+
+	clients clientPlan
+	every   [len(faultNames)]time.Duration // mean time between two faults of a class
+}
+
+// clientPlan is how the clients behave.
+type clientPlan struct {
+	count    int
+	think    time.Duration // longest pause between two operations
+	keys     int           // in use at a time
+	keyed    int           // of the writes
+	patience time.Duration // of one attempt
+	tries    int           // through other nodes, at most
+	linger   time.Duration // a node may hold a request so much longer than its client
+	sticky   int           // stays with its node for the next operation
+	reads    int           // of the operations
+	stale    int           // of the reads
+	steady   int           // consistent, of the other reads
+}
+
+// draw makes the plan of a run.
+func draw(c Config) plan {
+	r := stream(c.Seed, 0)
+	p := plan{nodes: pick(&r, 3, 3, 3, 3, 5, 5, 1), steps: c.Steps}
+	if p.steps == 0 {
+		p.steps = DefaultSteps
+	}
+	p.lease = time.Duration(pick(&r, 60, 100, 200, 300, 500)) * time.Millisecond
+	p.timing = lease.Timing{MaxMaster: p.lease, MaxUser: time.Second, DriftPPM: pick(&r, int64(0), 10_000, 50_000),
+		Margin: pick(&r, 0, time.Millisecond, 5*time.Millisecond)}
+	p.drawFaults(&r)
+	p.drawNetwork(&r)
+	p.drawNode(&r)
+	p.drawClients(&r)
+	p.faults &^= c.Without
+	if c.Clients > 0 {
+		p.clients.count = min(p.clients.count, c.Clients)
+	}
+	return p
+}
+
+// drawFaults is the swarm: about half of the classes, and rates of their own. Freeze is rare: it leaves least to check.
+func (p *plan) drawFaults(r *random) {
+	most := pick(r, 150, 300, 500, 700)
+	for i := range faultNames {
+		f, on := Fault(1)<<i, r.chance(most)
+		if f == Freeze {
+			on = r.chance(120)
+		}
+		if on {
+			p.faults |= f
+		}
+		p.every[i] = r.skewed(100*time.Millisecond, 2*time.Second)
+	}
+}
+
+func (p *plan) drawNetwork(r *random) {
+	p.hop = r.skewed(20*time.Microsecond, 2*time.Millisecond)
+	p.jitter = r.skewed(100*time.Microsecond, p.lease/4)
+	p.dropping, p.doubling, p.refusing = pick(r, 5, 30, 100, 300), pick(r, 10, 50, 200), pick(r, 2, 10, 50)
+	p.delaying, p.delay = pick(r, 2, 10, 50), r.skewed(5*time.Millisecond, 2*p.lease)
+	p.idle, p.redial = r.skewed(20*time.Millisecond, time.Second), r.skewed(5*time.Millisecond, 200*time.Millisecond)
+	p.clientHop = r.skewed(10*time.Microsecond, 5*time.Millisecond)
+}
+
+func (p *plan) drawNode(r *random) {
+	p.commit = r.skewed(200*time.Microsecond, 10*time.Millisecond)
+	p.waking, p.gaps, p.longGaps = pick(r, 0, 20, 200), pick(r, 2, 10, 50), pick(r, 10, 50, 200)
+	p.splits = pick(r, 50, 200, 800)
+	p.limits = kv.Limits{DedupEntries: pick(r, 6, 40, 1<<17), DedupRevisions: pick(r, uint64(30), 200, 1<<20), PruneKeys: 1 << 20}
+	var voters quorum.Set
+	for i := range p.nodes {
+		voters.Add(ballot.NodeID(i + 1))
+	}
+	p.part = replica.Config{
+		Core: multipaxos.Config{Voters: voters, PageBytes: pick(r, 100, 1000, 10_000), WindowEntries: pick(r, 2, 8, 64),
+			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50)},
+		MaxBatchBytes: pick(r, 100, 1000, 10_000), MaxInFlight: pick(r, 1, 2, 4), MaxQueued: pick(r, 3, 64), MaxQueuedBytes: 1 << 20,
+		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), FoldBytes: pick(r, int64(2000), 1<<20),
+		FoldLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond),
+	}
+}
+
+func (p *plan) drawClients(r *random) {
+	p.clients = clientPlan{
+		count: 1 + r.below(8), think: r.skewed(time.Millisecond, 60*time.Millisecond), keys: 1 + r.below(3),
+		keyed: pick(r, 0, 500, 900), patience: r.skewed(20*time.Millisecond, time.Second), tries: 1 + r.below(6),
+		linger: pick(r, 0, 200*time.Millisecond, 2*time.Second), sticky: pick(r, 200, 800, 1000),
+		reads: pick(r, 200, 500, 700), stale: pick(r, 50, 200), steady: pick(r, 100, 500),
+	}
+}
+
+// on tells whether a class is part of the run.
+func (p *plan) on(f Fault) bool { return p.faults&f != 0 }
+
+// clocked tells whether the clocks keep what the lease relies on.
+func (p *plan) clocked() bool { return !p.on(Freeze) }
