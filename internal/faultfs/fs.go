@@ -54,6 +54,9 @@ func Mount(disk, mount string) (*FS, error) {
 	options := &fs.Options{EntryTimeout: &none, AttrTimeout: &none, NegativeTimeout: &none}
 	options.MountOptions = fuse.MountOptions{
 		DirectMount: true, FsName: "faultfs", Name: "faultfs", DisableXAttrs: true, AllowOther: os.Getuid() == 0,
+		// Without it the kernel drops the page cache of a file at each fstat after a write, and the next look through
+		// mmap waits for a read: no disk does that, and a stall would hit programs where a disk's would not.
+		ExplicitDataCacheControl: true,
 	}
 	server, err := fs.Mount(mount, &node{fs: f}, options)
 	if err != nil {
