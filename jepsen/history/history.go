@@ -1,8 +1,12 @@
 // Package history records what clients did and saw, for the checkers. Times are readings of one clock of the harness:
 // only their order matters.
+//
+//   - history.go: operations and the recorder
+//   - edn.go: the history in Jepsen's own format
 package history
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -11,12 +15,14 @@ import (
 // Kind is what an operation does.
 type Kind string
 
-// The operations on a key.
+// The operations on a key, and on all keys under a prefix.
 const (
 	Get    Kind = "get"
 	Put    Kind = "put"
 	CAS    Kind = "cas" // by index; an Index of 0 creates
 	Delete Kind = "delete"
+	List   Kind = "list"  // Key is the prefix
+	Prune  Kind = "prune" // Key is the prefix: all keys under it go at once
 )
 
 // Outcome is how an operation ended for its client.
@@ -31,18 +37,67 @@ const (
 
 // Op is one operation from its call to its end.
 type Op struct {
-	Client  int
-	Kind    Kind
-	Key     string
-	Mode    string // of a get: default or consistent
-	Value   string // written, or read
-	Index   uint64 // compared by a cas, or read
-	Absent  bool   // a get found nothing
-	Matched bool   // a cas that is OK: its condition held
-	Result  uint64 // revision that a write returned
-	Outcome Outcome
-	Call    time.Duration
-	Return  time.Duration // Forever for Info
+	Client  int           `json:"client"`
+	Kind    Kind          `json:"kind"`
+	Key     string        `json:"key"`
+	Mode    string        `json:"mode,omitempty"`    // of a read: default or consistent
+	Value   string        `json:"value,omitempty"`   // written, or read
+	Index   uint64        `json:"index,omitempty"`   // compared by a cas, or read; of a list, the revision that it shows
+	Absent  bool          `json:"absent,omitempty"`  // a get found nothing
+	Matched bool          `json:"matched,omitempty"` // a cas that is OK: its condition held
+	Result  uint64        `json:"result,omitempty"`  // revision that a write returned
+	Entries []Entry       `json:"entries,omitempty"` // of a list, in key order
+	Outcome Outcome       `json:"outcome"`
+	Error   string        `json:"error,omitempty"` // why not OK
+	Call    time.Duration `json:"call_ns"`
+	Return  time.Duration `json:"return_ns"` // Forever for Info
+}
+
+// Entry is a key as a list shows it.
+type Entry struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Create uint64 `json:"create"`
+	Modify uint64 `json:"modify"`
+}
+
+// Writes tells whether the operation can change anything.
+func (o *Op) Writes() bool { return o.Kind != Get && o.Kind != List }
+
+// String is one line for people.
+func (o Op) String() string {
+	end := "∞"
+	if o.Return != Forever {
+		end = fmt.Sprintf("%.3f", o.Return.Seconds()*1000)
+	}
+	return fmt.Sprintf("[%.3f, %s] ms client %d: %s", o.Call.Seconds()*1000, end, o.Client, o.what())
+}
+
+func (o Op) what() string {
+	if o.Outcome == Fail {
+		return fmt.Sprintf("%s %s → not applied: %s", o.Kind, o.Key, o.Error)
+	}
+	switch o.Kind {
+	case Get:
+		if o.Absent {
+			return fmt.Sprintf("get %s → absent (%s)", o.Key, o.Mode)
+		}
+		return fmt.Sprintf("get %s → %q @%d (%s)", o.Key, o.Value, o.Index, o.Mode)
+	case CAS:
+		verdict := "condition failed"
+		if o.Outcome == Info {
+			verdict = "unknown"
+		} else if o.Matched {
+			verdict = fmt.Sprintf("@%d", o.Result)
+		}
+		return fmt.Sprintf("cas %s from @%d to %q → %s", o.Key, o.Index, o.Value, verdict)
+	case List:
+		return fmt.Sprintf("list %s → %d entries at revision %d (%s)", o.Key, len(o.Entries), o.Index, o.Mode)
+	}
+	if o.Outcome == Info {
+		return fmt.Sprintf("%s %s %q → unknown", o.Kind, o.Key, o.Value)
+	}
+	return fmt.Sprintf("%s %s %q → @%d", o.Kind, o.Key, o.Value, o.Result)
 }
 
 // Forever is the return of an operation whose outcome is unknown.

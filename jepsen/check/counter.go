@@ -1,0 +1,109 @@
+package check
+
+import (
+	"fmt"
+	"strconv"
+
+	"tenure/jepsen/history"
+)
+
+// Counter checks keys that clients increment by compare-and-set, and read. A number that was read, or written by an
+// acknowledged cas, was the state at some time between call and return; such numbers never fall in the order of time,
+// no two acknowledged increments made the same number, and a read lies between the increments acknowledged before it
+// and those begun before its end.
+func Counter(ops []history.Op) Result {
+	r := Result{}
+	names, by := groups(ops, func(op history.Op) string { return op.Key })
+	for _, n := range names {
+		r.merge(counterKey(by[n]))
+	}
+	return r
+}
+
+func counterKey(all []history.Op) Result {
+	ops := useful(all)
+	r := Result{Checked: len(ops), Keys: 1}
+	var shown []history.Op
+	made := map[int64]history.Op{}
+	for _, op := range ops {
+		if !shows(op) {
+			continue
+		}
+		n, err := count(op)
+		if err != nil {
+			r.add("not a number", err.Error(), op)
+			continue
+		}
+		shown = append(shown, op)
+		if op.Kind == history.CAS {
+			if other, ok := made[n]; ok {
+				r.add("lost increment", fmt.Sprintf("two acknowledged increments made %d", n), other, op)
+			}
+			made[n] = op
+		}
+	}
+	falls(&r, shown)
+	bounds(&r, ops, shown)
+	return r
+}
+
+// count is the number that the op read or wrote; an absent key counts 0.
+func count(op history.Op) (int64, error) {
+	if op.Absent {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(op.Value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the counter %s held %q", op.Key, op.Value)
+	}
+	return n, nil
+}
+
+func falls(r *Result, shown []history.Op) {
+	var most history.Op
+	highest := int64(-1)
+	earlier(shown, shown, func(op history.Op) {
+		if n, _ := count(op); n > highest {
+			most, highest = op, n
+		}
+	}, func(op history.Op) {
+		n, _ := count(op)
+		if n < highest || (op.Kind == history.CAS && n == highest) {
+			r.add("stale", fmt.Sprintf("%d after %d had been seen", n, highest), most, op)
+		}
+	})
+}
+
+// bounds checks each number against how many increments can and must have been done.
+func bounds(r *Result, ops, shown []history.Op) {
+	done := int64(0)
+	var last history.Op
+	earlier(ops, shown, func(op history.Op) {
+		if op.Kind == history.CAS && op.Outcome == history.OK && op.Matched {
+			done++
+			last = op
+		}
+	}, func(op history.Op) {
+		if n, _ := count(op); n < done {
+			r.add("lost increment", fmt.Sprintf("%d although %d increments were acknowledged before", n, done), last, op)
+		}
+	})
+	// What had been begun when a number was shown: the same question with calls and returns exchanged.
+	begun := make([]history.Op, 0, len(ops))
+	for _, op := range ops {
+		if op.Kind == history.CAS && (op.Outcome == history.Info || op.Matched) {
+			op.Return = op.Call
+			begun = append(begun, op)
+		}
+	}
+	ends := append([]history.Op(nil), shown...)
+	for i := range ends {
+		ends[i].Call = ends[i].Return
+	}
+	n := int64(0)
+	earlier(begun, ends, func(history.Op) { n++ }, func(op history.Op) {
+		if c, _ := count(op); c > n {
+			r.add("too many", fmt.Sprintf("%d although only %d increments had begun", c, n), op)
+		}
+	})
+}
