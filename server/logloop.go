@@ -66,7 +66,7 @@ func (l *logLoop) round(tick bool) error {
 		events[i] = event{}
 	}
 	if tick {
-		l.part.SetLow(l.n.low.Load())
+		l.part.SetRoom(replica.Room(l.n.room.Load()))
 		if err := l.part.Tick(now, p); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ type Node struct {
 	nextID       atomic.Uint64
 	leaseView    atomic.Pointer[leaseView]
 	logView      atomic.Pointer[logView]
-	low          atomic.Bool
+	room         atomic.Uint32 // a replica.Room
 	stopping     atomic.Bool
 	transfers    transfers
 	transferring atomic.Bool

@@ -256,7 +256,7 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		if err := n.store.Refresh(); err != nil {
 			n.log.Warn().Err(err).Msg("cannot measure the disk")
 		}
-		n.low.Store(n.store.Usage().Low)
+		n.room.Store(uint32(roomOf(n.store.Usage())))
 		if r := n.quarantine.Record(n.clock.Now() - begin); r != written {
 			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
 				return err
@@ -269,6 +269,16 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+func roomOf(u storage.Usage) replica.Room {
+	switch {
+	case u.Full:
+		return replica.RoomNone
+	case u.Low:
+		return replica.RoomLow
+	}
+	return replica.RoomEnough
 }
 
 var _ transport.Handler = (*Node)(nil)

@@ -97,8 +97,11 @@ func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
 
 // problem says in one line what keeps the node from working as it should, or "".
 func (n *Node) problem() string {
-	if n.low.Load() {
-		return "the disk has reached its reserve or the quota: writes that need room are refused"
+	switch replica.Room(n.room.Load()) {
+	case replica.RoomLow:
+		return "the disk has reached its reserve or the quota: writes that need room are refused, deletes are not"
+	case replica.RoomNone:
+		return "the disk is full up to the room that the log needs: all writes are refused; make room on the file system"
 	}
 	return ""
 }

@@ -77,7 +77,7 @@ type Log struct {
 
 	master  masterView
 	peers   []peerView
-	low     bool // own disk
+	room    Room // of the own disk
 	queue   queue
 	flights []flight // proposed, in slot order
 	landed  []flight // applied, to be acknowledged by Finish
@@ -111,10 +111,10 @@ func (l *Log) Step(m multipaxos.Message) error { return l.core.Step(m) }
 // Persisted reports that every Persist up to seq is durable.
 func (l *Log) Persisted(seq uint64) error { return l.core.Persisted(seq) }
 
-// SetLow tells whether the own disk has reached its reserve or quota.
-func (l *Log) SetLow(low bool) {
-	if low != l.low {
-		l.low = low
+// SetRoom tells what is left on the own disk.
+func (l *Log) SetRoom(r Room) {
+	if r != l.room {
+		l.room = r
 		l.sendVitals(0, 0)
 	}
 }

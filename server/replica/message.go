@@ -35,8 +35,18 @@ type Vitals struct {
 	Epoch     uint64 // of that mastership
 	Applied   uint64
 	LeaseLeft time.Duration // a hint (L1)
-	Low       bool          // its disk has reached its reserve or quota
+	Room      Room
 }
+
+// Room is what is left on a node's disk.
+type Room uint8
+
+// The states of a disk. Deletes take room in the log before they free any in the image, so there is an end for them too.
+const (
+	RoomEnough Room = iota
+	RoomLow         // the reserve or the quota is reached: only deletes
+	RoomNone        // not even deletes
+)
 
 // ForwardedWrite is a client's write on its way to the master.
 type ForwardedWrite struct {

@@ -47,7 +47,7 @@ func (l *Log) admit(w write) {
 		l.answer(w, Refused, Stopping, kv.Result{})
 	case len(l.queue.items) >= l.cfg.MaxQueued || l.queue.bytes+len(w.command) > l.cfg.MaxQueuedBytes:
 		l.answer(w, Refused, Overloaded, kv.Result{})
-	case !w.frees && l.ready && l.anyLow():
+	case l.ready && !l.roomFor(w):
 		l.answer(w, Refused, NoRoom, kv.Result{})
 	default:
 		l.queue.push(w)

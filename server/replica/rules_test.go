@@ -438,7 +438,7 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 func TestNoRoomRefusesWritesButNotDeletes(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, holding(1, sec))
-	b.log.SetLow(true)
+	b.log.SetRoom(RoomLow)
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
@@ -449,11 +449,35 @@ func TestNoRoomRefusesWritesButNotDeletes(t *testing.T) {
 	if b.replies[2].Outcome != Done {
 		t.Fatalf("delete: %+v", b.replies[2])
 	}
-	b.log.SetLow(false)
+	b.log.SetRoom(RoomEnough)
 	b.request(3, sec)
 	b.settle(0, p)
 	if b.replies[3].Outcome != Done {
 		t.Fatalf("set after there is room again: %+v", b.replies[3])
+	}
+}
+
+// A member whose disk is full refuses for all, and so does one that can hold no more deletes.
+func TestNoRoomOnAMemberRefusesToo(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(holding(1, sec))
+	b.log.Connected(2)
+	del := kv.Command{Op: kv.OpDelete, Key: "k"}
+	for id, c := range map[uint64]struct {
+		room    Room
+		set     bool
+		refused bool
+	}{1: {RoomEnough, true, false}, 2: {RoomLow, true, true}, 3: {RoomLow, false, false}, 4: {RoomNone, false, true}} {
+		b.log.Receive(0, Message{Kind: KindVitals, From: 2, Vitals: Vitals{Room: c.room}})
+		cmd := del
+		if c.set {
+			cmd = set("k", "v")
+		}
+		b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec})
+		b.advance(0, p)
+		if r := b.replies[id]; (r.Reason == NoRoom) != c.refused {
+			t.Errorf("room %d, set %v: %+v", c.room, c.set, r)
+		}
 	}
 }
 

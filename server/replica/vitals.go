@@ -20,7 +20,7 @@ type masterView struct {
 type peerView struct {
 	node      ballot.NodeID
 	connected bool
-	low       bool
+	room      Room
 	applied   uint64
 	heard     time.Duration // 0: never
 }
@@ -69,7 +69,7 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, v Vitals) {
 	if p == nil {
 		return
 	}
-	p.low, p.applied, p.heard = v.Low, v.Applied, now
+	p.room, p.applied, p.heard = v.Room, v.Applied, now
 	switch {
 	case v.Master && v.Epoch >= l.master.epoch:
 		before := l.master.newest
@@ -99,7 +99,7 @@ func (l *Log) vitalsTo(peer ballot.NodeID) {
 }
 
 func (l *Log) vitals(now, deadline time.Duration) Vitals {
-	v := Vitals{Applied: l.state.Applied(), Low: l.low}
+	v := Vitals{Applied: l.state.Applied(), Room: l.room}
 	if l.ready {
 		v.Master, v.Epoch, v.LeaseLeft = true, uint64(l.opening), max(0, deadline-now)
 	}
@@ -120,17 +120,15 @@ func (l *Log) peer(id ballot.NodeID) *peerView {
 	return nil
 }
 
-// anyLow tells whether a member that can be reached has no room left: the master then refuses writes that need some.
-func (l *Log) anyLow() bool {
-	if l.low {
-		return true
-	}
+// roomFor tells whether every member that can be reached has room for w: the master refuses it otherwise.
+func (l *Log) roomFor(w write) bool {
+	least := l.room
 	for i := range l.peers {
-		if l.peers[i].connected && l.peers[i].low {
-			return true
+		if l.peers[i].connected {
+			least = max(least, l.peers[i].room)
 		}
 	}
-	return false
+	return least == RoomEnough || (least == RoomLow && w.frees)
 }
 
 // Master is who serves, 0 if unknown, with the epoch, the age of its last word and what is left of its lease, a hint.
