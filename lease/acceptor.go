@@ -128,6 +128,14 @@ func (a *Acceptor) Live(now time.Duration, resource string) (Record, bool) {
 	return Record{Owner: r.owner, Ballot: r.ballot, Left: r.until - now}, true
 }
 
+// Promised is the highest ballot promised for the resource in this run; zero if none was, or if it is forgotten.
+func (a *Acceptor) Promised(resource string) ballot.Ballot {
+	if r := a.find(resource); r != nil {
+		return r.promised
+	}
+	return ballot.Ballot{}
+}
+
 // reply answers m. A nil record stands for a resource that there is no room for.
 func (a *Acceptor) reply(now time.Duration, k Kind, m Message, r *record) Message {
 	out := Message{Kind: k, From: a.cfg.Self, To: m.From, Resource: m.Resource, Class: m.Class, Ballot: m.Ballot}

@@ -26,7 +26,7 @@
 //	T1    one deadline, from Prepare      attempt.inTime
 //	T2    exclusion outlasts ownership    Timing.Exclusion
 //	T3    and so does the silence         Timing.Quarantine
-//	T4    ballots are unique for ever     Proposer.nextBallot, Proposer.continueAbove
+//	T4    ballots are unique for ever     Proposer.nextBallot, Proposer.ContinueAbove
 //	M1    an unbroken holding             Proposer.hold
 //
 // DESIGN.md tells why the rules differ from the paper's pseudo-code.

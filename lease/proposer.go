@@ -93,7 +93,7 @@ func (p *Proposer) Handle(now time.Duration, m Message) []Message {
 	case KindAccepted:
 		p.own(now, m)
 	case KindPrepareRejected, KindAcceptRejected:
-		p.continueAbove(m.Promised)
+		p.ContinueAbove(m.Promised)
 		p.refuse(m)
 	}
 	return nil
@@ -106,10 +106,13 @@ func (p *Proposer) nextBallot() ballot.Ballot {
 	return ballot.New(p.counter, p.cfg.Self)
 }
 
-// continueAbove is T4's other half: the next ballot goes above a promise that a rejection has shown. The rejected
-// attempt may be over by then.
-func (p *Proposer) continueAbove(promised ballot.Ballot) {
-	p.counter = max(p.counter, promised.Counter)
+// ContinueAbove is T4's other half: the next ballot goes above a promise that a rejection has shown; the rejected
+// attempt may be over by then. A caller that knows its own acceptor's promise says so before Start: an attempt below it
+// would only be rejected.
+func (p *Proposer) ContinueAbove(promised ballot.Ballot) {
+	if promised.Counter <= MaxCounter {
+		p.counter = max(p.counter, promised.Counter)
+	}
 }
 
 // unanswered is the attempt's request, once for each voter that has not answered it.

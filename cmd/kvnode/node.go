@@ -39,6 +39,10 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	return err
 }
 
+// oneSignal is the time within which a second signal counts as the first one: a supervisor may signal the process and
+// its group.
+const oneSignal = 300 * time.Millisecond
+
 // onSignal ends the context at the first SIGTERM or SIGINT, after telling first, and calls second at the next one.
 // done ends the watch.
 func onSignal(ctx context.Context, first func(os.Signal), second func(), also ...os.Signal) (_ context.Context, done func()) {
@@ -47,13 +51,16 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 	signal.Notify(ch, append(also, syscall.SIGTERM, syscall.SIGINT)...)
 	over := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var since time.Time
+		for {
 			select {
 			case sig := <-ch:
-				if n == 0 {
+				switch {
+				case since.IsZero():
+					since = time.Now()
 					first(sig)
 					cancel()
-				} else {
+				case time.Since(since) > oneSignal:
 					second()
 				}
 			case <-over:

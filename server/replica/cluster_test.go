@@ -220,3 +220,18 @@ func TestPartitionedMasterIsReplacedAndNothingIsLost(t *testing.T) {
 		}
 	}
 }
+
+// The successor of a dead master wins with its first attempt: it starts above what its own acceptor has promised to the
+// old one in all its renewals.
+func TestSuccessorsFirstAttemptIsNotTooLow(t *testing.T) {
+	c := newCluster(t, 3, 9)
+	old := c.awaitMaster()
+	c.run(20 * testLease) // many renewals, each under a higher ballot
+	old = c.awaitMaster()
+	c.crash(old)
+	died := c.now
+	next := c.awaitMaster()
+	if took, most := c.now-died, testLease+testLease/8+testMargin+15*time.Millisecond; took > most {
+		t.Fatalf("node %d took over after %v, later than %v: its first attempt was wasted", next.id, took, most)
+	}
+}

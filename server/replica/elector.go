@@ -150,6 +150,7 @@ func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
 func (e *Elector) start(now time.Duration) {
 	e.trying = true
 	e.resendAt = now + e.resendEvery()
+	e.proposer.ContinueAbove(e.acceptor.Promised(lease.MasterResource))
 	e.route(now, e.proposer.Start(now))
 	e.settle(now)
 }
