@@ -80,6 +80,7 @@ type testNode struct {
 	folding  *kv.Frozen
 	replies  map[uint64]Reply
 	nextTick time.Duration
+	attempts map[ballot.Ballot]bool // for the lease, in this run
 }
 
 // envelope is a message under way.
@@ -152,6 +153,7 @@ func (c *cluster) start(n *testNode) {
 		c.t.Fatal(err)
 	}
 	n.pub, n.persists, n.folding, n.replies = Published{}, nil, nil, map[uint64]Reply{}
+	n.attempts = map[ballot.Ballot]bool{}
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
 		if o != n && o.up {
@@ -227,6 +229,9 @@ func (c *cluster) round(n *testNode) {
 	s := n.elector.State(c.now)
 	n.pub = n.pub.WithLease(s.Holding, s.Deadline)
 	for _, m := range n.elector.Take() {
+		if m.Kind == lease.KindPrepare {
+			n.attempts[m.Ballot] = true
+		}
 		c.send(envelope{from: n.id, to: m.To, lease: &m})
 	}
 	for _, p := range n.persists {
