@@ -100,7 +100,7 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 				t.Fatal("the file changed")
 			}
 			t.Logf("%d flips: %d seen at the start, %d on reading, %d harmless", flips, atOpen, later, harmless)
-			if atOpen == 0 || harmless == 0 || (c.options.VerifyBytes == 1) != (later > 0) {
+			if atOpen+later < flips/5 || harmless < flips/5 || (c.options.VerifyBytes == 1) != (later > 0) {
 				t.Error("that is not what a test of flips looks like")
 			}
 		})
