@@ -200,9 +200,7 @@ func (w *world) drain(n *node) {
 		}
 	}
 	out := n.core.Take()
-	for _, p := range out.Persists {
-		n.pending = append(n.pending, p)
-	}
+	n.pending = append(n.pending, out.Persists...)
 	for _, m := range out.Messages {
 		w.checkMessage(n, m)
 		w.net = append(w.net, m)

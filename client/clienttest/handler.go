@@ -71,16 +71,16 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	case None:
 		answer()
 	case Busy:
-		http.Error(w, "not applied: injected: try again", 503)
+		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
 	case BusyLater:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "not applied: injected: try again", 503)
+		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
 	case NoRoom:
-		http.Error(w, "no room: injected", 507)
+		http.Error(w, "no room: injected", http.StatusInsufficientStorage)
 	case TooLarge:
-		http.Error(w, "value too large: injected", 413)
+		http.Error(w, "value too large: injected", http.StatusRequestEntityTooLarge)
 	case Unknown, UnknownApplied:
-		http.Error(w, "outcome unknown: injected", 504)
+		http.Error(w, "outcome unknown: injected", http.StatusGatewayTimeout)
 	case Hang, HangApplied:
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)

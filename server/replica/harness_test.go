@@ -86,7 +86,6 @@ type testNode struct {
 // envelope is a message under way.
 type envelope struct {
 	at       time.Duration
-	serial   int
 	from, to ballot.NodeID
 	lease    *lease.Message
 	log      *multipaxos.Message
@@ -100,7 +99,6 @@ type cluster struct {
 	random *rand.Rand
 	nodes  []*testNode
 	net    []envelope
-	serial int
 	cut    func(from, to ballot.NodeID) bool // true: the message is lost
 }
 
