@@ -29,6 +29,7 @@ func root() *cobra.Command {
 	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(killCommand(), showCommand())
+	c.AddCommand(exploreCommand())
 	return c
 }
 

@@ -1,0 +1,41 @@
+package explore
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/bits"
+)
+
+// digest is the 128-bit fingerprint of a part or of a state. Two different states of one search share one with a
+// probability of about n²/2¹²⁹ for n states: 10⁻²² for a hundred million.
+type digest struct{ lo, hi uint64 }
+
+// digestOf is the fingerprint of an encoding. It is the same in every run.
+func digestOf(b []byte) digest {
+	sum := sha256.Sum256(b)
+	return digest{binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])}
+}
+
+func (p digest) less(o digest) bool { return p.hi < o.hi || (p.hi == o.hi && p.lo < o.lo) }
+
+// plus is a sum that does not depend on order: the fingerprint of a set is the sum of its members'.
+func (p digest) plus(o digest) digest {
+	lo, carry := bits.Add64(p.lo, o.lo, 0)
+	return digest{lo, p.hi + o.hi + carry}
+}
+
+// with goes on from p to the next part of a state, whose place is given by the order of the calls.
+func (p digest) with(o digest) digest {
+	return digest{
+		bits.RotateLeft64(p.lo^o.lo, 23)*0x9e3779b97f4a7c15 + o.hi,
+		bits.RotateLeft64(p.hi^o.hi, 29)*0xc2b2ae3d27d4eb4f + o.lo,
+	}
+}
+
+// end stirs p so that every bit of it can choose a place in a table.
+func (p digest) end() digest {
+	a, b := p.lo^bits.RotateLeft64(p.hi, 32), p.hi
+	a = (a ^ a>>33) * 0xff51afd7ed558ccd
+	b = (b ^ b>>33 ^ a) * 0xc4ceb9fe1a85ec53
+	return digest{a ^ a>>29 ^ b, b ^ b>>33}
+}

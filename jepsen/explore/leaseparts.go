@@ -1,0 +1,203 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// proposerPart is a proposer in one local state. The struct is the real one, with the reading of its clock at which it
+// came to be; since all that it stores is relative to its clock, it stands for every proposer in that state.
+type proposerPart struct {
+	p     *lease.Proposer
+	now   time.Duration
+	who   uint8
+	runs  uint8 // restarts
+	draws uint8 // ballots drawn in all runs; 0 if nobody counts
+	held  bool
+	ever  bool   // has held in this run
+	last  uint64 // number of the newest holding
+	busy  bool   // an attempt is in progress
+	late  bool   // and its deadline has passed
+	sum   digest
+
+	// How the state came about the first time, and its relabellings: see relabelled.
+	from     uint32
+	by       input
+	relabels [6]uint32
+}
+
+// acceptorPart is an acceptor in one local state, with its start record. All acceptors are node 1 to themselves; who
+// they are to others is their place in the state.
+type acceptorPart struct {
+	a      *lease.Acceptor
+	now    time.Duration
+	start  time.Duration
+	plan   lease.Quarantine
+	m      uint8 // index of its M
+	record lease.PerClass
+	sum    digest
+}
+
+// messagePart is a message. A request has no addressee: it goes to all acceptors.
+type messagePart struct {
+	m     lease.Message
+	who   uint8 // the proposer it comes from or goes to
+	reply bool
+	sum   digest
+}
+
+// setPart is a set of messages, in an order that depends on what they say only.
+type setPart struct {
+	ids []uint32
+	sum digest
+}
+
+// output is what a proposer sent in one step: each request with the acceptors it goes to, as bits.
+type output struct{ sent []sending }
+
+type sending struct {
+	id uint32
+	to uint8
+}
+
+const firstProposer = 11 // node id of the first proposer; acceptors are 1, 2, 3
+
+func (l *leaseModel) incarnation(who, runs uint8) ballot.Incarnation {
+	return ballot.Incarnation{Restart: uint64(runs), Node: firstProposer + ballot.NodeID(who), Nonce: 100 + uint64(runs)}
+}
+
+// boot is the number of proposer who at the start of a run.
+func (l *leaseModel) boot(who, runs, draws uint8) uint32 {
+	p, err := lease.NewProposer(lease.ProposerConfig{
+		Self: l.incarnation(who, runs), Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Duration: l.c.M, Voters: l.c.voters(), Timing: l.c.timing(l.c.M),
+	})
+	if err != nil {
+		panic(fmt.Sprintf("explore: a checked configuration does not boot: %v", err))
+	}
+	return l.proposer(proposerPart{p: p, who: who, runs: runs, draws: draws})
+}
+
+// proposer is the number of a proposer. Its key adds to AppendState what a core with a broken rule might still look at
+// (the base), and what the checks do.
+func (l *leaseModel) proposer(x proposerPart) uint32 {
+	h, held := x.p.Held(x.now)
+	if x.held = held; held {
+		x.last, x.ever = h.Number, true
+	}
+	a := x.p.Attempt()
+	x.busy = a.Phase != lease.PhaseNone
+	x.late = x.busy && x.now >= a.Deadline
+	key := append(l.scratch[:0], 'p', x.who, x.runs, 0, x.draws)
+	if l.c.Epochs && x.ever {
+		key[3] = 1
+	}
+	key = x.p.AppendState(key, x.now)
+	key = binary.AppendUvarint(key, a.Base.Counter)
+	l.scratch = key
+	if id := l.proposers.find(key); id != 0 {
+		return id
+	}
+	x.sum = digestOf(key)
+	return l.proposers.add(key, x)
+}
+
+// install is the number of an acceptor that starts with this record, under the m-th M.
+func (l *leaseModel) install(record lease.PerClass, m uint8, genesis bool) uint32 {
+	timing := l.c.timing(l.c.longest()[m])
+	plan, err := lease.PlanQuarantine(record, timing, genesis)
+	if err != nil {
+		panic(fmt.Sprintf("explore: a start record that was written cannot be read: %v", err))
+	}
+	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: timing, Quarantine: plan.Deadlines(0)})
+	if err != nil {
+		panic(fmt.Sprintf("explore: a checked configuration does not start: %v", err))
+	}
+	return l.acceptor(acceptorPart{a: a, plan: plan, m: m})
+}
+
+// acceptor is the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst case.
+func (l *leaseModel) acceptor(x acceptorPart) uint32 {
+	x.record = x.plan.Record(x.now - x.start)
+	key := append(l.scratch[:0], 'a', x.m)
+	key = binary.AppendVarint(key, int64(x.record.Master))
+	key = x.a.AppendState(key, x.now)
+	l.scratch = key
+	if id := l.acceptors.find(key); id != 0 {
+		return id
+	}
+	x.sum = digestOf(key)
+	return l.acceptors.add(key, x)
+}
+
+// message is the number of a message. How much of a lease is left is a hint that only paces retries (L1): replies that
+// differ in nothing else are the same.
+func (l *leaseModel) message(m lease.Message) uint32 {
+	m.LiveLeft = 0
+	x := messagePart{m: m, reply: m.To != 0}
+	node := m.From
+	if x.reply {
+		node = m.To
+	}
+	x.who = uint8(node - firstProposer)
+	key := fmt.Appendf(l.scratch[:0], "m%d>%d %v", m.From, m.To, m)
+	l.scratch = key
+	if id := l.messages.find(key); id != 0 {
+		return id
+	}
+	x.sum = digestOf(key)
+	return l.messages.add(key, x)
+}
+
+// set is the number of a set of messages.
+func (l *leaseModel) set(ids []uint32) uint32 {
+	key := append(l.scratch[:0], 's')
+	var sum digest
+	for _, id := range ids {
+		key = binary.LittleEndian.AppendUint32(key, id)
+		sum = sum.plus(l.messages.get(id).sum)
+	}
+	l.scratch = key
+	if id := l.sets.find(key); id != 0 {
+		return id
+	}
+	return l.sets.add(key, setPart{ids: slices.Clone(ids), sum: sum})
+}
+
+// before orders messages by what they say, so that nothing depends on which was met first.
+func (l *leaseModel) before(a, b uint32) int {
+	x, y := l.messages.get(a), l.messages.get(b)
+	if c := x.m.Ballot.Compare(y.m.Ballot); c != 0 {
+		return c
+	}
+	if x.m.Kind != y.m.Kind {
+		return int(x.m.Kind) - int(y.m.Kind)
+	}
+	if x.sum.less(y.sum) {
+		return -1
+	}
+	if y.sum.less(x.sum) {
+		return 1
+	}
+	return 0
+}
+
+func (l *leaseModel) output(o output) uint32 {
+	if len(o.sent) == 0 {
+		return 0
+	}
+	key := append(l.scratch[:0], 'o')
+	for _, s := range o.sent {
+		key = append(binary.LittleEndian.AppendUint32(key, s.id), s.to)
+	}
+	l.scratch = key
+	if id := l.outputs.find(key); id != 0 {
+		return id
+	}
+	return l.outputs.add(key, o)
+}

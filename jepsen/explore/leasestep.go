@@ -1,0 +1,185 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// The operations of the memo: what one part does with one input.
+const (
+	opProposer   uint32 = iota + 1 // proposer, input
+	opRestart                      // proposer
+	opAcceptor                     // acceptor, request and place
+	opInstall                      // acceptor, M
+	opPass                         // acceptor, place
+	opAdd                          // set, output and place
+	opDrop                         // set, message
+	opInclude                      // set, message
+	opRelabel                      // proposer, permutation
+	opRelabelSet                   // set, permutation
+)
+
+// input is what a proposer meets: a kind in the upper bits, its argument in the lower.
+type input uint32
+
+const (
+	inStart   input = iota << 24 // counter·maxDurations + index of the duration
+	inHandle                     // message
+	inPass                       // of a tick
+	inAbandon                    // nothing
+	inRelease                    // nothing
+	inResend                     // nothing
+
+	inKind input = 0xff << 24
+)
+
+// stepped packs a proposer's step: the new proposer, its output, and whether a new holding began; 0 if it cannot be.
+func stepped(id, out uint32, fresh bool) uint64 {
+	v := uint64(id) | uint64(out)<<30
+	if fresh {
+		v |= 1 << 62
+	}
+	return v
+}
+
+func unstep(v uint64) (id, out uint32, fresh bool) {
+	return uint32(v & (1<<30 - 1)), uint32(v >> 30 & (1<<30 - 1)), v>>62&1 == 1
+}
+
+// compute runs the real code once for a part and an input; see memo.
+func (l *leaseModel) compute(k uint64) uint64 {
+	op, a, b := operands(k)
+	switch op {
+	case opProposer:
+		return l.stepProposer(a, input(b))
+	case opRestart:
+		x := l.proposers.get(a)
+		return uint64(l.boot(x.who, x.runs+1, x.draws))
+	case opAcceptor:
+		return l.stepAcceptor(a, b>>2, ballot.NodeID(b&3)+1)
+	case opInstall:
+		return uint64(l.install(l.acceptors.get(a).record, uint8(b), false))
+	case opPass:
+		x := *l.acceptors.get(a)
+		x.now += rate(l.c.AcceptorRates, int(b))
+		return uint64(l.acceptor(x))
+	case opAdd:
+		return uint64(l.addOutput(a, b>>2, b&3))
+	case opDrop:
+		ids := slices.Clone(l.sets.get(a).ids)
+		i := slices.Index(ids, b)
+		return uint64(l.set(slices.Delete(ids, i, i+1)))
+	case opInclude:
+		return uint64(l.include(a, b))
+	case opRelabel:
+		return uint64(l.relabelled(a, b))
+	case opRelabelSet:
+		return uint64(l.relabelledSet(a, b))
+	}
+	panic("explore: unknown operation")
+}
+
+func (l *leaseModel) stepProposer(id uint32, in input) uint64 {
+	old := l.proposers.get(id)
+	x := *old
+	x.p = old.p.Clone()
+	x.from, x.by, x.relabels = id, in, [6]uint32{}
+	arg := uint32(in &^ inKind)
+	var sent []lease.Message
+	switch in & inKind {
+	case inStart:
+		var ok bool
+		if sent, ok = l.begin(&x, uint64(arg/maxDurations), l.c.Durations[arg%maxDurations]); !ok {
+			return 0
+		}
+	case inHandle:
+		sent = x.p.Handle(x.now, l.messages.get(arg).m)
+	case inPass:
+		x.now += rate(l.c.ProposerRates, int(x.who))
+		if a := x.p.Attempt(); l.c.Prompt && a.Phase != lease.PhaseNone && x.now >= a.Deadline {
+			x.p.Resend(x.now)
+		}
+	case inAbandon:
+		x.p.Abandon()
+	case inRelease:
+		sent = x.p.Release(x.now)
+	case inResend:
+		sent = x.p.Resend(x.now)
+	}
+	out := l.output(l.gather(sent))
+	h, held := x.p.Held(x.now)
+	return stepped(l.proposer(x), out, held && h.Number != old.last)
+}
+
+// begin starts an attempt under this very counter: a proposer that would draw a lower one has seen a rejection before.
+func (l *leaseModel) begin(x *proposerPart, counter uint64, d time.Duration) ([]lease.Message, bool) {
+	if counter > 1 {
+		foreign := ballot.Ballot{Counter: 1, Node: ballot.MaxNodeID}
+		x.p.Handle(x.now, lease.Message{
+			Kind: lease.KindPrepareRejected, From: 1, To: firstProposer + ballot.NodeID(x.who), Resource: lease.MasterResource,
+			Class: lease.ClassMaster, Ballot: foreign, Promised: ballot.Ballot{Counter: counter - 1, Node: 1},
+		})
+	}
+	if l.c.Draws > 0 {
+		if int(x.draws) == l.c.Draws {
+			return nil, false
+		}
+		x.draws++
+	}
+	sent := x.p.StartFor(x.now, d)
+	return sent, x.p.Attempt().Ballot.Counter == counter
+}
+
+// gather takes messages that differ in their addressee only for one request.
+func (l *leaseModel) gather(sent []lease.Message) output {
+	var o output
+	for _, m := range sent {
+		to := uint8(1) << (m.To - 1)
+		m.To = 0
+		id := l.message(m)
+		if i := slices.IndexFunc(o.sent, func(s sending) bool { return s.id == id }); i >= 0 {
+			o.sent[i].to |= to
+			continue
+		}
+		o.sent = append(o.sent, sending{id, to})
+	}
+	return o
+}
+
+// stepAcceptor gives the acceptor after a request and, in the upper half, its reply.
+func (l *leaseModel) stepAcceptor(id, request uint32, self ballot.NodeID) uint64 {
+	old := l.acceptors.get(id)
+	x := *old
+	x.a = old.a.Clone()
+	m := l.messages.get(request).m
+	m.To = 1
+	reply, ok := x.a.Handle(x.now, m)
+	v := uint64(l.acceptor(x))
+	if ok {
+		reply.From = self
+		v |= uint64(l.message(reply)) << 32
+	}
+	return v
+}
+
+// addOutput is a set with what a step sent to the acceptor at place; with all that it sent if place is maxAcceptors.
+func (l *leaseModel) addOutput(set, out, place uint32) uint32 {
+	for _, s := range l.outputs.get(out).sent {
+		if place == maxAcceptors || s.to>>place&1 == 1 {
+			set = l.include(set, s.id)
+		}
+	}
+	return set
+}
+
+func (l *leaseModel) include(set, id uint32) uint32 {
+	ids := l.sets.get(set).ids
+	i, had := slices.BinarySearchFunc(ids, id, l.before)
+	if had {
+		return set
+	}
+	return l.set(slices.Insert(slices.Clone(ids), i, id))
+}

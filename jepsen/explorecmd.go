@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"tenure/jepsen/explore"
+)
+
+func exploreCommand() *cobra.Command {
+	var config, table, script string
+	var list bool
+	var lim explore.Limits
+	c := &cobra.Command{
+		Use: "explore -config NAME", Args: cobra.NoArgs,
+		Short: "Visit every state of a small world of the real lease or log core",
+		Long: "Visits every state of a small world of the real lease or log core, breadth first, and prints the shortest way to a\n" +
+			"broken one, or how far it got. A name is \"base\" or features joined with \"+\", in any order.",
+	}
+	f := c.Flags()
+	f.StringVar(&config, "config", "base", "configuration, or \"table\" for all those of the table")
+	f.IntVar(&lim.MaxStates, "max-states", 0, "stop there (0: when memory for their numbers ends, at 2³¹)")
+	f.IntVar(&lim.Workers, "workers", 0, "goroutines (0: one for each processor); the result does not depend on it")
+	f.StringVar(&table, "table", "", "put the results into the table of this file, between its markers")
+	f.StringVar(&script, "script", "", "write the trace of a violation to this file, to be replayed")
+	f.BoolVar(&list, "list", false, "show features and configurations and do nothing")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if list {
+			explore.List(os.Stdout)
+			return nil
+		}
+		names := []string{config}
+		if config == "table" {
+			names = explore.TableNames()
+		}
+		return exploreAll(cmd.Context(), names, lim, table, script)
+	}
+	return c
+}
+
+func exploreAll(ctx context.Context, names []string, lim explore.Limits, table, script string) error {
+	broken := 0
+	for _, name := range names {
+		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionThrottle(500*time.Millisecond),
+			progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(name))
+		lim.Progress = func(states, depth int) {
+			bar.Describe(fmt.Sprintf("%s: %d states, depth %d", name, states, depth))
+			_ = bar.Set(states)
+		}
+		r, err := explore.RunNamed(ctx, name, lim)
+		_ = bar.Finish()
+		if err != nil {
+			return err
+		}
+		r.Print(os.Stdout)
+		if r.Violation != "" {
+			broken++
+			if script != "" {
+				if err := os.WriteFile(script, []byte(r.Script()), 0o644); err != nil {
+					return fmt.Errorf("write the trace: %w", err)
+				}
+			}
+		}
+		if table != "" {
+			if err := explore.UpdateTable(filepath.Clean(table), r); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if broken > 0 {
+		return fmt.Errorf("%d of %d configurations have a violation", broken, len(names))
+	}
+	return nil
+}
