@@ -29,7 +29,7 @@ const (
 	EIO                         // a commit fails: the process dies
 	Rot                         // a record goes bad: the node must stop
 	Wipe                        // a disk is replaced by an empty one: the node must stay out
-	Low                         // a disk reaches its reserve
+	Low                         // a disk reaches its reserve, or has no room at all
 	HandOver                    // the master hands over, or a node is stopped in order
 
 	allFaults = HandOver<<1 - 1

@@ -151,7 +151,7 @@ func (n *node) take() bool {
 		return true
 	}
 	p.ticked = false
-	p.log.SetLow(n.low)
+	p.log.SetRoom(n.room)
 	if !n.stepped(p.log.Tick(p.now, p.seen)) {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/multipaxos"
+	"tenure/server/replica"
 )
 
 // effect counts a fault that took effect.
@@ -231,8 +232,8 @@ func wipeOne(w *world, r *random) {
 func lowerOne(w *world, r *random) {
 	n := w.victim(r)
 	w.effect(Low)
-	n.low = true
-	w.at(nil, kindFault, w.moment(r), func() { n.low = false })
+	n.room = pick(r, replica.RoomLow, replica.RoomLow, replica.RoomNone)
+	w.at(nil, kindFault, w.moment(r), func() { n.room = replica.RoomEnough })
 }
 
 // handOverOne: the master hands over, to a node or to anybody; or some node is stopped in order.

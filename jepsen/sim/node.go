@@ -26,7 +26,7 @@ type node struct {
 	slow   time.Duration
 	stall  time.Duration // of the next commit
 	eio    bool          // the next commit fails
-	low    bool
+	room   replica.Room
 	probed bool // after the faults a write through it succeeded
 	wiped  bool // its disk was replaced by an empty one
 	*process

@@ -174,7 +174,7 @@ func (w *world) step() {
 	e := w.agenda.pop()
 	w.now = e.at
 	if n := e.node; n != nil {
-		if e.run != n.run {
+		if e.run != n.run || n.process == nil {
 			return
 		}
 		if n.paused {

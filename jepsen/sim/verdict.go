@@ -39,7 +39,7 @@ func (w *world) heal() {
 	w.at(nil, kindHeal, 0, func() {
 		w.setCut([5][5]bool{})
 		for _, n := range w.nodes {
-			n.slow, n.stall, n.eio, n.low = 0, 0, false, false
+			n.slow, n.stall, n.eio, n.room = 0, 0, false, replica.RoomEnough
 			n.clock.run(w.now, 0)
 			n.drift(w.now)
 			n.resume()

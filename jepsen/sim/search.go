@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Search plays many seeds.
+type Search struct {
+	Start    uint64 // the first seed
+	Seeds    int
+	Parallel int // runs at a time; 0: one
+	Steps    int // of each; 0: DefaultSteps
+	// Done is called after each run, one call at a time, in no particular order; nil: nobody wants to know.
+	Done func(Result)
+}
+
+// Report is what a search came to.
+type Report struct {
+	Seeds   int
+	Steps   int
+	Counts  Counts // of all runs together
+	Elapsed time.Duration
+	Failed  *Result // the failing run with the lowest seed of those that were played; nil: none failed
+}
+
+// Run plays the seeds until all are done, one fails, or ctx ends.
+func (s Search) Run(ctx context.Context) Report {
+	var report Report
+	var next atomic.Int64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	began := time.Now()
+	for range max(1, s.Parallel) {
+		wg.Go(func() {
+			for ctx.Err() == nil && !failed.Load() {
+				i := next.Add(1) - 1
+				if i >= int64(s.Seeds) {
+					return
+				}
+				r := Run(Config{Seed: s.Start + uint64(i), Steps: s.Steps})
+				mu.Lock()
+				report.add(&r)
+				if r.Failure != nil {
+					failed.Store(true)
+				}
+				if s.Done != nil {
+					s.Done(r)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	report.Elapsed = time.Since(began)
+	return report
+}
+
+func (r *Report) add(one *Result) {
+	r.Seeds++
+	r.Steps += one.Steps
+	r.Counts.add(&one.Counts)
+	if one.Failure != nil && (r.Failed == nil || one.Config.Seed < r.Failed.Config.Seed) {
+		r.Failed = one
+	}
+}
+
+func (c *Counts) add(o *Counts) {
+	c.Done += o.Done
+	c.Unknown += o.Unknown
+	c.Refused += o.Refused
+	c.Slots += o.Slots
+	c.Masters += o.Masters
+	c.Starts += o.Starts
+	c.Folds += o.Folds
+	c.Digests += o.Digests
+	for i := range c.Faults {
+		c.Faults[i] += o.Faults[i]
+	}
+}
+
+// Least that a seed must have done on average for a search to count. They are far below what is usual.
+const (
+	minDonePerSeed    = 50
+	minSlotsPerSeed   = 30
+	minMastersPerSeed = 2
+	minDigestsPerSeed = 5
+	minSeedsToJudge   = 100
+)
+
+// Worked is an error if the search has tested nothing: too few operations that succeeded, or a class of faults that
+// never took effect.
+func (r *Report) Worked() error {
+	if r.Seeds < minSeedsToJudge {
+		return nil
+	}
+	for _, f := range []struct {
+		what      string
+		got, want int
+	}{
+		{"operations succeeded", r.Counts.Done, minDonePerSeed}, {"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
+		{"masters served", r.Counts.Masters, minMastersPerSeed}, {"states were compared", r.Counts.Digests, minDigestsPerSeed},
+	} {
+		if f.got < f.want*r.Seeds {
+			return fmt.Errorf("sim: in %d runs %d %s: too few to have tested anything", r.Seeds, f.got, f.what)
+		}
+	}
+	for i, n := range r.Counts.Faults {
+		if n == 0 {
+			return fmt.Errorf("sim: in %d runs no fault of class %s took effect", r.Seeds, faultNames[i])
+		}
+	}
+	return nil
+}
+
+// String is the report in a few lines.
+func (r *Report) String() string {
+	c := &r.Counts
+	seconds := max(r.Elapsed.Seconds(), 0.001)
+	s := fmt.Sprintf("%d seeds, %d steps in %.1f s: %.0f seeds/minute, %.0f steps/seed, %.0f steps/s\n", r.Seeds, r.Steps, seconds,
+		float64(r.Seeds)/seconds*60, float64(r.Steps)/float64(max(1, r.Seeds)), float64(r.Steps)/seconds)
+	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\nfaults:",
+		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
+	for i, n := range c.Faults {
+		s += fmt.Sprintf(" %s %d", faultNames[i], n)
+	}
+	return s
+}

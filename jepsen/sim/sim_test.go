@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
+
+// TestSimShort plays a few hundred seeds. A failing one is shrunk, and the failure says what to run to see it.
+func TestSimShort(t *testing.T) {
+	s := Search{Start: 1, Seeds: 600}
+	if testing.Short() {
+		s.Seeds = 200
+	}
+	r := s.Run(context.Background())
+	t.Log(r.String())
+	if r.Failed != nil {
+		small := Shrink(*r.Failed)
+		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure, small.Command())
+	}
+	if err := r.Worked(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSameSeedSameRun: nothing but the seed decides what happens, down to the text of the trace.
+func TestSameSeedSameRun(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		var traces [2]bytes.Buffer
+		a := Run(Config{Seed: seed, Steps: 2000, Trace: &traces[0]})
+		b := Run(Config{Seed: seed, Steps: 2000, Trace: &traces[1]})
+		quiet := Run(Config{Seed: seed, Steps: 2000})
+		if a.Hash != b.Hash || a.Steps != b.Steps || !bytes.Equal(traces[0].Bytes(), traces[1].Bytes()) {
+			t.Errorf("seed %d: two runs differ: %x and %x", seed, a.Hash, b.Hash)
+		}
+		if quiet.Hash != a.Hash || quiet.Counts != a.Counts {
+			t.Errorf("seed %d: writing a trace changes the run", seed)
+		}
+		if lines := bytes.Count(traces[0].Bytes(), []byte("\n")); lines != a.Steps {
+			t.Errorf("seed %d: %d lines for %d steps", seed, lines, a.Steps)
+		}
+	}
+}
+
+const hashFile = "testdata/hashes.txt"
+
+// TestTraceHashes holds that a seed is the same run on every machine. The file may be written anew, with -update, in
+// a commit that changes what nodes do (any of the parts under test) or what the simulator draws; a difference on
+// another machine, or between two runs of one commit, is a fault.
+func TestTraceHashes(t *testing.T) {
+	var got strings.Builder
+	for _, seed := range []uint64{1, 2, 3, 5, 8, 13, 21, 34, 55, 89} {
+		r := Run(Config{Seed: seed, Steps: 2000})
+		fmt.Fprintf(&got, "%d %016x %d\n", seed, r.Hash, r.Steps)
+	}
+	if *update {
+		if err := os.WriteFile(hashFile, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(hashFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Errorf("seed, hash and steps are\n%swant\n%sAfter a change of what nodes do: go test ./jepsen/sim -run TraceHashes -update",
+			got.String(), want)
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	f, err := ParseFaults(allFaults.String())
+	if err != nil || f != allFaults {
+		t.Fatalf("%v, %v", f, err)
+	}
+	if _, err := ParseFaults("pause,thunder"); err == nil || !strings.Contains(err.Error(), "thunder") {
+		t.Fatal("an unknown class is accepted")
+	}
+}
+
+// TestFaultsCanBeSwitchedOff: shrinking relies on it.
+func TestFaultsCanBeSwitchedOff(t *testing.T) {
+	for seed := uint64(1); seed < 20; seed++ {
+		r := Run(Config{Seed: seed, Without: allFaults, Clients: 2, Steps: 1000})
+		if r.Failure != nil {
+			t.Fatalf("seed %d: %v", seed, r.Failure)
+		}
+		if r.Faults != 0 || r.Counts.Faults != [len(faultNames)]int{} {
+			t.Errorf("seed %d: faults %v took effect: %v", seed, r.Faults, r.Counts.Faults)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"tenure/jepsen/sim"
+)
+
+func simCommand() *cobra.Command {
+	var cfg sim.Config
+	var without string
+	search := sim.Search{Parallel: 1}
+	c := &cobra.Command{Use: "sim", Args: cobra.NoArgs,
+		Short: "Run whole clusters of the real replica on a simulated network, disk and clock",
+		Long: `Run whole clusters of the real replica on a simulated network, disk and clock.
+
+With --seed one run is played, a line a step. With --seeds many are searched; a failing one is
+shrunk and printed with the command that shows it.`}
+	f := c.Flags()
+	f.Uint64Var(&cfg.Seed, "seed", 0, "play this seed with a full trace")
+	f.StringVar(&without, "without", "", "with --seed: switch these classes of faults off, joined by commas")
+	f.IntVar(&cfg.Clients, "clients", 0, "with --seed: at most so many clients (0: as the seed draws)")
+	f.IntVar(&cfg.Steps, "steps", 0, fmt.Sprintf("steps with faults of each run (0: %d)", sim.DefaultSteps))
+	f.IntVar(&search.Seeds, "seeds", 0, "search so many seeds")
+	f.Uint64Var(&search.Start, "start", 1, "with --seeds: the first one")
+	f.IntVar(&search.Parallel, "parallel", 1, "with --seeds: runs at a time")
+	c.MarkFlagsOneRequired("seed", "seeds")
+	c.MarkFlagsMutuallyExclusive("seed", "seeds")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		var err error
+		if cfg.Without, err = sim.ParseFaults(without); err != nil {
+			return err
+		}
+		if err := cfg.Validate(); err != nil {
+			return err
+		}
+		if search.Seeds > 0 {
+			search.Steps = cfg.Steps
+			return simSearch(cmd.Context(), search)
+		}
+		return simReplay(cfg)
+	}
+	return c
+}
+
+// simReplay plays one seed and writes its trace.
+func simReplay(cfg sim.Config) error {
+	out := bufio.NewWriter(os.Stdout)
+	cfg.Trace = out
+	r := sim.Run(cfg)
+	fmt.Fprintf(out, "%d nodes, faults %v: %d steps, %v, trace hash %016x\n", r.Nodes, r.Faults, r.Steps, r.Virtual, r.Hash)
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if r.Failure != nil {
+		return r.Failure
+	}
+	return nil
+}
+
+// simSearch plays many seeds behind a progress bar.
+func simSearch(ctx context.Context, s sim.Search) error {
+	bar := progressbar.NewOptions(s.Seeds, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(), progressbar.OptionSetItsString("seeds"), progressbar.OptionClearOnFinish())
+	s.Done = func(sim.Result) { _ = bar.Add(1) } // a bar that cannot be drawn changes nothing
+	r := s.Run(ctx)
+	_ = bar.Clear()
+	fmt.Println(r.String())
+	if r.Failed != nil {
+		fmt.Printf("seed %d: %v\nshrinking …\n", r.Failed.Config.Seed, r.Failed.Failure)
+		small := sim.Shrink(*r.Failed)
+		fmt.Printf("faults left: %v; %v\n", small.Faults, small.Failure)
+		return fmt.Errorf("a check failed; to see it: %s", small.Command())
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return r.Worked()
+}
