@@ -28,7 +28,7 @@ func main() {
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
 		SilenceUsage: true, SilenceErrors: true}
-	c.AddCommand(killCommand(), showCommand())
+	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(exploreCommand())
 	return c
 }
