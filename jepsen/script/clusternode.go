@@ -1,0 +1,229 @@
+package script
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// read is nd's clock now.
+func (w *cluster) read(nd *replicaNode) time.Duration { return w.now + nd.offset }
+
+// oneStep takes every node through one step, and the clock to the next.
+func (w *cluster) oneStep() error {
+	for m, ok := w.wire.take(w.now); ok; m, ok = w.wire.take(w.now) {
+		nd := w.nodes[m.to-1]
+		if nd.paused {
+			nd.held = append(nd.held, m)
+		} else if err := w.receive(nd, m); err != nil {
+			return err
+		}
+	}
+	for _, nd := range w.nodes {
+		if nd.paused {
+			continue
+		}
+		if err := w.round(nd); err != nil {
+			return err
+		}
+	}
+	w.now += step
+	w.notice()
+	return w.broken
+}
+
+func (w *cluster) receive(nd *replicaNode, m letterTo) error {
+	switch {
+	case m.lease != nil:
+		nd.elector.Handle(w.read(nd), *m.lease)
+	case m.log != nil:
+		return nd.log.Step(*m.log)
+	case m.peer != nil:
+		nd.log.Receive(w.read(nd), *m.peer)
+	}
+	return nil
+}
+
+// round is a turn of the handlers of reads, the lease loop, the disk and the log loop. The handlers come first: after a
+// pause nothing says that the lease loop runs before them.
+func (w *cluster) round(nd *replicaNode) error {
+	w.endReads(nd)
+	if err := w.begin(nd); err != nil {
+		return err
+	}
+	return w.finish(nd)
+}
+
+// begin is a round up to where the log loop has read its clock.
+func (w *cluster) begin(nd *replicaNode) error {
+	now := w.read(nd)
+	nd.elector.Tick(now)
+	s := nd.elector.State(now)
+	nd.pub = nd.pub.WithLease(s.Holding, s.Deadline)
+	for _, m := range nd.elector.Take() {
+		w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
+	}
+	if err := nd.commit(); err != nil {
+		return err
+	}
+	if now >= nd.nextTick {
+		nd.nextTick = now + replica.TickEvery
+		if err := nd.log.Tick(now, nd.pub); err != nil {
+			return err
+		}
+		if nd.log.WantFreeze() {
+			nd.log.Freeze()
+		}
+	}
+	nd.clock = now
+	return nil
+}
+
+// finish is the rest of a round.
+func (w *cluster) finish(nd *replicaNode) error {
+	for {
+		if err := w.propose(nd); err != nil {
+			return err
+		}
+		if !w.answer(nd) {
+			return nil
+		}
+	}
+}
+
+// commit ends what the disk has been given.
+func (nd *replicaNode) commit() error {
+	for _, p := range nd.persists {
+		nd.disk.commit(p)
+		if err := nd.log.Persisted(p.Seq); err != nil {
+			return err
+		}
+	}
+	nd.persists = nil
+	if nd.folding == nil {
+		return nil
+	}
+	nd.disk.image.Merge(nd.folding.Fold())
+	nd.folding = nil
+	return nd.log.FoldDone()
+}
+
+// propose is the first half of a turn of the log loop: it goes by the clock as read before, sends, and applies what is
+// chosen. A pause before it or after it is seen by the clock that the second half reads, and by nothing else.
+func (w *cluster) propose(nd *replicaNode) error {
+	if err := nd.log.Advance(nd.clock, nd.pub); err != nil {
+		return err
+	}
+	out := nd.log.Take()
+	w.deliver(nd, out)
+	nd.applying = out.Apply
+	if out.Apply {
+		return nd.log.Apply()
+	}
+	return nil
+}
+
+// answer is the second half; it tells whether another turn is due.
+func (w *cluster) answer(nd *replicaNode) (again bool) {
+	nd.clock = w.read(nd)
+	nd.log.Finish(nd.clock, nd.pub)
+	w.deliver(nd, nd.log.Take())
+	return nd.applying
+}
+
+// deliver carries out an output.
+func (w *cluster) deliver(nd *replicaNode, out replica.Output) {
+	nd.persists = append(nd.persists, out.Persists...)
+	nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
+	for _, m := range out.Log {
+		w.tellLog(&m)
+		w.wire.post(w.now+step, letterTo{to: m.To, log: &m})
+	}
+	for _, m := range out.Messages {
+		w.wire.post(w.now+step, letterTo{to: m.To, peer: &m})
+	}
+	for _, r := range out.Replies {
+		w.reply(nd, r)
+	}
+	if out.Fold != nil {
+		nd.folding = out.Fold
+	}
+}
+
+// tellLog tells of an Accept, if that is wished, and of every refusal.
+func (w *cluster) tellLog(m *multipaxos.Message) {
+	switch {
+	case m.Kind == multipaxos.KindReject:
+		w.tell.say(w.now, "%d refuses what %d sent under %s: promised %s", m.From, m.To, showBallot(m.Ballot), showBallot(m.Promised))
+	case m.Kind == multipaxos.KindAccept && w.watch:
+		first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
+		slots := fmt.Sprint(first)
+		if first != last {
+			slots = fmt.Sprintf("%d to %d", first, last)
+		}
+		w.tell.message(w.now, fmt.Sprint(m.From), fmt.Sprint(m.To), fmt.Sprintf("Accept %s, slot %s", showBallot(m.Ballot), slots))
+	}
+}
+
+// reply takes the answer to a client's request. That of a read under the lease is given in two halves: the data is
+// taken now, the lease checked again in the next round.
+func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
+	label := nd.labels[r.ID]
+	key, isRead := nd.reads[r.ID]
+	delete(nd.labels, r.ID)
+	delete(nd.reads, r.ID)
+	switch {
+	case label == "":
+		w.fail("node %d answered a request twice", nd.id)
+	case r.Outcome == replica.Refused:
+		w.answered(nd, label, "refused", ", "+r.Reason.String())
+	case r.Outcome == replica.Unknown:
+		w.answered(nd, label, "unknown", ", "+r.Reason.String())
+	case isRead && r.Ticketed:
+		nd.taken = append(nd.taken, takenRead{label: label, value: w.get(nd, key), ticket: r.Ticket})
+	case isRead:
+		w.answered(nd, label, w.get(nd, key), "")
+	default:
+		w.answered(nd, label, "done", fmt.Sprintf(", revision %d", r.Result.Revision))
+		w.acknowledged(nd, label)
+	}
+}
+
+// endReads is the second half of reads under the lease.
+func (w *cluster) endReads(nd *replicaNode) {
+	for _, r := range nd.taken {
+		if nd.pub.End(r.ticket, w.read(nd)) {
+			w.answered(nd, r.label, r.value, "")
+			w.acknowledged(nd, r.label)
+		} else {
+			w.answered(nd, r.label, "refused", ", the lease ended while it was read")
+		}
+	}
+	nd.taken = nil
+}
+
+// acknowledged watches that a node which answers as the master still holds the lease.
+func (w *cluster) acknowledged(nd *replicaNode, label string) {
+	if nd.log.MasterNode() == nd.id && !nd.pub.Held(w.read(nd)) {
+		w.fail("node %d answered %s after the end of its lease", nd.id, label)
+	}
+}
+
+func (w *cluster) get(nd *replicaNode, key string) string {
+	e, ok, err := nd.state.Get(key)
+	switch {
+	case err != nil:
+		w.fail("node %d: %v", nd.id, err)
+	case !ok:
+		return "nothing"
+	}
+	return string(e.Value)
+}
+
+func (w *cluster) fail(format string, args ...any) {
+	if w.broken == nil {
+		w.broken = fmt.Errorf("at %s "+format, append([]any{stamp(w.now)}, args...)...)
+	}
+}
