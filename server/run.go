@@ -205,7 +205,7 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
-	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease} {
+	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.runVerifier} {
 		loops.Go(func() error {
 			err := run(stop.Done())
 			if err != nil {
@@ -270,6 +270,34 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		}
 	}
 }
+
+// runVerifier reads the whole image once, in the background, if it was too large to be read at the start: until then a
+// flipped bit may hide keys of it.
+func (n *Node) runVerifier(stop <-chan struct{}) error {
+	if n.store.Usage().StateFileBytes <= verifiedAtOpen {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := n.store.Verify(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		n.log.Info().Msg("the image on disk was read whole: no damage")
+	}
+	return err
+}
+
+// verifiedAtOpen is the size up to which storage reads the whole image when it opens it, by its default.
+const verifiedAtOpen = 256 << 20
 
 func roomOf(u storage.Usage) replica.Room {
 	switch {
