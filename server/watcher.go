@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"tenure/server/replica"
+	"tenure/storage"
+)
+
+// runWatcher measures the disk and lowers the quarantine record once the silence has been served (A4's second write).
+func (n *Node) runWatcher(stop <-chan struct{}) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	begin, written := n.startedAt, n.quarantine.AtStart
+	for {
+		if err := n.store.Refresh(); err != nil {
+			n.log.Warn().Err(err).Msg("cannot measure the disk")
+		}
+		n.room.Store(uint32(roomOf(n.store.Usage())))
+		if r := n.quarantine.Record(n.clock.Now() - begin); r != written {
+			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
+				return err
+			}
+			written = r
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// runVerifier reads the whole image once, in the background, if it was too large to be read at the start: until then a
+// flipped bit may hide keys of it.
+func (n *Node) runVerifier(stop <-chan struct{}) error {
+	if n.store.Usage().StateFileBytes <= verifiedAtOpen {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := n.store.Verify(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err == nil {
+		n.log.Info().Msg("the image on disk was read whole: no damage")
+	}
+	return err
+}
+
+// verifiedAtOpen is the size up to which storage reads the whole image when it opens it, by its default.
+const verifiedAtOpen = 256 << 20
+
+func roomOf(u storage.Usage) replica.Room {
+	switch {
+	case u.Full:
+		return replica.RoomNone
+	case u.Low:
+		return replica.RoomLow
+	}
+	return replica.RoomEnough
+}
