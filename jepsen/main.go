@@ -30,6 +30,7 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(exploreCommand())
+	c.AddCommand(runCommand())
 	return c
 }
 

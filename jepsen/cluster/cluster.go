@@ -21,9 +21,11 @@ type Config struct {
 	Nodes    int                 // ids 1 to Nodes
 	Flags    []string            // for every node
 	DataDir  func(id int) string // nil: node1, node2, … in Dir
+	Network  Network             // nil: loopback. Its owner closes it, after Stop
+	Env      func(id int) []string
 }
 
-// Cluster is a set of node processes on loopback. Its methods are not safe for concurrent use on the same node;
+// Cluster is a set of node processes. Its methods are not safe for concurrent use on the same node;
 // different nodes may be driven at a time.
 type Cluster struct {
 	cfg   Config
@@ -31,29 +33,38 @@ type Cluster struct {
 	http  *http.Client
 }
 
-// New prepares a cluster on free ports; nothing runs yet.
+// New prepares a cluster; nothing runs yet.
 func New(cfg Config) (*Cluster, error) {
 	c := &Cluster{cfg: cfg, http: &http.Client{Timeout: 2 * time.Second}}
-	ports, err := freePorts(2 * cfg.Nodes)
-	if err != nil {
-		return nil, err
+	net := cfg.Network
+	if net == nil {
+		l, err := newLoopback(cfg.Nodes)
+		if err != nil {
+			return nil, err
+		}
+		net = l
 	}
 	var list []string
 	for i := range cfg.Nodes {
-		list = append(list, fmt.Sprintf("%d=127.0.0.1:%d", i+1, ports[cfg.Nodes+i]))
+		_, _, listed := net.Addresses(i + 1)
+		list = append(list, fmt.Sprintf("%d=%s", i+1, listed))
 	}
 	for i := range cfg.Nodes {
-		n := &Node{
-			ID: i + 1, Client: fmt.Sprintf("127.0.0.1:%d", ports[i]), Peer: fmt.Sprintf("127.0.0.1:%d", ports[cfg.Nodes+i]),
-			Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)), Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)),
-			binary: cfg.Binaries.Kvnode,
-		}
+		n := &Node{ID: i + 1, Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)),
+			Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)), binary: cfg.Binaries.Kvnode, network: net}
+		n.Client, n.Peer, _ = net.Addresses(n.ID)
 		if cfg.DataDir != nil {
 			n.Data = cfg.DataDir(n.ID)
 		}
+		if cfg.Env != nil {
+			n.env = cfg.Env(n.ID)
+		}
 		n.Args = append([]string{"--id", fmt.Sprint(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
-			"--client", n.Client, "--peer", n.Peer}, cfg.Flags...)
+			"--client", n.Client, "--peer", n.Peer}, append(net.Flags(), cfg.Flags...)...)
 		c.nodes = append(c.nodes, n)
+	}
+	if p, ok := net.(*Proxied); ok {
+		p.serve(func(id int) int { return c.Node(id).PID() })
 	}
 	return c, os.MkdirAll(cfg.Dir, 0o755)
 }
@@ -127,8 +138,14 @@ type Status struct {
 		Held        bool  `json:"held"`
 		RemainingMS int64 `json:"remaining_ms"`
 	} `json:"lease"`
+	Chosen   uint64 `json:"chosen"`
 	Applied  uint64 `json:"applied"`
 	Revision uint64 `json:"revision"`
+	Disk     struct {
+		FreeBytes int64 `json:"free_bytes"`
+	} `json:"disk"`
+	UptimeMS int64  `json:"uptime_ms"`
+	Problem  string `json:"problem"`
 }
 
 // Status asks node n how it is.

@@ -17,6 +17,8 @@ type Node struct {
 	Data, Log    string
 	Args         []string
 	binary       string
+	network      Network
+	env          []string
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -37,7 +39,9 @@ func (n *Node) Start() error {
 		return err
 	}
 	defer out.Close()
-	cmd := exec.Command(n.binary, n.Args...)
+	argv := n.network.Command(n.ID, append([]string{n.binary}, n.Args...))
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), n.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

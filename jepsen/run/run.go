@@ -1,5 +1,11 @@
 // Package run puts a cluster, a workload, a nemesis and a checker together, and refuses to call a run good that
 // tested nothing.
+//
+//   - run.go: one run; bed.go: what it runs on; watch.go: who was master when
+//   - result.go: the verdict and the minimums; matrix.go: many runs; summary.go: their table
+//   - agree.go: are all replicas the same at the end?
+//   - files.go, page.go: what a run leaves: histories, and a page with one time axis
+//   - sabotage.go: a cluster that is made to lie, to show that the checkers see it
 package run
 
 import (
@@ -7,14 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
-	"tenure/jepsen/check"
 	"tenure/jepsen/cluster"
 	"tenure/jepsen/history"
 	"tenure/jepsen/nemesis"
@@ -23,100 +23,128 @@ import (
 
 // Config says what to run.
 type Config struct {
-	Nodes   int
-	Clients int
-	Time    time.Duration
-	Seed    uint64
-	Dir     string // binaries, data, logs; kept if the run fails
-	Out     io.Writer
+	Workload string // default register
+	Nemesis  string // default kill
+	Nodes    int
+	Clients  int
+	Time     time.Duration
+	Seed     uint64
+	Sabotage string // "", or how the cluster is made to lie: lost-writes, stale-reads
+	Loopback bool   // no namespaces, even as root
+	Dir      string // binaries, data, logs, histories; kept if the run fails
+	Out      io.Writer
+
+	// Built before, or else in Dir.
+	Binaries, TestClock cluster.Binaries
 }
 
-// Minimums of a run with the kill nemesis, per second of its time: below them it has tested nothing.
 const (
-	minOpsPerSecond    = 20.0
-	minFaultsPerSecond = 0.15
-	minMasterChanges   = 2
-	startTimeout       = 20 * time.Second
-	opTimeout          = 2 * time.Second
-	checkTimeout       = 30 * time.Second // per key
+	startTimeout = 20 * time.Second
+	finalTimeout = 60 * time.Second
+	opTimeout    = 2 * time.Second
+	stopGrace    = 2 * time.Second
 )
 
-// Kill runs the register workload while nodes are killed and restarted at random, and checks every key's history.
-func Kill(ctx context.Context, cfg Config) error {
-	bin, err := cluster.Build(ctx, filepath.Join(cfg.Dir, "bin"))
+// Run does one run and tells how it ended. The error is the harness's own; what the run found is in the Result.
+func Run(ctx context.Context, cfg Config) (Result, error) {
+	w, err := workload.ByName(cfg.Workload)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	c, err := cluster.New(cluster.Config{Binaries: bin, Dir: filepath.Join(cfg.Dir, "run"), Nodes: cfg.Nodes})
+	n, err := nemesis.ByName(cfg.Nemesis)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	defer c.Stop(2 * time.Second)
-	if err := within(ctx, startTimeout, c.Start); err != nil {
-		return err
+	if err := errors.Join(cfg.validate(), Missing(n)); err != nil {
+		return Result{}, err
 	}
-	rec := history.NewRecorder()
-	report, err := drive(ctx, cfg, c, rec)
-	for _, e := range report.Events {
-		fmt.Fprintln(cfg.Out, e)
-	}
+	b, err := lay(ctx, cfg, n)
 	if err != nil {
-		return err
+		return Result{}, err
 	}
-	if err := within(ctx, startTimeout, func(ctx context.Context) error { return c.WaitReady(ctx, c.Nodes()...) }); err != nil {
-		return fmt.Errorf("the cluster did not recover after the last fault: %w", err)
+	r, err := b.play(ctx, cfg, w, n)
+	if closed := b.close(); err == nil {
+		err = closed
 	}
-	return judge(cfg, rec.Ops(), report)
+	return r, err
 }
 
-// drive runs workload and nemesis side by side for cfg.Time.
-func drive(ctx context.Context, cfg Config, c *cluster.Cluster, rec *history.Recorder) (nemesis.Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Time)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		done <- workload.Registers(ctx, workload.Config{Endpoints: c.Endpoints(), Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed}, rec)
-	}()
-	report, err := nemesis.Kill(ctx, c, rand.New(rand.NewPCG(cfg.Seed, 0)))
-	return report, errors.Join(err, <-done)
-}
-
-// judge checks the history and the minimums, and prints a summary.
-func judge(cfg Config, ops []history.Op, report nemesis.Report) error {
-	counts := map[history.Outcome]int{}
-	for _, op := range ops {
-		counts[op.Outcome]++
-	}
-	verdicts := check.Registers(ops, checkTimeout)
-	bad := 0
-	for _, v := range verdicts {
-		if v.Result == porcupine.Ok {
-			continue
-		}
-		bad++
-		page := filepath.Join(cfg.Dir, fmt.Sprintf("violation-%d.html", bad))
-		if f, err := os.Create(page); err == nil {
-			_ = porcupine.Visualize(check.Model, v.Info, f)
-			f.Close()
-		}
-		fmt.Fprintf(cfg.Out, "key %s (%d operations): %v, see %s\n", v.Key, v.Ops, v.Result, page)
-	}
-	fmt.Fprintf(cfg.Out, "operations: %d ok, %d failed, %d unknown; %d keys checked; %d nodes killed, %d changes of master\n",
-		counts[history.OK], counts[history.Fail], counts[history.Info], len(verdicts), report.Faults, report.Masters)
-	seconds := cfg.Time.Seconds()
+func (c Config) validate() error {
 	switch {
-	case bad > 0:
-		return fmt.Errorf("%d of %d keys are not linearizable or could not be decided", bad, len(verdicts))
-	case float64(counts[history.OK]) < minOpsPerSecond*seconds:
-		return fmt.Errorf("only %d operations succeeded in %v: the run tested nothing", counts[history.OK], cfg.Time)
-	case float64(report.Faults) < minFaultsPerSecond*seconds || report.Masters < minMasterChanges:
-		return fmt.Errorf("only %d faults and %d changes of master in %v: the run tested nothing", report.Faults, report.Masters, cfg.Time)
+	case c.Nodes != 3 && c.Nodes != 5:
+		return fmt.Errorf("%d nodes: a run has 3 or 5", c.Nodes)
+	case c.Clients < 1:
+		return fmt.Errorf("%d clients: a run needs at least 1", c.Clients)
+	case c.Time < time.Second:
+		return fmt.Errorf("a run of %v: at least 1s", c.Time)
 	}
 	return nil
 }
 
-func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
+// play runs the workload and the nemesis on the bed, and judges.
+func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (Result, error) {
+	if err := within(ctx, startTimeout, b.Cluster.Start); err != nil {
+		return Result{}, err
+	}
+	endpoints, s, err := sabotage(cfg.Sabotage, b.Cluster.Endpoints())
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.close()
+	rec := history.NewRecorder()
+	b.Log = nemesis.NewLog(rec.Now, cfg.Out)
+	watched, stop := watch(rec, b.Cluster)
+	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed, ConsistentOnly: n.ConsistentOnly}
+	trouble := b.drive(ctx, cfg, w, n, load, rec)
+	if trouble == nil {
+		trouble = b.settle(ctx, load, rec)
+	}
+	stop()
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	story := &story{cfg: cfg, workload: w, nemesis: n, where: b.where, ops: rec.Ops(), faults: b.Log.Faults(),
+		watched: watched, end: rec.Now(), trouble: trouble, sabotaged: s.count()}
+	r := story.judge()
+	return r, story.write(r)
+}
+
+// drive runs workload and nemesis side by side for cfg.Time. The error is a node's misbehaviour.
+func (b *bed) drive(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis, load workload.Config, rec *history.Recorder) error {
+	ctx, cancel := context.WithTimeout(ctx, cfg.Time)
 	defer cancel()
-	return f(ctx)
+	done := make(chan error, 1)
+	go func() { done <- w.Drive(ctx, load, rec) }()
+	err := n.Run(ctx, &b.Bed)
+	if err != nil {
+		cancel()
+	}
+	return errors.Join(err, <-done)
+}
+
+// settle is the end of a run: all must recover, everything is read once more, and the replicas must be the same.
+func (b *bed) settle(ctx context.Context, load workload.Config, rec *history.Recorder) error {
+	if err := b.heal(); err != nil {
+		return err
+	}
+	if err := b.recovered(ctx); err != nil {
+		return fmt.Errorf("the cluster did not recover after the last fault: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, finalTimeout)
+	defer cancel()
+	if err := workload.Final(ctx, load, rec); err != nil {
+		return err
+	}
+	return b.agree(ctx)
+}
+
+// Kill runs the register workload on loopback while nodes are killed and restarted at random.
+func Kill(ctx context.Context, cfg Config) error {
+	cfg.Workload, cfg.Nemesis, cfg.Loopback = "register", "kill", true
+	r, err := Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cfg.Out, r.Line())
+	return r.Err()
 }

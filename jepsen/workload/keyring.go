@@ -1,4 +1,9 @@
 // Package workload drives a cluster with clients and records what they saw.
+//
+//   - all.go: the workloads, and the reading of everything at the end
+//   - worker.go: one client
+//   - register.go: the first workload, and Config
+//   - ledger.go, counter.go: simpler ones for the stories of package show
 package workload
 
 import (
@@ -8,10 +13,11 @@ import (
 	"tenure/jepsen/check"
 )
 
-// keyring hands out the key that a group of clients works on; after check.MaxOpsPerKey uses it moves on to a new one.
+// keyring hands out the key that a group of clients works on; after limit uses it moves on to a new one.
 type keyring struct {
 	mu     sync.Mutex
 	prefix string
+	limit  int // 0: check.MaxOpsPerKey
 	key    int
 	uses   int
 }
@@ -19,7 +25,11 @@ type keyring struct {
 func (k *keyring) next() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.uses == check.MaxOpsPerKey {
+	limit := k.limit
+	if limit == 0 {
+		limit = check.MaxOpsPerKey - 1 // one more reads it at the end
+	}
+	if k.uses == limit {
 		k.key, k.uses = k.key+1, 0
 	}
 	k.uses++

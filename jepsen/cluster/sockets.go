@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// loopback is plain 127.0.0.1 with free ports.
+type loopback struct {
+	client, peer []string
+}
+
+func newLoopback(nodes int) (*loopback, error) {
+	ports, err := freePorts(2 * nodes)
+	if err != nil {
+		return nil, err
+	}
+	l := &loopback{}
+	for i := range nodes {
+		l.client = append(l.client, fmt.Sprintf("127.0.0.1:%d", ports[i]))
+		l.peer = append(l.peer, fmt.Sprintf("127.0.0.1:%d", ports[nodes+i]))
+	}
+	return l, nil
+}
+
+// Addresses are on ports that were free a moment ago.
+func (l *loopback) Addresses(id int) (client, peer, listed string) {
+	return l.client[id-1], l.peer[id-1], l.peer[id-1]
+}
+
+// Command is argv: nothing special.
+func (l *loopback) Command(_ int, argv []string) []string { return argv }
+
+// Flags: none.
+func (l *loopback) Flags() []string { return nil }
+
+// Close has nothing to do.
+func (l *loopback) Close() error { return nil }
+
+// holds tells whether process pid has the TCP socket whose local port on 127.0.0.1 is port. Any user may ask that of
+// its own processes.
+func holds(pid, port int) bool {
+	inode := inodeOf(port)
+	if inode == "" {
+		return false
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, f := range files {
+		if to, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil && to == "socket:["+inode+"]" {
+			return true
+		}
+	}
+	return false
+}
+
+// inodeOf is the inode of the established socket with this local port, "" if there is none.
+func inodeOf(port int) string {
+	f, err := os.Open("/proc/net/tcp")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	local := fmt.Sprintf("0100007F:%04X", port)
+	const established, inodeColumn = "01", 9
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if c := strings.Fields(s.Text()); len(c) > inodeColumn && c[1] == local && c[3] == established {
+			return c[inodeColumn]
+		}
+	}
+	return ""
+}

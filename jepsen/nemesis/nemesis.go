@@ -1,0 +1,156 @@
+// Package nemesis does to a running cluster what machines, disks, clocks and networks do to real ones. Every fault is
+// logged with what showed that it took effect; a fault that nothing showed does not count.
+//
+//   - nemesis.go: what a nemesis is, and the bed that it works on; all.go: the table of them
+//   - process.go: kills, pauses, restarts; partition.go: cut, lossy and slow links; clock.go; disk.go: full, lying and
+//     failing disks; flip.go: bits flipped in files; overload.go
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"tenure/internal/faultfs"
+	"tenure/jepsen/cluster"
+	"tenure/jepsen/history"
+)
+
+// Needs says what a bed must have beside plain nodes.
+type Needs struct {
+	Links, Loss, Delay bool // cuts between nodes; packet loss; slow links
+	Faulty, Small      bool // disks that fail on command; disks of little room
+	Clocks             bool // nodes built with a clock that errs on purpose
+
+}
+
+// Nemesis is one kind of trouble, with the least that a run under it must have seen.
+type Nemesis struct {
+	Name string
+	Says string // in one line; what must hold if that is not everything
+	Needs
+	Flags []string // for every node
+	// ConsistentOnly: the trouble is outside of what default reads promise, so that clients only read by a quorum.
+	ConsistentOnly bool
+	MinOps         float64 // that succeed, per second
+	MinFaults      float64 // seen, per 10 seconds
+	MinMasters     float64 // changes of master, per 10 seconds
+	// Run makes trouble until ctx ends, and then leaves the cluster so that it can recover: all nodes running but those
+	// it reports as out, all links and disks whole. An error says that a node did what it must not.
+	Run func(ctx context.Context, b *Bed) error
+}
+
+// Bed is a running cluster, with the handles on it that the nemesis needs; the others are nil.
+type Bed struct {
+	Cluster    *cluster.Cluster
+	Random     *rand.Rand
+	Log        *Log
+	Links      cluster.Links
+	Namespaces *cluster.Namespaces
+	Proxied    *cluster.Proxied
+	Faulty     []*faultfs.FS // by id − 1
+	Small      *cluster.SmallDisks
+	Clocks     *cluster.Clocks
+	// Out are nodes that need not be ready at the end: they noticed that their disk betrayed them.
+	Out map[int]bool
+}
+
+// Log collects faults; safe for concurrent use.
+type Log struct {
+	now func() time.Duration
+	out io.Writer
+	mu  sync.Mutex
+	all []history.Fault
+}
+
+// NewLog makes a log on the history's clock; each fault is also told to out.
+func NewLog(now func() time.Duration, out io.Writer) *Log { return &Log{now: now, out: out} }
+
+// Faults are those that have ended.
+func (l *Log) Faults() []history.Fault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]history.Fault(nil), l.all...)
+}
+
+// begin notes the start of a fault; the function that it returns notes its end, with what was seen of it: "" is
+// nothing.
+func (l *Log) begin(name string, nodes ...int) func(seen string) {
+	f := history.Fault{Name: name, Nodes: nodes, From: l.now()}
+	return func(seen string) {
+		f.To, f.Seen = l.now(), seen
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all = append(l.all, f)
+		if seen == "" {
+			seen = "NOT SEEN"
+		}
+		fmt.Fprintf(l.out, "%8.3fs %6.3fs  %s of %v: %s\n", f.From.Seconds(), (f.To - f.From).Seconds(), name, nodes, seen)
+	}
+}
+
+const (
+	recovery = 20 * time.Second // in which a node that was started must be ready
+)
+
+// master is the node that is master now; nil if the time is over or there is none within recovery.
+func (b *Bed) master(ctx context.Context) *cluster.Node {
+	ctx, cancel := context.WithTimeout(ctx, recovery)
+	defer cancel()
+	n, _, err := b.Cluster.Master(ctx)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+// pick chooses count different nodes of those that are not out; every other time the master is the first.
+func (b *Bed) pick(ctx context.Context, count int) []*cluster.Node {
+	var nodes []*cluster.Node
+	for _, n := range b.Cluster.Nodes() {
+		if !b.Out[n.ID] {
+			nodes = append(nodes, n)
+		}
+	}
+	b.Random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	if b.Random.IntN(2) == 0 {
+		m := b.master(ctx)
+		for i := range nodes {
+			if nodes[i] == m {
+				nodes[0], nodes[i] = nodes[i], nodes[0]
+			}
+		}
+	}
+	return nodes[:min(count, len(nodes))]
+}
+
+func (b *Bed) minority() int { return (len(b.Cluster.Nodes()) - 1) / 2 }
+
+// ready waits until the nodes are ready, beyond the end of the run if must be.
+func (b *Bed) ready(nodes ...*cluster.Node) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recovery)
+	defer cancel()
+	return b.Cluster.WaitReady(ctx, nodes...)
+}
+
+// between is a random time from..to.
+func (b *Bed) between(from, to time.Duration) time.Duration {
+	return from + time.Duration(b.Random.Int64N(int64(to-from)+1))
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func ids(nodes []*cluster.Node) (out []int) {
+	for _, n := range nodes {
+		out = append(out, n.ID)
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"tenure/jepsen/check"
+	"tenure/jepsen/history"
+	"tenure/jepsen/nemesis"
+	"tenure/jepsen/workload"
+)
+
+// The verdicts. Only Held is a pass.
+const (
+	Held      = "held"
+	Violation = "violation"  // clients saw what one copy of the data cannot show
+	Undecided = "undecided"  // the checker found no answer in its time
+	Misbehave = "misbehaved" // a node did not end, recover or agree as it must
+	Weak      = "weak"       // nothing wrong, but too little happened: the run tested nothing
+)
+
+// Result is what a run found.
+type Result struct {
+	Workload  string        `json:"workload"`
+	Nemesis   string        `json:"nemesis"`
+	Nodes     int           `json:"nodes"`
+	Clients   int           `json:"clients"`
+	Time      time.Duration `json:"time_ns"`
+	Seed      uint64        `json:"seed"`
+	Sabotage  string        `json:"sabotage,omitempty"`
+	Sabotaged int           `json:"sabotaged,omitempty"` // operations that the cluster was made to lie about
+	Where     string        `json:"where"`
+	Date      time.Time     `json:"date"`
+	Command   string        `json:"command"`
+
+	OK        int           `json:"ok"`
+	Failed    int           `json:"failed"`
+	Unknown   int           `json:"unknown"`
+	Checked   int           `json:"checked"` // operations that the checker took into account
+	Keys      int           `json:"keys"`
+	Undecided int           `json:"undecided"`
+	Faults    int           `json:"faults"` // seen to take effect
+	Unseen    int           `json:"unseen"` // made, but nothing showed it
+	Masters   int           `json:"masters"`
+	P50       time.Duration `json:"p50_ns"`
+	P99       time.Duration `json:"p99_ns"`
+	Gap       time.Duration `json:"gap_ns"` // longest time in which no operation succeeded
+
+	Verdict string `json:"verdict"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Line is the run in one line.
+func (r Result) Line() string {
+	return strings.TrimSpace(fmt.Sprintf("%-8s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
+		r.Workload, r.Nemesis, r.Nodes, r.Clients, r.OK, r.Failed, r.Unknown, r.Checked, r.Keys, r.Faults, r.Masters,
+		short(r.P50), short(r.P99), short(r.Gap), strings.ToUpper(r.Verdict), r.Reason))
+}
+
+func short(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
+
+// Err is nil if the run is a pass.
+func (r Result) Err() error {
+	if r.Verdict == Held {
+		return nil
+	}
+	return errors.New(r.Verdict + ": " + r.Reason)
+}
+
+// story is all that is known of a run.
+type story struct {
+	cfg       Config
+	workload  workload.Workload
+	nemesis   nemesis.Nemesis
+	where     string
+	ops       []history.Op
+	faults    []history.Fault
+	watched   *watcher
+	end       time.Duration
+	trouble   error
+	sabotaged int
+	found     check.Result
+}
+
+// judge checks the history and the minimums.
+func (s *story) judge() Result {
+	r := Result{Workload: s.cfg.Workload, Nemesis: s.cfg.Nemesis, Nodes: s.cfg.Nodes, Clients: s.cfg.Clients, Time: s.cfg.Time,
+		Seed: s.cfg.Seed, Sabotage: s.cfg.Sabotage, Sabotaged: s.sabotaged, Where: s.where, Date: time.Now().UTC().Truncate(time.Second),
+		Command: s.command(), Masters: s.watched.masters()}
+	for _, op := range s.ops {
+		switch op.Outcome {
+		case history.OK:
+			r.OK++
+		case history.Fail:
+			r.Failed++
+		default:
+			r.Unknown++
+		}
+	}
+	for _, f := range s.faults {
+		if f.Seen == "" {
+			r.Unseen++
+		} else {
+			r.Faults++
+		}
+	}
+	r.P50, r.P99, r.Gap = latencies(s.ops)
+	s.found = s.workload.Check(s.ops)
+	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
+	r.Verdict, r.Reason = s.verdict(r)
+	return r
+}
+
+func (s *story) verdict(r Result) (string, string) {
+	for _, p := range s.found.Problems {
+		if p.Kind != "undecided" {
+			return Violation, fmt.Sprintf("%s: %s", p.Kind, p.Reason)
+		}
+	}
+	switch {
+	case s.trouble != nil:
+		return Misbehave, s.trouble.Error()
+	case r.Undecided > 0:
+		return Undecided, fmt.Sprintf("%d of %d keys", r.Undecided, r.Keys)
+	}
+	if short := s.minimums(r); len(short) > 0 {
+		return Weak, "the run tested nothing: " + strings.Join(short, ", ")
+	}
+	return Held, ""
+}
+
+// minimums are what the run lacks to have tested anything.
+func (s *story) minimums(r Result) (short []string) {
+	seconds := s.cfg.Time.Seconds()
+	least := func(what string, got int, want float64) {
+		if float64(got) < want {
+			short = append(short, fmt.Sprintf("%d %s, at least %.0f are needed", got, what, want))
+		}
+	}
+	least("operations succeeded", r.OK, s.nemesis.MinOps*seconds)
+	least("operations were checked", r.Checked, s.nemesis.MinOps*seconds)
+	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
+	least("changes of master", r.Masters, s.nemesis.MinMasters*seconds/10)
+	return short
+}
+
+func latencies(ops []history.Op) (p50, p99, gap time.Duration) {
+	var all, ends []time.Duration
+	for _, op := range ops {
+		if op.Outcome == history.OK {
+			all, ends = append(all, op.Return-op.Call), append(ends, op.Return)
+		}
+	}
+	if len(all) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(all)
+	slices.Sort(ends)
+	last := time.Duration(0)
+	for _, e := range ends {
+		gap, last = max(gap, e-last), e
+	}
+	return all[len(all)/2], all[len(all)*99/100], gap
+}
+
+// command repeats the run's choices; what the machine does with them is new each time.
+func (s *story) command() string {
+	c := s.cfg
+	text := fmt.Sprintf("go run ./jepsen run --workload %s --nemesis %s --nodes %d --time %v --clients %d --seed %d",
+		c.Workload, c.Nemesis, c.Nodes, c.Time, c.Clients, c.Seed)
+	if c.Sabotage != "" {
+		text += " --sabotage " + c.Sabotage
+	}
+	if c.Loopback && os.Geteuid() == 0 {
+		text += " --loopback"
+	}
+	return text
+}

@@ -1,0 +1,170 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tenure/jepsen/check"
+	"tenure/jepsen/history"
+)
+
+// Workload is what clients do, and how what they saw is judged.
+type Workload struct {
+	Name string
+	Says string // in one line
+	// Drive has the clients at work until ctx ends.
+	Drive func(ctx context.Context, cfg Config, rec *history.Recorder) error
+	// Check judges the history. It may take minutes.
+	Check func([]history.Op) check.Result
+}
+
+const (
+	checkTimeout = 60 * time.Second // for one register
+	setBatch     = 50               // keys below a prefix of the set
+	growers      = 5                // clients that grow one list or counter
+	listWords    = 100              // appends tried before a group goes on to a new list
+	listWriters  = 5                // clients below one listed prefix
+	listKeys     = 4                // that a client puts in turn
+	finalTries   = 20
+)
+
+// All are the workloads, in the order of the matrix.
+func All() []Workload {
+	return []Workload{
+		{"register", "gets, puts, compare-and-set and deletes of shared keys", Registers,
+			func(ops []history.Op) check.Result { return check.RegisterProblems(ops, checkTimeout) }},
+		{"set", "keys put once each, and lists of them", sets, check.Set},
+		{"append", "lists in one key that grow by compare-and-set", appends, check.Append},
+		{"counter", "increments by compare-and-set", counters, check.Counter},
+		{"list", "lists of a prefix while other clients put and prune below it", lists, check.Lists},
+	}
+}
+
+// ByName is the workload with that name.
+func ByName(name string) (Workload, error) {
+	for _, w := range All() {
+		if w.Name == name {
+			return w, nil
+		}
+	}
+	return Workload{}, fmt.Errorf("no workload is named %q; there are register, set, append, counter and list", name)
+}
+
+// Final reads once more, by a quorum, all that the history speaks of: what was lost must not escape because nobody
+// looked. Registers are looked at all the time by clients that move on, so their last state is read too.
+func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
+	keys, prefixes := map[string]bool{}, map[string]bool{}
+	for _, op := range rec.Ops() {
+		switch part := strings.SplitN(op.Key, "/", 2)[0]; {
+		case part == "set" || part == "list":
+			prefixes[listed(op.Key)] = true
+		default:
+			keys[op.Key] = true
+		}
+	}
+	w, err := newWorker(cfg, rec, cfg.Clients)
+	if err != nil {
+		return err
+	}
+	defer w.client.Close()
+	read := func(names map[string]bool, f func(string, bool) history.Op) error {
+		for _, n := range sorted(names) {
+			for try := 0; f(n, true).Outcome != history.OK; try++ {
+				if try == finalTries || ctx.Err() != nil {
+					return fmt.Errorf("%s could not be read at the end", n)
+				}
+			}
+		}
+		return nil
+	}
+	return errors.Join(read(keys, w.get), read(prefixes, w.list))
+}
+
+// listed is the prefix by which a key of the set or list workload is listed.
+func listed(key string) string {
+	parts := strings.SplitAfter(key, "/")
+	n := 2
+	if parts[0] == "set/" {
+		n = 3
+	}
+	return strings.Join(parts[:min(n, len(parts))], "")
+}
+
+func sorted(set map[string]bool) (out []string) {
+	for s := range set {
+		out = append(out, s)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// sets: each client fills one batch after the other, and looks at what others filled.
+func sets(ctx context.Context, cfg Config, rec *history.Recorder) error {
+	return each(ctx, cfg, rec, func(w *worker) {
+		if w.random.IntN(100) < 25 {
+			of, batch := w.id, w.serial/setBatch
+			if w.random.IntN(2) == 0 {
+				of = w.random.IntN(cfg.Clients)
+			}
+			w.list(fmt.Sprintf("set/%d/%d/", of, max(0, batch-w.random.IntN(2))), w.random.IntN(2) == 0)
+			return
+		}
+		batch := w.serial / setBatch
+		word := w.word()
+		w.put(fmt.Sprintf("set/%d/%d/%s", w.id, batch, word), word)
+	})
+}
+
+// appends: read, then write what was read and a word more if nobody was faster.
+func appends(ctx context.Context, cfg Config, rec *history.Recorder) error {
+	return grow(ctx, cfg, rec, "append", listWords, func(w *worker, value string) string {
+		return strings.TrimSpace(value + " " + w.word())
+	})
+}
+
+func counters(ctx context.Context, cfg Config, rec *history.Recorder) error {
+	return grow(ctx, cfg, rec, "counter", 100*listWords, func(_ *worker, value string) string {
+		n, _ := strconv.ParseInt(value, 10, 64) // the checker finds what is not a number
+		return strconv.FormatInt(n+1, 10)
+	})
+}
+
+func grow(ctx context.Context, cfg Config, rec *history.Recorder, name string, uses int, next func(*worker, string) string) error {
+	rings := make([]*keyring, (cfg.Clients+growers-1)/growers)
+	for i := range rings {
+		rings[i] = &keyring{prefix: fmt.Sprintf("%s/%d/", name, i), limit: uses}
+	}
+	return each(ctx, cfg, rec, func(w *worker) {
+		key := rings[w.id/growers].next()
+		if read := w.get(key, w.random.IntN(4) == 0); read.Outcome == history.OK {
+			w.cas(key, next(w, read.Value), read.Index)
+		}
+	})
+}
+
+// lists: each client puts a few keys in turn below a prefix of its own and now and then prunes it, and lists its
+// group's. After a write of unknown outcome it goes on below another prefix.
+func lists(ctx context.Context, cfg Config, rec *history.Recorder) error {
+	epoch := make([]int, cfg.Clients)
+	return each(ctx, cfg, rec, func(w *worker) {
+		group := fmt.Sprintf("list/%d/", w.id/listWriters)
+		mine := fmt.Sprintf("%s%d.%d/", group, w.id, epoch[w.id])
+		var op history.Op
+		switch p := w.random.IntN(100); {
+		case p < 40:
+			op = w.list(group, p%2 == 0)
+		case p < 44:
+			op = w.prune(mine)
+		default:
+			op = w.put(fmt.Sprintf("%sk%d", mine, w.serial%listKeys), w.word())
+		}
+		if op.Outcome == history.Info && op.Writes() {
+			epoch[w.id]++
+		}
+	})
+}
