@@ -23,7 +23,7 @@ import (
 //	link N A D         a message between proposer N and acceptor A takes D
 //	run to=T           time passes, up to T and what happens at T
 //	state              who owns what, and what the acceptors hold
-//	want owner=N|none  fails if it is not so
+//	want owner=N|none  fails if it is not so; with holding=H, also if N owns by another of its holdings
 func (w *cell) Do(c *Command) ([]string, error) {
 	do, ok := cellCommands[c.Name]
 	if !ok {
@@ -46,11 +46,23 @@ var cellCommands = map[string]func(*cell, *Command) error{
 	"run": (*cell).run, "state": (*cell).state, "want": (*cell).want,
 }
 
-func (w *cell) start(c *Command) error {
+// running takes the next word as a node whose process is there.
+func (w *cell) running(c *Command) (*cellNode, error) {
 	nd := w.node(c.Node(len(w.nodes)))
+	if !nd.up {
+		return nil, fmt.Errorf("%w: node %d is down", ErrUsage, nd.id)
+	}
+	return nd, nil
+}
+
+func (w *cell) start(c *Command) error {
+	nd, err := w.running(c)
+	if err != nil {
+		return err
+	}
 	d := c.Time("for", w.duration)
-	if !nd.up || !w.timing.Allows(lease.ClassMaster, d) {
-		return fmt.Errorf("%w: %d cannot try for %v", ErrUsage, nd.id, d)
+	if !w.timing.Allows(lease.ClassMaster, d) {
+		return fmt.Errorf("%w: nobody may try for %v", ErrUsage, d)
 	}
 	out := nd.proposer.StartFor(w.read(nd), d)
 	a := nd.proposer.Attempt()
@@ -64,7 +76,10 @@ func (w *cell) start(c *Command) error {
 }
 
 func (w *cell) release(c *Command) error {
-	nd := w.node(c.Node(len(w.nodes)))
+	nd, err := w.running(c)
+	if err != nil {
+		return err
+	}
 	out := nd.proposer.Release(w.read(nd))
 	var names []string
 	for i, m := range out {
@@ -82,7 +97,10 @@ func (w *cell) release(c *Command) error {
 }
 
 func (w *cell) resend(c *Command) error {
-	nd := w.node(c.Node(len(w.nodes)))
+	nd, err := w.running(c)
+	if err != nil {
+		return err
+	}
 	before := w.before(nd)
 	out := nd.proposer.Resend(w.read(nd))
 	w.tell.say(w.now, "%d sends %d messages again%s", nd.id, len(out), w.became(nd, before))
@@ -91,7 +109,10 @@ func (w *cell) resend(c *Command) error {
 }
 
 func (w *cell) abandon(c *Command) error {
-	nd := w.node(c.Node(len(w.nodes)))
+	nd, err := w.running(c)
+	if err != nil {
+		return err
+	}
 	before := w.before(nd)
 	nd.proposer.Abandon()
 	w.tell.say(w.now, "%d gives up%s", nd.id, w.became(nd, before))
@@ -162,6 +183,10 @@ func (w *cell) run(c *Command) error {
 		w.deliver()
 		next := w.nextEvent()
 		if next > to || w.broken != nil {
+			break
+		}
+		if next <= w.now {
+			w.broken = fmt.Errorf("at %s something is held that ended at %s", stamp(w.now), stamp(next))
 			break
 		}
 		w.now = next
@@ -239,6 +264,15 @@ func (w *cell) want(c *Command) error {
 	}
 	if want != got {
 		return fmt.Errorf("at %s the owner is %s, not %s", stamp(w.now), got, want)
+	}
+	if number := uint64(c.Number("holding", 0)); number != 0 {
+		o := w.owner()
+		if o == nil {
+			return fmt.Errorf("%w: nobody has holding %d", ErrUsage, number)
+		}
+		if h, _ := o.proposer.Held(w.read(o)); h.Number != number {
+			return fmt.Errorf("at %s %d owns by holding %d, not %d", stamp(w.now), o.id, h.Number, number)
+		}
 	}
 	return nil
 }
