@@ -192,7 +192,7 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 func TestTruncationWhileOpenIsDamage(t *testing.T) {
 	dir := t.TempDir()
 	sampleStore(t, dir)
-	logPath, statePath := paths(dir)
+	_, statePath := paths(dir)
 	s := open(t, dir, small)
 	v := viewOf(t, s)
 	must(t, os.Truncate(statePath, 3*4096))

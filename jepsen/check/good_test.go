@@ -16,7 +16,6 @@ import (
 // instant between its call and its return, and some writes are of unknown outcome.
 type good struct {
 	random *rand.Rand
-	at     time.Duration // of the effect now made
 	rev    uint64
 	keys   map[string]history.Entry
 	serial int
