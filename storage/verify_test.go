@@ -205,7 +205,7 @@ func TestTruncationWhileOpenIsDamage(t *testing.T) {
 
 	dir = t.TempDir()
 	sampleStore(t, dir)
-	logPath, _ = paths(dir)
+	logPath, _ := paths(dir)
 	s = open(t, dir, small)
 	must(t, os.Truncate(logPath, 3*4096))
 	_, err = s.Entries(1, 301, 1<<30)
