@@ -147,12 +147,15 @@ func (a *attempt) later(k kind, do func()) {
 	w.at(a.node, k, d, do)
 }
 
-// get takes the data, and answers with it unless hold says that the lease has to be checked first. Nil: the node died.
+// get takes the data, and answers with it unless hold says that the lease has to be checked first. Nil: it is damaged,
+// and the process is about to end.
 func (a *attempt) get(hold bool) *answer {
 	n := a.node
 	e, found, err := n.state.Get(a.key)
 	if err != nil {
-		n.damage(err)
+		n.mustBeRot(err)
+		n.disk.noticed = false // it is told
+		n.w.at(n, kindFault, 0, func() { n.stop(err) })
 		return nil
 	}
 	if n.disk.noticed {

@@ -159,8 +159,11 @@ func (c *client) ask() {
 	}
 	patience := p.patience/2 + c.random.between(0, p.patience/2)
 	wait := patience
-	if c.random.chance(300) {
+	switch c.random.below(4) {
+	case 0:
 		wait += c.random.between(0, p.linger)
+	case 1:
+		wait = c.random.between(patience/8, patience)
 	}
 	at := c.at
 	w.reach(at, w.network.skewed(w.plan.hop, w.plan.clientHop), func() { a.arrive(at, wait) })

@@ -36,7 +36,7 @@ func (n *node) leaseLoop() {
 		p.leaseIn = p.leaseIn[1:]
 		if d, lost := n.gap(); lost {
 			p.leaseBusy = true
-			n.w.at(n, kindLater, min(d, n.w.plan.lease/8), func() {
+			n.w.at(n, kindLater, d, func() {
 				p.leaseBusy = false
 				n.stepLease(now, e)
 				n.leaseLoop()

@@ -199,11 +199,21 @@ func (n *node) leave(why string) {
 	}
 }
 
-// damage takes an error of the parts. They may only complain of what is bad: then the node must stop.
+// damage takes an error of the parts: the node must stop.
 func (n *node) damage(err error) {
+	n.mustBeRot(err)
+	n.stop(err)
+}
+
+// mustBeRot: the parts may complain only of what is bad.
+func (n *node) mustBeRot(err error) {
 	if !n.disk.noticed || !errors.Is(err, errRot) {
 		n.w.fail("error", "node %d: %v", n.id, err)
 	}
+}
+
+// stop ends a node whose disk is damaged, for good.
+func (n *node) stop(err error) {
 	n.crash()
 	n.leave(err.Error())
 }

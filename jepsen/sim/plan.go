@@ -24,7 +24,7 @@ type Config struct {
 }
 
 // DefaultSteps is how many steps a run takes with faults; what it takes to heal and converge comes on top.
-const DefaultSteps = 5000
+const DefaultSteps = 10_000
 
 // Validate refuses numbers that make no sense.
 func (c Config) Validate() error {
@@ -61,7 +61,7 @@ type plan struct {
 	commit   time.Duration // longest commit of a healthy disk
 	waking   int           // a loop wakes late
 	gaps     int           // the processor is lost between two stages
-	longGaps int           // of those, for long
+	longGaps int           // of those, for long: only with Lag
 	splits   int           // a read is split in its halves
 
 	clients clientPlan
@@ -90,7 +90,7 @@ func draw(c Config) plan {
 	if p.steps == 0 {
 		p.steps = DefaultSteps
 	}
-	p.lease = time.Duration(pick(&r, 60, 100, 200, 300, 500)) * time.Millisecond
+	p.lease = time.Duration(pick(&r, 30, 60, 100, 200, 400)) * time.Millisecond
 	p.timing = lease.Timing{MaxMaster: p.lease, MaxUser: time.Second, DriftPPM: pick(&r, int64(0), 10_000, 50_000),
 		Margin: pick(&r, 0, time.Millisecond, 5*time.Millisecond)}
 	p.drawFaults(&r)
@@ -115,7 +115,7 @@ func (p *plan) drawFaults(r *random) {
 		if on {
 			p.faults |= f
 		}
-		p.every[i] = r.skewed(100*time.Millisecond, 2*time.Second)
+		p.every[i] = r.skewed(30*time.Millisecond, 2*time.Second)
 	}
 }
 
@@ -149,8 +149,8 @@ func (p *plan) drawNode(r *random) {
 func (p *plan) drawClients(r *random) {
 	p.clients = clientPlan{
 		count: 1 + r.below(8), think: r.skewed(time.Millisecond, 60*time.Millisecond), keys: 1 + r.below(3),
-		keyed: pick(r, 0, 500, 900), patience: r.skewed(20*time.Millisecond, time.Second), tries: 1 + r.below(6),
-		linger: pick(r, 0, 200*time.Millisecond, 2*time.Second), sticky: pick(r, 200, 800, 1000),
+		keyed: pick(r, 0, 500, 900), patience: r.skewed(20*time.Millisecond, 2*time.Second), tries: 1 + r.below(6),
+		linger: pick(r, 50*time.Millisecond, 200*time.Millisecond, 2*time.Second), sticky: pick(r, 200, 800, 1000),
 		reads: pick(r, 200, 500, 700), stale: pick(r, 50, 200), steady: pick(r, 100, 500),
 	}
 }

@@ -43,7 +43,7 @@ func (n *node) checkSent(m *multipaxos.Message) {
 
 // runOf is n's run if b is a ballot of it.
 func (n *node) runOf(b ballot.Ballot) uint64 {
-	if n.up() && n.self == b.Incarnation() {
+	if n.up() && b.Node == n.id {
 		return n.run
 	}
 	return 0
