@@ -99,9 +99,10 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 			l.peers = append(l.peers, peerView{node: id})
 		}
 	}
-	core.Applied(multipaxos.Slot(state.Applied()))
+	// Folded first: the chosen mark on disk may be behind the image, which proves that its slots were chosen.
 	l.fold.done = state.Applied()
-	core.Folded(multipaxos.Slot(state.Applied()))
+	core.Folded(multipaxos.Slot(l.fold.done))
+	core.Applied(multipaxos.Slot(l.fold.done))
 	return l, nil
 }
 
