@@ -18,7 +18,7 @@ func exploreCommand() *cobra.Command {
 	var list bool
 	var lim explore.Limits
 	c := &cobra.Command{
-		Use: "explore -config NAME", Args: cobra.NoArgs,
+		Use: "explore --config NAME", Args: cobra.NoArgs,
 		Short: "Visit every state of a small world of the real lease or log core",
 		Long: "Visits every state of a small world of the real lease or log core, breadth first, and prints the shortest way to a\n" +
 			"broken one, or how far it got. A name is \"base\" or features joined with \"+\", in any order.",

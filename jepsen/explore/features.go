@@ -20,7 +20,7 @@ var features = []struct {
 	{"renewal", "attempts while a lease is held", func(c *Config) { c.Renew = true }},
 	{"retry", "attempts given up in the middle, and repeated requests", func(c *Config) { c.Retry = true }},
 	{"release", "releases at any time", func(c *Config) { c.Release = true }},
-	{"redelivery", "replies too travel, and arrive any number of times, however late", func(c *Config) { c.Async = true }},
+	{"redelivery", "a reply arrives at once or is lost, and its request may come again", func(c *Config) { c.LoseReplies = true }},
 	{"drift", "proposers' clocks at rates 2 and 3, acceptors' at 3 and 2, with the ρ that allows just this", func(c *Config) {
 		c.DriftPPM = 200_000
 		c.ProposerRates, c.AcceptorRates = []time.Duration{2 * ms, 3 * ms, 2 * ms}, []time.Duration{3 * ms, 2 * ms, 3 * ms}
@@ -30,7 +30,7 @@ var features = []struct {
 	{"three-proposers", "three proposers for two, one ballot each", func(c *Config) { c.Proposers, c.Ballots = 3, 1 }},
 	{"two-durations", "attempts of two lengths", func(c *Config) { c.M = 2 * ms }},
 	{"epochs", "a holding that goes on has had no other owner in it (M1)", func(c *Config) { c.Epochs = true }},
-	{"lost-replies", "a reply arrives at once or never", func(c *Config) { c.LoseReplies = true }},
+	{"asynchrony", "replies too travel, and arrive any number of times, however late", func(c *Config) { c.Async = true }},
 	{"at-most-once", "each copy of a message arrives once or never", func(c *Config) { c.Once = true }},
 	{"one-ballot", "one ballot for each run of a proposer", func(c *Config) { c.Ballots = 1 }},
 	{"smaller-M", "acceptors also restart under a smaller M", func(c *Config) {

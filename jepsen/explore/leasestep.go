@@ -116,13 +116,7 @@ func (l *leaseModel) stepProposer(id uint32, in input) uint64 {
 
 // begin starts an attempt under this very counter: a proposer that would draw a lower one has seen a rejection before.
 func (l *leaseModel) begin(x *proposerPart, counter uint64, d time.Duration) ([]lease.Message, bool) {
-	if counter > 1 {
-		foreign := ballot.Ballot{Counter: 1, Node: ballot.MaxNodeID}
-		x.p.Handle(x.now, lease.Message{
-			Kind: lease.KindPrepareRejected, From: 1, To: firstProposer + ballot.NodeID(x.who), Resource: lease.MasterResource,
-			Class: lease.ClassMaster, Ballot: foreign, Promised: ballot.Ballot{Counter: counter - 1, Node: 1},
-		})
-	}
+	x.p.ContinueAbove(ballot.Ballot{Counter: counter - 1})
 	if l.c.Draws > 0 {
 		if int(x.draws) == l.c.Draws {
 			return nil, false

@@ -13,6 +13,13 @@ import (
 
 // RunNamed searches the configuration with this name, of the lease or of the log.
 func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
+	if isLog(name) {
+		c, err := ParseLog(name)
+		if err != nil {
+			return Result{}, err
+		}
+		return RunLog(ctx, c, lim)
+	}
 	c, err := Parse(name)
 	if err != nil {
 		return Result{}, err
@@ -55,6 +62,10 @@ func List(w io.Writer) {
 	fmt.Fprintln(w, "base                    two proposers, two acceptors, two ballots each; requests are lost, repeated and reordered")
 	for _, f := range features {
 		fmt.Fprintf(w, "%-23s %s\n", f.name, f.says)
+	}
+	fmt.Fprintln(w)
+	for _, c := range logConfigs {
+		fmt.Fprintf(w, "%-23s nodes %d, leaders %d with %d attempts each, slots %d, crashes %d\n", c.Name, c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
 	}
 	fmt.Fprintln(w, "\nIn the table:")
 	for _, n := range TableNames() {
@@ -103,7 +114,7 @@ func withRow(body string, r Result) string {
 		return len(order)
 	}
 	slices.SortStableFunc(rows, func(a, b string) int { return place(a) - place(b) })
-	return tableHead + strings.Join(rows, "") + fmt.Sprintf("\nMade by `go run ./jepsen explore -config NAME -table FILE`, %s, %d processors.\n", runtime.Version(), runtime.NumCPU())
+	return tableHead + strings.Join(rows, "") + fmt.Sprintf("\nMade by `go run ./jepsen explore --config NAME -table FILE`, %s, %d processors.\n", runtime.Version(), runtime.NumCPU())
 }
 
 func rowName(line string) string {

@@ -39,6 +39,10 @@ func Run(ctx context.Context, c Config, lim Limits) (Result, error) {
 	r.Name = c.Name
 	if out.what != "" {
 		r.Trace = retrace(l, &teller{l: l}, out)
+		if r.Trace == nil && !c.Unreduced { // the core tells acceptors apart: search without the symmetry
+			c.Unreduced = true
+			return Run(ctx, c, lim)
+		}
 	}
 	return r, nil
 }

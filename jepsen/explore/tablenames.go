@@ -5,35 +5,35 @@ var singles = []string{
 	"crash-restart", "renewal", "retry", "release", "redelivery", "drift", "quarantine-equals-D_P", "three-acceptors",
 }
 
-// tooLarge are pairs that get one ballot each, for their states to be counted in minutes.
-func tooLarge(a, b string) bool { return a == "redelivery" || b == "redelivery" }
-
-// TableNames are the configurations of the table, in its order: the base, each feature, each pair, and some more.
+// TableNames are the configurations of the table, in its order: the base, each feature, each pair, each pair with three
+// acceptors, and larger ones.
 func TableNames() []string {
-	names := []string{"base"}
-	for _, a := range singles {
-		if tooLarge(a, "") {
-			a += "+one-ballot"
-		}
-		names = append(names, a)
-	}
+	names := append([]string{"base"}, singles...)
+	last := len(singles) - 1
+	var three []string
 	for i, a := range singles {
-		for _, b := range singles[i+1:] {
-			name := a + "+" + b
-			if tooLarge(a, b) {
-				name += "+one-ballot"
+		for j, b := range singles[i+1:] {
+			names = append(names, a+"+"+b)
+			if i+1+j < last {
+				three = append(three, a+"+"+b+"+"+singles[last])
 			}
-			names = append(names, name)
 		}
 	}
-	return append(names, extra...)
+	names = append(append(names, three...), extra...)
+	for _, c := range logConfigs {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
-// extra are the larger ones: all that a leader's node can meet with three acceptors, and the other features.
+// extra are configurations with other features or more of them.
 var extra = []string{
-	"lost-replies", "at-most-once", "at-most-once+retry", "epochs+renewal+release", "smaller-M", "two-durations+renewal",
-	"three-proposers", "three-proposers+quarantine-equals-D_P",
+	"at-most-once", "at-most-once+retry", "epochs+renewal+release+three-acceptors", "smaller-M+three-acceptors+one-ballot",
+	"two-durations+renewal+three-acceptors", "three-proposers", "three-proposers+quarantine-equals-D_P",
+	"three-proposers+three-acceptors", "asynchrony+one-ballot", "asynchrony+one-ballot+short-leases+crash-restart",
 	"renewal+retry+release+three-acceptors",
-	"quarantine-equals-D_P+renewal+retry+release+three-acceptors",
-	"crash-restart+renewal+retry+release+three-acceptors",
+	"crash-restart+renewal+release+three-acceptors",
+	"quarantine-equals-D_P+renewal+retry+release+three-acceptors+prompt",
+	"crash-restart+renewal+retry+release+three-acceptors+prompt",
+	"crash-restart+renewal+retry+release+redelivery+three-acceptors+prompt",
 }

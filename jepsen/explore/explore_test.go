@@ -1,0 +1,230 @@
+package explore
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// explored runs a configuration to its end.
+func explored(t *testing.T, c Config, lim Limits) Result {
+	t.Helper()
+	r, err := Run(context.Background(), c, lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func parse(t *testing.T, name string) Config {
+	t.Helper()
+	c, err := Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// clean fails unless a configuration is searched to its end and nothing is broken; it shows the trace if something is.
+func clean(t *testing.T, name string) Result {
+	t.Helper()
+	r := explored(t, parse(t, name), Limits{MaxStates: 5_000_000})
+	if !r.Complete() {
+		var b strings.Builder
+		r.Print(&b)
+		t.Fatalf("go run ./jepsen explore --config %s\n%s", name, b.String())
+	}
+	t.Logf("%s: %d states, depth %d, %.0f a second", name, r.States, r.Depth, pace(r.States, r.Elapsed))
+	return r
+}
+
+// Each of these takes about a second on an idle machine, and together they meet every rule of the lease.
+var short = []string{
+	"base", "renewal", "retry", "release", "redelivery", "drift", "quarantine-equals-D_P",
+	"three-acceptors+one-ballot", "three-acceptors+one-ballot+short-leases",
+	"three-acceptors+release+one-ballot+short-leases",
+	"three-acceptors+release+short-leases",
+	"three-acceptors+release+renewal+short-leases",
+	"three-acceptors+one-ballot+quarantine-equals-D_P",
+	"epochs+renewal+release",
+}
+
+func TestExploreShort(t *testing.T) {
+	for _, name := range short {
+		t.Run(name, func(t *testing.T) {
+			if r := clean(t, name); r.States < 1000 {
+				t.Errorf("%d states prove little", r.States)
+			}
+		})
+	}
+}
+
+// Each of these takes some seconds to a minute.
+var long = []string{
+	"three-acceptors+renewal+two-durations",
+	"three-acceptors+renewal+release+epochs",
+	"three-acceptors+smaller-M+one-ballot",
+	"three-acceptors+quarantine-equals-D_P+short-leases",
+	"three-acceptors+quarantine-equals-D_P+release+short-leases",
+	"crash-restart+three-acceptors+prompt",
+}
+
+func TestExploreLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes")
+	}
+	for _, name := range long {
+		t.Run(name, func(t *testing.T) { clean(t, name) })
+	}
+}
+
+// The recorded traces each break a core with one rule weakened. This one they must not.
+func TestReplay(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.trace")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no traces: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".trace"), func(t *testing.T) {
+			f, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			r, err := Replay(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Steps) < 5 {
+				t.Errorf("only %d steps could be taken", len(r.Steps))
+			}
+			if r.Violation != "" {
+				t.Errorf("%s", r.Violation)
+			}
+			if r.Violation != "" || testing.Verbose() {
+				for i, s := range r.Steps {
+					t.Logf("%3d %s", i+1, s.Line)
+				}
+			}
+		})
+	}
+}
+
+// Drift holds within ρ and breaks beyond it: so the clocks of the model do run at their rates.
+func TestDriftBeyondBound(t *testing.T) {
+	within := parse(t, "drift+three-acceptors+one-ballot")
+	if r := explored(t, within, Limits{}); !r.Complete() {
+		t.Fatalf("within the bound: %s", r.Verdict())
+	}
+	beyond := within
+	for i := range beyond.AcceptorRates {
+		beyond.AcceptorRates[i] = 6 * ms // three times the slow proposer's; 1.5 is allowed
+	}
+	if r := explored(t, beyond, Limits{}); r.Violation != "two owners" {
+		t.Fatalf("beyond the bound: %s", r.Verdict())
+	}
+}
+
+// The symmetry loses nothing: what is found without it falls into exactly the classes found with it.
+func TestSymmetryIsOne(t *testing.T) {
+	for _, name := range []string{"release", "redelivery+renewal", "three-acceptors+one-ballot+short-leases", "at-most-once+one-ballot", "asynchrony+one-ballot+short-leases"} {
+		c := parse(t, name)
+		with := explored(t, c, Limits{})
+		l := newLeaseModel(c)
+		perms := l.perms
+		l.perms = perms[:1]
+		s := &orbits{leaseModel: l, perms: perms, classes: map[digest]bool{}}
+		without, _ := runModel(context.Background(), s, Limits{Workers: 1})
+		if without.States <= with.States || len(s.classes) != with.States || with.Depth != without.Depth {
+			t.Errorf("%s: %d states to depth %d, without symmetry %d to depth %d, in %d classes", name, with.States, with.Depth, without.States, without.Depth, len(s.classes))
+		}
+		t.Logf("%s: %d classes of %d states", name, with.States, without.States)
+	}
+}
+
+// orbits searches without the symmetry and notes the classes it would have made.
+type orbits struct {
+	*leaseModel
+	perms   []permutation
+	classes map[digest]bool
+}
+
+type orbitExplorer struct {
+	*leaseExplorer
+	o *orbits
+}
+
+func (o *orbits) explorer() explorer {
+	return &orbitExplorer{o.leaseModel.explorer().(*leaseExplorer), o}
+}
+
+func (x *orbitExplorer) canonical(s *state) digest {
+	n := *s
+	x.l.perms = x.o.perms
+	x.o.classes[x.leaseExplorer.canonical(&n)] = true
+	x.l.perms = x.o.perms[:1]
+	return x.leaseExplorer.canonical(s)
+}
+
+// The result does not depend on how many goroutines searched.
+func TestWorkersDoNotShow(t *testing.T) {
+	c := parse(t, "three-acceptors+one-ballot")
+	for i := range c.AcceptorRates {
+		c.AcceptorRates[i] = 1 * ms
+	}
+	c.Margin = 0
+	beyond := parse(t, "drift+three-acceptors+one-ballot")
+	beyond.AcceptorRates = []time.Duration{6 * ms, 6 * ms, 6 * ms}
+	for _, c := range []Config{c, beyond} {
+		one, two := explored(t, c, Limits{Workers: 1}), explored(t, c, Limits{Workers: 3})
+		if one.States != two.States || one.Depth != two.Depth || one.Script() != two.Script() {
+			t.Errorf("%s: one goroutine: %d states to depth %d\n%s\nthree: %d to depth %d\n%s", c.Name,
+				one.States, one.Depth, one.Script(), two.States, two.Depth, two.Script())
+		}
+	}
+}
+
+func TestABoundIsSaid(t *testing.T) {
+	r := explored(t, parse(t, "base"), Limits{MaxStates: 5000})
+	if r.Complete() || !strings.Contains(r.Verdict(), "stopped at 5000 states") {
+		t.Errorf("stopped search says %q", r.Verdict())
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, name := range TableNames() {
+		if isLog(name) {
+			if _, err := ParseLog(name); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		parse(t, name)
+	}
+	for _, name := range []string{"", "bas", "renewal+bas", "base+renewal"} {
+		if _, err := Parse(name); err == nil {
+			t.Errorf("%q is taken", name)
+		}
+	}
+}
+
+func TestUpdateTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "README.md")
+	if err := os.WriteFile(path, []byte("before\n"+tableBegin+"\n"+tableEnd+"\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []Result{{Name: "renewal", States: 7}, {Name: "base", States: 1}, {Name: "base", States: 2, Bound: "interrupted"}} {
+		if err := UpdateTable(path, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, _ := os.ReadFile(path)
+	text := string(b)
+	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||
+		!strings.Contains(text, "| base | 2 | 0 | 0.0 | none found, interrupted |\n| renewal | 7 | 0 | 0.0 | clean, complete |\n") || strings.Contains(text, "| base | 1 |") {
+		t.Errorf("the file is\n%s", text)
+	}
+}

@@ -1,0 +1,66 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// LogConfig is a bounded world of log nodes. Any message that was ever sent may arrive any number of times, or never; each
+// Persist becomes durable whenever it likes, and a crash loses those that are not. Time does not pass: what a tick
+// would repeat is still there, and heartbeats are sent at any time. While a node owes the disk something no message
+// arrives there twice.
+type LogConfig struct {
+	Name    string
+	Nodes   int // voters, 1 to 3
+	Leaders int // how many of them may lead
+	Leads   int // attempts of each of those, in all its runs
+	Slots   int // no value is proposed beyond this slot
+	Values  int // proposed by a node in each run
+	Crashes int // of all nodes together
+}
+
+// Validate tells what is wrong with c, wrapping ErrConfig.
+func (c LogConfig) Validate() error {
+	if c.Nodes < 1 || c.Nodes > 3 || c.Leaders < 1 || c.Leaders > c.Nodes || c.Leads < 1 || c.Slots < 1 || c.Values < 1 || c.Crashes < 0 {
+		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
+	}
+	return nil
+}
+
+// logConfigs are the log's configurations by name.
+var logConfigs = []LogConfig{
+	{Name: "log-2-nodes", Nodes: 2, Leaders: 2, Leads: 1, Slots: 1, Values: 1},
+	{Name: "log-2-nodes-crash", Nodes: 2, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1},
+	{Name: "log-2-nodes-2-slots", Nodes: 2, Leaders: 2, Leads: 1, Slots: 2, Values: 2},
+	{Name: "log-3-nodes", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1},
+	{Name: "log-3-nodes-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1},
+	{Name: "log-3-nodes-2-slots", Nodes: 3, Leaders: 2, Leads: 1, Slots: 2, Values: 2},
+	{Name: "log-3-nodes-2-leads", Nodes: 3, Leaders: 2, Leads: 2, Slots: 1, Values: 1},
+}
+
+// ParseLog is the log's configuration with this name.
+func ParseLog(name string) (LogConfig, error) {
+	i := slices.IndexFunc(logConfigs, func(c LogConfig) bool { return c.Name == name })
+	if i < 0 {
+		return LogConfig{}, fmt.Errorf("%w: no configuration of the log is called %q; -list shows them", ErrConfig, name)
+	}
+	return logConfigs[i], nil
+}
+
+func isLog(name string) bool { return strings.HasPrefix(name, "log-") }
+
+// RunLog searches a configuration of the log. The error is about the configuration.
+func RunLog(ctx context.Context, c LogConfig, lim Limits) (Result, error) {
+	if err := c.Validate(); err != nil {
+		return Result{}, err
+	}
+	l := newLogModel(c)
+	r, out := runModel(ctx, l, lim)
+	r.Name = c.Name
+	if out.what != "" {
+		r.Trace = retrace(l, &logTeller{l}, out)
+	}
+	return r, nil
+}

@@ -1,0 +1,197 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+)
+
+// logDisk is what a node has made durable. Entries are never changed in place.
+type logDisk struct {
+	promised ballot.Ballot
+	chosen   multipaxos.Slot
+	last     multipaxos.Slot
+	entries  map[multipaxos.Slot]multipaxos.Entry
+}
+
+// with is the disk after p.
+func (d *logDisk) with(p multipaxos.Persist) *logDisk {
+	n := *d
+	n.entries = maps.Clone(d.entries)
+	n.promised = d.promised.Max(p.Promised)
+	for _, e := range p.Entries {
+		n.entries[e.Slot] = e
+		n.last = max(n.last, e.Slot)
+	}
+	n.chosen = max(n.chosen, p.Chosen)
+	return &n
+}
+
+// Entries is multipaxos.Reader.
+func (d *logDisk) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
+	var out []multipaxos.Entry
+	size := 0
+	for s := from; s <= through && s <= d.last && size < maxBytes; s++ {
+		if e, ok := d.entries[s]; ok {
+			out = append(out, e)
+			size += len(e.Value)
+		}
+	}
+	return out, nil
+}
+
+// nodePart is a node in one local state: its core, its disk, and what is on the way to the disk.
+type nodePart struct {
+	core     *multipaxos.Core
+	disk     *logDisk
+	pending  []multipaxos.Persist
+	who      uint8
+	runs     uint8 // crashes
+	leads    uint8 // attempts to lead in all runs
+	proposed uint8 // values in this run
+	// recent are the messages that arrived since the disk last owed nothing: until then they do not arrive again, or
+	// replies that wait for the disk would pile up without end.
+	recent []uint32
+	chosen   []byte
+	broken   string
+	sum      digest
+}
+
+// logMessage is a message between nodes.
+type logMessage struct {
+	m   multipaxos.Message
+	sum digest
+}
+
+func appendBallot(b []byte, x ballot.Ballot) []byte {
+	b = binary.AppendUvarint(b, x.Counter)
+	b = binary.AppendUvarint(b, x.Restart)
+	return binary.AppendUvarint(b, uint64(x.Node))
+}
+
+func appendEntry(b []byte, e multipaxos.Entry) []byte {
+	b = appendBallot(binary.AppendUvarint(b, uint64(e.Slot)), e.Ballot)
+	b = binary.AppendUvarint(b, uint64(len(e.Value)))
+	return append(b, e.Value...)
+}
+
+// node is the number of a node.
+func (l *logModel) node(x nodePart) uint32 {
+	key := append(l.scratch[:0], 'n', x.who, x.runs, x.leads, x.proposed)
+	if x.broken != "" {
+		key = append(key, x.broken...)
+	} else {
+		key = x.core.AppendState(key)
+		key = appendBallot(append(key, 'd'), x.disk.promised)
+		key = binary.AppendUvarint(key, uint64(x.disk.chosen))
+		for _, s := range slices.Sorted(maps.Keys(x.disk.entries)) {
+			key = appendEntry(key, x.disk.entries[s])
+		}
+		var recent digest
+		for _, id := range x.recent {
+			recent = recent.plus(l.messages.get(id).sum)
+		}
+		key = binary.LittleEndian.AppendUint64(append(key, 'r'), recent.lo)
+		for _, p := range x.pending {
+			key = binary.AppendUvarint(appendBallot(append(key, 'p'), p.Promised), uint64(p.Chosen))
+			for _, e := range p.Entries {
+				key = appendEntry(key, e)
+			}
+		}
+	}
+	l.scratch = key
+	if id := l.nodes.find(key); id != 0 {
+		return id
+	}
+	x.sum = digestOf(key)
+	return l.nodes.add(key, x)
+}
+
+// boot starts a run of x over its disk.
+func (l *logModel) boot(x nodePart) uint32 {
+	var err error
+	x.core, err = multipaxos.New(multipaxos.Config{
+		Self:   ballot.Incarnation{Restart: uint64(x.runs) + 1, Node: ballot.NodeID(x.who) + 1, Nonce: 1},
+		Voters: l.voters, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 16, CacheBytes: 1 << 20,
+	}, multipaxos.Durable{Promised: x.disk.promised, Chosen: x.disk.chosen, Last: x.disk.last}, x.disk)
+	x.pending, x.recent, x.proposed = nil, nil, 0
+	if err != nil {
+		x.broken = err.Error()
+		return l.node(x)
+	}
+	id, _ := l.settle(x)
+	return id
+}
+
+// settle takes what a step put out: what is to be durable waits, what is chosen is applied at once.
+func (l *logModel) settle(x nodePart) (id, out uint32) {
+	x.core.Applied(x.core.Chosen())
+	o := x.core.Take()
+	x.pending = append(slices.Clone(x.pending), o.Persists...)
+	if len(x.pending) == 0 {
+		x.recent = nil
+	}
+	x.chosen = nil
+	entries, err := x.core.ChosenEntries(1, 1<<20)
+	if err != nil {
+		x.broken = err.Error()
+	}
+	for _, e := range entries {
+		x.chosen = append(append(x.chosen, e.Value...), ';')
+	}
+	var sent []uint32
+	for _, m := range o.Messages {
+		sent = append(sent, l.message(m))
+	}
+	return l.node(x), l.output(sent)
+}
+
+func (l *logModel) message(m multipaxos.Message) uint32 {
+	key := m.AppendState(append(l.scratch[:0], 'm'))
+	l.scratch = key
+	if id := l.messages.find(key); id != 0 {
+		return id
+	}
+	return l.messages.add(key, logMessage{m, digestOf(key)})
+}
+
+// set is the number of a set of messages, which it puts into order.
+func (l *logModel) set(ids []uint32) uint32 {
+	slices.SortFunc(ids, func(a, b uint32) int {
+		x, y := l.messages.get(a).sum, l.messages.get(b).sum
+		if x.less(y) {
+			return -1
+		}
+		if y.less(x) {
+			return 1
+		}
+		return 0
+	})
+	ids = slices.Compact(ids)
+	key := append(l.scratch[:0], 's')
+	var sum digest
+	for _, id := range ids {
+		key = binary.LittleEndian.AppendUint32(key, id)
+		sum = sum.plus(l.messages.get(id).sum)
+	}
+	l.scratch = key
+	if id := l.sets.find(key); id != 0 {
+		return id
+	}
+	return l.sets.add(key, setPart{ids: ids, sum: sum})
+}
+
+func (l *logModel) output(sent []uint32) uint32 {
+	if len(sent) == 0 {
+		return 0
+	}
+	return l.set(sent)
+}
+
+func (l *logModel) value(x *nodePart) []byte {
+	return fmt.Appendf(nil, "%d.%d.%d", x.who+1, x.runs, x.proposed)
+}
