@@ -112,12 +112,19 @@ func (f *forwards) answered(l *Log, now time.Duration, from ballot.NodeID, answe
 	f.trim()
 }
 
+// inDoubt is the write, to be sent once more without an answer to this copy.
+func (a *awayWrite) inDoubt() write {
+	w := a.write
+	w.doubt = true
+	return w
+}
+
 // lost ends what was forwarded to a node whose connection broke: keyed writes are forwarded again, others unknown.
 func (f *forwards) lost(l *Log, node ballot.NodeID) {
 	for i := range f.items {
 		if a := &f.items[i]; !a.gone && a.to == node {
 			if a.keyed {
-				l.queue.push(a.write)
+				l.queue.push(a.inDoubt())
 			} else {
 				l.answer(a.write, Unknown, LinkLost, kv.Result{})
 			}
@@ -131,7 +138,7 @@ func (f *forwards) lost(l *Log, node ballot.NodeID) {
 func (f *forwards) recall(l *Log, match func(*awayWrite) bool) {
 	for i := range f.items {
 		if a := &f.items[i]; !a.gone && match(a) {
-			l.queue.push(a.write)
+			l.queue.push(a.inDoubt())
 			f.remove(a)
 		}
 	}

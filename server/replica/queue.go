@@ -16,6 +16,9 @@ type write struct {
 	frees   bool
 	keyed   bool
 	until   time.Duration
+	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the
+	// write itself settles it; a refusal speaks of one copy.
+	doubt bool
 }
 
 // queue holds the writes that are not yet proposed or forwarded, in order of arrival, bounded by number and bytes.
@@ -161,6 +164,9 @@ func (l *Log) whyWaiting() Reason {
 func (l *Log) answer(w write, o Outcome, why Reason, r kv.Result) {
 	if w.id == 0 {
 		return
+	}
+	if w.doubt && o == Refused {
+		o = Unknown
 	}
 	if w.from == 0 {
 		l.out.Replies = append(l.out.Replies, Reply{ID: w.id, Outcome: o, Reason: why, Result: r})

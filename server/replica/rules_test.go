@@ -435,6 +435,40 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 	b.settle(2*sec, p)
 }
 
+// A keyed write that was forwarded once and never answered may have been applied: that a second copy was refused does
+// not tell.
+func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
+	for name, lose := range map[string]func(b *bench){
+		"the link broke":        func(b *bench) { b.log.Disconnected(2) },
+		"another became master": func(*bench) {},
+	} {
+		b := newBench(t, 1, 2, 3)
+		b.log.Receive(0, Message{Kind: KindVitals, From: 2, Vitals: Vitals{Master: true, Epoch: 1}})
+		cmd := set("k", "v")
+		cmd.IdemKey = "key"
+		b.log.Request(0, Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec})
+		b.advance(0, Published{})
+		lose(b)
+		b.messages = nil
+		b.log.Receive(0, Message{Kind: KindVitals, From: 3, Vitals: Vitals{Master: true, Epoch: 9}})
+		b.advance(0, Published{})
+		var sent *ForwardedWrite
+		for i := range b.messages {
+			if m := &b.messages[i]; m.Kind == KindForward && m.To == 3 {
+				sent = &m.Writes[0]
+			}
+		}
+		if sent == nil {
+			t.Fatalf("%s: the write was not forwarded again", name)
+		}
+		b.log.Receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoRoom}}})
+		b.drain()
+		if r := b.replies[7]; r.Outcome != Unknown {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
 func TestNoRoomRefusesWritesButNotDeletes(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, holding(1, sec))
