@@ -36,6 +36,7 @@ type attempt struct {
 	deadline time.Duration // on the node's clock
 	parked   time.Duration // true time at which the log part was asked for a read point
 	answered bool
+	acked    uint64 // highest revision that anybody had been told when the client asked
 }
 
 func (a *attempt) isWrite() bool { return a.mode == write }
@@ -128,7 +129,7 @@ func (a *attempt) underLease(t replica.Ticket) {
 				a.askPoint()
 				return
 			}
-			a.tell(*got)
+			a.show(got)
 		})
 	})
 }
@@ -163,9 +164,22 @@ func (a *attempt) get(hold bool) *answer {
 	}
 	got := &answer{outcome: replica.Done, entry: e, found: found, result: kv.Result{Code: kv.CodeDone, Revision: n.state.Revision()}}
 	if !hold {
-		a.tell(*got)
+		a.show(got)
 	}
 	return got
+}
+
+// show answers a read. One that is linearizable shows everything that was acknowledged before its client asked: the
+// revision of the state tells, whatever the key.
+func (a *attempt) show(got *answer) {
+	w := a.client.w
+	if a.mode == consistent || a.mode == linear && w.plan.clocked() {
+		if got.result.Revision < a.acked {
+			w.fail("reads show what was acknowledged", "node %d shows client %d revision %d by a %s read, and revision %d was acknowledged before",
+				a.node.id, a.client.id, got.result.Revision, modeNames[a.mode], a.acked)
+		}
+	}
+	a.tell(*got)
 }
 
 // cutOff is the end of the node's process: the connection to the client breaks.

@@ -153,7 +153,7 @@ func (c *client) ask() {
 	c.tries++
 	w.nextID++
 	c.attempt = w.nextID
-	a := &attempt{client: c, serial: c.attempt, mode: c.mode(), key: c.op.Key}
+	a := &attempt{client: c, serial: c.attempt, mode: c.mode(), key: c.op.Key, acked: w.acked}
 	if a.isWrite() {
 		a.command, a.keyed, a.frees = kv.EncodeCommand(&c.command), c.command.IdemKey != "", c.command.Op == kv.OpDelete
 	}

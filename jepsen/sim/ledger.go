@@ -57,6 +57,49 @@ func (w *world) ballot(e *multipaxos.Entry) *vote {
 	return &f.votes[len(f.votes)-1]
 }
 
+// checkProposal is Phase 1's rule, seen from above: what n proposes under a ballot must be, for some quorum of nodes that
+// have promised it durably, the value of their highest vote below it; with no such vote any value will do. Those nodes
+// vote below it no more, so it does not matter when this is asked.
+func (n *node) checkProposal(e *multipaxos.Entry) {
+	w := n.w
+	f := w.ledger.slot(e.Slot)
+	below := false
+	for i := range f.votes {
+		if f.votes[i].ballot == e.Ballot {
+			return // proposed before
+		}
+		below = below || f.votes[i].ballot.Less(e.Ballot)
+	}
+	if !below {
+		return
+	}
+	var promised uint8
+	for _, o := range w.nodes {
+		if !o.promised.Less(e.Ballot) {
+			promised |= 1 << o.i
+		}
+	}
+	for q := uint8(1); q < 1<<w.plan.nodes; q++ {
+		if q&^promised == 0 && bits.OnesCount8(q) == w.plan.nodes/2+1 && f.safe(q, e) {
+			return
+		}
+	}
+	w.fail("highest value again", "node %d proposes a value for slot %d under %v that no quorum of those who promised it allows",
+		n.id, e.Slot, e.Ballot)
+}
+
+// safe tells whether e's value is that of the highest vote below its ballot in quorum q, or q has none.
+func (f *slotFacts) safe(q uint8, e *multipaxos.Entry) bool {
+	var best *vote
+	for i := range f.votes {
+		v := &f.votes[i]
+		if v.nodes&q != 0 && v.ballot.Less(e.Ballot) && (best == nil || best.ballot.Less(v.ballot)) {
+			best = v
+		}
+	}
+	return best == nil || bytes.Equal(best.value, e.Value)
+}
+
 // commit makes ps durable on n's disk, and checks what storage would refuse and what no acceptor may write.
 func (n *node) commit(ps []multipaxos.Persist) {
 	w := n.w
@@ -72,6 +115,7 @@ func (n *node) commit(ps []multipaxos.Persist) {
 		if err := n.disk.commit(p); err != nil {
 			w.fail("disk", "node %d: %v", n.id, err)
 		}
+		n.promised = n.promised.Max(p.Promised)
 		for j := range p.Entries {
 			n.vote(&p.Entries[j], before)
 		}

@@ -158,7 +158,7 @@ func pauseOne(w *world, r *random) {
 	n := w.victim(r)
 	if n.up() && !n.paused {
 		w.effect(Pause)
-		n.pause(w.moment(r))
+		n.pause(r.skewed(w.plan.lease/10, 6*w.plan.lease))
 	}
 }
 

@@ -13,22 +13,23 @@ import (
 
 // node is a machine: what outlives a process, and the process that runs on it.
 type node struct {
-	w      *world
-	i      int
-	id     ballot.NodeID
-	random random // boot nonces, and how the machine comes back
-	clock  clock
-	disk   *disk
-	run    uint64 // rises with each start and each end of a process
-	paused bool
-	held   []*event // what happens to it while it is paused
-	out    bool     // it may not or must not take part any more
-	slow   time.Duration
-	stall  time.Duration // of the next commit
-	eio    bool          // the next commit fails
-	room   replica.Room
-	probed bool // after the faults a write through it succeeded
-	wiped  bool // its disk was replaced by an empty one
+	w        *world
+	i        int
+	id       ballot.NodeID
+	random   random // boot nonces, and how the machine comes back
+	clock    clock
+	disk     *disk
+	run      uint64 // rises with each start and each end of a process
+	paused   bool
+	held     []*event // what happens to it while it is paused
+	out      bool     // it may not or must not take part any more
+	slow     time.Duration
+	stall    time.Duration // of the next commit
+	eio      bool          // the next commit fails
+	room     replica.Room
+	probed   bool          // after the faults a write through it succeeded
+	wiped    bool          // its disk was replaced by an empty one
+	promised ballot.Ballot // the highest that was ever durable here, on an earlier disk too
 	*process
 }
 
@@ -254,12 +255,16 @@ func (n *node) resume() {
 	held := n.held
 	n.held = nil
 	w, lane := n.w, n.w.loops.between(0, 200*time.Microsecond)
+	early := w.loops.chance(300) // the handlers are first
 	for _, e := range held {
-		if e.lane {
-			e.at = w.now + lane
+		switch {
+		case e.lane:
+			e.at = w.now + lane + time.Microsecond
 			lane += time.Microsecond
-		} else {
-			e.at = w.now + w.loops.between(0, 400*time.Microsecond)
+		case early && e.kind == kindAsk:
+			e.at = w.now
+		default:
+			e.at = w.now + w.loops.between(time.Microsecond, 400*time.Microsecond)
 		}
 		w.push(e)
 	}

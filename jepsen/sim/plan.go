@@ -86,7 +86,7 @@ type clientPlan struct {
 // draw makes the plan of a run.
 func draw(c Config) plan {
 	r := stream(c.Seed, 0)
-	p := plan{nodes: pick(&r, 3, 3, 3, 3, 5, 5, 1), steps: c.Steps}
+	p := plan{nodes: pick(&r, 3, 3, 3, 3, 5, 5, 5, 1), steps: c.Steps}
 	if p.steps == 0 {
 		p.steps = DefaultSteps
 	}
@@ -104,9 +104,11 @@ func draw(c Config) plan {
 	return p
 }
 
-// drawFaults is the swarm: about half of the classes, and rates of their own. Freeze is rare: it leaves least to check.
+// drawFaults is the swarm: about half of the classes, and rates of their own; in a storm no master stays for long.
+// Freeze is rare: it leaves least to check.
 func (p *plan) drawFaults(r *random) {
 	most := pick(r, 150, 300, 500, 700)
+	stormy := r.chance(400)
 	for i := range faultNames {
 		f, on := Fault(1)<<i, r.chance(most)
 		if f == Freeze {
@@ -116,6 +118,12 @@ func (p *plan) drawFaults(r *random) {
 			p.faults |= f
 		}
 		p.every[i] = r.skewed(30*time.Millisecond, 2*time.Second)
+		switch {
+		case f&(Crash|CrashAll|EIO) != 0: // each costs a quarantine: more of them, and nobody is ever elected
+			p.every[i] = r.skewed(5*p.lease, 40*p.lease)
+		case stormy:
+			p.every[i] = r.skewed(p.lease, 5*p.lease)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ func (n *node) checkSent(m *multipaxos.Message) {
 	case multipaxos.KindAccept:
 		n.mustHavePromised(m, m.Ballot)
 		for i := range m.Entries {
+			n.checkProposal(&m.Entries[i])
 			n.w.ballot(&m.Entries[i])
 		}
 	case multipaxos.KindPromise:
