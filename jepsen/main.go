@@ -29,8 +29,9 @@ func root() *cobra.Command {
 	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(simCommand(), killCommand(), showCommand())
+	c.AddCommand(mutantsCommand())
 	c.AddCommand(exploreCommand())
-	c.AddCommand(runCommand())
+	c.AddCommand(runCommand(), matrixCommand())
 	return c
 }
 

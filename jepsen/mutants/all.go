@@ -1,0 +1,199 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Options are what `jepsen mutants` is asked to do.
+type Options struct {
+	Run     *regexp.Regexp // only mutants whose name matches; nil: all
+	Update  bool           // write results.toml and the table in README.md
+	Workers int            // mutants at a time
+	Verbose bool           // show what the killers print
+	Out     io.Writer
+}
+
+// row is one mutant with what came of it.
+type row struct {
+	m  Mutant
+	fs []finding
+}
+
+func (r row) dead() bool {
+	for _, f := range r.fs {
+		if f.verdict != Killed {
+			return false
+		}
+	}
+	return len(r.fs) > 0
+}
+
+// Run mutates the module at root as o says. An error tells that something is not as it must be; what, has been
+// printed.
+func Run(ctx context.Context, root string, o Options) error {
+	all, err := Load(root)
+	if err != nil {
+		return err
+	}
+	var ms []Mutant
+	for _, m := range all {
+		if o.Run == nil || o.Run.MatchString(m.Name) {
+			ms = append(ms, m)
+		}
+	}
+	if len(ms) == 0 {
+		return fmt.Errorf("no mutant has a name like that; -list shows all %d", len(all))
+	}
+	begin := time.Now()
+	bad, err := cleanAll(ctx, root, ms, o)
+	if err != nil {
+		return err
+	}
+	for _, k := range sortedKeys(bad) {
+		fmt.Fprintf(o.Out, "%s: %s\n%s\n", bad[k].verdict, k, tail(bad[k].output))
+	}
+	rows, err := runAll(ctx, root, ms, o)
+	if err != nil {
+		return err
+	}
+	survivors := 0
+	for _, r := range rows {
+		if !r.dead() {
+			survivors++
+		}
+	}
+	fmt.Fprintf(o.Out, "%d of %d mutants killed in %.0f s\n", len(rows)-survivors, len(rows), time.Since(begin).Seconds())
+	if survivors > 0 || len(bad) > 0 {
+		return fmt.Errorf("%d mutants are not killed, %d killers do not pass without them", survivors, len(bad))
+	}
+	if o.Update {
+		return update(root, all, rows)
+	}
+	return nil
+}
+
+// cleanAll runs every killer once without a mutant, a package at a time.
+func cleanAll(ctx context.Context, root string, ms []Mutant, o Options) (map[string]finding, error) {
+	byPackage := map[string][]Killer{}
+	seen := map[string]bool{}
+	for _, m := range ms {
+		for _, k := range m.Killers {
+			if !seen[k.String()] {
+				seen[k.String()] = true
+				byPackage[k.Package] = append(byPackage[k.Package], k)
+			}
+		}
+	}
+	bad := map[string]finding{}
+	found := make(chan map[string]finding, len(byPackage))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(o.Workers)
+	for _, pkg := range sortedKeys(byPackage) {
+		g.Go(func() error {
+			b, err := clean(ctx, root, byPackage[pkg])
+			found <- b
+			return err
+		})
+	}
+	err := g.Wait()
+	close(found)
+	for b := range found {
+		for k, f := range b {
+			bad[k] = f
+		}
+	}
+	return bad, err
+}
+
+// runAll tries the mutants, some at a time, and prints them in their order as they are done.
+func runAll(ctx context.Context, root string, ms []Mutant, o Options) ([]row, error) {
+	rows := make([]row, len(ms))
+	done := make([]chan struct{}, len(ms))
+	for i := range done {
+		done[i] = make(chan struct{})
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(o.Workers + 1) // the printer is one of them
+	g.Go(func() error {
+		for i := range rows {
+			select {
+			case <-done[i]:
+				show(o, rows[i])
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for i, m := range ms {
+		g.Go(func() error {
+			fs, err := try(ctx, root, m)
+			rows[i] = row{m, fs}
+			close(done[i])
+			return err
+		})
+	}
+	return rows, g.Wait()
+}
+
+// show prints a mutant's line for each killer, and what a killer printed that did not kill.
+func show(o Options, r row) {
+	name := r.m.Name
+	for i, f := range r.fs {
+		k := r.m.Killers[i]
+		fmt.Fprintf(o.Out, "%-32s %-9s %-8s %6.1f s  %s %s  %s\n", name, f.verdict, k.How, f.took.Seconds(), k.Package, k.Run, f.figure)
+		if f.verdict != Killed || o.Verbose {
+			fmt.Fprintln(o.Out, tail(f.output))
+		}
+		name = ""
+	}
+}
+
+// tail is the end of a text, enough to see what happened.
+func tail(s string) string {
+	const most = 40
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	if len(lines) > most {
+		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	}
+	return "\t" + strings.Join(lines, "\n\t")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// List prints the mutants and their killers.
+func List(root string, o Options) error {
+	ms, err := Load(root)
+	if err != nil {
+		return err
+	}
+	for _, m := range ms {
+		if o.Run != nil && !o.Run.MatchString(m.Name) {
+			continue
+		}
+		says, err := m.says(root)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(o.Out, "%s (%s): %s\n", m.Name, m.Rule, says)
+		for _, k := range m.Killers {
+			fmt.Fprintf(o.Out, "\t%-8s %s\n", k.How, k)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,18 @@
+// Package mutants breaks the rules of the house one by one and looks whether the tests notice.
+//
+// A mutant is a patch of the production code (or of a checker) that breaks one rule, or a pair of them where one
+// covers for the other. It is built with `go test -overlay`, so that nothing in the tree changes, and its killers are
+// run: each must fail. A killer is a test: a search (explorer, simulator, random schedules), a schedule that plays
+// the trace of a search, the test of the rule, a crash test of storage, or the stories of a checker. The same killers
+// are run on the unchanged code first, and must pass there.
+//
+// What does not prove anything is a failure: a survivor, a patch that no longer applies, a mutant that does not
+// compile, a killer that is skipped, finds no test or fails for another reason than the one stated, a time-out.
+//
+//	mutants.toml   the table: rule, patches, killers
+//	patches/       one file a patch; see patch.go for the format
+//	results.toml   what killed what, after how much: written by the tool with -update
+//	README.md      the table for people, between two marks, written by the tool
+//
+// Nothing here imports the code that is mutated.
+package mutants

@@ -1,0 +1,34 @@
+package explorer
+
+import (
+	"context"
+	"flag"
+	"testing"
+
+	"tenure/jepsen/explore"
+)
+
+var (
+	config = flag.String("config", "", "configuration to explore")
+	states = flag.Int("states", 3_000_000, "the most states to explore")
+)
+
+// TestExplore fails if something is broken, and prints the trace. A bound that stopped it is no failure: on the code
+// as it is nothing is broken within it either.
+func TestExplore(t *testing.T) {
+	if *config == "" {
+		t.Skip("no -config")
+	}
+	r, err := explore.RunNamed(context.Background(), *config, explore.Limits{MaxStates: *states, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %s", *config, r.Verdict())
+	if r.Violation == "" {
+		return
+	}
+	t.Errorf("violation: %s: %d states, %d steps", r.Violation, r.States, len(r.Trace))
+	for i, s := range r.Trace {
+		t.Logf("%3d %s", i+1, s.Line)
+	}
+}

@@ -1,0 +1,216 @@
+package mutants
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Verdict is what became of one killer on one mutant.
+type Verdict string
+
+// The verdicts. All but Killed are failures.
+const (
+	Killed     Verdict = "killed"
+	Survived   Verdict = "SURVIVED"
+	NotApplied Verdict = "PATCH DOES NOT APPLY"
+	NotBuilt   Verdict = "DOES NOT COMPILE"
+	TimedOut   Verdict = "TIMED OUT"
+	NoTest     Verdict = "NO SUCH TEST"
+	Skipped    Verdict = "TEST SKIPPED"
+	OtherCause Verdict = "FAILED FOR ANOTHER REASON"
+	NotClean   Verdict = "FAILS WITHOUT THE MUTANT"
+)
+
+// finding is a verdict with its evidence.
+type finding struct {
+	verdict Verdict
+	figure  string // what Killer.Figure matched
+	took    time.Duration
+	output  string
+}
+
+// builder compiles test binaries of the module at root with some files replaced.
+type builder struct {
+	root string
+	temp string // its own directory; binaries and replaced files go there
+}
+
+// overlay writes the replaced files and go's description of them, and returns the latter's path; "" if there are none.
+func (b *builder) overlay(changed map[string]string) (string, error) {
+	if len(changed) == 0 {
+		return "", nil
+	}
+	replace := map[string]string{}
+	for file, text := range changed {
+		to := filepath.Join(b.temp, strings.ReplaceAll(file, "/", "__"))
+		if err := os.WriteFile(to, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(b.root, file)] = to
+	}
+	j, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.temp, "overlay.json")
+	return path, os.WriteFile(path, j, 0o600)
+}
+
+// compile builds the tests of one package. A failure to compile is not an error but output.
+func (b *builder) compile(ctx context.Context, pkg, overlay string) (bin, output string, err error) {
+	bin = filepath.Join(b.temp, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "__")+".test")
+	args := []string{"test", "-c", "-o", bin}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
+	cmd.Dir = b.root
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	switch {
+	case errors.As(err, &failed) && ctx.Err() == nil:
+		return "", string(out), nil
+	case err != nil:
+		return "", "", fmt.Errorf("go test -c %s: %w\n%s", pkg, err, out)
+	}
+	if _, err := os.Stat(bin); err != nil {
+		return "", fmt.Sprintf("package %s has no tests\n%s", pkg, out), nil
+	}
+	return bin, "", nil
+}
+
+// execute runs a test binary as `go test` would, in its package's directory.
+func (b *builder) execute(ctx context.Context, bin string, k Killer) finding {
+	limit := time.Duration(k.LimitSeconds) * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
+	defer cancel()
+	args := append([]string{"-test.run", k.Run, "-test.v", "-test.timeout", limit.String()}, k.Args...)
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Dir = filepath.Join(b.root, k.Package)
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	begin := time.Now()
+	err := cmd.Run()
+	return judge(k, err == nil, ctx.Err() != nil, out.String(), time.Since(begin))
+}
+
+var (
+	ran      = regexp.MustCompile(`(?m)^=== RUN `)
+	failed   = regexp.MustCompile(`(?m)^\s*--- FAIL: `)
+	skipped  = regexp.MustCompile(`(?m)^\s*--- SKIP: `)
+	panicked = regexp.MustCompile(`(?m)^(panic: |fatal error: )`)
+	overtime = regexp.MustCompile(`(?m)^panic: test timed out after `)
+)
+
+// judge draws the verdict from how a test ended and what it printed.
+func judge(k Killer, passed, cut bool, output string, took time.Duration) finding {
+	f := finding{output: output, took: took}
+	switch {
+	case cut || overtime.MatchString(output):
+		f.verdict = TimedOut
+	case passed && !ran.MatchString(output):
+		f.verdict = NoTest
+	case passed && skipped.MatchString(output):
+		f.verdict = Skipped
+	case passed:
+		f.verdict = Survived
+	case !failed.MatchString(output) && !panicked.MatchString(output):
+		f.verdict = OtherCause // the binary did not run its tests to an end
+	case k.Shows != "" && !regexp.MustCompile(k.Shows).MatchString(output):
+		f.verdict = OtherCause
+	default:
+		f.verdict = Killed
+		if k.Figure != "" {
+			if m := regexp.MustCompile(k.Figure).FindStringSubmatch(output); m != nil {
+				f.figure = m[len(m)-1]
+			}
+		}
+	}
+	return f
+}
+
+// try runs one mutant against its killers; one finding for each.
+func try(ctx context.Context, root string, m Mutant) ([]finding, error) {
+	all := func(v Verdict, output string) []finding {
+		fs := make([]finding, len(m.Killers))
+		for i := range fs {
+			fs[i] = finding{verdict: v, output: output}
+		}
+		return fs
+	}
+	ps, err := m.patches(root)
+	if err != nil {
+		return all(NotApplied, err.Error()), nil
+	}
+	changed, err := applyAll(root, ps)
+	if err != nil {
+		return all(NotApplied, err.Error()), nil
+	}
+	temp, err := os.MkdirTemp("", "tenure-mutant-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	b := &builder{root: root, temp: temp}
+	overlay, err := b.overlay(changed)
+	if err != nil {
+		return nil, err
+	}
+	return b.all(ctx, overlay, m.Killers)
+}
+
+// all compiles each package of the killers once and runs them in turn.
+func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]finding, error) {
+	type built struct{ bin, output string }
+	bins := map[string]built{}
+	var fs []finding
+	for _, k := range ks {
+		x, ok := bins[k.Package]
+		if !ok {
+			var err error
+			if x.bin, x.output, err = b.compile(ctx, k.Package, overlay); err != nil {
+				return nil, err
+			}
+			bins[k.Package] = x
+		}
+		if x.bin == "" {
+			fs = append(fs, finding{verdict: NotBuilt, output: x.output})
+			continue
+		}
+		fs = append(fs, b.execute(ctx, x.bin, k))
+	}
+	return fs, nil
+}
+
+// clean runs killers on the unchanged code, where they must pass. The findings are of those that did not.
+func clean(ctx context.Context, root string, ks []Killer) (map[string]finding, error) {
+	temp, err := os.MkdirTemp("", "tenure-mutant-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(temp)
+	b := &builder{root: root, temp: temp}
+	fs, err := b.all(ctx, "", ks)
+	bad := map[string]finding{}
+	for i, f := range fs {
+		switch f.verdict {
+		case Survived: // as it should be
+		case NotBuilt, TimedOut, NoTest, Skipped:
+			bad[ks[i].String()] = f
+		default:
+			f.verdict = NotClean
+			bad[ks[i].String()] = f
+		}
+	}
+	return bad, err
+}

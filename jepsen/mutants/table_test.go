@@ -1,0 +1,112 @@
+package mutants
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMutantsTable holds that the table is true as far as that can be told without building anything: every patch
+// applies to the code as it is now and gives Go, every killer exists, nothing that the design asks for is missing,
+// and README.md shows just this. That the mutants die is seen by `go run ./jepsen mutants`.
+func TestMutantsTable(t *testing.T) {
+	root := moduleRoot(t)
+	ms, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, names := map[string]bool{}, map[string]bool{}
+	for _, m := range ms {
+		names[m.Name] = true
+		for _, p := range m.Patches {
+			used[p] = true
+		}
+		ps, err := m.patches(root)
+		if err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+			continue
+		}
+		if _, err := applyAll(root, ps); err != nil {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		for _, k := range m.Killers {
+			if !slices.ContainsFunc(testsOf(t, root, k.Package), regexp.MustCompile(k.Run).MatchString) {
+				t.Errorf("%s: no test of %s matches %s", m.Name, k.Package, k.Run)
+			}
+		}
+	}
+	for _, name := range required {
+		if !names[name] {
+			t.Errorf("the design asks for %s", name)
+		}
+	}
+	files, err := patchFiles(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !used[f] {
+			t.Errorf("no mutant uses patches/%s.patch", f)
+		}
+	}
+}
+
+func TestReadmeShowsTheTable(t *testing.T) {
+	root := moduleRoot(t)
+	ms, err := Load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := tableText(root, ms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, got, _, err := splitReadme(root); err != nil || got != want {
+		t.Errorf("README.md does not show what mutants.toml and results.toml say: go run ./jepsen mutants --update (%v)", err)
+	}
+	if strings.Contains(want, "not run yet") {
+		t.Error("some killers have never been run: go run ./jepsen mutants --update")
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	root, err := Root("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+var parsed = map[string][]string{}
+
+// testsOf are the names of the tests of a package, by its text.
+func testsOf(t *testing.T, root, pkg string) []string {
+	t.Helper()
+	if names, ok := parsed[pkg]; ok {
+		return names
+	}
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), f, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	parsed[pkg] = names
+	return names
+}
