@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tenure/jepsen/nemesis"
 	"tenure/jepsen/run"
@@ -61,6 +64,60 @@ func one(ctx context.Context, cfg run.Config) error {
 		return run.Tidy(cfg.Dir)
 	}
 	return r.Err()
+}
+
+func matrixCommand() *cobra.Command {
+	m := run.Matrix{Out: os.Stdout}
+	var workloads, nemeses, summary string
+	c := &cobra.Command{Use: "matrix", Args: cobra.NoArgs, Short: "Every workload under every nemesis; goes on where it stopped",
+		Long: "Every workload under every nemesis, on three nodes, and a choice on five.\n\n" + catalogue()}
+	f := c.Flags()
+	f.StringVar(&workloads, "workloads", "", "only these, with commas between them")
+	f.StringVar(&nemeses, "nemeses", "", "only these, with commas between them")
+	f.IntVar(&m.Nodes, "nodes", 3, "nodes, 3 or 5")
+	f.BoolVar(&m.Five, "five", true, "run a choice on five nodes too")
+	f.IntVar(&m.Clients, "clients", 20, "clients")
+	f.DurationVar(&m.Time, "time", 20*time.Second, "how long, each")
+	f.Uint64Var(&m.Seed, "seed", 1, "seed of all choices")
+	f.StringVar(&m.Dir, "resume", "", "directory of an earlier matrix: runs only what is missing or did not hold (default: a new one)")
+	f.StringVar(&summary, "summary", "", "file for the table of results")
+	c.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		m.Workloads, m.Nemeses = list(workloads), list(nemeses)
+		if m.Dir == "" {
+			if m.Dir, err = os.MkdirTemp("", "tenure-matrix-"); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("if this is cut short, go on with: %s --resume %s\n", matrixText(cmd, "resume"), m.Dir)
+		results, left, err := m.Run(cmd.Context())
+		if summary == "" || len(results) == 0 {
+			return err
+		}
+		file, created := os.Create(summary)
+		if created != nil {
+			return errors.Join(err, created)
+		}
+		return errors.Join(err, run.Summary(file, results, left, matrixText(cmd, "resume", "summary")), file.Close())
+	}
+	return c
+}
+
+// matrixText is the command with the flags that were given, but for some.
+func matrixText(cmd *cobra.Command, without ...string) string {
+	text := "go run ./jepsen matrix"
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if !slices.Contains(without, f.Name) {
+			text += " --" + f.Name + " " + f.Value.String()
+		}
+	})
+	return text
+}
+
+func list(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
 }
 
 func catalogue() string {

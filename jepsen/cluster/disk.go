@@ -100,13 +100,28 @@ func (s *SmallDisks) path(id int) string { return filepath.Join(s.dir, fmt.Sprin
 // DataDir is for Config.DataDir.
 func (s *SmallDisks) DataDir(id int) string { return filepath.Join(s.path(id), "data") }
 
-// Fill takes what room node id's file system has but for that many bytes; Free gives it back.
+// Fill takes what room node id's file system has but for about that many bytes; with 0, all that can be had. Free gives
+// it back.
 func (s *SmallDisks) Fill(id int, leave int64) error {
-	free, err := freeBytes(s.path(id))
-	if err != nil || free <= leave {
+	f, err := os.Create(s.ballast(id))
+	if err != nil {
 		return err
 	}
-	return command("fallocate", "-l", fmt.Sprint(free-leave), s.ballast(id))
+	defer f.Close()
+	// The file system takes some of the room for its own records, and the node goes on writing.
+	size := int64(0)
+	for step := int64(64 << 20); step >= 4<<10; {
+		free, err := freeBytes(s.path(id))
+		if err != nil {
+			return err
+		}
+		if free < leave+step || unix.Fallocate(int(f.Fd()), 0, size, step) != nil {
+			step /= 2
+			continue
+		}
+		size += step
+	}
+	return nil
 }
 
 // Free takes the ballast away.

@@ -26,13 +26,16 @@ type Network interface {
 
 // Links is a network in which traffic between nodes can be cut. Clients reach all nodes always.
 type Links interface {
-	// Cut stops what from sends to to, until Heal.
-	Cut(from, to int) error
+	// Cut stops what the first node of each way sends to the second, until Heal.
+	Cut(ways ...Way) error
 	// Heal ends all cuts, losses and delays.
 	Heal() error
 	// Stopped counts what was kept back so far: packets, or pieces of a stream. It tells that a cut was seen.
 	Stopped() (int, error)
 }
+
+// Way is one direction between two nodes.
+type Way struct{ From, To int }
 
 const (
 	bridgePrefix = "tnjbr" // with a number: the bridge; its number is that of the subnet 10.213.N.0/24
@@ -46,7 +49,7 @@ type Namespaces struct {
 	number, nodes int
 
 	mu      sync.Mutex
-	cuts    map[[2]int]bool
+	cuts    map[Way]bool
 	percent int // of packets between nodes that are lost
 	stopped int // by rules that are no more
 }
@@ -71,7 +74,7 @@ func NewNamespaces(nodes int) (*Namespaces, error) {
 		return nil, err
 	}
 	sweep()
-	n := &Namespaces{nodes: nodes, cuts: map[[2]int]bool{}}
+	n := &Namespaces{nodes: nodes, cuts: map[Way]bool{}}
 	for ; n.number < maxNetworks; n.number++ {
 		if err := command("ip", "link", "add", n.bridge(), "type", "bridge"); err == nil {
 			break
@@ -92,7 +95,7 @@ func (n *Namespaces) up() error {
 		{"ip", "link", "set", n.bridge(), "up"},
 	}
 	for id := 1; id <= n.nodes; id++ {
-		ns, link := n.namespace(id), fmt.Sprintf("tnjv%d-%d", n.number, id)
+		ns, link := n.namespace(id), fmt.Sprintf("%sv%d-%d", nsPrefix, n.number, id)
 		steps = append(steps, [][]string{
 			{"ip", "netns", "add", ns},
 			{"ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", ns},
@@ -130,11 +133,13 @@ func (n *Namespaces) Flags() []string { return []string{"--insecure"} }
 // Close removes namespaces and bridge.
 func (n *Namespaces) Close() error { return takeDown(n.number) }
 
-// Cut drops packets as they come in at to. An established connection sees silence, as with a broken cable.
-func (n *Namespaces) Cut(from, to int) error {
+// Cut drops packets as they come in. An established connection sees silence, as with a broken cable.
+func (n *Namespaces) Cut(ways ...Way) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cuts[[2]int{from, to}] = true
+	for _, w := range ways {
+		n.cuts[w] = true
+	}
 	return n.apply()
 }
 
@@ -150,7 +155,7 @@ func (n *Namespaces) Lose(percent int) error {
 func (n *Namespaces) Heal() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.cuts, n.percent = map[[2]int]bool{}, 0
+	n.cuts, n.percent = map[Way]bool{}, 0
 	return n.apply()
 }
 
@@ -180,7 +185,7 @@ func (n *Namespaces) apply() error {
 		b.WriteString("table inet tenure {}\ndelete table inet tenure\ntable inet tenure {\nchain input {\n" +
 			"type filter hook input priority 0; policy accept;\n")
 		for from := 1; from <= n.nodes; from++ {
-			if n.cuts[[2]int{from, id}] {
+			if n.cuts[Way{from, id}] {
 				fmt.Fprintf(&b, "ip saddr %s counter drop\n", n.address(from))
 			} else if n.percent > 0 && from != id {
 				fmt.Fprintf(&b, "ip saddr %s numgen random mod 100 < %d counter drop\n", n.address(from), n.percent)
@@ -254,6 +259,13 @@ func sweep() {
 // takeDown ends what still runs in a network's namespaces, and removes them and the bridge.
 func takeDown(number int) error {
 	var failed error
+	// The links first: a namespace's own go with it, but only some time after.
+	links, _ := os.ReadDir("/sys/class/net")
+	for _, e := range links {
+		if strings.HasPrefix(e.Name(), fmt.Sprintf("%sv%d-", nsPrefix, number)) {
+			failed = errors.Join(failed, command("ip", "link", "del", e.Name()))
+		}
+	}
 	names, _ := os.ReadDir("/run/netns")
 	for _, e := range names {
 		if !strings.HasPrefix(e.Name(), fmt.Sprintf("%s%d-", nsPrefix, number)) {

@@ -26,7 +26,7 @@ type Proxied struct {
 
 	mu      sync.Mutex
 	changed chan struct{} // closed, and made anew, whenever something below changes
-	cuts    map[[2]int]bool
+	cuts    map[Way]bool
 	delay   time.Duration
 	stopped int
 	delayed int
@@ -40,7 +40,7 @@ func NewProxied(nodes int) (*Proxied, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxied{loopback: *l, cuts: map[[2]int]bool{}, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p := &Proxied{loopback: *l, cuts: map[Way]bool{}, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
 	for range nodes {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -73,9 +73,13 @@ func (p *Proxied) serve(pid func(id int) int) {
 	}
 }
 
-// Cut holds back what from says to to.
-func (p *Proxied) Cut(from, to int) error {
-	p.change(func() { p.cuts[[2]int{from, to}] = true })
+// Cut holds back what is said.
+func (p *Proxied) Cut(ways ...Way) error {
+	p.change(func() {
+		for _, w := range ways {
+			p.cuts[w] = true
+		}
+	})
 	return nil
 }
 
@@ -84,7 +88,7 @@ func (p *Proxied) Delay(d time.Duration) { p.change(func() { p.delay = d }) }
 
 // Heal lets everything go on at once.
 func (p *Proxied) Heal() error {
-	p.change(func() { p.cuts, p.delay = map[[2]int]bool{}, 0 })
+	p.change(func() { p.cuts, p.delay = map[Way]bool{}, 0 })
 	return nil
 }
 
@@ -221,7 +225,7 @@ func (p *Proxied) stream(in, out net.Conn, from, to int) {
 func (p *Proxied) pass(from, to int) bool {
 	for counted := false; ; counted = true {
 		p.mu.Lock()
-		closed, cut, changed := p.closed, p.cuts[[2]int{from, to}], p.changed
+		closed, cut, changed := p.closed, p.cuts[Way{from, to}], p.changed
 		if cut && !counted {
 			p.stopped++
 		}

@@ -45,7 +45,7 @@ func wild(ctx context.Context, b *Bed) error {
 }
 
 // wrongClocks sets all clocks wrong, the master's to one side and the others' to the other, and cuts the master off for
-// a while. No clock jumps twice within a lease.
+// a while; which comes first is chance. No clock jumps twice within a lease.
 func (b *Bed) wrongClocks(ctx context.Context, name string, next func(now cluster.ClockError, sign int64) cluster.ClockError) error {
 	for ctx.Err() == nil {
 		m := b.master(ctx)
@@ -57,7 +57,7 @@ func (b *Bed) wrongClocks(ctx context.Context, name string, next func(now cluste
 			sign = 1
 		}
 		var failed error
-		set := func() {
+		set, first := func() {
 			for _, n := range b.Cluster.Nodes() {
 				s := -sign
 				if n == m {
@@ -67,9 +67,16 @@ func (b *Bed) wrongClocks(ctx context.Context, name string, next func(now cluste
 					failed = err
 				}
 			}
-			pause(ctx, b.between(2*leaseTime, 4*leaseTime))
+		}, b.Random.IntN(2) == 0
+		if first {
+			set()
 		}
-		if err := b.cutFor(ctx, "partition-master", split(b, map[int]bool{m.ID: true}), set); err != nil {
+		if err := b.cutFor("partition-master", split(b, map[int]bool{m.ID: true}), func() {
+			if !first {
+				set()
+			}
+			pause(ctx, b.between(2*leaseTime, 4*leaseTime))
+		}); err != nil {
 			return err
 		}
 		if failed != nil {

@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	flipPage    = 4096
-	flipsAtOnce = 24
-	noticeFlip  = 10 * time.Second
+	flipPage   = 4096
+	noticeFlip = 10 * time.Second
 )
 
 // flip is a bit that was inverted.
@@ -108,7 +107,7 @@ func (b *Bed) flip(file string) ([]flip, error) {
 	}
 	var out []flip
 	seen := map[int64]bool{}
-	for range flipsAtOnce {
+	for range []int{1, 4, 24}[b.Random.IntN(3)] {
 		page := pages[b.Random.IntN(len(pages))]
 		used := int64(len(bytes.TrimRight(text[page:page+flipPage], "\x00")))
 		f := flip{page + b.Random.Int64N(used), 1 << b.Random.IntN(8)}

@@ -7,14 +7,11 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// cut is a direction between two nodes.
-type cut struct{ from, to int }
-
 // partition cuts links in a shape, heals them, and cuts again.
-func partition(name string, shape func(context.Context, *Bed) []cut) func(context.Context, *Bed) error {
+func partition(name string, shape func(context.Context, *Bed) []cluster.Way) func(context.Context, *Bed) error {
 	return func(ctx context.Context, b *Bed) error {
 		for ctx.Err() == nil {
-			if err := b.cutFor(ctx, name, shape(ctx, b), func() { pause(ctx, b.between(1000*ms, 3000*ms)) }); err != nil {
+			if err := b.cutFor(name, shape(ctx, b), func() { pause(ctx, b.between(1000*ms, 3000*ms)) }); err != nil {
 				return err
 			}
 			pause(ctx, b.between(500*ms, 1500*ms))
@@ -24,16 +21,14 @@ func partition(name string, shape func(context.Context, *Bed) []cut) func(contex
 }
 
 // cutFor makes the cuts, does something, and heals. The fault counts as seen if the cuts stopped anything.
-func (b *Bed) cutFor(_ context.Context, name string, cuts []cut, during func()) error {
+func (b *Bed) cutFor(name string, cuts []cluster.Way, during func()) error {
 	before, err := b.Links.Stopped()
 	if err != nil {
 		return err
 	}
 	end := b.Log.begin(name, heads(cuts)...)
-	for _, c := range cuts {
-		if err := b.Links.Cut(c.from, c.to); err != nil {
-			return err
-		}
+	if err := b.Links.Cut(cuts...); err != nil {
+		return err
 	}
 	during()
 	if err := b.Links.Heal(); err != nil {
@@ -52,18 +47,18 @@ func (b *Bed) cutFor(_ context.Context, name string, cuts []cut, during func()) 
 }
 
 // heads are the nodes that the cuts begin at.
-func heads(cuts []cut) (out []int) {
+func heads(cuts []cluster.Way) (out []int) {
 	seen := map[int]bool{}
 	for _, c := range cuts {
-		if !seen[c.from] {
-			out, seen[c.from] = append(out, c.from), true
+		if !seen[c.From] {
+			out, seen[c.From] = append(out, c.From), true
 		}
 	}
 	return out
 }
 
 // masterAlone cuts the master from all others.
-func masterAlone(ctx context.Context, b *Bed) []cut {
+func masterAlone(ctx context.Context, b *Bed) []cluster.Way {
 	m := b.master(ctx)
 	if m == nil {
 		m = b.Cluster.Node(1)
@@ -72,7 +67,7 @@ func masterAlone(ctx context.Context, b *Bed) []cut {
 }
 
 // halves splits the nodes at random; the larger part is a majority.
-func halves(_ context.Context, b *Bed) []cut {
+func halves(_ context.Context, b *Bed) []cluster.Way {
 	few := map[int]bool{}
 	for _, i := range b.Random.Perm(len(b.Cluster.Nodes()))[:b.minority()] {
 		few[i+1] = true
@@ -80,11 +75,11 @@ func halves(_ context.Context, b *Bed) []cut {
 	return split(b, few)
 }
 
-func split(b *Bed, few map[int]bool) (out []cut) {
+func split(b *Bed, few map[int]bool) (out []cluster.Way) {
 	for _, x := range b.Cluster.Nodes() {
 		for _, y := range b.Cluster.Nodes() {
 			if few[x.ID] && !few[y.ID] {
-				out = append(out, cut{x.ID, y.ID}, cut{y.ID, x.ID})
+				out = append(out, cluster.Way{From: x.ID, To: y.ID}, cluster.Way{From: y.ID, To: x.ID})
 			}
 		}
 	}
@@ -94,7 +89,7 @@ func split(b *Bed, few map[int]bool) (out []cut) {
 // ring leaves each node only its two neighbours in a random order of five or more, so that every node sees a majority
 // and no two the same one. Of three nodes everyone is everyone's neighbour: there the link of the master with one
 // other is cut, and the third sees both.
-func ring(ctx context.Context, b *Bed) (out []cut) {
+func ring(ctx context.Context, b *Bed) (out []cluster.Way) {
 	n := len(b.Cluster.Nodes())
 	order := b.Random.Perm(n)
 	if n == 3 {
@@ -103,12 +98,12 @@ func ring(ctx context.Context, b *Bed) (out []cut) {
 			m = b.Cluster.Node(1)
 		}
 		other := (m.ID-1+1+b.Random.IntN(2))%3 + 1
-		return []cut{{m.ID, other}, {other, m.ID}}
+		return []cluster.Way{{From: m.ID, To: other}, {From: other, To: m.ID}}
 	}
 	for i := range order {
 		for j := range order {
 			if d := (i - j + n) % n; d > 1 && d < n-1 {
-				out = append(out, cut{order[i] + 1, order[j] + 1})
+				out = append(out, cluster.Way{From: order[i] + 1, To: order[j] + 1})
 			}
 		}
 	}
@@ -116,7 +111,7 @@ func ring(ctx context.Context, b *Bed) (out []cut) {
 }
 
 // oneWay makes one node mute or deaf towards all others, every other time the master.
-func oneWay(ctx context.Context, b *Bed) (out []cut) {
+func oneWay(ctx context.Context, b *Bed) (out []cluster.Way) {
 	victim := b.pick(ctx, 1)[0]
 	mute := b.Random.IntN(2) == 0
 	for _, n := range b.Cluster.Nodes() {
@@ -124,9 +119,9 @@ func oneWay(ctx context.Context, b *Bed) (out []cut) {
 			continue
 		}
 		if mute {
-			out = append(out, cut{victim.ID, n.ID})
+			out = append(out, cluster.Way{From: victim.ID, To: n.ID})
 		} else {
-			out = append(out, cut{n.ID, victim.ID})
+			out = append(out, cluster.Way{From: n.ID, To: victim.ID})
 		}
 	}
 	return out
@@ -183,5 +178,3 @@ func slow(ctx context.Context, b *Bed) error {
 	}
 	return nil
 }
-
-var _ cluster.Links = (*cluster.Namespaces)(nil)

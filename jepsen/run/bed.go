@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"tenure/jepsen/cluster"
 	"tenure/jepsen/nemesis"
 )
+
+// clusterDir has data and logs, below the run's directory.
+const clusterDir = "cluster"
 
 const smallDiskBytes = 160 << 20
 
@@ -38,28 +42,33 @@ type bed struct {
 }
 
 // lay puts up network, disks, clocks and processes; nothing runs yet. With an error all is taken down again.
-func lay(ctx context.Context, cfg Config, n nemesis.Nemesis) (b *bed, err error) {
-	b = &bed{Bed: nemesis.Bed{Random: rand.New(rand.NewPCG(cfg.Seed, 0)), Out: map[int]bool{}}, where: "loopback"}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, b.close())
-		}
-	}()
-	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, "cluster"), Nodes: cfg.Nodes, Flags: n.Flags}
-	if err := b.network(&cc, cfg, n); err != nil {
-		return nil, err
+func lay(ctx context.Context, cfg Config, n nemesis.Nemesis) (*bed, error) {
+	b := &bed{Bed: nemesis.Bed{Random: rand.New(rand.NewPCG(cfg.Seed, 0)), Out: map[int]bool{}}, where: "loopback"}
+	if err := b.up(ctx, cfg, n); err != nil {
+		return nil, errors.Join(err, b.close())
 	}
-	if err := b.disks(&cc, n); err != nil {
-		return nil, err
+	return b, nil
+}
+
+func (b *bed) up(ctx context.Context, cfg Config, n nemesis.Nemesis) (err error) {
+	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: n.Flags}
+	if _, err := os.Stat(cc.Dir); err == nil {
+		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}
 	if err := b.binaries(ctx, &cc, cfg, n); err != nil {
-		return nil, err
+		return err
+	}
+	if err := b.network(&cc, cfg, n); err != nil {
+		return err
+	}
+	if err := b.disks(&cc, n); err != nil {
+		return err
 	}
 	b.Cluster, err = cluster.New(cc)
 	if err == nil {
 		b.closers = append(b.closers, func() error { b.Cluster.Stop(stopGrace); return nil })
 	}
-	return b, err
+	return err
 }
 
 // network: namespaces if they can be had; loopback with proxies if links must be slow, or cut without namespaces.

@@ -69,5 +69,5 @@ func indented(w io.Writer, v any) error {
 
 // Tidy removes what only matters when a run failed: binaries and data.
 func Tidy(dir string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(dir, "bin")), os.RemoveAll(filepath.Join(dir, "cluster")))
+	return errors.Join(os.RemoveAll(filepath.Join(dir, "bin")), os.RemoveAll(filepath.Join(dir, clusterDir)))
 }

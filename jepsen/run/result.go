@@ -38,6 +38,7 @@ type Result struct {
 	Command   string        `json:"command"`
 
 	OK        int           `json:"ok"`
+	Writes    int           `json:"writes"` // of these, writes that were done
 	Failed    int           `json:"failed"`
 	Unknown   int           `json:"unknown"`
 	Checked   int           `json:"checked"` // operations that the checker took into account
@@ -95,6 +96,9 @@ func (s *story) judge() Result {
 		switch op.Outcome {
 		case history.OK:
 			r.OK++
+			if op.Writes() && (op.Kind != history.CAS || op.Matched) {
+				r.Writes++
+			}
 		case history.Fail:
 			r.Failed++
 		default:
@@ -108,7 +112,7 @@ func (s *story) judge() Result {
 			r.Faults++
 		}
 	}
-	r.P50, r.P99, r.Gap = latencies(s.ops)
+	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
 	s.found = s.workload.Check(s.ops)
 	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
 	r.Verdict, r.Reason = s.verdict(r)
@@ -133,6 +137,9 @@ func (s *story) verdict(r Result) (string, string) {
 	return Held, ""
 }
 
+// writeShare: of so many operations that a nemesis asks for, at least one must be a write.
+const writeShare = 10
+
 // minimums are what the run lacks to have tested anything.
 func (s *story) minimums(r Result) (short []string) {
 	seconds := s.cfg.Time.Seconds()
@@ -142,13 +149,15 @@ func (s *story) minimums(r Result) (short []string) {
 		}
 	}
 	least("operations succeeded", r.OK, s.nemesis.MinOps*seconds)
+	least("writes were done", r.Writes, s.nemesis.MinOps*seconds/writeShare)
 	least("operations were checked", r.Checked, s.nemesis.MinOps*seconds)
 	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
 	least("changes of master", r.Masters, s.nemesis.MinMasters*seconds/10)
 	return short
 }
 
-func latencies(ops []history.Op) (p50, p99, gap time.Duration) {
+// latencies are of what succeeded; gap is the longest time without, until the faults end.
+func latencies(ops []history.Op, until time.Duration) (p50, p99, gap time.Duration) {
 	var all, ends []time.Duration
 	for _, op := range ops {
 		if op.Outcome == history.OK {
@@ -161,8 +170,10 @@ func latencies(ops []history.Op) (p50, p99, gap time.Duration) {
 	slices.Sort(all)
 	slices.Sort(ends)
 	last := time.Duration(0)
-	for _, e := range ends {
-		gap, last = max(gap, e-last), e
+	for _, e := range append(ends, until) {
+		if e = min(e, until); e > last {
+			gap, last = max(gap, e-last), e
+		}
 	}
 	return all[len(all)/2], all[len(all)*99/100], gap
 }

@@ -9,15 +9,13 @@ package workload
 import (
 	"fmt"
 	"sync"
-
-	"tenure/jepsen/check"
 )
 
 // keyring hands out the key that a group of clients works on; after limit uses it moves on to a new one.
 type keyring struct {
 	mu     sync.Mutex
 	prefix string
-	limit  int // 0: check.MaxOpsPerKey
+	limit  int
 	key    int
 	uses   int
 }
@@ -25,11 +23,7 @@ type keyring struct {
 func (k *keyring) next() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	limit := k.limit
-	if limit == 0 {
-		limit = check.MaxOpsPerKey - 1 // one more reads it at the end
-	}
-	if k.uses == limit {
+	if k.uses == k.limit {
 		k.key, k.uses = k.key+1, 0
 	}
 	k.uses++
