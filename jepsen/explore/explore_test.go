@@ -55,7 +55,7 @@ var short = []string{
 func TestExploreShort(t *testing.T) {
 	for _, name := range short {
 		t.Run(name, func(t *testing.T) {
-			if r := clean(t, name); r.States < 1000 {
+			if r := clean(t, name); r.States < 100 {
 				t.Errorf("%d states prove little", r.States)
 			}
 		})

@@ -19,6 +19,8 @@ type LogConfig struct {
 	Slots   int // no value is proposed beyond this slot
 	Values  int // proposed by a node in each run
 	Crashes int // of all nodes together
+	// FollowersCrash has none but those crash that never lead; Quiet has leaders send no heartbeats.
+	FollowersCrash, Quiet bool
 }
 
 // Validate tells what is wrong with c, wrapping ErrConfig.
@@ -36,6 +38,9 @@ var logConfigs = []LogConfig{
 	{Name: "log-2-nodes-2-slots", Nodes: 2, Leaders: 2, Leads: 1, Slots: 2, Values: 2},
 	{Name: "log-3-nodes", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1},
 	{Name: "log-3-nodes-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1},
+	{Name: "log-3-nodes-quiet", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Quiet: true},
+	{Name: "log-3-nodes-quiet-follower-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1, FollowersCrash: true, Quiet: true},
+	{Name: "log-3-nodes-quiet-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1, Quiet: true},
 	{Name: "log-3-nodes-2-slots", Nodes: 3, Leaders: 2, Leads: 1, Slots: 2, Values: 2},
 	{Name: "log-3-nodes-2-leads", Nodes: 3, Leaders: 2, Leads: 2, Slots: 1, Values: 1},
 }

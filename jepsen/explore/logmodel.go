@@ -174,9 +174,11 @@ func (x *logExplorer) expand(s *state, emit func(next *state, a action)) {
 		}
 		if n.core.Phase() == multipaxos.Leading {
 			try(logPropose)
-			try(logHeartbeat)
+			if !l.c.Quiet {
+				try(logHeartbeat)
+			}
 		}
-		if crashes < l.c.Crashes {
+		if crashes < l.c.Crashes && (i >= l.c.Leaders || !l.c.FollowersCrash) {
 			try(logCrash)
 			try(logCrashLate)
 		}

@@ -56,9 +56,9 @@ type nodePart struct {
 	// recent are the messages that arrived since the disk last owed nothing: until then they do not arrive again, or
 	// replies that wait for the disk would pile up without end.
 	recent []uint32
-	chosen   []byte
-	broken   string
-	sum      digest
+	chosen []byte
+	broken string
+	sum    digest
 }
 
 // logMessage is a message between nodes.

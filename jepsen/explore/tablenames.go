@@ -15,7 +15,7 @@ func TableNames() []string {
 		for j, b := range singles[i+1:] {
 			names = append(names, a+"+"+b)
 			if i+1+j < last {
-				three = append(three, a+"+"+b+"+"+singles[last])
+				three = append(three, withThree(a, b))
 			}
 		}
 	}
@@ -26,13 +26,23 @@ func TableNames() []string {
 	return names
 }
 
+// withThree is the name of a pair with three acceptors. Where a proposer restarts, its attempts end in time.
+func withThree(a, b string) string {
+	name := a + "+" + b + "+three-acceptors"
+	if a == "crash-restart" {
+		name += "+prompt"
+	}
+	return name
+}
+
 // extra are configurations with other features or more of them.
 var extra = []string{
 	"at-most-once", "at-most-once+retry", "epochs+renewal+release+three-acceptors", "smaller-M+three-acceptors+one-ballot",
 	"two-durations+renewal+three-acceptors", "three-proposers", "three-proposers+quarantine-equals-D_P",
 	"three-proposers+three-acceptors", "asynchrony+one-ballot", "asynchrony+one-ballot+short-leases+crash-restart",
 	"renewal+retry+release+three-acceptors",
-	"crash-restart+renewal+release+three-acceptors",
+	"crash-restart+three-acceptors+prompt",
+	"crash-restart+renewal+release+three-acceptors+prompt",
 	"quarantine-equals-D_P+renewal+retry+release+three-acceptors+prompt",
 	"crash-restart+renewal+retry+release+three-acceptors+prompt",
 	"crash-restart+renewal+retry+release+redelivery+three-acceptors+prompt",
