@@ -1,0 +1,115 @@
+package server
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/storage"
+)
+
+// newNodeOn is a node over the store in dir, formed by itself, before its run starts.
+func newNodeOn(t *testing.T, dir string) *Node {
+	t.Helper()
+	store, err := storage.Open(dir, storage.Options{LogInitialBytes: 64 << 10, MapBytes: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	n := &Node{
+		clock: clock.New(), gate: newGate(), inbox: newInbox(), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store,
+		cfg: Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000},
+	}
+	if !store.Identity().Formed {
+		m := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store.Identity().Store}}}
+		if err := store.SetNode(1); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Found(ident.ClusterID{1}, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.membership = store.Identity().Membership
+	return n
+}
+
+// A4: only the run of the genesis answers at once. The start record is durable before a run does anything: the next run
+// has a higher restart counter, and stays silent for all that this one may have accepted.
+func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	var before ballot.Incarnation
+	for run := range uint64(3) {
+		n := newNodeOn(t, dir)
+		if got := n.store.StartRecord().Restart; got != run {
+			t.Fatalf("run %d finds the start record of run %d", run+1, got)
+		}
+		if err := n.startRun(run == 0); err != nil {
+			t.Fatal(err)
+		}
+		record := n.store.StartRecord()
+		if record.Restart != n.self.Restart || record.Quarantine.Master < n.cfg.LeaseTime || record.Quarantine.User < n.cfg.MaxLeaseTime {
+			t.Errorf("run %d as %v left the start record %+v", run+1, n.self, record)
+		}
+		if n.self.Restart != run+1 || n.self.Nonce == before.Nonce {
+			t.Errorf("run %d is %v after %v", run+1, n.self, before)
+		}
+		before = n.self
+		now := n.clock.Now()
+		for class, longest := range map[lease.Class]time.Duration{lease.ClassMaster: n.cfg.LeaseTime, lease.ClassUser: n.cfg.MaxLeaseTime} {
+			left := n.elector.QuarantineLeft(now, class)
+			if (run == 0 && left != 0) || (run > 0 && left < longest-10*time.Second) {
+				t.Errorf("run %d stays silent for %v for the class %v", run+1, left, class)
+			}
+		}
+		n.store.Close()
+	}
+}
+
+// "A reply never leaves before its state is on disk": the log part hears of a Persist or a fold when it is durable, and
+// never of one that failed.
+func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
+	n := newNodeOn(t, filepath.Join(t.TempDir(), "data"))
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- n.runPersister(stop) }()
+	promised := ballot.New(7, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1})
+	n.persister.add([]multipaxos.Persist{{Seq: 1, Promised: promised}})
+	<-n.inbox.wake
+	if got := n.inbox.take(); len(got) != 1 || got[0].persisted != 1 || n.store.Durable().Promised != promised {
+		t.Fatalf("%+v, durable is %+v", got, n.store.Durable())
+	}
+	n.store.Close()
+	n.persister.add([]multipaxos.Persist{{Seq: 2, Promised: ballot.New(8, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1})}})
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("a commit that failed ended the loop without an error")
+		}
+	case <-n.inbox.wake:
+		t.Fatal("the log part was told of a commit that failed")
+	}
+	state, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := state.Apply(1, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.foldIn <- state.Freeze()
+	if err := n.runFolder(stop); err == nil {
+		t.Error("a fold that failed did not end the loop")
+	}
+	if got := n.inbox.take(); len(got) != 0 {
+		t.Fatalf("told the log part of %+v", got)
+	}
+}
