@@ -31,7 +31,7 @@ func root() *cobra.Command {
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(mutantsCommand())
 	c.AddCommand(exploreCommand())
-	c.AddCommand(runCommand())
+	c.AddCommand(runCommand(), matrixCommand())
 	return c
 }
 
