@@ -4,58 +4,58 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"time"
 
 	"tenure/client"
 	"tenure/jepsen/cluster"
 )
 
-// agree compares the whole state of all nodes that are not out, each by its own word, once they have applied the same
-// writes. Nobody writes any more.
+// agreeTimeout is how long replicas may take to become the same once nobody writes.
+const agreeTimeout = 15 * time.Second
+
+// agree waits until all nodes that are not out show the same state, all of it, each by its own word. Nobody writes any
+// more, so that they must come to it.
 func (b *bed) agree(ctx context.Context) error {
-	goal := uint64(0)
-	for _, n := range b.Cluster.Nodes() {
-		if s, err := b.Cluster.Status(ctx, n); err == nil && !b.Out[n.ID] {
-			goal = max(goal, s.Revision)
+	ctx, cancel := context.WithTimeout(ctx, agreeTimeout)
+	defer cancel()
+	for {
+		states, same, err := b.states(ctx)
+		if same {
+			return nil
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("after %v without writes the replicas differ: %s %w", agreeTimeout, states, err)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
-	first := ""
+}
+
+func (b *bed) states(ctx context.Context) (text string, same bool, err error) {
+	var all []string
+	same = true
 	for _, n := range b.Cluster.Nodes() {
 		if b.Out[n.ID] {
 			continue
 		}
-		for {
-			s, err := b.Cluster.Status(ctx, n)
-			if err == nil && s.Revision == goal {
-				break
-			}
-			if ctx.Err() != nil || (err == nil && s.Revision > goal) {
-				return fmt.Errorf("node %d is at revision %d and not at %d, %v", n.ID, s.Revision, goal, err)
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		sum, err := digest(ctx, n)
+		state, err := digest(ctx, n)
 		if err != nil {
-			return fmt.Errorf("list all of node %d: %w", n.ID, err)
+			return strings.Join(all, "; "), false, fmt.Errorf("list all of node %d: %w", n.ID, err)
 		}
-		if first == "" {
-			first = sum
-		}
-		if sum != first {
-			return fmt.Errorf("replicas differ at revision %d: node %d has %s, one before it %s", goal, n.ID, sum, first)
-		}
+		same = same && (len(all) == 0 || strings.HasSuffix(all[0], state))
+		all = append(all, fmt.Sprintf("node %d: %s", n.ID, state))
 	}
-	return nil
+	return strings.Join(all, "; "), same, ctx.Err()
 }
 
-// digest is of every entry that the node has applied.
+// digest is of every entry that the node has applied, and its revision.
 func digest(ctx context.Context, n *cluster.Node) (string, error) {
-	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: finalTimeout})
+	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: agreeTimeout})
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	entries, _, err := c.List(ctx, "", client.ListOptions{Mode: client.Stale})
+	entries, meta, err := c.List(ctx, "", client.ListOptions{Mode: client.Stale})
 	if err != nil {
 		return "", err
 	}
@@ -63,5 +63,5 @@ func digest(ctx context.Context, n *cluster.Node) (string, error) {
 	for _, e := range entries {
 		fmt.Fprintf(h, "%q %d %d %d %d %x\n", e.Key, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex, sha256.Sum256(e.Value))
 	}
-	return fmt.Sprintf("%d entries %x", len(entries), h.Sum(nil)[:8]), nil
+	return fmt.Sprintf("revision %d, %d entries, digest %x", meta.Index, len(entries), h.Sum(nil)[:8]), nil
 }
