@@ -15,7 +15,7 @@ import (
 
 func exploreCommand() *cobra.Command {
 	var config, table, script string
-	var list bool
+	var list, resume bool
 	var lim explore.Limits
 	c := &cobra.Command{
 		Use: "explore --config NAME", Args: cobra.NoArgs,
@@ -29,6 +29,7 @@ func exploreCommand() *cobra.Command {
 	f.IntVar(&lim.Workers, "workers", 0, "goroutines (0: one for each processor); the result does not depend on it")
 	f.StringVar(&table, "table", "", "put the results into the table of this file, between its markers")
 	f.StringVar(&script, "script", "", "write the trace of a violation to this file, to be replayed")
+	f.BoolVar(&resume, "resume", false, "leave out what the table has already, unless it was interrupted")
 	f.BoolVar(&list, "list", false, "show features and configurations and do nothing")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if list {
@@ -38,6 +39,12 @@ func exploreCommand() *cobra.Command {
 		names := []string{config}
 		if config == "table" {
 			names = explore.TableNames()
+		}
+		if resume {
+			var err error
+			if names, err = explore.Missing(table, names); err != nil {
+				return err
+			}
 		}
 		return exploreAll(cmd.Context(), names, lim, table, script)
 	}

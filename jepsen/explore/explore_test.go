@@ -221,6 +221,10 @@ func TestUpdateTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	missing, err := Missing(path, []string{"base", "renewal", "retry"})
+	if err != nil || strings.Join(missing, " ") != "base retry" {
+		t.Errorf("missing are %v, %v", missing, err)
+	}
 	b, _ := os.ReadFile(path)
 	text := string(b)
 	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||

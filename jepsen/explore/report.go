@@ -98,6 +98,21 @@ func UpdateTable(path string, r Result) error {
 	return nil
 }
 
+// Missing are those of names that have no row in the table of a file, or one of an interrupted search.
+func Missing(path string, names []string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the table: %w", err)
+	}
+	done := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		if strings.HasPrefix(line, "| ") && !strings.Contains(line, "interrupted") {
+			done[rowName(line)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return done[n] }), nil
+}
+
 func withRow(body string, r Result) string {
 	var rows []string
 	for line := range strings.Lines(body) {
@@ -114,7 +129,7 @@ func withRow(body string, r Result) string {
 		return len(order)
 	}
 	slices.SortStableFunc(rows, func(a, b string) int { return place(a) - place(b) })
-	return tableHead + strings.Join(rows, "") + fmt.Sprintf("\nMade by `go run ./jepsen explore --config NAME -table FILE`, %s, %d processors.\n", runtime.Version(), runtime.NumCPU())
+	return tableHead + strings.Join(rows, "") + fmt.Sprintf("\nMade by `go run ./jepsen explore --config NAME --table FILE`, %s, %d processors.\n", runtime.Version(), runtime.NumCPU())
 }
 
 func rowName(line string) string {
