@@ -28,6 +28,7 @@ type client struct {
 	seen    uint64                // highest revision it was told
 	indexes map[string]uint64     // as last read; never ranged over
 	probing func(replica.Outcome) // takes the answer instead
+	visits  bool                  // it does one operation, by one attempt
 }
 
 // keyring hands out the keys: after so many operations, or unknown outcomes, a key is left alone, because the
@@ -211,7 +212,7 @@ func (c *client) answered(ans answer) {
 			return
 		}
 	}
-	if c.tries > c.w.plan.clients.tries {
+	if c.visits || c.tries > c.w.plan.clients.tries {
 		if c.unknown {
 			c.end(history.Info)
 		} else {
@@ -266,5 +267,18 @@ func (c *client) end(o history.Outcome) {
 	if !c.stale && (w.plan.clocked() || c.op.Mode != modeNames[linear]) {
 		w.history = append(w.history, c.op)
 	}
-	c.rest()
+	if !c.visits {
+		c.rest()
+	}
+}
+
+// pounce is a read at the worst moment: it reaches a process that was paused before its own loops run again.
+func (w *world) pounce(n *node) {
+	w.visitors++
+	c := &client{w: w, id: 2000 + w.visitors, random: stream(w.cfg.Seed, 4000+uint64(w.visitors)), at: n, indexes: map[string]uint64{}, visits: true}
+	c.op = history.Op{Client: c.id, Kind: history.Get, Mode: modeNames[linear], Key: w.keys.pick(&c.random).name, Call: w.now}
+	w.nextID++
+	c.attempt = w.nextID
+	a := &attempt{client: c, serial: c.attempt, mode: linear, key: c.op.Key, acked: w.acked}
+	a.arrive(n, w.plan.clients.patience)
 }

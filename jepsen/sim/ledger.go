@@ -141,11 +141,12 @@ func (n *node) watch() {
 		if p.checked >= chosen {
 			return
 		}
-		noticed := n.disk.noticed
+		rot := n.disk.rotSlot
+		n.disk.rotSlot = 0 // who reads here is not the node
 		entries, err := p.core.ChosenEntries(p.checked+1, 1<<20)
+		n.disk.rotSlot = rot
 		if err != nil {
-			n.disk.noticed = noticed // a bad record: the node stops when it reads it itself
-			return
+			w.fail("error", "node %d: %v", n.id, err)
 		}
 		for i := range entries {
 			e := &entries[i]

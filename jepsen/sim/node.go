@@ -268,6 +268,9 @@ func (n *node) resume() {
 		}
 		w.push(e)
 	}
+	if early && w.phase == phaseFaults {
+		w.pounce(n)
+	}
 	if w.trace.on() {
 		w.trace.note("node %d goes on, %d events waited", n.id, len(held))
 	}

@@ -67,10 +67,11 @@ type world struct {
 	network, disks, loops random
 	nemesis               [len(faultNames)]random
 
-	clients []*client
-	history []history.Op
-	keys    keyring
-	nextID  uint64
+	clients  []*client
+	history  []history.Op
+	keys     keyring
+	nextID   uint64
+	visitors int // one-off clients so far
 
 	ledger    ledger
 	acked     uint64           // highest revision of an acknowledged write
