@@ -14,9 +14,9 @@ var update = flag.Bool("update", false, "write testdata/hashes.txt anew")
 
 // TestSimShort plays a few hundred seeds. A failing one is shrunk, and the failure says what to run to see it.
 func TestSimShort(t *testing.T) {
-	s := Search{Start: 1, Seeds: 600}
+	s := Search{Start: 1, Seeds: 300}
 	if testing.Short() {
-		s.Seeds = 200
+		s.Seeds = 120
 	}
 	r := s.Run(context.Background())
 	t.Log(r.String())
