@@ -26,6 +26,8 @@ func runCommand() *cobra.Command {
 	f.StringVar(&cfg.Workload, "workload", "register", "what the clients do")
 	f.StringVar(&cfg.Nemesis, "nemesis", "kill", "what is done to the cluster")
 	f.StringVar(&cfg.Sabotage, "sabotage", "", "make the cluster lie once in 1,000 times, to see it found: lost-writes or stale-reads")
+	f.StringArrayVar(&cfg.Flags, "node-flag", nil, "one more flag for every node, such as --clock-drift=0 to see what the bound is for")
+	f.BoolVar(&cfg.DefaultReads, "default-reads", false, "read by the lease even under clock-wild, where that promises nothing: the run may fail")
 	f.BoolVar(&cfg.Loopback, "loopback", false, "no network namespaces, even as root")
 	f.StringVar(&cfg.Dir, "out", "", "directory for what the run leaves (default: a new one)")
 	shape(c, &cfg)

@@ -51,7 +51,7 @@ func lay(ctx context.Context, cfg Config, n nemesis.Nemesis) (*bed, error) {
 }
 
 func (b *bed) up(ctx context.Context, cfg Config, n nemesis.Nemesis) (err error) {
-	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: n.Flags}
+	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: append(append([]string(nil), n.Flags...), cfg.Flags...)}
 	if _, err := os.Stat(cc.Dir); err == nil {
 		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}

@@ -23,6 +23,7 @@ const (
 	plotLeft, plotWidth = 110.0, 1070.0
 	plotHeight          = 150.0
 	laneHeight          = 18.0
+	lanesTop            = 360.0
 	buckets             = 120
 	fastest, slowest    = 100 * time.Microsecond, 10 * time.Second // ends of the latency axis
 )
@@ -38,6 +39,7 @@ type pageData struct {
 	Rules   []tick // of the latency axis
 	Lanes   []lane
 	Height  float64 // of all lanes
+	Total   float64 // of the drawing
 	Buckets []bucket
 	Reasons []string
 }
@@ -89,6 +91,7 @@ func (s *story) page(w io.Writer, r Result) error {
 	s.throughput(d)
 	s.latency(d)
 	s.lanes(d)
+	d.Total = lanesTop + d.Height + 30
 	return pageTemplate.Execute(w, d)
 }
 

@@ -186,6 +186,12 @@ func (s *story) command() string {
 	if c.Sabotage != "" {
 		text += " --sabotage " + c.Sabotage
 	}
+	if c.DefaultReads {
+		text += " --default-reads"
+	}
+	for _, f := range c.Flags {
+		text += " --node-flag=" + f
+	}
 	if c.Loopback && os.Geteuid() == 0 {
 		text += " --loopback"
 	}

@@ -30,10 +30,13 @@ type Config struct {
 	Clients  int
 	Time     time.Duration
 	Seed     uint64
-	Sabotage string // "", or how the cluster is made to lie: lost-writes, stale-reads
-	Loopback bool   // no namespaces, even as root
-	Dir      string // binaries, data, logs, histories; kept if the run fails
-	Out      io.Writer
+	Sabotage string   // "", or how the cluster is made to lie: lost-writes, stale-reads
+	Loopback bool     // no namespaces, even as root
+	Flags    []string // for every node, after those that the nemesis asks for
+	// DefaultReads has clients read by the lease even where the trouble is beyond what such reads promise: to see it found.
+	DefaultReads bool
+	Dir          string // binaries, data, logs, histories; kept if the run fails
+	Out          io.Writer
 
 	// Built before, or else in Dir.
 	Binaries, TestClock cluster.Binaries
@@ -98,7 +101,7 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 	rec := history.NewRecorder()
 	b.Log = nemesis.NewLog(rec.Now, cfg.Out)
 	watched, stop := watch(rec, b.Cluster)
-	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed, ConsistentOnly: n.ConsistentOnly}
+	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed, ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads}
 	trouble := b.drive(ctx, cfg, w, n, load, rec)
 	if trouble == nil {
 		trouble = b.settle(ctx, load, rec)

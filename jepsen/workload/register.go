@@ -13,6 +13,10 @@ import (
 // clients have a key to themselves.
 const (
 	GroupSize = 10
+	// readers of a group only read, a little apart. A client that also writes waits at a master that was cut off; only
+	// one that reads can still hear from it, and tell whether it speaks when it must not any more.
+	readers     = 3
+	readersRest = 3 * time.Millisecond
 	// registerUses is how often a key is handed out. One use in seven is two operations, and one more reads it at the
 	// end: together no more than check.MaxOpsPerKey, but for luck that nobody has.
 	registerUses = 150
@@ -39,7 +43,14 @@ func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
 		}
 		rings[i] = &keyring{prefix: fmt.Sprintf("register/%d/", i), limit: registerUses}
 	}
-	return each(ctx, cfg, rec, func(w *worker) { w.register(rings[w.id].next()) })
+	return each(ctx, cfg, rec, func(w *worker) {
+		if w.id < (cfg.Clients+1)/2 && w.id%GroupSize >= GroupSize-readers {
+			w.get(rings[w.id].next(), w.random.IntN(10) == 0)
+			time.Sleep(readersRest)
+			return
+		}
+		w.register(rings[w.id].next())
+	})
 }
 
 func (w *worker) register(key string) {
