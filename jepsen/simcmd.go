@@ -70,7 +70,7 @@ func simReplay(cfg sim.Config) error {
 func simSearch(ctx context.Context, s sim.Search) error {
 	bar := progressbar.NewOptions(s.Seeds, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(), progressbar.OptionSetItsString("seeds"), progressbar.OptionClearOnFinish())
-	debug.SetGCPercent(400) // runs are small, and much of their cost is garbage
+	debug.SetGCPercent(400)                      // runs are small, and much of their cost is garbage
 	s.Done = func(sim.Result) { _ = bar.Add(1) } // a bar that cannot be drawn changes nothing
 	r := s.Run(ctx)
 	_ = bar.Clear()

@@ -96,3 +96,23 @@ func TestFaultsCanBeSwitchedOff(t *testing.T) {
 		}
 	}
 }
+
+// TestClocksOutsideThePromiseAreNoticed: clocks that stop give two owners, which the checks must see if they are asked
+// to; and what is left after shrinking needs those clocks, and is the same run when it is played again.
+func TestClocksOutsideThePromiseAreNoticed(t *testing.T) {
+	for seed := uint64(1); seed < 400; seed++ {
+		r := Run(Config{Seed: seed, trusting: true})
+		if r.Failure == nil || r.Failure.Check != "one owner" {
+			continue
+		}
+		small := Shrink(r)
+		if small.Failure == nil || small.Failure.Check != r.Failure.Check || small.Faults&Freeze == 0 || small.Steps > r.Steps {
+			t.Errorf("seed %d, %v: shrunk to %+v", seed, r.Failure, small)
+		}
+		if again := Run(small.Config); again.Failure == nil || again.Hash != small.Hash {
+			t.Errorf("seed %d: the shrunk run is not the same when it is played again", seed)
+		}
+		return
+	}
+	t.Error("no two owners were seen")
+}
