@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,8 @@ func TestExploreShort(t *testing.T) {
 	}
 }
 
+var longScale = flag.Bool("long", false, "explore the configurations that take minutes too")
+
 // Each of these takes some seconds to a minute.
 var long = []string{
 	"three-acceptors+renewal+two-durations",
@@ -73,8 +76,8 @@ var long = []string{
 }
 
 func TestExploreLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("minutes")
+	if !*longScale {
+		t.Skip("minutes: run it with -long, or search further with go run ./jepsen explore")
 	}
 	for _, name := range long {
 		t.Run(name, func(t *testing.T) { clean(t, name) })
