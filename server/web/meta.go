@@ -23,7 +23,7 @@ const (
 func setReadMeta(h http.Header, index uint64, m ReadMeta) {
 	v := []string{strconv.FormatUint(max(index, 1), 10), "0", "true", ""}
 	v[3] = v[0]
-	if m.Revision != index {
+	if m.Revision != max(index, 1) {
 		v[3] = strconv.FormatUint(m.Revision, 10)
 	}
 	if ms := m.LastContact / time.Millisecond; ms > 0 {

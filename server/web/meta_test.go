@@ -31,6 +31,10 @@ func TestClientsPatience(t *testing.T) {
 func TestReadsTellTheStoresRevision(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
+	// Of an empty store it is 0, unlike Consul's index: a base of 1 would be one that nobody has seen.
+	if w := call(s, http.MethodGet, "/v1/kv/none", ""); w.Header().Get(headRevision) != "0" || w.Header().Get(headIndex) != "1" {
+		t.Errorf("empty store: revision %q, index %q", w.Header().Get(headRevision), w.Header().Get(headIndex))
+	}
 	for _, key := range []string{"a", "b", "c"} {
 		call(s, http.MethodPut, "/v1/kv/"+key, "v")
 	}
