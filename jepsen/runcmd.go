@@ -109,7 +109,7 @@ func matrixText(cmd *cobra.Command, without ...string) string {
 	text := "go run ./jepsen matrix"
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(without, f.Name) {
-			text += " --" + f.Name + " " + f.Value.String()
+			text += " --" + f.Name + "=" + f.Value.String()
 		}
 	})
 	return text
