@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// LogConfig is a bounded world of log nodes. Any message that was ever sent may arrive any number of times, or never; each
-// Persist becomes durable whenever it likes, and a crash loses those that are not. Time does not pass: what a tick
+// LogConfig is a bounded world of log nodes. Any message that was ever sent may arrive any number of times, or never;
+// each Persist becomes durable whenever it likes, and a crash loses those that are not. Time does not pass: what a tick
 // would repeat is still there, and heartbeats are sent at any time. While a node owes the disk something no message
 // arrives there twice.
 type LogConfig struct {

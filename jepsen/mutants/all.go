@@ -53,10 +53,11 @@ func Run(ctx context.Context, root string, o Options) error {
 		return fmt.Errorf("no mutant has a name like that; -list shows all %d", len(all))
 	}
 	begin := time.Now()
-	bad, err := cleanAll(ctx, root, ms, o)
+	bad, err := clean(ctx, root, ms, o.Workers)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(o.Out, "without any mutant: %d killers do not pass, %.0f s\n", len(bad), time.Since(begin).Seconds())
 	for _, k := range sortedKeys(bad) {
 		fmt.Fprintf(o.Out, "%s: %s\n%s\n", bad[k].verdict, k, tail(bad[k].output))
 	}
@@ -78,39 +79,6 @@ func Run(ctx context.Context, root string, o Options) error {
 		return update(root, all, rows)
 	}
 	return nil
-}
-
-// cleanAll runs every killer once without a mutant, a package at a time.
-func cleanAll(ctx context.Context, root string, ms []Mutant, o Options) (map[string]finding, error) {
-	byPackage := map[string][]Killer{}
-	seen := map[string]bool{}
-	for _, m := range ms {
-		for _, k := range m.Killers {
-			if !seen[k.String()] {
-				seen[k.String()] = true
-				byPackage[k.Package] = append(byPackage[k.Package], k)
-			}
-		}
-	}
-	bad := map[string]finding{}
-	found := make(chan map[string]finding, len(byPackage))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(o.Workers)
-	for _, pkg := range sortedKeys(byPackage) {
-		g.Go(func() error {
-			b, err := clean(ctx, root, byPackage[pkg])
-			found <- b
-			return err
-		})
-	}
-	err := g.Wait()
-	close(found)
-	for b := range found {
-		for k, f := range b {
-			bad[k] = f
-		}
-	}
-	return bad, err
 }
 
 // runAll tries the mutants, some at a time, and prints them in their order as they are done.

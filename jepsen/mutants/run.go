@@ -68,7 +68,7 @@ func (b *builder) overlay(changed map[string]string) (string, error) {
 // compile builds the tests of one package. A failure to compile is not an error but output.
 func (b *builder) compile(ctx context.Context, pkg, overlay string) (bin, output string, err error) {
 	bin = filepath.Join(b.temp, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "__")+".test")
-	args := []string{"test", "-c", "-o", bin}
+	args := []string{"test", "-c", "-vet=off", "-o", bin}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -171,7 +171,6 @@ func try(ctx context.Context, root string, m Mutant) ([]finding, error) {
 
 // all compiles each package of the killers once and runs them in turn.
 func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]finding, error) {
-	type built struct{ bin, output string }
 	bins := map[string]built{}
 	var fs []finding
 	for _, k := range ks {
@@ -183,34 +182,17 @@ func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]findi
 			}
 			bins[k.Package] = x
 		}
-		if x.bin == "" {
-			fs = append(fs, finding{verdict: NotBuilt, output: x.output})
-			continue
-		}
-		fs = append(fs, b.execute(ctx, x.bin, k))
+		fs = append(fs, b.attempt(ctx, x, k))
 	}
 	return fs, nil
 }
 
-// clean runs killers on the unchanged code, where they must pass. The findings are of those that did not.
-func clean(ctx context.Context, root string, ks []Killer) (map[string]finding, error) {
-	temp, err := os.MkdirTemp("", "tenure-mutant-")
-	if err != nil {
-		return nil, err
+// built is a test binary, or why there is none.
+type built struct{ bin, output string }
+
+func (b *builder) attempt(ctx context.Context, x built, k Killer) finding {
+	if x.bin == "" {
+		return finding{verdict: NotBuilt, output: x.output}
 	}
-	defer os.RemoveAll(temp)
-	b := &builder{root: root, temp: temp}
-	fs, err := b.all(ctx, "", ks)
-	bad := map[string]finding{}
-	for i, f := range fs {
-		switch f.verdict {
-		case Survived: // as it should be
-		case NotBuilt, TimedOut, NoTest, Skipped:
-			bad[ks[i].String()] = f
-		default:
-			f.verdict = NotClean
-			bad[ks[i].String()] = f
-		}
-	}
-	return bad, err
+	return b.execute(ctx, x.bin, k)
 }

@@ -15,7 +15,6 @@ import (
 	"io"
 	"time"
 
-	"tenure/client"
 	"tenure/jepsen/cluster"
 	"tenure/jepsen/history"
 	"tenure/jepsen/nemesis"
@@ -95,9 +94,6 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 		return Result{}, err
 	}
 	defer s.close()
-	if err := within(ctx, startTimeout, b.firstWrite); err != nil {
-		return Result{}, err
-	}
 	rec := history.NewRecorder()
 	b.Log = nemesis.NewLog(rec.Now, cfg.Out)
 	watched, stop := watch(rec, b.Cluster)
@@ -114,17 +110,6 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 		watched: watched, end: rec.Now(), trouble: trouble, sabotaged: s.count()}
 	r := story.judge()
 	return r, story.write(r)
-}
-
-// firstWrite makes the store's revision 1, so that no index of the run is the one that an empty store borrows.
-func (b *bed) firstWrite(ctx context.Context) error {
-	c, err := client.New(client.Config{Endpoints: b.Cluster.Endpoints()})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, err = c.Put(ctx, "first", nil, client.WriteOptions{})
-	return err
 }
 
 // drive runs workload and nemesis side by side for cfg.Time. The error is a node's misbehaviour.
