@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -145,7 +146,7 @@ func (s *story) minimums(r Result) (short []string) {
 	seconds := s.cfg.Time.Seconds()
 	least := func(what string, got int, want float64) {
 		if float64(got) < want {
-			short = append(short, fmt.Sprintf("%d %s, at least %.0f are needed", got, what, want))
+			short = append(short, fmt.Sprintf("%d %s, at least %.0f are needed", got, what, math.Ceil(want)))
 		}
 	}
 	least("operations succeeded", r.OK, s.nemesis.MinOps*seconds)
