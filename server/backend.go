@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -14,27 +13,23 @@ import (
 // The node as its HTTP API sees it: implements web.Backend.
 
 // Write has the command applied through the master, wherever it is.
-func (n *Node) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
-	now := n.clock.Now()
-	w := &pendingWrite{at: now, reply: make(chan replica.Reply, 1), request: replica.Request{
+func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
+	w := newAsk()
+	ok := n.inbox.putClient(event{write: &pendingWrite{reply: w.reply, patience: patience, request: replica.Request{
 		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "",
-		Frees: c.Op == kv.OpDelete || c.Op == kv.OpPrune, Until: now + timeLeft(ctx),
-	}}
-	if !n.inbox.putClient(event{write: w}) {
-		return kv.Result{}, fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)
+		Frees: c.Op == kv.OpDelete || c.Op == kv.OpPrune,
+	}}})
+	if !ok {
+		return kv.Result{}, tooMany()
 	}
-	select {
-	case r := <-w.reply:
+	if r, ok := w.wait(patience, n.ended); ok {
 		return r.Result, outcomeError(r)
-	case <-ctx.Done():
-	case <-n.ended:
-	}
-	select {
-	case r := <-w.reply: // the log loop's answer comes at the same time as the end of ctx: it knows better
-		return r.Result, outcomeError(r)
-	case <-time.After(2 * replica.TickEvery):
 	}
 	return kv.Result{}, fmt.Errorf("%w: no answer in time; the write may have been applied, or may still be", web.ErrUnknown)
+}
+
+func tooMany() error {
+	return fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)
 }
 
 // outcomeError is what the client is told of r.
@@ -54,19 +49,9 @@ func outcomeError(r replica.Reply) error {
 	return fmt.Errorf("%w: %s; the write may have been applied, or may still be", web.ErrUnknown, r.Reason)
 }
 
-// timeLeft is how long ctx lasts; a context without end lasts as long as the longest wait of a client.
-func timeLeft(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok {
-		return time.Until(end)
-	}
-	return maxClientWait
-}
-
-const maxClientWait = 10 * time.Minute
-
 // Get reads one key.
-func (n *Node) Get(ctx context.Context, mode web.Mode, key string) (e kv.Entry, found bool, meta web.ReadMeta, err error) {
-	meta, err = n.read(ctx, mode, func() (uint64, error) {
+func (n *Node) Get(patience time.Duration, mode web.Mode, key string) (e kv.Entry, found bool, meta web.ReadMeta, err error) {
+	meta, err = n.read(patience, mode, func() (uint64, error) {
 		n.stateMu.RLock()
 		defer n.stateMu.RUnlock()
 		var err error
@@ -77,9 +62,9 @@ func (n *Node) Get(ctx context.Context, mode web.Mode, key string) (e kv.Entry, 
 }
 
 // Snapshot is a consistent view of the whole state.
-func (n *Node) Snapshot(ctx context.Context, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (n *Node) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	var snap *kv.Snapshot
-	meta, err := n.read(ctx, mode, func() (uint64, error) {
+	meta, err := n.read(patience, mode, func() (uint64, error) {
 		if snap != nil {
 			snap.Close()
 			snap = nil
@@ -101,7 +86,7 @@ func (n *Node) Snapshot(ctx context.Context, mode web.Mode) (*kv.Snapshot, web.R
 
 // read takes data with take under the promise of mode. For a read under the lease the order is: the epoch is ready,
 // the data is taken, and only then the clock is read once and the lease checked.
-func (n *Node) read(ctx context.Context, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
+func (n *Node) read(patience time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
 	if mode == web.Stale {
 		revision, err := take()
 		return n.readMeta(revision), n.damage(err)
@@ -114,7 +99,7 @@ func (n *Node) read(ctx context.Context, mode web.Mode, take func() (uint64, err
 		}
 	}
 	for {
-		r, err := n.readPoint(ctx, mode == web.Consistent)
+		r, err := n.readPoint(patience, mode == web.Consistent)
 		if err != nil {
 			return web.ReadMeta{}, err
 		}
@@ -142,17 +127,14 @@ func (n *Node) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (we
 }
 
 // readPoint waits for a point from which this node's state may be read.
-func (n *Node) readPoint(ctx context.Context, consistent bool) (replica.Reply, error) {
-	r := &pendingRead{reply: make(chan replica.Reply, 1), request: replica.ReadRequest{
-		ID: n.nextID.Add(1), Consistent: consistent, Until: n.clock.Now() + timeLeft(ctx)}}
-	if !n.inbox.putClient(event{read: r}) {
-		return replica.Reply{}, fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)
+func (n *Node) readPoint(patience time.Duration, consistent bool) (replica.Reply, error) {
+	r := newAsk()
+	if !n.inbox.putClient(event{read: &pendingRead{reply: r.reply, patience: patience,
+		request: replica.ReadRequest{ID: n.nextID.Add(1), Consistent: consistent}}}) {
+		return replica.Reply{}, tooMany()
 	}
-	select {
-	case reply := <-r.reply:
+	if reply, ok := r.wait(patience, n.ended); ok {
 		return reply, outcomeError(reply)
-	case <-ctx.Done():
-	case <-n.ended:
 	}
 	return replica.Reply{}, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", web.ErrNotApplied)
 }

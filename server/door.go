@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/kv"
@@ -21,23 +22,23 @@ func (d *door) forming() error {
 	return fmt.Errorf("%w: %s", web.ErrNotApplied, d.waiting.Problem)
 }
 
-func (d *door) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
+func (d *door) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	if n := d.node.Load(); n != nil {
-		return n.Write(ctx, c)
+		return n.Write(patience, c)
 	}
 	return kv.Result{}, d.forming()
 }
 
-func (d *door) Get(ctx context.Context, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
+func (d *door) Get(patience time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
 	if n := d.node.Load(); n != nil {
-		return n.Get(ctx, mode, key)
+		return n.Get(patience, mode, key)
 	}
 	return kv.Entry{}, false, web.ReadMeta{}, d.forming()
 }
 
-func (d *door) Snapshot(ctx context.Context, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (d *door) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	if n := d.node.Load(); n != nil {
-		return n.Snapshot(ctx, mode)
+		return n.Snapshot(patience, mode)
 	}
 	return nil, web.ReadMeta{}, d.forming()
 }

@@ -9,17 +9,19 @@ import (
 	"tenure/server/replica"
 )
 
-// pendingWrite is a client's write between its handler and the log loop; reply has room for one.
+// pendingWrite is a client's write between its handler and the log loop; reply has room for one. Its time runs from
+// the round in which the loop takes it.
 type pendingWrite struct {
-	request replica.Request
-	at      time.Duration // when the handler handed it over
-	reply   chan replica.Reply
+	request  replica.Request
+	patience time.Duration
+	reply    chan replica.Reply
 }
 
 // pendingRead is a client's read that waits for a read point.
 type pendingRead struct {
-	request replica.ReadRequest
-	reply   chan replica.Reply
+	request  replica.ReadRequest
+	patience time.Duration
+	reply    chan replica.Reply
 }
 
 // logLoop is the goroutine that steps the log part, and what only it touches.
@@ -165,9 +167,11 @@ func (l *logLoop) input(now time.Duration, e *event) error {
 	case e.peer != nil:
 		l.part.Receive(now, *e.peer)
 	case e.write != nil:
-		l.waiting[e.write.request.ID] = waiter{reply: e.write.reply, at: e.write.at, write: true}
+		e.write.request.Until = now + e.write.patience
+		l.waiting[e.write.request.ID] = waiter{reply: e.write.reply, at: now, write: true}
 		l.part.Request(now, e.write.request)
 	case e.read != nil:
+		e.read.request.Until = now + e.read.patience
 		l.waiting[e.read.request.ID] = waiter{reply: e.read.reply}
 		l.part.ReadRequest(e.read.request)
 	case e.persisted != 0:

@@ -38,17 +38,18 @@ type ReadMeta struct {
 	KnownLeader bool
 }
 
-// Backend is the node as its HTTP API sees it. All methods are safe for concurrent use and return soon after ctx
-// ends.
+// Backend is the node as its HTTP API sees it. All methods are safe for concurrent use. Write, Get and Snapshot answer
+// within patience, or soon after; that the client has hung up does not end them, since the wait is short and a context
+// for each request costs more than the wait of the few.
 type Backend interface {
 	// Write has the command applied once, through the master wherever it is. Its error is one of the above. c.Value
 	// is not used after Write returns, also when it returns early: the caller reads the next body into it.
-	Write(ctx context.Context, c kv.Command) (kv.Result, error)
+	Write(patience time.Duration, c kv.Command) (kv.Result, error)
 	// Get reads one key.
-	Get(ctx context.Context, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)
+	Get(patience time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)
 	// Snapshot is a consistent view for listings; the caller closes it.
-	Snapshot(ctx context.Context, mode Mode) (*kv.Snapshot, ReadMeta, error)
-	// Transfer asks the master to hand over, to node `to` if it is not 0.
+	Snapshot(patience time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error)
+	// Transfer asks the master to hand over, to node `to` if it is not 0. It returns soon after ctx ends.
 	Transfer(ctx context.Context, to ballot.NodeID) error
 	// Status is the node's view of itself and its peers. It never waits for the disk or the log.
 	Status() Status

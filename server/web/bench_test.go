@@ -2,9 +2,9 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	"tenure/kv"
 )
@@ -15,11 +15,11 @@ type still struct {
 	entry kv.Entry
 }
 
-func (b *still) Write(context.Context, kv.Command) (kv.Result, error) {
+func (b *still) Write(time.Duration, kv.Command) (kv.Result, error) {
 	return kv.Result{Code: kv.CodeDone, Revision: 123456}, nil
 }
 
-func (b *still) Get(context.Context, Mode, string) (kv.Entry, bool, ReadMeta, error) {
+func (b *still) Get(time.Duration, Mode, string) (kv.Entry, bool, ReadMeta, error) {
 	return b.entry, true, ReadMeta{Revision: 123456, KnownLeader: true}, nil
 }
 

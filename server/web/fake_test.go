@@ -28,9 +28,9 @@ type fake struct {
 	transfer ballot.NodeID
 
 	writeErr, readErr, transferErr, readyErr error
-	result                                   kv.Result             // if Code is set, the answer to every write
-	meta                                     ReadMeta              // LastContact and KnownLeader of reads
-	onWrite                                  func(context.Context) // called before a write is applied
+	result                                   kv.Result           // if Code is set, the answer to every write
+	meta                                     ReadMeta            // LastContact and KnownLeader of reads
+	onWrite                                  func(time.Duration) // called before a write is applied
 	onRead                                   func()
 	status                                   Status
 	leader                                   string
@@ -45,9 +45,9 @@ func newFake(t testing.TB) *fake {
 	return &fake{state: st, meta: ReadMeta{KnownLeader: true}}
 }
 
-func (f *fake) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
+func (f *fake) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	if f.onWrite != nil {
-		f.onWrite(ctx)
+		f.onWrite(patience)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *fake) Write(ctx context.Context, c kv.Command) (kv.Result, error) {
 	return res[0], nil
 }
 
-func (f *fake) Get(_ context.Context, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+func (f *fake) Get(_ time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error) {
 	if f.onRead != nil {
 		f.onRead()
 	}
@@ -88,7 +88,7 @@ func (f *fake) readMeta() ReadMeta {
 	return m
 }
 
-func (f *fake) Snapshot(_ context.Context, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+func (f *fake) Snapshot(_ time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mode = mode
@@ -118,7 +118,7 @@ func (f *fake) Leader() string  { return f.leader }
 
 func (f *fake) set(t testing.TB, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
-		if _, err := f.Write(context.Background(), kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}); err != nil {
+		if _, err := f.Write(time.Second, kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}); err != nil {
 			t.Fatal(err)
 		}
 	}

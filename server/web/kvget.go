@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -25,10 +24,8 @@ func (s *Server) kvGet(x *exchange) {
 		s.list(x, key, &q)
 		return
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
-	defer cancel()
 	asked := time.Now()
-	e, found, meta, err := s.backend.Get(ctx, q.mode(), key)
+	e, found, meta, err := s.backend.Get(s.patience(x.r), q.mode(), key)
 	s.metrics.backend[stageRead].Observe(time.Since(asked).Seconds())
 	switch {
 	case err != nil:

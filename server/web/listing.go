@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,10 +50,8 @@ func (s *Server) list(x *exchange, prefix string, q *query) {
 }
 
 func (s *Server) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
-	defer cancel()
 	asked := time.Now()
-	view, meta, err := s.backend.Snapshot(ctx, mode)
+	view, meta, err := s.backend.Snapshot(s.patience(x.r), mode)
 	s.metrics.backend[stageSnapshot].Observe(time.Since(asked).Seconds())
 	return view, meta, err
 }

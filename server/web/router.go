@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -13,7 +14,6 @@ import (
 type exchange struct {
 	w     http.ResponseWriter
 	r     *http.Request
-	match mux.RouteMatch
 	began time.Time
 	code  int // of the answer; 0 until it is chosen
 }
@@ -28,8 +28,8 @@ type endpoint struct {
 	latency methodLatency
 }
 
-// ServeHTTP is there so that mux takes an endpoint for its handler; Server.ServeHTTP finds the endpoint in the match
-// and calls its method itself.
+// ServeHTTP is there so that mux takes an endpoint for its handler; Server.find takes it out of the match, and dispatch
+// calls its method.
 func (*endpoint) ServeHTTP(http.ResponseWriter, *http.Request) {
 	panic("web: an endpoint is called through its server")
 }
@@ -38,7 +38,8 @@ func (*endpoint) ServeHTTP(http.ResponseWriter, *http.Request) {
 func (s *Server) routes() *mux.Router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
 	kv := s.endpoint("kv", map[string]handler{"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete})
-	m.PathPrefix(kvPrefix).Handler(kv) // first: the busiest
+	s.keys = kv
+	m.PathPrefix(kvPrefix).Handler(kv)
 	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(kv)
 	get := func(path, name string, h handler) {
 		m.Path(path).Handler(s.endpoint(name, map[string]handler{"GET": h}))
@@ -57,8 +58,8 @@ func (s *Server) routes() *mux.Router {
 // ServeHTTP answers one request. It asks the router itself instead of going through mux's ServeHTTP, which copies the
 // request twice to carry route variables that no route here has.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{w: w, r: r, began: time.Now()}
-	x.match.Vars = noVars
+	x := exchanges.Get().(*exchange)
+	*x = exchange{w: w, r: r, began: time.Now()}
 	e := s.nowhere
 	s.metrics.inFlight.Add(1)
 	defer func() { s.finish(x, e, recover()) }()
@@ -66,10 +67,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(r.RequestURI), MaxURLBytes), false)
 		return
 	}
-	if s.router.Match(r, &x.match) {
-		e = x.match.Handler.(*endpoint)
-	}
+	e = s.find(r)
 	s.dispatch(x, e)
+}
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+// find is the endpoint of r. Keys are nearly all of the traffic and need no router, which would match regular
+// expressions.
+func (s *Server) find(r *http.Request) *endpoint {
+	if strings.HasPrefix(r.URL.Path, kvPrefix) {
+		return s.keys
+	}
+	match := mux.RouteMatch{Vars: noVars}
+	if s.router.Match(r, &match) {
+		return match.Handler.(*endpoint)
+	}
+	return s.nowhere
 }
 
 var noVars = map[string]string{}
@@ -107,6 +121,8 @@ func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 		}
 	}
 	e.latency.observe(x.r.Method, x.code, time.Since(x.began))
+	*x = exchange{}
+	exchanges.Put(x)
 	if panicked != nil {
 		panic(http.ErrAbortHandler)
 	}

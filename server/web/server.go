@@ -23,6 +23,7 @@ type Server struct {
 	metrics     *metrics
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
+	keys        *endpoint // of keys, found without the router
 	crossOrigin *http.CrossOriginProtection
 	http        *http.Server
 	listener    *limitListener

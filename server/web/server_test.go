@@ -82,7 +82,7 @@ func TestShutdown(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		f := newFake(t)
 		entered, leave := make(chan struct{}), make(chan struct{})
-		f.onWrite = func(context.Context) { close(entered); <-leave }
+		f.onWrite = func(time.Duration) { close(entered); <-leave }
 		s := newServer(t, f)
 		if err := s.Listen(); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -83,10 +82,8 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 
 // write has c applied and tells how it ended.
 func (s *Server) write(x *exchange, c kv.Command) {
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
-	defer cancel()
 	asked := time.Now()
-	res, err := s.backend.Write(ctx, c)
+	res, err := s.backend.Write(s.patience(x.r), c)
 	s.metrics.backend[stageWrite].Observe(time.Since(asked).Seconds())
 	if err != nil {
 		x.fail(err, true)
