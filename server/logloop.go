@@ -192,8 +192,12 @@ func (l *logLoop) input(now time.Duration, e *event) error {
 
 // sendLog encodes and sends messages of the log.
 func (n *Node) sendLog(ms []multipaxos.Message) {
+	var body []byte
 	for i := range ms {
-		n.transport.SendLog(ms[i].To, encodeLog(&ms[i]))
+		if i == 0 || !sharesBody(&ms[i-1], &ms[i]) {
+			body = encodeLog(&ms[i])
+		}
+		n.transport.SendLog(ms[i].To, body)
 	}
 }
 
@@ -205,12 +209,14 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
 	switch body[0] {
 	case frameLog:
 		m, err := decodeLog(body)
-		if n.decoded(from, err) && m.From == from && m.To == n.self.Node {
+		if n.decoded(from, err) {
+			m.From, m.To = from, n.self.Node
 			n.inbox.putPeer(event{log: m})
 		}
 	case frameReplica:
 		m, err := decodeReplica(body)
-		if n.decoded(from, err) && m.From == from && m.To == n.self.Node {
+		if n.decoded(from, err) {
+			m.From, m.To = from, n.self.Node
 			n.inbox.putPeer(event{peer: m})
 		}
 	case frameTransfer:

@@ -46,8 +46,10 @@ type nudge struct{ Node uint64 }
 func encodeLease(m *lease.Message) []byte { return codec.Append([]byte{frameLease}, m) }
 func encodeNudge(n nudge) []byte          { return codec.Append([]byte{frameNudge}, &n) }
 
+// encodeLog leaves out who sends to whom: the connection knows, and so peers can share the bytes.
 func encodeLog(m *multipaxos.Message) []byte {
 	h := logHeader{Message: *m}
+	h.Message.From, h.Message.To = 0, 0
 	if len(m.Entries) == 0 {
 		return appendHeader(nil, frameLog, &h)
 	}
@@ -66,18 +68,28 @@ func encodeLog(m *multipaxos.Message) []byte {
 	return body
 }
 
+// sharesBody tells whether a and b, for different peers, have the same bytes: an Accept goes to all of them with the
+// same entries, and is encoded once.
+func sharesBody(a, b *multipaxos.Message) bool {
+	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot && a.Chosen == b.Chosen && a.Folded == b.Folded &&
+		len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
+}
+
 func encodeReplica(m *replica.Message) []byte {
 	h := replicaHeader{Message: *m}
+	h.Message.From, h.Message.To = 0, 0
 	if len(m.Writes) == 0 {
 		return appendHeader(nil, frameReplica, &h)
 	}
 	h.Message.Writes = append([]replica.ForwardedWrite(nil), m.Writes...)
 	h.Sizes = make([]uint32, len(m.Writes))
+	total := 0
 	for i := range m.Writes {
 		h.Sizes[i] = uint32(len(m.Writes[i].Command))
 		h.Message.Writes[i].Command = nil
+		total += len(m.Writes[i].Command)
 	}
-	body := appendHeader(nil, frameReplica, &h)
+	body := appendHeader(make([]byte, 0, total+headerRoom+writeRoom*len(m.Writes)), frameReplica, &h)
 	for i := range m.Writes {
 		body = append(body, m.Writes[i].Command...)
 	}
@@ -88,6 +100,7 @@ func encodeReplica(m *replica.Message) []byte {
 const (
 	headerRoom = 160
 	entryRoom  = 48
+	writeRoom  = 32
 )
 
 func appendHeader(buf []byte, kind byte, header any) []byte {
