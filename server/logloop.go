@@ -29,6 +29,7 @@ type logLoop struct {
 	n       *Node
 	part    *replica.Log
 	waiting map[uint64]waiter
+	stages  stages
 }
 
 // waiter is where the reply to a request goes.
@@ -91,6 +92,7 @@ func (l *logLoop) settle(now time.Duration) error {
 			return err
 		}
 		out := l.part.Take()
+		l.stages.proposed(now, &out)
 		l.deliver(out)
 		if out.Apply {
 			if err := l.apply(); err != nil {
@@ -100,6 +102,10 @@ func (l *logLoop) settle(now time.Duration) error {
 		now = l.n.clock.Now()
 		l.part.Finish(now, l.n.gate.load())
 		l.deliver(l.part.Take())
+		l.stages.moved(now, l.part.Chosen(), l.part.Applied())
+		if out.Ready == 0 {
+			l.stages.forget()
+		}
 		if !out.Apply {
 			return nil
 		}
@@ -163,6 +169,7 @@ func (l *logLoop) reply(replies []replica.Reply) {
 func (l *logLoop) input(now time.Duration, e *event) error {
 	switch {
 	case e.log != nil:
+		l.stages.acked(now, e.log)
 		return l.part.Step(*e.log)
 	case e.peer != nil:
 		l.part.Receive(now, *e.peer)
@@ -175,6 +182,7 @@ func (l *logLoop) input(now time.Duration, e *event) error {
 		l.waiting[e.read.request.ID] = waiter{reply: e.read.reply}
 		l.part.ReadRequest(e.read.request)
 	case e.persisted != 0:
+		l.stages.persisted(now, e.persisted)
 		return l.part.Persisted(e.persisted)
 	case e.folded:
 		l.n.stateMu.Lock()

@@ -98,6 +98,7 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	n.registerGauges(registry)
+	n.loop.stages = stages{m: newStageMetrics(registry, n.peers)}
 	return n.serve(ctx, front, served)
 }
 

@@ -43,7 +43,8 @@ func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{}}
+	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{},
+		stages: stages{m: newStageMetrics(prometheus.NewRegistry(), nil)}}
 	n.gate.setLease(1, n.clock.Now()+time.Hour)
 	for range 10 {
 		if err := l.round(false); err != nil {

@@ -56,7 +56,22 @@ type Output struct {
 	Ready, Epoch uint64
 	// Apply tells that chosen entries wait for Apply.
 	Apply bool
+	// Proposed are the batches that went into slots since the last Take. For metrics only.
+	Proposed []Proposal
 }
+
+// Proposal is a batch of writes that was put into a slot.
+type Proposal struct {
+	Slot          multipaxos.Slot
+	Writes, Bytes int
+	Waited        time.Duration // the longest of its writes, in the queue
+}
+
+// Chosen is the last slot that this node knows to be chosen, with all below it.
+func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
+
+// Applied is the last slot in the state.
+func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
 
 // Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and FoldDone, so that the
 // shell can guard exactly these against readers.
@@ -144,7 +159,7 @@ func (l *Log) Advance(now time.Duration, p Published) error {
 	}
 	switch {
 	case l.ready:
-		l.propose()
+		l.propose(now)
 		l.readLocally()
 	case l.holding == 0:
 		l.forward(now)

@@ -15,6 +15,7 @@ type write struct {
 	command []byte
 	frees   bool
 	keyed   bool
+	at      time.Duration // when it came here
 	until   time.Duration
 	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the
 	// write itself settles it; a refusal speaks of one copy.
@@ -39,7 +40,7 @@ type flight struct {
 
 // Request takes a write of a client of this node. It is answered exactly once, with a Reply of its ID.
 func (l *Log) Request(now time.Duration, r Request) {
-	w := write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, until: r.Until}
+	w := write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now, until: r.Until}
 	l.admit(w)
 }
 
@@ -106,7 +107,7 @@ func (q *queue) sendBack(l *Log) {
 
 // propose gathers what waits into batches, one slot each. While as many slots are in flight as MaxInFlight allows,
 // the next batch fills: group commit needs no timer.
-func (l *Log) propose() {
+func (l *Log) propose(now time.Duration) {
 	for len(l.queue.items) > 0 && len(l.flights) < l.cfg.MaxInFlight && l.core.Room() && !l.fold.full(l) {
 		n, size := 0, 1
 		for n < len(l.queue.items) && (n == 0 || size+len(l.queue.items[n].command) <= l.cfg.MaxBatchBytes) {
@@ -124,6 +125,7 @@ func (l *Log) propose() {
 			return
 		}
 		l.queue.drop(n)
+		l.out.Proposed = append(l.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value), Waited: now - writes[0].at})
 		l.flights = append(l.flights, flight{slot: slot, ballot: l.core.Ballot(), holding: l.holding, writes: writes})
 	}
 }
