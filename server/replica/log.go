@@ -12,10 +12,14 @@ import (
 
 // Config is fixed for a run. Every queue and table of the log part has its bound here.
 type Config struct {
-	Self           ballot.Incarnation
-	Core           multipaxos.Config
-	MaxBatchBytes  int // commands gathered into one slot
-	MaxInFlight    int // slots of commands proposed and not yet applied
+	Self          ballot.Incarnation
+	Core          multipaxos.Config
+	MaxBatchBytes int // commands gathered into one slot
+	MaxInFlight   int // slots of commands proposed and not yet applied
+	// GatherFor is how long the newest slot in flight must have been out before the next one follows, unless a whole
+	// batch waits. On a fast network one batch is then out at a time, and larger; on a slow one MaxInFlight are.
+	// Zero: they follow at once.
+	GatherFor      time.Duration
 	MaxQueued      int // writes that wait to be proposed or forwarded
 	MaxQueuedBytes int
 	MaxForwarded   int           // writes forwarded and not yet answered
@@ -94,8 +98,9 @@ type Log struct {
 	peers   []peerView
 	room    Room // of the own disk
 	queue   queue
-	flights []flight // proposed, in slot order
-	landed  []flight // applied, to be acknowledged by Finish
+	flights []flight      // proposed, in slot order
+	left    time.Duration // when the newest of them was proposed
+	landed  []flight      // applied, to be acknowledged by Finish
 	away    forwards
 	reads   readers
 	fold    folding

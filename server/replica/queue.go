@@ -105,10 +105,11 @@ func (q *queue) sendBack(l *Log) {
 	}
 }
 
-// propose gathers what waits into batches, one slot each. While as many slots are in flight as MaxInFlight allows,
-// the next batch fills: group commit needs no timer.
+// propose gathers what waits into batches, one slot each. While one is in flight the next fills, for GatherFor; while
+// as many are as MaxInFlight allows, for as long as it takes. With nothing in flight nothing waits, and the end of a
+// flight proposes what has gathered: group commit needs no timer.
 func (l *Log) propose(now time.Duration) {
-	for len(l.queue.items) > 0 && len(l.flights) < l.cfg.MaxInFlight && l.core.Room() && !l.fold.full(l) {
+	for len(l.queue.items) > 0 && l.mayFly(now) && l.core.Room() && !l.fold.full(l) {
 		n, size := 0, 1
 		for n < len(l.queue.items) && (n == 0 || size+len(l.queue.items[n].command) <= l.cfg.MaxBatchBytes) {
 			size += len(l.queue.items[n].command) + batchOverhead
@@ -125,9 +126,18 @@ func (l *Log) propose(now time.Duration) {
 			return
 		}
 		l.queue.drop(n)
+		l.left = now
 		l.out.Proposed = append(l.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value), Waited: now - writes[0].at})
 		l.flights = append(l.flights, flight{slot: slot, ballot: l.core.Ballot(), holding: l.holding, writes: writes})
 	}
+}
+
+// mayFly tells whether another slot may be proposed now.
+func (l *Log) mayFly(now time.Duration) bool {
+	if len(l.flights) == 0 {
+		return true
+	}
+	return len(l.flights) < l.cfg.MaxInFlight && (now-l.left >= l.cfg.GatherFor || l.queue.bytes >= l.cfg.MaxBatchBytes)
 }
 
 // batchOverhead bounds what a batch adds to a command.

@@ -410,6 +410,55 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 }
 
+// While a batch is in flight the next one gathers: for GatherFor, or until it is whole, or until the first has landed.
+func TestBatchesGather(t *testing.T) {
+	const gather = 5 * time.Millisecond
+	b := newBench(t, 1)
+	b.log.cfg.GatherFor = gather
+	p := b.settle(sec, holding(1, 9*sec))
+	propose := func(at time.Duration) int {
+		b.advance(at, p)
+		return len(b.out.Proposed)
+	}
+	if n := propose(sec); n != 0 {
+		t.Fatalf("%d batches of nothing", n)
+	}
+	b.request(1, 8*sec)
+	if n := propose(sec); n != 1 {
+		t.Fatalf("with nothing in flight %d batches left", n)
+	}
+	b.request(2, 8*sec)
+	b.request(3, 8*sec)
+	if n := propose(sec + gather - 1); n != 0 {
+		t.Fatal("a second batch left at once")
+	}
+	if n := propose(sec + gather); n != 1 || b.out.Proposed[0].Writes != 2 {
+		t.Fatalf("after the wait: %+v", b.out.Proposed)
+	}
+	b.request(4, 8*sec)
+	b.advance(sec+gather, p)
+	b.sync()
+	b.apply()
+	if n := propose(sec + gather); n != 1 {
+		t.Fatal("the batch still waits when nothing is in flight any more")
+	}
+	b.settle(sec+gather, p)
+	big := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 3000)})
+	for id := uint64(5); id < 8; id++ {
+		b.log.Request(sec, Request{ID: id, Command: big, Until: 8 * sec})
+		propose(sec + gather)
+	}
+	if n := len(b.log.flights); n != 2 {
+		t.Fatalf("%d slots in flight: a whole batch waits for no time", n)
+	}
+	b.settle(2*sec, p)
+	for id := uint64(1); id < 8; id++ {
+		if r := b.replies[id]; r.Outcome != Done {
+			t.Fatalf("request %d: %+v", id, r)
+		}
+	}
+}
+
 // Never "refused" for what may still be chosen: a write that was proposed and timed out is unknown, one that never was
 // is refused.
 func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
