@@ -23,6 +23,8 @@ type Cluster struct {
 	epoch    uint64
 	faults   func(Request) Fault
 	nodes    []*Node
+	plain    bool   // writes without an idempotency key are taken
+	drawn    uint64 // keys given to such writes
 }
 
 // Node is one of the nodes, numbered from 1.
@@ -116,6 +118,14 @@ func (c *Cluster) Inject(f func(Request) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = f
+}
+
+// AcceptPlain has writes without an idempotency key taken as a real node does. Without it they are refused: the client
+// never sends one.
+func (c *Cluster) AcceptPlain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plain = true
 }
 
 // SetMaster moves mastership, under a new epoch. 0 is nobody.

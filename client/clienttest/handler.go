@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -139,6 +140,10 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) fun
 	}
 	key := r.Header.Get("Idempotency-Key")
 	base, err := strconv.ParseUint(r.Header.Get("X-Tenure-Base"), 10, 64)
+	if key == "" && c.plain {
+		c.drawn++
+		key, base, err = fmt.Sprintf("drawn here %d", c.drawn), c.revision, nil
+	}
 	if key == "" || err != nil {
 		return sendText(w, 400, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}

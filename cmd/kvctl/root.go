@@ -61,7 +61,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVar(&a.consistent, "consistent", false, "read without trusting clocks; costs a round of messages between the nodes")
 	root.AddCommand(
 		newGet(a), newSet(a), newCAS(a), newDelete(a), newPrune(a), newList(a), newCount(a),
-		newStatus(a), newMaster(a), newDev(a), newVersion(a),
+		newStatus(a), newMaster(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

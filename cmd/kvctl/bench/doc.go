@@ -1,0 +1,28 @@
+// Package bench loads a cluster with requests and measures how it answers.
+//
+//   - config.go: what to do, and its bounds. run.go: fill, warm-up, window, end. worker.go: one client.
+//   - conn.go: one connection that speaks as much HTTP/1.1 as the API needs. reply.go: its answers.
+//   - pace.go: when the next request of an open loop is due. pool.go: fewer connections than clients.
+//   - record.go: histograms and counts. result.go: what they come to. kind.go: how a request ended.
+//
+// # Requests
+//
+// Requests are plain: no idempotency key, no second try. The load generator mostly shares its machine with the
+// servers, so it does not go through net/http's client, which would cost more than the server does (docs/benchmarks.md
+// has the comparison): each connection writes a request with one system call and reads the answer into one buffer.
+//
+// # Closed and open loop
+//
+// In a closed loop each client sends its next request when the last one is answered: a server that stalls is asked
+// less while it stalls, so the latencies of a closed loop say little about what users would see.
+//
+// In an open loop requests are due at a fixed rate, whatever the answers do. Latency counts from when a request was
+// due, not from when a client was free to send it: a stall of a second at 1,000/s shows as a thousand requests that
+// waited up to a second, instead of one for each client. This is the correction of coordinated omission.
+//
+// # What is counted
+//
+// Throughput counts the successful answers that came within the window. Latencies are those of the requests that were
+// due (open loop) or sent (closed loop) within it and succeeded, also if they were answered after its end. Failures
+// are counted by kind and have no latency.
+package bench

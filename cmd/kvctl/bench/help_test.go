@@ -1,0 +1,133 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// stub is a node: a handler behind connections inside the process, so that time in tests is synctest's.
+type stub struct {
+	t       testing.TB
+	handler http.HandlerFunc
+	conns   chan net.Conn
+	closed  chan struct{}
+	server  *http.Server
+
+	mu    sync.Mutex
+	dials int
+	open  int
+	most  int // connections at once
+}
+
+func newStub(t testing.TB, h http.HandlerFunc) *stub {
+	s := &stub{t: t, handler: h, conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.server = &http.Server{Handler: h, ConnState: s.count}
+	go func() { _ = s.server.Serve(s) }()
+	return s
+}
+
+func (s *stub) count(_ net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		s.open++
+		s.most = max(s.most, s.open)
+	case http.StateClosed:
+		s.open--
+	}
+}
+
+func (s *stub) stop() {
+	_ = s.server.Close()
+}
+
+func (s *stub) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.conns:
+		return c, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (s *stub) Close() error   { close(s.closed); return nil }
+func (s *stub) Addr() net.Addr { return &net.UnixAddr{Name: "stub", Net: "mem"} }
+
+func (s *stub) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	s.mu.Lock()
+	s.dials++
+	s.mu.Unlock()
+	ours, theirs := net.Pipe()
+	select {
+	case s.conns <- theirs:
+		return ours, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// config is a valid one that uses s.
+func (s *stub) config(op string) Config {
+	return Config{
+		Op: op, Mode: Default, ReadShare: 0.5, Endpoints: []string{"http://stub:1"}, Clients: 1, Conns: 1, Keys: 10, Prefix: "b/",
+		ValueSize: 5, Duration: time.Second, Timeout: 10 * time.Second, Dial: s.dial, Sleep: time.Sleep,
+	}
+}
+
+// store is a handler that keeps keys as a node does.
+type store struct {
+	mu       sync.Mutex
+	revision uint64
+	index    map[string]uint64
+	sizes    map[int]int
+	methods  map[string]int
+	delay    time.Duration
+}
+
+func newStore() *store {
+	return &store{index: map[string]uint64{}, sizes: map[int]int{}, methods: map[string]int{}, delay: time.Millisecond}
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(s.delay)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := strings.TrimPrefix(r.URL.Path, "/v1/kv/")
+	s.methods[r.Method+" "+r.URL.RawQuery]++
+	if r.Method == "GET" {
+		if s.index[key] == 0 {
+			w.WriteHeader(404)
+			return
+		}
+		w.Header().Set("X-Consul-Index", strconv.FormatUint(s.index[key], 10))
+		_, _ = io.WriteString(w, strings.Repeat("v", 5000)) // above net/http's buffer: chunked
+		return
+	}
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(400)
+		return
+	}
+	s.sizes[len(b)]++
+	if c := r.URL.Query().Get("cas"); c != "" && c != strconv.FormatUint(s.index[key], 10) {
+		_, _ = io.WriteString(w, "false")
+		return
+	}
+	s.revision++
+	s.index[key] = s.revision
+	w.Header().Set("X-Tenure-Index", strconv.FormatUint(s.revision, 10))
+	_, _ = io.WriteString(w, "true")
+}
+
+// near tells whether a latency in ms is want, but for the three digits of a histogram.
+func near(got, want float64) bool { return got > want*0.998-0.01 && got < want*1.002+0.01 }

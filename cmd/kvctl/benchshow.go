@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"tenure/cmd/kvctl/bench"
+)
+
+// printBench prints a result. A run that shows nothing is a failure.
+func (a *app) printBench(r bench.Result) error {
+	if err := a.print(r, func(w io.Writer) error { return writeBench(w, r) }); err != nil {
+		return err
+	}
+	switch {
+	case r.Interrupted:
+		return fmt.Errorf("interrupted after %.1f s: what is printed was measured until then", r.Seconds)
+	case r.Ops == 0:
+		return errors.New("no operation succeeded")
+	}
+	return nil
+}
+
+// writeBench is a result for people.
+func writeBench(w io.Writer, r bench.Result) error {
+	loop, mode := "closed loop", ""
+	if r.Rate > 0 {
+		loop = fmt.Sprintf("open loop at %g/s", r.Rate)
+	}
+	if r.Mode != "" {
+		mode = ", " + r.Mode + " reads"
+	}
+	fmt.Fprintf(w, "%s, %s: %s, %s, %s of %s%s\n", r.Op, loop, plural(uint64(r.Clients), "client"),
+		plural(uint64(r.Nodes), "endpoint"), plural(uint64(r.Keys), "key"), shortBytes(int64(r.ValueSize)), mode)
+	fmt.Fprintf(w, "%s in %.1f s, %.0f/s; this process used %.0f µs of CPU for each\n\n",
+		plural(r.Ops, "operation"), r.Seconds, r.OpsPerS, r.ClientCPUUS)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tOPS/S\tP50 MS\tP90\tP99\tP99.9\tMAX\t")
+	row := func(name string, perSecond float64, l bench.Latency) {
+		fmt.Fprintf(t, "%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, perSecond, l.P50, l.P90, l.P99, l.P999, l.Max)
+	}
+	row(r.Op, r.OpsPerS, r.Latency)
+	if r.Reads != nil {
+		row("reads", r.Reads.OpsPerS, r.Reads.Latency)
+		row("writes", r.Writes.OpsPerS, r.Writes.Latency)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if r.Errors == 0 {
+		_, err := fmt.Fprintln(w, "\nno errors")
+		return err
+	}
+	fmt.Fprintf(w, "\n%s:\n", plural(r.Errors, "error"))
+	for _, k := range slices.Sorted(maps.Keys(r.ErrorsByKind)) {
+		if _, err := fmt.Fprintf(w, "  %-18s %d\n", k, r.ErrorsByKind[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// benchProgress is a line on standard error while a run goes on, if that is a terminal.
+type benchProgress struct {
+	cfg   bench.Config
+	out   io.Writer // nil: nobody looks
+	bar   *progressbar.ProgressBar
+	stage bench.Stage
+}
+
+func (a *app) benchProgress(cfg bench.Config) *benchProgress {
+	p := &benchProgress{cfg: cfg}
+	if terminal(a.stderr) {
+		p.out = a.stderr
+	}
+	return p
+}
+
+// tell is a bench.Config's Watch.
+func (p *benchProgress) tell(g bench.Progress) {
+	if p.out == nil {
+		return
+	}
+	if p.bar == nil || p.stage != g.Stage {
+		p.end()
+		p.stage, p.bar = g.Stage, p.newBar(g.Stage)
+	}
+	at := int64(g.Elapsed / time.Millisecond)
+	switch g.Stage {
+	case bench.Filling:
+		at = int64(g.Keys)
+	case bench.Measuring:
+		rate := 0.0
+		if g.Elapsed > 0 {
+			rate = float64(g.Ops) / g.Elapsed.Seconds()
+		}
+		text := fmt.Sprintf("%s %.0f/s", p.cfg.Op, rate)
+		if g.Failed > 0 {
+			text += ", " + plural(g.Failed, "error")
+		}
+		p.bar.Describe(text)
+	}
+	_ = p.bar.Set64(min(at, p.bar.GetMax64())) // a progress bar is not worth a failure
+}
+
+func (p *benchProgress) newBar(s bench.Stage) *progressbar.ProgressBar {
+	length, text := p.cfg.Duration.Milliseconds(), p.cfg.Op
+	switch s {
+	case bench.Filling:
+		length, text = int64(p.cfg.Keys), "writing the keys"
+	case bench.Warming:
+		length, text = p.cfg.Warmup.Milliseconds(), "warming up"
+	}
+	return progressbar.NewOptions64(max(length, 1), progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(text),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(30))
+}
+
+// end takes the line away.
+func (p *benchProgress) end() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		_ = p.bar.Exit()
+		p.bar = nil
+	}
+}
