@@ -109,15 +109,3 @@ func FuzzDecodeFrames(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkWireAccept(b *testing.B) {
-	m := sampleLog()
-	m.Entries = m.Entries[:1]
-	m.Entries[0].Value = make([]byte, 16<<10)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := decodeLog(encodeLog(m)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// solo is the log part of a cluster of one that is master for ever, on a disk that costs nothing.
+type solo struct {
+	b   *testing.B
+	log *Log
+	pub Published
+	now time.Duration
+}
+
+func newSolo(b *testing.B) *solo {
+	var voters quorum.Set
+	voters.Add(1)
+	cfg := testConfig(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, voters)
+	cfg.Core.CacheBytes, cfg.Core.WindowBytes, cfg.Core.WindowEntries = 1<<20, 1<<24, 1024
+	cfg.MaxBatchBytes, cfg.ApplyBytes, cfg.MaxQueued = 1<<20, 1<<20, 1024
+	cfg.FoldBytes, cfg.FoldLogBytes = 1<<40, 1<<60
+	disk := newDisk()
+	state, err := kv.Open(disk.image, kv.DefaultLimits)
+	if err != nil {
+		b.Fatal(err)
+	}
+	core, err := multipaxos.New(cfg.Core, disk.durable, disk)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l, err := NewLog(cfg, core, state)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := &solo{b: b, log: l, now: time.Second, pub: Published{}.WithLease(1, time.Hour)}
+	for range 10 {
+		s.step()
+	}
+	if _, ok := s.pub.Begin(); !ok {
+		b.Fatal("not the master")
+	}
+	return s
+}
+
+func (s *solo) must(err error) {
+	if err != nil {
+		s.b.Fatal(err)
+	}
+}
+
+// step is one round of the shell; it returns the number of replies.
+func (s *solo) step() int {
+	replies := 0
+	take := func() bool {
+		out := s.log.Take()
+		s.pub = s.pub.WithReady(out.Ready, out.Epoch)
+		for _, p := range out.Persists {
+			s.must(s.log.Persisted(p.Seq))
+		}
+		for _, r := range out.Replies {
+			if r.Outcome != Done {
+				s.b.Fatalf("%+v", r)
+			}
+			replies++
+		}
+		return out.Apply
+	}
+	s.must(s.log.Advance(s.now, s.pub))
+	apply := take()
+	if apply {
+		s.must(s.log.Apply())
+	}
+	s.log.Finish(s.now, s.pub)
+	take()
+	return replies
+}
+
+// BenchmarkWrites is so many puts of 256 bytes, encoded, that wait together: gathered into one slot, chosen, applied and
+// answered by a node that is alone. What other nodes, sockets and the disk cost is elsewhere.
+func BenchmarkWrites(b *testing.B) {
+	for _, n := range []int{1, 64} {
+		b.Run(fmt.Sprintf("together=%d", n), func(b *testing.B) {
+			s := newSolo(b)
+			commands := make([][]byte, 1024)
+			for i := range commands {
+				c := kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("bench/%08d", i), Value: make([]byte, 256)}
+				commands[i] = kv.EncodeCommand(&c)
+			}
+			id := uint64(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				for range n {
+					id++
+					s.log.Request(s.now, Request{ID: id, Command: commands[id%1024], Until: time.Hour})
+				}
+				answered := 0
+				for tries := 0; answered < n; tries++ {
+					if tries == 10 {
+						b.Fatalf("%d of %d answered", answered, n)
+					}
+					answered += s.step()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/write")
+		})
+	}
+}
