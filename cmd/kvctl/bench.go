@@ -36,7 +36,7 @@ func newBench(a *app) *cobra.Command {
 	for _, v := range benchVerbs {
 		verbs = append(verbs, newBenchOp(a, v.op, v.short, v.long))
 	}
-	return group(cmd, verbs...)
+	return group(cmd, append(verbs, newBenchSweep(a), newBenchPlot(a))...)
 }
 
 // benchRun is one run's flags.
