@@ -125,5 +125,6 @@ func (g group) point(of func(bench.Result) float64) plot.Point {
 		ys = append(ys, of(r))
 	}
 	slices.Sort(ys)
-	return plot.Point{X: float64(g.x), Y: ys[len(ys)/2], Low: ys[0], High: ys[len(ys)-1]}
+	n := len(ys)
+	return plot.Point{X: float64(g.x), Y: (ys[(n-1)/2] + ys[n/2]) / 2, Low: ys[0], High: ys[n-1]}
 }
