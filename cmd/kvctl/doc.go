@@ -6,6 +6,8 @@
 //   - survey.go: what all endpoints say of themselves at about one moment. table.go: the same as text.
 //   - tracker.go: from one survey to the next, who became master and how long there was none. watch.go shows it.
 //   - dev_*.go: `kvctl dev`, which works on the processes of a local cluster, never on others.
+//   - bench.go, benchshow.go: `kvctl bench`; package bench below is the load generator. benchsweep.go, benchcluster.go:
+//     `kvctl bench sweep`, which starts clusters of its own; packages sweep and plot make curves of what it measures.
 //
 // # Exit codes
 //

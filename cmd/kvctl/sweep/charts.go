@@ -77,7 +77,7 @@ func (f File) charts() (throughput, latency plot.Chart, err error) {
 	return throughput, latency, nil
 }
 
-// subtitle says what stayed the same, when and where. A latency of a run without a success is left out of it.
+// subtitle says what stayed the same, when and where, and that not all went well.
 func (f File) subtitle(s Series) string {
 	if len(f.Results) == 0 {
 		return ""
@@ -91,7 +91,15 @@ func (f File) subtitle(s Series) string {
 			text += same.text + ", "
 		}
 	}
-	return text + f.Started.UTC().Format("2006-01-02") + ", all on one machine: " + f.System
+	text += f.Started.UTC().Format("2006-01-02") + ", one machine: " + f.System
+	failed := uint64(0)
+	for _, r := range f.Results {
+		failed += r.Errors
+	}
+	if failed > 0 {
+		text += fmt.Sprintf("; %d requests failed", failed)
+	}
+	return text
 }
 
 // group is the repeats of one point.

@@ -50,7 +50,7 @@ var All = []Series{
 		of:  func(r bench.Result) int { return r.Nodes },
 	},
 	{
-		Name: "value-size", What: "bytes of a value", Points: []int{16, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, Log: true, Format: plot.Bytes,
+		Name: "value-size", What: "value size", Points: []int{16, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, Log: true, Format: plot.Bytes,
 		set: func(c *bench.Config, v int) {
 			c.ValueSize = v
 			c.Keys = min(max(sizeBudget/v, leastKeys), usualKeys)

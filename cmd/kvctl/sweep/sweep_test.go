@@ -73,7 +73,7 @@ func TestCharts(t *testing.T) {
 	if p := latency.Lines[1]; p.Name != "put p99" || !p.Dashed || p.Points[1].Y != 20 {
 		t.Errorf("%+v", p)
 	}
-	if s := throughput.Subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, all on one machine: linux/amd64, 2 CPUs" {
+	if s := throughput.Subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 CPUs; 7 requests failed" {
 		t.Error(s)
 	}
 	f.Results = append(f.Results, result("get", 1, 5000, 1, 1))
