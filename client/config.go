@@ -19,8 +19,10 @@ const (
 )
 
 const (
-	dialTimeout         = time.Second // a host that does not answer a SYN; the attempt's limit applies too
-	maxIdleConnsPerHost = 256
+	dialTimeout = time.Second // a host that does not answer a SYN; the attempt's limit applies too
+	// maxIdleConnsPerHost is how many calls to one node may be under way together without connections being closed
+	// after each and opened for the next.
+	maxIdleConnsPerHost = 2048
 	idleConnTimeout     = 60 * time.Second
 )
 

@@ -85,7 +85,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	if err == nil {
 		progress()
 		a = answer{endpoint: base.String(), status: resp.StatusCode, header: resp.Header}
-		a.body, err = readBody(resp.Body, c.cfg.MaxAnswerBytes, progress)
+		a.body, err = readBody(resp, c.cfg.MaxAnswerBytes, progress)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
@@ -150,16 +150,22 @@ func (p *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func readBody(body io.ReadCloser, max int64, progress func()) ([]byte, error) {
-	defer func() { _ = body.Close() }() // what follows a whole body, or an error, is of no interest
-	b, err := io.ReadAll(io.LimitReader(&progressReader{body, progress}, max+1))
-	if err != nil {
+// trustedBytes is how much memory an answer gets on its declared length alone; more only as bytes arrive.
+const trustedBytes = 64 << 10
+
+func readBody(resp *http.Response, max int64, progress func()) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }() // what follows a whole body, or an error, is of no interest
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, trustedBytes, max)) + bytes.MinRead) // so that the end is found without growing
+	}
+	if _, err := b.ReadFrom(io.LimitReader(&progressReader{resp.Body, progress}, max+1)); err != nil {
 		return nil, err
 	}
-	if int64(len(b)) > max {
+	if int64(b.Len()) > max {
 		return nil, errAnswerTooLarge
 	}
-	return b, nil
+	return b.Bytes(), nil
 }
 
 // retryAfter is how long a node asks to be left alone. Dates are not understood: no node sends them.

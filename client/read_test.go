@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -283,6 +284,31 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		if w.Applied() != clients*each {
 			t.Fatalf("applied %d, want %d", w.Applied(), clients*each)
+		}
+	})
+}
+
+// Calls that are under way together keep their connections for the next ones.
+func TestManyAtOnceKeepTheirConnections(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		w.Inject(func(clienttest.Request) clienttest.Fault {
+			time.Sleep(100 * time.Millisecond) // until all are under way
+			return clienttest.None
+		})
+		const together = 500
+		for range 3 {
+			var all sync.WaitGroup
+			for range together {
+				all.Go(func() {
+					if _, _, err := w.client.Get(context.Background(), "none", client.ReadOptions{}); !errors.Is(err, client.ErrNotFound) {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		if n := len(w.net.dials); n > together {
+			t.Errorf("%d connections for %d calls at a time", n, together)
 		}
 	})
 }
