@@ -47,3 +47,11 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+func TestKeysAreOfOneLength(t *testing.T) {
+	for i, want := range map[int]string{0: "00000000", 7: "00000007", 123456: "00123456", MaxKeys - 1: "99999999"} {
+		if got := string(appendNumber(nil, i)); got != want {
+			t.Errorf("%d: %q, want %q", i, got, want)
+		}
+	}
+}

@@ -14,9 +14,6 @@ const errorPause = 10 * time.Millisecond
 // poolBytes is how much random data values are cut from, above the longest value.
 const poolBytes = 1 << 20
 
-// keyDigits is how long the numbers of keys are.
-const keyDigits = 8
-
 // world is what the clients of a run share.
 type world struct {
 	cfg     Config
@@ -69,6 +66,7 @@ func (w *worker) path(i int, query string) []byte {
 	return t
 }
 
+// appendNumber appends the number of a key, in eight digits.
 func appendNumber(b []byte, i int) []byte {
 	for limit := 10_000_000; i < limit && limit > 1; limit /= 10 {
 		b = append(b, '0')
