@@ -54,7 +54,7 @@ func startPlain(t *testing.T, nodes int) *clienttest.Cluster {
 
 // benchLine is a short run; what it measures is of no interest.
 func benchLine(op string) []string {
-	return strings.Fields("bench " + op + " --json --clients 3 --keys 5 --value-size 10 --duration 100ms --warmup 10ms")
+	return strings.Fields("bench " + op + " --json --clients 3 --keys 5 --value-size 10 --duration 400ms --warmup 10ms")
 }
 
 // The names are what scripts and plots read.
@@ -75,7 +75,7 @@ func TestBenchJSON(t *testing.T) {
 			t.Errorf("%s: has %v, want %v", op, names, want)
 		}
 		r := decode[bench.Result](t, o.out)
-		if r.Op != op || r.Ops == 0 || r.Nodes != 2 || r.Clients != 3 || r.Keys != 5 || r.ValueSize != 10 || r.Seconds != 0.1 || r.P50 <= 0 || r.Max < r.P50 {
+		if r.Op != op || r.Ops == 0 || r.Nodes != 2 || r.Clients != 3 || r.Keys != 5 || r.ValueSize != 10 || r.Seconds != 0.4 || r.P50 <= 0 || r.Max < r.P50 {
 			t.Errorf("%s: %+v", op, r)
 		}
 	}
