@@ -18,6 +18,7 @@
 //	P4    own                             Proposer.own
 //	P5    resend, abandon, retry          Proposer.Resend, refuse, abandon, RetryAfter
 //	P6    release                         Proposer.Release
+//	P7    release after a crash           Notes, Guardian.Due, CrashReleases
 //	A1    prepare                         Acceptor.prepare
 //	A2    accept                          Acceptor.accept
 //	A3    release                         Acceptor.release

@@ -35,6 +35,7 @@ type Elector struct {
 	favoured bool
 	standOff time.Duration
 	out      []lease.Message
+	notes    lease.Notes
 }
 
 // LeaseState is what the lease part publishes.
@@ -127,6 +128,27 @@ func (e *Elector) Release(now, standBack time.Duration, forGood bool) {
 	e.route(now, e.proposer.Release(now))
 }
 
+// AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
+// died now (P7). The guardian must be able to read them before what Take returns leaves.
+func (e *Elector) AppendNoted(buf []uint64, now time.Duration) []uint64 {
+	return e.notes.AppendCounters(buf, now)
+}
+
+// CrashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it had out
+// (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
+func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
+	if owner.Node == e.cfg.Self.Node {
+		return false
+	}
+	_, before := e.acceptor.Live(now, lease.MasterResource)
+	for _, m := range lease.CrashReleases(owner, e.cfg.Self.Node, counters) {
+		e.deliver(now, m)
+	}
+	e.settle(now)
+	_, after := e.acceptor.Live(now, lease.MasterResource)
+	return before && !after
+}
+
 // Nudge is the master's word that it hands over and would like this node to try: it does so when the Release comes.
 func (e *Elector) Nudge(time.Duration) { e.favoured = true }
 
@@ -217,6 +239,7 @@ func (e *Elector) released(now time.Duration, m lease.Message) {
 
 // route delivers messages for this node itself at once and queues the others.
 func (e *Elector) route(now time.Duration, ms []lease.Message) {
+	e.notes.Sent(now, e.cfg.Timing, ms)
 	for _, m := range ms {
 		if m.To == e.cfg.Self.Node {
 			e.deliver(now, m)
