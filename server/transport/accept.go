@@ -55,6 +55,8 @@ func (t *Transport) inbound(nc net.Conn) {
 			err = t.inboundHello(w, m)
 		case *askMsg:
 			err = t.answerAsk(w, m)
+		case *releaseMsg:
+			err = t.takeReleases(w, m)
 		default:
 			err = unexpected(m)
 		}

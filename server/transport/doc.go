@@ -16,6 +16,7 @@
 //	accept.go      inbound connections, bounded while nobody knows who they are
 //	dial.go        outbound connections, with backoff
 //	handshake.go   both sides of it
+//	release.go     what a dead node's guardian tells its peers
 //	link.go        an established connection: one goroutine reads, one writes
 //	queue.go       what waits to be written, bounded by count and bytes
 //	quiet.go       logging that a flood cannot turn into a flood of logs

@@ -103,6 +103,7 @@ type recorder struct {
 	events []string // "+lease 2", "-log 3"
 	lease  [][]byte
 	log    [][]byte
+	dead   []Release // Owner and Counters of what guardians said
 	block  chan struct{} // LogFrame waits for it, if not nil
 }
 
@@ -115,6 +116,10 @@ func (r *recorder) LogFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte) {
 		<-r.block
 	}
 	r.change(func() { r.log = append(r.log, b) })
+}
+
+func (r *recorder) CrashReleased(owner ballot.Incarnation, counters []uint64) {
+	r.change(func() { r.dead = append(r.dead, Release{Owner: owner, Counters: counters}) })
 }
 
 func (r *recorder) Connected(p ballot.NodeID, k Kind) { r.event("+", p, k) }

@@ -261,6 +261,7 @@ func wireSamples() []any {
 		&helloMsg{KindLease, 2, honest(1)}, &readyMsg{}, &refuseMsg{ReasonStore, "text"},
 		&askMsg{1, 2, store(1), list}, &answerMsg{Node: 2, Store: store(2), List: list},
 		&answerMsg{2, store(2), list, ident.ClusterID{1}, members(1, 2), true}, &foundMsg{ident.ClusterID{1}, members(1, 2)}, &formedMsg{},
+		&releaseMsg{2, dead(1)},
 	}
 }
 
@@ -290,6 +291,7 @@ func TestMessagesThatCannotBeTrustedAreMalformed(t *testing.T) {
 		&askMsg{From: 1, Store: store(1), List: []Address{{1, "a\x1b"}}},
 		&answerMsg{Node: 1, Store: store(1), List: []Address{{1, "a"}}, Cluster: ident.ClusterID{1}},
 		&foundMsg{Membership: members(1)}, &foundMsg{ident.ClusterID{1}, tall}, &foundMsg{ident.ClusterID{1}, twice},
+		&releaseMsg{To: 2, Release: Release{Owner: honest(1).Incarnation, Counters: []uint64{1}}}, &releaseMsg{Release: dead(1)},
 	} {
 		if got, err := decodeMsg(encodeMsg(m)); !errors.Is(err, errMalformed) {
 			t.Errorf("message %d: %+v, %v", i, got, err)
@@ -320,6 +322,10 @@ func FuzzDecodeMsg(f *testing.F) {
 		case *answerMsg:
 			m.Membership.Voters()
 			showList(m.List)
+		case *releaseMsg:
+			if n := len(m.Release.Counters); n > MaxReleaseCounters {
+				t.Fatalf("%d counters", n)
+			}
 		case *helloMsg:
 			ours := honest(1)
 			judge(&ours, &m.Hello, members(1, 2), m.To, 1)

@@ -31,6 +31,9 @@ type Handler interface {
 	LogFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
 	Connected(peer ballot.NodeID, kind Kind)
 	Disconnected(peer ballot.NodeID, kind Kind)
+	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see Release). It may
+	// come at any time, from any goroutine, more than once, and when a later incarnation is connected.
+	CrashReleased(owner ballot.Incarnation, counters []uint64)
 }
 
 // Transport is a node's end of all its connections to peers. Its methods are safe for concurrent use.

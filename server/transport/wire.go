@@ -40,6 +40,8 @@ const (
 	typeAnswer msgType = 5
 	typeFound  msgType = 6
 	typeFormed msgType = 7
+
+	typeRelease msgType = 8
 )
 
 // helloMsg opens a connection, and answers itself. To is the node that the dialler means to reach.
@@ -120,6 +122,8 @@ func typeOf(m any) msgType {
 		return typeFound
 	case *formedMsg:
 		return typeFormed
+	case *releaseMsg:
+		return typeRelease
 	}
 	panic(fmt.Sprintf("transport: %T is no message", m))
 }
@@ -138,7 +142,7 @@ func decodeMsg(b []byte) (any, error) {
 		typeHello: func() any { return &helloMsg{} }, typeReady: func() any { return &readyMsg{} },
 		typeRefuse: func() any { return &refuseMsg{} }, typeAsk: func() any { return &askMsg{} },
 		typeAnswer: func() any { return &answerMsg{} }, typeFound: func() any { return &foundMsg{} },
-		typeFormed: func() any { return &formedMsg{} },
+		typeFormed: func() any { return &formedMsg{} }, typeRelease: func() any { return &releaseMsg{} },
 	}[typ]
 	if m == nil {
 		return nil, fmt.Errorf("%w: message type %d", errMalformed, typ)
@@ -181,6 +185,8 @@ func checkMsg(m any) error {
 			return errors.New("genesis without a cluster id")
 		}
 		return checkMembership(m.Membership)
+	case *releaseMsg:
+		return checkRelease(m)
 	}
 	return nil
 }
