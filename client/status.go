@@ -26,6 +26,7 @@ type Status struct {
 	Revision  uint64       `json:"revision"`
 	Peers     []PeerStatus `json:"peers"`
 	Disk      DiskStatus   `json:"disk"`
+	Guardian  Guardian     `json:"guardian"`
 	UptimeMS  int64        `json:"uptime_ms"`
 	// Problem says why the node takes no part, if it takes none.
 	Problem string `json:"problem,omitempty"`
@@ -36,6 +37,13 @@ type LeaseStatus struct {
 	Held         bool  `json:"held"`
 	RemainingMS  int64 `json:"remaining_ms"`
 	QuarantineMS int64 `json:"quarantine_ms"` // how long the node stays silent yet after its start
+}
+
+// Guardian is the process that outlives the node's and releases its lease, so that a crash costs milliseconds.
+type Guardian struct {
+	PID          int    `json:"pid"`               // 0: none runs
+	Problem      string `json:"problem,omitempty"` // why none runs
+	ReleasedHere uint64 `json:"released_here"`     // leases of crashed peers that the node let go at the word of their guardians, in this run
 }
 
 // PeerStatus is another member as the node sees it.

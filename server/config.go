@@ -32,8 +32,12 @@ type Config struct {
 	MaxValueBytes int
 	QuotaBytes    int64 // 0: none
 	Insecure      bool  // listeners beyond loopback are allowed
-	Version       string
-	Logger        zerolog.Logger
+	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest of the
+	// lease, and NoGuardian says to people why that is so.
+	Guardian   []string
+	NoGuardian string
+	Version    string
+	Logger     zerolog.Logger
 }
 
 // Validate refuses a configuration under which no node may run; nothing has been touched then. Errors wrap ErrConfig

@@ -14,6 +14,7 @@ type leaseEvent struct {
 	nudged    bool
 	standBack time.Duration
 	release   *release
+	crash     *crash
 }
 
 // release asks the lease loop to give the lease up; done is closed when the messages have been handed to the
@@ -79,9 +80,12 @@ func (n *Node) stepLease(now time.Duration, e leaseEvent) {
 		n.elector.StandBack(now, e.standBack)
 	case e.release != nil:
 		n.giveUp(now, e.release)
+	case e.crash != nil:
+		n.crashReleased(now, e.crash)
 	}
 	n.elector.Tick(now)
 	n.publishLease(now)
+	n.noteBallots(now)
 	n.sendLease()
 	if e.release != nil {
 		close(e.release.done)

@@ -20,6 +20,7 @@ type metrics struct {
 	ignoredFrames prometheus.Counter
 	badFrames     prometheus.Counter
 	droppedLease  prometheus.Counter
+	crashReleased prometheus.Counter
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -40,11 +41,12 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
 		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
 		droppedLease:  counter("lease_messages_dropped_total", "Lease messages dropped because too many waited."),
+		crashReleased: counter("lease_released_after_crash_total", "Live lease records that were cleared here at the word of a dead peer's guardian."),
 	}
 	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
 		m.writes[o] = m.writeSeconds.WithLabelValues(name)
 	}
-	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease,
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -70,6 +72,12 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	})
 	gauge("master_ready", "1 if this node is the master and ready.", func() float64 {
 		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
+			return 1
+		}
+		return 0
+	})
+	gauge("guardian_up", "1 if this node's guardian runs: a crash then costs milliseconds instead of the rest of the lease.", func() float64 {
+		if n.guard.status().PID != 0 {
 			return 1
 		}
 		return 0

@@ -36,6 +36,8 @@ type Node struct {
 	elector    *replica.Elector // the lease loop's
 	quarantine lease.Quarantine
 	leaseIn    chan leaseEvent
+	guard      guard
+	noted      []uint64 // the lease loop's: what the guardian is told
 	loop       *logLoop // the log loop's
 	inbox      *inbox
 

@@ -97,6 +97,7 @@ func (n *Node) open(ctx context.Context) error {
 	if err := n.startRun(fresh); err != nil {
 		return err
 	}
+	n.startGuardian()
 	n.registerGauges(registry)
 	n.loop.stages = stages{m: newStageMetrics(registry, n.peers)}
 	return n.serve(ctx, front, served)
@@ -236,7 +237,9 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 	if err != nil {
 		return err // without waiting: a disk that failed may hang too
 	}
-	return loops.Wait()
+	err = loops.Wait()
+	n.guard.close() // in any other case it is left to speak
+	return err
 }
 
 // flushPeers lets the Release leave before the connections end.

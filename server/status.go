@@ -61,6 +61,7 @@ func (n *Node) Status() web.Status {
 		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Folded: v.folded, Truncated: v.truncated,
 		Revision: v.revision, Peers: n.peerStatus(v, now),
 		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
+		Guardian: n.guardStatus(),
 		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(),
 	}
 }

@@ -17,7 +17,13 @@ func (s *settings) build() (server.Config, error) {
 	}
 	cluster := slices.Clone(s.cluster)
 	slices.SortFunc(cluster, func(a, b server.Address) int { return int(a.Node) - int(b.Node) })
+	command, why := guardianCommand, ""
+	if !s.guardian {
+		command, why = nil, "switched off by --guardian=false"
+	}
 	return server.Config{
+		Guardian:      command,
+		NoGuardian:    why,
 		Node:          s.id,
 		Cluster:       cluster,
 		Data:          filepath.Clean(s.data),

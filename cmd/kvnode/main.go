@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tenure/cmd/kvnode/dev"
+	"tenure/server/guardian"
 )
 
 // errConfig is wrapped by every refusal of a configuration. Its own text is not shown.
@@ -21,7 +22,29 @@ func (e configError) Unwrap() error { return errConfig }
 
 func badConfig(format string, args ...any) error { return configError(fmt.Sprintf(format, args...)) }
 
-func main() { os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+// guardianArg is the hidden subcommand as which kvnode runs itself beside itself.
+const guardianArg = "guardian"
+
+// guardianCommand runs this very program as a guardian, also when its file was replaced meanwhile. Only main sets it: in the
+// test of a command line /proc/self/exe is the test.
+var guardianCommand []string
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == guardianArg {
+		os.Exit(runGuardian(os.Stderr)) // first of all: it is to stay small
+	}
+	guardianCommand = []string{"/proc/self/exe", guardianArg}
+	os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// runGuardian waits for the server's end.
+func runGuardian(stderr io.Writer) int {
+	if err := guardian.Main(); err != nil {
+		fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(err))
+		return exitCode(err)
+	}
+	return 0
+}
 
 // execute runs the command line and returns the exit code.
 func execute(args, environ []string, stdout, stderr io.Writer) int {

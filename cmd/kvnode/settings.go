@@ -38,6 +38,7 @@ type settings struct {
 	logLevel  zerolog.Level
 	logFormat string
 	insecure  bool
+	guardian  bool
 }
 
 func newSettings() *settings {
@@ -62,6 +63,9 @@ func newSettings() *settings {
 		"slack added to every exclusion and quarantine; the same on all nodes")
 	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
 	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes", "refuse writes beyond this size of the data; 0 is no quota")
+	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
+		"run a small second process that releases the lease if this one crashes; false: a crash costs the rest of the lease")
+	f.Lookup("guardian").NoOptDefVal = "true"
 	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "where to listen for pprof (default: off)")
 	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format", "json or console (default: console on a terminal, else json)")

@@ -42,11 +42,12 @@ var House = Rules{
 		{Path: "server/replica", Pure: true, May: []string{"lease", "multipaxos", "kv"}},
 		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/web", May: []string{"kv", "storage"}, Never: []string{"server"}},
+		{Path: "server/guardian", May: []string{"lease", "server/transport"}, Never: []string{"server"}},
 		{Path: "server", May: []string{
-			"server/replica", "server/transport", "server/web", "storage", "lease", "multipaxos", "kv",
+			"server/replica", "server/transport", "server/web", "server/guardian", "storage", "lease", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
-		{Path: "cmd/kvnode/...", May: []string{"server", "client"}},
+		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
 			Path:  "jepsen/...",

@@ -77,6 +77,7 @@ type Status struct {
 	Revision  uint64        `json:"revision"`
 	Peers     []PeerStatus  `json:"peers"`
 	Disk      DiskStatus    `json:"disk"`
+	Guardian  Guardian      `json:"guardian"`
 	UptimeMS  int64         `json:"uptime_ms"`
 	// Problem says why this node takes no part, if it takes none.
 	Problem string `json:"problem,omitempty"`
@@ -87,6 +88,13 @@ type LeaseStatus struct {
 	Held         bool  `json:"held"` // by this node
 	RemainingMS  int64 `json:"remaining_ms"`
 	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
+}
+
+// Guardian is the process that outlives this node's and releases its lease (P7).
+type Guardian struct {
+	PID          int    `json:"pid"`               // 0: none runs
+	Problem      string `json:"problem,omitempty"` // why none runs
+	ReleasedHere uint64 `json:"released_here"`     // live lease records cleared on this node at the word of peers' guardians, in this run
 }
 
 // PeerStatus is another member as this node sees it.

@@ -1,0 +1,47 @@
+package guardian
+
+import (
+	"errors"
+	"fmt"
+
+	"tenure/internal/ballot"
+	"tenure/internal/codec"
+	"tenure/internal/ident"
+	"tenure/internal/quorum"
+)
+
+// Plan is what the guardian is told once: for whom it will speak, and to whom.
+type Plan struct {
+	Cluster ident.ClusterID
+	Store   ident.StoreID
+	Owner   ballot.Incarnation
+	Peers   []Peer
+}
+
+// Peer is another member and where it listens for its peers.
+type Peer struct {
+	Node ballot.NodeID
+	Addr string // host:port
+}
+
+// ErrPlan is wrapped by errors about a plan or a page that cannot be read.
+var ErrPlan = errors.New("not a guardian's page")
+
+func (p *Plan) encode() ([]byte, error) {
+	b := codec.Marshal(p)
+	if len(b) > planBytes {
+		return nil, fmt.Errorf("%w: the peers' addresses take %d bytes, there is room for %d", ErrPlan, len(b), planBytes)
+	}
+	return b, nil
+}
+
+func decodePlan(b []byte) (Plan, error) {
+	var p Plan
+	if err := codec.Unmarshal(b, &p); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrPlan, err)
+	}
+	if p.Owner.IsZero() || len(p.Peers) > quorum.MaxVoters {
+		return p, fmt.Errorf("%w: owner %v with %d peers", ErrPlan, p.Owner, len(p.Peers))
+	}
+	return p, nil
+}
