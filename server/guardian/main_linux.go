@@ -38,6 +38,7 @@ func Main() error {
 	}
 	_ = os.WriteFile("/proc/self/comm", []byte(processName), 0) // only a name
 	debug.FreeOSMemory()
+	shed()
 	if err := awaitDeath(pidfdFile); err != nil {
 		return err
 	}

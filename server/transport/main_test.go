@@ -103,7 +103,7 @@ type recorder struct {
 	events []string // "+lease 2", "-log 3"
 	lease  [][]byte
 	log    [][]byte
-	dead   []Release // Owner and Counters of what guardians said
+	dead   []Release     // Owner and Counters of what guardians said
 	block  chan struct{} // LogFrame waits for it, if not nil
 }
 
