@@ -3,6 +3,8 @@ package lease
 import (
 	"testing"
 	"time"
+
+	"tenure/internal/ballot"
 )
 
 // The schedules below are the shortest that give two owners, or an epoch that should have ended, when one rule is
@@ -52,6 +54,28 @@ func TestScheduleExclusionShrinks(t *testing.T) {
 	}
 	if w.proposers[q].Attempt().Phase == PhaseAccepting {
 		t.Fatal("q found a quorum open")
+	}
+}
+
+func TestScheduleGuardianGuesses(t *testing.T) {
+	w := newWorld(t)
+	var g Guardian // p's; p lives
+	var n Notes
+	w.win(p, 1, 2*ms, 1, 2)
+	n.Sent(w.now, tiny, w.sent)
+	if g.Due(time.Hour) {
+		for _, to := range []ballot.NodeID{1, 2, 3} {
+			w.sent = append(w.sent, CrashReleases(w.proposers[p].cfg.Self, to, n.AppendCounters(nil, w.now))...)
+		}
+		w.deliver(KindRelease, p, 1, 1, 2)
+	}
+	w.start(q, 2, 2*ms)
+	w.deliver(KindPrepare, q, 2, 1, 2)
+	if w.proposers[q].Attempt().Phase == PhaseAccepting {
+		w.deliver(KindAccept, q, 2, 1, 2)
+	}
+	if !w.owns(p) || w.owns(q) {
+		t.Fatalf("p owns: %v, q owns: %v", w.owns(p), w.owns(q))
 	}
 }
 

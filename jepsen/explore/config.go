@@ -57,6 +57,8 @@ type Config struct {
 	Async bool
 	// Epochs also checks M1: a holding that goes on has had no other owner in it.
 	Epochs bool
+	// Guardian has a guardian beside each proposer (P7): what it notes is released at any time after a restart.
+	Guardian bool
 	// Unreduced turns the symmetry of acceptors off.
 	Unreduced bool
 }

@@ -50,7 +50,7 @@ var short = []string{
 	"three-acceptors+release+short-leases",
 	"three-acceptors+release+renewal+short-leases",
 	"three-acceptors+one-ballot+quarantine-equals-D_P",
-	"epochs+renewal+release",
+	"epochs+renewal+release", "guardian+short-leases", "guardian+renewal+short-leases+one-ballot",
 }
 
 func TestExploreShort(t *testing.T) {

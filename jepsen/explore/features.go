@@ -17,6 +17,9 @@ var features = []struct {
 	{"crash-restart", "one restart of a proposer, any number of each acceptor's, silence longer than D_P", func(c *Config) {
 		c.AcceptorRestarts, c.ProposerRestarts, c.M, c.Draws = true, 1, 2*ms, 2
 	}},
+	{"guardian", "a proposer that is restarted leaves Releases for what its guardian has noted (P7)", func(c *Config) {
+		c.Guardian, c.ProposerRestarts = true, 1
+	}},
 	{"renewal", "attempts while a lease is held", func(c *Config) { c.Renew = true }},
 	{"retry", "attempts given up in the middle, and repeated requests", func(c *Config) { c.Retry = true }},
 	{"release", "releases at any time", func(c *Config) { c.Release = true }},

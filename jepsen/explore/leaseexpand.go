@@ -1,5 +1,11 @@
 package explore
 
+import (
+	"time"
+
+	"tenure/lease"
+)
+
 // The kinds of action, in the order in which they are tried.
 const (
 	actTick uint8 = iota
@@ -12,6 +18,7 @@ const (
 	actDeliver // a request; its reply, if there is one, arrives at once or travels
 	actLose    // a request; its reply is lost
 	actReply   // a reply that travelled
+	actGuardian
 )
 
 func (x *leaseExplorer) expand(s *state, emit func(next *state, a action)) {
@@ -51,6 +58,9 @@ func (x *leaseExplorer) expandProposer(s *state, i uint8, try func(a action)) {
 	}
 	if x.restarts(s) < c.ProposerRestarts {
 		try(action{kind: actRestartProposer, who: i})
+	}
+	if c.Guardian {
+		try(action{kind: actGuardian, who: i})
 	}
 	if c.Async {
 		for _, m := range x.l.sets.get(s[atReplies+i]).ids {
@@ -101,6 +111,7 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 		return x.proposer(s, a.who, inResend)
 	case actRestartProposer:
 		at := atProposers + int(a.who)
+		x.guardian(s, a.who, true)
 		s[at] = uint32(x.recall(key(opRestart, s[at], 0)))
 		s[atFlags] &^= flagGap << a.who
 	case actRestartAcceptor:
@@ -108,6 +119,8 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 		s[at] = uint32(x.recall(key(opInstall, s[at], uint32(a.how))))
 	case actDeliver, actLose:
 		return x.deliver(s, a)
+	case actGuardian:
+		return x.guardian(s, a.who, false)
 	case actReply:
 		if x.l.c.Once {
 			s[atReplies+a.who] = uint32(x.recall(key(opDrop, s[atReplies+a.who], a.arg)))
@@ -115,6 +128,26 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 		return x.proposer(s, a.who, inHandle|input(a.arg))
 	}
 	return true
+}
+
+// guardian has the guardian of a proposer say what it has to say, if it may: the proposer has died, or it has not. All rounds
+// are one, since what is sent may arrive at any time, or never.
+func (x *leaseExplorer) guardian(s *state, i uint8, died bool) bool {
+	if !x.l.c.Guardian {
+		return false
+	}
+	var g lease.Guardian
+	if died {
+		g.Died(0)
+	}
+	if !g.Due(time.Hour) {
+		return false
+	}
+	out := uint32(x.recall(key(opGuardian, s[atProposers+i], 0)))
+	if out != 0 {
+		x.send(s, out)
+	}
+	return out != 0
 }
 
 func (x *leaseExplorer) tick(s *state) {

@@ -19,10 +19,11 @@ type proposerPart struct {
 	runs  uint8 // restarts
 	draws uint8 // ballots drawn in all runs; 0 if nobody counts
 	held  bool
-	ever  bool   // has held in this run
-	last  uint64 // number of the newest holding
-	busy  bool   // an attempt is in progress
-	late  bool   // and its deadline has passed
+	ever  bool        // has held in this run
+	last  uint64      // number of the newest holding
+	busy  bool        // an attempt is in progress
+	late  bool        // and its deadline has passed
+	notes lease.Notes // its guardian's; empty if there is none
 	sum   digest
 
 	// How the state came about the first time, and its relabellings: see relabelled.
@@ -99,6 +100,9 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 	}
 	key = x.p.AppendState(key, x.now)
 	key = binary.AppendUvarint(key, a.Base.Counter)
+	if l.c.Guardian {
+		key = x.notes.AppendState(key, x.now)
+	}
 	l.scratch = key
 	if id := l.proposers.find(key); id != 0 {
 		return id

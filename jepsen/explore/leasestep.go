@@ -20,6 +20,7 @@ const (
 	opInclude                      // set, message
 	opRelabel                      // proposer, permutation
 	opRelabelSet                   // set, permutation
+	opGuardian                     // proposer
 )
 
 // input is what a proposer meets: a kind in the upper bits, its argument in the lower.
@@ -78,6 +79,8 @@ func (l *leaseModel) compute(k uint64) uint64 {
 		return uint64(l.relabelled(a, b))
 	case opRelabelSet:
 		return uint64(l.relabelledSet(a, b))
+	case opGuardian:
+		return uint64(l.crashReleases(a))
 	}
 	panic("explore: unknown operation")
 }
@@ -109,9 +112,23 @@ func (l *leaseModel) stepProposer(id uint32, in input) uint64 {
 	case inResend:
 		sent = x.p.Resend(x.now)
 	}
+	if l.c.Guardian {
+		x.notes.Sent(x.now, l.c.timing(l.c.M), sent)
+	}
 	out := l.output(l.gather(sent))
 	h, held := x.p.Held(x.now)
 	return stepped(l.proposer(x), out, held && h.Number != old.last)
+}
+
+// crashReleases is what the guardian of a proposer has to say about it as it is now.
+func (l *leaseModel) crashReleases(id uint32) uint32 {
+	x := l.proposers.get(id)
+	counters := x.notes.AppendCounters(nil, x.now)
+	var sent []lease.Message
+	for i := range l.c.Acceptors {
+		sent = append(sent, lease.CrashReleases(l.incarnation(x.who, x.runs), ballot.NodeID(i+1), counters)...)
+	}
+	return l.output(l.gather(sent))
 }
 
 // begin starts an attempt under this very counter: a proposer that would draw a lower one has seen a rejection before.

@@ -52,6 +52,8 @@ func (t *teller) say(_ *state, a action) string {
 		return "resend " + who
 	case actRestartProposer:
 		return "restart " + who
+	case actGuardian:
+		return "guardian " + who
 	case actRestartAcceptor:
 		if len(t.l.c.longest()) > 1 {
 			return fmt.Sprintf("restart %d with M %v", a.to+1, t.l.c.longest()[a.how])
@@ -90,6 +92,8 @@ func (t *teller) tell(before, after *state, a action) string {
 		rule = "P6"
 	case actRestartProposer:
 		rule = "T4"
+	case actGuardian:
+		rule = "P7"
 	case actRestartAcceptor:
 		rule = "A4"
 	case actDeliver, actLose:

@@ -61,7 +61,7 @@ func newPlayer(c Config) *player {
 // known tells whether a line begins like an action.
 func (p *player) known(line string) bool {
 	verb, _, _ := strings.Cut(line, " ")
-	return strings.Contains(" tick start abandon release resend restart deliver reply ", " "+verb+" ")
+	return strings.Contains(" tick start abandon release resend restart guardian deliver reply ", " "+verb+" ")
 }
 
 func (p *player) play(line string, out *Replayed) {

@@ -37,6 +37,9 @@ func withThree(a, b string) string {
 
 // extra are configurations with other features or more of them.
 var extra = []string{
+	"guardian", "guardian+crash-restart", "guardian+renewal", "guardian+retry", "guardian+release", "guardian+redelivery", "guardian+drift",
+	"guardian+quarantine-equals-D_P", "guardian+three-acceptors+prompt", "guardian+renewal+retry", "guardian+renewal+three-acceptors+one-ballot",
+	"guardian+at-most-once", "guardian+asynchrony+one-ballot",
 	"at-most-once", "at-most-once+retry", "epochs+renewal+release+three-acceptors", "smaller-M+three-acceptors+one-ballot",
 	"two-durations+renewal+three-acceptors", "three-proposers", "three-proposers+quarantine-equals-D_P",
 	"three-proposers+three-acceptors", "asynchrony+one-ballot", "asynchrony+one-ballot+short-leases+crash-restart",
