@@ -22,6 +22,7 @@
 //	a node's life, its clock, its disk    node.go, clock.go, disk.go
 //	connections, partitions               network.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
+//	crash release                         guardian.go
 //	clients, and what they were told      client.go, attempt.go
 //	checks after every step               owners.go, ledger.go, wire.go
 //	checks at the end                     verdict.go

@@ -31,12 +31,13 @@ const (
 	Wipe                        // a disk is replaced by an empty one: the node must stay out
 	Low                         // a disk reaches its reserve, or has no room at all
 	HandOver                    // the master hands over, or a node is stopped in order
+	Guardian                    // a process that dies leaves a guardian (P7), which tells the others, sooner or later or not at all
 
-	allFaults = HandOver<<1 - 1
+	allFaults = Guardian<<1 - 1
 )
 
 var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop", "break", "oneway", "partition", "crash", "crashall",
-	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover"}
+	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian"}
 
 // String is the names of the classes, joined by commas.
 func (f Fault) String() string {

@@ -12,6 +12,7 @@ type leaseEvent struct {
 	nudged    bool
 	standBack time.Duration
 	release   *handOver
+	crash     *crash
 }
 
 // maxLeaseEvents is the shell's bound: a full inbox drops the newest.
@@ -59,11 +60,14 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 	case e.release != nil:
 		n.publish(p.pub.WithLease(0, 0))
 		p.elector.Release(now, e.release.standBack, e.release.forGood)
+	case e.crash != nil:
+		n.crashReleased(now, e.crash)
 	}
 	p.elector.Tick(now)
 	s := p.elector.State(now)
 	changed := p.pub.Holding != s.Holding
 	n.publish(p.pub.WithLease(s.Holding, s.Deadline))
+	p.noted = p.elector.AppendNoted(p.noted[:0], now)
 	for _, m := range p.elector.Take() {
 		n.w.sendLease(n, m.To, leaseEvent{message: &m})
 	}

@@ -24,7 +24,7 @@ type misdeed func(w *world, r *random)
 var misdeeds = map[Fault]misdeed{
 	Break: breakLink, OneWay: cutOneWay, Partition: cutGroups, Crash: crashOne, CrashAll: crashAll, Pause: pauseOne,
 	Drift: driftOne, Freeze: freezeOne, SlowDisk: slowOne, StallDisk: stallOne, EIO: failOne, Rot: rotOne, Wipe: wipeOne,
-	Low: lowerOne, HandOver: handOverOne,
+	Low: lowerOne, HandOver: handOverOne, Guardian: askGuardian,
 }
 
 func (w *world) startNemesis() {

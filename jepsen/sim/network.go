@@ -271,10 +271,15 @@ func (w *world) mixLease(e *leaseEvent) {
 	if m := e.message; m != nil {
 		w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Ballot.Counter, m.Promised.Counter)
 	}
+	if c := e.crash; c != nil {
+		w.trace.mix(uint64(c.owner.Node), c.owner.Restart, uint64(len(c.counters)))
+	}
 	if w.trace.on() {
 		switch {
 		case e.message != nil:
 			w.trace.note("%v", *e.message)
+		case e.crash != nil:
+			w.trace.note("%v has died, says its guardian: release %v", e.crash.owner, e.crash.counters)
 		case e.nudged:
 			w.trace.note("hand-over: you next")
 		default:

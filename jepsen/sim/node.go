@@ -46,6 +46,7 @@ type process struct {
 	leaseBusy bool
 	timer     time.Duration // true time of the timer that is set; 0: none
 	timers    uint64
+	noted     []uint64 // what its guardian would release
 
 	// The log loop's.
 	core     *multipaxos.Core
@@ -170,6 +171,7 @@ func (n *node) crash() {
 	n.process = nil
 	n.run++
 	n.paused, n.held = false, nil
+	n.orphan(p)
 	handlers := p.handlers
 	p.handlers = nil
 	for _, a := range handlers {

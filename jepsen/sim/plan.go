@@ -100,6 +100,7 @@ func draw(c Config) plan {
 	p.drawNetwork(&r)
 	p.drawNode(&r)
 	p.drawClients(&r)
+	p.drawGuardian(c.Seed)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)
@@ -113,6 +114,9 @@ func (p *plan) drawFaults(r *random) {
 	most := pick(r, 150, 300, 500, 700)
 	stormy := r.chance(400)
 	for i := range faultNames {
+		if Fault(1)<<i == Guardian {
+			continue
+		}
 		f, on := Fault(1)<<i, r.chance(most)
 		if f == Freeze {
 			on = r.chance(120)
@@ -128,6 +132,15 @@ func (p *plan) drawFaults(r *random) {
 			p.every[i] = r.skewed(p.lease, 5*p.lease)
 		}
 	}
+}
+
+// drawGuardian draws from a stream of its own: what else a seed draws does not depend on it.
+func (p *plan) drawGuardian(seed uint64) {
+	r := stream(seed, 6)
+	if r.chance(500) {
+		p.faults |= Guardian
+	}
+	p.every[len(faultNames)-1] = r.skewed(p.lease/2, 10*p.lease)
 }
 
 func (p *plan) drawNetwork(r *random) {

@@ -65,6 +65,7 @@ type world struct {
 	members ident.Membership
 
 	network, disks, loops random
+	guardians             random
 	nemesis               [len(faultNames)]random
 
 	clients  []*client
@@ -97,6 +98,7 @@ func Run(c Config) Result {
 	w := &world{cfg: c, plan: draw(c), now: startTime, epochs: map[uint64]epoch{}}
 	w.trace.out = c.Trace
 	w.network, w.disks, w.loops = stream(c.Seed, 1), stream(c.Seed, 2), stream(c.Seed, 3)
+	w.guardians = stream(c.Seed, 7)
 	for i := range w.nemesis {
 		w.nemesis[i] = stream(c.Seed, 32+uint64(i))
 	}
