@@ -17,7 +17,8 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status",
 		Short: "Show every node, who is master and how long its lease lasts",
 		Long: "status asks all endpoints and shows what each says of itself. LEASE is exact on the node that holds it, and a\n" +
-			"hint (~) elsewhere. LAG is how many chosen slots a node has yet to apply. Exit code 1 if no node answers.\n\n" +
+			"hint (~) elsewhere. GUARDIAN is the process that releases the node's lease if the node crashes. LAG is how many\n" +
+			"chosen slots a node has yet to apply. Exit code 1 if no node answers.\n\n" +
 			"With --watch it goes on until it is interrupted, and marks each change of master with the time that passed\n" +
 			"between the last answer of the old master and the first of the new one, as seen from here.",
 		Args: cobra.NoArgs,

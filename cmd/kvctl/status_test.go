@@ -294,3 +294,22 @@ func TestText(t *testing.T) {
 		}
 	}
 }
+
+func TestStatusShowsTheGuardians(t *testing.T) {
+	at := time.Now()
+	s := survey{
+		{endpoint: "http://a", at: at, status: client.Status{Node: 1, Guardian: client.Guardian{PID: 4711}}},
+		{endpoint: "http://b", at: at, status: client.Status{Node: 2, Guardian: client.Guardian{Problem: "switched off"}}},
+		{endpoint: "http://c", at: at, status: client.Status{Node: 3}}, // too old to have one
+		{endpoint: "http://d", err: errors.New("down"), at: at},
+	}
+	var b strings.Builder
+	if err := s.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	if !strings.Contains(lines[3], "pid 4711") || !strings.Contains(lines[4], "  none  ") || !strings.Contains(b.String(), "http://b: no guardian: switched off\n") ||
+		strings.Contains(b.String(), "http://c: no guardian") {
+		t.Errorf("\n%s", b.String())
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"tenure/client"
 )
 
 // headline is the cluster in one line.
@@ -30,7 +32,7 @@ func (s survey) write(out io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s\n\n", s.headline())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tCHOSEN\tAPPLIED\tFOLDED\tLAG\tREVISION\tLOG\tSTATE\tFREE\tUPTIME")
+	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tGUARDIAN\tCHOSEN\tAPPLIED\tFOLDED\tLAG\tREVISION\tLOG\tSTATE\tFREE\tUPTIME")
 	for _, n := range s {
 		fmt.Fprintln(w, strings.Join(s.row(n), "\t"))
 	}
@@ -46,7 +48,7 @@ func (s survey) row(n nodeView) []string {
 	name := strings.TrimPrefix(n.endpoint, "http://")
 	if !n.answers() {
 		row := []string{name, "-", "unreachable"}
-		for range 12 {
+		for range 13 {
 			row = append(row, "-")
 		}
 		return row
@@ -58,7 +60,7 @@ func (s survey) row(n nodeView) []string {
 		master = number(x.Master)
 	}
 	return []string{
-		name, number(x.Node), x.Role, master, number(x.Epoch), lease(n),
+		name, number(x.Node), x.Role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
 		number(x.Chosen), number(x.Applied), number(x.Folded), number(s.lag(n)), number(x.Revision),
 		shortBytes(x.Disk.LogBytes), shortBytes(x.Disk.StateBytes), shortBytes(x.Disk.FreeBytes),
 		shortDuration(time.Duration(x.UptimeMS) * time.Millisecond),
@@ -79,6 +81,17 @@ func lease(n nodeView) string {
 	return "-"
 }
 
+// guardian is the process that would release the node's lease after a crash.
+func guardian(g client.Guardian) string {
+	switch {
+	case g.PID != 0:
+		return fmt.Sprintf("pid %d", g.PID)
+	case g.Problem != "":
+		return "none"
+	}
+	return "-"
+}
+
 func (s survey) notes() []string {
 	var notes []string
 	if ids := s.clusters(); len(ids) > 1 {
@@ -90,6 +103,9 @@ func (s survey) notes() []string {
 			notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err)))
 		case n.status.Problem != "":
 			notes = append(notes, fmt.Sprintf("%s: takes no part: %s", n.endpoint, n.status.Problem))
+		}
+		if n.answers() && n.status.Guardian.Problem != "" {
+			notes = append(notes, fmt.Sprintf("%s: no guardian: %s", n.endpoint, n.status.Guardian.Problem))
 		}
 	}
 	return notes
