@@ -135,8 +135,9 @@ type Status struct {
 	Master int    `json:"master"`
 	Epoch  uint64 `json:"epoch"`
 	Lease  struct {
-		Held        bool  `json:"held"`
-		RemainingMS int64 `json:"remaining_ms"`
+		Held         bool  `json:"held"`
+		RemainingMS  int64 `json:"remaining_ms"`
+		QuarantineMS int64 `json:"quarantine_ms"`
 	} `json:"lease"`
 	Chosen   uint64 `json:"chosen"`
 	Applied  uint64 `json:"applied"`
@@ -144,6 +145,11 @@ type Status struct {
 	Disk     struct {
 		FreeBytes int64 `json:"free_bytes"`
 	} `json:"disk"`
+	Guardian struct {
+		PID          int    `json:"pid"`
+		Problem      string `json:"problem"`
+		ReleasedHere uint64 `json:"released_here"`
+	} `json:"guardian"`
 	UptimeMS int64  `json:"uptime_ms"`
 	Problem  string `json:"problem"`
 }

@@ -26,6 +26,7 @@ func Stories() []Story {
 		{"kill-all", "kill -9 of all nodes at once, in mid-write, ten times: nothing acknowledged is lost, nothing applied twice", killAll},
 		{"one-left", "one node of three left: writes and reads are refused, stale reads tell their age; service returns by itself", oneLeft},
 		{"pause", "the master is stopped for three lease times, twenty times, under load: every key's history stays linearizable", pauseMaster},
+		{"guardian", "kill -9 of the master, of its guardian, of both; the master stopped: only the first releases the lease", crashRelease},
 		{"stall", "the master's disk stalls for 5 s: no change of master, nothing lost, service resumes", stall},
 		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
 		{"wiped", "a wiped node does not vote and says why", wiped},
