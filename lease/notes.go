@@ -26,7 +26,7 @@ type note struct {
 }
 
 // Sent is told what is about to leave, all of one incarnation, before it does. An Accept is noted for D_A from its last sending,
-// answered or not; a ballot that is released is noted no more.
+// answered or not. With a ballot that is released go all older ones, which P6 does not name.
 func (n *Notes) Sent(now time.Duration, t Timing, ms []Message) {
 	for _, m := range ms {
 		switch {
@@ -38,7 +38,7 @@ func (n *Notes) Sent(now time.Duration, t Timing, ms []Message) {
 			}
 			n.put(now, m.Ballot.Counter, now+span)
 		case m.Kind == KindRelease:
-			n.list = slices.DeleteFunc(slices.Clone(n.list), func(x note) bool { return x.counter == m.Ballot.Counter })
+			n.list = slices.DeleteFunc(slices.Clone(n.list), func(x note) bool { return x.counter <= m.Ballot.Counter })
 		}
 	}
 }

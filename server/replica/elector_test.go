@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+)
+
+// electors are lease parts of nodes 1, 2, … that reach each other at once, unless a node is cut off.
+type electors struct {
+	t     *testing.T
+	now   time.Duration
+	nodes map[ballot.NodeID]*Elector
+	order []ballot.NodeID
+	cut   map[ballot.NodeID]bool
+	sent  func(from ballot.NodeID, m lease.Message)
+}
+
+func newElectors(t *testing.T, n int) *electors {
+	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Elector{}, cut: map[ballot.NodeID]bool{}, sent: func(ballot.NodeID, lease.Message) {}}
+	var voters quorum.Set
+	for i := range n {
+		w.order = append(w.order, ballot.NodeID(i+1))
+		voters.Add(ballot.NodeID(i + 1))
+	}
+	for _, id := range w.order {
+		e, err := NewElector(ElectorConfig{Self: incarnation(id), Voters: voters, Timing: testTiming, Duration: testLease, Seed: uint64(id),
+			Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming}}, w.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.nodes[id] = e
+	}
+	return w
+}
+
+func incarnation(id ballot.NodeID) ballot.Incarnation {
+	return ballot.Incarnation{Node: id, Restart: 1, Nonce: 40 + uint64(id)}
+}
+
+// run lets time pass in steps of a millisecond until cond holds.
+func (w *electors) run(what string, most time.Duration, cond func() bool) {
+	w.t.Helper()
+	for end := w.now + most; !cond(); w.now += time.Millisecond {
+		if w.now > end {
+			w.t.Fatalf("not within %v: %s", most, what)
+		}
+		for _, id := range w.order {
+			w.nodes[id].Tick(w.now)
+		}
+		w.deliver()
+	}
+}
+
+func (w *electors) deliver() {
+	for again := true; again; {
+		again = false
+		for _, id := range w.order {
+			for _, m := range w.nodes[id].Take() {
+				w.sent(id, m)
+				if again = true; !w.cut[id] && !w.cut[m.To] {
+					w.nodes[m.To].Handle(w.now, m)
+				}
+			}
+		}
+	}
+}
+
+func (w *electors) owner() ballot.NodeID {
+	for _, id := range w.order {
+		if !w.cut[id] && w.nodes[id].State(w.now).Holding != 0 {
+			return id
+		}
+	}
+	return 0
+}
+
+// P7: the ballot of every Accept is noted when the shell takes the message, in the first attempt and in each renewal; after an
+// orderly release nothing is.
+func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
+	w := newElectors(t, 3)
+	accepts := map[ballot.Ballot]bool{}
+	w.sent = func(from ballot.NodeID, m lease.Message) {
+		if m.Kind != lease.KindAccept {
+			return
+		}
+		accepts[m.Ballot] = true
+		if noted := w.nodes[from].AppendNoted(nil, w.now); !slices.Contains(noted, m.Ballot.Counter) {
+			t.Errorf("%v leaves, noted are %v", m, noted)
+		}
+	}
+	w.run("ten ballots", time.Minute, func() bool { return len(accepts) >= 10 })
+	id := w.owner()
+	w.nodes[id].Release(w.now, time.Second, true)
+	if noted := w.nodes[id].AppendNoted(nil, w.now); len(noted) > 0 {
+		t.Errorf("released in order, noted are %v", noted)
+	}
+}
+
+// P7: what the guardian of a dead owner says lets the next one own at once, where it would have waited for the lease to run out;
+// and what it says about an owner that is not the recorded one, or of this very node, changes nothing.
+func TestP7CrashReleaseIsAHintToo(t *testing.T) {
+	w := newElectors(t, 3)
+	w.run("an owner", time.Second, func() bool { return w.owner() != 0 })
+	dead := w.owner()
+	noted := w.nodes[dead].AppendNoted(nil, w.now)
+	w.cut[dead] = true
+	for _, id := range w.order {
+		other := incarnation(dead)
+		other.Restart++
+		if w.nodes[id].CrashReleased(w.now, other, noted) || w.nodes[id].CrashReleased(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
+			w.nodes[id].CrashReleased(w.now, incarnation(id), noted) {
+			t.Fatalf("node %d has released what nobody may", id)
+		}
+	}
+	for _, id := range w.order {
+		if id != dead && !w.nodes[id].CrashReleased(w.now, incarnation(dead), noted) {
+			t.Errorf("node %d has released nothing", id)
+		}
+	}
+	w.deliver()
+	w.run("a successor", testLease/8, func() bool { return w.owner() != 0 })
+	if next := w.owner(); next != dead%3+1 {
+		t.Errorf("node %d owns; the next in the ring after %d should", next, dead)
+	}
+}
+
+// A crash release that reaches one peer before the other must not make the first wait for the lease: the next round mends it.
+func TestP7ALateReleaseMendsARefusal(t *testing.T) {
+	w := newElectors(t, 3)
+	w.run("an owner", time.Second, func() bool { return w.owner() != 0 })
+	dead := w.owner()
+	noted := w.nodes[dead].AppendNoted(nil, w.now)
+	w.cut[dead] = true
+	first, second := w.nodes[dead%3+1], w.nodes[(dead+1)%3+1]
+	first.CrashReleased(w.now, incarnation(dead), noted)
+	refused := false
+	w.sent = func(_ ballot.NodeID, m lease.Message) { refused = refused || m.Kind == lease.KindPromise && m.Live }
+	w.run("a refusal", testLease/4, func() bool { return refused })
+	second.CrashReleased(w.now, incarnation(dead), noted)
+	first.CrashReleased(w.now, incarnation(dead), noted)
+	w.deliver()
+	w.run("a successor", testLease/4, func() bool { return w.owner() != 0 })
+}
