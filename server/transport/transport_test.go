@@ -204,7 +204,7 @@ func TestAnOldRunIsNotReadyAfterANewOne(t *testing.T) {
 
 func TestKeepalivesCarryMarks(t *testing.T) {
 	n := listen(t, 2, "", func(c *Config, h *Hello) {
-		c.IdleTimeout = 100 * time.Millisecond
+		c.IdleTimeout = 2 * time.Second
 		h.Marks = Marks{Promised: ballot.Ballot{Counter: 7}, Accepted: 9}
 	})
 	n.serve(members(1, 2))
