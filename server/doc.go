@@ -8,6 +8,7 @@
 //	persister    commits what the log loop handed it, all of it in one transaction; reports back to the log loop
 //	folder       merges applied changes into the image in the background
 //	watcher      measures the disk once a second
+//	guardian     waits for the end of the guardian process, to start it again (package guardian)
 //	transport    readers and writers of the peer connections (package transport)
 //	web          one goroutine a client request (package web)
 //
