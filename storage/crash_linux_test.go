@@ -29,8 +29,11 @@ import (
 // system after some write or sync, kills the child, drops what was not synced, and starts another child, whose store
 // must hold all operations up to the last one acknowledged, or one more, and nothing of any other.
 //
-// To see them fail: set NoSync in logBolt or stateBolt, or let Commit return before tx.Commit. A file system that lies
-// about syncs stands for that in TestCrashTestSeesLostSyncs.
+// The journal is small, so that it goes round and round, and commits of all sizes go through it or past it while the
+// flusher moves others.
+//
+// To see them fail: set NoSync in logBolt or stateBolt, or let dataFile.Sync do nothing. A file system that lies about
+// syncs stands for that in TestCrashTestSeesLostSyncs.
 
 const (
 	childDirEnv  = "TENURE_STORAGE_CHILD"
@@ -193,7 +196,10 @@ func storeSum(s *Store) (string, error) {
 // what it should hold.
 func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
-	s, err := Open(dir, Options{LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, MapBytes: 1 << 30})
+	s, err := Open(dir, Options{
+		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10 << (seed % 4),
+		FlushIdle: time.Millisecond << (seed % 8), MapBytes: 1 << 30,
+	})
 	if err != nil {
 		fmt.Printf("refused %v\n", err)
 		return 1
@@ -203,6 +209,8 @@ func crashChild(dir string) int {
 		fmt.Printf("refused %v\n", err)
 		return 1
 	}
+	st := s.Stats()
+	fmt.Printf("replayed %d %v\n", st.Replayed, st.CutOff)
 	fmt.Printf("opened %s\n", sum)
 	m := newScript(seed)
 	for from, _ := strconv.Atoi(os.Getenv(childFromEnv)); m.n < from; {
@@ -229,6 +237,8 @@ func crashChild(dir string) int {
 		fmt.Printf("unhurt after %d operations: no fault reached the store\n", childOps)
 		return 1
 	}
+	st = s.Stats()
+	fmt.Printf("moved %d %d %d\n", st.JournalSyncs, st.Flushes, st.FlushedEntries)
 	fmt.Printf("failed %v\n", err)
 	after := s.Commit([]multipaxos.Persist{{}})
 	_, read := s.Entries(1, 2, 1)
@@ -297,8 +307,10 @@ type crashRun struct {
 	dir   string
 	seed  uint64
 	acked int // operations that the child said are durable
-	sums  map[int]string
-	model *script
+
+	replayed, cutOff, syncs, flushes int // of all children
+	sums                             map[int]string
+	model                            *script
 }
 
 func newCrashRun(t *testing.T, seed uint64) *crashRun {
@@ -347,6 +359,18 @@ func (c *crashRun) round(changes int, loss faultfs.Loss) string {
 			default:
 				wrong = rest
 			}
+		case "replayed":
+			var n int
+			var cut bool
+			fmt.Sscan(rest, &n, &cut)
+			c.replayed += n
+			if cut {
+				c.cutOff++
+			}
+		case "moved":
+			var syncs, flushes int
+			fmt.Sscan(rest, &syncs, &flushes)
+			c.syncs, c.flushes = c.syncs+syncs, c.flushes+flushes
 		case "failed":
 		default:
 			wrong = line
@@ -375,9 +399,9 @@ func (c *crashRun) round(changes int, loss faultfs.Loss) string {
 }
 
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
-	rounds := 25
+	rounds := 60
 	if testing.Short() {
-		rounds = 10
+		rounds = 30
 	}
 	for name, loss := range map[string]faultfs.Loss{
 		"all unsynced writes lost": {},
@@ -394,7 +418,7 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			for i := range rounds {
 				loss.Seed = seed + uint64(i)
-				changes := 1 + r.IntN(60)
+				changes := 1 + r.IntN(100)
 				if i%5 == 4 {
 					changes = 200 + r.IntN(400) // far enough to grow, fold and truncate
 				}
@@ -406,7 +430,11 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 			if c.acked < rounds || counts.Lost < rounds/2 {
 				t.Fatalf("only %d operations were acknowledged and %d pages lost in %d rounds", c.acked, counts.Lost, rounds)
 			}
-			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds", c.acked, counts.Lost, rounds)
+			if c.replayed < rounds/2 || c.syncs < 4*rounds || c.flushes < rounds {
+				t.Errorf("%d records were replayed, %d synced and %d flushes made in %d rounds", c.replayed, c.syncs, c.flushes, rounds)
+			}
+			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d synced, %d flushes",
+				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.syncs, c.flushes)
 		})
 	}
 }

@@ -18,8 +18,8 @@ const (
 	minRoomBytes   = 1 << 20 // a store is not created with less room besides its log
 )
 
-// create writes the files of a new store: state.db, then log.db under another name, which it gets when both are whole
-// and durable. A crash before that leaves the other name behind, and all is made anew.
+// create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
+// are whole and durable. A crash before that leaves the other name behind, and all is made anew.
 func (s *Store) create() error {
 	fail := func(err error) error {
 		return unusable("cannot create a store in %s: %w; check its permissions and its disk", s.dir, plain(err))
@@ -28,17 +28,17 @@ func (s *Store) create() error {
 	if err != nil {
 		return fail(err)
 	}
-	logBytes := min(s.options.LogInitialBytes, free/16) &^ 4095
-	if free < logBytes+minRoomBytes {
-		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, logBytes+minRoomBytes)
+	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.journalSize(free)
+	if need := logBytes + journalBytes + minRoomBytes; free < need {
+		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, need)
 	}
 	unfinished := filepath.Join(s.dir, newLogName)
-	for _, path := range []string{s.statePath(), unfinished} {
+	for _, path := range []string{s.statePath(), s.journalPath(), unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fail(err)
 		}
 	}
-	// The other name is durable before state.db is there: alone, state.db would be one whose log was lost.
+	// The other name is durable before the others are there: alone, they would be those of a log that was lost.
 	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fail(err)
@@ -54,17 +54,21 @@ func (s *Store) create() error {
 	if err := newFile(s.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
 		return fail(err)
 	}
+	if err := makeJournal(s.journalPath(), journalBytes); err != nil {
+		return fail(err)
+	}
 	disk, err := whereabouts(f)
 	if err != nil {
 		return fail(err)
 	}
-	if err := newFile(unfinished, logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk) }); err != nil {
+	marks := logMarks{JournalBytes: journalBytes}
+	if err := newFile(unfinished, logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk, marks) }); err != nil {
 		return fail(err)
 	}
 	if err := zeroFill(f, logBytes); err != nil {
 		return fail(err)
 	}
-	if err := syncDir(s.dir); err != nil { // state.db must not come after the rename
+	if err := syncDir(s.dir); err != nil { // the other two must not come after the rename
 		return fail(err)
 	}
 	if err := os.Rename(unfinished, s.logPath()); err != nil {
@@ -85,7 +89,7 @@ func newFile(path string, o bolt.Options, fn func(*bolt.Tx) error) error {
 	return errors.Join(db.Update(fn), db.Close())
 }
 
-func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord) error {
+func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord, marks logMarks) error {
 	node, err := tx.CreateBucket([]byte(nodeBucket))
 	if err != nil {
 		return err
@@ -99,7 +103,7 @@ func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord) error {
 	}
 	return errors.Join(
 		put(node, nodeSeed, identityKey, &id), put(node, nodeSeed, startKey, &startRecord{}),
-		put(node, nodeSeed, diskKey, &disk), put(acceptor, acceptorSeed, marksKey, &logMarks{}))
+		put(node, nodeSeed, diskKey, &disk), put(acceptor, acceptorSeed, marksKey, &marks))
 }
 
 func stateRecords(tx *bolt.Tx, id identityRecord) error {

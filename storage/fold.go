@@ -24,7 +24,7 @@ func (s *Store) Fold(f *kv.Fold) error {
 	if f.Slot < last.Slot {
 		panic(fmt.Sprintf("storage: a fold through slot %d after one through %d", f.Slot, last.Slot))
 	}
-	if durable := s.marks.Load().Last; f.Slot > uint64(durable) {
+	if durable := s.pending.durable().Last; f.Slot > uint64(durable) {
 		panic(fmt.Sprintf("storage: a fold through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
 	mustBeSorted(f.Changes)

@@ -13,7 +13,7 @@ import (
 // really written; bbolt then finds the file large enough. Pages are used again after truncation, so that a log in
 // steady state does not grow at all.
 
-// askToGrow wakes the grower when the log comes near the end of its file. The caller holds logMu.
+// askToGrow wakes the grower when the log comes near the end of its file. The caller holds boltMu.
 func (s *Store) askToGrow() {
 	enough := s.logHigh + s.options.LogGrowBytes/2
 	if s.logEnd >= enough {
@@ -72,8 +72,8 @@ func (s *Store) growLog() error {
 // growStep writes one chunk of zeros behind the end. No commit runs meanwhile: one that made the file grow itself
 // would find its pages overwritten.
 func (s *Store) growStep() error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // small are options under which a store is made quickly.
-var small = Options{LogInitialBytes: 64 << 10}
+var small = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes}
 
 func open(t testing.TB, dir string, o Options) *Store {
 	t.Helper()

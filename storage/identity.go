@@ -30,8 +30,8 @@ func (s *Store) Identity() Identity {
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
 func (s *Store) SetNode(id ballot.NodeID) error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (s *Store) SetNode(id ballot.NodeID) error {
 // Found accepts a genesis, durably and once: membership 1 must list this node, set before, with this store. A second
 // call, whatever it says, gets ErrFormed.
 func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (s *Store) StartRecord() StartRecord {
 // Start writes the start record of this run (A4). It refuses a restart counter that does not grow, and a quarantine
 // that is shorter than the stored one: that is for LowerQuarantine, once the silence has passed.
 func (s *Store) Start(next StartRecord) error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -113,8 +113,7 @@ func (s *Store) Start(next StartRecord) error {
 	}
 	s.disk = is
 	record := &startRecord{Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User}
-	err = s.writeLog("write the start record", func(tx *bolt.Tx) error {
-		b := tx.Bucket([]byte(nodeBucket))
+	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
 		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {
 			return err
 		}
@@ -130,8 +129,8 @@ func (s *Store) Start(next StartRecord) error {
 // LowerQuarantine is A4's second write, made when the silence that the start record asked for has passed: the record
 // then holds what this run itself may owe. It refuses to raise it.
 func (s *Store) LowerQuarantine(q Quarantine) error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -147,9 +146,19 @@ func (s *Store) LowerQuarantine(q Quarantine) error {
 	return nil
 }
 
-// putNode writes one record of the bucket node. The caller holds logMu, or is Open.
+// putNode writes one record of the bucket node. The caller holds boltMu, or is Open.
 func (s *Store) putNode(what string, key []byte, v any) error {
-	return s.writeLog(what, func(tx *bolt.Tx) error { return put(tx.Bucket([]byte(nodeBucket)), nodeSeed, key, v) })
+	return s.writeNode(what, func(b *bolt.Bucket) error { return put(b, nodeSeed, key, v) })
+}
+
+// writeNode runs fn on the bucket node in a transaction of log.db. The caller holds boltMu, or is Open.
+func (s *Store) writeNode(what string, fn func(*bolt.Bucket) error) error {
+	next := *s.logged.Load()
+	err := s.writeLog(what, &next, func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte(nodeBucket))) })
+	if err == nil {
+		s.logged.Store(&next)
+	}
+	return err
 }
 
 func (s *Store) putIdentity(what string, next *identityRecord) error {

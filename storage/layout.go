@@ -13,6 +13,7 @@ import (
 const (
 	lockName     = "LOCK"
 	logName      = "log.db"
+	journalName  = "journal"
 	stateName    = "state.db"
 	newLogName   = "log.db.new"    // while a store is being created
 	acceptedName = "accept-copy"   // made by an operator; see host.go
@@ -84,13 +85,25 @@ type diskRecord struct {
 	Machine   string
 }
 
-// logMarks is acceptor/marks, written by every commit.
+// logMarks is acceptor/marks, written by every commit of log.db.
 type logMarks struct {
-	Promised  ballot.Ballot
-	Chosen    multipaxos.Slot
-	Truncated multipaxos.Slot
-	Last      multipaxos.Slot // highest slot that ever had an entry, or Truncated
-	Entries   digest
+	Promised     ballot.Ballot
+	Chosen       multipaxos.Slot
+	Truncated    multipaxos.Slot
+	Last         multipaxos.Slot // highest slot that ever had an entry, or Truncated
+	Entries      digest
+	Journaled    uint64 // records of the journal up to this number are in log.db, or were cut off
+	Generation   uint64 // commits of log.db so far
+	JournalBytes int64  // size of the journal; 0: the store never had one
+}
+
+// durable are the marks of the log itself.
+func (m *logMarks) durable() multipaxos.Durable {
+	return multipaxos.Durable{Promised: m.Promised, Truncated: m.Truncated, Chosen: m.Chosen, Last: m.Last}
+}
+
+func (m *logMarks) setDurable(d multipaxos.Durable) {
+	m.Promised, m.Truncated, m.Chosen, m.Last = d.Promised, d.Truncated, d.Chosen, d.Last
 }
 
 // foldMarks is fold/marks, written by every fold.

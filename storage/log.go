@@ -1,79 +1,95 @@
 package storage
 
 import (
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/multipaxos"
+	"tenure/storage/journal"
 )
 
-var _ multipaxos.Reader = (*Store)(nil)
-
-// trimEntries bounds how many truncated entries one commit deletes, so that a large truncation does not hold up the
-// votes behind it: at least this many, and at least four for each entry that it writes, so that it catches up.
+// trimEntries bounds how many truncated entries one transaction deletes, so that a large truncation does not hold up
+// what is behind it: at least this many, and at least four for each entry that it writes, so that it catches up.
 const trimEntries = 256
 
 // Durable is what the log holds now; after Open, what this run starts from.
-func (s *Store) Durable() multipaxos.Durable {
-	m := s.marks.Load()
-	return multipaxos.Durable{Promised: m.Promised, Truncated: m.Truncated, Chosen: m.Chosen, Last: m.Last}
-}
+func (s *Store) Durable() multipaxos.Durable { return s.pending.durable() }
 
-// Commit makes ps durable, in their order and all together: one transaction, two syncs. After an error it is not
-// known whether they are, nothing that waits for them may be sent, and every later call returns the same error; the
-// caller ends the process. It keeps no part of ps. It panics if ps would lower the promised ballot or the chosen
-// mark, write into a truncated slot, or truncate what is not durably folded.
+// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, for what is too
+// large for it, a transaction of log.db. After an error it is not known whether they are, nothing that waits for them
+// may be sent, and every later call returns the same error; the caller ends the process. It keeps the values of the
+// entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of ps. It panics if
+// ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what is not durably
+// folded.
 func (s *Store) Commit(ps []multipaxos.Persist) error {
-	s.logMu.Lock()
-	defer s.logMu.Unlock()
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
 	if len(ps) == 0 {
 		return nil
 	}
-	next := *s.marks.Load()
-	appended := 0
+	r := &s.record
+	r.Marks, r.Entries = s.pending.durable(), r.Entries[:0]
+	folded := s.Folded()
 	for i := range ps {
-		if folded := s.Folded(); ps[i].Truncate > folded {
+		if ps[i].Truncate > folded {
 			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, folded))
 		}
-		next.advance(&ps[i])
-		appended += len(ps[i].Entries)
+		advance(&r.Marks, &ps[i])
+		r.Entries = append(r.Entries, ps[i].Entries...)
 	}
-	first := s.first
-	s.arena.reset()
-	err := s.writeLog("commit", func(tx *bolt.Tx) error {
-		s.logHigh = tx.Size()
-		w, err := newLogWriter(tx, s.marks.Load(), first, &s.arena)
-		if err != nil {
-			return err
-		}
-		for i := range ps {
-			if err := w.put(ps[i].Entries); err != nil {
-				return err
-			}
-		}
-		if err := w.trim(next.Truncated, max(trimEntries, 4*appended)); err != nil {
-			return err
-		}
-		next.Entries, first = w.digest, w.first
-		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, &next)
-	})
-	if err != nil {
-		return err
+	defer clear(r.Entries) // they are pending, or home
+	if journal.Size(r) > s.ring.Limit() {
+		return s.commitHome(r)
 	}
-	s.first = first
-	s.marks.Store(&next)
-	s.askToGrow()
+	return s.append(r)
+}
+
+// append writes r into the journal. It waits while the ring is full of what log.db does not have.
+func (s *Store) append(r *journal.Record) error {
+	for {
+		home := s.logged.Load()
+		s.ring.Release(home.Journaled)
+		r.Generation = home.Generation
+		err := s.ring.Append(r)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, journal.ErrFull) {
+			return s.fail(fmt.Errorf("%s: %w", s.journalPath(), err))
+		}
+		s.stats.waits.Add(1)
+		select {
+		case <-s.flushed:
+		case <-s.ended:
+			return s.failed()
+		}
+	}
+	s.stats.syncs.Add(1)
+	before, after := s.pending.add(r)
+	if before == 0 {
+		wake(s.dirty)
+	}
+	if after >= s.flushBytes() {
+		wake(s.full)
+	}
 	return nil
 }
 
+// wake puts a token into a channel of one, unless it is there.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
 // advance applies p to the marks. Promised and Chosen never go backwards, and a slot that was truncated stays so.
-func (m *logMarks) advance(p *multipaxos.Persist) {
+func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 	if !p.Promised.IsZero() && p.Promised.Less(m.Promised) {
 		panic(fmt.Sprintf("storage: persist %d would lower the promised ballot from %s to %s", p.Seq, m.Promised, p.Promised))
 	}
@@ -81,11 +97,14 @@ func (m *logMarks) advance(p *multipaxos.Persist) {
 		panic(fmt.Sprintf("storage: persist %d would lower the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen))
 	}
 	for i := range p.Entries {
-		slot := p.Entries[i].Slot
-		if slot <= m.Truncated {
-			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, slot, m.Truncated))
+		e := &p.Entries[i]
+		if e.Slot <= m.Truncated {
+			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot, m.Truncated))
 		}
-		m.Last = max(m.Last, slot)
+		if len(e.Value) > recordLimit {
+			panic(fmt.Sprintf("storage: the value of slot %d has %d bytes", e.Slot, len(e.Value)))
+		}
+		m.Last = max(m.Last, e.Slot)
 	}
 	m.Promised = m.Promised.Max(p.Promised)
 	m.Truncated = max(m.Truncated, p.Truncate)
@@ -114,9 +133,6 @@ func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*l
 func (w *logWriter) put(entries []multipaxos.Entry) error {
 	for i := range entries {
 		e := &entries[i]
-		if len(e.Value) > recordLimit {
-			panic(fmt.Sprintf("storage: the value of slot %d has %d bytes", e.Slot, len(e.Value)))
-		}
 		key := slotKey(e.Slot)
 		if e.Slot <= w.last {
 			if old := w.bucket.Get(key); old != nil {
@@ -166,39 +182,4 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 		}
 	}
 	return nil
-}
-
-// Entries implements multipaxos.Reader: the durable entries in [from, through] that exist and are not truncated, in
-// slot order, until their values hold maxBytes together. The values are copies.
-func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
-	if err := s.failed(); err != nil {
-		return nil, err
-	}
-	from = max(from, s.marks.Load().Truncated+1)
-	var entries []multipaxos.Entry
-	err := guard(s.logPath(), func() error {
-		return s.log.View(func(tx *bolt.Tx) error {
-			c := tx.Bucket([]byte(entryBucket)).Cursor()
-			size := 0
-			for key, record := c.Seek(slotKey(from)); key != nil; key, record = c.Next() {
-				if len(key) == 8 && binary.BigEndian.Uint64(key) > uint64(through) {
-					return nil
-				}
-				e, err := openEntry(key, record)
-				if err != nil {
-					return damage(s.logPath(), "%w", err)
-				}
-				e.Value = slices.Clone(e.Value)
-				entries = append(entries, e)
-				if size += len(e.Value); size >= maxBytes {
-					return nil
-				}
-			}
-			return nil
-		})
-	})
-	if err != nil {
-		return nil, s.fail(err)
-	}
-	return entries, nil
 }

@@ -101,24 +101,28 @@ func TestMarksNeverGoBack(t *testing.T) {
 func TestTruncationBoundsTheFile(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 64 << 10})
 	fill(t, s, 1000, 200)
+	must(t, s.flush())
 	truncate(t, s, 990)
 	if got, err := s.Entries(0, 2000, 1<<30); err != nil || len(got) != 10 {
 		t.Fatalf("%v %v", slots(got), err)
 	}
-	if left := s.marks.Load().Entries.Count; left != 1000-trimEntries {
-		t.Errorf("%d entries are left in the file after one commit", left)
+	must(t, s.flush())
+	if left := s.logged.Load().Entries.Count; left != 1000-trimEntries {
+		t.Errorf("%d entries are left in the file after one flush", left)
 	}
 	s = reopen(t, s) // half deleted is no damage
 	for range 4 {
 		must(t, s.Commit([]multipaxos.Persist{{Promised: bal(1)}}))
+		must(t, s.flush())
 	}
-	if left := s.marks.Load().Entries.Count; left != 10 {
+	if left := s.logged.Load().Entries.Count; left != 10 {
 		t.Errorf("%d entries are left in the file", left)
 	}
 	var size int64
 	for i := range 30 {
 		fill(t, s, 200, 200)
 		truncate(t, s, s.Durable().Last-50)
+		must(t, s.flush())
 		must(t, s.Refresh())
 		u := s.Usage()
 		if i == 9 {
@@ -137,6 +141,7 @@ func TestTruncationBoundsTheFile(t *testing.T) {
 func TestLogGrowsAheadOfItsEnd(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 1 << 20})
 	fill(t, s, 200, 400)
+	must(t, s.flush())
 	for deadline := time.Now().Add(20 * time.Second); s.Usage().LogFileBytes < 1<<20; runtime.Gosched() {
 		must(t, s.Refresh())
 		if time.Now().After(deadline) {
@@ -206,31 +211,6 @@ func TestLogIsAMap(t *testing.T) {
 		steps++
 	})
 	reopen(t, s)
-}
-
-func BenchmarkCommit(b *testing.B) {
-	for _, n := range []int{1, 64} {
-		b.Run(map[int]string{1: "1x256B", 64: "64x256B"}[n], func(b *testing.B) {
-			s := open(b, b.TempDir(), Options{LogInitialBytes: 64 << 20})
-			value := strings.Repeat("v", 256)
-			slot := 0
-			b.ReportAllocs()
-			for b.Loop() {
-				p := multipaxos.Persist{}
-				for range n {
-					slot++
-					p.Entries = append(p.Entries, entry(slot, 1, value))
-				}
-				if slot > 5000 && slot%5000 < n {
-					b.StopTimer()
-					must(b, s.Fold(&kv.Fold{Slot: uint64(slot - 2500)}))
-					p.Truncate = s.Folded()
-					b.StartTimer()
-				}
-				must(b, s.Commit([]multipaxos.Persist{p}))
-			}
-		})
-	}
 }
 
 func BenchmarkEntries(b *testing.B) {

@@ -13,7 +13,8 @@ import (
 
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all
 // of log.db, and state.db as far as Options.VerifyBytes says, before bbolt maps them; damage is an error wrapping
-// ErrDamaged. A new store draws a random store id, which is durable when Open returns.
+// ErrDamaged. What the journal holds goes to log.db before it returns. A new store draws a random store id, which is
+// durable when Open returns.
 func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -25,13 +26,17 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, options: o.withDefaults(), lock: lock, closing: make(chan struct{}), grow: make(chan struct{}, 1)}
+	s := &Store{
+		dir: dir, options: o.withDefaults(), lock: lock, ended: make(chan struct{}), closing: make(chan struct{}),
+		grow: make(chan struct{}, 1), dirty: make(chan struct{}, 1), full: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
+	}
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
 	}
-	s.work.Add(1)
+	s.work.Add(2)
 	go s.grower()
+	go s.flusher()
 	return s, nil
 }
 
@@ -48,13 +53,19 @@ func (s *Store) open() error {
 	if err := s.openLog(); err != nil {
 		return err
 	}
+	if err := s.openJournal(); err != nil {
+		return err
+	}
 	if err := s.openState(); err != nil {
 		return err
 	}
 	if err := s.Refresh(); err != nil {
 		return err
 	}
-	return s.checkRoom()
+	if err := s.checkRoom(); err != nil {
+		return err
+	}
+	return s.moveHome(nil)
 }
 
 // isNew tells whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
@@ -68,6 +79,10 @@ func (s *Store) isNew() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	haveJournal, err := exists(s.journalPath())
+	if err != nil {
+		return false, err
+	}
 	unfinished, err := exists(filepath.Join(s.dir, newLogName))
 	switch {
 	case err != nil:
@@ -78,6 +93,8 @@ func (s *Store) isNew() (bool, error) {
 		return false, damage(s.statePath(), "the file is missing beside %s", logName)
 	case haveState && !unfinished:
 		return false, damage(s.logPath(), "the file is missing beside %s", stateName)
+	case haveJournal && !unfinished:
+		return false, damage(s.logPath(), "the file is missing beside %s", journalName)
 	}
 	return true, nil
 }
@@ -101,7 +118,8 @@ func (s *Store) openLog() error {
 	s.first, s.disk = c.first, c.disk
 	s.identity.Store(&c.identity)
 	s.start.Store(&c.start)
-	s.marks.Store(&c.marks)
+	s.logged.Store(&c.marks)
+	s.pending.start(&c.marks)
 	is, err := whereabouts(f)
 	if err != nil {
 		return unusable("cannot look at %s: %w", s.logPath(), plain(err))
@@ -175,7 +193,7 @@ func (s *Store) openState() error {
 // belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
 // folded; and it was cut at or before it. So an older copy of either file shows.
 func (s *Store) belongTogether(c *stateContent) error {
-	id, marks := s.identity.Load(), s.marks.Load()
+	id, marks := s.identity.Load(), s.pending.durable()
 	switch {
 	case c.owner != id.Store:
 		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
@@ -183,7 +201,7 @@ func (s *Store) belongTogether(c *stateContent) error {
 	case c.marks.Slot < uint64(marks.Truncated):
 		return damage(s.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
 	case c.marks.Slot > uint64(marks.Last):
-		return damage(s.logPath(), "it ends at slot %d and the state at slot %d: it is an older copy, or synced writes were lost", marks.Last, c.marks.Slot)
+		return damage(s.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, c.marks.Slot)
 	}
 	return nil
 }

@@ -70,6 +70,8 @@ func TestOpenRefuses(t *testing.T) {
 			path := filepath.Join(dir, name)
 			old := readFile(t, path)
 			s := open(t, dir, small)
+			q := s.StartRecord().Quarantine
+			must(t, s.Start(StartRecord{Restart: 2, Quarantine: q})) // as every run does
 			fill(t, s, 40, 100)
 			foldKeys(t, s, 0, 5, "newer")
 			must(t, s.Commit([]multipaxos.Persist{{Truncate: s.Durable().Last}}))
@@ -88,6 +90,24 @@ func TestOpenRefuses(t *testing.T) {
 		{"state cut inside a page", small, cut(stateName, odd), ErrDamaged, []string{stateName, "cut short"}},
 		{"older log", small, older(logName), ErrDamaged, []string{logName, "older copy"}},
 		{"older state", small, older(stateName), ErrDamaged, []string{stateName, "older copy"}},
+		{"older journal", small, older(journalName), ErrDamaged, []string{journalName, "older copy"}},
+		{"journal missing", small, remove(journalName), ErrDamaged, []string{journalName, "missing"}},
+		{"journal empty", small, cut(journalName, zero), ErrDamaged, []string{journalName, "0 bytes"}},
+		{"journal cut", small, cut(journalName, short), ErrDamaged, []string{journalName, "was made with"}},
+		{"journal of zeros", small, func(t *testing.T, dir string) {
+			overwrite(t, filepath.Join(dir, journalName), make([]byte, minJournalBytes))
+		}, ErrDamaged, []string{journalName, "older copy"}},
+		{"journal of another node", small, func(t *testing.T, dir string) {
+			other := filepath.Join(t.TempDir(), "other")
+			s := formed(t, other)
+			fill(t, s, 100, 200)
+			must(t, s.Close())
+			overwrite(t, filepath.Join(dir, journalName), readFile(t, filepath.Join(other, journalName)))
+		}, ErrDamaged, []string{journalName, "another store"}},
+		{"all but the journal missing", small, func(t *testing.T, dir string) {
+			remove(logName)(t, dir)
+			remove(stateName)(t, dir)
+		}, ErrDamaged, []string{logName, "missing"}},
 		{"state of another node", small, func(t *testing.T, dir string) {
 			other := filepath.Join(t.TempDir(), "other")
 			must(t, formed(t, other).Close())
@@ -173,7 +193,7 @@ func TestUnfinishedCreationStartsAgain(t *testing.T) {
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	must(t, os.MkdirAll(to, 0o700))
-	for _, name := range []string{logName, stateName} {
+	for _, name := range []string{logName, journalName, stateName} {
 		must(t, os.WriteFile(filepath.Join(to, name), readFile(t, filepath.Join(from, name)), 0o600))
 	}
 }

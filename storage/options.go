@@ -1,6 +1,11 @@
 package storage
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"tenure/storage/journal"
+)
 
 // Options are fixed while a store is open. A field at zero stands for its default.
 type Options struct {
@@ -10,6 +15,14 @@ type Options struct {
 	// LogGrowBytes is how much further log.db is filled, between commits, when the log comes near its end. Default
 	// 4 MiB.
 	LogGrowBytes int64
+	// JournalBytes is the size of the journal of a store that has none yet, down to a multiple of 4 KiB. A sixteenth of
+	// the free space is the most that is taken. Default 16 MiB.
+	JournalBytes int64
+	// FlushBytes is how much waits in the journal before it is moved to log.db; a quarter of the journal at most.
+	// Default 2 MiB.
+	FlushBytes int64
+	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
+	FlushIdle time.Duration
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.
 	MapBytes int64
@@ -25,6 +38,10 @@ type Options struct {
 const (
 	defaultLogInitialBytes = 8 << 20
 	defaultLogGrowBytes    = 4 << 20
+	defaultJournalBytes    = 16 << 20
+	defaultFlushBytes      = 2 << 20
+	defaultFlushIdle       = time.Second
+	minJournalBytes        = 64 << 10
 	defaultMapBytes        = 64 << 30
 	defaultVerifyBytes     = 256 << 20
 	maxReserveBytes        = 256 << 20
@@ -36,12 +53,16 @@ func (o Options) Validate() error {
 		name  string
 		value int64
 	}{
-		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes}, {"MapBytes", o.MapBytes},
+		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes},
+		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)}, {"MapBytes", o.MapBytes},
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
 		if f.value < 0 {
 			return fmt.Errorf("storage option %s is %d: give a size in bytes, or 0 for the default", f.name, f.value)
 		}
+	}
+	if b := o.JournalBytes; b > journal.MaxBytes || (b > 0 && b < minJournalBytes) {
+		return fmt.Errorf("storage option JournalBytes is %d: give %d to %d, or 0 for the default", b, minJournalBytes, journal.MaxBytes)
 	}
 	return nil
 }
@@ -56,7 +77,12 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.LogInitialBytes, defaultLogInitialBytes)
 	set(&o.LogGrowBytes, defaultLogGrowBytes)
+	set(&o.JournalBytes, defaultJournalBytes)
+	set(&o.FlushBytes, defaultFlushBytes)
 	set(&o.MapBytes, defaultMapBytes)
 	set(&o.VerifyBytes, defaultVerifyBytes)
+	if o.FlushIdle == 0 {
+		o.FlushIdle = defaultFlushIdle
+	}
 	return o
 }

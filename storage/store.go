@@ -11,6 +11,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"tenure/multipaxos"
+	"tenure/storage/journal"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time.
@@ -20,24 +21,39 @@ type Store struct {
 	lock    *os.File
 	notes   []string
 
-	log       *bolt.DB
-	logFile   *os.File // for sizes and for filling with zeros
-	state     *bolt.DB
-	stateFile *os.File // for sizes and for Verify
+	log         *bolt.DB
+	logFile     *os.File // for sizes and for filling with zeros
+	journalFile *os.File
+	state       *bolt.DB
+	stateFile   *os.File // for sizes and for Verify
 
 	failure atomic.Pointer[failure]
+	ended   chan struct{} // closed with the first failure
 	closing chan struct{}
 	closed  sync.Once
 	work    sync.WaitGroup
 	grow    chan struct{} // asks for more zeros behind the log
 
-	// logMu is held while log.db is written. The values under it are copies of what the file holds.
-	logMu    sync.Mutex
-	arena    arena           // records of the commit that runs
-	logHigh  int64           // bytes up to the last page in use, as of the commit before
-	logEnd   int64           // size of the file, at least
-	first    multipaxos.Slot // lowest slot that may have an entry on disk
-	marks    atomic.Pointer[logMarks]
+	// commitMu is held by Commit. What is under it writes the journal. It is taken before boltMu.
+	commitMu sync.Mutex
+	ring     *journal.Ring
+	record   journal.Record // of the commit that runs
+
+	// pending is what the journal holds and log.db does not; flush.go moves it.
+	pending pending
+	dirty   chan struct{} // pending was empty and is not any more
+	full    chan struct{} // enough is pending
+	flushed chan struct{} // records have gone to log.db
+	stats   stats
+
+	// boltMu is held while log.db is written. The values under it are copies of what the file holds.
+	boltMu   sync.Mutex
+	arena    arena              // records of the transaction that runs
+	batch    []multipaxos.Entry // its entries
+	logHigh  int64              // bytes up to the last page in use, as of the transaction before
+	logEnd   int64              // size of the file, at least
+	first    multipaxos.Slot    // lowest slot that may have an entry on disk
+	logged   atomic.Pointer[logMarks]
 	identity atomic.Pointer[identityRecord]
 	start    atomic.Pointer[startRecord]
 	disk     diskRecord
@@ -51,8 +67,9 @@ type Store struct {
 
 type failure struct{ err error }
 
-func (s *Store) logPath() string   { return filepath.Join(s.dir, logName) }
-func (s *Store) statePath() string { return filepath.Join(s.dir, stateName) }
+func (s *Store) logPath() string     { return filepath.Join(s.dir, logName) }
+func (s *Store) journalPath() string { return filepath.Join(s.dir, journalName) }
+func (s *Store) statePath() string   { return filepath.Join(s.dir, stateName) }
 
 // failed is the error that ended this store, or nil.
 func (s *Store) failed() error {
@@ -69,17 +86,25 @@ func (s *Store) fail(err error) error {
 	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrClosed) {
 		err = fmt.Errorf("%w: %w; what is durable is not known: the process must end; mend the disk, then start again", ErrFailed, err)
 	}
-	s.failure.CompareAndSwap(nil, &failure{err})
+	if s.failure.CompareAndSwap(nil, &failure{err}) {
+		close(s.ended)
+	}
 	return s.failed()
 }
 
 // Notes are remarks about the directory for the log of the server, found at Open: nothing that stops the node.
 func (s *Store) Notes() []string { return s.notes }
 
-// writeLog runs fn in a write transaction of log.db and makes it durable. The caller holds logMu. Any error ends the
-// store.
-func (s *Store) writeLog(what string, fn func(*bolt.Tx) error) error {
-	return s.write(s.log, s.logPath(), what, fn)
+// writeLog runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it
+// durable. The caller holds boltMu, or is Open, and publishes next. Any error ends the store.
+func (s *Store) writeLog(what string, next *logMarks, fn func(*bolt.Tx) error) error {
+	next.Generation++
+	return s.write(s.log, s.logPath(), what, func(tx *bolt.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, next)
+	})
 }
 
 // write runs fn in one write transaction and commits it. bbolt's Update is not used: after a panic it would read the
@@ -115,13 +140,22 @@ func (s *Store) write(db *bolt.DB, path, what string, fn func(*bolt.Tx) error) e
 }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them. Nothing needs to
-// be written: what Commit and Fold returned from is durable. It may be called more than once.
+// be written: what Commit and Fold returned from is durable. It moves what is pending to log.db all the same, so that
+// the next start finds an empty journal. It may be called more than once.
 func (s *Store) Close() error {
 	var err error
 	s.closed.Do(func() {
+		whole := s.failed() == nil
 		s.fail(fmt.Errorf("%w: %s", ErrClosed, s.dir))
 		close(s.closing)
 		s.work.Wait()
+		s.commitMu.Lock() // a Commit that runs ends first
+		defer s.commitMu.Unlock()
+		s.boltMu.Lock()
+		defer s.boltMu.Unlock()
+		if whole {
+			s.moveHome(nil) // if that fails, the journal has it still
+		}
 		err = s.release()
 	})
 	return err
@@ -136,7 +170,7 @@ func (s *Store) release() error {
 	if s.log != nil {
 		errs = append(errs, s.log.Close())
 	}
-	for _, f := range []*os.File{s.stateFile, s.logFile, s.lock} {
+	for _, f := range []*os.File{s.stateFile, s.journalFile, s.logFile, s.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

@@ -9,10 +9,11 @@ import (
 
 // Usage is what the store takes and what is left, as of the last Refresh.
 type Usage struct {
-	LogBytes       int64 // in use in log.db: falls with truncation, though the file keeps its size
+	LogBytes       int64 // in use in log.db, and pending for it: falls with truncation, though the file keeps its size
 	StateBytes     int64 // in use in state.db: falls with deletions, likewise
 	LogFileBytes   int64 // size of log.db, zeros ahead of the log included
 	StateFileBytes int64 // size of state.db
+	JournalBytes   int64 // size of the journal, which does not change
 	FreeBytes      int64 // of the file system, for this user
 	QuotaBytes     int64 // 0: none
 	ReserveBytes   int64 // where Low begins
@@ -54,15 +55,17 @@ func (s *Store) Refresh() error {
 	if err != nil {
 		return err
 	}
+	pending := s.pending.size()
 	u := Usage{
-		LogBytes: logSize.live, StateBytes: stateSize.live, LogFileBytes: logSize.file, StateFileBytes: stateSize.file,
-		FreeBytes: free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
+		LogBytes: logSize.live + pending, StateBytes: stateSize.live, LogFileBytes: logSize.file, StateFileBytes: stateSize.file,
+		JournalBytes: s.ring.Bytes(),
+		FreeBytes:    free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
 	}
 	if u.ReserveBytes == 0 {
 		u.ReserveBytes = min(total/8, maxReserveBytes)
 	}
 	// Half of the state's free pages count: a large value needs many in a row.
-	u.judge(s.Usage().Low, free+logSize.reusable, free+stateSize.reusable/2)
+	u.judge(s.Usage().Low, free+logSize.reusable-pending, free+stateSize.reusable/2)
 	s.usage.Store(&u)
 	return nil
 }
@@ -116,8 +119,8 @@ func freeBytes(dir string) (free, total int64, err error) {
 // unknownBytes stands for the size of a file system that does not tell.
 const unknownBytes = 1 << 50
 
-// startRoomBytes is the least with which an existing store opens: enough for its start record and for the commits by
-// which deletes heal it.
+// startRoomBytes is the least with which an existing store opens, besides what waits in its journal: enough for its
+// start record and for the commits by which deletes heal it.
 const startRoomBytes = 256 << 10
 
 func (s *Store) checkRoom() error {
@@ -126,8 +129,9 @@ func (s *Store) checkRoom() error {
 	if err != nil {
 		return err
 	}
-	if room := u.FreeBytes + logSize.reusable; room < startRoomBytes {
-		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, startRoomBytes)
+	need := startRoomBytes + s.pending.size()
+	if room := u.FreeBytes + logSize.reusable; room < need {
+		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, need)
 	}
 	return nil
 }

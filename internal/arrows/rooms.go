@@ -38,7 +38,8 @@ var House = Rules{
 		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
 		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},
 		{Path: "kv", Pure: true},
-		{Path: "storage", May: []string{"multipaxos", "kv"}},
+		{Path: "storage/journal", Pure: true, May: []string{"multipaxos"}},
+		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
 		{Path: "server/replica", Pure: true, May: []string{"lease", "multipaxos", "kv"}},
 		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/web", May: []string{"kv", "storage"}, Never: []string{"server"}},
@@ -51,7 +52,7 @@ var House = Rules{
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
 			Path:  "jepsen/...",
-			May:   []string{"server/replica", "storage", "lease", "multipaxos", "kv", "client"},
+			May:   []string{"server/replica", "storage/journal", "lease", "multipaxos", "kv", "client"},
 			Never: []string{"server"},
 		},
 	},

@@ -1,0 +1,89 @@
+package storage
+
+import (
+	"encoding/binary"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/multipaxos"
+)
+
+var _ multipaxos.Reader = (*Store)(nil)
+
+// Entries implements multipaxos.Reader: the durable entries in [from, through] that exist and are not truncated, in
+// slot order, until their values hold maxBytes together. The values are copies, or those that Commit was given.
+func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
+	if err := s.failed(); err != nil {
+		return nil, err
+	}
+	err = guard(s.logPath(), func() error {
+		m := merger{from: from, through: through, maxBytes: maxBytes}
+		tx, err := s.pending.view(s.log, &m)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := m.merge(tx); err != nil {
+			return damage(s.logPath(), "%w", err)
+		}
+		entries = m.out
+		return nil
+	})
+	if err != nil {
+		return nil, s.fail(err)
+	}
+	return entries, nil
+}
+
+// merger puts the pending entries over those of log.db.
+type merger struct {
+	from, through multipaxos.Slot
+	maxBytes      int
+	recent        []multipaxos.Entry // pending ones that were not taken yet, by rising slot
+	size          int
+	out           []multipaxos.Entry
+}
+
+func (m *merger) merge(tx *bolt.Tx) error {
+	c := tx.Bucket([]byte(entryBucket)).Cursor()
+	for key, record := c.Seek(slotKey(m.from)); key != nil; key, record = c.Next() {
+		if len(key) == 8 && binary.BigEndian.Uint64(key) > uint64(m.through) {
+			break
+		}
+		e, err := openEntry(key, record)
+		if err != nil {
+			return err
+		}
+		if !m.takeRecent(e.Slot) {
+			return nil
+		}
+		if len(m.recent) > 0 && m.recent[0].Slot == e.Slot {
+			continue // there is a newer one
+		}
+		e.Value = slices.Clone(e.Value)
+		if !m.take(e) {
+			return nil
+		}
+	}
+	m.takeRecent(^multipaxos.Slot(0))
+	return nil
+}
+
+// takeRecent takes the pending entries below a slot. False: there is enough.
+func (m *merger) takeRecent(below multipaxos.Slot) bool {
+	for len(m.recent) > 0 && m.recent[0].Slot < below {
+		e := m.recent[0]
+		m.recent = m.recent[1:]
+		if !m.take(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *merger) take(e multipaxos.Entry) bool {
+	m.out = append(m.out, e)
+	m.size += len(e.Value)
+	return m.size < m.maxBytes
+}

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/storage/journal"
+)
+
+// The flusher moves what is pending in the journal to log.db: one transaction for many commits, with the last write of
+// each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
+
+// stats counts what the journal does.
+type stats struct{ syncs, waits, flushes, entries, replayed, cutOff atomic.Uint64 }
+
+// Stats are counts since Open, and what is pending now.
+type Stats struct {
+	JournalSyncs   uint64 // commits that went through the journal
+	JournalWaits   uint64 // times that one of them waited for room in it
+	Flushes        uint64 // transactions that moved records to log.db, or wrote a commit that was too large for the journal
+	FlushedEntries uint64 // entries written by them
+	Replayed       uint64 // records that Open found in the journal and not in log.db
+	CutOff         bool   // Open found a record behind them that was never whole, and dropped it
+	PendingBytes   int64  // of the journal that log.db does not have
+}
+
+// Stats is cheap. Safe for concurrent use.
+func (s *Store) Stats() Stats {
+	return Stats{
+		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
+		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
+		PendingBytes: s.pending.size(),
+	}
+}
+
+// flushBytes is how much is pending before it is moved. With that bound and Limit at a quarter of the ring each, a
+// commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its end wastes.
+func (s *Store) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
+
+// flusher runs until Close, or until the store has failed.
+func (s *Store) flusher() {
+	defer s.work.Done()
+	idle := time.NewTimer(s.options.FlushIdle)
+	defer idle.Stop()
+	var seen uint64
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-s.full:
+			if s.pending.size() < s.flushBytes() {
+				continue // the flush before took it
+			}
+		case <-s.dirty:
+			seen, _ = s.pending.last()
+			idle.Reset(s.options.FlushIdle)
+			continue
+		case <-idle.C:
+			number, any := s.pending.last()
+			if number != seen && any {
+				seen = number
+				idle.Reset(s.options.FlushIdle)
+				continue
+			}
+		}
+		if s.flush() != nil {
+			return // the next call of anything says why
+		}
+		if number, any := s.pending.last(); any { // it came meanwhile
+			seen = number
+			idle.Reset(s.options.FlushIdle)
+		}
+	}
+}
+
+// flush moves what is pending to log.db.
+func (s *Store) flush() error {
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	return s.moveHome(nil)
+}
+
+// commitHome commits r, which is too large for the journal, and all that is pending in one transaction of log.db. The
+// caller holds commitMu; it waits for a flush that runs.
+func (s *Store) commitHome(r *journal.Record) error {
+	s.boltMu.Lock()
+	defer s.boltMu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	return s.moveHome(r)
+}
+
+// moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds boltMu, and commitMu if
+// there is an r; or is Open or Close.
+func (s *Store) moveHome(r *journal.Record) error {
+	b := s.pending.take(s.batch)
+	was := s.logged.Load()
+	if r == nil && b.number == was.Journaled {
+		return nil
+	}
+	if r != nil {
+		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
+	}
+	next, first := *was, s.first
+	next.setDurable(b.marks)
+	next.Journaled = b.number
+	s.arena.reset()
+	err := s.writeLog("commit", &next, func(tx *bolt.Tx) error {
+		s.logHigh = tx.Size()
+		w, err := newLogWriter(tx, was, first, &s.arena)
+		if err != nil {
+			return err
+		}
+		if err := w.put(b.entries); err != nil {
+			return err
+		}
+		if err := w.trim(next.Truncated, max(trimEntries, 4*len(b.entries))); err != nil {
+			return err
+		}
+		next.Entries, first = w.digest, w.first
+		return nil
+	})
+	s.stats.entries.Add(uint64(len(b.entries)))
+	s.batch = b.entries
+	clear(s.batch)
+	if err != nil {
+		return err
+	}
+	s.first = first
+	s.pending.drop(&b, func() {
+		s.logged.Store(&next)
+		if r != nil {
+			s.pending.marks = r.Marks
+		}
+	})
+	s.stats.flushes.Add(1)
+	wake(s.flushed)
+	s.askToGrow()
+	return nil
+}

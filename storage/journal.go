@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// dataFile is the journal's file: its size never changes, so that only its data needs a sync.
+type dataFile struct{ *os.File }
+
+func (f dataFile) Sync() error { return dataSync(f.File) }
+
+// journalSize is what a new journal takes.
+func (s *Store) journalSize(free int64) int64 {
+	return max(min(s.options.JournalBytes, free/16), minJournalBytes) &^ 4095
+}
+
+// makeJournal makes an empty journal, durable but for its name.
+func makeJournal(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(zeroFill(f, size), f.Close())
+}
+
+// openJournal reads the journal and puts what log.db does not have over it.
+func (s *Store) openJournal() error {
+	if s.logged.Load().JournalBytes == 0 {
+		if err := s.addJournal(); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(s.journalPath(), os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return damage(s.journalPath(), "the file is missing beside %s", logName)
+	case err != nil:
+		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.journalPath(), plain(err), os.Getuid())
+	}
+	s.journalFile = f
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	marks := s.logged.Load()
+	if size != marks.JournalBytes {
+		return damage(s.journalPath(), "it has %d bytes and was made with %d", size, marks.JournalBytes)
+	}
+	willRead(f)
+	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
+	ring, records, err := journal.Open(dataFile{f}, size, s.identity.Load().Store, home)
+	switch {
+	case errors.Is(err, journal.ErrHomeOlder):
+		return damage(s.logPath(), "%w: it is an older copy", err)
+	case errors.Is(err, journal.ErrDamaged):
+		return damage(s.journalPath(), "%w", err)
+	case err != nil:
+		return unusable("cannot read and sync %s: %w; check the disk", s.journalPath(), plain(err))
+	}
+	s.ring = ring
+	for i := range records {
+		if err := follows(s.pending.durable(), &records[i]); err != nil {
+			return damage(s.journalPath(), "record %d %w", records[i].Number, err)
+		}
+		s.pending.add(&records[i])
+	}
+	s.stats.replayed.Store(uint64(len(records)))
+	s.stats.cutOff.Store(ring.Last() - s.pending.number)
+	s.pending.number = ring.Last() // what was cut off counts as moved, so that its number is not used again
+	return nil
+}
+
+// follows checks that a record can have been written over marks.
+func follows(was multipaxos.Durable, r *journal.Record) error {
+	m := r.Marks
+	if m.Promised.Less(was.Promised) || m.Chosen < was.Chosen || m.Truncated < was.Truncated || m.Last < was.Last {
+		return fmt.Errorf("goes back from %+v to %+v", was, m)
+	}
+	for i := range r.Entries {
+		if slot := r.Entries[i].Slot; slot <= was.Truncated || slot > m.Last {
+			return fmt.Errorf("has an entry of slot %d after %+v", slot, was)
+		}
+	}
+	return nil
+}
+
+// addJournal makes the journal of a store that comes from a version without one. A crash in it leaves zeros behind.
+func (s *Store) addJournal() error {
+	path := s.journalPath()
+	fail := func(err error) error {
+		return unusable("cannot make %s: %w; check the directory and its disk", path, plain(err))
+	}
+	free, _, err := freeBytes(s.dir)
+	if err != nil {
+		return fail(err)
+	}
+	size := s.journalSize(free)
+	if need := size + startRoomBytes; free < need {
+		return unusable("no room in %s: %d bytes are free and the journal takes %d; make room", s.dir, free, need)
+	}
+	there, err := exists(path)
+	if err != nil {
+		return err
+	}
+	if there {
+		zero, err := onlyZeros(path)
+		if err != nil {
+			return fail(err)
+		}
+		if !zero {
+			return damage(s.logPath(), "it never had a journal, and there is one with records: it is an older copy")
+		}
+		if err := os.Remove(path); err != nil {
+			return fail(err)
+		}
+	}
+	if err := makeJournal(path, size); err != nil {
+		return fail(err)
+	}
+	if err := syncDir(s.dir); err != nil {
+		return fail(err)
+	}
+	next := *s.logged.Load()
+	next.JournalBytes = size
+	if err := s.writeLog("add the journal", &next, func(*bolt.Tx) error { return nil }); err != nil {
+		return err
+	}
+	s.logged.Store(&next)
+	return nil
+}
+
+// onlyZeros tells whether nothing was ever written into the file at path.
+func onlyZeros(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	buf := make([]byte, zeroChunkBytes)
+	for {
+		n, err := f.Read(buf)
+		if !bytes.Equal(buf[:n], zeros[:n]) {
+			return false, nil
+		}
+		if err == io.EOF {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// Package journal is the ring in which a commit of the log becomes durable with one write and one sync of bytes that
+// the file already has. What is in it is moved to its home, log.db, in the background; then its place is used again.
+//
+// It holds no goroutine, no lock and no file of its own: storage drives it with a real file, and the simulator with one
+// that forgets at a crash what was not synced.
+//
+//	sector.go   512 bytes that check themselves: number of the record, place in it, checksum
+//	record.go   what one commit leaves: the marks after it, and its entries
+//	scan.go     what a file holds, and whether that can be what was written
+//	ring.go     where the next record goes, and the append
+//
+// # What is assumed of a disk
+//
+// A sector of 512 bytes is written whole or not at all, and Sync returns after what was written before it is durable.
+// Between two syncs sectors become durable in any order. So a sector that fails its checksum is damage, and a record
+// some sectors of which are there and others not is a write that was cut off.
+//
+// # What is damage, and what is not
+//
+// One record is written at a time, and the next one only after the sync of this one. The numbers of records rise by one
+// for ever. Thus only the highest number that is seen can be incomplete without damage: its commit was never
+// acknowledged, and it is dropped; its number is not used again. A record that is not in its home yet and is missing
+// or incomplete below a higher number was lost. A file whose highest number is below what its home has received is an
+// older copy, and so is a home whose generation is below that which a record has seen.
+package journal

@@ -1,0 +1,187 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+
+	"tenure/internal/ident"
+)
+
+// File is where a ring lies: a file of fixed size, all of it written before, so that a sync changes nothing but data.
+type File interface {
+	ReadAt(b []byte, off int64) (int, error)
+	WriteAt(b []byte, off int64) (int, error)
+	// Sync makes what was written durable before it returns.
+	Sync() error
+}
+
+// ErrFull: the place that a record needs holds records that are not in their home. Nothing was written; the same
+// append works once enough was released.
+var ErrFull = errors.New("journal full")
+
+const (
+	// MinBytes is the least size of a file.
+	MinBytes = 16 * SectorBytes
+	// MaxBytes is the largest.
+	MaxBytes = 1 << 30
+	// A record takes at most this, and at most a quarter of the ring: larger ones go home directly.
+	maxRecordBytes = 1 << 20
+	limitShare     = 4
+)
+
+// Ring is a journal that is open. One goroutine at a time may use it.
+type Ring struct {
+	file    File
+	seed    seed
+	sectors int
+	next    uint64 // number of the next record
+	head    int    // where it goes if there is room, in sectors
+	live    []run  // records that must not be overwritten, by rising number
+	body    []byte // of the record that is written
+	out     []byte
+	broken  error // of an append; what is durable is not known any more
+}
+
+// Open reads all of a file of the given size and gives the records that are not in the home yet, by rising number, each
+// complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process before
+// ended, and what was read may then be in memory only. Before the first Append the caller must bring the records, and
+// the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
+func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
+	if size < MinBytes || size > MaxBytes || size%SectorBytes != 0 {
+		return nil, nil, fmt.Errorf("%w: no journal has %d bytes", ErrDamaged, size)
+	}
+	g := &Ring{file: file, seed: seedOf(store), sectors: int(size / SectorBytes), next: 1}
+	runs, err := g.scan(home)
+	if err != nil {
+		return nil, nil, err
+	}
+	pending, err := judge(runs, home)
+	if err != nil {
+		return nil, nil, err
+	}
+	records := make([]Record, 0, len(pending))
+	for _, r := range pending {
+		rec, err := g.load(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		records = append(records, rec)
+	}
+	if len(runs) == 0 {
+		return g, records, nil
+	}
+	last := runs[len(runs)-1]
+	g.next = last.number + 1
+	for i := range runs {
+		if r := &runs[i]; r.complete() {
+			g.head = r.start + r.count // ends with that of the highest number
+		}
+	}
+	if last.number == home.Journaled {
+		return g, records, nil
+	}
+	return g, records, g.settle(last)
+}
+
+// settle writes the sectors of r that are there once more, as they are.
+func (g *Ring) settle(r run) error {
+	sector := make([]byte, SectorBytes)
+	for at := r.start; at < r.start+r.count; at++ {
+		off := int64(at) * SectorBytes
+		if _, err := g.file.ReadAt(sector, off); err != nil {
+			return fmt.Errorf("read sector %d: %w", at, err)
+		}
+		if h, err := g.seed.open(at, g.sectors, sector); err != nil || h.number != r.number {
+			continue // of an older record
+		}
+		if _, err := g.file.WriteAt(sector, off); err != nil {
+			return fmt.Errorf("write sector %d again: %w", at, err)
+		}
+	}
+	return g.file.Sync()
+}
+
+// Last is the highest number that a record in the file has, complete or not.
+func (g *Ring) Last() uint64 { return g.next - 1 }
+
+// Bytes is the size of the file.
+func (g *Ring) Bytes() int64 { return int64(g.sectors) * SectorBytes }
+
+// Limit is the largest Size of a record that Append takes.
+func (g *Ring) Limit() int { return min(maxRecordBytes, g.sectors/limitShare*SectorBytes) }
+
+// Append gives r its number and makes it durable: one write, one sync. It keeps no part of r. ErrFull changes nothing;
+// after any other error it is not known whether r is durable, and every later call returns the same error. It panics
+// if r is larger than Limit.
+func (g *Ring) Append(r *Record) error {
+	if g.broken != nil {
+		return g.broken
+	}
+	g.body = appendBody(g.body[:0], r)
+	count := sectorsOf(len(g.body))
+	if count*SectorBytes > g.Limit() {
+		panic(fmt.Sprintf("journal: a record of %d bytes in a ring of %d", len(g.body), g.Bytes()))
+	}
+	start, ok := g.place(count)
+	if !ok {
+		return ErrFull
+	}
+	r.Number = g.next
+	g.fill(r.Number, start, count)
+	if _, err := g.file.WriteAt(g.out, int64(start)*SectorBytes); err != nil {
+		g.broken = fmt.Errorf("write record %d: %w", r.Number, err)
+		return g.broken
+	}
+	if err := g.file.Sync(); err != nil {
+		g.broken = fmt.Errorf("sync record %d: %w", r.Number, err)
+		return g.broken
+	}
+	g.live = append(g.live, run{number: r.Number, start: start, count: count, seen: count})
+	g.next, g.head = r.Number+1, start+count
+	return nil
+}
+
+// place finds count sectors in a row behind the last record, or else at the start, that hold no live record.
+func (g *Ring) place(count int) (start int, ok bool) {
+	fits := g.head+count <= g.sectors
+	if len(g.live) == 0 {
+		if fits {
+			return g.head, true
+		}
+		return 0, true
+	}
+	switch oldest := g.live[0].start; {
+	case g.head <= oldest: // the live ones go round the end; equal: they fill the ring
+		return g.head, g.head+count <= oldest
+	case fits:
+		return g.head, true
+	default:
+		return 0, count <= oldest
+	}
+}
+
+// fill cuts the body into sectors.
+func (g *Ring) fill(number uint64, start, count int) {
+	if n := count * SectorBytes; cap(g.out) < n {
+		g.out = make([]byte, n)
+	} else {
+		g.out = g.out[:n]
+	}
+	body := g.body
+	for i := range count {
+		sector := g.out[i*SectorBytes : (i+1)*SectorBytes]
+		n := copy(sector[headBytes:], body)
+		clear(sector[headBytes+n:])
+		body = body[n:]
+		g.seed.seal(start+i, sector, head{number, i, count})
+	}
+}
+
+// Release lets the place of the records up to number be used again, since their home has them.
+func (g *Ring) Release(number uint64) {
+	n := 0
+	for n < len(g.live) && g.live[n].number <= number {
+		n++
+	}
+	g.live = append(g.live[:0], g.live[n:]...)
+}

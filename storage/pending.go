@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// pending is what the journal holds and log.db does not, in memory: an overlay over log.db. The ring bounds it.
+type pending struct {
+	mu      sync.RWMutex
+	marks   multipaxos.Durable // of the log, with all of it
+	number  uint64             // of the last record
+	bytes   int64              // that the records take in the ring
+	entries []pendingEntry     // the last write of each slot, by rising slot
+}
+
+type pendingEntry struct {
+	multipaxos.Entry
+	number uint64 // of its record
+}
+
+// start begins with nothing over m.
+func (p *pending) start(m *logMarks) { p.marks, p.number = m.durable(), m.Journaled }
+
+func (p *pending) durable() multipaxos.Durable {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.marks
+}
+
+func (p *pending) size() int64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.bytes
+}
+
+// last is the number of the last record, and whether it or any before it is pending.
+func (p *pending) last() (number uint64, any bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.number, p.bytes > 0
+}
+
+// add puts a record that is durable in the journal over the others. It tells how many bytes were pending and are now.
+func (p *pending) add(r *journal.Record) (before, after int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before = p.bytes
+	p.marks, p.number = r.Marks, r.Number
+	p.bytes += int64(journal.Size(r))
+	for i := range r.Entries {
+		p.put(pendingEntry{r.Entries[i], r.Number})
+	}
+	return before, p.bytes
+}
+
+func (p *pending) put(e pendingEntry) {
+	n := len(p.entries)
+	if n == 0 || p.entries[n-1].Slot < e.Slot {
+		p.entries = append(p.entries, e)
+		return
+	}
+	if i, there := p.find(e.Slot); there {
+		p.entries[i] = e
+	} else {
+		p.entries = slices.Insert(p.entries, i, e)
+	}
+}
+
+// find is where a slot is or would be.
+func (p *pending) find(slot multipaxos.Slot) (int, bool) {
+	return slices.BinarySearchFunc(p.entries, slot, func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
+}
+
+// view begins a reading of db and gives m the pending entries that it may need, as of the same moment: what moves from
+// here to there meanwhile is seen in one place at least.
+func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	tx, err := db.Begin(false)
+	if err != nil {
+		return nil, err
+	}
+	m.from = max(m.from, p.marks.Truncated+1)
+	i, _ := p.find(m.from)
+	for size := 0; i < len(p.entries) && p.entries[i].Slot <= m.through; i++ {
+		m.recent = append(m.recent, p.entries[i].Entry)
+		if size += len(p.entries[i].Value); size >= m.maxBytes {
+			break
+		}
+	}
+	return tx, nil
+}
+
+// batch is what is pending at one moment.
+type batch struct {
+	marks   multipaxos.Durable
+	number  uint64
+	bytes   int64
+	entries []multipaxos.Entry // those that are not truncated, by rising slot
+}
+
+// take copies what is pending, the entries into buf.
+func (p *pending) take(buf []multipaxos.Entry) batch {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	b := batch{marks: p.marks, number: p.number, bytes: p.bytes, entries: buf[:0]}
+	from, _ := p.find(p.marks.Truncated + 1)
+	for i := from; i < len(p.entries); i++ {
+		b.entries = append(b.entries, p.entries[i].Entry)
+	}
+	return b
+}
+
+// drop forgets what was in b, which log.db has now, and calls published before anybody can see that.
+func (p *pending) drop(b *batch, published func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	published()
+	p.bytes -= b.bytes
+	p.entries = slices.DeleteFunc(p.entries, func(e pendingEntry) bool { return e.number <= b.number })
+}
