@@ -8,12 +8,13 @@ import (
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/multipaxos"
+	"tenure/storage/journal"
 )
 
 var errRot = errors.New("sim: a record fails its checksum")
 
-// disk is what a node finds again after a crash: log.db and state.db at the level of records. Nothing reaches it but
-// through a commit that has ended.
+// disk is what a node finds again after a crash: the journal at the level of sectors, log.db and state.db at that of
+// records. Nothing reaches it but through a commit that has ended; see node.lose.
 type disk struct {
 	store      ident.StoreID
 	restart    uint64
@@ -22,13 +23,28 @@ type disk struct {
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
 	image      *kv.MemImage
 
+	file         *journalFile
+	ring         *journal.Ring
+	home         home
+	pending      []journal.Record // in the journal and not at home
+	pendingBytes int
+	refused      error // the journal is damaged: the node must stay out
+
 	rotSlot  multipaxos.Slot // this record is bad; 0: none
 	rotImage bool
 	noticed  bool // a bad record was read, and the error given out
 }
 
 func newDisk(store ident.StoreID) *disk {
-	return &disk{store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage()}
+	d := &disk{
+		store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage(),
+		file: &journalFile{flipped: -1}, home: home{entries: map[multipaxos.Slot]multipaxos.Entry{}},
+	}
+	var err error
+	if d.ring, _, err = journal.Open(d.file, ringBytes, store, d.home.at); err != nil {
+		panic(fmt.Sprintf("sim: an empty journal: %v", err))
+	}
+	return d
 }
 
 // Entries implements multipaxos.Reader.
@@ -95,4 +111,6 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 }
 
 // rotten tells whether anything on the disk is bad.
-func (d *disk) rotten() bool { return d.rotSlot != 0 || d.rotImage }
+func (d *disk) rotten() bool {
+	return d.rotSlot != 0 || d.rotImage || d.file.flipped >= 0 || d.refused != nil
+}

@@ -19,7 +19,7 @@
 //
 //	the loop, and one step                run.go, event.go
 //	the shell's loops                     logloop.go, leaseloop.go, handover.go
-//	a node's life, its clock, its disk    node.go, clock.go, disk.go
+//	a node's life, its clock, its disk    node.go, clock.go, disk.go, journal.go
 //	connections, partitions               network.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
 //	crash release                         guardian.go
@@ -30,7 +30,8 @@
 //
 // # The disk
 //
-// It is modelled below storage's record interface: a commit is a transaction and happens whole or not at all. A crash
-// loses what was not committed, and flips a coin over the commit that is under way. What storage makes of bytes on a
-// lying disk is tested there.
+// Commits go through storage's own journal into a file of which a crash keeps any of the sectors that were not synced;
+// what comes back is compared with what was acknowledged. log.db and state.db are modelled by their records: a
+// transaction happens whole or not at all, and a crash flips a coin over one that is under way. What storage makes of
+// bytes on a lying disk is tested there.
 package sim

@@ -28,6 +28,7 @@ const (
 	kindRound                  // the log loop wakes up
 	kindStage                  // the log loop goes on within a round
 	kindDisk                   // a commit ends
+	kindMove                   // log.db has taken records of the journal
 	kindFold                   // a fold ends
 	kindWatch                  // the watcher of the quarantine record
 	kindStart                  // a process is started
@@ -41,7 +42,7 @@ const (
 	kindHeal                   // the faults end
 )
 
-var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "fold", "watch", "start",
+var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "fold", "watch", "start",
 	"ask", "take", "end", "tell", "client", "fault", "hand", "heal"}
 
 // before orders events.

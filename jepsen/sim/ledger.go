@@ -100,8 +100,19 @@ func (f *slotFacts) safe(q uint8, e *multipaxos.Entry) bool {
 	return best == nil || bytes.Equal(best.value, e.Value)
 }
 
-// commit makes ps durable on n's disk, and checks what storage would refuse and what no acceptor may write.
+// commit makes ps durable on n's disk.
 func (n *node) commit(ps []multipaxos.Persist) {
+	r := n.disk.record(ps)
+	if n.apply(ps); n.disk.noticed {
+		return
+	}
+	if err := n.disk.write(r); err != nil {
+		n.w.fail("journal", "node %d: %v", n.id, err)
+	}
+}
+
+// apply takes note of what a commit makes durable, and checks what storage would refuse and what no acceptor may write.
+func (n *node) apply(ps []multipaxos.Persist) {
 	w := n.w
 	for i := range ps {
 		p := &ps[i]

@@ -257,6 +257,7 @@ func (n *node) commitEnds() {
 		n.damage(errRot)
 		return
 	}
+	n.startMove()
 	seq := p.committing[len(p.committing)-1].Seq
 	p.committing = nil
 	n.flush()

@@ -200,7 +200,7 @@ func (w *world) mayLose(n *node) bool {
 	return true
 }
 
-// rotOne makes a record of the log go bad, or the image.
+// rotOne makes a record of the log go bad, or the image, or a bit of the journal.
 func rotOne(w *world, r *random) {
 	n := w.victim(r)
 	d := n.disk
@@ -209,6 +209,10 @@ func rotOne(w *world, r *random) {
 		return
 	}
 	w.effect(Rot)
+	if r.chance(250) {
+		d.file.flip(r.below(ringBytes), 1<<r.below(8))
+		return
+	}
 	if r.chance(300) && d.folded() > 0 {
 		d.rotImage = true
 		return

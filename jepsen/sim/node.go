@@ -72,6 +72,7 @@ type process struct {
 	// The disk's.
 	persists   []multipaxos.Persist
 	committing []multipaxos.Persist
+	moving     uint64 // log.db takes the journal's records up to this number; 0: it takes none
 	folding    *kv.Frozen
 
 	linked [5]uint64 // generation of the connection to each other node as this process knows it; 0: none
@@ -101,6 +102,10 @@ func (n *node) start(genesis bool) {
 		n.leave("its store is not a member's")
 		return
 	}
+	if n.disk.refused != nil {
+		n.leave(n.disk.refused.Error())
+		return
+	}
 	if n.disk.rotten() && n.random.chance(500) {
 		n.leave("its disk is damaged") // found when it is opened; else when the record is read
 		return
@@ -113,6 +118,7 @@ func (n *node) start(genesis bool) {
 		w.fail("start", "node %d: %v", n.id, err)
 	}
 	n.disk.restart++
+	n.disk.home.at.Generation++
 	n.disk.quarantine = plan.AtStart
 	p.quarantine, p.record = plan, plan.AtStart
 	p.self = ballot.Incarnation{Node: n.id, Restart: n.disk.restart, Nonce: n.random.next()}
@@ -156,15 +162,14 @@ func (n *node) open() (err error) {
 	return err
 }
 
-// crash ends the process. What was not committed is lost; a commit under way is whole on the disk, or not there.
+// crash ends the process. What was not committed is lost; a commit under way is whole on the disk, or not there, or
+// sectors of it are.
 func (n *node) crash() {
 	if !n.up() {
 		return
 	}
 	w, p := n.w, n.process
-	if len(p.committing) > 0 && w.disks.chance(500) {
-		n.commit(p.committing)
-	}
+	n.lose(p.committing, p.moving)
 	if p.folding != nil && w.disks.chance(300) {
 		n.disk.image.Merge(p.folding.Fold())
 	}

@@ -31,6 +31,9 @@ type Counts struct {
 	Masters                int                  // epochs that became ready
 	Starts                 int                  // of processes, the first of each node among them
 	Folds                  int                  // into images
+	Moves                  int                  // of records of journals to log.db
+	Cut                    int                  // commits that a crash cut off while the journal was written
+	Replayed               int                  // records of journals that a restart found
 	Digests                int                  // compared with another node's
 	Faults                 [len(faultNames)]int // times that a class took effect
 }

@@ -77,6 +77,9 @@ func (c *Counts) add(o *Counts) {
 	c.Masters += o.Masters
 	c.Starts += o.Starts
 	c.Folds += o.Folds
+	c.Moves += o.Moves
+	c.Cut += o.Cut
+	c.Replayed += o.Replayed
 	c.Digests += o.Digests
 	for i := range c.Faults {
 		c.Faults[i] += o.Faults[i]
@@ -85,11 +88,13 @@ func (c *Counts) add(o *Counts) {
 
 // Least that a seed must have done on average for a search to count. They are far below what is usual.
 const (
-	minDonePerSeed    = 50
-	minSlotsPerSeed   = 30
-	minMastersPerSeed = 2
-	minDigestsPerSeed = 5
-	minSeedsToJudge   = 100
+	minDonePerSeed     = 50
+	minSlotsPerSeed    = 30
+	minMastersPerSeed  = 2
+	minDigestsPerSeed  = 5
+	minMovesPerSeed    = 10
+	minReplayedPerSeed = 2
+	minSeedsToJudge    = 100
 )
 
 // Worked is an error if the search has tested nothing: too few operations that succeeded, or a class of faults that
@@ -104,6 +109,7 @@ func (r *Report) Worked() error {
 	}{
 		{"operations succeeded", r.Counts.Done, minDonePerSeed}, {"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
 		{"masters served", r.Counts.Masters, minMastersPerSeed}, {"states were compared", r.Counts.Digests, minDigestsPerSeed},
+		{"journals were moved", r.Counts.Moves, minMovesPerSeed}, {"records of journals were replayed", r.Counts.Replayed, minReplayedPerSeed},
 	} {
 		if f.got < f.want*r.Seeds {
 			return fmt.Errorf("sim: in %d runs %d %s: too few to have tested anything", r.Seeds, f.got, f.what)
@@ -123,8 +129,9 @@ func (r *Report) String() string {
 	seconds := max(r.Elapsed.Seconds(), 0.001)
 	s := fmt.Sprintf("%d seeds, %d steps in %.1f s: %.0f seeds/minute, %.0f steps/seed, %.0f steps/s\n", r.Seeds, r.Steps, seconds,
 		float64(r.Seeds)/seconds*60, float64(r.Steps)/float64(max(1, r.Seeds)), float64(r.Steps)/seconds)
-	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\nfaults:",
+	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
+	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)
 	}

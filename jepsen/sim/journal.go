@@ -1,0 +1,251 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// ringBytes is the size of a journal: small, so that it goes round often, and large commits do not fit.
+const ringBytes = 32 * journal.SectorBytes
+
+var errDying = errors.New("sim: the machine stops before the sync has ended")
+
+// journalFile is the file of a journal. A crash keeps any of the sectors that were not synced.
+type journalFile struct {
+	disk, seen [ringBytes]byte // what is durable; what a reader sees
+	dirty      []int           // sectors written and not synced, in that order
+	dying      bool            // the next sync does not end
+	flipped    int             // a bit of this byte is bad; below 0: none
+}
+
+// ReadAt, WriteAt and Sync implement journal.File.
+func (f *journalFile) ReadAt(b []byte, off int64) (int, error) {
+	if n := copy(b, f.seen[off:]); n < len(b) {
+		return n, io.EOF
+	}
+	return len(b), nil
+}
+
+func (f *journalFile) WriteAt(b []byte, off int64) (int, error) {
+	n := copy(f.seen[off:], b)
+	for s := int(off) / journal.SectorBytes; s*journal.SectorBytes < int(off)+n; s++ {
+		f.dirty = append(f.dirty, s)
+	}
+	return n, nil
+}
+
+func (f *journalFile) Sync() error {
+	if f.dying {
+		return errDying
+	}
+	for _, s := range f.dirty {
+		f.settle(s)
+	}
+	f.dirty = f.dirty[:0]
+	return nil
+}
+
+// settle makes a sector durable.
+func (f *journalFile) settle(s int) {
+	from, to := s*journal.SectorBytes, (s+1)*journal.SectorBytes
+	copy(f.disk[from:to], f.seen[from:to])
+	if f.flipped >= from && f.flipped < to {
+		f.flipped = -1
+	}
+}
+
+// flip makes a bit go bad.
+func (f *journalFile) flip(at int, mask byte) {
+	f.disk[at] ^= mask
+	f.seen[at] ^= mask
+	f.flipped = at
+}
+
+// crash loses each unsynced sector or keeps it; or all are kept, when only the process dies.
+func (f *journalFile) crash(r *random) {
+	process := r.chance(300)
+	slices.Sort(f.dirty)
+	for _, s := range slices.Compact(f.dirty) {
+		if process || r.chance(500) {
+			f.settle(s)
+		}
+	}
+	f.dirty = f.dirty[:0]
+	f.dying = false
+	if !process {
+		f.seen = f.disk
+	}
+}
+
+// home is log.db: what was moved there out of the journal.
+type home struct {
+	marks   multipaxos.Durable
+	entries map[multipaxos.Slot]multipaxos.Entry // never ranged over
+	at      journal.Home
+}
+
+// move brings a record home.
+func (h *home) move(r *journal.Record) {
+	for _, e := range r.Entries {
+		h.entries[e.Slot] = e
+	}
+	for s := h.marks.Truncated + 1; s <= r.Marks.Truncated; s++ {
+		delete(h.entries, s)
+	}
+	h.marks = r.Marks
+}
+
+// record is what a commit of ps writes over marks.
+func (d *disk) record(ps []multipaxos.Persist) *journal.Record {
+	r := &journal.Record{Generation: d.home.at.Generation, Marks: d.marks}
+	for i := range ps {
+		p := &ps[i]
+		m := &r.Marks
+		for _, e := range p.Entries {
+			m.Last = max(m.Last, e.Slot)
+		}
+		m.Promised = m.Promised.Max(p.Promised)
+		m.Truncated = max(m.Truncated, p.Truncate)
+		m.Chosen = max(m.Chosen, p.Chosen, m.Truncated)
+		m.Last = max(m.Last, m.Truncated)
+		r.Entries = append(r.Entries, p.Entries...)
+	}
+	return r
+}
+
+// write makes r durable: in the journal, or at home if it is too large.
+func (d *disk) write(r *journal.Record) error {
+	if journal.Size(r) > d.ring.Limit() {
+		d.moveHome(d.ring.Last())
+		d.home.move(r)
+		return nil
+	}
+	d.ring.Release(d.home.at.Journaled)
+	r.Generation = d.home.at.Generation
+	err := d.ring.Append(r)
+	if errors.Is(err, journal.ErrFull) { // it waits for the mover
+		d.moveHome(d.ring.Last())
+		d.ring.Release(d.home.at.Journaled)
+		err = d.ring.Append(r)
+	}
+	if err == nil {
+		d.pending = append(d.pending, *r)
+		d.pendingBytes += journal.Size(r)
+	}
+	return err
+}
+
+// moveHome brings the records up to number home, in one transaction of log.db.
+func (d *disk) moveHome(number uint64) {
+	n := 0
+	for n < len(d.pending) && d.pending[n].Number <= number {
+		d.home.move(&d.pending[n])
+		d.pendingBytes -= journal.Size(&d.pending[n])
+		n++
+	}
+	d.pending = slices.Delete(d.pending, 0, n)
+	d.home.at.Journaled = max(d.home.at.Journaled, number)
+	d.home.at.Generation++
+}
+
+// startMove lets log.db take what is pending: when there is much, and at other times.
+func (n *node) startMove() {
+	p, d, w := n.process, n.disk, n.w
+	if p.moving == 0 && d.pendingBytes > 0 && (d.pendingBytes >= ringBytes/4 || w.disks.chance(50)) {
+		p.moving = d.ring.Last()
+		w.at(n, kindMove, w.disks.skewed(w.plan.commit, 4*w.plan.commit), n.moveEnds)
+	}
+}
+
+func (n *node) moveEnds() {
+	n.disk.moveHome(n.process.moving)
+	n.process.moving = 0
+	n.w.counts.Moves++
+}
+
+// lose takes from a disk what a crash loses, with a commit of ps under way if there are any; and reads the journal as
+// the next start does. What was acknowledged must be there.
+func (n *node) lose(ps []multipaxos.Persist, moving uint64) {
+	d, w := n.disk, n.w
+	if moving > 0 && w.disks.chance(500) {
+		d.moveHome(moving)
+	}
+	next := d.ring.Last() + 1
+	if len(ps) > 0 {
+		d.file.dying = true
+		switch r := d.record(ps); {
+		case journal.Size(r) > d.ring.Limit():
+			if w.disks.chance(500) { // log.db has it all or nothing
+				n.commit(ps)
+			}
+		default:
+			if err := d.write(r); !errors.Is(err, errDying) && err != nil {
+				w.fail("journal", "node %d: %v", n.id, err)
+			}
+			w.counts.Cut++
+		}
+	}
+	d.file.crash(&w.disks)
+	records, last := n.reopen()
+	if d.refused != nil {
+		return
+	}
+	if w.disks.chance(200) { // and again before anything was moved
+		d.file.crash(&w.disks)
+		if again, lastAgain := n.reopen(); len(again) != len(records) || last != lastAgain {
+			w.fail("journal", "node %d: %d records through %d, then %d through %d", n.id, len(records), last, len(again), lastAgain)
+		}
+	}
+	if k := len(records); k > 0 && records[k-1].Number == next && !d.rotten() {
+		n.apply(ps) // durable, though nobody was told
+	}
+	for i := range records {
+		d.home.move(&records[i])
+	}
+	d.pending, d.pendingBytes = nil, 0
+	d.home.at.Journaled = last
+	d.home.at.Generation++
+	w.counts.Replayed += len(records)
+	if err := d.compare(); err != nil && !d.rotten() {
+		w.fail("acknowledged is durable", "node %d: %v", n.id, err)
+	}
+}
+
+// reopen reads the journal as it is on the disk now.
+func (n *node) reopen() (records []journal.Record, last uint64) {
+	d := n.disk
+	bad := d.file.flipped >= 0
+	ring, records, err := journal.Open(d.file, ringBytes, d.store, d.home.at)
+	switch {
+	case err == nil && bad:
+		n.w.fail("damage served", "node %d does not notice a bad bit in its journal", n.id)
+	case err != nil && bad:
+		d.refused = err
+		return nil, 0
+	case err != nil:
+		n.w.fail("journal", "node %d: %v", n.id, err)
+	}
+	d.ring = ring
+	return records, ring.Last()
+}
+
+// compare tells how home differs from what the process had been told is durable.
+func (d *disk) compare() error {
+	if d.home.marks != d.marks {
+		return fmt.Errorf("its log comes back with %+v and had %+v", d.home.marks, d.marks)
+	}
+	for s := d.marks.Truncated + 1; s <= d.marks.Last; s++ {
+		had, ok := d.entries[s]
+		has, there := d.home.entries[s]
+		if ok != there || had.Ballot != has.Ballot || !bytes.Equal(had.Value, has.Value) {
+			return fmt.Errorf("slot %d comes back with %v of %d bytes and had %v of %d bytes", s, has.Ballot, len(has.Value), had.Ballot, len(had.Value))
+		}
+	}
+	return nil
+}
