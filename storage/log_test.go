@@ -154,7 +154,9 @@ func TestLogGrowsAheadOfItsEnd(t *testing.T) {
 
 // Whatever is committed, in whatever grouping, the store holds what a map would.
 func TestLogIsAMap(t *testing.T) {
-	s := open(t, t.TempDir(), small)
+	dir := t.TempDir()
+	s := open(t, dir, small)
+	test := t
 	model := map[multipaxos.Slot]multipaxos.Entry{}
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -184,6 +186,15 @@ func TestLogIsAMap(t *testing.T) {
 		}
 		if err := s.Commit(ps); err != nil {
 			t.Fatal(err)
+		}
+		switch rapid.IntRange(0, 9).Draw(t, "then") {
+		case 0, 1, 2:
+			if err := s.flush(); err != nil {
+				t.Fatal(err)
+			}
+		case 3:
+			die(test, s)
+			s = open(test, dir, small)
 		}
 		if got := s.Durable(); got != d {
 			t.Fatalf("%+v, want %+v", got, d)

@@ -17,12 +17,12 @@ var errDead = errors.New("the machine has stopped")
 
 // memFile is a file of which a crash keeps any of the sectors that were not synced.
 type memFile struct {
-	disk   []byte         // what is durable
-	seen   []byte         // what a reader sees
-	dirty  map[int]bool   // sectors that differ, or may
-	writes int            // since the beginning
-	syncs  int            // likewise
-	dieAt  int            // this change fails and all after it, if above 0
+	disk   []byte       // what is durable
+	seen   []byte       // what a reader sees
+	dirty  map[int]bool // sectors that differ, or may
+	writes int          // since the beginning
+	syncs  int          // likewise
+	dieAt  int          // this change fails and all after it, if above 0
 }
 
 func newMemFile(sectors int) *memFile {

@@ -64,7 +64,7 @@ func TestAppendWritesOnceAndSyncsOnce(t *testing.T) {
 	}
 }
 
-// What each append gets, as records of 8 sectors go round in a ring of 32, which takes three of them with a fourth.
+// Records of 8 sectors go round in a ring that has room for four.
 func TestRingNeverOverwritesWhatIsNotReleased(t *testing.T) {
 	f := newMemFile(34) // two sectors at the end are of no use
 	g, _ := mustOpen(t, f, Home{})
