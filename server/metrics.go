@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tenure/server/replica"
+	"tenure/storage"
 )
 
 // metrics are the node's own figures; the HTTP ones are web's.
@@ -92,7 +93,15 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	view("table_bytes", "Applied changes that are not yet folded.", func(v *logView) float64 { return float64(v.tableBytes) })
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.", func(v *logView) float64 { return float64(v.queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *logView) float64 { return float64(v.inFlight) })
-	gauge("disk_log_bytes", "Size of log.db.", func() float64 { return float64(n.store.Usage().LogBytes) })
+	counter := func(name, help string, read func(storage.Stats) uint64) {
+		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "tenure", Name: name, Help: help},
+			func() float64 { return float64(read(n.store.Stats())) }))
+	}
+	counter("journal_syncs_total", "Commits that became durable by a sync of the journal.", func(s storage.Stats) uint64 { return s.JournalSyncs })
+	counter("journal_waits_total", "Commits that waited for room in the journal.", func(s storage.Stats) uint64 { return s.JournalWaits })
+	counter("journal_flushes_total", "Transactions that moved commits to log.db.", func(s storage.Stats) uint64 { return s.Flushes })
+	gauge("journal_pending_bytes", "What the journal holds and log.db does not.", func() float64 { return float64(n.store.Stats().PendingBytes) })
+	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.", func() float64 { return float64(n.store.Usage().LogBytes) })
 	gauge("disk_state_bytes", "Size of state.db.", func() float64 { return float64(n.store.Usage().StateBytes) })
 	gauge("disk_free_bytes", "Free space of the data directory's file system.", func() float64 { return float64(n.store.Usage().FreeBytes) })
 }

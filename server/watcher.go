@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tenure/server/replica"
@@ -14,7 +15,11 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 	defer ticker.Stop()
 	begin, written := n.startedAt, n.quarantine.AtStart
 	for {
-		if err := n.store.Refresh(); err != nil {
+		err := n.store.Refresh()
+		if errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDamaged) {
+			return err // something in the background failed, and no commit may come that would tell
+		}
+		if err != nil {
 			n.log.Warn().Err(err).Msg("cannot measure the disk")
 		}
 		n.room.Store(uint32(roomOf(n.store.Usage())))

@@ -17,6 +17,9 @@ var required = []string{
 	"PromiseNotPersisted", "AcceptNotPersisted", "LogWithoutFsync", "HighestAcceptedIgnored", "AcceptBelowPromise",
 	"HalfQuorum", "LogBallotReused", "LeaseBallotReused", "RestartCounterReused", "OwnVoteBeforeDisk",
 	"ChosenThroughIgnoresBallot", "TruncatedPromiseCounted", "AppliedSlotApart", "FsyncErrorIgnored", "CRCNotChecked",
+	// the journal
+	"JournalNoSync", "JournalTornTailAccepted", "JournalSectorUnchecked", "JournalOverwritesUnflushed", "JournalGapIgnored",
+	"JournalFlushForgetsPending",
 	// what clients are told
 	"WriteAcknowledgedWithoutLease", "ConsistentReadWithoutLease", "LeaseCheckedOnlyBeforeRead", "ReadJoinsRound",
 	"ReadyBeforeOpening", "OldRecoveryKept", "ReadinessKept", "FinishUsesOldClock",
