@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -119,6 +120,7 @@ type logWriter struct {
 	last   multipaxos.Slot // highest slot that may have an entry
 	first  multipaxos.Slot // lowest, 0 if there is none
 	arena  *arena
+	key    [8]byte // bbolt keeps a copy
 }
 
 func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*logWriter, error) {
@@ -133,7 +135,7 @@ func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*l
 func (w *logWriter) put(entries []multipaxos.Entry) error {
 	for i := range entries {
 		e := &entries[i]
-		key := slotKey(e.Slot)
+		key := binary.BigEndian.AppendUint64(w.key[:0], uint64(e.Slot))
 		if e.Slot <= w.last {
 			if old := w.bucket.Get(key); old != nil {
 				if _, err := openEntry(key, old); err != nil {
