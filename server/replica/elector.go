@@ -153,7 +153,11 @@ func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, cou
 func (e *Elector) Nudge(time.Duration) { e.favoured = true }
 
 // StandBack is the master's word that it hands over to somebody else: this node lets that one try first, for d.
-func (e *Elector) StandBack(now, d time.Duration) { e.standOff = now + d }
+// A try that was due before is put off too.
+func (e *Elector) StandBack(now, d time.Duration) {
+	e.standOff = now + d
+	e.tryAt = max(e.tryAt, e.standOff)
+}
 
 // QuarantineLeft is how long this node's acceptor stays silent yet for the class (A4).
 func (e *Elector) QuarantineLeft(now time.Duration, c lease.Class) time.Duration {

@@ -146,3 +146,23 @@ func TestP7ALateReleaseMendsARefusal(t *testing.T) {
 	w.deliver()
 	w.run("a successor", testLease/4, func() bool { return w.owner() != 0 })
 }
+
+// A node that is told to stand back lets the other one try first, though its own try was due before: right after its
+// start no lease of anybody's puts that off.
+func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		w := newElectors(t, 3)
+		e, until := w.nodes[3], w.now+testLease/2
+		if told {
+			e.StandBack(w.now, testLease/2)
+		}
+		e.Tick(until - 1)
+		if tries := len(e.Take()) > 0; tries == told {
+			t.Errorf("told to stand back: %v, tries before that is over: %v", told, tries)
+		}
+		e.Tick(until)
+		if told && len(e.Take()) == 0 {
+			t.Error("it does not try once that is over")
+		}
+	}
+}
