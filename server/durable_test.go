@@ -26,7 +26,7 @@ func newNodeOn(t *testing.T, dir string) *Node {
 	}
 	t.Cleanup(func() { store.Close() })
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox(), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store,
 		cfg: Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000},
 	}
@@ -81,13 +81,16 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	n := newNodeOn(t, filepath.Join(t.TempDir(), "data"))
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
-	go func() { ended <- n.runPersister(stop) }()
 	promised := ballot.New(7, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1})
+	stepped := make(chan struct{}, 1)
+	n.inbox.drain = func() { stepped <- struct{}{} } // and keeps the turn
 	n.persister.add([]multipaxos.Persist{{Seq: 1, Promised: promised}})
-	<-n.inbox.wake
+	go func() { ended <- n.runPersister(stop) }()
+	<-stepped
 	if got := n.inbox.take(); len(got) != 1 || got[0].persisted != 1 || n.store.Durable().Promised != promised {
 		t.Fatalf("%+v, durable is %+v", got, n.store.Durable())
 	}
+	n.inbox.release()
 	n.store.Close()
 	n.persister.add([]multipaxos.Persist{{Seq: 2, Promised: ballot.New(8, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1})}})
 	select {
@@ -95,7 +98,7 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 		if err == nil {
 			t.Error("a commit that failed ended the loop without an error")
 		}
-	case <-n.inbox.wake:
+	case <-stepped:
 		t.Fatal("the log part was told of a commit that failed")
 	}
 	state, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)

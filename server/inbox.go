@@ -8,7 +8,7 @@ import (
 	"tenure/server/replica"
 )
 
-// event is one input of the log loop; exactly one field group is set.
+// event is one input of the log part; exactly one field group is set, or none: then it only makes a round happen.
 type event struct {
 	log       *multipaxos.Message
 	peer      *replica.Message
@@ -16,8 +16,9 @@ type event struct {
 	read      *pendingRead
 	persisted uint64
 	folded    bool
+	tick      bool
 	up, down  ballot.NodeID
-	call      func() // runs on the log loop
+	call      func() // runs in a round
 }
 
 // Bounds of the inbox. Peers wait when it is full (their connection then pushes back); clients are refused.
@@ -26,42 +27,57 @@ const (
 	maxInboxClient = 16384
 )
 
-// inbox gathers the inputs of the log loop. Many put, one takes all.
+// inbox gathers the inputs of the log part and sees to it that one goroutine at a time steps it: whoever puts an event
+// while nobody does. Most events come one at a time, and then no other goroutine has to be woken for them.
 type inbox struct {
+	// drain steps the log part until release says that nothing is left. It is called without the lock by the one
+	// goroutine that may step. Set before the first event; without it events only gather.
+	drain func()
+
 	mu      sync.Mutex
-	room    sync.Cond
+	changed sync.Cond // there is room again, or nobody steps any more
 	events  []event
 	spare   []event
 	peers   int // events of peers in it
 	clients int
+	busy    bool // somebody steps the log part
 	closed  bool
-	wake    chan struct{}
 }
 
 func newInbox() *inbox {
-	b := &inbox{wake: make(chan struct{}, 1)}
-	b.room.L = &b.mu
+	b := &inbox{}
+	b.changed.L = &b.mu
 	return b
 }
 
-// put adds an event of this node's own, which is bounded by what the loop has handed out.
+// put adds an event of this node's own, which is bounded by what the log part has handed out.
 func (b *inbox) put(e event) {
 	b.mu.Lock()
-	b.events = append(b.events, e)
-	b.mu.Unlock()
-	b.signal()
+	b.add(e)
+	b.step()
 }
 
-// putPeer adds a message of a peer and waits while too many are there.
-func (b *inbox) putPeer(e event) {
+// leave adds an event like put, for the next round: whoever calls it has something better to do than to step.
+func (b *inbox) leave(e event) {
+	b.mu.Lock()
+	b.add(e)
+	b.mu.Unlock()
+}
+
+// putPeer adds a message of a peer and waits while too many are there. If more tells that another one comes at once,
+// the round waits for that.
+func (b *inbox) putPeer(e event, more bool) {
 	b.mu.Lock()
 	for b.peers >= maxInboxPeer && !b.closed {
-		b.room.Wait()
+		b.changed.Wait()
 	}
 	b.peers++
-	b.events = append(b.events, e)
-	b.mu.Unlock()
-	b.signal()
+	b.add(e)
+	if more && b.peers < maxInboxPeer/2 {
+		b.mu.Unlock()
+		return
+	}
+	b.step()
 }
 
 // putClient adds a client's request, or says that too many wait.
@@ -72,10 +88,26 @@ func (b *inbox) putClient(e event) bool {
 		return false
 	}
 	b.clients++
-	b.events = append(b.events, e)
-	b.mu.Unlock()
-	b.signal()
+	b.add(e)
+	b.step()
 	return true
+}
+
+func (b *inbox) add(e event) {
+	if !b.closed {
+		b.events = append(b.events, e)
+	}
+}
+
+// step makes the caller the one who steps, unless somebody does already: that one sees the new event before it ends.
+// The caller holds the lock, and loses it.
+func (b *inbox) step() {
+	mine := !b.busy && b.drain != nil && !b.closed
+	b.busy = b.busy || mine
+	b.mu.Unlock()
+	if mine {
+		b.drain()
+	}
 }
 
 // take returns everything that is there. The slice is the caller's until the next take.
@@ -85,21 +117,47 @@ func (b *inbox) take() []event {
 	out := b.events
 	b.events, b.spare = b.spare[:0], out
 	b.peers, b.clients = 0, 0
-	b.room.Broadcast()
+	b.changed.Broadcast()
 	return out
 }
 
-// close lets nobody wait any more.
+// release ends the caller's turn if nothing waits, and tells whether it did.
+func (b *inbox) release() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.events) > 0 && !b.closed {
+		return false
+	}
+	b.busy = false
+	b.changed.Broadcast()
+	return true
+}
+
+// handOn gives the caller's turn to the goroutine that waits for it, unless the inbox is closed: then it ends.
+func (b *inbox) handOn(to chan<- struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		b.busy = false
+		b.changed.Broadcast()
+		return
+	}
+	to <- struct{}{} // has room: there is one turn
+}
+
+// close lets nobody wait or begin to step any more.
 func (b *inbox) close() {
 	b.mu.Lock()
 	b.closed = true
-	b.room.Broadcast()
+	b.changed.Broadcast()
 	b.mu.Unlock()
 }
 
-func (b *inbox) signal() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
+// quiet waits, after close, until nobody steps.
+func (b *inbox) quiet() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.busy {
+		b.changed.Wait()
 	}
 }

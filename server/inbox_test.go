@@ -1,19 +1,17 @@
 package server
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"tenure/multipaxos"
 )
 
-func TestInboxKeepsOrderAndWakesOnce(t *testing.T) {
+func TestInboxKeepsOrder(t *testing.T) {
 	b := newInbox()
 	b.put(event{persisted: 1})
-	b.put(event{persisted: 2})
-	if len(b.wake) != 1 {
-		t.Fatal("two events need one wake-up")
-	}
+	b.leave(event{persisted: 2})
 	got := b.take()
 	if len(got) != 2 || got[0].persisted != 1 || got[1].persisted != 2 {
 		t.Fatalf("%+v", got)
@@ -21,6 +19,89 @@ func TestInboxKeepsOrderAndWakesOnce(t *testing.T) {
 	if len(b.take()) != 0 {
 		t.Fatal("an event came twice")
 	}
+}
+
+// One goroutine at a time steps, every event is seen, and nobody is left with an event that nobody looks at.
+func TestOneAtATimeSteps(t *testing.T) {
+	b := newInbox()
+	stepping, seen := false, uint64(0) // neither is guarded: the race detector looks on
+	onward := make(chan struct{}, 1)
+	turn := func() bool {
+		if stepping {
+			t.Error("two step at a time")
+		}
+		stepping = true
+		for _, e := range b.take() {
+			seen += e.persisted
+		}
+		stepping = false
+		return !b.release()
+	}
+	b.drain = func() {
+		if turn() {
+			b.handOn(onward)
+		}
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-onward:
+				for turn() {
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	const goroutines, events = 8, 2000
+	var all sync.WaitGroup
+	for range goroutines {
+		all.Go(func() {
+			for i := range events {
+				switch i % 3 {
+				case 0:
+					b.put(event{persisted: 1})
+				case 1:
+					b.putPeer(event{persisted: 1}, i%2 == 0)
+				default:
+					b.putClient(event{persisted: 1})
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.put(event{})
+	close(stop)
+	<-stopped
+	select {
+	case <-onward:
+		for turn() {
+		}
+	default:
+	}
+	b.close()
+	b.quiet()
+	if seen != goroutines*events {
+		t.Fatalf("%d of %d events were seen", seen, goroutines*events)
+	}
+}
+
+// A turn that is handed on when the inbox is closed ends: nobody waits for it any more.
+func TestClosedInboxEndsTheTurn(t *testing.T) {
+	b := newInbox()
+	onward := make(chan struct{}, 1)
+	b.drain = func() {
+		b.close()
+		b.handOn(onward)
+	}
+	b.put(event{})
+	b.quiet() // would hang
+	if len(onward) != 0 {
+		t.Fatal("a turn was handed to a loop that may have ended")
+	}
+	b.put(event{}) // nobody steps: drain would close again
 }
 
 func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
@@ -46,7 +127,7 @@ func TestInboxMakesPeersWait(t *testing.T) {
 		done := 0
 		go func() {
 			for range maxInboxPeer + 10 {
-				b.putPeer(event{log: &multipaxos.Message{}})
+				b.putPeer(event{log: &multipaxos.Message{}}, false)
 			}
 			done = 1
 		}()
@@ -69,7 +150,7 @@ func TestClosedInboxLetsNobodyWait(t *testing.T) {
 		b := newInbox()
 		go func() {
 			for range 2 * maxInboxPeer {
-				b.putPeer(event{})
+				b.putPeer(event{}, false)
 			}
 		}()
 		synctest.Wait()

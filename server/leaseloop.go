@@ -114,7 +114,7 @@ func (n *Node) publishLease(now time.Duration) {
 		} else {
 			n.log.Info().Msg("no longer hold the master lease")
 		}
-		n.inbox.signal()
+		n.nudge()
 	}
 	owner, left := n.elector.Owner(now)
 	n.leaseView.Store(&leaseView{owner: owner, excludedFor: left, at: now,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"tenure/internal/ballot"
@@ -24,12 +25,21 @@ type pendingRead struct {
 	reply    chan replica.Reply
 }
 
-// logLoop is the goroutine that steps the log part, and what only it touches.
+// logLoop steps the log part, on whichever goroutine the inbox has chosen, one at a time; and has what only rounds
+// touch. Its own goroutine ticks, and goes on for those that have done enough.
 type logLoop struct {
 	n       *Node
 	part    *replica.Log
 	waiting map[uint64]waiter
 	stages  stages
+	ticking atomic.Bool   // a tick is in the inbox
+	onward  chan struct{} // the turn to step, handed on; room for one
+}
+
+func newLogLoop(n *Node, part *replica.Log) *logLoop {
+	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{}, onward: make(chan struct{}, 1)}
+	n.inbox.drain = l.drain
+	return l
 }
 
 // waiter is where the reply to a request goes.
@@ -39,36 +49,69 @@ type waiter struct {
 	write bool
 }
 
-// run steps the log part until stop is closed or damage is found.
+// run ticks until stop is closed.
 func (l *logLoop) run(stop <-chan struct{}) error {
 	ticker := time.NewTicker(replica.TickEvery)
 	defer ticker.Stop()
 	for {
-		tick := false
 		select {
 		case <-stop:
+			select {
+			case <-l.onward:
+				l.n.inbox.release() // it is closed
+			default:
+			}
 			return nil
 		case <-ticker.C:
-			tick = true
-		case <-l.n.inbox.wake:
-		}
-		if err := l.round(tick); err != nil {
-			return err
+			if !l.ticking.Swap(true) {
+				l.n.inbox.put(event{tick: true})
+			}
+		case <-l.n.nudged:
+			l.n.inbox.put(event{})
+		case <-l.onward:
+			for l.turn() {
+			}
 		}
 	}
 }
 
+// guestRounds is how many rounds a goroutine steps that has something else to do: the first for its own event, the
+// second for what came meanwhile.
+const guestRounds = 2
+
+// drain is a turn of whoever put an event. It does a few rounds and leaves the rest to the loop's own goroutine.
+func (l *logLoop) drain() {
+	for range guestRounds {
+		if !l.turn() {
+			return
+		}
+	}
+	l.n.inbox.handOn(l.onward)
+}
+
+// turn is one round, and tells whether the turn goes on. A failure ends the node, and nobody steps any more.
+func (l *logLoop) turn() bool {
+	if err := l.round(); err != nil {
+		l.n.fail(err)
+		l.n.inbox.close()
+	}
+	return !l.n.inbox.release()
+}
+
 // round takes all inputs that are there through the log part once.
-func (l *logLoop) round(tick bool) error {
+func (l *logLoop) round() error {
 	now, p := l.n.clock.Now(), l.n.gate.load()
 	events := l.n.inbox.take()
+	tick := false
 	for i := range events {
+		tick = tick || events[i].tick
 		if err := l.input(now, &events[i]); err != nil {
 			return err
 		}
 		events[i] = event{}
 	}
 	if tick {
+		l.ticking.Store(false)
 		l.part.SetRoom(replica.Room(l.n.room.Load()))
 		if err := l.part.Tick(now, p); err != nil {
 			return err
@@ -99,7 +142,9 @@ func (l *logLoop) settle(now time.Duration) error {
 				return err
 			}
 		}
-		now = l.n.clock.Now()
+		if l.part.NeedsTime() {
+			now = l.n.clock.Now()
+		}
 		l.part.Finish(now, l.n.gate.load())
 		l.deliver(l.part.Take())
 		l.stages.moved(now, l.part.Chosen(), l.part.Applied())
@@ -210,7 +255,7 @@ func (n *Node) sendLog(ms []multipaxos.Message) {
 }
 
 // LogFrame takes a frame from the log connection of a peer.
-func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
+func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, more bool) {
 	if len(body) == 0 {
 		return
 	}
@@ -219,13 +264,13 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
 		m, err := decodeLog(body)
 		if n.decoded(from, err) {
 			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{log: m})
+			n.inbox.putPeer(event{log: m}, more)
 		}
 	case frameReplica:
 		m, err := decodeReplica(body)
 		if n.decoded(from, err) {
 			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{peer: m})
+			n.inbox.putPeer(event{peer: m}, more)
 		}
 	case frameTransfer:
 		var a transferAsk

@@ -44,6 +44,8 @@ type Node struct {
 	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
 	state   *kv.State
 
+	nudged chan struct{} // asks the log loop for a round; room for one
+
 	persister *persister
 	foldIn    chan *kv.Frozen // room for one: the log part has one fold out at a time
 
@@ -63,6 +65,14 @@ type Node struct {
 // fail ends the node: nothing may be served or voted from damaged state or after a failed sync.
 func (n *Node) fail(err error) {
 	n.failOnce.Do(func() { n.failed <- err })
+}
+
+// nudge asks for a round of the log part, without stepping it here: for goroutines that must not be held up.
+func (n *Node) nudge() {
+	select {
+	case n.nudged <- struct{}{}:
+	default:
+	}
 }
 
 // Connected and Disconnected follow the connections to the peers. Only the log connection matters to the log part.

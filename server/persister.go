@@ -37,6 +37,12 @@ func (p *persister) take() []multipaxos.Persist {
 	return out
 }
 
+func (p *persister) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) == 0
+}
+
 // runPersister commits until stop is closed. An error inside a commit ends the process: after a failed fsync nobody
 // knows what is on the disk, so it is never tried again.
 func (n *Node) runPersister(stop <-chan struct{}) error {
@@ -55,7 +61,13 @@ func (n *Node) runPersister(stop <-chan struct{}) error {
 			return err
 		}
 		n.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
-		n.inbox.put(event{persisted: ps[len(ps)-1].Seq})
+		e := event{persisted: ps[len(ps)-1].Seq}
+		if n.persister.idle() {
+			n.inbox.put(e)
+			continue
+		}
+		n.inbox.leave(e) // the disk goes on
+		n.nudge()
 	}
 }
 

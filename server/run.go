@@ -34,7 +34,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	n := &Node{
 		cfg: cfg, clock: clock.New(), log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(),
-		gate: newGate(), inbox: newInbox(), persister: newPersister(),
+		gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(),
 		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
 		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
 	}
@@ -198,7 +198,7 @@ func (n *Node) openLog() error {
 		return err
 	}
 	n.state = state
-	n.loop = &logLoop{n: n, part: part, waiting: map[uint64]waiter{}}
+	n.loop = newLogLoop(n, part)
 	return nil
 }
 
@@ -238,6 +238,7 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 		return err // without waiting: a disk that failed may hang too
 	}
 	err = loops.Wait()
+	n.inbox.quiet()
 	n.guard.close() // in any other case it is left to speak
 	return err
 }

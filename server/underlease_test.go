@@ -24,7 +24,7 @@ func (noDisk) Entries(_, _ multipaxos.Slot, _ int) ([]multipaxos.Entry, error) {
 func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 	t.Helper()
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox(), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1},
 		cfg: Config{LeaseTime: time.Second},
 	}
@@ -43,11 +43,12 @@ func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{},
-		stages: stages{m: newStageMetrics(prometheus.NewRegistry(), nil)}}
+	l := newLogLoop(n, part)
+	l.stages = stages{m: newStageMetrics(prometheus.NewRegistry(), nil)}
+	n.inbox.drain = nil // stepped by hand
 	n.gate.setLease(1, n.clock.Now()+time.Hour)
 	for range 10 {
-		if err := l.round(false); err != nil {
+		if err := l.round(); err != nil {
 			t.Fatal(err)
 		}
 		n.syncAll()
@@ -103,13 +104,13 @@ func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 		cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")}
 		n.inbox.putClient(event{write: &pendingWrite{reply: reply, request: replica.Request{
 			ID: 1, Command: kv.EncodeCommand(&cmd), Until: n.clock.Now() + time.Hour}}})
-		if err := l.round(false); err != nil {
+		if err := l.round(); err != nil {
 			t.Fatal(err)
 		}
 		n.syncAll()
 		n.stateMu.RLock()
 		ended := make(chan error, 1)
-		go func() { ended <- l.round(false) }()
+		go func() { ended <- l.round() }()
 		for taken := false; !taken; { // the round has read its clock before it takes its inputs
 			n.inbox.mu.Lock()
 			taken = len(n.inbox.events) == 0

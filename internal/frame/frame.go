@@ -79,6 +79,15 @@ func (r *Reader) Next() ([]byte, error) {
 	return body, nil
 }
 
+// Ready tells whether the next frame has arrived whole and small enough to be buffered, so that Next would not wait.
+func (r *Reader) Ready() bool {
+	if r.r.Buffered() < HeaderBytes {
+		return false
+	}
+	head, err := r.r.Peek(HeaderBytes)
+	return err == nil && uint64(r.r.Buffered()) >= HeaderBytes+uint64(binary.BigEndian.Uint32(head))
+}
+
 func (r *Reader) body(n int) ([]byte, error) {
 	body := make([]byte, min(n, firstStepBytes))
 	for have := 0; ; {

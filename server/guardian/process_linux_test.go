@@ -74,10 +74,10 @@ type peer struct {
 	words chan transport.Release
 }
 
-func (p *peer) LeaseFrame(ballot.NodeID, ballot.Incarnation, []byte) {}
-func (p *peer) LogFrame(ballot.NodeID, ballot.Incarnation, []byte)   {}
-func (p *peer) Connected(ballot.NodeID, transport.Kind)              {}
-func (p *peer) Disconnected(ballot.NodeID, transport.Kind)           {}
+func (p *peer) LeaseFrame(ballot.NodeID, ballot.Incarnation, []byte)     {}
+func (p *peer) LogFrame(ballot.NodeID, ballot.Incarnation, []byte, bool) {}
+func (p *peer) Connected(ballot.NodeID, transport.Kind)                  {}
+func (p *peer) Disconnected(ballot.NodeID, transport.Kind)               {}
 func (p *peer) CrashReleased(owner ballot.Incarnation, c []uint64) {
 	p.words <- transport.Release{Owner: owner, Counters: c}
 }

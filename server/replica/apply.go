@@ -73,6 +73,12 @@ func (l *Log) Finish(now time.Duration, p Published) {
 	l.fold.hand(l)
 }
 
+// NeedsTime tells whether Finish would decide anything by its clock reading, which must then be a fresh one. Else any
+// reading of this round will do.
+func (l *Log) NeedsTime() bool {
+	return len(l.landed) > 0 || len(l.reads.pending) > 0 || (l.ready && l.master.node != l.cfg.Self.Node)
+}
+
 // becomeMaster tells everybody that this node is ready to serve.
 func (l *Log) becomeMaster(now time.Duration, p Published) {
 	l.master = masterView{node: l.cfg.Self.Node, epoch: uint64(l.opening), heard: now}

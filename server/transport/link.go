@@ -105,7 +105,7 @@ func (l *link) read(h Handler) {
 		if l.kind == KindLease {
 			h.LeaseFrame(l.peer.node, l.inc, body)
 		} else {
-			h.LogFrame(l.peer.node, l.inc, body)
+			h.LogFrame(l.peer.node, l.inc, body, l.frames.Ready())
 		}
 	}
 }

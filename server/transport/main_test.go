@@ -111,7 +111,7 @@ func (r *recorder) LeaseFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte) {
 	r.change(func() { r.lease = append(r.lease, b) })
 }
 
-func (r *recorder) LogFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte) {
+func (r *recorder) LogFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte, _ bool) {
 	if r.block != nil {
 		<-r.block
 	}

@@ -28,7 +28,8 @@ var (
 // No method may call Close.
 type Handler interface {
 	LeaseFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
-	LogFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
+	// LogFrame: more tells that another frame of this connection is here already and follows at once.
+	LogFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
 	Connected(peer ballot.NodeID, kind Kind)
 	Disconnected(peer ballot.NodeID, kind Kind)
 	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see Release). It may
