@@ -8,6 +8,7 @@
 //   - sources.go, file.go: flag > environment > file > default, and nothing unknown in any of them.
 //   - config.go, check.go: what contradicts itself is refused before anything is touched.
 //   - node.go: logger and signals around the server. main_run.go: the server.
+//   - processors.go: how many processors the node lets Go's scheduler use.
 //   - dev.go: `kvnode dev`; the supervisor itself is the package cmd/kvnode/dev.
 //
 // Exit codes: 0 stopped in order, 1 failed, 2 bad configuration (and then nothing on disk was touched).

@@ -29,11 +29,15 @@ const guardianArg = "guardian"
 // test of a command line /proc/self/exe is the test.
 var guardianCommand []string
 
+// adaptive lets the node follow its use of processors. Only main sets it: tests share their process.
+var adaptive bool
+
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == guardianArg {
 		os.Exit(runGuardian(os.Stderr)) // first of all: it is to stay small
 	}
 	guardianCommand = []string{"/proc/self/exe", guardianArg}
+	adaptive = true
 	os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 

@@ -32,6 +32,9 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		os.Exit(1)
 	})
 	defer done()
+	if adaptive {
+		go adaptProcessors(ctx)
+	}
 	err := run(ctx, cfg)
 	if err != nil && exitCode(err) != 2 {
 		cfg.Logger.Error().Err(err).Msg("stopped") // the line on standard error is for people, this one for collectors
