@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,7 @@ const guestRounds = 2
 
 // drain is a turn of whoever put an event. It does a few rounds and leaves the rest to the loop's own goroutine.
 func (l *logLoop) drain() {
+	defer endOnPanic()
 	for range guestRounds {
 		if !l.turn() {
 			return
@@ -96,6 +98,18 @@ func (l *logLoop) turn() bool {
 		l.n.inbox.close()
 	}
 	return !l.n.inbox.release()
+}
+
+// endOnPanic ends the process with a panic of the log part. The goroutine may be one of net/http's, whose requests are
+// rescued from panics: the node would go on as a master that nobody steps.
+func endOnPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	stack := debug.Stack()
+	go panic(fmt.Sprintf("%v\n\n%s", p, stack))
+	select {}
 }
 
 // round takes all inputs that are there through the log part once.
