@@ -98,8 +98,8 @@ func (n *Node) read(patience time.Duration, mode web.Mode, take func() (uint64, 
 			}
 		}
 	}
-	for {
-		r, err := n.readPoint(patience, mode == web.Consistent)
+	for began := time.Now(); ; {
+		r, err := n.readPoint(patience-time.Since(began), mode == web.Consistent)
 		if err != nil {
 			return web.ReadMeta{}, err
 		}

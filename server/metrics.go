@@ -31,7 +31,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	}
 	m := &metrics{
 		writeSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "tenure", Name: "write_seconds",
-			Help: "Time from the handler's hand-over of a write to its answer, by outcome.", Buckets: buckets}, []string{"outcome"}),
+			Help: "Time from the round in which the log part takes a write to its answer, by outcome.", Buckets: buckets}, []string{"outcome"}),
 		commitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "log_commit_seconds",
 			Help: "Time of a commit of the log, syncs included.", Buckets: buckets}),
 		foldSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "fold_seconds",

@@ -17,8 +17,8 @@ type Config struct {
 	MaxBatchBytes int // commands gathered into one slot
 	MaxInFlight   int // slots of commands proposed and not yet applied
 	// GatherFor is how long the newest slot in flight must have been out before the next one follows, unless a whole
-	// batch waits. On a fast network one batch is then out at a time, and larger; on a slow one MaxInFlight are.
-	// Zero: they follow at once.
+	// batch waits; it is looked at when something happens, at a tick at the latest. On a fast network one batch is then
+	// out at a time, and larger; on a slow one MaxInFlight are. Zero: they follow at once.
 	GatherFor      time.Duration
 	MaxQueued      int // writes that wait to be proposed or forwarded
 	MaxQueuedBytes int
