@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
+	"tenure/internal/freeport"
 	"tenure/server/web"
 )
 
@@ -53,12 +53,11 @@ func startCluster(t *testing.T, size int) []*host {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := freeport.Run(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return freeport.Address(port)
 }
 
 func (h *host) start(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"tenure/client/clienttest"
 	"tenure/cmd/kvctl/sweep"
+	"tenure/internal/freeport"
 )
 
 // testDevVariable makes the test binary play kvnode dev.
@@ -45,38 +46,17 @@ func testDev(args []string) int {
 	return 0
 }
 
-// freePorts is the first of n ports on which nobody listens.
-func freePorts(t *testing.T, n int) int {
-	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		first, all := l.Addr().(*net.TCPAddr).Port, []net.Listener{l}
-		for i := 1; i < n; i++ {
-			if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first+i)); err == nil {
-				all = append(all, l)
-			}
-		}
-		for _, l := range all {
-			_ = l.Close()
-		}
-		if len(all) == n {
-			return first
-		}
-	}
-	t.Fatal("no free ports")
-	return 0
-}
-
 // sweepLine is a short sweep: long enough that a busy machine answers something, which is all that is looked at.
 func sweepLine(t *testing.T, dir, line string) []string {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	common := fmt.Sprintf(" --kvnode %s --data %s --out %s/out --base-port %d --duration 400ms --warmup 0s", exe, dir, dir, freePorts(t, 3))
+	first, err := freeport.Run(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := fmt.Sprintf(" --kvnode %s --data %s --out %s/out --base-port %d --duration 400ms --warmup 0s", exe, dir, dir, first)
 	return strings.Fields("bench sweep " + line + common)
 }
 

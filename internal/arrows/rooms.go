@@ -63,6 +63,7 @@ var House = Rules{
 		{Path: "internal/codec", Pure: true},
 		{Path: "internal/faultfs"},
 		{Path: "internal/frame"},
+		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/quorum", Pure: true},
 	},

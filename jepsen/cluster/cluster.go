@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -201,18 +200,4 @@ func (c *Cluster) get(ctx context.Context, n *Node, path string) ([]byte, error)
 		err = fmt.Errorf("status %d: %.200s", rsp.StatusCode, body)
 	}
 	return body, err
-}
-
-// freePorts finds n ports that nobody listens on now.
-func freePorts(n int) ([]int, error) {
-	var out []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
-	}
-	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tenure/internal/freeport"
 )
 
 // loopback is plain 127.0.0.1 with free ports.
@@ -14,14 +16,14 @@ type loopback struct {
 }
 
 func newLoopback(nodes int) (*loopback, error) {
-	ports, err := freePorts(2 * nodes)
+	first, err := freeport.Run(2 * nodes)
 	if err != nil {
 		return nil, err
 	}
 	l := &loopback{}
 	for i := range nodes {
-		l.client = append(l.client, fmt.Sprintf("127.0.0.1:%d", ports[i]))
-		l.peer = append(l.peer, fmt.Sprintf("127.0.0.1:%d", ports[nodes+i]))
+		l.client = append(l.client, freeport.Address(first+i))
+		l.peer = append(l.peer, freeport.Address(first+nodes+i))
 	}
 	return l, nil
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tenure/internal/freeport"
 )
 
 func TestStartsTellsAndStops(t *testing.T) {
@@ -206,6 +208,10 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 	for _, n := range s.Nodes {
 		awaitTrue(t, func() bool { return !n.runs(n.PID) })
 	}
+	// A process that is on its way out has no command line any more, and its sockets still.
+	awaitTrue(t, func() bool {
+		return freeport.Free(o.BasePort, len(s.Nodes)) && freeport.Free(o.PeerBasePort, len(s.Nodes))
+	})
 	// dev.json still names them; the next supervisor must see that nothing runs.
 	t.Setenv(fakeEnv, sound)
 	r := begin(t, o)

@@ -3,8 +3,6 @@ package dev
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tenure/internal/freeport"
 )
 
 const patience = 20 * time.Second // for what must happen; far more than it takes
@@ -97,6 +97,17 @@ func begin(t *testing.T, o Options) *running {
 	return r
 }
 
+// await is the screen's, but gives up when Run has ended without showing the pattern.
+func (r *running) await(t *testing.T, pattern string) string {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	awaitTrue(t, func() bool { return len(r.end) > 0 || re.MatchString(r.now()) })
+	if !re.MatchString(r.now()) {
+		t.Fatalf("%q was not shown, Run has ended: %v; shown was\n%s", pattern, <-r.end, r.now())
+	}
+	return r.screen.await(t, pattern)
+}
+
 // ended waits for Run and gives its error.
 func (r *running) ended() error {
 	r.t.Helper()
@@ -140,28 +151,14 @@ func setMaster(t *testing.T, dir string, id int) {
 	}
 }
 
-// freePorts finds twenty below the range that systems hand out by themselves.
+// freePorts is the first of twenty.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		base := 12000 + 20*rand.IntN(900)
-		if allFree(base) {
-			return base
-		}
+	first, err := freeport.Run(20)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free ports")
-	return 0
-}
-
-func allFree(base int) bool {
-	for p := base; p < base+20; p++ {
-		l, err := net.Listen("tcp", loopback(p))
-		if err != nil {
-			return false
-		}
-		l.Close()
-	}
-	return true
+	return first
 }
 
 func contains(t *testing.T, text string, parts ...string) {

@@ -1,0 +1,49 @@
+// Package freeport finds TCP ports on loopback for servers that are started, stopped and started again.
+//
+// The ports are below those that systems hand out by themselves (32768 and up on Linux). One from that range, found by
+// listening on port 0 and closing again, is soon the local port of somebody's connection, and the server that was
+// to have it cannot start.
+package freeport
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+)
+
+const (
+	lowest  = 10_000
+	highest = 32_000
+	tries   = 1_000
+)
+
+// Run is the first of n ports in a row on which nobody listened a moment ago. Ports of two calls may overlap unless a
+// server listens on the first ones by then. Safe for concurrent use.
+func Run(n int) (int, error) {
+	if n < 1 || n > highest-lowest {
+		return 0, fmt.Errorf("freeport: %d ports in a row: must be from 1 to %d", n, highest-lowest)
+	}
+	for range tries {
+		first := lowest + rand.IntN(highest-lowest-n+1)
+		if Free(first, n) {
+			return first, nil
+		}
+	}
+	return 0, errors.New("freeport: no free ports were found on 127.0.0.1")
+}
+
+// Free tells whether nobody listens on the n ports from first on.
+func Free(first, n int) bool {
+	for port := first; port < first+n; port++ {
+		l, err := net.Listen("tcp", Address(port))
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
+
+// Address is port on 127.0.0.1.
+func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
