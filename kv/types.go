@@ -1,5 +1,7 @@
 package kv
 
+import "time"
+
 // Op is what a Command does.
 type Op uint8
 
@@ -8,6 +10,46 @@ const (
 	OpSet    Op = 1 // write Key
 	OpDelete Op = 2 // delete Key; done also when it is absent
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
+
+	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
+	OpTestAndSet  Op = 5 // write Value if Key holds Test; Result.Body is the value now, Result.Count 1 if it was written
+	OpRename      Op = 6 // move Key to NewKey, overwriting it; onto itself it changes nothing
+	OpRemove      Op = 7 // delete Key; Result.Body is the entry that was there (DecodeEntries)
+	OpExpire      Op = 8 // set TTL of Key, or with a TTL of 0 make it permanent; the value stays
+	OpTransaction Op = 9 // all of Parts or none; Result.Body is an Outcomes
+
+	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request
+	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none
+	OpSessionRenew   Op = 12 // start the TTL of Session.ID anew; changes no revision
+
+	OpDropFence Op = 13 // forget the largest token of Fence, but keep it as the floor for every name of its kind
+
+	// Logged by the master when a time has passed on its clock. Arm must be that of the Timed they end, else they change
+	// nothing: it was armed anew meanwhile.
+	OpEndSession Op = 14 // Session.ID expired
+	OpEndKey     Op = 15 // Key expired
+	OpEndDelay   Op = 16 // the lock-delay of Key has passed
+)
+
+// The verbs that only a Part of a transaction has; they change nothing.
+const (
+	OpGet            Op = 32 // the entry of Key must exist, and is in the outcome
+	OpGetOrEmpty     Op = 33 // the entry of Key if it exists
+	OpGetTree        Op = 34 // every entry that starts with Key
+	OpCheckIndex     Op = 35 // Key's ModifyIndex must be Index
+	OpCheckSession   Op = 36 // Key must be locked by Session.ID
+	OpCheckNotExists Op = 37 // Key must be absent
+	OpCheckValue     Op = 38 // Key must hold Value
+)
+
+// Lock is what a set does to the lock of its key.
+type Lock uint8
+
+// The kinds of Lock. Numbers are on disks and wires: they are never reused.
+const (
+	LockNone    Lock = 0
+	LockAcquire Lock = 1 // by Session.ID: CodeCondition while another holds it or its lock-delay runs
+	LockRelease Lock = 2 // CodeCondition unless Session.ID holds it
 )
 
 // Command is one write as a client asks for it. It is encoded once, by the node that receives it; the same bytes go
@@ -25,7 +67,24 @@ type Command struct {
 	// means nothing then.
 	IdemKey string
 	Base    uint64
+
+	Lock    Lock          // OpSet
+	TTL     time.Duration // OpSet: the key expires after that long; OpExpire. 0: permanent
+	Num     int64         // OpAdd
+	NewKey  string        // OpRename
+	Test    []byte        // OpTestAndSet
+	Session Session       // OpSession…, OpCheckSession, and with a Lock: of these only the ID
+	Arm     uint64        // OpEnd…
+	Parts   []Part        // OpTransaction, at most MaxParts
+	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token the
+	// largest, whatever becomes of the command's condition. The name is `lease/N` or `kv/K`. An empty Fence is none.
+	Fence string
+	Token uint64
 }
+
+// Part is one operation of a transaction: a Command without idempotency key, fence and parts of its own. Its Op is OpSet (with a
+// condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have.
+type Part = Command
 
 // Code tells how a command ended.
 type Code uint8
@@ -40,7 +99,15 @@ const (
 	CodeBaseAhead Code = 6 // Base is above the store's revision, so it was never seen here; nothing was changed
 	CodeTooMany   Code = 7 // a prune of more keys than Limits.PruneKeys; nothing was changed
 
-	maxCode = CodeTooMany
+	CodeMissing   Code = 8  // Key must exist and does not; nothing was changed
+	CodeNoSession Code = 9  // Session.ID is not a session; nothing was changed
+	CodeNotNumber Code = 10 // the value is not a decimal int64, or the sum would not be one; nothing was changed
+	CodeFenced    Code = 11 // a larger token of this fence was seen; nothing was changed
+	CodeFull      Code = 12 // a table of Limits is full (sessions, locks, expiring keys, fences); nothing was changed
+	CodeExists    Code = 13 // a session of this ID exists; nothing was changed
+	CodeTooLarge  Code = 14 // the outcome of a transaction would be larger than MaxBodyBytes; nothing was changed
+
+	maxCode = CodeTooLarge
 )
 
 // Result is what a command came to.
@@ -48,6 +115,10 @@ type Result struct {
 	Code     Code
 	Revision uint64 // of the change; of the store if nothing changed
 	Count    uint64 // keys deleted
+	// Body is what some ops answer, encoded as their comment says. A remembered result keeps at most MaxRememberedBody
+	// bytes of it: a retry then gets an empty Body and Dropped.
+	Body    string
+	Dropped bool
 }
 
 // Entry is a key as users see it. Index words are Consul's: CreateIndex and ModifyIndex are revisions.
@@ -58,6 +129,8 @@ type Entry struct {
 	CreateIndex uint64
 	ModifyIndex uint64
 	LockIndex   uint64
+	Session     string        // ID of the session that holds the lock, or ""
+	TTL         time.Duration // from the write at ModifyIndex on; 0: permanent
 }
 
 // Space separates the kinds of records in the image.
@@ -67,6 +140,13 @@ type Space uint8
 const (
 	SpaceData  Space = 1 // key → entry
 	SpaceDedup Space = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
+
+	SpaceSession   Space = 3 // session ID → session
+	SpaceHeld      Space = 4 // session ID, 0, key → nothing: the locks of each session
+	SpaceExpiry    Space = 5 // key → its TTL and the revision at which it was set
+	SpaceDelay     Space = 6 // key → a lock-delay that has not ended
+	SpaceFence     Space = 7 // fence name → largest token
+	SpaceTombstone Space = 8 // key → revision of its deletion
 )
 
 // Change is one record of a fold. A nil Value deletes, also what is not there; other values have at least one byte.
