@@ -42,10 +42,11 @@ var House = Rules{
 		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
 		{Path: "server/replica", Pure: true, May: []string{"lease", "multipaxos", "kv"}},
 		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
-		{Path: "server/web", May: []string{"kv", "storage"}, Never: []string{"server"}},
+		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
+		{Path: "server/web", May: []string{"server/watch", "kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/transport"}, Never: []string{"server"}},
 		{Path: "server", May: []string{
-			"server/replica", "server/transport", "server/web", "server/guardian", "storage", "lease", "multipaxos", "kv",
+			"server/replica", "server/transport", "server/web", "server/watch", "server/guardian", "storage", "lease", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},
