@@ -58,6 +58,16 @@ type Backend interface {
 	// Peers lists the peer addresses of the members; Leader is the peer address of the master, or "".
 	Peers() []string
 	Leader() string
+	Local
+}
+
+// Local is what this node has applied, or measures, by itself: it may be behind the master, and never waits. Safe for
+// concurrent use.
+type Local interface {
+	// Session is the session of that ID, if there is one.
+	Session(id string) (kv.Session, bool)
+	// Remaining is about how long the time runs on that name has; false if none is known to run.
+	Remaining(kind kv.TimedKind, name string) (time.Duration, bool)
 }
 
 // Status is the body of GET /v1/status.

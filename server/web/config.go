@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/kv"
+	"tenure/server/watch"
 )
 
 const (
@@ -16,6 +17,11 @@ const (
 	MaxURLBytes = 16 << 10
 	// Datacenter is the only name that `dc` may give.
 	Datacenter = "dc1"
+	// MinKeyTTL is the shortest life of an expiring key: the master looks at its clock several times in it.
+	MinKeyTTL = 100 * time.Millisecond
+	// MaxSessionTTL is the longest TTL of a session, as in Consul; MinSessionTTL is the shortest that may be configured.
+	MaxSessionTTL = 24 * time.Hour
+	MinSessionTTL = 100 * time.Millisecond
 )
 
 // Config is fixed for a run. A zero in any field after Registry means the default written beside it.
@@ -30,9 +36,14 @@ type Config struct {
 	Logger zerolog.Logger
 	// Registry is what /metrics shows; the HTTP metrics are registered in it. Nil: one of the server's own.
 	Registry *prometheus.Registry
+	// Hub is where the node's changes go, for those who wait for them. Nil: one that never hears of any.
+	Hub *watch.Hub
+	// SessionTTLMin is the shortest TTL that a session may have. 10 s.
+	SessionTTLMin time.Duration
 	// MaxValueBytes bounds a value. 512 KiB; at most kv.MaxValueBytes.
 	MaxValueBytes int
-	// MaxConns bounds open connections; one more is answered 503 and closed. 4096.
+	// MaxConns bounds open connections; one more is answered 503 and closed. 16384: more than
+	// the hub lets wait, so that there is always room for others.
 	MaxConns int
 	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
 	MaxHeaderBytes int
@@ -47,17 +58,28 @@ type Config struct {
 	ResponseTimeout time.Duration
 	// IdleTimeout closes a connection that asks nothing. 2 min.
 	IdleTimeout time.Duration
+	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is still
+	// there, and how far it has come. 15 s.
+	Heartbeat time.Duration
+	// EventTimeout is how long a stream may take to send what it has to tell, before its connection is cut. 30 s.
+	EventTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
-	c.MaxConns = orDefault(c.MaxConns, 4096)
+	c.MaxConns = orDefault(c.MaxConns, 16384)
+	c.SessionTTLMin = orDefault(c.SessionTTLMin, 10*time.Second)
 	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)
 	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
 	c.HeaderTimeout = orDefault(c.HeaderTimeout, 10*time.Second)
 	c.BodyTimeout = orDefault(c.BodyTimeout, 30*time.Second)
 	c.ResponseTimeout = orDefault(c.ResponseTimeout, 2*time.Minute)
 	c.IdleTimeout = orDefault(c.IdleTimeout, 2*time.Minute)
+	c.Heartbeat = orDefault(c.Heartbeat, 15*time.Second)
+	c.EventTimeout = orDefault(c.EventTimeout, 30*time.Second)
+	if c.Hub == nil {
+		c.Hub = watch.New(watch.DefaultLimits)
+	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()
 	}
@@ -89,10 +111,14 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout}, {"response", c.ResponseTimeout}, {"idle", c.IdleTimeout}} {
+	}{{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout}, {"response", c.ResponseTimeout}, {"idle", c.IdleTimeout},
+		{"heartbeat", c.Heartbeat}, {"event", c.EventTimeout}} {
 		if d.d < 0 {
 			return fmt.Errorf("web: %s timeout of %v: must be more than 0", d.name, d.d)
 		}
+	}
+	if c.SessionTTLMin < MinSessionTTL || c.SessionTTLMin > MaxSessionTTL {
+		return fmt.Errorf("web: shortest session TTL of %v: must be from %v to %v", c.SessionTTLMin, MinSessionTTL, MaxSessionTTL)
 	}
 	if c.ResponseTimeout < c.BodyTimeout+c.ClientTimeout {
 		return fmt.Errorf("web: response timeout %v is shorter than body timeout %v and client timeout %v together: raise it, or lower those",

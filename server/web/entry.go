@@ -1,8 +1,11 @@
 package web
 
 import (
+	"encoding/base64"
 	"strconv"
 	"unicode/utf8"
+
+	"tenure/kv"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -75,4 +78,23 @@ func appendField(b []byte, pretty, first bool, name string) []byte {
 
 func appendUintField(b []byte, pretty, first bool, name string, v uint64) []byte {
 	return strconv.AppendUint(appendField(b, pretty, first, name), v, 10)
+}
+
+// appendEntry writes e as an element of a listing, compact, with its value or with null for it. It is for entries that
+// come out of the log, which do not tell how long they have yet to live.
+func appendEntry(b []byte, e *kv.Entry, value bool) []byte {
+	b = appendUintField(append(b, '{'), false, true, "LockIndex", e.LockIndex)
+	b = appendJSONString(appendField(b, false, false, "Key"), e.Key)
+	b = appendUintField(b, false, false, "Flags", e.Flags)
+	b = appendField(b, false, false, "Value")
+	if value && len(e.Value) > 0 {
+		b = append(base64.StdEncoding.AppendEncode(append(b, '"'), e.Value), '"')
+	} else {
+		b = append(b, "null"...)
+	}
+	if e.Session != "" {
+		b = appendJSONString(appendField(b, false, false, "Session"), e.Session)
+	}
+	b = appendUintField(b, false, false, "CreateIndex", e.CreateIndex)
+	return append(appendUintField(b, false, false, "ModifyIndex", e.ModifyIndex), '}')
 }

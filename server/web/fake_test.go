@@ -32,6 +32,7 @@ type fake struct {
 	meta                                     ReadMeta            // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
 	onRead                                   func()
+	remaining                                time.Duration // of everything that runs
 	status                                   Status
 	leader                                   string
 	peers                                    []string
@@ -110,6 +111,16 @@ func (f *fake) Status() Status {
 	s := f.status
 	s.Revision = f.state.Revision()
 	return s
+}
+
+func (f *fake) Session(id string) (kv.Session, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.Session(id)
+}
+
+func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) {
+	return f.remaining, f.remaining != 0
 }
 
 func (f *fake) Ready() error    { return f.readyErr }

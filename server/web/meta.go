@@ -16,6 +16,8 @@ const (
 	headIdemKey     = "Idempotency-Key"
 	headBase        = "X-Tenure-Base"
 	headTimeout     = "X-Tenure-Timeout-Ms"
+	headDropped     = "X-Tenure-Dropped"
+	headLastEvent   = "Last-Event-Id"
 )
 
 // setReadMeta sets the headers of a read, found or not. The index is never 0: a client that waits for an index above

@@ -8,12 +8,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"tenure/server/watch"
 )
 
 // metrics are the server's own; the node registers others in the same registry.
 type metrics struct {
 	inFlight atomic.Int64
 	conns    atomic.Int64
+	waiting  atomic.Int64
+	streams  atomic.Int64
 	refused  prometheus.Counter
 	panics   prometheus.Counter
 	requests *prometheus.HistogramVec
@@ -33,14 +37,14 @@ const (
 
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
-func newMetrics(r *prometheus.Registry) (*metrics, error) {
+func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 	m := &metrics{
 		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_http_connections_refused_total",
 			Help: "Connections closed because too many were open."}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_http_panics_total",
 			Help: "Requests whose handler panicked."}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_request_duration_seconds",
-			Help: "From the headers of a request to the end of its handler.", Buckets: seconds}, []string{"route", "method", "code"}),
+			Help: "From the headers of a request to the end of its handler, without what it waited for changes.", Buckets: seconds}, []string{"route", "method", "code"}),
 	}
 	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_stage_duration_seconds",
 		Help: "Parts of a request: body is its arrival; read, write and snapshot wait for the node.", Buckets: seconds}, []string{"stage"})
@@ -49,9 +53,18 @@ func newMetrics(r *prometheus.Registry) (*metrics, error) {
 	gauge := func(name, help string, v *atomic.Int64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(v.Load()) })
 	}
+	held := func(name, help string, read func(watch.Stats) float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read(hub.Stats()) })
+	}
 	for _, c := range []prometheus.Collector{m.refused, m.panics, m.requests, stages,
 		gauge("tenure_http_requests_in_flight", "Requests being handled.", &m.inFlight),
 		gauge("tenure_http_connections", "Open client connections.", &m.conns),
+		gauge("tenure_http_waiting", "Blocking queries and event streams that wait for a change now.", &m.waiting),
+		gauge("tenure_http_streams", "Open event streams.", &m.streams),
+		held("tenure_watch_waiters", "Places taken by blocking queries and event streams.", func(st watch.Stats) float64 { return float64(st.Waiting) }),
+		held("tenure_watch_history_events", "Changes remembered for event streams.", func(st watch.Stats) float64 { return float64(st.Events) }),
+		held("tenure_watch_history_bytes", "About what they take.", func(st watch.Stats) float64 { return float64(st.Bytes) }),
+		held("tenure_watch_history_oldest_revision", "Event streams can be resumed behind this revision.", func(st watch.Stats) float64 { return float64(st.Oldest) }),
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)

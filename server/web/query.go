@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
+
+	"tenure/kv"
 )
 
 // names is a set of query names.
@@ -29,6 +32,7 @@ const (
 	nRelease
 	nTTL
 	nFence
+	nPrefix
 	nPretty
 	nToken
 	nDC
@@ -37,7 +41,7 @@ const (
 
 // nameTexts is in the order of the constants.
 var nameTexts = [...]string{"raw", "recurse", "keys", "count", "separator", "start", "limit", "reverse", "stale",
-	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "pretty", "token", "dc", "ns"}
+	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "prefix", "pretty", "token", "dc", "ns"}
 
 const (
 	nCommon  = nPretty | nToken | nDC | nNS
@@ -76,7 +80,11 @@ type query struct {
 	index     uint64
 	limit     int // 0: none
 	separator string
-	start     string
+	start     string        // or the prefix, on endpoints that take one in the query
+	session   string        // of acquire or release
+	fence     string        // without its token
+	token     uint64        // of the fence
+	duration  time.Duration // wait, or ttl
 }
 
 func (q *query) has(n names) bool { return q.seen&n != 0 }
@@ -125,7 +133,7 @@ func (q *query) add(pair string, rules *rules) error {
 		if !rules.strict {
 			return nil
 		}
-		return badRequest("unknown query name %q on a %s, which takes %s: nothing was changed", name, rules.what, (rules.known &^ rules.unbuilt).list("and"))
+		return badRequest("unknown query name %q on a %s, which takes %s: nothing was changed", name, rules.what, rules.known.list("and"))
 	}
 	if q.seen&n != 0 {
 		return badRequest("query name `%s` is given twice", name)
@@ -165,12 +173,66 @@ func (q *query) set(n names, name, value string) error {
 		q.limit = l
 	case n == nSeparator:
 		q.separator = value
-	case n == nStart:
+	case n == nStart || n == nPrefix:
 		q.start = value
+	case n == nAcquire || n == nRelease:
+		q.session = value
+	case n == nWait:
+		return q.setWait(value)
+	case n == nTTL:
+		return q.setTTL(value)
+	case n == nFence:
+		return q.setFence(value)
 	case n == nDC && value != "" && value != Datacenter:
 		return &refusal{code: http.StatusInternalServerError, text: "No path to datacenter"}
 	case n == nNS && value != "" && value != "default":
 		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
+	}
+	return nil
+}
+
+// setWait reads how long a blocking query may wait. As in Consul nothing and less than nothing mean the default.
+func (q *query) setWait(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil && value != "" {
+		return badRequest("`wait=%s`: Invalid wait time: write it with its unit, like 30s or 5m", value)
+	}
+	q.duration = d
+	return nil
+}
+
+func (q *query) setTTL(value string) error {
+	d, err := parseTTL(value)
+	q.duration = d
+	return err
+}
+
+// parseTTL reads how long a key is to live.
+func parseTTL(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d < MinKeyTTL || d > kv.MaxTTL {
+		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; for a key that stays leave it out", value, MinKeyTTL, kv.MaxTTL)
+	}
+	return d, nil
+}
+
+// setFence reads NAME:TOKEN. The token is what follows the last colon: names may have some too.
+func (q *query) setFence(value string) error {
+	i := strings.LastIndexByte(value, ':')
+	if i < 0 {
+		return badRequest("`fence=%s`: write it like lease/NAME:TOKEN or kv/KEY:TOKEN", value)
+	}
+	token, err := strconv.ParseUint(value[i+1:], 10, 64)
+	if err != nil || token == 0 {
+		return badRequest("`fence=%s`: what follows the last colon must be a token, a number from 1 to %d", value, uint64(1<<64-1))
+	}
+	q.fence, q.token = value[:i], token
+	return checkFence(q.fence)
+}
+
+func checkFence(name string) error {
+	if err := kv.ValidateFence(name); err != nil {
+		return badRequest("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, kv.MaxKeyBytes)
 	}
 	return nil
 }

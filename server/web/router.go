@@ -16,12 +16,15 @@ type exchange struct {
 	r     *http.Request
 	began time.Time
 	code  int // of the answer; 0 until it is chosen
+	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
+	waited time.Duration
 }
 
 type handler func(*Server, *exchange)
 
 // endpoint is the resource behind one route: a handler for each method it has.
 type endpoint struct {
+	path    string // as openapi.json has it
 	name    string // in metrics
 	methods map[string]handler
 	allow   string // value of Allow: the methods, sorted
@@ -37,23 +40,47 @@ func (*endpoint) ServeHTTP(http.ResponseWriter, *http.Request) {
 // routes is the API. Each route matches by path alone and knows its methods, so that a 405 can name them all.
 func (s *Server) routes() *mux.Router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
-	kv := s.endpoint("kv", map[string]handler{"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete})
-	s.keys = kv
-	m.PathPrefix(kvPrefix).Handler(kv)
-	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(kv)
-	get := func(path, name string, h handler) {
-		m.Path(path).Handler(s.endpoint(name, map[string]handler{"GET": h}))
-	}
+	s.keys = s.route(m, kvPrefix+"{key}", "kv", map[string]handler{
+		"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete, "POST": (*Server).kvPost})
+	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(s.keys)
+	get := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"GET": h}) }
+	put := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"PUT": h}) }
+	put("/v1/txn", "txn", (*Server).txn)
+	put("/v1/session/create", "session-create", (*Server).sessionCreate)
+	put(destroyPrefix+"{id}", "session-destroy", (*Server).sessionDestroy)
+	put(renewPrefix+"{id}", "session-renew", (*Server).sessionRenew)
+	get(infoPrefix+"{id}", "session-info", (*Server).sessionInfo)
+	get(nodePrefix+"{node}", "session-node", (*Server).sessionNode)
+	get("/v1/session/list", "session-list", (*Server).sessionList)
+	s.route(m, fencePrefix+"{name}", "fence", map[string]handler{"GET": (*Server).fenceGet, "DELETE": (*Server).fenceDrop})
+	get("/v1/watch", "watch", (*Server).watch)
 	get("/v1/status", "status", (*Server).status)
 	get("/v1/status/leader", "status-leader", (*Server).statusLeader)
 	get("/v1/status/peers", "status-peers", (*Server).statusPeers)
 	get("/v1/agent/self", "agent-self", (*Server).agentSelf)
+	get("/v1/openapi.json", "openapi", (*Server).openAPI)
 	get("/health/live", "health-live", (*Server).healthLive)
 	get("/health/ready", "health-ready", (*Server).healthReady)
 	get("/metrics", "metrics", (*Server).showMetrics)
-	m.Path("/v1/master/transfer").Handler(s.endpoint("master-transfer", map[string]handler{"POST": (*Server).masterTransfer}))
+	s.route(m, "/v1/master/transfer", "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
 	return m
 }
+
+// route adds an endpoint. A path that ends in a name in braces stands for everything that begins with what is before it.
+func (s *Server) route(m *mux.Router, path, name string, methods map[string]handler) *endpoint {
+	e := s.endpoint(name, methods)
+	e.path = path
+	if fixed, _, rest := strings.Cut(path, "{"); rest {
+		m.PathPrefix(fixed).Handler(e)
+	} else {
+		m.Path(path).Handler(e)
+	}
+	s.endpoints = append(s.endpoints, e)
+	return e
+}
+
+// rest is what follows prefix in the path.
+func (x *exchange) rest(prefix string) string { return strings.TrimPrefix(x.r.URL.Path, prefix) }
 
 // ServeHTTP answers one request. It asks the router itself instead of going through mux's ServeHTTP, which copies the
 // request twice to carry route variables that no route here has.
@@ -96,7 +123,7 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	h := e.methods[method]
 	switch {
 	case e == s.nowhere:
-		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status")
+		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status, and a description of all under /v1/openapi.json")
 	case h == nil:
 		x.fail(&refusal{code: http.StatusMethodNotAllowed, allow: e.allow, text: "method " + x.r.Method + " is not allowed here, only " + e.allow}, false)
 	case method == http.MethodPost && s.crossOrigin.Check(x.r) != nil:
@@ -120,7 +147,7 @@ func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 			panicked = nil
 		}
 	}
-	e.latency.observe(x.r.Method, x.code, time.Since(x.began))
+	e.latency.observe(x.r.Method, x.code, time.Since(x.began)-x.waited)
 	*x = exchange{}
 	exchanges.Put(x)
 	if panicked != nil {

@@ -14,8 +14,6 @@ type rules struct {
 	strict   bool       // writes: what is not understood must not be ignored
 	exclude  [][2]names // pairs of sets: at most one name of both together
 	needs    [][2]names // the first is senseless without one of the second
-	unbuilt  names      // known, and not served by this version
-	noBlock  bool       // `index` other than 0 would block, which this version does not do
 	needsKey names      // the empty key is only for requests with one of these
 }
 
@@ -29,7 +27,6 @@ var (
 		needs: [][2]names{
 			{nSeparator, nKeys}, {nStart | nLimit | nReverse, nRecurse | nKeys},
 		},
-		noBlock:  true,
 		needsKey: nRecurse | nKeys | nCount,
 	}
 	putRules = rules{
@@ -37,22 +34,26 @@ var (
 		known:   nCas | nFlags | nAcquire | nRelease | nTTL | nFence | nCommon,
 		strict:  true,
 		exclude: [][2]names{{nCas, nAcquire | nRelease}, {nAcquire, nRelease}},
-		unbuilt: nAcquire | nRelease | nTTL | nFence,
 	}
 	deleteRules = rules{
 		what:     "DELETE",
 		known:    nRecurse | nCas | nFence | nCommon,
 		strict:   true,
 		exclude:  [][2]names{{nRecurse, nCas}},
-		unbuilt:  nFence,
 		needsKey: nRecurse,
 	}
+	postRules    = rules{what: "POST", known: nFence | nCommon, strict: true}
+	sessionRules = rules{what: "read", known: nStale | nConsistent | nIndex | nWait | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	// A transaction is always linearizable: clients that send read modes with it get what they ask for, or more.
+	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	txnRules       = rules{what: "transaction", known: nFence | nStale | nConsistent | nIndex | nWait | nCommon, strict: true}
+	watchRules     = rules{what: "watch", known: nPrefix | nIndex | nCommon}
 	// plainRules are for endpoints that take no names of their own.
 	plainRules      = rules{what: "read", known: nCommon}
 	plainWriteRules = rules{what: "write", known: nCommon, strict: true}
 )
 
-// check refuses contradictions, naming both sides, and then what is not built.
+// check refuses contradictions, naming both sides.
 func (r *rules) check(q *query) error {
 	for _, p := range r.exclude {
 		if a, b := q.seen&p[0], q.seen&p[1]; a != 0 && b != 0 {
@@ -63,12 +64,6 @@ func (r *rules) check(q *query) error {
 		if a := q.seen & p[0]; a != 0 && q.seen&p[1] == 0 {
 			return badRequest("%s on its own means nothing: it goes with %s", a.list("and"), p[1].list("or"))
 		}
-	}
-	if u := q.seen & r.unbuilt; u != 0 {
-		return badRequest("%s: not supported by this version: nothing was changed", u.list("and"))
-	}
-	if r.noBlock && q.index != 0 {
-		return badRequest("`index=%d`: blocking queries are not supported by this version: leave `index` out and ask again later", q.index)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/gorilla/mux"
@@ -24,9 +25,12 @@ type Server struct {
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
 	keys        *endpoint // of keys, found without the router
+	endpoints   []*endpoint
 	crossOrigin *http.CrossOriginProtection
 	http        *http.Server
 	listener    *limitListener
+	stopping    chan struct{} // closed when nobody may wait any more
+	stopOnce    sync.Once
 }
 
 // New is a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
@@ -38,11 +42,12 @@ func New(cfg Config, b Backend) (*Server, error) {
 		return nil, errors.New("web: no backend")
 	}
 	cfg = cfg.withDefaults()
-	m, err := newMetrics(cfg.Registry)
+	m, err := newMetrics(cfg.Registry, cfg.Hub)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, backend: b, metrics: m, crossOrigin: http.NewCrossOriginProtection()}
+	s := &Server{cfg: cfg, backend: b, metrics: m, crossOrigin: http.NewCrossOriginProtection(),
+		stopping: make(chan struct{})}
 	s.nowhere = s.endpoint("none", nil)
 	s.router = s.routes()
 	s.http = &http.Server{
@@ -109,9 +114,10 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown takes no more connections and waits for the requests in flight. When ctx ends first, their connections
+// Shutdown ends the waits, takes no more connections and waits for the requests in flight. When ctx ends first, their connections
 // are cut and ctx's error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.EndWaits()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		_ = s.http.Close()

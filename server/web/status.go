@@ -55,17 +55,21 @@ func (s *Server) statusPeers(x *exchange) {
 	s.show(x, func() any { return append([]string{}, s.backend.Peers()...) })
 }
 
-// agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter and version.
+// nodeName is what a node is called where Consul's clients expect a name.
+func nodeName(n ballot.NodeID) string { return "tenure-" + strconv.FormatUint(uint64(n), 10) }
+
+// agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter
+// and version, and for the shortest TTL of a session, in nanoseconds.
 func (s *Server) agentSelf(x *exchange) {
 	s.show(x, func() any {
 		st := s.backend.Status()
-		name := "tenure-" + strconv.FormatUint(uint64(st.Node), 10)
+		name := nodeName(st.Node)
 		host, port, _ := net.SplitHostPort(s.Addr())
 		portNumber, _ := strconv.Atoi(port)
 		type object = map[string]any
 		return map[string]object{
 			"Config": {"Datacenter": Datacenter, "PrimaryDatacenter": Datacenter, "NodeName": name, "NodeID": "",
-				"Server": true, "Revision": "", "Version": s.cfg.Version},
+				"Server": true, "Revision": "", "Version": s.cfg.Version, "SessionTTLMin": s.cfg.SessionTTLMin},
 			"Member": {"Name": name, "Addr": host, "Port": portNumber, "Status": 1,
 				"Tags": map[string]string{"dc": Datacenter, "role": "consul", "tenure": st.Role}},
 			"Stats": {"tenure": object{"cluster": st.Cluster, "version": s.cfg.Version}},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"tenure/kv"
 )
@@ -19,20 +20,23 @@ const (
 // error until then still gets its status code; an answer that fits the buffer is sent with its length.
 type stream struct {
 	x      *exchange
+	local  Local
 	index  uint64
 	meta   ReadMeta
 	pretty bool
 	n      int // elements
 	sent   bool
-	failed bool // the client cannot be reached any more
-	buf    []byte
+	failed bool // the client cannot be reached any more, or begin failed
+	// begin, if set, is called before the first byte is sent, while something can still be put right; false: send nothing.
+	begin func() bool
+	buf   []byte
 }
 
 var streams = sync.Pool{New: func() any { return &stream{buf: make([]byte, 0, 4<<10)} }}
 
-func openStream(x *exchange, index uint64, meta ReadMeta, pretty bool) *stream {
+func (s *Server) openStream(x *exchange, index uint64, meta ReadMeta, pretty bool) *stream {
 	st := streams.Get().(*stream)
-	*st = stream{x: x, index: index, meta: meta, pretty: pretty, buf: append(st.buf[:0], '[')}
+	*st = stream{x: x, local: s.backend, index: index, meta: meta, pretty: pretty, buf: append(st.buf[:0], '[')}
 	return st
 }
 
@@ -72,13 +76,29 @@ func (st *stream) entry(e kv.Entry) bool {
 	if !st.value(e.Value) {
 		return false
 	}
-	b = appendUintField(st.buf, st.pretty, false, "CreateIndex", e.CreateIndex)
+	b = st.buf
+	if e.Session != "" {
+		b = appendJSONString(appendField(b, st.pretty, false, "Session"), e.Session)
+	}
+	b = appendUintField(b, st.pretty, false, "CreateIndex", e.CreateIndex)
 	b = appendUintField(b, st.pretty, false, "ModifyIndex", e.ModifyIndex)
+	if e.TTL != 0 {
+		b = appendJSONString(appendField(b, st.pretty, false, "ExpiresIn"), expiresIn(st.local, &e).String())
+	}
 	if st.pretty {
 		b = append(b, "\n    "...)
 	}
 	st.buf = append(b, '}')
 	return st.flushed()
+}
+
+// expiresIn is about what is left of e's life. It is the master's clock that counts.
+func expiresIn(l Local, e *kv.Entry) time.Duration {
+	left, runs := l.Remaining(kv.TimedKey, e.Key)
+	if !runs {
+		return e.TTL // this node has not heard yet that it runs
+	}
+	return max(0, left).Round(time.Millisecond)
 }
 
 func (st *stream) value(v []byte) bool {
@@ -116,6 +136,10 @@ func (st *stream) head() {
 
 func (st *stream) send() {
 	if !st.sent {
+		if st.begin != nil && !st.begin() {
+			st.failed = true
+			return
+		}
 		st.head()
 		st.sent = true
 		st.x.code = http.StatusOK

@@ -3,12 +3,14 @@ package web
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"tenure/kv"
 )
 
-// kvPut writes one key: `cas=0` only creates, `cas=N` replaces what has ModifyIndex N.
+// kvPut writes one key: `cas=0` only creates, `cas=N` replaces what has ModifyIndex N, `acquire` and `release` write it
+// together with its lock.
 func (s *Server) kvPut(x *exchange) {
 	c, ok := s.command(x, kv.OpSet, &putRules)
 	if !ok {
@@ -42,6 +44,9 @@ func (s *Server) command(x *exchange, op kv.Op, rules *rules) (kv.Command, bool)
 	if err == nil {
 		err = rules.checkKey(c.Key, &q)
 	}
+	if err == nil && q.has(nAcquire|nRelease|nTTL|nFence) {
+		err = q.extend(&c)
+	}
 	if err == nil {
 		err = s.onceOnly(x.r.Header, &c)
 	}
@@ -49,6 +54,27 @@ func (s *Server) command(x *exchange, op kv.Op, rules *rules) (kv.Command, bool)
 		x.fail(err, false)
 	}
 	return c, err == nil
+}
+
+// extend puts into c what few writes have.
+func (q *query) extend(c *kv.Command) error {
+	c.Fence, c.Token = q.fence, q.token
+	if q.has(nTTL) {
+		c.TTL = q.duration
+	}
+	switch {
+	case q.has(nAcquire):
+		c.Lock = kv.LockAcquire
+	case q.has(nRelease):
+		c.Lock = kv.LockRelease
+	default:
+		return nil
+	}
+	c.Session.ID = strings.ToLower(q.session)
+	if kv.ValidateSessionID(c.Session.ID) != nil {
+		return noSession(q.session)
+	}
+	return nil
 }
 
 // onceOnly takes the idempotency key and its base from the headers. A key without a base gets this node's revision,
@@ -82,17 +108,9 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 
 // write has c applied and tells how it ended.
 func (s *Server) write(x *exchange, c kv.Command) {
-	asked := time.Now()
-	res, err := s.backend.Write(s.patience(x.r), c)
-	s.metrics.backend[stageWrite].Observe(time.Since(asked).Seconds())
-	if err != nil {
-		x.fail(err, true)
+	res, ok := s.apply(x, &c)
+	if !ok {
 		return
-	}
-	h := x.w.Header()
-	h[headRevision] = []string{strconv.FormatUint(res.Revision, 10)}
-	if c.Op == kv.OpPrune {
-		h[headCount] = []string{strconv.FormatUint(res.Count, 10)}
 	}
 	switch res.Code {
 	case kv.CodeDone:
@@ -100,13 +118,33 @@ func (s *Server) write(x *exchange, c kv.Command) {
 	case kv.CodeCondition:
 		x.json(bodyFalse)
 	default:
-		x.fail(refusedAtApply(res.Code), true)
+		x.fail(refusedAtApply(&c, res.Code), true)
 	}
 }
 
+// apply has c applied, and sets the headers of every write. If nothing is known of how it ended, it answers that.
+func (s *Server) apply(x *exchange, c *kv.Command) (kv.Result, bool) {
+	asked := time.Now()
+	res, err := s.backend.Write(s.patience(x.r), *c)
+	s.metrics.backend[stageWrite].Observe(time.Since(asked).Seconds())
+	if err != nil {
+		x.fail(err, true)
+		return res, false
+	}
+	h := x.w.Header()
+	h[headRevision] = []string{strconv.FormatUint(res.Revision, 10)}
+	if c.Op == kv.OpPrune {
+		h[headCount] = []string{strconv.FormatUint(res.Count, 10)}
+	}
+	if res.Dropped {
+		h[headDropped] = []string{"true"}
+	}
+	return res, true
+}
+
 // refusedAtApply is the answer for a command that came through the log and was not applied.
-func refusedAtApply(c kv.Code) *refusal {
-	switch c {
+func refusedAtApply(c *kv.Command, code kv.Code) *refusal {
+	switch code {
 	case kv.CodeKeyReused:
 		return &refusal{code: http.StatusConflict, text: headIdemKey + " was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged"}
 	case kv.CodeKeyTooOld:
@@ -115,8 +153,27 @@ func refusedAtApply(c kv.Code) *refusal {
 		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: send a revision that this cluster answered", headBase)
 	case kv.CodeTooMany:
 		return &refusal{code: http.StatusRequestEntityTooLarge, text: "prune too large: too many keys start with this: nothing was changed: prune longer prefixes one after another"}
+	case kv.CodeMissing:
+		return &refusal{code: http.StatusNotFound, text: "there is no such key: nothing was changed"}
+	case kv.CodeNoSession:
+		return noSession(c.Session.ID)
+	case kv.CodeNotNumber:
+		return &refusal{code: http.StatusConflict, text: "the key does not hold a decimal number, or the sum is beyond 64 bits: nothing was changed"}
+	case kv.CodeFenced:
+		return &refusal{code: http.StatusConflict, text: "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) + " was seen: nothing was changed: whoever holds the newer token is the owner"}
+	case kv.CodeFull:
+		return &refusal{code: http.StatusInsufficientStorage, text: "no room: as many sessions, locks, expiring keys or fences are kept as can be: nothing was changed: end some, then try again"}
+	case kv.CodeExists:
+		return &refusal{code: http.StatusConflict, text: "a session of this ID exists: use a new " + headIdemKey + " for each session"}
+	case kv.CodeTooLarge:
+		return &refusal{code: http.StatusRequestEntityTooLarge, text: "result too large: the entries that the transaction would show have too many bytes: nothing was changed: read fewer of them at a time"}
 	}
 	return &refusal{code: http.StatusInternalServerError, text: "the cluster's nodes do not know this command: nothing was changed: bring all nodes to the same version"}
+}
+
+// noSession is Consul's answer to a lock with a session that is none: clients look for its first words.
+func noSession(id string) *refusal {
+	return &refusal{code: http.StatusInternalServerError, text: "invalid session " + strconv.Quote(id) + ": it does not exist, or not any more: nothing was changed: create one"}
 }
 
 // json answers 200 with a body that is JSON already.

@@ -1,0 +1,170 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"tenure/kv"
+)
+
+// postBody is the JSON of a POST to a key.
+type postBody struct {
+	Op     string
+	Test   []byte
+	Value  []byte
+	Num    *int64
+	NewKey *string
+	TTL    *string
+}
+
+// kvPost runs a command on one key: see openapi.json for what each takes and answers. All but `add` need no condition
+// on what is there other than that it is there.
+func (s *Server) kvPost(x *exchange) {
+	c, ok := s.command(x, kv.OpAdd, &postRules)
+	if !ok {
+		return
+	}
+	var body postBody
+	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonRoom, true, &body)
+	if err == nil {
+		err = s.checkPost(&body, &c)
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	res, ok := s.apply(x, &c)
+	switch {
+	case !ok:
+	case res.Code == kv.CodeCondition:
+		x.json(bodyFalse)
+	case res.Code != kv.CodeDone:
+		x.fail(refusedAtApply(&c, res.Code), true)
+	default:
+		x.posted(&c, &res)
+	}
+}
+
+// members is which members of a postBody are there.
+func (b *postBody) members() (list []string) {
+	for _, m := range []struct {
+		name  string
+		there bool
+	}{{"Test", b.Test != nil}, {"Value", b.Value != nil}, {"Num", b.Num != nil}, {"NewKey", b.NewKey != nil}, {"TTL", b.TTL != nil}} {
+		if m.there {
+			list = append(list, m.name)
+		}
+	}
+	return list
+}
+
+// posts are the commands: what each is in the log, and the members that it takes, all of which it needs but for those
+// that are values: without one an empty value is meant.
+var posts = map[string]struct {
+	op    kv.Op
+	takes string
+}{
+	"test-and-set": {kv.OpTestAndSet, "Test Value"},
+	"add":          {kv.OpAdd, "Num"},
+	"rename":       {kv.OpRename, "NewKey"},
+	"remove":       {kv.OpRemove, ""},
+	"expire":       {kv.OpExpire, "TTL"},
+}
+
+// checkPost puts what body asks for into c.
+func (s *Server) checkPost(body *postBody, c *kv.Command) error {
+	p, ok := posts[body.Op]
+	if !ok {
+		return badRequest(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
+	}
+	c.Op = p.op
+	given := body.members()
+	switch p.op {
+	case kv.OpTestAndSet:
+		c.Test, c.Value = body.Test, body.Value
+		if n := max(len(c.Test), len(c.Value)); n > s.cfg.MaxValueBytes {
+			return tooLarge(s.cfg.MaxValueBytes)
+		}
+		for _, m := range given {
+			if m != "Test" && m != "Value" {
+				return badRequest("a test-and-set takes Test and Value, not %s: nothing was changed", m)
+			}
+		}
+		return nil
+	case kv.OpRemove:
+		if len(given) != 0 {
+			return badRequest("a remove takes no %s: nothing was changed", given[0])
+		}
+		return nil
+	}
+	if len(given) != 1 || given[0] != p.takes {
+		return badRequest("Op %q takes %s and nothing else, it has %q: nothing was changed", body.Op, p.takes, given)
+	}
+	return body.only(c)
+}
+
+// only takes the one member that most commands have.
+func (b *postBody) only(c *kv.Command) error {
+	switch c.Op {
+	case kv.OpAdd:
+		c.Num = *b.Num
+	case kv.OpRename:
+		c.NewKey = *b.NewKey
+		if err := kv.ValidateKey(c.NewKey); err != nil {
+			return badRequest("NewKey: %v: nothing was changed", err)
+		}
+	case kv.OpExpire:
+		if *b.TTL == "" {
+			return nil // it stays
+		}
+		ttl, err := parseTTL(*b.TTL)
+		c.TTL = ttl
+		return err
+	}
+	return nil
+}
+
+// posted answers with what c came to. If it was dropped, since this is a late retry of a command with a large result,
+// what is known is told, and the header says so.
+func (x *exchange) posted(c *kv.Command, res *kv.Result) {
+	switch c.Op {
+	case kv.OpAdd:
+		if _, err := strconv.ParseInt(res.Body, 10, 64); err != nil {
+			x.fail(fmt.Errorf("%w: the sum came as %.40q", errResult, res.Body), true)
+			return
+		}
+		x.json([]byte(`{"Value":` + res.Body + `}`))
+	case kv.OpTestAndSet:
+		answer := struct {
+			Success bool
+			Value   []byte
+		}{res.Count == 1, []byte(res.Body)}
+		if len(answer.Value) == 0 {
+			answer.Value = nil
+		}
+		x.json(marshal(answer))
+	case kv.OpRemove:
+		x.removed(res)
+	default:
+		x.json(bodyTrue)
+	}
+}
+
+// errResult is a result that this version cannot read; the write was applied.
+var errResult = fmt.Errorf("%w: the write was applied, but its result cannot be read: bring all nodes to the same version", ErrUnknown)
+
+// removed answers with the entry that was there.
+func (x *exchange) removed(res *kv.Result) {
+	if res.Dropped {
+		x.json([]byte("null"))
+		return
+	}
+	entries, err := kv.DecodeEntries(res.Body)
+	if err != nil || len(entries) != 1 {
+		x.fail(errResult, true)
+		return
+	}
+	x.code = http.StatusOK
+	x.json(appendEntry(nil, &entries[0], true))
+}

@@ -1,0 +1,220 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"tenure/kv"
+)
+
+// txnOp is one operation of a transaction in Consul's JSON. Of the kinds that it has, only KV means something here.
+type txnOp struct {
+	KV                            *txnKV
+	Node, Service, Check, Session any
+}
+
+type txnKV struct {
+	Verb    string
+	Key     string
+	Value   []byte
+	Flags   uint64
+	Index   uint64
+	Session string
+	Num     int64  // add
+	NewKey  string // rename
+}
+
+// verbs are the operations of a transaction.
+var verbs = map[string]struct {
+	op    kv.Op
+	index bool // it has a condition on the index
+	lock  kv.Lock
+}{
+	"set":              {op: kv.OpSet},
+	"cas":              {op: kv.OpSet, index: true},
+	"lock":             {op: kv.OpSet, lock: kv.LockAcquire},
+	"unlock":           {op: kv.OpSet, lock: kv.LockRelease},
+	"get":              {op: kv.OpGet},
+	"get-or-empty":     {op: kv.OpGetOrEmpty},
+	"get-tree":         {op: kv.OpGetTree},
+	"check-index":      {op: kv.OpCheckIndex, index: true},
+	"check-session":    {op: kv.OpCheckSession},
+	"check-not-exists": {op: kv.OpCheckNotExists},
+	"check-value":      {op: kv.OpCheckValue},
+	"delete":           {op: kv.OpDelete},
+	"delete-cas":       {op: kv.OpDelete, index: true},
+	"delete-tree":      {op: kv.OpPrune},
+	"add":              {op: kv.OpAdd},
+	"rename":           {op: kv.OpRename},
+}
+
+// txnBytes is how many bytes the keys and values of a transaction may have together: it is one entry of the log, as the
+// largest value is.
+func (s *Server) txnBytes() int { return max(s.cfg.MaxValueBytes, 256<<10) }
+
+// txnOpBytes is what each operation counts in that beside its keys and value.
+const txnOpBytes = 256
+
+// txn runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one that
+// only reads is linearizable.
+func (s *Server) txn(x *exchange) {
+	q, err := parseQuery(x.r.URL.RawQuery, &txnRules)
+	c := kv.Command{Op: kv.OpTransaction, Fence: q.fence, Token: q.token}
+	if err == nil {
+		err = s.onceOnly(x.r.Header, &c)
+	}
+	var ops []txnOp
+	if err == nil {
+		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonRoom, false, &ops)
+	}
+	var invalid []kv.PartError
+	if err == nil {
+		invalid, err = s.txnParts(ops, &c)
+	}
+	switch {
+	case err != nil:
+		x.fail(err, false)
+	case len(invalid) > 0:
+		x.txnAnswer(kv.Outcomes{Errors: invalid}, http.StatusConflict)
+	case len(c.Parts) == 0:
+		x.txnAnswer(kv.Outcomes{}, http.StatusOK)
+	default:
+		s.runTxn(x, &c)
+	}
+}
+
+// txnParts makes parts of ops. invalid are those that can be refused one by one, as the log would: locks with sessions
+// that are none.
+func (s *Server) txnParts(ops []txnOp, c *kv.Command) (invalid []kv.PartError, err error) {
+	if len(ops) > kv.MaxParts {
+		return nil, &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
+	}
+	total := 0
+	for i := range ops {
+		p, err := s.txnPart(ops[i].KV)
+		if err != nil {
+			return nil, fmt.Errorf("operation %d: %w", i, err)
+		}
+		total += txnOpBytes + len(p.Key) + len(p.NewKey) + len(p.Value)
+		if p.Lock != kv.LockNone || p.Op == kv.OpCheckSession {
+			if kv.ValidateSessionID(p.Session.ID) != nil {
+				invalid = append(invalid, kv.PartError{Part: i, What: "invalid session " + strconv.Quote(p.Session.ID)})
+			}
+		}
+		c.Parts = append(c.Parts, p)
+	}
+	if total > s.txnBytes() {
+		return nil, &refusal{code: http.StatusRequestEntityTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
+	}
+	return invalid, nil
+}
+
+func (s *Server) txnPart(in *txnKV) (kv.Part, error) {
+	if in == nil {
+		return kv.Part{}, badRequest("only KV operations are known here: there is no catalog, so no nodes, services and checks: nothing was changed")
+	}
+	v, ok := verbs[in.Verb]
+	if !ok {
+		return kv.Part{}, badRequest("unknown KV verb %q: nothing was changed", in.Verb)
+	}
+	if len(in.Value) > s.cfg.MaxValueBytes {
+		return kv.Part{}, tooLarge(s.cfg.MaxValueBytes)
+	}
+	p := kv.Part{Op: v.op, Key: in.Key, Lock: v.lock}
+	if v.index {
+		p.HasIndex, p.Index = true, in.Index
+	}
+	if v.lock != kv.LockNone || v.op == kv.OpCheckSession {
+		p.Session.ID = strings.ToLower(in.Session)
+	}
+	// What a verb does not use is left out, as Consul does: its clients fill one structure for all.
+	switch v.op {
+	case kv.OpSet:
+		p.Value, p.Flags = in.Value, in.Flags
+	case kv.OpCheckValue:
+		p.Value = in.Value
+	case kv.OpAdd:
+		p.Num = in.Num
+	case kv.OpRename:
+		p.NewKey = in.NewKey
+		if err := kv.ValidateKey(p.NewKey); err != nil {
+			return p, badRequest("NewKey: %v: nothing was changed", err)
+		}
+	}
+	check := kv.ValidateKey
+	if v.op == kv.OpPrune || v.op == kv.OpGetTree {
+		check = kv.ValidatePrefix
+	}
+	if err := check(p.Key); err != nil {
+		return p, badRequest("%v: nothing was changed", err)
+	}
+	return p, nil
+}
+
+func (s *Server) runTxn(x *exchange, c *kv.Command) {
+	res, ok := s.apply(x, c)
+	if !ok {
+		return
+	}
+	code := http.StatusOK
+	switch res.Code {
+	case kv.CodeDone:
+	case kv.CodeCondition:
+		code = http.StatusConflict
+	default:
+		x.fail(refusedAtApply(c, res.Code), true)
+		return
+	}
+	var out kv.Outcomes
+	if !res.Dropped {
+		var err error
+		if out, err = kv.DecodeOutcomes(res.Body); err != nil {
+			x.fail(errResult, true)
+			return
+		}
+	}
+	setReadMeta(x.w.Header(), res.Revision, ReadMeta{Revision: res.Revision, KnownLeader: true})
+	for i := range out.Results {
+		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
+			x.fail(errResult, true)
+			return
+		}
+	}
+	x.txnAnswer(out, code)
+}
+
+// txnAnswer writes what a transaction came to. Of Results and Errors, the one that does not belong to code is null.
+func (x *exchange) txnAnswer(out kv.Outcomes, code int) {
+	b := []byte(`{"Results":`)
+	for i, r := range out.Results {
+		b = append(b, "[,"[min(i, 1)])
+		b = append(appendEntry(append(b, `{"KV":`...), r.Entry, true), '}')
+	}
+	b = closeList(b, len(out.Results), code == http.StatusOK)
+	b = append(b, `,"Errors":`...)
+	for i, e := range out.Errors {
+		b = append(b, "[,"[min(i, 1)])
+		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.Part), 10)
+		b = append(appendJSONString(append(b, `,"What":`...), e.What), '}')
+	}
+	b = append(closeList(b, len(out.Errors), code != http.StatusOK), '}')
+	h := x.w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	x.code = code
+	x.w.WriteHeader(code)
+	_, _ = x.w.Write(b) // a client that went away learns nothing
+}
+
+// closeList ends a list of n elements. One that is empty has not been begun.
+func closeList(b []byte, n int, meant bool) []byte {
+	switch {
+	case n > 0:
+		return append(b, ']')
+	case meant:
+		return append(b, "[]"...)
+	}
+	return append(b, "null"...)
+}
