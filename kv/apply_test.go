@@ -113,7 +113,7 @@ func TestPruneTakesOneRevision(t *testing.T) {
 }
 
 func TestPruneOfTooManyIsRefusedWhole(t *testing.T) {
-	m := newMachine(t, Limits{DedupEntries: 1, DedupRevisions: 1, PruneKeys: 2})
+	m := newMachine(t, small.with(1, 1, 2))
 	m.do(set("a", "1"), set("b", "1"))
 	m.fold()
 	m.do(set("c", "1"))

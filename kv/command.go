@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+	"time"
 
 	"tenure/internal/codec"
 )
@@ -12,9 +12,22 @@ import (
 // ErrCommand is wrapped by every error about a command, key or batch that no node would apply.
 var ErrCommand = errors.New("invalid command")
 
-// commandHeader is what is encoded of a Command before its value. The order of the fields is the encoding: new ones go
-// to the end.
+// commandHeader is what is encoded of a Command before its payload. The order of the fields is the encoding: new ones go
+// to the end of commandMore.
 type commandHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
+	More     []byte // a commandMore; not there if that is zero
+}
+
+// plainHeader is the header of a command without More: one field shorter, so that the busiest commands do not pay for
+// what they do not use.
+type plainHeader struct {
 	Op       Op
 	Key      string
 	Flags    uint64
@@ -24,97 +37,185 @@ type commandHeader struct {
 	Base     uint64
 }
 
+// commandMore is the fields that most commands leave zero.
+type commandMore struct {
+	Lock      Lock
+	TTL       time.Duration
+	Num       int64
+	NewKey    string
+	TestBytes uint64 // of the payload, which are Test; the rest is Value
+	Session   moreSession
+	Arm       uint64
+	Fence     string
+	Token     uint64
+}
+
+// moreSession is what a command says of a session.
+type moreSession struct {
+	ID        string
+	Name      string
+	Node      string
+	LockDelay time.Duration
+	Behavior  Behavior
+	TTL       time.Duration
+}
+
+// more is what c needs beyond a plain header.
+func (c *Command) more() commandMore {
+	return commandMore{
+		Lock: c.Lock, TTL: c.TTL, Num: c.Num, NewKey: c.NewKey, TestBytes: uint64(len(c.Test)), Arm: c.Arm,
+		Fence: c.Fence, Token: c.Token,
+		Session: moreSession{ID: c.Session.ID, Name: c.Session.Name, Node: c.Session.Node,
+			LockDelay: c.Session.LockDelay, Behavior: c.Session.Behavior, TTL: c.Session.TTL},
+	}
+}
+
 // EncodeCommand is c as it travels and is stored: the length of the header as a uvarint, the header in msgpack, and the
-// value, which is the rest. The value stays out of the msgpack because it is the one large thing: it is copied once,
-// and its cost is in proportion to its length. EncodeCommand does not check c: see Command.Validate.
+// payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the msgpack
+// because it is the one large thing: it is copied once, and its cost is in proportion to its length. EncodeCommand does
+// not check c: see Command.Validate.
 func EncodeCommand(c *Command) []byte {
-	header := codec.Marshal(&commandHeader{
-		Op: c.Op, Key: c.Key, Flags: c.Flags, HasIndex: c.HasIndex, Index: c.Index, IdemKey: c.IdemKey, Base: c.Base,
-	})
-	b := make([]byte, 0, binary.MaxVarintLen16+len(header)+len(c.Value))
+	header := encodeHeader(c)
+	var parts []byte
+	for i := range c.Parts {
+		parts = AppendBatch(parts, EncodeCommand(&c.Parts[i]))
+	}
+	b := make([]byte, 0, binary.MaxVarintLen16+len(header)+len(c.Test)+len(c.Value)+len(parts))
 	b = binary.AppendUvarint(b, uint64(len(header)))
 	b = append(b, header...)
-	return append(b, c.Value...)
+	b = append(b, c.Test...)
+	b = append(b, c.Value...)
+	return append(b, parts...)
+}
+
+func encodeHeader(c *Command) []byte {
+	if c.present()&moreFields == 0 {
+		return codec.Marshal(&plainHeader{
+			Op: c.Op, Key: c.Key, Flags: c.Flags, HasIndex: c.HasIndex, Index: c.Index, IdemKey: c.IdemKey, Base: c.Base,
+		})
+	}
+	more := c.more()
+	return codec.Marshal(&commandHeader{
+		Op: c.Op, Key: c.Key, Flags: c.Flags, HasIndex: c.HasIndex, Index: c.Index, IdemKey: c.IdemKey, Base: c.Base,
+		More: codec.Marshal(&more),
+	})
 }
 
 // DecodeCommand is the valid command that fills b. It copies: the result does not keep b alive. An empty value comes out
 // nil. Errors wrap ErrCommand.
 func DecodeCommand(b []byte) (Command, error) {
 	var h commandHeader
-	return decodeCommand(b, &h)
-}
-
-// decodeCommand is DecodeCommand with a header to decode into, whatever was in it.
-func decodeCommand(b []byte, h *commandHeader) (Command, error) {
-	if len(b) > MaxCommandBytes {
-		return Command{}, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
-	}
-	header, value, ok := cutPiece(b)
-	if !ok {
-		return Command{}, fmt.Errorf("%w: %d bytes end within the header", ErrCommand, len(b))
-	}
-	*h = commandHeader{} // a shorter array would leave old fields
-	if err := codec.Unmarshal(header, h); err != nil {
-		return Command{}, fmt.Errorf("%w: %w", ErrCommand, err)
-	}
-	c := Command{
-		Op: h.Op, Key: h.Key, Value: value, Flags: h.Flags, HasIndex: h.HasIndex, Index: h.Index,
-		IdemKey: h.IdemKey, Base: h.Base,
-	}
-	if err := c.Validate(); err != nil {
+	var c Command
+	if err := decodeCommand(b, &h, &c); err != nil {
 		return Command{}, err
 	}
-	c.Value = append([]byte(nil), value...)
 	return c, nil
 }
 
-// Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does
-// not use must be zero, so that nobody relies on what is ignored.
-func (c *Command) Validate() error {
-	switch c.Op {
-	case OpSet, OpDelete:
-		if err := ValidateKey(c.Key); err != nil {
+// decodeCommand is DecodeCommand into a zero c, with a header to decode into, whatever was in it. After an error c is of
+// no use.
+func decodeCommand(b []byte, h *commandHeader, c *Command) error {
+	payload, err := decodeHeader(b, h, c)
+	if err != nil {
+		return err
+	}
+	if c.Op == OpTransaction {
+		if err := decodeParts(payload, c); err != nil {
 			return err
 		}
-	case OpPrune:
-		if err := ValidatePrefix(c.Key); err != nil {
-			return err
-		}
-		if c.HasIndex {
-			return fmt.Errorf("%w: a prune takes no index", ErrCommand)
-		}
-	default:
-		return fmt.Errorf("%w: operation %d is not known to this version", ErrCommand, c.Op)
+		return c.Validate()
 	}
-	switch {
-	case c.Op != OpSet && (len(c.Value) > 0 || c.Flags != 0):
-		return fmt.Errorf("%w: only a set takes a value and flags", ErrCommand)
-	case !c.HasIndex && c.Index != 0:
-		return fmt.Errorf("%w: index %d without a condition", ErrCommand, c.Index)
-	case len(c.Value) > MaxValueBytes:
-		return fmt.Errorf("%w: the value has %d bytes, at most %d are allowed", ErrCommand, len(c.Value), MaxValueBytes)
-	case len(c.IdemKey) > MaxIdemKeyBytes:
-		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
-			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
+	if err := splitPayload(payload, h, c); err != nil {
+		return err
 	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	c.Test = append([]byte(nil), c.Test...)
+	c.Value = append([]byte(nil), c.Value...)
 	return nil
 }
 
-// ValidateKey reports why key cannot name an entry: 1 to MaxKeyBytes bytes of UTF-8 can. Errors wrap ErrCommand.
-func ValidateKey(key string) error {
-	if key == "" {
-		return fmt.Errorf("%w: the key is empty", ErrCommand)
+// decodeHeader reads everything before the payload.
+func decodeHeader(b []byte, h *commandHeader, c *Command) (payload []byte, err error) {
+	if len(b) > MaxCommandBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
 	}
-	return ValidatePrefix(key)
+	header, payload, ok := cutPiece(b)
+	if !ok {
+		return nil, fmt.Errorf("%w: %d bytes end within the header", ErrCommand, len(b))
+	}
+	*h = commandHeader{} // a shorter array would leave old fields
+	if err := codec.Unmarshal(header, h); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
+	}
+	c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base = h.Op, h.Key, h.Flags, h.HasIndex, h.Index, h.IdemKey, h.Base
+	return payload, nil
 }
 
-// ValidatePrefix is ValidateKey, but lets the empty prefix pass, which every key has.
-func ValidatePrefix(prefix string) error {
-	if len(prefix) > MaxKeyBytes {
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed", ErrCommand, len(prefix), MaxKeyBytes)
+// splitPayload reads More, and gives c its share of the payload, uncopied.
+func splitPayload(payload []byte, h *commandHeader, c *Command) error {
+	test := uint64(0)
+	if len(h.More) > 0 {
+		var err error
+		if test, err = decodeMore(h.More, c); err != nil {
+			return err
+		}
 	}
-	if !utf8.ValidString(prefix) {
-		return fmt.Errorf("%w: the key is not UTF-8", ErrCommand)
+	if test > uint64(len(payload)) {
+		return fmt.Errorf("%w: the value to compare has %d bytes, %d are there", ErrCommand, test, len(payload))
 	}
+	c.Test, c.Value = payload[:test], payload[test:]
+	return nil
+}
+
+// decodeMore reads what is beyond a plain header, and gives the length of Test.
+func decodeMore(b []byte, c *Command) (test uint64, err error) {
+	var m commandMore
+	if err := codec.Unmarshal(b, &m); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrCommand, err)
+	}
+	c.Lock, c.TTL, c.Num, c.NewKey, c.Arm, c.Fence, c.Token = m.Lock, m.TTL, m.Num, m.NewKey, m.Arm, m.Fence, m.Token
+	c.Session = Session{ID: m.Session.ID, Name: m.Session.Name, Node: m.Session.Node,
+		LockDelay: m.Session.LockDelay, Behavior: m.Session.Behavior, TTL: m.Session.TTL}
+	return m.TestBytes, nil
+}
+
+// decodeParts reads the parts of a transaction. They are not yet valid.
+func decodeParts(payload []byte, c *Command) error {
+	if len(payload) > MaxValueBytes {
+		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed", ErrCommand, len(payload), MaxValueBytes)
+	}
+	var broken error
+	err := DecodeBatch(payload, func(b []byte) bool {
+		if len(c.Parts) == MaxParts {
+			broken = errTooManyParts
+			return false
+		}
+		c.Parts = append(c.Parts, Part{})
+		broken = decodePart(b, &c.Parts[len(c.Parts)-1])
+		return broken == nil
+	})
+	if err == nil {
+		err = broken
+	}
+	return err
+}
+
+// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it.
+func decodePart(b []byte, p *Part) error {
+	var h commandHeader
+	payload, err := decodeHeader(b, &h, p)
+	if err != nil {
+		return err
+	}
+	if p.Op == OpTransaction {
+		return fmt.Errorf("%w: a transaction within a transaction", ErrCommand)
+	}
+	if err := splitPayload(payload, &h, p); err != nil {
+		return err
+	}
+	p.Test = append([]byte(nil), p.Test...)
+	p.Value = append([]byte(nil), p.Value...)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"hash"
 	"slices"
+
+	"tenure/internal/codec"
 )
 
 // sum is the start of a SHA-256: enough to tell commands under one key apart.
@@ -92,11 +94,14 @@ func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
 	return Result{}, true
 }
 
-// remember keeps what the command under key came to.
+// remember keeps what the command under key came to, without a body that is too large.
 func (d *dedup) remember(key string, s sum, r Result) {
+	if len(r.Body) > MaxRememberedBody {
+		r.Body, r.Dropped = "", true
+	}
 	d.index[key] = d.queue.next
 	d.queue.push(remembered{key: key, sum: s, result: r})
-	d.bytes += int64(len(key)) + rememberedBytes
+	d.bytes += int64(len(key)+len(r.Body)) + rememberedBytes
 }
 
 // forget drops the oldest keys beyond the limits. It runs after every command, for each may have moved the revision.
@@ -115,7 +120,7 @@ func (d *dedup) forget(revision uint64) {
 }
 
 // hash covers everything that makes two commands the same one, so not Base: a retry through a node that stamps its own
-// base is a retry still.
+// base is a retry still; and not the ID of a session to be created, which the node draws too.
 func (d *dedup) hash(c *Command) sum {
 	b := append(d.buf[:0], byte(c.Op), 0)
 	if c.HasIndex {
@@ -125,9 +130,23 @@ func (d *dedup) hash(c *Command) sum {
 	b = binary.AppendUvarint(b, c.Flags)
 	b = binary.AppendUvarint(b, uint64(len(c.Key)))
 	b = append(b, c.Key...)
+	if c.present()&moreFields != 0 {
+		b[1] |= 2
+		more := c.more()
+		if c.Op == OpSessionCreate {
+			more.Session.ID = ""
+		}
+		b = codec.Append(b, &more) // it tells its own length
+	}
 	d.hasher.Reset()
 	d.hasher.Write(b)
+	d.hasher.Write(c.Test)
 	d.hasher.Write(c.Value)
+	for i := range c.Parts {
+		p := EncodeCommand(&c.Parts[i])
+		d.hasher.Write(binary.AppendUvarint(nil, uint64(len(p))))
+		d.hasher.Write(p)
+	}
 	b = d.hasher.Sum(b[:0])
 	d.buf = b
 	return sum(b)

@@ -177,7 +177,7 @@ func TestDedupBoundsByAge(t *testing.T) {
 
 // Only what changed is written: records new and still remembered, deletions of forgotten ones.
 func TestDedupFoldsOnlyItsChanges(t *testing.T) {
-	m := newMachine(t, Limits{DedupEntries: 3, DedupRevisions: 1000, PruneKeys: 10})
+	m := newMachine(t, small.with(3, 1000, 10))
 	step := func(n int, want ...string) {
 		t.Helper()
 		for range n {

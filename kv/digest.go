@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Digest is a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys, floor and
-// all entries, wherever they are kept. States with equal applied slots have equal digests. It reads the whole image.
+// Digest is a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys, floor, the
+// registers and all entries, wherever they are kept. States with equal applied slots have equal digests. It reads the whole image.
 // It must not run beside writes.
 func (s *State) Digest() ([sha256.Size]byte, error) {
 	h := sha256.New()
@@ -21,6 +21,7 @@ func (s *State) Digest() ([sha256.Size]byte, error) {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(buf))))
 		h.Write(buf)
 	}
+	s.reg.digest(h)
 	v, err := s.Snapshot()
 	if err != nil {
 		return [sha256.Size]byte{}, err

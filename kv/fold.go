@@ -1,15 +1,26 @@
 package kv
 
-import "tenure/internal/codec"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tidwall/btree"
+
+	"tenure/internal/codec"
+)
 
 // Frozen is what was applied between two calls of Freeze, on its way to the image. Nobody changes it any more, so Fold may
 // run on another goroutine while State goes on.
 type Frozen struct {
-	meta  meta
-	data  *table
-	bytes int64
-	queue dedupQueue
-	old   meta // of the fold before
+	meta   meta
+	data   *table
+	bytes  int64
+	queue  dedupQueue
+	dirty  *btree.Map[string, []byte] // of the registers
+	graves graves
+
+	old       meta // of the fold before
+	oldGraves graves
 }
 
 // Freeze takes everything applied since the last one out of the way, in time that does not grow with how much it is.
@@ -20,14 +31,16 @@ func (s *State) Freeze() *Frozen {
 		return nil
 	}
 	d := &s.dedup
-	s.frozen = &Frozen{
-		meta: meta{
-			Format: metaFormat, Slot: s.applied, Revision: s.revision,
-			Floor: d.floor, First: d.queue.first, Next: d.queue.next,
-		},
-		data: s.active, bytes: s.bytes + d.bytes, queue: d.queue.share(), old: s.folded,
+	m := meta{
+		Format: metaFormat, Slot: s.applied, Revision: s.revision,
+		Floor: d.floor, First: d.queue.first, Next: d.queue.next,
 	}
-	s.active, s.bytes, d.bytes = newTable(), 0, 0
+	s.reg.mark(&m)
+	s.frozen = &Frozen{
+		meta: m, data: s.active, bytes: s.bytes + d.bytes, queue: d.queue.share(),
+		dirty: s.reg.dirty, graves: s.reg.graves.copy(), old: s.folded, oldGraves: s.settled,
+	}
+	s.active, s.reg.dirty, s.bytes, d.bytes = newTable(), newDirty(), 0, 0
 	return s.frozen
 }
 
@@ -44,7 +57,7 @@ func (s *State) Folded() error {
 	if slot != s.frozen.meta.Slot {
 		return damaged("slot %d was folded, the image is at slot %d", s.frozen.meta.Slot, slot)
 	}
-	s.folded, s.frozen = s.frozen.meta, nil
+	s.folded, s.settled, s.frozen = s.frozen.meta, s.frozen.graves, nil
 	return nil
 }
 
@@ -54,7 +67,7 @@ func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 // Fold is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
 func (f *Frozen) Fold() *Fold {
 	forgotten, fresh := f.dedupChanges()
-	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first))
+	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+f.dirty.Len())
 	var a arena
 	f.data.Scan(func(key string, e *Entry) bool {
 		c := Change{Space: SpaceData, Key: a.keep(append(a.room(len(key)), key...))}
@@ -72,8 +85,35 @@ func (f *Frozen) Fold() *Fold {
 		record := a.keep(appendRemembered(a.room(rememberedHeaderBytes+len(m.key)), m))
 		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
 	}
+	f.dirty.Scan(func(key string, record []byte) bool {
+		changes = append(changes, Change{Space: Space(key[0]), Key: bytesOf(key[1:]), Value: slices.Clip(record)})
+		return true
+	})
+	changes = append(changes, f.graveChanges()...)
 	return &Fold{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
 }
+
+// graveChanges is the tombstones that came since the last fold, which their revisions tell, and those of the last one
+// that were compacted.
+func (f *Frozen) graveChanges() (changes []Change) {
+	f.oldGraves.byAge.Scan(func(g grave) bool {
+		if g.revision > f.graves.floor {
+			return false
+		}
+		if _, again := f.graves.byKey.Get(g.key); !again {
+			changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(g.key)})
+		}
+		return true
+	})
+	f.graves.byAge.Ascend(grave{revision: f.old.Revision + 1}, func(g grave) bool {
+		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(g.key), Value: slices.Clip(appendTombstone(nil, g.revision))})
+		return true
+	})
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(string(a.Key), string(b.Key)) })
+	return changes
+}
+
+func bytesOf(key string) []byte { return slices.Clip([]byte(key)) }
 
 // dedupChanges is which records of the image were forgotten, and which are new and still remembered. What was both
 // remembered and forgotten since the last fold is neither.

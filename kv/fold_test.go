@@ -152,7 +152,17 @@ func TestDigestSeesEverything(t *testing.T) {
 }
 
 func TestLimitsAreChecked(t *testing.T) {
-	for _, l := range []Limits{{}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}, {-1, 1, 1}} {
+	bad := []Limits{{}}
+	for _, zero := range []func(*Limits){
+		func(l *Limits) { l.DedupEntries = 0 }, func(l *Limits) { l.DedupRevisions = 0 }, func(l *Limits) { l.PruneKeys = -1 },
+		func(l *Limits) { l.Sessions = 0 }, func(l *Limits) { l.Locks = 0 }, func(l *Limits) { l.ExpiringKeys = 0 },
+		func(l *Limits) { l.Fences = 0 }, func(l *Limits) { l.Tombstones = 0 },
+	} {
+		l := DefaultLimits
+		zero(&l)
+		bad = append(bad, l)
+	}
+	for _, l := range bad {
 		if _, err := Open(NewMemImage(), l); err == nil {
 			t.Errorf("opened with %+v", l)
 		}

@@ -6,7 +6,13 @@ import (
 )
 
 // small limits make everything be forgotten soon.
-var small = Limits{DedupEntries: 4, DedupRevisions: 6, PruneKeys: 50}
+var small = Limits{DedupEntries: 4, DedupRevisions: 6, PruneKeys: 50, Sessions: 3, Locks: 4, ExpiringKeys: 3, Fences: 3, Tombstones: 5}
+
+// with is l with other limits of idempotency keys and prunes.
+func (l Limits) with(entries int, revisions uint64, prune int) Limits {
+	l.DedupEntries, l.DedupRevisions, l.PruneKeys = entries, revisions, prune
+	return l
+}
 
 // poisoned is a Source whose views hand out copies and spoil them on Close, so that keeping an image's bytes shows.
 type poisoned struct {

@@ -23,6 +23,14 @@ func (h *hit) name() string {
 	return string(h.key)
 }
 
+// peek is the entry, of which the value may go with the view.
+func (h *hit) peek() (Entry, error) {
+	if h.entry != nil {
+		return *h.entry, nil
+	}
+	return decodeEntry(string(h.key), h.record)
+}
+
 // load is the entry; unlike the record it came from, it stays valid when the view is closed.
 func (h *hit) load() (Entry, error) {
 	if h.entry != nil {

@@ -3,6 +3,7 @@ package kv
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Bounds of the format: what a command may hold, whatever a node's flags say. Changing one is changing the format,
@@ -15,6 +16,20 @@ const (
 
 	// MaxCommandBytes bounds an encoded command: the largest value and room for everything else.
 	MaxCommandBytes = MaxValueBytes + 4096
+
+	MaxParts            = 128 // of a transaction; together they have at most MaxValueBytes
+	MaxSessionNameBytes = 512 // of a session's name, and of its node
+	// MaxTTL bounds every time in a command, so that adding a few of them to a clock reading cannot overflow.
+	MaxTTL = 50 * 365 * 24 * time.Hour
+
+	// MaxBodyBytes bounds Result.Body: an entry with the largest value and key fits.
+	MaxBodyBytes = MaxValueBytes + 4096
+	// MaxRememberedBody is how much of it is remembered with an idempotency key.
+	MaxRememberedBody = 1 << 10
+	// MaxOutcomes is how many entries the outcome of a transaction may hold.
+	MaxOutcomes = 1 << 16
+
+	sessionIDBytes = 36 // a UUID as text
 )
 
 // Limits bound what the state keeps and what one command may do. They decide results, so all nodes of a cluster must
@@ -27,15 +42,28 @@ type Limits struct {
 	// PruneKeys is how many keys one prune may delete; a larger one is refused whole with CodeTooMany, for until the
 	// next fold every deletion takes memory.
 	PruneKeys int
+	// Sessions, Locks, ExpiringKeys and Fences bound tables that are in memory whole; what would go beyond is refused with
+	// CodeFull. Locks counts keys that are locked and keys in lock-delay together, so that a session always finds room for
+	// its lock-delays when it ends.
+	Sessions     int
+	Locks        int
+	ExpiringKeys int
+	Fences       int
+	// Tombstones is how many deletions are remembered one by one, the newest; of those before only the newest revision is.
+	Tombstones int
 }
 
-// DefaultLimits are those of every server. The table takes some 20 MiB when it is full of keys of 36 bytes, and covers
-// 26 s of 5,000 keyed writes a second.
-var DefaultLimits = Limits{DedupEntries: 1 << 17, DedupRevisions: 1 << 20, PruneKeys: 1 << 20}
+// DefaultLimits are those of every server. The table of idempotency keys takes some 20 MiB when it is full of keys of 36
+// bytes, and covers 26 s of 5,000 keyed writes a second.
+var DefaultLimits = Limits{
+	DedupEntries: 1 << 17, DedupRevisions: 1 << 20, PruneKeys: 1 << 20,
+	Sessions: 1 << 16, Locks: 1 << 18, ExpiringKeys: 1 << 20, Fences: 1 << 16, Tombstones: 1 << 16,
+}
 
-// Validate reports limits under which nothing could be remembered or deleted.
+// Validate reports limits under which nothing could be remembered, deleted or kept.
 func (l Limits) Validate() error {
-	if l.DedupEntries < 1 || l.DedupRevisions < 1 || l.PruneKeys < 1 {
+	if l.DedupEntries < 1 || l.DedupRevisions < 1 || l.PruneKeys < 1 ||
+		l.Sessions < 1 || l.Locks < 1 || l.ExpiringKeys < 1 || l.Fences < 1 || l.Tombstones < 1 {
 		return fmt.Errorf("kv: limits %+v: each must be at least 1", l)
 	}
 	return nil

@@ -294,6 +294,7 @@ func TestStateFollowsTheModel(t *testing.T) {
 			DedupEntries:   rapid.IntRange(1, 5).Draw(rt, "dedup entries"),
 			DedupRevisions: rapid.Uint64Range(1, 9).Draw(rt, "dedup revisions"),
 			PruneKeys:      rapid.IntRange(3, 20).Draw(rt, "prune keys"),
+			Sessions:       3, Locks: 4, ExpiringKeys: 3, Fences: 3, Tombstones: 5,
 		}
 		w := &world{machine: newMachine(t, l), model: &model{l: l, entries: map[string]Entry{}}}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {

@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"tenure/internal/codec"
 )
@@ -10,46 +11,87 @@ import (
 // The records of the image. An entry and a remembered key start with the version of their layout:
 //
 //	SpaceData   key                     1, flags, create, modify, lock (uvarints), value (the rest)
+//	                                    2, …, lock, TTL in ns (uvarint), session (piece), value: if either is there
 //	SpaceDedup  sequence, 8 bytes BE    1, code, revision, count (uvarints), hash (16 bytes), idempotency key (the rest)
+//	                                    2, …, count, dropped (0 or 1), body (piece), hash, key: if either is there
 //	meta        –                       msgpack of type meta
-const recordVersion = 1
+//
+// A piece is a length as a uvarint, and so many bytes. The other spaces are in registerrecord.go.
+const (
+	recordVersion = 1
+	recordLonger  = 2 // of entries and remembered keys
+)
 
 var errRecord = errors.New("not a record of a known layout")
 
 // entryHeaderBytes and rememberedHeaderBytes bound what a record adds to the value or key in it.
 const (
-	entryHeaderBytes      = 1 + 4*binary.MaxVarintLen64
-	rememberedHeaderBytes = 1 + 3*binary.MaxVarintLen64 + len(sum{})
+	entryHeaderBytes      = 1 + 5*binary.MaxVarintLen64 + 1 + sessionIDBytes
+	rememberedHeaderBytes = 1 + 3*binary.MaxVarintLen64 + 1 + binary.MaxVarintLen16 + MaxRememberedBody + len(sum{})
 )
 
 func appendEntry(buf []byte, e *Entry) []byte {
-	buf = append(buf, recordVersion)
+	longer := e.Session != "" || e.TTL != 0
+	if longer {
+		buf = append(buf, recordLonger)
+	} else {
+		buf = append(buf, recordVersion)
+	}
 	buf = binary.AppendUvarint(buf, e.Flags)
 	buf = binary.AppendUvarint(buf, e.CreateIndex)
 	buf = binary.AppendUvarint(buf, e.ModifyIndex)
 	buf = binary.AppendUvarint(buf, e.LockIndex)
+	if longer {
+		buf = binary.AppendUvarint(buf, uint64(e.TTL))
+		buf = appendPiece(buf, e.Session)
+	}
 	return append(buf, e.Value...)
 }
 
 // decodeEntry reads the record of key. The value aliases b and is nil if it is empty.
 func decodeEntry(key string, b []byte) (Entry, error) {
-	r := reader{b: b}
-	r.version()
-	e := Entry{Key: key, Flags: r.uvarint(), CreateIndex: r.uvarint(), ModifyIndex: r.uvarint(), LockIndex: r.uvarint()}
-	if r.bad || e.CreateIndex == 0 || e.ModifyIndex < e.CreateIndex {
+	e, ok := parseEntry(key, b)
+	if !ok || e.CreateIndex == 0 || e.ModifyIndex < e.CreateIndex {
 		return Entry{}, damaged("entry of key %q: %w", key, errRecord)
-	}
-	if len(r.b) > 0 {
-		e.Value = r.b
 	}
 	return e, nil
 }
 
+// parseEntry is decodeEntry also for what is not a whole entry.
+func parseEntry(key string, b []byte) (Entry, bool) {
+	r := reader{b: b}
+	longer := r.longer()
+	e := Entry{Key: key, Flags: r.uvarint(), CreateIndex: r.uvarint(), ModifyIndex: r.uvarint(), LockIndex: r.uvarint()}
+	if longer {
+		e.TTL = r.duration()
+		e.Session = r.sessionID()
+	}
+	if r.bad {
+		return Entry{}, false
+	}
+	if len(r.b) > 0 {
+		e.Value = r.b
+	}
+	return e, true
+}
+
 func appendRemembered(buf []byte, m *remembered) []byte {
-	buf = append(buf, recordVersion)
+	longer := m.result.Body != "" || m.result.Dropped
+	if longer {
+		buf = append(buf, recordLonger)
+	} else {
+		buf = append(buf, recordVersion)
+	}
 	buf = binary.AppendUvarint(buf, uint64(m.result.Code))
 	buf = binary.AppendUvarint(buf, m.result.Revision)
 	buf = binary.AppendUvarint(buf, m.result.Count)
+	if longer {
+		dropped := byte(0)
+		if m.result.Dropped {
+			dropped = 1
+		}
+		buf = appendPiece(append(buf, dropped), m.result.Body)
+	}
 	buf = append(buf, m.sum[:]...)
 	return append(buf, m.key...)
 }
@@ -57,9 +99,15 @@ func appendRemembered(buf []byte, m *remembered) []byte {
 // decodeRemembered reads the record of a sequence number. It copies.
 func decodeRemembered(seq uint64, b []byte) (remembered, error) {
 	r := reader{b: b}
-	r.version()
+	longer := r.longer()
 	code := r.uvarint()
 	m := remembered{result: Result{Code: Code(code), Revision: r.uvarint(), Count: r.uvarint()}}
+	if longer {
+		dropped := r.uvarint()
+		m.result.Dropped = dropped == 1
+		m.result.Body = string(r.piece())
+		r.bad = r.bad || dropped > 1 || len(m.result.Body) > MaxRememberedBody
+	}
 	if !r.bad && len(r.b) >= len(m.sum) {
 		m.key = string(r.b[copy(m.sum[:], r.b):])
 	}
@@ -80,7 +128,8 @@ func parseSequenceKey(b []byte) (uint64, error) {
 
 const metaFormat = 1
 
-// meta is the state's own record in every fold. First and Next say which dedup records must be there.
+// meta is the state's own record in every fold. First and Next say which dedup records must be there, and the numbers
+// from Sessions on how many records of the other spaces. Older records end early.
 type meta struct {
 	Format   uint64
 	Slot     uint64
@@ -88,6 +137,17 @@ type meta struct {
 	Floor    uint64
 	First    uint64
 	Next     uint64
+
+	SessionsIndex  uint64
+	LeaseFloor     uint64 // of fences
+	KVFloor        uint64
+	TombstoneFloor uint64
+	Sessions       uint64
+	Held           uint64
+	Expiring       uint64
+	Delays         uint64
+	Fences         uint64
+	Tombstones     uint64
 }
 
 // decodeMeta reads the meta record that came with slot; none with slot 0 is a new state.
@@ -104,7 +164,7 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 		return meta{}, damaged("meta record of slot %d: format %d, this version reads format %d", slot, m.Format, metaFormat)
 	case m.Slot != slot:
 		return meta{}, damaged("the image is said to be of slot %d, its meta record is of slot %d", slot, m.Slot)
-	case m.First > m.Next || m.Floor > m.Revision+1:
+	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
 		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
 	}
 	return m, nil
@@ -117,11 +177,20 @@ type reader struct {
 }
 
 func (r *reader) version() {
-	if len(r.b) == 0 || r.b[0] != recordVersion {
+	if r.longer() {
 		r.bad = true
-		return
 	}
+}
+
+// longer reads the version of a record that has two.
+func (r *reader) longer() bool {
+	if len(r.b) == 0 || r.b[0] != recordVersion && r.b[0] != recordLonger {
+		r.bad = true
+		return false
+	}
+	longer := r.b[0] == recordLonger
 	r.b = r.b[1:]
+	return longer
 }
 
 func (r *reader) uvarint() uint64 {
@@ -132,4 +201,29 @@ func (r *reader) uvarint() uint64 {
 	}
 	r.b = r.b[n:]
 	return v
+}
+
+// duration is a time of at most MaxTTL.
+func (r *reader) duration() time.Duration {
+	n := r.uvarint()
+	if n > uint64(MaxTTL) {
+		r.bad = true
+		return 0
+	}
+	return time.Duration(n)
+}
+
+// sessionID is the ID of a session, or nothing.
+func (r *reader) sessionID() string {
+	p := r.piece()
+	if len(p) != 0 && len(p) != sessionIDBytes {
+		r.bad = true
+	}
+	return string(p)
+}
+
+// appendPiece writes what reader.piece reads.
+func appendPiece(buf []byte, p string) []byte {
+	buf = binary.AppendUvarint(buf, uint64(len(p)))
+	return append(buf, p...)
 }

@@ -12,15 +12,24 @@ type State struct {
 	active   *table
 	frozen   *Frozen // the fold on its way to the image, or nil
 	bytes    int64   // of active
+	reg      registers
 	dedup    dedup
-	folded   meta          // of the newest fold in the image
-	view     Image         // open while Apply runs and has needed it, else nil
-	header   commandHeader // scratch of Apply
-	key      []byte        // scratch of Apply
+	observer Observer
+
+	folded  meta   // of the newest fold in the image
+	settled graves // of that fold
+
+	// While Apply runs:
+	view    Image // open if it was needed, else nil
+	stamped bool  // the command has its revision
+	told    told
+	header  commandHeader // scratch
+	command Command       // scratch
+	key     []byte        // scratch
 }
 
 // Open is the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the
-// idempotency keys, not the entries. An error wraps ErrDamaged or comes from src.
+// idempotency keys and the registers, not the entries. An error wraps ErrDamaged or comes from src.
 func Open(src Source, l Limits) (*State, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
@@ -34,23 +43,35 @@ func Open(src Source, l Limits) (*State, error) {
 		return nil, err
 	}
 	s := &State{source: src, limits: l, applied: slot, revision: m.Revision, active: newTable(), dedup: newDedup(l), folded: m}
-	if err := s.loadDedup(); err != nil {
-		return nil, fmt.Errorf("kv: read the idempotency keys of slot %d: %w", slot, err)
+	if err := s.load(); err != nil {
+		return nil, fmt.Errorf("kv: read the tables of slot %d: %w", slot, err)
 	}
 	return s, nil
 }
 
-func (s *State) loadDedup() error {
-	d := &s.dedup
-	d.floor = s.folded.Floor
-	d.queue.first, d.queue.next = s.folded.First, s.folded.First
+// load reads from the image what is in memory whole.
+func (s *State) load() error {
 	view, err := s.source.View()
 	if err != nil {
 		return err
 	}
 	defer view.Close()
+	if err := s.loadDedup(view); err != nil {
+		return err
+	}
+	if s.reg, err = loadRegisters(view, &s.folded); err != nil {
+		return err
+	}
+	s.settled = s.reg.graves.copy()
+	return nil
+}
+
+func (s *State) loadDedup(view Image) error {
+	d := &s.dedup
+	d.floor = s.folded.Floor
+	d.queue.first, d.queue.next = s.folded.First, s.folded.First
 	var broken error
-	err = view.Ascend(SpaceDedup, nil, func(key, value []byte) bool {
+	err := view.Ascend(SpaceDedup, nil, func(key, value []byte) bool {
 		var seq uint64
 		var m remembered
 		if seq, broken = parseSequenceKey(key); broken != nil {

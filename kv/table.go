@@ -8,7 +8,7 @@ type table = btree.Map[string, *Entry]
 
 // entryBytes is about what an entry or tombstone takes in a table besides its key and value: the Entry, its slot in a
 // node, and the share of inner nodes.
-const entryBytes = 160
+const entryBytes = 176
 
 func newTable() *table { return btree.NewMap[string, *Entry](0) }
 

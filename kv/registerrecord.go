@@ -1,0 +1,173 @@
+package kv
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"strings"
+
+	"tenure/internal/codec"
+)
+
+// The records of the registers in the image. Each starts with the version of its layout:
+//
+//	SpaceSession    ID                  1, msgpack of type Session but for its ID
+//	SpaceHeld       session ID, 0, key  1
+//	SpaceExpiry     key                 1, revision at which it was set, TTL in ns (uvarints)
+//	SpaceDelay      key                 1, revision at which it was set, lock-delay in ns (uvarints)
+//	SpaceFence      name                1, largest token (uvarint)
+//	SpaceTombstone  key                 1, revision (uvarint)
+
+func appendSession(buf []byte, e *Session) []byte {
+	bare := *e
+	bare.ID = ""
+	return codec.Append(append(buf, recordVersion), &bare)
+}
+
+func decodeSession(id string, b []byte) (*Session, error) {
+	r := reader{b: b}
+	r.version()
+	var e Session
+	if r.bad || e.ID != "" || codec.Unmarshal(r.b, &e) != nil || e.CreateIndex == 0 {
+		return nil, damaged("session %q: %w", id, errRecord)
+	}
+	said := Session{ID: id, Name: e.Name, Node: e.Node, LockDelay: e.LockDelay, Behavior: e.Behavior, TTL: e.TTL}
+	if err := said.validate(); err != nil {
+		return nil, damaged("session %q: %w", id, err)
+	}
+	e.ID = id
+	return &e, nil
+}
+
+func appendRunning(buf []byte, t running) []byte {
+	buf = binary.AppendUvarint(append(buf, recordVersion), t.arm)
+	return binary.AppendUvarint(buf, uint64(t.after))
+}
+
+func decodeRunning(key string, b []byte) (running, error) {
+	r := reader{b: b}
+	r.version()
+	t := running{arm: r.uvarint(), after: r.duration()}
+	if r.bad || len(r.b) > 0 || t.arm == 0 || t.after == 0 {
+		return running{}, damaged("time of key %q: %w", key, errRecord)
+	}
+	return t, nil
+}
+
+func appendFence(buf []byte, token uint64) []byte {
+	return binary.AppendUvarint(append(buf, recordVersion), token)
+}
+
+func appendTombstone(buf []byte, revision uint64) []byte {
+	return binary.AppendUvarint(append(buf, recordVersion), revision)
+}
+
+// decodeNumber reads a fence or a tombstone.
+func decodeNumber(name string, b []byte) (uint64, error) {
+	r := reader{b: b}
+	r.version()
+	n := r.uvarint()
+	if r.bad || len(r.b) > 0 {
+		return 0, damaged("number of %q: %w", name, errRecord)
+	}
+	return n, nil
+}
+
+// mark puts into m what is not in a space, and how many records each space has.
+func (r *registers) mark(m *meta) {
+	m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor = r.sessionsIndex, r.floors[0], r.floors[1], r.graves.floor
+	m.Sessions, m.Held, m.Expiring = uint64(r.sessions.Len()), uint64(r.held.Len()), uint64(r.expiry.Len())
+	m.Delays, m.Fences, m.Tombstones = uint64(r.delays.Len()), uint64(r.fences.Len()), uint64(r.graves.byKey.Len())
+}
+
+// loadRegisters reads the registers of an image whose marks are m.
+func loadRegisters(view Image, m *meta) (registers, error) {
+	r := newRegisters()
+	r.sessionsIndex, r.floors, r.graves.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor
+	for _, l := range []struct {
+		space Space
+		count uint64
+		take  func(key string, record []byte) error
+	}{
+		{SpaceSession, m.Sessions, r.loadSession},
+		{SpaceHeld, m.Held, r.loadHeld},
+		{SpaceExpiry, m.Expiring, func(key string, b []byte) error {
+			t, err := decodeRunning(key, b)
+			r.expiry.Set(key, t)
+			return err
+		}},
+		{SpaceDelay, m.Delays, func(key string, b []byte) error {
+			t, err := decodeRunning(key, b)
+			r.delays.Set(key, t)
+			return err
+		}},
+		{SpaceFence, m.Fences, func(name string, b []byte) error {
+			token, err := decodeNumber(name, b)
+			r.fences.Set(name, token)
+			return err
+		}},
+		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.loadTombstone(key, b, m) }},
+	} {
+		var broken error
+		var n uint64
+		err := view.Ascend(l.space, nil, func(key, record []byte) bool {
+			n++
+			broken = l.take(string(key), record)
+			return broken == nil
+		})
+		switch {
+		case err != nil:
+			return r, err
+		case broken != nil:
+			return r, broken
+		case n != l.count:
+			return r, damaged("%d records of space %d are there, there should be %d", n, l.space, l.count)
+		}
+	}
+	return r, nil
+}
+
+func (r *registers) loadSession(id string, b []byte) error {
+	e, err := decodeSession(id, b)
+	r.sessions.Set(id, e)
+	return err
+}
+
+func (r *registers) loadHeld(key string, b []byte) error {
+	id, _, ok := strings.Cut(key, "\x00")
+	if _, lives := r.sessions.Get(id); !ok || !lives || len(b) != 1 || b[0] != recordVersion {
+		return damaged("lock %q: %w", key, errRecord)
+	}
+	r.held.Set(key, struct{}{})
+	return nil
+}
+
+func (r *registers) loadTombstone(key string, b []byte, m *meta) error {
+	revision, err := decodeNumber(key, b)
+	if err == nil && (revision <= m.TombstoneFloor || revision > m.Revision) {
+		err = damaged("tombstone of key %q: revision %d is not within %d and %d", key, revision, m.TombstoneFloor, m.Revision)
+	}
+	r.graves.byKey.Set(key, revision)
+	r.graves.byAge.Set(grave{revision, key})
+	return err
+}
+
+// digest writes all of r to h.
+func (r *registers) digest(h hash.Hash) {
+	var m meta
+	r.mark(&m)
+	sum := sha256.Sum256(codec.Marshal(&m))
+	h.Write(sum[:])
+	write := func(space Space, key string, record []byte) {
+		h.Write(binary.BigEndian.AppendUint64([]byte{byte(space)}, uint64(len(key))))
+		h.Write([]byte(key))
+		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(record))))
+		h.Write(record)
+	}
+	r.sessions.Scan(func(id string, e *Session) bool { write(SpaceSession, id, appendSession(nil, e)); return true })
+	r.held.Scan(func(key string, _ struct{}) bool { write(SpaceHeld, key, nil); return true })
+	r.expiry.Scan(func(key string, t running) bool { write(SpaceExpiry, key, appendRunning(nil, t)); return true })
+	r.delays.Scan(func(key string, t running) bool { write(SpaceDelay, key, appendRunning(nil, t)); return true })
+	r.fences.Scan(func(name string, token uint64) bool { write(SpaceFence, name, appendFence(nil, token)); return true })
+	r.graves.byKey.Scan(func(key string, n uint64) bool { write(SpaceTombstone, key, appendTombstone(nil, n)); return true })
+}

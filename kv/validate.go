@@ -1,0 +1,350 @@
+package kv
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// fields is a set of the fields of a Command.
+type fields uint32
+
+const (
+	hasValue fields = 1 << iota
+	hasFlags
+	hasIndex
+	hasIdem
+	hasBase
+	hasParts
+	hasLock
+	hasTTL
+	hasNum
+	hasNewKey
+	hasTest
+	hasSessionID
+	hasSessionBody // of a session more than its ID
+	hasArm
+	hasFence
+	hasToken
+
+	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm | hasFence | hasToken
+)
+
+// fieldTexts are the fields in words, by bit.
+var fieldTexts = [...]string{"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
+	"value to compare", "session", "settings of a session", "arm", "fence", "token"}
+
+// present is the fields of c that are not zero, but for Op and Key.
+func (c *Command) present() (f fields) {
+	if len(c.Value) > 0 {
+		f |= hasValue
+	}
+	if c.Flags != 0 {
+		f |= hasFlags
+	}
+	if c.HasIndex || c.Index != 0 {
+		f |= hasIndex
+	}
+	if c.IdemKey != "" {
+		f |= hasIdem
+	}
+	if c.Base != 0 {
+		f |= hasBase
+	}
+	if len(c.Parts) > 0 {
+		f |= hasParts
+	}
+	if c.Lock != 0 {
+		f |= hasLock
+	}
+	if c.TTL != 0 {
+		f |= hasTTL
+	}
+	if c.Num != 0 {
+		f |= hasNum
+	}
+	if c.NewKey != "" {
+		f |= hasNewKey
+	}
+	if len(c.Test) > 0 {
+		f |= hasTest
+	}
+	if c.Arm != 0 {
+		f |= hasArm
+	}
+	if c.Fence != "" {
+		f |= hasFence
+	}
+	if c.Token != 0 {
+		f |= hasToken
+	}
+	return f | c.Session.present()
+}
+
+func (s *Session) present() (f fields) {
+	if s.ID != "" {
+		f |= hasSessionID
+	}
+	if s.Name != "" || s.Node != "" || s.LockDelay != 0 || s.Behavior != 0 || s.TTL != 0 ||
+		s.CreateIndex != 0 || s.ModifyIndex != 0 || s.Renewals != 0 {
+		f |= hasSessionBody
+	}
+	return f
+}
+
+// named says what Key is to an operation.
+type named uint8
+
+const (
+	byKey    named = iota + 1 // a key
+	byPrefix                  // what keys start with
+	byNone                    // empty
+)
+
+// rule is what an operation may have.
+type rule struct {
+	named   named // 0: the operation is not known
+	takes   fields
+	part    bool // it may be part of a transaction
+	partial bool // and nothing else
+}
+
+const (
+	idem   = hasIdem | hasBase
+	fenced = idem | hasFence | hasToken
+)
+
+var rules = [...]rule{
+	OpSet:            {named: byKey, takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced, part: true},
+	OpDelete:         {named: byKey, takes: hasIndex | fenced, part: true},
+	OpPrune:          {named: byPrefix, takes: fenced, part: true},
+	OpAdd:            {named: byKey, takes: hasNum | fenced, part: true},
+	OpTestAndSet:     {named: byKey, takes: hasTest | hasValue | fenced},
+	OpRename:         {named: byKey, takes: hasNewKey | fenced, part: true},
+	OpRemove:         {named: byKey, takes: fenced},
+	OpExpire:         {named: byKey, takes: hasTTL | fenced},
+	OpTransaction:    {named: byNone, takes: hasParts | fenced},
+	OpSessionCreate:  {named: byNone, takes: hasSessionID | hasSessionBody | idem},
+	OpSessionDestroy: {named: byNone, takes: hasSessionID | idem},
+	OpSessionRenew:   {named: byNone, takes: hasSessionID | idem},
+	OpDropFence:      {named: byNone, takes: hasFence | idem},
+	OpEndSession:     {named: byNone, takes: hasSessionID | hasArm},
+	OpEndKey:         {named: byKey, takes: hasArm},
+	OpEndDelay:       {named: byKey, takes: hasArm},
+
+	OpGet:            {named: byKey, part: true, partial: true},
+	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
+	OpGetTree:        {named: byPrefix, part: true, partial: true},
+	OpCheckIndex:     {named: byKey, takes: hasIndex, part: true, partial: true},
+	OpCheckSession:   {named: byKey, takes: hasSessionID, part: true, partial: true},
+	OpCheckNotExists: {named: byKey, part: true, partial: true},
+	OpCheckValue:     {named: byKey, takes: hasValue, part: true, partial: true},
+}
+
+// ruleOf is the rule of op; its named is 0 if there is no such operation.
+func ruleOf(op Op) rule {
+	if int(op) < len(rules) {
+		return rules[op]
+	}
+	return rule{}
+}
+
+// Validate reports the first thing about c that would make every node answer CodeMalformed. A field that c's Op does
+// not use must be zero, so that nobody relies on what is ignored. Without an idempotency key Base means nothing.
+func (c *Command) Validate() error {
+	if ruleOf(c.Op).partial {
+		return fmt.Errorf("%w: operation %d is for transactions only", ErrCommand, c.Op)
+	}
+	if err := c.validate(); err != nil {
+		return err
+	}
+	return c.validateParts()
+}
+
+// validate is Validate for what commands and parts have in common.
+func (c *Command) validate() error {
+	r, p := ruleOf(c.Op), c.present()
+	if r.named == 0 {
+		return fmt.Errorf("%w: operation %d is not known to this version", ErrCommand, c.Op)
+	}
+	if err := c.validateNames(r.named, p); err != nil {
+		return err
+	}
+	if extra := p &^ r.takes; extra != 0 {
+		return fmt.Errorf("%w: operation %d takes no %s", ErrCommand, c.Op, extra)
+	}
+	switch {
+	case !c.HasIndex && c.Index != 0 && c.Op != OpCheckIndex:
+		return fmt.Errorf("%w: index %d without a condition", ErrCommand, c.Index)
+	case len(c.Test)+len(c.Value) > MaxValueBytes:
+		return fmt.Errorf("%w: the value has %d bytes, at most %d are allowed", ErrCommand, len(c.Test)+len(c.Value), MaxValueBytes)
+	case len(c.IdemKey) > MaxIdemKeyBytes:
+		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
+			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
+	case p&moreFields != 0 || c.Op > OpPrune:
+		return c.validateMore(p)
+	}
+	return nil
+}
+
+// validateNames checks the keys of c.
+func (c *Command) validateNames(n named, p fields) error {
+	if n == byNone {
+		if c.Key != "" {
+			return fmt.Errorf("%w: operation %d takes no key", ErrCommand, c.Op)
+		}
+		return nil
+	}
+	if n == byKey && c.Key == "" {
+		return errNoKey
+	}
+	if err := ValidatePrefix(c.Key); err != nil {
+		return err
+	}
+	if c.Op == OpRename || p&hasNewKey != 0 {
+		return ValidateKey(c.NewKey)
+	}
+	return nil
+}
+
+// validateMore checks the fields that few commands have.
+func (c *Command) validateMore(p fields) error {
+	switch {
+	case c.TTL < 0 || c.TTL > MaxTTL:
+		return fmt.Errorf("%w: a TTL of %v: must be from 0 to %v", ErrCommand, c.TTL, MaxTTL)
+	case c.Lock > LockRelease:
+		return fmt.Errorf("%w: lock %d is not known to this version", ErrCommand, c.Lock)
+	case c.Lock != LockNone && c.HasIndex:
+		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
+	case c.Op == OpSet && (c.Lock != LockNone) != (p&hasSessionID != 0):
+		return fmt.Errorf("%w: a lock and a session come together", ErrCommand)
+	case c.Op == OpDropFence && c.Fence == "":
+		return fmt.Errorf("%w: no fence is named", ErrCommand)
+	case c.Fence == "" && c.Token != 0:
+		return fmt.Errorf("%w: token %d without a fence", ErrCommand, c.Token)
+	}
+	if ruleOf(c.Op).takes&hasSessionID != 0 && c.Op != OpSet || p&hasSessionID != 0 {
+		if err := c.Session.validate(); err != nil {
+			return err
+		}
+	}
+	if c.Fence != "" {
+		return ValidateFence(c.Fence)
+	}
+	return nil
+}
+
+// validateParts checks the parts, alone and together.
+func (c *Command) validateParts() error {
+	if len(c.Parts) > MaxParts {
+		return errTooManyParts
+	}
+	total := 0
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		if !ruleOf(p.Op).part || p.present()&(fenced|hasParts) != 0 {
+			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there", ErrCommand, i, p.Op)
+		}
+		if err := p.validate(); err != nil {
+			return fmt.Errorf("part %d of the transaction: %w", i, err)
+		}
+		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value)
+	}
+	if total > MaxValueBytes {
+		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand, total, MaxValueBytes)
+	}
+	return nil
+}
+
+// partOverhead bounds what a part takes beside its keys and its value once it is encoded.
+const partOverhead = 192
+
+var (
+	errNoKey        = fmt.Errorf("%w: the key is empty", ErrCommand)
+	errTooManyParts = fmt.Errorf("%w: the transaction has more than %d parts", ErrCommand, MaxParts)
+)
+
+// String is the first field of f in words.
+func (f fields) String() string {
+	for i, text := range fieldTexts {
+		if f&(1<<i) != 0 {
+			return text
+		}
+	}
+	return "such field"
+}
+
+// validate checks what a command may say of a session.
+func (s *Session) validate() error {
+	if err := ValidateSessionID(s.ID); err != nil {
+		return err
+	}
+	for _, name := range []string{s.Name, s.Node} {
+		if len(name) > MaxSessionNameBytes || !utf8.ValidString(name) {
+			return fmt.Errorf("%w: the name and the node of a session are at most %d bytes of UTF-8", ErrCommand, MaxSessionNameBytes)
+		}
+	}
+	for _, d := range []time.Duration{s.LockDelay, s.TTL} {
+		if d < 0 || d > MaxTTL {
+			return fmt.Errorf("%w: a time of %v: must be from 0 to %v", ErrCommand, d, MaxTTL)
+		}
+	}
+	if s.Behavior > Delete || s.CreateIndex|s.ModifyIndex|s.Renewals != 0 {
+		return fmt.Errorf("%w: a session's behavior is not known, or its indexes are given", ErrCommand)
+	}
+	return nil
+}
+
+// ValidateSessionID reports why id cannot name a session: a UUID of 36 bytes in lower case can. Errors wrap ErrCommand.
+func ValidateSessionID(id string) error {
+	good := len(id) == sessionIDBytes
+	for i := 0; good && i < len(id); i++ {
+		switch b := id[i]; i {
+		case 8, 13, 18, 23:
+			good = b == '-'
+		default:
+			good = b >= '0' && b <= '9' || b >= 'a' && b <= 'f'
+		}
+	}
+	if !good {
+		return fmt.Errorf("%w: %.40q is not the ID of a session, a UUID in lower case", ErrCommand, id)
+	}
+	return nil
+}
+
+// The kinds of fences, and with what their names start.
+const (
+	leaseFence = "lease/"
+	kvFence    = "kv/"
+)
+
+// ValidateFence reports why name cannot name a fence: `lease/` or `kv/` and what could be a key can. Errors wrap
+// ErrCommand.
+func ValidateFence(name string) error {
+	for _, kind := range [...]string{leaseFence, kvFence} {
+		if rest, ok := strings.CutPrefix(name, kind); ok {
+			return ValidateKey(rest)
+		}
+	}
+	return fmt.Errorf("%w: the fence %.40q starts neither with %q nor with %q", ErrCommand, name, leaseFence, kvFence)
+}
+
+// ValidateKey reports why key cannot name an entry: 1 to MaxKeyBytes bytes of UTF-8 can. Errors wrap ErrCommand.
+func ValidateKey(key string) error {
+	if key == "" {
+		return errNoKey
+	}
+	return ValidatePrefix(key)
+}
+
+// ValidatePrefix is ValidateKey, but lets the empty prefix pass, which every key has.
+func ValidatePrefix(prefix string) error {
+	if len(prefix) > MaxKeyBytes {
+		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed", ErrCommand, len(prefix), MaxKeyBytes)
+	}
+	if !utf8.ValidString(prefix) {
+		return fmt.Errorf("%w: the key is not UTF-8", ErrCommand)
+	}
+	return nil
+}
