@@ -6,7 +6,7 @@ import "fmt"
 // image until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine at a time.
 type Snapshot struct {
 	layers   layers
-	reg      registers // sessions, sessionsIndex and graves of it
+	reg      registers // of it: sessions, sessionsIndex, fences, floors and graves
 	applied  uint64
 	revision uint64
 }
@@ -20,6 +20,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 	}
 	v := &Snapshot{layers: layers{active: s.active.Copy(), image: image}, applied: s.applied, revision: s.revision}
 	v.reg = registers{sessions: s.reg.sessions.Copy(), sessionsIndex: s.reg.sessionsIndex, graves: s.reg.graves.copy()}
+	v.reg.fences, v.reg.floors = s.reg.fences.Copy(), s.reg.floors
 	if s.frozen != nil {
 		v.layers.frozen = s.frozen.data
 	}

@@ -17,7 +17,7 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	w := newAsk()
 	ok := n.inbox.putClient(event{write: &pendingWrite{reply: w.reply, patience: patience, request: replica.Request{
 		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "",
-		Frees: c.Op == kv.OpDelete || c.Op == kv.OpPrune,
+		Frees: frees(c.Op),
 	}}})
 	if !ok {
 		return kv.Result{}, tooMany()
@@ -26,6 +26,15 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 		return r.Result, outcomeError(r)
 	}
 	return kv.Result{}, fmt.Errorf("%w: no answer in time; the write may have been applied, or may still be", web.ErrUnknown)
+}
+
+// frees tells whether op makes room, and so goes on when there is none.
+func frees(op kv.Op) bool {
+	switch op {
+	case kv.OpDelete, kv.OpPrune, kv.OpRemove, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpDropFence:
+		return true
+	}
+	return false
 }
 
 func tooMany() error {
@@ -59,6 +68,13 @@ func (n *Node) Get(patience time.Duration, mode web.Mode, key string) (e kv.Entr
 		return n.state.Revision(), err
 	})
 	return e, found, meta, err
+}
+
+// Session is a session as applied here.
+func (n *Node) Session(id string) (kv.Session, bool) {
+	n.stateMu.RLock()
+	defer n.stateMu.RUnlock()
+	return n.state.Session(id)
 }
 
 // Snapshot is a consistent view of the whole state.

@@ -30,8 +30,9 @@ type Config struct {
 	ClockDriftPPM int64 // ρ in parts per million
 	LeaseMargin   time.Duration
 	MaxValueBytes int
-	QuotaBytes    int64 // 0: none
-	Insecure      bool  // listeners beyond loopback are allowed
+	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
+	QuotaBytes    int64         // 0: none
+	Insecure      bool          // listeners beyond loopback are allowed
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest of the
 	// lease, and NoGuardian says to people why that is so.
 	Guardian   []string

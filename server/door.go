@@ -78,4 +78,18 @@ func (d *door) Leader() string {
 	return ""
 }
 
+func (d *door) Session(id string) (kv.Session, bool) {
+	if n := d.node.Load(); n != nil {
+		return n.Session(id)
+	}
+	return kv.Session{}, false
+}
+
+func (d *door) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) {
+	if n := d.node.Load(); n != nil {
+		return n.Remaining(kind, name)
+	}
+	return 0, false
+}
+
 var _ web.Backend = (*door)(nil)

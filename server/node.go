@@ -14,6 +14,7 @@ import (
 	"tenure/lease"
 	"tenure/server/replica"
 	"tenure/server/transport"
+	"tenure/server/watch"
 	"tenure/storage"
 )
 
@@ -43,6 +44,7 @@ type Node struct {
 
 	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
 	state   *kv.State
+	hub     *watch.Hub // is told of changes while stateMu is held for writing
 
 	nudged chan struct{} // asks the log loop for a round; room for one
 

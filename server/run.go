@@ -19,6 +19,7 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/transport"
+	"tenure/server/watch"
 	"tenure/server/web"
 	"tenure/storage"
 )
@@ -64,10 +65,11 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	registry := prometheus.NewRegistry()
 	n.metrics = newMetrics(registry)
+	hub := watch.New(watch.DefaultLimits)
 	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
 	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version,
-		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry}, front)
+		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: hub, SessionTTLMin: n.cfg.SessionTTLMin}, front)
 	if err != nil {
 		return err
 	}
@@ -94,13 +96,14 @@ func (n *Node) open(ctx context.Context) error {
 		}
 		return err
 	}
+	n.hub = hub
 	if err := n.startRun(fresh); err != nil {
 		return err
 	}
 	n.startGuardian()
 	n.registerGauges(registry)
 	n.loop.stages = stages{m: newStageMetrics(registry, n.peers)}
-	return n.serve(ctx, front, served)
+	return n.serve(ctx, api, front, served)
 }
 
 // shutDown lets clients take their last answers; what is still open after shutdownFor is cut off.
@@ -198,12 +201,14 @@ func (n *Node) openLog() error {
 		return err
 	}
 	n.state = state
+	n.hub.Begin(state.Revision())
+	state.Observe(kv.Observer{Changed: n.hub.Changed})
 	n.loop = newLogLoop(n, part)
 	return nil
 }
 
 // serve runs the loops until ctx ends or one of them fails.
-func (n *Node) serve(ctx context.Context, front *door, served <-chan error) error {
+func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <-chan error) error {
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
@@ -225,6 +230,7 @@ func (n *Node) serve(ctx context.Context, front *door, served <-chan error) erro
 	select {
 	case <-ctx.Done():
 		n.stopping.Store(true)
+		api.EndWaits()
 		n.handOver(0, true)
 		n.flushPeers()
 	case err = <-n.failed:

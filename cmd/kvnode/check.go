@@ -15,6 +15,8 @@ const (
 	minLeaseTime      = 50 * time.Millisecond
 	maxLeaseTimeLimit = time.Hour
 	maxLeaseMargin    = time.Minute
+	minSessionTTL     = 100 * time.Millisecond
+	maxSessionTTL     = 24 * time.Hour
 	maxValueLimit     = 16 << 20
 )
 
@@ -60,6 +62,9 @@ func (s *settings) checkTimes() error {
 			s.name("lease-time"), s.leaseTime, s.name("max-lease-time"), s.maxLease)
 	case s.margin > maxLeaseMargin:
 		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin, maxLeaseMargin)
+	}
+	if s.ttlMin < minSessionTTL || s.ttlMin > maxSessionTTL {
+		return badConfig("%s %v: %v <= session-ttl-min <= %v must hold; use 10s", s.name("session-ttl-min"), s.ttlMin, minSessionTTL, maxSessionTTL)
 	}
 	return nil
 }

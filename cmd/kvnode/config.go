@@ -35,6 +35,7 @@ func (s *settings) build() (server.Config, error) {
 		ClockDriftPPM: s.driftPPM,
 		LeaseMargin:   s.margin,
 		MaxValueBytes: int(s.maxValue),
+		SessionTTLMin: s.ttlMin,
 		QuotaBytes:    s.quota,
 		Insecure:      s.insecure,
 	}, nil

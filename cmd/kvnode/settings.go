@@ -34,6 +34,7 @@ type settings struct {
 	driftPPM  int64
 	margin    time.Duration
 	maxValue  int64
+	ttlMin    time.Duration
 	quota     int64
 	logLevel  zerolog.Level
 	logFormat string
@@ -62,6 +63,7 @@ func newSettings() *settings {
 	f.Var(setting(&s.margin, "10ms", "duration", parseDuration), "lease-margin",
 		"slack added to every exclusion and quarantine; the same on all nodes")
 	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
+	f.Var(setting(&s.ttlMin, "10s", "duration", parseDuration), "session-ttl-min", "shortest TTL that a session may have, 100ms to 24h")
 	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes", "refuse writes beyond this size of the data; 0 is no quota")
 	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
 		"run a small second process that releases the lease if this one crashes; false: a crash costs the rest of the lease")

@@ -15,12 +15,14 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/watch"
 )
 
 // fake is a Backend on a real state machine in memory: a cluster of one without a log.
 type fake struct {
 	mu       sync.Mutex
 	state    *kv.State
+	hub      *watch.Hub
 	slot     uint64
 	writes   int
 	last     kv.Command
@@ -43,7 +45,10 @@ func newFake(t testing.TB) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fake{state: st, meta: ReadMeta{KnownLeader: true}}
+	hub := watch.New(watch.DefaultLimits)
+	hub.Begin(0)
+	st.Observe(kv.Observer{Changed: hub.Changed})
+	return &fake{state: st, hub: hub, meta: ReadMeta{KnownLeader: true}}
 }
 
 func (f *fake) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
@@ -139,6 +144,7 @@ func testConfig() Config { return Config{Addr: "127.0.0.1:0", Version: "1.2.3", 
 
 func newServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	cfg := testConfig()
+	cfg.Hub = f.hub
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -18,28 +18,28 @@ func TestKeys(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	f.set(t, "b", "", "a/x/1", "", "a/x/2", "", "a/y", "", "a/z/1", "", "c/1", "", "a", "")
-	for _, c := range []struct{ query, want string }{
-		{"/v1/kv/?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
-		{"/v1/kv?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
-		{"/v1/kv/?keys&separator=/", `["a","a/","b","c/"]`},
-		{"/v1/kv/?keys&separator=", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`},
-		{"/v1/kv/a/?keys&separator=/", `["a/x/","a/y","a/z/"]`},
-		{"/v1/kv/a?keys&separator=/", `["a","a/"]`},
-		{"/v1/kv/a%2F?keys&separator=%2F&reverse", `["a/z/","a/y","a/x/"]`},
-		{"/v1/kv/a/?keys&separator=/&start=a/x/&limit=2", `["a/x/","a/y"]`},
-		{"/v1/kv/a/?keys&separator=/&start=a/y&reverse", `["a/y","a/x/"]`},
-		{"/v1/kv/a/?keys&separator=/&start=a/x/&reverse", `["a/x/"]`}, // the whole group, from either side
-		{"/v1/kv/?keys&start=a/y&limit=3", `["a/y","a/z/1","b"]`},
-		{"/v1/kv/?keys&start=a/yy&limit=1", `["a/z/1"]`}, // start need not exist
-		{"/v1/kv/?keys&reverse&limit=2", `["c/1","b"]`},
-		{"/v1/kv/?keys&reverse&start=a/y&limit=2", `["a/y","a/x/2"]`},
-		{"/v1/kv/a/?keys&start=0", `["a/x/1","a/x/2","a/y","a/z/1"]`}, // nor have the prefix
-		{"/v1/kv/a/?keys&start=", `["a/x/1","a/x/2","a/y","a/z/1"]`},
-		{"/v1/kv/?keys&start=d", `[]`},
-		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n"},
+	for _, c := range []struct{ query, want, index string }{
+		{"/v1/kv/?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
+		{"/v1/kv?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
+		{"/v1/kv/?keys&separator=/", `["a","a/","b","c/"]`, "7"},
+		{"/v1/kv/?keys&separator=", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
+		{"/v1/kv/a/?keys&separator=/", `["a/x/","a/y","a/z/"]`, "5"},
+		{"/v1/kv/a?keys&separator=/", `["a","a/"]`, "7"},
+		{"/v1/kv/a%2F?keys&separator=%2F&reverse", `["a/z/","a/y","a/x/"]`, "5"},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&limit=2", `["a/x/","a/y"]`, "5"},
+		{"/v1/kv/a/?keys&separator=/&start=a/y&reverse", `["a/y","a/x/"]`, "5"},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&reverse", `["a/x/"]`, "5"}, // the whole group, from either side
+		{"/v1/kv/?keys&start=a/y&limit=3", `["a/y","a/z/1","b"]`, "7"},
+		{"/v1/kv/?keys&start=a/yy&limit=1", `["a/z/1"]`, "7"}, // start need not exist
+		{"/v1/kv/?keys&reverse&limit=2", `["c/1","b"]`, "7"},
+		{"/v1/kv/?keys&reverse&start=a/y&limit=2", `["a/y","a/x/2"]`, "7"},
+		{"/v1/kv/a/?keys&start=0", `["a/x/1","a/x/2","a/y","a/z/1"]`, "5"}, // nor have the prefix
+		{"/v1/kv/a/?keys&start=", `["a/x/1","a/x/2","a/y","a/z/1"]`, "5"},
+		{"/v1/kv/?keys&start=d", `[]`, "7"},
+		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n", "1"},
 	} {
 		w := call(s, "GET", c.query, "")
-		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != "7" {
+		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != c.index || head(w, headRevision) != "7" {
 			t.Errorf("%s: %d %s %v\nwant %s", c.query, w.Code, w.Body, w.Header(), c.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestCount(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	f.set(t, "a/1", "", "a/2", "", "b", "")
-	for target, want := range map[string]string{"/v1/kv/?count": "3", "/v1/kv/a?count&stale": "2", "/v1/kv/c?count&pretty": "0"} {
+	for target, want := range map[string]string{"/v1/kv/?count": "3", "/v1/kv/b?count&stale": "1", "/v1/kv/c?count&pretty": "0"} {
 		w := call(s, "GET", target, "")
 		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "3" || head(w, "Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
@@ -173,23 +173,30 @@ func (c *changing) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// broken is an image that is damaged behind some key.
+// broken is an image that is damaged behind some key, but for one of the scans through it.
 type broken struct {
 	kv.Source
 	after string
+	sound int // the scan, counted from 1
+	scans *int
 }
 
 type brokenView struct {
 	kv.Image
-	after string
+	broken
 }
 
 func (b broken) View() (kv.Image, error) {
 	v, err := b.Source.View()
-	return brokenView{v, b.after}, err
+	return brokenView{v, b}, err
 }
 
 func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
+	if s == kv.SpaceData {
+		if *v.scans++; *v.scans == v.sound {
+			return v.Image.Ascend(s, from, fn)
+		}
+	}
 	var err error
 	if e := v.Image.Ascend(s, from, func(k, r []byte) bool {
 		if s == kv.SpaceData && string(k) > v.after {
@@ -203,7 +210,7 @@ func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) e
 	return err
 }
 
-func brokenFake(t *testing.T, after string) *fake {
+func brokenFake(t *testing.T, after string, sound int) *fake {
 	f := newFake(t)
 	image := kv.NewMemImage()
 	st, err := kv.Open(image, kv.DefaultLimits)
@@ -215,7 +222,7 @@ func brokenFake(t *testing.T, after string) *fake {
 		f.set(t, fmt.Sprintf("k%04d", i), "some value")
 	}
 	image.Merge(st.Freeze().Fold())
-	if f.state, err = kv.Open(broken{image, after}, kv.DefaultLimits); err != nil {
+	if f.state, err = kv.Open(broken{image, after, sound, new(int)}, kv.DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -255,7 +262,7 @@ func (v countedView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) 
 func TestSnapshotsAreClosed(t *testing.T) {
 	open := 0
 	f := newFake(t)
-	st, err := kv.Open(&counted{broken{kv.NewMemImage(), "none"}, &open, 0}, kv.DefaultLimits)
+	st, err := kv.Open(&counted{broken{kv.NewMemImage(), "none", 0, new(int)}, &open, 0}, kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,17 +303,19 @@ func TestListingOutlastsTheReadTimeout(t *testing.T) {
 }
 
 func TestDamageBeforeTheAnswerBegan(t *testing.T) {
-	s := newServer(t, brokenFake(t, "k0001"))
-	for _, q := range []string{"?recurse", "?keys", "?count"} {
-		if w := call(s, "GET", "/v1/kv/"+q, ""); w.Code != 500 || !strings.Contains(w.Body.String(), "damaged") {
-			t.Errorf("%s: %d %s", q, w.Code, w.Body)
+	for _, after := range []string{"k0001", "k2500"} { // the second is found while the index is looked for
+		s := newServer(t, brokenFake(t, after, 0))
+		for _, q := range []string{"?recurse", "?keys", "?count"} {
+			if w := call(s, "GET", "/v1/kv/"+q, ""); w.Code != 500 || !strings.Contains(w.Body.String(), "damaged") {
+				t.Errorf("%s: %d %s", q, w.Code, w.Body)
+			}
 		}
 	}
 }
 
 // Once the answer has begun its status is gone; the client must see that it is not whole.
 func TestDamageInTheMiddleCutsTheConnection(t *testing.T) {
-	addr := serve(t, newServer(t, brokenFake(t, "k2500")))
+	addr := serve(t, newServer(t, brokenFake(t, "k2500", 2)))
 	got := say(t, addr, "GET /v1/kv/?recurse HTTP/1.1\r\nHost: x\r\n\r\n")
 	if !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, `"Key":"k2000"`) {
 		t.Fatalf("%.200s", got)

@@ -5,13 +5,14 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestNamesAndTheirTextsAgree(t *testing.T) {
 	for text, n := range map[string]names{"raw": nRaw, "reverse": nReverse, "stale": nStale, "index": nIndex, "cas": nCas,
-		"fence": nFence, "pretty": nPretty, "ns": nNS, "nothing": 0, "": 0} {
+		"fence": nFence, "prefix": nPrefix, "dc": nDC, "pretty": nPretty, "ns": nNS, "nothing": 0, "": 0} {
 		if nameOf(text) != n {
 			t.Errorf("%q is %b, want %b", text, nameOf(text), n)
 		}
@@ -36,11 +37,17 @@ func TestParseQuery(t *testing.T) {
 			query{seen: nKeys | nSeparator | nStart | nLimit | nReverse, separator: "/", start: "a/b c", limit: 10}},
 		{"keys&separator=;", &readRules, query{seen: nKeys | nSeparator, separator: ";"}},
 		{"cas=7&foo=%zz&flags=x", &readRules, query{}}, // a read ignores what is not its own, unread
-		{"index=0&wait=5m", &readRules, query{seen: nIndex | nWait}},
+		{"index=0&wait=5m", &readRules, query{seen: nIndex | nWait, duration: 5 * time.Minute}},
 		{"cas=18446744073709551615&flags=42", &putRules, query{seen: nCas | nFlags, cas: 1<<64 - 1, flags: 42}},
 		{"dc=dc1&token=secret&pretty=x&ns=default", &putRules, query{seen: nDC | nToken | nPretty | nNS}},
 		{"dc=&ns=", &deleteRules, query{seen: nDC | nNS}},
 		{"recurse", &deleteRules, query{seen: nRecurse}},
+		{"acquire=S", &putRules, query{seen: nAcquire, session: "S"}},
+		{"ttl=1m30s&fence=kv/a:b:7", &putRules, query{seen: nTTL | nFence, duration: 90 * time.Second, fence: "kv/a:b", token: 7}},
+		{"fence=lease/x:18446744073709551615", &deleteRules, query{seen: nFence, fence: "lease/x", token: 1<<64 - 1}},
+		{"wait=", &readRules, query{seen: nWait}},
+		{"wait=-5s", &sessionRules, query{seen: nWait, duration: -5 * time.Second}},
+		{"prefix=a%2F&index=7", &watchRules, query{seen: nPrefix | nIndex, start: "a/", index: 7}},
 	} {
 		got, err := parseQuery(c.raw, c.rules)
 		if err != nil {
@@ -81,18 +88,25 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"raw;stale", &readRules, 400, []string{"semicolon"}},
 		{"keys&start=%zz", &readRules, 400, []string{"%zz"}},
 		{"%zz", &readRules, 400, []string{"%zz"}},
-		{"index=5&wait=1s", &readRules, 400, []string{"blocking", "index=5"}},
+		{"index=5&wait=1", &readRules, 400, []string{"Invalid wait time", "wait=1"}},
 		{"index=x", &readRules, 400, []string{"index=x"}},
 		{"dc=dc2", &readRules, 500, []string{"No path to datacenter"}},
 		{"ns=team", &readRules, 400, []string{"ns=team"}},
 		{"cas=1&acquire=s", &putRules, 400, []string{"`cas`", "`acquire`"}},
 		{"cas=1&release=s", &putRules, 400, []string{"`cas`", "`release`"}},
 		{"acquire=s&release=s", &putRules, 400, []string{"`acquire`", "`release`"}},
-		{"acquire=s", &putRules, 400, []string{"`acquire`", "not supported"}},
-		{"release=s", &putRules, 400, []string{"`release`", "not supported"}},
-		{"ttl=5s", &putRules, 400, []string{"`ttl`", "not supported"}},
-		{"fence=a:1", &putRules, 400, []string{"`fence`", "not supported"}},
-		{"fence=a:1", &deleteRules, 400, []string{"`fence`", "not supported"}},
+		{"ttl=5", &putRules, 400, []string{"ttl", "100ms"}},
+		{"ttl=", &putRules, 400, []string{"ttl", "100ms"}},
+		{"ttl=99ms", &putRules, 400, []string{"ttl", "100ms"}},
+		{"ttl=-5s", &putRules, 400, []string{"ttl", "100ms"}},
+		{"ttl=500000h", &putRules, 400, []string{"ttl", "100ms"}},
+		{"ttl=5s", &deleteRules, 400, []string{`"ttl"`}},
+		{"fence=a:1", &putRules, 400, []string{`"a"`, "lease/NAME"}},
+		{"fence=kv/:1", &putRules, 400, []string{`"kv/"`, "lease/NAME"}},
+		{"fence=kv/a", &putRules, 400, []string{"fence=kv/a", "TOKEN"}},
+		{"fence=kv/a:0", &deleteRules, 400, []string{"last colon", "from 1"}},
+		{"fence=kv/a:x", &postRules, 400, []string{"last colon", "from 1"}},
+		{"fence=kv/a:18446744073709551616", &txnRules, 400, []string{"last colon"}},
 		{"cas=-1", &putRules, 400, []string{"cas=-1"}},
 		{"cas", &putRules, 400, []string{"cas="}},
 		{"cas=18446744073709551616", &putRules, 400, []string{"cas="}},
@@ -128,7 +142,8 @@ func FuzzQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		for _, r := range []*rules{&readRules, &putRules, &deleteRules, &plainRules, &plainWriteRules} {
+		for _, r := range []*rules{&readRules, &putRules, &deleteRules, &plainRules, &plainWriteRules,
+			&postRules, &txnRules, &sessionRules, &watchRules, &fenceReadRules} {
 			q, err := parseQuery(raw, r)
 			if err != nil {
 				var refused *refusal
@@ -147,7 +162,7 @@ func FuzzQuery(f *testing.F) {
 					t.Fatalf("%s %q: %s is %v", r.what, raw, text, got)
 				}
 			}
-			if q.has(nStart) && q.start != values.Get("start") || q.has(nSeparator) && q.separator != values.Get("separator") {
+			if q.has(nStart) && r != &watchRules && q.start != values.Get("start") || q.has(nSeparator) && q.separator != values.Get("separator") {
 				t.Fatalf("%q: %+v", raw, q)
 			}
 			if r.strict {

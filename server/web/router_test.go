@@ -13,16 +13,25 @@ import (
 func TestMethodsAndAllow(t *testing.T) {
 	s := newServer(t, newFake(t))
 	for path, allow := range map[string]string{
-		"/v1/kv/a":            "DELETE, GET, HEAD, PUT",
-		"/v1/kv":              "DELETE, GET, HEAD, PUT",
-		"/v1/status":          "GET, HEAD",
-		"/v1/status/leader":   "GET, HEAD",
-		"/v1/status/peers":    "GET, HEAD",
-		"/v1/agent/self":      "GET, HEAD",
-		"/health/live":        "GET, HEAD",
-		"/health/ready":       "GET, HEAD",
-		"/metrics":            "GET, HEAD",
-		"/v1/master/transfer": "POST",
+		"/v1/kv/a":              "DELETE, GET, HEAD, POST, PUT",
+		"/v1/kv":                "DELETE, GET, HEAD, POST, PUT",
+		"/v1/txn":               "PUT",
+		"/v1/session/create":    "PUT",
+		"/v1/session/destroy/x": "PUT",
+		"/v1/session/renew/x":   "PUT",
+		"/v1/session/info/x":    "GET, HEAD",
+		"/v1/session/node/x":    "GET, HEAD",
+		"/v1/session/list":      "GET, HEAD",
+		"/v1/fence/kv/x":        "DELETE, GET, HEAD",
+		"/v1/openapi.json":      "GET, HEAD",
+		"/v1/status":            "GET, HEAD",
+		"/v1/status/leader":     "GET, HEAD",
+		"/v1/status/peers":      "GET, HEAD",
+		"/v1/agent/self":        "GET, HEAD",
+		"/health/live":          "GET, HEAD",
+		"/health/ready":         "GET, HEAD",
+		"/metrics":              "GET, HEAD",
+		"/v1/master/transfer":   "POST",
 	} {
 		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW"} {
 			w := call(s, method, path, "")
@@ -39,7 +48,7 @@ func TestMethodsAndAllow(t *testing.T) {
 
 func TestPathsThatAreNothing(t *testing.T) {
 	s := newServer(t, newFake(t))
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/kvx", "/v1/KV/a", "//v1/kv/a", "/v1//kv/a", "/x/../v1/kv/a", "/v1/status/", "/v1/session/create", "/v1/txn"} {
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/kvx", "/v1/KV/a", "//v1/kv/a", "/v1//kv/a", "/x/../v1/kv/a", "/v1/status/", "/v1/session/", "/v1/session/list/x", "/v1/txn/", "/v1/fence", "/v1/watch/"} {
 		for _, method := range []string{"GET", "PUT"} {
 			if w := call(s, method, path, ""); w.Code != 404 || !strings.Contains(w.Body.String(), "no such endpoint") {
 				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
