@@ -132,6 +132,16 @@ func (f *fake) Ready() error    { return f.readyErr }
 func (f *fake) Peers() []string { return f.peers }
 func (f *fake) Leader() string  { return f.leader }
 
+// apply has c applied, as a client's write that is done.
+func (f *fake) apply(t testing.TB, c kv.Command) kv.Result {
+	t.Helper()
+	r, err := f.Write(time.Second, c)
+	if err != nil || r.Code != kv.CodeDone {
+		t.Fatalf("%+v: %+v %v", c, r, err)
+	}
+	return r
+}
+
 func (f *fake) set(t testing.TB, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		if _, err := f.Write(time.Second, kv.Command{Op: kv.OpSet, Key: pairs[i], Value: []byte(pairs[i+1])}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"tenure/kv"
 	"tenure/server/watch"
 )
 
@@ -26,8 +27,8 @@ import (
 // read falls behind the memory: it says compacted, and ends.
 func (s *Server) watch(x *exchange) {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)
-	if err == nil {
-		err = watchRules.checkKey(q.start, &q)
+	if err == nil && kv.ValidatePrefix(q.start) != nil {
+		err = badRequest("the prefix must be UTF-8 of at most %d bytes", kv.MaxKeyBytes)
 	}
 	if err == nil {
 		err = q.resume(x.r.Header)

@@ -1,0 +1,237 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// create makes a session and returns its ID.
+func create(t *testing.T, s *Server, body string, headers ...string) string {
+	t.Helper()
+	w := call(s, "PUT", "/v1/session/create", body, headers...)
+	var out struct{ ID string }
+	if err := json.Unmarshal(w.Body.Bytes(), &out); w.Code != 200 || err != nil || kv.ValidateSessionID(out.ID) != nil {
+		t.Fatalf("create %s: %d %s", body, w.Code, w.Body)
+	}
+	return out.ID
+}
+
+func TestCreateSession(t *testing.T) {
+	def := kv.Session{Node: "tenure-3", LockDelay: 15 * time.Second}
+	with := func(change func(*kv.Session)) kv.Session { s := def; change(&s); return s }
+	for body, want := range map[string]kv.Session{
+		"":     def,
+		"{}":   def,
+		"null": def,
+		`{"Name":"n","Node":"elsewhere","TTL":"10s","Behavior":"delete","LockDelay":"1m"}`: {Name: "n", Node: "elsewhere", TTL: 10 * time.Second, Behavior: kv.Delete, LockDelay: time.Minute},
+		`{"name":"n","ttl":"24h","behavior":"release","lockdelay":"0.001s","checks":[]}`:   {Name: "n", Node: "tenure-3", TTL: 24 * time.Hour, LockDelay: time.Millisecond},
+		`{"LOCKDELAY":5}`:                    with(func(s *kv.Session) { s.LockDelay = 5 * time.Second }),
+		`{"LockDelay":0}`:                    with(func(s *kv.Session) { s.LockDelay = 0 }),
+		`{"LockDelay":"0s"}`:                 with(func(s *kv.Session) { s.LockDelay = 0 }),
+		`{"LockDelay":1500000}`:              with(func(s *kv.Session) { s.LockDelay = 1500 * time.Microsecond }),
+		`{"LockDelay":15000000000}`:          def,
+		`{"LockDelay":"15000ms","TTL":"0s"}`: def,
+		`{"Node":"","Checks":["serfHealth"],"NodeChecks":["serfHealth"],"ServiceChecks":null,"ID":"x"}`: def,
+	} {
+		f := newFake(t)
+		f.status.Node = ballot.NodeID(3)
+		s := newServer(t, f)
+		id := create(t, s, body)
+		want.ID, want.CreateIndex, want.ModifyIndex = id, 1, 1
+		got, _ := f.state.Session(id)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", body, d)
+		}
+	}
+}
+
+func TestSessionsThatAreRefused(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f, func(c *Config) { c.SessionTTLMin = 2 * time.Second })
+	for body, want := range map[string]struct {
+		code int
+		says string
+	}{
+		`{"TTL":"1s"}`:                                   {500, "Invalid Session TTL '1000000000', must be between [2s=24h0m0s]"},
+		`{"TTL":"25h"}`:                                  {500, "Invalid Session TTL '"},
+		`{"TTL":"-5s"}`:                                  {500, "Invalid Session TTL '"},
+		`{"TTL":"soon"}`:                                 {500, "Invalid Session TTL 'soon'"},
+		`{"TTL":5}`:                                      {400, "Request decode failed"},
+		`{"Behavior":"explode"}`:                         {400, "Invalid Behavior setting 'explode'"},
+		`{"LockDelay":"61s"}`:                            {400, "Invalid LockDelay"},
+		`{"LockDelay":-1}`:                               {400, "Invalid LockDelay"},
+		`{"LockDelay":1e300}`:                            {400, "Invalid LockDelay"},
+		`{"LockDelay":"soon"}`:                           {400, "Request decode failed"},
+		`{"LockDelay":[]}`:                               {400, "Request decode failed"},
+		`{"Checks":["web"]}`:                             {400, "health checks"},
+		`{"NodeChecks":["web"]}`:                         {400, "health checks"},
+		`{"ServiceChecks":[{}]}`:                         {400, "health checks"},
+		`{"Name":"` + strings.Repeat("n", 513) + `"}`:    {400, "512 bytes"},
+		`{"Name":"` + strings.Repeat("n", 64<<10) + `"}`: {413, "too large"},
+		`{`:    {400, "Request decode failed"},
+		`{} {`: {400, "more than one"},
+	} {
+		if w := call(s, "PUT", "/v1/session/create", body); w.Code != want.code || !strings.HasPrefix(w.Body.String(), want.says) && !strings.Contains(w.Body.String(), want.says) || want.code == 500 && !strings.HasPrefix(w.Body.String(), want.says) {
+			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if w := call(s, "PUT", "/v1/session/create?ttl=5s", ""); w.Code != 400 {
+		t.Errorf("unknown query name: %d", w.Code)
+	}
+	if f.writes != 0 {
+		t.Errorf("%d writes", f.writes)
+	}
+	create(t, s, `{"TTL":"2s"}`)
+}
+
+// A retry of a creation is the same session; another request, or the same key much later, is another.
+func TestCreationIsRepeatable(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a", "", "b", "")
+	first := create(t, s, `{"Name":"n"}`, "Idempotency-Key: k", "X-Tenure-Base: 1")
+	if again := create(t, s, `{"Name":"n"}`, "Idempotency-Key: k", "X-Tenure-Base: 1"); again != first {
+		t.Errorf("%s, then %s", first, again)
+	}
+	bare := create(t, s, "", "Idempotency-Key: l")
+	f.set(t, "c", "")
+	if again := create(t, s, "", "Idempotency-Key: l"); again != bare || bare == first {
+		t.Errorf("%s, then %s", bare, again)
+	}
+	if a, b := create(t, s, ""), create(t, s, ""); a == b {
+		t.Error("two sessions with one ID")
+	}
+	if w := call(s, "PUT", "/v1/session/create", "", "Idempotency-Key: k", "X-Tenure-Base: 2"); w.Code != 409 {
+		t.Errorf("the key for another request: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestReadingSessions(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	if w := call(s, "GET", "/v1/session/list", ""); w.Body.String() != "[]" || head(w, headIndex) != "1" || head(w, headRevision) != "0" {
+		t.Errorf("no sessions: %s %v", w.Body, w.Header())
+	}
+	f.set(t, "k", "")
+	a, b := "aaaaaaaa-0000-0000-0000-000000000000", "bbbbbbbb-0000-0000-0000-000000000000"
+	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: b, Node: "n"}})
+	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: a, Name: `"`, Node: "m", TTL: 90 * time.Second, LockDelay: 15 * time.Second, Behavior: kv.Delete}})
+	f.set(t, "k", "")
+	ja := `{"ID":"` + a + `","Name":"\"","Node":"m","LockDelay":15000000000,"Behavior":"delete","TTL":"90s","NodeChecks":[],"ServiceChecks":[],"CreateIndex":3,"ModifyIndex":3}`
+	jb := `{"ID":"` + b + `","Name":"","Node":"n","LockDelay":0,"Behavior":"release","TTL":"","NodeChecks":[],"ServiceChecks":[],"CreateIndex":2,"ModifyIndex":2}`
+	for target, want := range map[string]string{
+		"/v1/session/list":                        "[" + ja + "," + jb + "]",
+		"/v1/session/list?stale":                  "[" + ja + "," + jb + "]",
+		"/v1/session/node/n":                      "[" + jb + "]",
+		"/v1/session/node/x":                      "[]",
+		"/v1/session/info/" + a:                   "[" + ja + "]",
+		"/v1/session/info/" + strings.ToUpper(a):  "[" + ja + "]",
+		"/v1/session/info/none":                   "[]",
+		"/v1/session/info/" + a[:35] + "1?pretty": "[]\n",
+	} {
+		w := call(s, "GET", target, "")
+		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "3" || head(w, headRevision) != "4" {
+			t.Errorf("%s: %d %s %v", target, w.Code, w.Body, w.Header())
+		}
+	}
+	for target, code := range map[string]int{"/v1/session/info/": 400, "/v1/session/node/": 400, "/v1/session/list?stale&consistent": 400} {
+		if w := call(s, "GET", target, ""); w.Code != code {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	var pretty []map[string]any
+	if err := json.Unmarshal(call(s, "GET", "/v1/session/list?pretty", "").Body.Bytes(), &pretty); err != nil || len(pretty) != 2 {
+		t.Errorf("%v: %v", pretty, err)
+	}
+}
+
+func TestRenewAndDestroy(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	id := create(t, s, `{"TTL":"10s"}`)
+	w := call(s, "PUT", "/v1/session/renew/"+id, "")
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"ID":"`+id+`"`) || !strings.Contains(w.Body.String(), `"TTL":"10s"`) {
+		t.Errorf("renew: %d %s", w.Code, w.Body)
+	}
+	if got, _ := f.state.Session(id); got.Renewals != 1 {
+		t.Errorf("%+v", got)
+	}
+	for _, again := range []string{id, id, strings.ToUpper(id)} { // true also if there is none any more
+		if w := call(s, "PUT", "/v1/session/destroy/"+again, ""); w.Code != 200 || w.Body.String() != "true" {
+			t.Errorf("destroy: %d %s", w.Code, w.Body)
+		}
+	}
+	for _, gone := range []string{id, "nonsense"} {
+		if w := call(s, "PUT", "/v1/session/renew/"+gone, ""); w.Code != 404 || w.Body.String() != "Session id '"+gone+"' not found\n" {
+			t.Errorf("renew what is gone: %d %s", w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"destroy/", "renew/", "destroy/nonsense"} {
+		if w := call(s, "PUT", "/v1/session/"+path, ""); w.Code != 400 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// The lock of a key as Consul's clients see it.
+func TestLocks(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	a, b := create(t, s, `{"LockDelay":"0s"}`), create(t, s, `{"LockDelay":"15s"}`)
+	for i, c := range []struct{ method, target, body, answer, holder string }{
+		{"PUT", "/v1/kv/k?acquire=" + a, "1", "true", a},
+		{"PUT", "/v1/kv/k?acquire=" + b, "2", "false", a},
+		{"PUT", "/v1/kv/k?acquire=" + strings.ToUpper(a), "3", "true", a},
+		{"PUT", "/v1/kv/k", "4", "true", a},
+		{"PUT", "/v1/kv/k?release=" + b, "5", "false", a},
+		{"PUT", "/v1/kv/k?release=" + a + "&flags=7", "6", "true", ""},
+		{"PUT", "/v1/kv/k?acquire=" + b + "&ttl=10s", "7", "true", b},
+		{"PUT", "/v1/session/destroy/" + b, "", "true", ""},
+		{"PUT", "/v1/kv/k?acquire=" + a, "8", "false", ""}, // lock-delay
+	} {
+		if w := call(s, c.method, c.target, c.body); w.Code != 200 || w.Body.String() != c.answer {
+			t.Errorf("%d %s: %d %s", i, c.target, w.Code, w.Body)
+		}
+		got := call(s, "GET", "/v1/kv/k", "").Body.String()
+		if strings.Contains(got, `"Session"`) != (c.holder != "") || c.holder != "" && !strings.Contains(got, `,"Session":"`+c.holder+`","CreateIndex"`) {
+			t.Errorf("%d %s: %s", i, c.target, got)
+		}
+	}
+	if e, _, _ := f.state.Get("k"); e.LockIndex != 2 || string(e.Value) != "7" {
+		t.Errorf("%+v", e)
+	}
+	for _, target := range []string{"acquire=" + b, "acquire=", "acquire=x", "release=x"} {
+		if w := call(s, "PUT", "/v1/kv/k?"+target, ""); w.Code != http.StatusInternalServerError || !strings.HasPrefix(w.Body.String(), "invalid session") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
+func TestExpiresIn(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	call(s, "PUT", "/v1/kv/k?ttl=1m30s", "v")
+	if got := call(s, "GET", "/v1/kv/k", "").Body.String(); !strings.HasSuffix(got, `"ModifyIndex":1,"ExpiresIn":"1m30s"}]`) {
+		t.Error(got)
+	}
+	f.remaining = 12345678 * time.Microsecond
+	if got := call(s, "GET", "/v1/kv/?recurse&pretty", "").Body.String(); !strings.Contains(got, "\"ModifyIndex\": 1,\n        \"ExpiresIn\": \"12.346s\"\n    }") {
+		t.Error(got)
+	}
+	f.remaining = -time.Second
+	if got := call(s, "GET", "/v1/kv/k", "").Body.String(); !strings.Contains(got, `"ExpiresIn":"0s"`) {
+		t.Error(got)
+	}
+	call(s, "PUT", "/v1/kv/k", "v")
+	if got := call(s, "GET", "/v1/kv/k", "").Body.String(); strings.Contains(got, "ExpiresIn") {
+		t.Errorf("permanent again: %s", got)
+	}
+}

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tenure/kv"
+)
+
+func TestTxn(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a", "one", "n", "41", "t/1", "x", "t/2", "")
+	id := create(t, s, "")
+	entry := func(key string, lock int, value string, create, modify int, session string) string {
+		if value != "null" {
+			value = `"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"`
+		}
+		if session != "" {
+			session = `"Session":"` + session + `",`
+		}
+		return fmt.Sprintf(`{"KV":{"LockIndex":%d,"Key":"%s","Flags":0,"Value":%s,%s"CreateIndex":%d,"ModifyIndex":%d}}`, lock, key, value, session, create, modify)
+	}
+	for i, c := range []struct {
+		body string
+		code int
+		want string
+	}{
+		{`[]`, 200, `{"Results":[],"Errors":null}`},
+		{``, 200, `{"Results":[],"Errors":null}`},
+		{`[{"KV":{"Verb":"set","Key":"b","Value":"dHdv"}},{"KV":{"Verb":"get","Key":"a"}},{"KV":{"Verb":"get","Key":"b"}}]`, 200,
+			`{"Results":[` + entry("b", 0, "null", 6, 6, "") + "," + entry("a", 0, "one", 1, 1, "") + "," + entry("b", 0, "two", 6, 6, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"cas","Key":"a","Value":"dHdv","Index":1}},{"kv":{"verb":"lock","key":"l","session":"` + strings.ToUpper(id) + `","Namespace":"default"},"Node":null}]`, 200,
+			`{"Results":[` + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 7, id) + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"check-session","Key":"l","Session":"` + id + `"}},{"KV":{"Verb":"check-index","Key":"a","Index":7}},{"KV":{"Verb":"check-not-exists","Key":"z"}},{"KV":{"Verb":"check-value","Key":"a","Value":"dHdv"}},{"KV":{"Verb":"unlock","Key":"l","Session":"` + id + `"}}]`, 200,
+			`{"Results":[` + entry("l", 1, "null", 7, 7, id) + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 8, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"get-tree","Key":"t/"}},{"KV":{"Verb":"get-or-empty","Key":"none"}},{"KV":{"Verb":"add","Key":"n","Num":1}}]`, 200,
+			`{"Results":[` + entry("t/1", 0, "x", 3, 3, "") + "," + entry("t/2", 0, "null", 4, 4, "") + "," + entry("none", 0, "null", 0, 0, "") + "," + entry("n", 0, "42", 2, 9, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"rename","Key":"t/1","NewKey":"t/3"}},{"KV":{"Verb":"delete","Key":"b"}},{"KV":{"Verb":"delete-cas","Key":"t/2","Index":4}},{"KV":{"Verb":"delete-tree","Key":""}}]`, 200,
+			`{"Results":[` + entry("t/3", 0, "null", 10, 10, "") + `],"Errors":null}`},
+	} {
+		w := call(s, "PUT", "/v1/txn?consistent&index=3&wait=5s&dc=dc1", c.body)
+		if w.Code != c.code || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" {
+			t.Errorf("%d %s: %d\n%s\nwant\n%s", i, c.body, w.Code, w.Body, c.want)
+		}
+	}
+	if _, found, _ := f.state.Get("n"); found {
+		t.Error("the last transaction left something")
+	}
+}
+
+// One operation that fails keeps all from being done; every one that fails is named.
+func TestTxnConflict(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "a", "one")
+	w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"cas","Key":"a","Index":7}},{"KV":{"Verb":"get","Key":"\"none\""}}]`)
+	if w.Code != 409 || !strings.HasPrefix(w.Body.String(), `{"Results":null,"Errors":[{"OpIndex":1,"What":"`) || !strings.Contains(w.Body.String(), `},{"OpIndex":2,"What":"key \"\\\"none\\\"\" doesn't exist"}]}`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, verb := range []string{"lock", "unlock", "check-session"} {
+		w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"`+verb+`","Key":"a","Session":"x"}}]`)
+		if w.Code != 409 || w.Body.String() != `{"Results":null,"Errors":[{"OpIndex":1,"What":"invalid session \"x\""}]}` {
+			t.Errorf("%s: %d %s", verb, w.Code, w.Body)
+		}
+	}
+	if f.state.Revision() != 1 {
+		t.Errorf("revision %d", f.state.Revision())
+	}
+}
+
+func TestTxnsThatAreRefused(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	set := `{"KV":{"Verb":"set","Key":"k"}}`
+	value := base64.StdEncoding.EncodeToString(make([]byte, 300<<10))
+	for _, c := range []struct {
+		query, body string
+		code        int
+		says        string
+	}{
+		{"", "[" + strings.Repeat(set+",", 128) + set + "]", 413, "129 operations, at most 128"},
+		{"", `[{"KV":{"Verb":"set","Key":"a","Value":"` + value + `"}},{"KV":{"Verb":"set","Key":"b","Value":"` + value + `"}}]`, 413, "too large"},
+		{"", `[{"KV":{"Verb":"set","Key":"a","Value":"` + strings.Repeat(value, 3) + `"}}]`, 413, "too large"},
+		{"", "[" + strings.Repeat(" ", 4<<20) + "]", 413, "too large"},
+		{"", `[{"KV":{"Verb":"explode","Key":"a"}}]`, 400, `operation 0: unknown KV verb "explode"`},
+		{"", `[` + set + `,{"Node":{"Verb":"get"}}]`, 400, "operation 1: only KV"},
+		{"", `[{}]`, 400, "only KV"},
+		{"", `[{"KV":{"Verb":"set","Key":""}}]`, 400, "key is empty"},
+		{"", `[{"KV":{"Verb":"get","Key":"` + strings.Repeat("k", 1025) + `"}}]`, 400, "1025 bytes"},
+		{"", `[{"KV":{"Verb":"rename","Key":"k"}}]`, 400, "NewKey"},
+		{"", `[{"KV":{"Verb":"set","Key":"k","Value":"%"}}]`, 400, "Request decode failed"},
+		{"", `{}`, 400, "Request decode failed"},
+		{"?cas=1", "[" + set + "]", 400, `"cas"`},
+		{"?fence=kv/a", "[" + set + "]", 400, "TOKEN"},
+	} {
+		if w := call(s, "PUT", "/v1/txn"+c.query, c.body); w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %.80s: %d %s", c.query, c.body, w.Code, w.Body)
+		}
+	}
+	if f.writes != 0 {
+		t.Errorf("%d writes", f.writes)
+	}
+	full := "[" + strings.Repeat(set+",", 127) + set + "]"
+	if w := call(s, "PUT", "/v1/txn", full); w.Code != 200 {
+		t.Errorf("128 operations: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestTxnResults(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		result kv.Result
+		code   int
+		says   string
+	}{
+		{"a late retry", kv.Result{Code: kv.CodeDone, Dropped: true}, 200, `{"Results":[],"Errors":null}`},
+		{"a late retry of a conflict", kv.Result{Code: kv.CodeCondition, Dropped: true}, 409, `{"Results":null,"Errors":[]}`},
+		{"fenced", kv.Result{Code: kv.CodeFenced}, 409, "fenced: a larger token than 5 of \"kv/a\""},
+		{"full", kv.Result{Code: kv.CodeFull}, 507, "no room"},
+		{"too large", kv.Result{Code: kv.CodeTooLarge}, 413, "result too large"},
+		{"not a body", kv.Result{Code: kv.CodeDone, Body: "\xff"}, 504, "outcome unknown"},
+		{"of another transaction", kv.Result{Code: kv.CodeDone, Body: kv.EncodeOutcomes(kv.Outcomes{Results: []kv.Outcome{{Part: 7, Entry: &kv.Entry{Key: "k", CreateIndex: 1, ModifyIndex: 1}}}})}, 504, "outcome unknown"},
+	} {
+		f := newFake(t)
+		f.result = c.result
+		w := call(newServer(t, f), "PUT", "/v1/txn?fence=kv/a:5", `[{"KV":{"Verb":"set","Key":"k"}}]`)
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) || (head(w, headDropped) == "true") != c.result.Dropped {
+			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
+		}
+	}
+}
+
+func FuzzTxn(f *testing.F) {
+	f.Add(`[{"KV":{"Verb":"set","Key":"k","Value":"YQ==","Flags":1,"Index":2,"Session":"s","Num":3,"NewKey":"n"}}]`)
+	f.Add(`[{"KV":{"Verb":"lock","Key":"k"}},{"Node":{}}]`)
+	f.Add(`[{"KV":{"Verb":"get-tree"}}]`)
+	fk := newFake(f)
+	s := newServer(f, fk)
+	f.Fuzz(func(t *testing.T, body string) {
+		fk.last = kv.Command{}
+		w := call(s, "PUT", "/v1/txn", body)
+		switch w.Code {
+		case 200, 400, 409, 413:
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if err := fk.last.Validate(); fk.last.Op != 0 && err != nil {
+			t.Fatalf("%v reached the log", err)
+		}
+	})
+}
