@@ -1,0 +1,185 @@
+package web
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"tenure/kv"
+)
+
+func TestPostCommands(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "n", "41", "t", "one", "r", "moved", "gone", "last words")
+	for i, c := range []struct {
+		target, body string
+		code         int
+		answer       string // or how it begins, of an error
+		revision     string
+	}{
+		{"n", `{"Op":"add","Num":1}`, 200, `{"Value":42}`, "5"},
+		{"n", `{"Op":"add","Num":-142}`, 200, `{"Value":-100}`, "6"},
+		{"n", `{"op":"add","num":0}`, 200, `{"Value":-100}`, "7"},
+		{"n", `{"Op":"add","Num":-9223372036854775808}`, 409, "the key does not hold", "7"},
+		{"t", `{"Op":"add","Num":1}`, 409, "the key does not hold", "7"},
+		{"none", `{"Op":"add","Num":1}`, 404, "there is no such key", "7"},
+		{"t", `{"Op":"test-and-set","Test":"b25l","Value":"dHdv"}`, 200, `{"Success":true,"Value":"dHdv"}`, "8"},
+		{"t", `{"Op":"test-and-set","Test":"b25l","Value":""}`, 200, `{"Success":false,"Value":"dHdv"}`, "8"},
+		{"t", `{"Op":"test-and-set","Test":"dHdv"}`, 200, `{"Success":true,"Value":null}`, "9"},
+		{"t", `{"Op":"test-and-set","Value":"dGhyZWU="}`, 200, `{"Success":true,"Value":"dGhyZWU="}`, "10"},
+		{"none", `{"Op":"test-and-set","Value":"eA=="}`, 404, "there is no such key", "10"},
+		{"r", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "11"},
+		{"r", `{"Op":"rename","NewKey":"r/3"}`, 404, "there is no such key", "11"},
+		{"r/2", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "11"}, // onto itself: nothing changes
+		{"gone", `{"Op":"remove"}`, 200, `{"LockIndex":0,"Key":"gone","Flags":0,"Value":"bGFzdCB3b3Jkcw==","CreateIndex":4,"ModifyIndex":4}`, "12"},
+		{"gone", `{"Op":"remove"}`, 404, "there is no such key", "12"},
+		{"t", `{"Op":"expire","TTL":"1m"}`, 200, "true", "13"},
+		{"t", `{"Op":"expire","TTL":""}`, 200, "true", "14"},
+		{"none", `{"Op":"expire","TTL":"1m"}`, 404, "there is no such key", "14"},
+	} {
+		w := call(s, "POST", "/v1/kv/"+c.target, c.body)
+		good := w.Body.String() == c.answer
+		if c.code != 200 {
+			good = strings.HasPrefix(w.Body.String(), c.answer)
+		}
+		if w.Code != c.code || !good || head(w, headRevision) != c.revision {
+			t.Errorf("%d %s %s: %d %s at %s", i, c.target, c.body, w.Code, w.Body, head(w, headRevision))
+		}
+		if c.code == 200 && head(w, "Content-Type") != "application/json" {
+			t.Errorf("%d: %s", i, head(w, "Content-Type"))
+		}
+	}
+	if e, _, _ := f.state.Get("r/2"); string(e.Value) != "moved" {
+		t.Errorf("%+v", e)
+	}
+	if e, _, _ := f.state.Get("t"); e.TTL != 0 || string(e.Value) != "three" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestPostsThatAreRefused(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f, func(c *Config) { c.MaxValueBytes = 1000 })
+	big := base64.StdEncoding.EncodeToString(make([]byte, 1001))
+	for _, c := range []struct {
+		target, body string
+		code         int
+		says         string
+	}{
+		{"k", ``, 400, `Op ""`},
+		{"k", `{"Op":"explode"}`, 400, `Op "explode": must be one of`},
+		{"k", `{"Op":"add"}`, 400, "takes Num"},
+		{"k", `{"Op":"add","Num":1,"Value":"eA=="}`, 400, "takes Num and nothing else"},
+		{"k", `{"Op":"add","Num":1.5}`, 400, "Request decode failed"},
+		{"k", `{"Op":"add","Num":9223372036854775808}`, 400, "Request decode failed"},
+		{"k", `{"Op":"add","Num":1,"Nom":2}`, 400, `unknown field "Nom"`},
+		{"k", `{"Op":"rename"}`, 400, "takes NewKey"},
+		{"k", `{"Op":"rename","NewKey":""}`, 400, "NewKey"},
+		{"k", `{"Op":"rename","NewKey":"` + strings.Repeat("k", 1025) + `"}`, 400, "NewKey"},
+		{"k", `{"Op":"remove","TTL":"1s"}`, 400, "takes no TTL"},
+		{"k", `{"Op":"test-and-set","Test":"","TTL":"1s"}`, 400, "not TTL"},
+		{"k", `{"Op":"test-and-set","Test":"` + big + `"}`, 413, "too large"},
+		{"k", `{"Op":"test-and-set","Value":"` + big + `"}`, 413, "too large"},
+		{"k", `{"Op":"test-and-set","Value":"` + strings.Repeat("A", 64<<10) + `"}`, 413, "too large"},
+		{"k", `{"Op":"expire"}`, 400, "takes TTL"},
+		{"k", `{"Op":"expire","TTL":"soon"}`, 400, `ttl "soon"`},
+		{"k", `{"Op":"expire","TTL":"1ms"}`, 400, `ttl "1ms"`},
+		{"k?cas=1", `{"Op":"remove"}`, 400, `"cas"`},
+		{"", `{"Op":"remove"}`, 400, "key is empty"},
+	} {
+		if w := call(s, "POST", "/v1/kv/"+c.target, c.body); w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %.80s: %d %s", c.target, c.body, w.Code, w.Body)
+		}
+	}
+	if w := call(s, "POST", "/v1/kv/k", `{"Op":"remove"}`, "Origin: http://evil.example"); w.Code != 403 {
+		t.Errorf("from a page of another origin: %d", w.Code)
+	}
+	if f.writes != 0 {
+		t.Errorf("%d writes", f.writes)
+	}
+}
+
+// A retry gets the first answer; a large one is not remembered, and the header says so.
+func TestPostsAgain(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "n", "1", "big", strings.Repeat("x", 4000))
+	for range 2 {
+		if w := call(s, "POST", "/v1/kv/n", `{"Op":"add","Num":1}`, "Idempotency-Key: a", "X-Tenure-Base: 0"); w.Body.String() != `{"Value":2}` {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	first := call(s, "POST", "/v1/kv/big", `{"Op":"remove"}`, "Idempotency-Key: b", "X-Tenure-Base: 0")
+	again := call(s, "POST", "/v1/kv/big", `{"Op":"remove"}`, "Idempotency-Key: b", "X-Tenure-Base: 0")
+	if first.Code != 200 || first.Body.Len() < 4000 || head(first, headDropped) != "" {
+		t.Errorf("%d %.100s", first.Code, first.Body)
+	}
+	if again.Code != 200 || again.Body.String() != "null" || head(again, headDropped) != "true" || head(again, headRevision) != head(first, headRevision) {
+		t.Errorf("%d %s %v", again.Code, again.Body, again.Header())
+	}
+}
+
+func TestPostResultsThatCannotBeRead(t *testing.T) {
+	for body, result := range map[string]kv.Result{
+		`{"Op":"add","Num":1}`: {Code: kv.CodeDone, Body: "x"}, `{"Op":"remove"}`: {Code: kv.CodeDone, Body: "\xff"},
+	} {
+		f := newFake(t)
+		f.result = result
+		if w := call(newServer(t, f), "POST", "/v1/kv/k", body); w.Code != 504 || !strings.Contains(w.Body.String(), "was applied") {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+// A token that is smaller than one seen is refused, on every kind of write; others are not.
+func TestFences(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.set(t, "k", "1")
+	if w := call(s, "PUT", "/v1/kv/k?fence=kv/lock:10&cas=99", ""); w.Body.String() != "false" {
+		t.Errorf("%d %s", w.Code, w.Body) // the token counts, whatever became of the condition
+	}
+	for _, c := range []struct{ method, target, body string }{
+		{"PUT", "/v1/kv/k?fence=kv/lock:9", "v"}, {"PUT", "/v1/kv/k?cas=0&fence=kv/lock:9", "v"},
+		{"DELETE", "/v1/kv/k?fence=kv/lock:9", ""}, {"DELETE", "/v1/kv/k?recurse&fence=kv/lock:9", ""},
+		{"POST", "/v1/kv/k?fence=kv/lock:9", `{"Op":"add","Num":1}`}, {"PUT", "/v1/txn?fence=kv/lock:9", `[{"KV":{"Verb":"set","Key":"k"}}]`},
+	} {
+		w := call(s, c.method, c.target, c.body)
+		if w.Code != 409 || !strings.HasPrefix(w.Body.String(), `fenced: a larger token than 9 of "kv/lock"`) {
+			t.Errorf("%s %s: %d %s", c.method, c.target, w.Code, w.Body)
+		}
+	}
+	for _, target := range []string{"/v1/kv/k?fence=kv/lock:10", "/v1/kv/k?fence=kv/lock:11", "/v1/kv/k?fence=kv/other:1", "/v1/kv/k?fence=lease/lock:1", "/v1/kv/k?fence=kv/a:b/c:3"} {
+		if w := call(s, "PUT", target, "v"); w.Code != 200 || w.Body.String() != "true" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	show := func(name, want string) {
+		t.Helper()
+		if w := call(s, "GET", fencePrefix+name, ""); w.Code != 200 || w.Body.String() != want || head(w, headRevision) == "" {
+			t.Errorf("%s: %d %s", name, w.Code, w.Body)
+		}
+	}
+	show("kv/lock", `{"Name":"kv/lock","Token":11,"Floor":false}`)
+	show("kv/a:b/c", `{"Name":"kv/a:b/c","Token":3,"Floor":false}`)
+	show("kv/none", `{"Name":"kv/none","Token":0,"Floor":true}`)
+	for range 2 {
+		if w := call(s, "DELETE", fencePrefix+"kv/lock", ""); w.Code != 200 || w.Body.String() != "true" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	show("kv/lock", `{"Name":"kv/lock","Token":11,"Floor":true}`)
+	show("kv/none", `{"Name":"kv/none","Token":11,"Floor":true}`)
+	show("lease/none", `{"Name":"lease/none","Token":0,"Floor":true}`)
+	if w := call(s, "PUT", "/v1/kv/k?fence=kv/lock:10", ""); w.Code != 409 {
+		t.Errorf("below the floor: %d", w.Code)
+	}
+	for _, name := range []string{"", "x", "kv/", "lease/", "kv/%ff"} {
+		for _, method := range []string{"GET", "DELETE"} {
+			if w := call(s, method, fencePrefix+name, ""); w.Code != 400 {
+				t.Errorf("%s %q: %d %s", method, name, w.Code, w.Body)
+			}
+		}
+	}
+}
