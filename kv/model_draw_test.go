@@ -17,7 +17,22 @@ func sessionID(n int) string {
 	return strings.Repeat(fmt.Sprint(n), 8) + "-0000-4000-8000-000000000000"
 }
 
-var drawSession = rapid.Custom(func(t *rapid.T) string { return sessionID(rapid.IntRange(1, 4).Draw(t, "session")) })
+// drawSession is mostly the ID of a session that there is.
+func drawSession(t *rapid.T, m *model) string {
+	ids := slices.Sorted(maps.Keys(m.sessions))
+	ids = append(append(ids, ids...), sessionID(rapid.IntRange(1, 4).Draw(t, "session")))
+	return rapid.SampledFrom(ids).Draw(t, "id")
+}
+
+// lockedKeys is the keys that are locked.
+func (m *model) lockedKeys() (keys []string) {
+	for _, k := range m.keys("") {
+		if m.entries[k].Session != "" {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
 
 var drawTTL = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute})
 
@@ -59,6 +74,9 @@ func drawOp(t *rapid.T, m *model, op Op) Command {
 	switch r.named {
 	case byKey:
 		c.Key = drawKey.Draw(t, "key")
+		if locked := m.lockedKeys(); len(locked) > 0 && rapid.IntRange(0, 2).Draw(t, "locked") == 0 {
+			c.Key = rapid.SampledFrom(locked).Draw(t, "key")
+		}
 	case byPrefix:
 		c.Key = drawPrefix.Draw(t, "prefix")
 	}
@@ -93,11 +111,11 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 		c.Session = Session{Name: "n", Node: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "node"), LockDelay: drawTTL.Draw(t, "delay"),
 			Behavior: Behavior(rapid.IntRange(0, 1).Draw(t, "behavior")), TTL: drawTTL.Draw(t, "ttl")}
 	case OpSet, OpDelete, OpCheckIndex:
-		c.HasIndex = c.Op == OpCheckIndex || rapid.Bool().Draw(t, "conditional")
+		c.HasIndex = c.Op == OpCheckIndex || rapid.IntRange(0, 2).Draw(t, "conditional") == 2
 		if c.HasIndex {
 			c.Index = rapid.SampledFrom([]uint64{0, m.entries[c.Key].ModifyIndex, 1}).Draw(t, "index")
 		} else if c.Op == OpSet {
-			c.Lock = Lock(rapid.IntRange(0, 2).Draw(t, "lock"))
+			c.Lock = rapid.SampledFrom([]Lock{LockAcquire, LockNone, LockAcquire, LockRelease}).Draw(t, "lock")
 		}
 	case OpTransaction:
 		for range rapid.IntRange(0, 5).Draw(t, "parts") {
@@ -106,10 +124,13 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 	case OpEndKey:
 		c.Arm = m.expiry[c.Key].arm
 	case OpEndDelay:
+		if keys := slices.Sorted(maps.Keys(m.delays)); len(keys) > 0 {
+			c.Key = rapid.SampledFrom(keys).Draw(t, "delayed")
+		}
 		c.Arm = m.delays[c.Key].arm
 	}
 	if takes&hasSessionID != 0 && (c.Op != OpSet || c.Lock != LockNone) {
-		c.Session.ID = drawSession.Draw(t, "id")
+		c.Session.ID = drawSession(t, m)
 		if held := m.entries[c.Key].Session; c.Op == OpSet && held != "" && rapid.Bool().Draw(t, "the holder") {
 			c.Session.ID = held
 		}
