@@ -125,9 +125,7 @@ func decodeCommand(b []byte, h *commandHeader, c *Command) error {
 		}
 		return c.Validate()
 	}
-	if err := splitPayload(payload, h, c); err != nil {
-		return err
-	}
+	c.Value = payload
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -136,7 +134,7 @@ func decodeCommand(b []byte, h *commandHeader, c *Command) error {
 	return nil
 }
 
-// decodeHeader reads everything before the payload.
+// decodeHeader reads everything before the payload, and cuts Test off that, uncopied.
 func decodeHeader(b []byte, h *commandHeader, c *Command) (payload []byte, err error) {
 	if len(b) > MaxCommandBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrCommand, len(b), MaxCommandBytes)
@@ -150,23 +148,18 @@ func decodeHeader(b []byte, h *commandHeader, c *Command) (payload []byte, err e
 		return nil, fmt.Errorf("%w: %w", ErrCommand, err)
 	}
 	c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base = h.Op, h.Key, h.Flags, h.HasIndex, h.Index, h.IdemKey, h.Base
-	return payload, nil
-}
-
-// splitPayload reads More, and gives c its share of the payload, uncopied.
-func splitPayload(payload []byte, h *commandHeader, c *Command) error {
-	test := uint64(0)
-	if len(h.More) > 0 {
-		var err error
-		if test, err = decodeMore(h.More, c); err != nil {
-			return err
-		}
+	if len(h.More) == 0 {
+		return payload, nil
+	}
+	test, err := decodeMore(h.More, c)
+	if err != nil {
+		return nil, err
 	}
 	if test > uint64(len(payload)) {
-		return fmt.Errorf("%w: the value to compare has %d bytes, %d are there", ErrCommand, test, len(payload))
+		return nil, fmt.Errorf("%w: the value to compare has %d bytes, %d are there", ErrCommand, test, len(payload))
 	}
-	c.Test, c.Value = payload[:test], payload[test:]
-	return nil
+	c.Test = payload[:test]
+	return payload[test:], nil
 }
 
 // decodeMore reads what is beyond a plain header, and gives the length of Test.
@@ -202,7 +195,8 @@ func decodeParts(payload []byte, c *Command) error {
 	return err
 }
 
-// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it.
+// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it, so that Test, which no
+// part has, need not be copied.
 func decodePart(b []byte, p *Part) error {
 	var h commandHeader
 	payload, err := decodeHeader(b, &h, p)
@@ -212,10 +206,6 @@ func decodePart(b []byte, p *Part) error {
 	if p.Op == OpTransaction {
 		return fmt.Errorf("%w: a transaction within a transaction", ErrCommand)
 	}
-	if err := splitPayload(payload, &h, p); err != nil {
-		return err
-	}
-	p.Test = append([]byte(nil), p.Test...)
-	p.Value = append([]byte(nil), p.Value...)
+	p.Value = append([]byte(nil), payload...)
 	return nil
 }

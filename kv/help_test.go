@@ -145,7 +145,14 @@ func show(e Entry, found bool) string {
 	if !found {
 		return "-"
 	}
-	return fmt.Sprintf("%s=%s f%d c%d m%d l%d", e.Key, e.Value, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex)
+	text := fmt.Sprintf("%s=%s f%d c%d m%d l%d", e.Key, e.Value, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex)
+	if e.Session != "" {
+		text += " s" + e.Session[:1]
+	}
+	if e.TTL > 0 {
+		text += " t" + e.TTL.String()
+	}
+	return text
 }
 
 func batchOf(cs ...Command) []byte {

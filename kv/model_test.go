@@ -1,7 +1,6 @@
 package kv
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 	"strings"
@@ -9,102 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 )
-
-// model is the state machine as one would explain it: a map, and a list of all idempotency keys ever used.
-type model struct {
-	l        Limits
-	entries  map[string]Entry
-	revision uint64
-	used     []modelKey
-	dropped  int // used[:dropped] are forgotten
-}
-
-type modelKey struct {
-	key, what string
-	result    Result
-}
-
-func (m *model) clone() *model {
-	c := *m
-	c.entries = map[string]Entry{}
-	for k, e := range m.entries {
-		c.entries[k] = e
-	}
-	return &c
-}
-
-func (m *model) apply(c Command) Result {
-	answer := func(code Code) Result { return Result{Code: code, Revision: m.revision} }
-	what := fmt.Sprint(c.Op, c.Key, c.Value, c.Flags, c.HasIndex, c.Index)
-	if c.IdemKey != "" {
-		for i := len(m.used) - 1; i >= m.dropped; i-- {
-			if u := m.used[i]; u.key == c.IdemKey {
-				if u.what != what {
-					return answer(CodeKeyReused)
-				}
-				return u.result
-			}
-		}
-		for _, u := range m.used[:m.dropped] {
-			if c.Base <= u.result.Revision {
-				return answer(CodeKeyTooOld)
-			}
-		}
-		if c.Base > m.revision {
-			return answer(CodeBaseAhead)
-		}
-	}
-	r := m.execute(c, answer)
-	if c.IdemKey != "" {
-		m.used = append(m.used, modelKey{c.IdemKey, what, r})
-	}
-	for m.dropped < len(m.used) {
-		if len(m.used)-m.dropped <= m.l.DedupEntries && m.used[m.dropped].result.Revision+m.l.DedupRevisions > m.revision {
-			break
-		}
-		m.dropped++
-	}
-	return r
-}
-
-func (m *model) execute(c Command, answer func(Code) Result) Result {
-	old, found := m.entries[c.Key]
-	var gone []string
-	switch c.Op {
-	case OpSet:
-		if c.HasIndex && c.Index == 0 && found || c.HasIndex && c.Index > 0 && (!found || old.ModifyIndex != c.Index) {
-			return answer(CodeCondition)
-		}
-		m.revision++
-		e := Entry{Key: c.Key, Value: c.Value, Flags: c.Flags, CreateIndex: m.revision, ModifyIndex: m.revision}
-		if found {
-			e.CreateIndex = old.CreateIndex
-		}
-		m.entries[c.Key] = e
-		return answer(CodeDone)
-	case OpDelete:
-		if found && c.HasIndex && old.ModifyIndex != c.Index {
-			return answer(CodeCondition)
-		}
-		if found {
-			gone = []string{c.Key}
-		}
-	case OpPrune:
-		gone = m.keys(c.Key)
-	}
-	if len(gone) > m.l.PruneKeys {
-		return answer(CodeTooMany)
-	}
-	if len(gone) > 0 {
-		m.revision++
-	}
-	for _, k := range gone {
-		delete(m.entries, k)
-	}
-	r := answer(CodeDone)
-	r.Count = uint64(len(gone))
-	return r
-}
 
 func (m *model) keys(prefix string) []string {
 	var keys []string
@@ -152,31 +55,6 @@ var (
 	drawPrefix = rapid.SampledFrom([]string{"", "a", "a/", "a/b", "a/b/", "b", "zz", "é", "\U0010ffff"})
 )
 
-func drawCommand(t *rapid.T, m *model) Command {
-	c := Command{Op: rapid.SampledFrom([]Op{OpSet, OpSet, OpSet, OpDelete, OpDelete, OpPrune}).Draw(t, "op")}
-	c.Key = drawKey.Draw(t, "key")
-	switch c.Op {
-	case OpPrune:
-		c.Key = drawPrefix.Draw(t, "prefix")
-	case OpSet:
-		c.Value = []byte(rapid.SampledFrom([]string{"", "x", "yy"}).Draw(t, "value"))
-		c.Flags = rapid.Uint64Range(0, 1).Draw(t, "flags")
-	}
-	if c.Op != OpPrune && rapid.Bool().Draw(t, "conditional") {
-		c.HasIndex = true
-		c.Index = rapid.SampledFrom([]uint64{0, m.entries[c.Key].ModifyIndex, 1}).Draw(t, "index")
-	}
-	if rapid.Bool().Draw(t, "keyed") {
-		c.IdemKey = rapid.StringMatching("[k-p]").Draw(t, "idem")
-		back := rapid.Uint64Range(0, 8).Draw(t, "back")
-		c.Base = m.revision - min(back, m.revision)
-		if back == 8 {
-			c.Base = m.revision + 1
-		}
-	}
-	return c
-}
-
 func drawRange(t *rapid.T) Range {
 	r := Range{Prefix: drawPrefix.Draw(t, "prefix"), Reverse: rapid.Bool().Draw(t, "reverse"), Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
 	if rapid.Bool().Draw(t, "from a start") {
@@ -192,6 +70,7 @@ type world struct {
 	log   [][]byte
 	held  []heldSnapshot
 	frost *Frozen
+	seen  mirror
 }
 
 type heldSnapshot struct {
@@ -214,6 +93,7 @@ func (w *world) step(t *rapid.T) {
 			t.Fatalf("results %+v, want %+v, %v", got, want, err)
 		}
 		w.log = append(w.log, batch)
+		w.seen.check(t, w)
 	case "freeze":
 		if f := w.Freeze(); f != nil {
 			w.frost = f
@@ -241,6 +121,7 @@ func (w *world) step(t *rapid.T) {
 		if w.digest() != before {
 			t.Fatal("image and tail make another state than before the restart")
 		}
+		w.observe()
 	case "hold":
 		s, err := w.Snapshot()
 		if err != nil {
@@ -286,6 +167,10 @@ func checkSnapshot(t *rapid.T, h heldSnapshot) {
 	if h.Revision() != h.model.revision {
 		t.Fatalf("revision %d, want %d", h.Revision(), h.model.revision)
 	}
+	checkSessions(t, h)
+	if got, want := h.Deleted(r.Prefix), h.model.deleted(r.Prefix); got != want {
+		t.Fatalf("deleted under %q at %d, want %d", r.Prefix, got, want)
+	}
 }
 
 func TestStateFollowsTheModel(t *testing.T) {
@@ -294,9 +179,13 @@ func TestStateFollowsTheModel(t *testing.T) {
 			DedupEntries:   rapid.IntRange(1, 5).Draw(rt, "dedup entries"),
 			DedupRevisions: rapid.Uint64Range(1, 9).Draw(rt, "dedup revisions"),
 			PruneKeys:      rapid.IntRange(3, 20).Draw(rt, "prune keys"),
-			Sessions:       3, Locks: 4, ExpiringKeys: 3, Fences: 3, Tombstones: 5,
+			Sessions:       rapid.IntRange(1, 3).Draw(rt, "sessions"),
+			Locks:          rapid.IntRange(1, 6).Draw(rt, "locks"),
+			ExpiringKeys:   rapid.IntRange(1, 4).Draw(rt, "expiring keys"),
+			Fences:         rapid.IntRange(1, 3).Draw(rt, "fences"),
+			Tombstones:     rapid.IntRange(1, 8).Draw(rt, "tombstones"),
 		}
-		w := &world{machine: newMachine(t, l), model: &model{l: l, entries: map[string]Entry{}}}
+		w := newWorld(t, l)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			w.step(rt)
 			for _, k := range []string{"a", "a/b", "b/\x00", "\U0010ffff"} {
@@ -316,7 +205,7 @@ func TestStateFollowsTheModel(t *testing.T) {
 // The same log gives the same bytes, whenever each node folds.
 func TestReplayIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{machine: newMachine(t, small), model: &model{l: small, entries: map[string]Entry{}}}
+		w := newWorld(t, small)
 		other := newMachine(t, small)
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			w.step(rt)

@@ -24,6 +24,7 @@ type (
 	replicaHeader struct {
 		Message replica.Message
 		Sizes   []uint32
+		Bodies  []uint32
 	}
 )
 
@@ -47,6 +48,8 @@ func drawBytes(t *rapid.T) []byte {
 	return rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "value")
 }
 
+func drawBody(t *rapid.T) string { return rapid.StringN(0, 5, 20).Draw(t, "body") }
+
 func drawReplica(t *rapid.T) *replica.Message {
 	u := rapid.Uint64()
 	wait := func() time.Duration { return time.Duration(rapid.Int64().Draw(t, "wait")) }
@@ -59,7 +62,8 @@ func drawReplica(t *rapid.T) *replica.Message {
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "answers") {
 		m.Answers = append(m.Answers, replica.ForwardedAnswer{ID: u.Draw(t, "id"), Outcome: replica.Outcome(rapid.Byte().Draw(t, "outcome")),
-			Reason: replica.Reason(rapid.Byte().Draw(t, "reason")), Result: kv.Result{Code: kv.Code(rapid.Byte().Draw(t, "code")), Revision: u.Draw(t, "revision"), Count: u.Draw(t, "count")}})
+			Reason: replica.Reason(rapid.Byte().Draw(t, "reason")), Result: kv.Result{Code: kv.Code(rapid.Byte().Draw(t, "code")), Revision: u.Draw(t, "revision"), Count: u.Draw(t, "count"),
+				Body: drawBody(t), Dropped: rapid.Bool().Draw(t, "dropped")}})
 	}
 	return m
 }
@@ -112,11 +116,17 @@ func TestReplicaHeaderIsTheLibrarys(t *testing.T) {
 		for i := range h.Message.Writes {
 			h.Message.Writes[i].Command, rest = rest[:h.Sizes[i]], rest[h.Sizes[i]:]
 		}
+		for i, size := range h.Bodies {
+			h.Message.Answers[i].Result.Body, rest = string(rest[:size]), rest[size:]
+		}
 		if d := cmp.Diff(want, &h.Message, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("read by the library: %s", d)
 		}
 		for i := range h.Message.Writes {
 			h.Message.Writes[i].Command = nil
+		}
+		for i := range h.Message.Answers {
+			h.Message.Answers[i].Result.Body = ""
 		}
 		_, rest, _ = cutHeader(body)
 		var got replica.Message

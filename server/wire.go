@@ -27,7 +27,7 @@ const (
 //	type (1 byte) | length of the header (4 bytes, big-endian) | header (msgpack) | the values, one after the other
 //
 // The header is the message without its values, and the length of each; fields.go writes it. Decoded values alias the
-// frame.
+// frame, but for the bodies of answers.
 
 // nudge names the node that the old master would like to see as the next one.
 type nudge struct{ Node uint64 }
@@ -62,11 +62,17 @@ func encodeReplica(m *replica.Message) []byte {
 	for i := range m.Writes {
 		total += len(m.Writes[i].Command)
 	}
+	for i := range m.Answers {
+		total += len(m.Answers[i].Result.Body)
+	}
 	body := beginHeader(make([]byte, 0, total+headerRoom+writeRoom*len(m.Writes)+answerRoom*len(m.Answers)), frameReplica)
 	body = appendReplicaHeader(body, m)
 	endHeader(body)
 	for i := range m.Writes {
 		body = append(body, m.Writes[i].Command...)
+	}
+	for i := range m.Answers {
+		body = append(body, m.Answers[i].Result.Body...)
 	}
 	return body
 }

@@ -156,7 +156,8 @@ func (p *plan) drawNode(r *random) {
 	p.commit = r.skewed(200*time.Microsecond, 10*time.Millisecond)
 	p.waking, p.gaps, p.longGaps = pick(r, 0, 20, 200), pick(r, 2, 10, 50), pick(r, 10, 50, 200)
 	p.splits = pick(r, 50, 200, 800)
-	p.limits = kv.Limits{DedupEntries: pick(r, 6, 40, 1<<17), DedupRevisions: pick(r, uint64(30), 200, 1<<20), PruneKeys: 1 << 20}
+	p.limits = kv.DefaultLimits
+	p.limits.DedupEntries, p.limits.DedupRevisions = pick(r, 6, 40, 1<<17), pick(r, uint64(30), 200, 1<<20)
 	var voters quorum.Set
 	for i := range p.nodes {
 		voters.Add(ballot.NodeID(i + 1))

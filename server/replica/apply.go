@@ -45,6 +45,7 @@ func (l *Log) land(e multipaxos.Entry, results []kv.Result) {
 	}
 	f := l.flights[0]
 	l.flights = l.flights[1:]
+	l.timers.landed(f.writes)
 	f.results, f.lost = results, f.ballot != e.Ballot
 	l.landed = append(l.landed, f)
 }
@@ -66,6 +67,7 @@ func (l *Log) Finish(now time.Duration, p Published) {
 	}
 	clear(l.landed)
 	l.landed = l.landed[:0]
+	l.timers.settle(now)
 	if l.ready && l.master.node != l.cfg.Self.Node {
 		l.becomeMaster(now, p)
 	}
@@ -76,12 +78,13 @@ func (l *Log) Finish(now time.Duration, p Published) {
 // NeedsTime tells whether Finish would decide anything by its clock reading, which must then be a fresh one. Else any
 // reading of this round will do.
 func (l *Log) NeedsTime() bool {
-	return len(l.landed) > 0 || len(l.reads.pending) > 0 || (l.ready && l.master.node != l.cfg.Self.Node)
+	return len(l.landed) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 || (l.ready && l.master.node != l.cfg.Self.Node)
 }
 
-// becomeMaster tells everybody that this node is ready to serve.
+// becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
 func (l *Log) becomeMaster(now time.Duration, p Published) {
 	l.master = masterView{node: l.cfg.Self.Node, epoch: uint64(l.opening), heard: now}
 	l.away.recall(l, func(a *awayWrite) bool { return a.keyed })
 	l.sendVitals(now, p.Deadline)
+	l.timers.rearm(now)
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -76,15 +77,28 @@ func (l *Log) takeForwarded(now time.Duration, from ballot.NodeID, writes []Forw
 	}
 }
 
-// replyTo gathers the answers for one node into one message per round.
+// openAnswers is the message that gathers the answers for one node.
+type openAnswers struct {
+	to      ballot.NodeID
+	message int // its place in the output
+	bytes   int // of its bodies
+}
+
+// replyTo gathers the answers for one node into as few messages per round as their number and their bodies allow.
 func (l *Log) replyTo(node ballot.NodeID, a ForwardedAnswer) {
-	for i := range l.out.Messages {
-		m := &l.out.Messages[i]
-		if m.Kind == KindForwarded && m.To == node && len(m.Answers) < maxAnswers {
+	size := len(a.Result.Body)
+	i := slices.IndexFunc(l.answers, func(o openAnswers) bool { return o.to == node })
+	if i >= 0 {
+		o := &l.answers[i]
+		m := &l.out.Messages[o.message]
+		if len(m.Answers) < maxAnswers && (o.bytes == 0 || o.bytes+size <= l.cfg.MaxBatchBytes) {
 			m.Answers = append(m.Answers, a)
+			o.bytes += size
 			return
 		}
+		l.answers = slices.Delete(l.answers, i, i+1)
 	}
+	l.answers = append(l.answers, openAnswers{to: node, message: len(l.out.Messages), bytes: size})
 	l.send(Message{Kind: KindForwarded, To: node, Answers: []ForwardedAnswer{a}})
 }
 

@@ -104,8 +104,10 @@ type Log struct {
 	away    forwards
 	reads   readers
 	fold    folding
+	timers  timers
 	ticks   uint64
 	out     Output
+	answers []openAnswers // of out.Messages
 }
 
 // NewLog is the log part of a run; core and state belong to it from here on.
@@ -113,7 +115,9 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, core: core, state: state}
+	l := &Log{cfg: cfg, core: core, state: state, timers: timers{byName: map[timerName]*timer{}}}
+	state.Observe(kv.Observer{Timed: l.timers.learn})
+	state.Timed(l.timers.learn)
 	for _, id := range cfg.Core.Voters.IDs() {
 		if id != cfg.Self.Node {
 			l.peers = append(l.peers, peerView{node: id})
@@ -140,12 +144,15 @@ func (l *Log) SetRoom(r Room) {
 	}
 }
 
-// Tick drives retransmission, vitals, time-outs and folding; call it every TickEvery.
+// Tick drives retransmission, vitals, time-outs, timers and folding; call it every TickEvery.
 func (l *Log) Tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.expire(now)
 	if l.ticks%vitalsTicks == 0 {
 		l.sendVitals(now, p.Deadline)
+	}
+	if l.ready && !l.stopping && p.Held(now) && p.Holding == l.holding {
+		l.timers.ask(l, now)
 	}
 	return l.core.Tick()
 }
@@ -222,6 +229,8 @@ func (l *Log) closeEpoch(now time.Duration) {
 		}
 	}
 	l.flights = nil
+	l.timers.recall(&l.queue)
+	l.timers.out = 0 // those in flight are lost: the next ready master asks again
 	l.queue.sendBack(l)
 	l.reads.refuseRemote(l)
 }
@@ -246,6 +255,7 @@ func (l *Log) opened(e multipaxos.Entry) {
 func (l *Log) Stop(now time.Duration, stopping bool) {
 	l.stopping = stopping
 	if stopping {
+		l.timers.recall(&l.queue)
 		l.queue.refuseAll(l, Stopping)
 	}
 }
@@ -264,7 +274,7 @@ func (l *Log) StepDown(now time.Duration) {
 func (l *Log) Take() Output {
 	l.collect()
 	out := l.out
-	l.out = Output{}
+	l.out, l.answers = Output{}, l.answers[:0]
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
 	if l.ready {
 		out.Ready, out.Epoch = l.holding, uint64(l.opening)

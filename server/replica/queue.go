@@ -15,6 +15,7 @@ type write struct {
 	command []byte
 	frees   bool
 	keyed   bool
+	own     bool          // of the timers: nobody waits for it, and it has no id
 	at      time.Duration // when it came here
 	until   time.Duration
 	// doubt: an earlier copy of this write may have been applied, or may still be. From then on only a verdict on the

@@ -1,0 +1,436 @@
+package kv
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// model is the state machine as one would explain it: maps, and a list of all idempotency keys ever used.
+type model struct {
+	l        Limits
+	revision uint64
+	stamped  bool
+
+	entries       map[string]Entry
+	expiry        map[string]running
+	delays        map[string]running
+	sessions      map[string]Session
+	sessionsIndex uint64
+	fences        map[string]uint64
+	floors        map[string]uint64 // by the first part of a fence's name
+	graves        map[string]uint64
+	graveFloor    uint64
+
+	used    []modelKey
+	dropped int // used[:dropped] are forgotten
+}
+
+type modelKey struct {
+	key, what string
+	result    Result
+}
+
+func newModel(l Limits) *model {
+	return &model{l: l, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
+		fences: map[string]uint64{}, floors: map[string]uint64{}, graves: map[string]uint64{}}
+}
+
+func (m *model) clone() *model {
+	c := *m
+	c.entries, c.expiry, c.delays, c.sessions = maps.Clone(m.entries), maps.Clone(m.expiry), maps.Clone(m.delays), maps.Clone(m.sessions)
+	c.fences, c.floors, c.graves = maps.Clone(m.fences), maps.Clone(m.floors), maps.Clone(m.graves)
+	return &c
+}
+
+func (m *model) answer(code Code) Result { return Result{Code: code, Revision: m.revision} }
+
+func (m *model) apply(c Command) Result {
+	same := c
+	same.Base = 0
+	if c.Op == OpSessionCreate {
+		same.Session.ID = ""
+	}
+	what := fmt.Sprintf("%+v", same)
+	if c.IdemKey != "" {
+		for i := len(m.used) - 1; i >= m.dropped; i-- {
+			if u := m.used[i]; u.key == c.IdemKey {
+				if u.what != what {
+					return m.answer(CodeKeyReused)
+				}
+				return u.result
+			}
+		}
+		for _, u := range m.used[:m.dropped] {
+			if c.Base <= u.result.Revision {
+				return m.answer(CodeKeyTooOld)
+			}
+		}
+		if c.Base > m.revision {
+			return m.answer(CodeBaseAhead)
+		}
+	}
+	m.stamped = false
+	r := m.fence(c)
+	if c.IdemKey != "" {
+		kept := r
+		if len(r.Body) > MaxRememberedBody {
+			kept.Body, kept.Dropped = "", true
+		}
+		m.used = append(m.used, modelKey{c.IdemKey, what, kept})
+	}
+	for m.dropped < len(m.used) {
+		if len(m.used)-m.dropped <= m.l.DedupEntries && m.used[m.dropped].result.Revision+m.l.DedupRevisions > m.revision {
+			break
+		}
+		m.dropped++
+	}
+	return r
+}
+
+func (m *model) fence(c Command) Result {
+	kind, _, _ := strings.Cut(c.Fence, "/")
+	if c.Op == OpDropFence {
+		m.floors[kind] = max(m.floors[kind], m.fences[c.Fence])
+		delete(m.fences, c.Fence)
+		return m.answer(CodeDone)
+	}
+	if c.Fence != "" {
+		largest, known := m.fences[c.Fence]
+		if !known {
+			largest = m.floors[kind]
+		}
+		if c.Token < largest {
+			return m.answer(CodeFenced)
+		}
+		if !known && len(m.fences) >= m.l.Fences {
+			return m.answer(CodeFull)
+		}
+		m.fences[c.Fence] = c.Token
+	}
+	if c.Op == OpTransaction {
+		return m.transaction(c)
+	}
+	return m.execute(c)
+}
+
+func (m *model) stamp() uint64 {
+	if !m.stamped {
+		m.revision++
+		m.stamped = true
+	}
+	return m.revision
+}
+
+// put writes e, keeping CreateIndex, and says what its TTL becomes: keep leaves it.
+func (m *model) put(e Entry, keep bool) Result {
+	e.ModifyIndex = m.stamp()
+	old, found := m.entries[e.Key]
+	if e.CreateIndex = e.ModifyIndex; found {
+		e.CreateIndex = old.CreateIndex
+	}
+	if len(e.Value) == 0 {
+		e.Value = nil
+	}
+	m.entries[e.Key] = e
+	if !keep {
+		delete(m.expiry, e.Key)
+		if e.TTL > 0 {
+			m.expiry[e.Key] = running{m.revision, e.TTL}
+		}
+	}
+	return m.answer(CodeDone)
+}
+
+func (m *model) erase(key string) {
+	delete(m.entries, key)
+	delete(m.expiry, key)
+	if rev := m.stamp(); rev > m.graveFloor {
+		m.graves[key] = rev
+	}
+	for len(m.graves) > m.l.Tombstones {
+		m.graveFloor = slices.Min(slices.Collect(maps.Values(m.graves)))
+		maps.DeleteFunc(m.graves, func(_ string, rev uint64) bool { return rev == m.graveFloor })
+	}
+}
+
+func (m *model) deleted(prefix string) uint64 {
+	newest := m.graveFloor
+	for k, rev := range m.graves {
+		if strings.HasPrefix(k, prefix) {
+			newest = max(newest, rev)
+		}
+	}
+	return newest
+}
+
+func (m *model) locked() (n int) {
+	for _, e := range m.entries {
+		if e.Session != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) set(c Command) Result {
+	old, found := m.entries[c.Key]
+	e := Entry{Key: c.Key, Value: c.Value, Flags: c.Flags, LockIndex: old.LockIndex, Session: old.Session, TTL: c.TTL}
+	if c.HasIndex && (c.Index == 0) == found || c.HasIndex && found && old.ModifyIndex != c.Index {
+		return m.answer(CodeCondition)
+	}
+	if c.Lock == LockRelease {
+		if old.Session != c.Session.ID {
+			return m.answer(CodeCondition)
+		}
+		e.Session = ""
+	}
+	if c.Lock == LockAcquire {
+		if _, ok := m.sessions[c.Session.ID]; !ok {
+			return m.answer(CodeNoSession)
+		}
+		if _, delayed := m.delays[c.Key]; old.Session != c.Session.ID && (old.Session != "" || delayed) {
+			return m.answer(CodeCondition)
+		}
+		if old.Session == "" {
+			if m.locked()+len(m.delays) >= m.l.Locks {
+				return m.answer(CodeFull)
+			}
+			e.LockIndex++
+		}
+		e.Session = c.Session.ID
+	}
+	if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
+		return m.answer(CodeFull)
+	}
+	return m.put(e, false)
+}
+
+func (m *model) execute(c Command) Result {
+	old, found := m.entries[c.Key]
+	switch c.Op {
+	case OpSet:
+		return m.set(c)
+	case OpDelete:
+		if found && c.HasIndex && old.ModifyIndex != c.Index {
+			return m.answer(CodeCondition)
+		}
+		return m.eraseAll([]string{c.Key})
+	case OpPrune:
+		keys := m.keys(c.Key)
+		if len(keys) > m.l.PruneKeys {
+			return m.answer(CodeTooMany)
+		}
+		return m.eraseAll(keys)
+	case OpSessionCreate, OpSessionDestroy, OpSessionRenew, OpEndSession:
+		return m.session(c)
+	case OpEndDelay:
+		if d, ok := m.delays[c.Key]; !ok || d.arm != c.Arm {
+			return m.answer(CodeCondition)
+		}
+		delete(m.delays, c.Key)
+		return m.answer(CodeDone)
+	case OpEndKey:
+		if e, ok := m.expiry[c.Key]; !ok || e.arm != c.Arm {
+			return m.answer(CodeCondition)
+		}
+		return m.eraseAll([]string{c.Key})
+	}
+	if !found {
+		return m.answer(CodeMissing)
+	}
+	return m.change(c, old)
+}
+
+func (m *model) eraseAll(keys []string) Result {
+	n := uint64(0)
+	for _, k := range keys {
+		if _, found := m.entries[k]; found {
+			m.erase(k)
+			n++
+		}
+	}
+	r := m.answer(CodeDone)
+	r.Count = n
+	return r
+}
+
+// change runs the commands that need the key to be there.
+func (m *model) change(c Command, old Entry) (r Result) {
+	e := old
+	switch c.Op {
+	case OpAdd:
+		n, err := strconv.ParseInt(string(old.Value), 10, 64)
+		if sum := n + c.Num; err != nil || c.Num > 0 && sum < n || c.Num < 0 && sum > n {
+			return m.answer(CodeNotNumber)
+		}
+		e.Value = strconv.AppendInt(nil, n+c.Num, 10)
+		r = m.put(e, true)
+		r.Body = string(e.Value)
+	case OpTestAndSet:
+		if !bytes.Equal(old.Value, c.Test) {
+			r = m.answer(CodeDone)
+			r.Body = string(old.Value)
+			return r
+		}
+		e.Value = c.Value
+		r = m.put(e, true)
+		r.Body, r.Count = string(c.Value), 1
+	case OpExpire:
+		if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
+			return m.answer(CodeFull)
+		}
+		e.TTL = c.TTL
+		r = m.put(e, false)
+	case OpRemove:
+		r = m.eraseAll([]string{c.Key})
+		r.Body = EncodeEntries(old)
+	case OpRename:
+		to := m.entries[c.NewKey]
+		if c.Key == c.NewKey {
+			return m.answer(CodeDone)
+		}
+		if old.Session != "" || to.Session != "" {
+			return m.answer(CodeCondition)
+		}
+		m.erase(c.Key)
+		e.Key, e.LockIndex = c.NewKey, to.LockIndex
+		r = m.put(e, false)
+	}
+	return r
+}
+
+func (m *model) session(c Command) Result {
+	id := c.Session.ID
+	old, lives := m.sessions[id]
+	switch {
+	case c.Op == OpSessionCreate && lives:
+		return m.answer(CodeExists)
+	case c.Op == OpSessionCreate && len(m.sessions) >= m.l.Sessions:
+		return m.answer(CodeFull)
+	case c.Op == OpSessionCreate:
+		s := c.Session
+		s.CreateIndex = m.stamp()
+		s.ModifyIndex, m.sessionsIndex = s.CreateIndex, s.CreateIndex
+		m.sessions[id] = s
+		r := m.answer(CodeDone)
+		r.Body = id
+		return r
+	case c.Op == OpSessionRenew && !lives:
+		return m.answer(CodeNoSession)
+	case c.Op == OpSessionRenew:
+		old.Renewals++
+		m.sessions[id] = old
+		return m.answer(CodeDone)
+	case c.Op == OpSessionDestroy && !lives:
+		return m.answer(CodeDone)
+	case c.Op == OpEndSession && (!lives || old.TTL == 0 || old.Renewals != c.Arm):
+		return m.answer(CodeCondition)
+	}
+	m.sessionsIndex = m.stamp()
+	delete(m.sessions, id)
+	r := m.answer(CodeDone)
+	for _, k := range m.keys("") {
+		e := m.entries[k]
+		if e.Session != id {
+			continue
+		}
+		if old.Behavior == Delete {
+			m.erase(k)
+			r.Count++
+		} else {
+			e.Session = ""
+			m.put(e, true)
+		}
+		if old.LockDelay > 0 {
+			m.delays[k] = running{m.revision, old.LockDelay}
+		}
+	}
+	return r
+}
+
+func (m *model) transaction(c Command) Result {
+	work := m.clone()
+	var o Outcomes
+	for i, p := range c.Parts {
+		results, what := work.part(p)
+		for _, e := range results {
+			o.Results = append(o.Results, Outcome{i, &e})
+		}
+		if what != "" {
+			o.Errors = append(o.Errors, PartError{i, what})
+		}
+	}
+	r := m.answer(CodeCondition)
+	if len(o.Errors) > 0 {
+		o.Results = nil
+	} else {
+		*m = *work
+		r = m.answer(CodeDone)
+	}
+	r.Body = EncodeOutcomes(o)
+	return r
+}
+
+// part is what a part answers, or why it fails.
+func (m *model) part(p Part) (out []Entry, what string) {
+	old, found := m.entries[p.Key]
+	bare := func(key string) []Entry {
+		e := m.entries[key]
+		e.Value = nil
+		return []Entry{e}
+	}
+	switch p.Op {
+	case OpGetTree:
+		for _, k := range m.keys(p.Key) {
+			out = append(out, m.entries[k])
+		}
+		return out, ""
+	case OpGetOrEmpty:
+		old.Key = p.Key
+		return []Entry{old}, ""
+	case OpCheckNotExists:
+		if found {
+			return nil, fmt.Sprintf("key %q exists", p.Key)
+		}
+		return nil, ""
+	case OpGet, OpCheckIndex, OpCheckSession, OpCheckValue:
+		if !found {
+			return nil, fmt.Sprintf("key %q doesn't exist", p.Key)
+		}
+	}
+	switch p.Op {
+	case OpGet:
+		return []Entry{old}, ""
+	case OpCheckIndex:
+		if old.ModifyIndex != p.Index {
+			return nil, fmt.Sprintf("failed index check for key %q: its modify index is %d, not %d", p.Key, old.ModifyIndex, p.Index)
+		}
+		return bare(p.Key), ""
+	case OpCheckSession:
+		if old.Session != p.Session.ID {
+			return nil, fmt.Sprintf("failed session check for key %q: its session is %q, not %q", p.Key, old.Session, p.Session.ID)
+		}
+		return bare(p.Key), ""
+	case OpCheckValue:
+		if !bytes.Equal(old.Value, p.Value) {
+			return nil, fmt.Sprintf("failed value check for key %q: it holds another value", p.Key)
+		}
+		return bare(p.Key), ""
+	}
+	if r := m.execute(p); r.Code != CodeDone {
+		return nil, whyFailed(&p, r.Code)
+	}
+	switch p.Op {
+	case OpSet:
+		return bare(p.Key), ""
+	case OpRename:
+		return bare(p.NewKey), ""
+	case OpAdd:
+		return []Entry{m.entries[p.Key]}, ""
+	}
+	return nil, ""
+}

@@ -1,0 +1,167 @@
+package replica
+
+import (
+	"container/heap"
+	"math"
+	"time"
+
+	"tenure/kv"
+)
+
+// sessionGrace is how many of its TTLs a session lives without a renewal. Consul promises one and grants two, and clients
+// such as Patroni renew so seldom that they count on it.
+const sessionGrace = 2
+
+// maxAsked is how many timers may be on their way through the log at a time: clients' writes share the batches.
+const maxAsked = 256
+
+// askAgain is when a timer is looked at again whose command was lost. Within one mastership none should be.
+const askAgain = time.Second
+
+// timers follows the times that run in the state (kv.Timed). Every node does, so that each can say what is left of one;
+// only the master, once it is ready, logs the commands that end them. A timer is due no earlier than its time after the
+// clock reading that followed its Apply here; and a master begins with full times from when it became ready, since it
+// cannot know for how long nobody could be reached. So nothing ends before its time, on whichever node that is measured.
+//
+// Whatever is logged names the Arm that it means to end: a command that comes late ends nothing.
+type timers struct {
+	byName map[timerName]*timer // never ranged over
+	queue  timerQueue
+	fresh  []kv.Timed // told by the state, not yet with a clock reading
+	out    int        // commands that are queued or in flight
+}
+
+type timerName struct {
+	kind kv.TimedKind
+	name string
+}
+
+type timer struct {
+	timerName
+	arm   uint64
+	after time.Duration // from when it is armed until it is due
+	due   time.Duration // on the node's elapsed clock
+	place int           // in the queue
+}
+
+// learn takes over what the state tells of a time; it gets its clock reading in settle.
+func (t *timers) learn(x kv.Timed) { t.fresh = append(t.fresh, x) }
+
+// settle arms what was learned since, with a reading made after the state changed.
+func (t *timers) settle(now time.Duration) {
+	for _, x := range t.fresh {
+		t.set(x, now)
+	}
+	clear(t.fresh)
+	t.fresh = t.fresh[:0]
+}
+
+func (t *timers) set(x kv.Timed, now time.Duration) {
+	name := timerName{x.Kind, x.Name}
+	old := t.byName[name]
+	switch {
+	case x.After == 0 && old == nil:
+	case x.After == 0:
+		heap.Remove(&t.queue, old.place)
+		delete(t.byName, name)
+	case old == nil:
+		n := &timer{timerName: name, arm: x.Arm, after: untilDue(x)}
+		n.due = now + n.after
+		t.byName[name] = n
+		heap.Push(&t.queue, n)
+	default:
+		old.arm, old.after = x.Arm, untilDue(x)
+		old.due = now + old.after
+		heap.Fix(&t.queue, old.place)
+	}
+}
+
+func untilDue(x kv.Timed) time.Duration {
+	if x.Kind == kv.TimedSession {
+		return sessionGrace * x.After
+	}
+	return x.After
+}
+
+// rearm gives every timer its full time from now on.
+func (t *timers) rearm(now time.Duration) {
+	for _, x := range t.queue {
+		x.due = now + x.after
+	}
+	heap.Init(&t.queue)
+}
+
+// ask queues the commands for what is due. While some are on their way nothing else is asked for, so none is twice.
+func (t *timers) ask(l *Log, now time.Duration) {
+	if t.out > 0 {
+		return
+	}
+	for t.out < maxAsked && len(t.queue) > 0 && t.queue[0].due <= now {
+		x := t.queue[0]
+		c := x.command()
+		l.queue.push(write{command: kv.EncodeCommand(&c), own: true, at: now, until: math.MaxInt64})
+		t.out++
+		x.due = now + askAgain
+		heap.Fix(&t.queue, 0)
+	}
+}
+
+// command is what ends x.
+func (x *timer) command() kv.Command {
+	switch x.kind {
+	case kv.TimedSession:
+		return kv.Command{Op: kv.OpEndSession, Session: kv.Session{ID: x.name}, Arm: x.arm}
+	case kv.TimedKey:
+		return kv.Command{Op: kv.OpEndKey, Key: x.name, Arm: x.arm}
+	case kv.TimedDelay:
+		return kv.Command{Op: kv.OpEndDelay, Key: x.name, Arm: x.arm}
+	}
+	panic("replica: a time of an unknown kind runs")
+}
+
+// landed takes the commands of a flight off those on their way.
+func (t *timers) landed(writes []write) {
+	for i := range writes {
+		if writes[i].own {
+			t.out--
+		}
+	}
+}
+
+// recall takes what is not yet proposed out of the queue: this node may not be the master any more when it would be.
+func (t *timers) recall(q *queue) { t.landed(q.take(func(w write) bool { return w.own })) }
+
+// Remaining is what is left of a time that runs, as far as this node knows; at least 0. It is a hint: only the log ends
+// anything. It must be called by whoever steps the log part.
+func (l *Log) Remaining(kind kv.TimedKind, name string, now time.Duration) (left time.Duration, runs bool) {
+	x := l.timers.byName[timerName{kind, name}]
+	if x == nil {
+		return 0, false
+	}
+	return max(0, x.due-now), true
+}
+
+// timerQueue is a heap, the first due in front.
+type timerQueue []*timer
+
+func (q timerQueue) Len() int           { return len(q) }
+func (q timerQueue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q timerQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+// Push and Pop are for container/heap alone.
+func (q *timerQueue) Push(x any) {
+	t := x.(*timer)
+	t.place = len(*q)
+	*q = append(*q, t)
+}
+
+func (q *timerQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return x
+}
