@@ -23,9 +23,8 @@ type State struct {
 	view    Image // open if it was needed, else nil
 	stamped bool  // the command has its revision
 	told    told
-	header  commandHeader // scratch
-	command Command       // scratch
-	key     []byte        // scratch
+	command Command // scratch
+	key     []byte  // scratch
 }
 
 // Open is the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the
