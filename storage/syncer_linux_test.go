@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"tenure/internal/faultfs"
 )
 
 func tempFile(t testing.TB) *os.File {
@@ -59,6 +61,31 @@ func TestSyncerTellsErrors(t *testing.T) {
 		if err := s.Sync(); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("sync of a pipe: %v, want %v", err, syscall.EINVAL)
 		}
+	}
+}
+
+// The error of a disk comes back with the event, and is that of this sync alone.
+func TestSyncerTellsErrorsOfTheDisk(t *testing.T) {
+	fs, dir := mountFaults(t)
+	must(t, os.Mkdir(dir, 0o700))
+	f, err := os.Create(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := newSyncer(f)
+	defer s.Close()
+	if s.context == 0 {
+		t.Skip("this kernel or sandbox has no asynchronous I/O")
+	}
+	for _, errno := range []syscall.Errno{0, syscall.EIO, 0, syscall.ENOSPC} {
+		fs.SetError(faultfs.Sync, errno)
+		if err := s.Sync(); errno == 0 && err != nil || errno != 0 && !errors.Is(err, errno) {
+			t.Errorf("the disk says %q, the sync %v", errno, err)
+		}
+	}
+	if s.context == 0 {
+		t.Error("it fell back to plain calls")
 	}
 }
 
