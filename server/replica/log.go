@@ -127,7 +127,10 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 }
 
 // Step takes one message of the log. An error is damage: the node must stop.
-func (l *Log) Step(m multipaxos.Message) error { return l.core.Step(m) }
+func (l *Log) Step(m multipaxos.Message) error {
+	l.sign(m.From)
+	return l.core.Step(m)
+}
 
 // Persisted reports that every Persist up to seq is durable.
 func (l *Log) Persisted(seq uint64) error { return l.core.Persisted(seq) }
