@@ -25,7 +25,7 @@ type Config struct {
 	MaxForwarded   int           // writes forwarded and not yet answered
 	MaxReads       int           // reads that wait for a read point
 	ApplyBytes     int           // values applied in one go
-	FoldBytes      int64         // changes not yet folded that start a fold: the bound of memory
+	FoldBytes      int64         // changes not yet folded that start a fold, up to largestFold times as many if the image is large: the bound of memory
 	FoldLogBytes   int64         // values applied since the last fold that start one: the bound of the log
 	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
 }
