@@ -30,19 +30,17 @@ type syncer struct {
 
 // iocb and ioEvent are struct iocb and io_event of include/uapi/linux/aio_abi.h on little-endian machines.
 type iocb struct {
-	data     uint64
-	key      uint32
-	rwFlags  uint32
-	opcode   uint16
-	priority int16
-	file     uint32
-	buffer   uint64
-	bytes    uint64
-	offset   int64
-	_        uint64
-	flags    uint32
-	eventfd  uint32
+	_       [16]byte // data, key, flags of reads and writes
+	opcode  uint16
+	_       int16 // priority
+	file    uint32
+	_       [24]byte // buffer, its length, offset
+	_       uint64
+	flags   uint32
+	eventfd uint32
 }
+
+var _ [64]struct{} = [unsafe.Sizeof(iocb{})]struct{}{}
 
 type ioEvent struct {
 	data, block     uint64
