@@ -152,10 +152,11 @@ func TestRefusalOfAnotherVersion(t *testing.T) {
 	}
 	_, err = newWire(nc, time.Now().Add(patience)).receive()
 	var r *Refusal
-	if !errors.As(err, &r) || r.Reason != ReasonVersion || !r.ByPeer || !strings.Contains(r.Text, "version 1 ") || !strings.Contains(r.Text, "version 9") {
+	ours, theirs := fmt.Sprintf("version %d ", Version), fmt.Sprintf("version %d", Version+8)
+	if !errors.As(err, &r) || r.Reason != ReasonVersion || !r.ByPeer || !strings.Contains(r.Text, ours) || !strings.Contains(r.Text, theirs) {
 		t.Fatalf("%v", err)
 	}
-	n.logs.awaitAll(t, "connection refused", "version 9")
+	n.logs.awaitAll(t, "connection refused", theirs)
 }
 
 // A listener of another version answers a dialler, which says so too.

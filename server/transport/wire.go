@@ -11,9 +11,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Version is the version of the protocol between nodes. Nodes of different versions refuse each other; what only
-// adds fields or message types keeps the version.
-const Version uint16 = 1
+// Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply alike. Nodes
+// of different versions refuse each other; what only adds fields or message types that may be ignored keeps the version.
+const Version uint16 = 2
 
 // A message of the handshake is the body of one frame:
 //
