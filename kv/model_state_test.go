@@ -35,7 +35,7 @@ type modelKey struct {
 }
 
 func newModel(l Limits) *model {
-	return &model{l: l, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
+	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
 		fences: map[string]uint64{}, floors: map[string]uint64{}, graves: map[string]uint64{}}
 }
 
