@@ -31,15 +31,15 @@ func TestTxn(t *testing.T) {
 		{`[]`, 200, `{"Results":[],"Errors":null}`},
 		{``, 200, `{"Results":[],"Errors":null}`},
 		{`[{"KV":{"Verb":"set","Key":"b","Value":"dHdv"}},{"KV":{"Verb":"get","Key":"a"}},{"KV":{"Verb":"get","Key":"b"}}]`, 200,
-			`{"Results":[` + entry("b", 0, "null", 6, 6, "") + "," + entry("a", 0, "one", 1, 1, "") + "," + entry("b", 0, "two", 6, 6, "") + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"cas","Key":"a","Value":"dHdv","Index":1}},{"kv":{"verb":"lock","key":"l","session":"` + strings.ToUpper(id) + `","Namespace":"default"},"Node":null}]`, 200,
-			`{"Results":[` + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 7, id) + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"check-session","Key":"l","Session":"` + id + `"}},{"KV":{"Verb":"check-index","Key":"a","Index":7}},{"KV":{"Verb":"check-not-exists","Key":"z"}},{"KV":{"Verb":"check-value","Key":"a","Value":"dHdv"}},{"KV":{"Verb":"unlock","Key":"l","Session":"` + id + `"}}]`, 200,
-			`{"Results":[` + entry("l", 1, "null", 7, 7, id) + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 8, "") + `],"Errors":null}`},
+			`{"Results":[` + entry("b", 0, "null", 7, 7, "") + "," + entry("a", 0, "one", 2, 2, "") + "," + entry("b", 0, "two", 7, 7, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"cas","Key":"a","Value":"dHdv","Index":2}},{"kv":{"verb":"lock","key":"l","session":"` + strings.ToUpper(id) + `","Namespace":"default"},"Node":null}]`, 200,
+			`{"Results":[` + entry("a", 0, "null", 2, 8, "") + "," + entry("l", 1, "null", 8, 8, id) + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"check-session","Key":"l","Session":"` + id + `"}},{"KV":{"Verb":"check-index","Key":"a","Index":8}},{"KV":{"Verb":"check-not-exists","Key":"z"}},{"KV":{"Verb":"check-value","Key":"a","Value":"dHdv"}},{"KV":{"Verb":"unlock","Key":"l","Session":"` + id + `"}}]`, 200,
+			`{"Results":[` + entry("l", 1, "null", 8, 8, id) + "," + entry("a", 0, "null", 2, 8, "") + "," + entry("a", 0, "null", 2, 8, "") + "," + entry("l", 1, "null", 8, 9, "") + `],"Errors":null}`},
 		{`[{"KV":{"Verb":"get-tree","Key":"t/"}},{"KV":{"Verb":"get-or-empty","Key":"none"}},{"KV":{"Verb":"add","Key":"n","Num":1}}]`, 200,
-			`{"Results":[` + entry("t/1", 0, "x", 3, 3, "") + "," + entry("t/2", 0, "null", 4, 4, "") + "," + entry("none", 0, "null", 0, 0, "") + "," + entry("n", 0, "42", 2, 9, "") + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"rename","Key":"t/1","NewKey":"t/3"}},{"KV":{"Verb":"delete","Key":"b"}},{"KV":{"Verb":"delete-cas","Key":"t/2","Index":4}},{"KV":{"Verb":"delete-tree","Key":""}}]`, 200,
-			`{"Results":[` + entry("t/3", 0, "null", 10, 10, "") + `],"Errors":null}`},
+			`{"Results":[` + entry("t/1", 0, "x", 4, 4, "") + "," + entry("t/2", 0, "null", 5, 5, "") + "," + entry("none", 0, "null", 0, 0, "") + "," + entry("n", 0, "42", 3, 10, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"rename","Key":"t/1","NewKey":"t/3"}},{"KV":{"Verb":"delete","Key":"b"}},{"KV":{"Verb":"delete-cas","Key":"t/2","Index":5}},{"KV":{"Verb":"delete-tree","Key":""}}]`, 200,
+			`{"Results":[` + entry("t/3", 0, "null", 11, 11, "") + `],"Errors":null}`},
 	} {
 		w := call(s, "PUT", "/v1/txn?consistent&index=3&wait=5s&dc=dc1", c.body)
 		if w.Code != c.code || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" {
@@ -66,7 +66,7 @@ func TestTxnConflict(t *testing.T) {
 			t.Errorf("%s: %d %s", verb, w.Code, w.Body)
 		}
 	}
-	if f.state.Revision() != 1 {
+	if f.state.Revision() != 2 {
 		t.Errorf("revision %d", f.state.Revision())
 	}
 }
