@@ -105,6 +105,19 @@ func TestCommandValidation(t *testing.T) {
 		"longest idem key":     {set("a", "").keyed(long[:MaxIdemKeyBytes], 0), true},
 		"idem key too long":    {set("a", "").keyed(long[:MaxIdemKeyBytes+1], 0), false},
 		"base and no idem key": {set("a", "").keyed("", 5), true},
+
+		"lock without session":      {acquire("a", ""), false},
+		"session without lock":      {Command{Op: OpSet, Key: "a", Session: Session{ID: one}}, false},
+		"session that is none":      {acquire("a", "x"), false},
+		"destroy of none":           {destroy(""), false},
+		"lock in part, no session":  {transaction(acquire("a", "")), true},
+		"unlock in part, none":      {transaction(release("a", "x")), true},
+		"check in part, no session": {transaction(Part{Op: OpCheckSession, Key: "a"}), true},
+		"longest session in part":   {transaction(acquire("a", long[:MaxPartSessionBytes])), true},
+		"session in part too long":  {transaction(acquire("a", long[:MaxPartSessionBytes+1])), false},
+		"session in part not UTF-8": {transaction(acquire("a", "\xff")), false},
+		"part: session, no lock":    {transaction(Part{Op: OpSet, Key: "a", Session: Session{ID: one}}), false},
+		"part: get with a session":  {transaction(Part{Op: OpGet, Key: "a", Session: Session{ID: one}}), false},
 	} {
 		err := c.command.Validate()
 		if (err == nil) != c.good || err != nil && !errors.Is(err, ErrCommand) {

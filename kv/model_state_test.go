@@ -383,6 +383,13 @@ func (m *model) part(p Part) (out []Entry, what string) {
 		e.Value = nil
 		return []Entry{e}
 	}
+	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock", p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
+		if _, lives := m.sessions[p.Session.ID]; p.Session.ID == "" {
+			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key)
+		} else if !lives {
+			return nil, fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID)
+		}
+	}
 	switch p.Op {
 	case OpGetTree:
 		for _, k := range m.keys(p.Key) {

@@ -55,6 +55,25 @@ func TestATransactionIsOneRevision(t *testing.T) {
 	})
 }
 
+// A session that none can be fails its part as one does that there is not, and hides no other failure. To name none is
+// not to name that of a key that nobody has locked.
+func TestAPartOfNoSession(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		m.do(set("free", ""))
+		next()
+		check := func(id string) Part { return Part{Op: OpCheckSession, Key: "free", Session: Session{ID: id}} }
+		r := m.do(transaction(acquire("k", ""), release("free", ""), check(""), acquire("k", "X"), release("free", "x\n"), check(one),
+			Part{Op: OpGet, Key: "k"}))[0]
+		want := `condition not met 2; 0! failed to lock key "k", missing session; 1! failed to unlock key "free", missing session; ` +
+			`2! failed to check the session of key "free", missing session; 3! failed to lock key "k", invalid session "X"; ` +
+			`4! failed to unlock key "free", invalid session "x\n"; 5! failed to check the session of key "free", invalid session "` + one + `"; ` +
+			`6! key "k" doesn't exist`
+		if got := story(t, r); got != want {
+			t.Fatalf("%s\nwant %s", got, want)
+		}
+	})
+}
+
 // Whatever a transaction has done before it fails is undone, and every part that fails says why.
 func TestAFailedTransactionChangesNothing(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {

@@ -61,9 +61,16 @@ func TestTxnConflict(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for _, verb := range []string{"lock", "unlock", "check-session"} {
-		w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"`+verb+`","Key":"a","Session":"x"}}]`)
-		if w.Code != 409 || w.Body.String() != `{"Results":null,"Errors":[{"OpIndex":1,"What":"invalid session \"x\""}]}` {
-			t.Errorf("%s: %d %s", verb, w.Code, w.Body)
+		for session, says := range map[string]string{
+			"": `missing session"}`, "X": `invalid session \"X\""}`, strings.ToUpper(strings.Repeat("a", 36)): `invalid session \"AAAA`,
+			"AAAAAAAA-0000-0000-0000-000000000000": `invalid session \"aaaaaaaa-0000-0000-0000-000000000000\""}`,
+		} {
+			w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"`+verb+`","Key":"a","Session":"`+session+`"}},{"KV":{"Verb":"get","Key":"none"}}]`)
+			body := w.Body.String()
+			if w.Code != 409 || !strings.HasPrefix(body, `{"Results":null,"Errors":[{"OpIndex":1,"What":"`) || !strings.Contains(body, says) ||
+				!strings.HasSuffix(body, `,{"OpIndex":2,"What":"key \"none\" doesn't exist"}]}`) {
+				t.Errorf("%s by %q: %d %s", verb, session, w.Code, w.Body)
+			}
 		}
 	}
 	if f.state.Revision() != 2 {
@@ -91,6 +98,7 @@ func TestTxnsThatAreRefused(t *testing.T) {
 		{"", `[{"KV":{"Verb":"set","Key":""}}]`, 400, "key is empty"},
 		{"", `[{"KV":{"Verb":"get","Key":"` + strings.Repeat("k", 1025) + `"}}]`, 400, "1025 bytes"},
 		{"", `[{"KV":{"Verb":"rename","Key":"k"}}]`, 400, "NewKey"},
+		{"", `[{"KV":{"Verb":"lock","Key":"k","Session":"` + strings.Repeat("s", 129) + `"}}]`, 400, "operation 0: Session: it has 129 bytes"},
 		{"", `[{"KV":{"Verb":"set","Key":"k","Value":"%"}}]`, 400, "Request decode failed"},
 		{"", `{}`, 400, "Request decode failed"},
 		{"?cas=1", "[" + set + "]", 400, `"cas"`},
