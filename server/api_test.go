@@ -167,7 +167,7 @@ func TestSessionsLocksAndExpiry(t *testing.T) {
 		return out.ID
 	}
 	a, b := create(`{"TTL":"300ms","LockDelay":0}`), create(`{"LockDelay":0}`)
-	if code, text, _ := follower.call(http.MethodPut, "/v1/session/renew/"+a, ""); code != 200 || !strings.Contains(text, a) || !strings.Contains(text, `"Node":"tenure-`+strconv.Itoa(int(follower.cfg.Node))) {
+	if code, text, _ := follower.call(http.MethodPut, "/v1/session/renew/"+a, ""); code != 200 || !strings.Contains(text, a) || !strings.Contains(text, `"Node":"node-`+strconv.Itoa(int(follower.cfg.Node))) {
 		t.Fatalf("renew: %d %s", code, text)
 	}
 	lock := func(h *host, id string) string {

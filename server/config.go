@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/server/watch"
 	"tenure/server/web"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
 	QuotaBytes    int64         // 0: none
 	Insecure      bool          // listeners beyond loopback are allowed
+	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
+	WatchHistoryBytes int64
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest of the
 	// lease, and NoGuardian says to people why that is so.
 	Guardian   []string
@@ -50,6 +53,9 @@ func (c Config) Validate() error {
 	}
 	if c.SessionTTLMin != 0 && (c.SessionTTLMin < web.MinSessionTTL || c.SessionTTLMin > web.MaxSessionTTL) {
 		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, web.MinSessionTTL, web.MaxSessionTTL)
+	}
+	if n := c.WatchHistoryBytes; n != 0 && (n < watch.MinHistoryBytes || n > watch.MaxHistoryBytes) {
+		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes, watch.MaxHistoryBytes)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)

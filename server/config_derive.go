@@ -8,11 +8,20 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/watch"
 )
 
 // timing is the cluster's lease constants.
 func (c Config) timing() lease.Timing {
 	return lease.Timing{MaxMaster: c.LeaseTime, MaxUser: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM, Margin: c.LeaseMargin}
+}
+
+// watch is the bounds of those who wait and of the changes that are remembered for them.
+func (c Config) watch() watch.Limits {
+	if c.WatchHistoryBytes == 0 {
+		return watch.DefaultLimits
+	}
+	return watch.LimitsOf(c.WatchHistoryBytes)
 }
 
 // replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,

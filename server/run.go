@@ -38,7 +38,7 @@ func Run(ctx context.Context, cfg Config) error {
 		gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(),
 		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
 		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
-		hub: watch.New(watch.DefaultLimits),
+		hub: watch.New(cfg.watch()),
 	}
 	n.startedAt = n.clock.Now()
 	for _, a := range cfg.Cluster {

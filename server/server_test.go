@@ -272,11 +272,22 @@ func TestBadConfigurationTouchesNothing(t *testing.T) {
 		"no peer address":    func(c *Config) { c.Cluster = append(c.Cluster, Address{2, "127.0.0.1:2"}) },
 		"no data directory":  func(c *Config) { c.Data = "" },
 		"a TTL of no time":   func(c *Config) { c.SessionTTLMin = time.Millisecond },
+		"no history":         func(c *Config) { c.WatchHistoryBytes = 64<<10 - 1 },
+		"too much history":   func(c *Config) { c.WatchHistoryBytes = 1<<30 + 1 },
 	} {
 		cfg := good
 		change(&cfg)
 		if err := Run(context.Background(), cfg); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWatchHistoryIsWhatWasConfigured(t *testing.T) {
+	for bytes, want := range map[int64][2]int64{0: {16384, 4 << 20}, 64 << 10: {256, 64 << 10}, 1 << 30: {4 << 20, 1 << 30}} {
+		l := Config{WatchHistoryBytes: bytes}.watch()
+		if int64(l.Events) != want[0] || l.Bytes != want[1] || l.Validate() != nil {
+			t.Errorf("%d: %+v", bytes, l)
 		}
 	}
 }

@@ -18,6 +18,8 @@ const (
 	minSessionTTL     = 100 * time.Millisecond
 	maxSessionTTL     = 24 * time.Hour
 	maxValueLimit     = 16 << 20
+	minHistory        = 64 << 10
+	maxHistory        = 1 << 30
 )
 
 func (s *settings) checkCluster() error {
@@ -72,6 +74,9 @@ func (s *settings) checkTimes() error {
 func (s *settings) checkSizes() error {
 	if s.maxValue < 1 || s.maxValue > maxValueLimit {
 		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"), s.maxValue, maxValueLimit)
+	}
+	if s.history < minHistory || s.history > maxHistory {
+		return badConfig("%s %d: %d <= watch-history-bytes <= %d must hold; use 4MiB", s.name("watch-history-bytes"), s.history, minHistory, maxHistory)
 	}
 	return nil
 }

@@ -38,6 +38,8 @@ func (s *settings) build() (server.Config, error) {
 		SessionTTLMin: s.ttlMin,
 		QuotaBytes:    s.quota,
 		Insecure:      s.insecure,
+
+		WatchHistoryBytes: s.history,
 	}, nil
 }
 

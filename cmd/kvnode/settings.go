@@ -36,6 +36,7 @@ type settings struct {
 	maxValue  int64
 	ttlMin    time.Duration
 	quota     int64
+	history   int64
 	logLevel  zerolog.Level
 	logFormat string
 	insecure  bool
@@ -65,6 +66,8 @@ func newSettings() *settings {
 	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
 	f.Var(setting(&s.ttlMin, "10s", "duration", parseDuration), "session-ttl-min", "shortest TTL that a session may have, 100ms to 24h")
 	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes", "refuse writes beyond this size of the data; 0 is no quota")
+	f.Var(setting(&s.history, "4MiB", "bytes", parseBytes), "watch-history-bytes",
+		"remember so much of the newest changes for watches, 64KiB to 1GiB; it costs this memory, also if nobody watches")
 	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
 		"run a small second process that releases the lease if this one crashes; false: a crash costs the rest of the lease")
 	f.Lookup("guardian").NoOptDefVal = "true"

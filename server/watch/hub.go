@@ -17,8 +17,20 @@ type Limits struct {
 	Bytes  int64
 }
 
-// DefaultLimits are a server's.
-var DefaultLimits = Limits{Waiting: 12288, Events: 1 << 16, Bytes: 16 << 20}
+// Bounds of how many bytes a server may be told to remember changes in. Every write is kept there, also if nobody watches.
+const (
+	DefaultHistoryBytes = 4 << 20
+	MinHistoryBytes     = 64 << 10
+	MaxHistoryBytes     = 1 << 30
+)
+
+// DefaultLimits are those of a server that is not told otherwise.
+var DefaultLimits = LimitsOf(DefaultHistoryBytes)
+
+// LimitsOf are those of a server whose history takes so many bytes, and holds at most one event for each 256 of them.
+func LimitsOf(historyBytes int64) Limits {
+	return Limits{Waiting: 12288, Events: int(historyBytes / 256), Bytes: historyBytes}
+}
 
 // Validate reports limits under which nobody could wait or nothing be remembered.
 func (l Limits) Validate() error {

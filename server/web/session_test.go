@@ -25,14 +25,14 @@ func create(t *testing.T, s *Server, body string, headers ...string) string {
 }
 
 func TestCreateSession(t *testing.T) {
-	def := kv.Session{Node: "tenure-3", LockDelay: 15 * time.Second}
+	def := kv.Session{Node: "node-3", LockDelay: 15 * time.Second}
 	with := func(change func(*kv.Session)) kv.Session { s := def; change(&s); return s }
 	for body, want := range map[string]kv.Session{
 		"":     def,
 		"{}":   def,
 		"null": def,
 		`{"Name":"n","Node":"elsewhere","TTL":"10s","Behavior":"delete","LockDelay":"1m"}`: {Name: "n", Node: "elsewhere", TTL: 10 * time.Second, Behavior: kv.Delete, LockDelay: time.Minute},
-		`{"name":"n","ttl":"24h","behavior":"release","lockdelay":"0.001s","checks":[]}`:   {Name: "n", Node: "tenure-3", TTL: 24 * time.Hour, LockDelay: time.Millisecond},
+		`{"name":"n","ttl":"24h","behavior":"release","lockdelay":"0.001s","checks":[]}`:   {Name: "n", Node: "node-3", TTL: 24 * time.Hour, LockDelay: time.Millisecond},
 		`{"LOCKDELAY":5}`:                    with(func(s *kv.Session) { s.LockDelay = 5 * time.Second }),
 		`{"LockDelay":0}`:                    with(func(s *kv.Session) { s.LockDelay = 0 }),
 		`{"LockDelay":"0s"}`:                 with(func(s *kv.Session) { s.LockDelay = 0 }),

@@ -56,7 +56,7 @@ func (s *Server) statusPeers(x *exchange) {
 }
 
 // nodeName is what a node is called where Consul's clients expect a name.
-func nodeName(n ballot.NodeID) string { return "tenure-" + strconv.FormatUint(uint64(n), 10) }
+func nodeName(n ballot.NodeID) string { return "node-" + strconv.FormatUint(uint64(n), 10) }
 
 // agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter
 // and version, and for the shortest TTL of a session, in nanoseconds.

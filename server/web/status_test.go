@@ -63,10 +63,10 @@ func TestAgentSelf(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err, w.Body)
 	}
-	if c := got["Config"]; c["NodeName"] != "tenure-3" || c["Datacenter"] != "dc1" || c["Version"] != "1.2.3" || c["Server"] != true {
+	if c := got["Config"]; c["NodeName"] != "node-3" || c["Datacenter"] != "dc1" || c["Version"] != "1.2.3" || c["Server"] != true {
 		t.Error(c)
 	}
-	if m := got["Member"]; m["Name"] != "tenure-3" || m["Addr"] != "127.0.0.1" || m["Port"] != 8502.0 {
+	if m := got["Member"]; m["Name"] != "node-3" || m["Addr"] != "127.0.0.1" || m["Port"] != 8502.0 {
 		t.Error(m)
 	}
 }
