@@ -81,19 +81,25 @@ func TestLocksOutliveTheMaster(t *testing.T) {
 	}
 }
 
-// killOnly makes some node other than these master, if none is, and kills it: a client of the library knows one node
-// only, and that one has to stay.
-func killOnly(t *testing.T, c *cluster.Cluster, stay []*cluster.Node) {
+// promote makes the one node that is not among these master. A client of the library knows one node only, and that one
+// has to stay when the master is killed.
+func promote(t *testing.T, c *cluster.Cluster, stay []*cluster.Node) *cluster.Node {
 	t.Helper()
 	victim := c.Nodes()[slices.IndexFunc(c.Nodes(), func(n *cluster.Node) bool { return !slices.Contains(stay, n) })]
 	must(t, c.WaitReady(within(t, startFor), victim))
 	for {
 		master, _ := roles(t, c)
 		if master == victim {
-			break
+			return victim
 		}
 		transfer(t, master, victim)
 	}
+}
+
+// killOnly makes the one node that is not among these master, and kills it.
+func killOnly(t *testing.T, c *cluster.Cluster, stay []*cluster.Node) {
+	t.Helper()
+	promote(t, c, stay)
 	killMaster(t, c)
 }
 
