@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -130,6 +131,44 @@ func TestRenewalOutlivesTheMaster(t *testing.T) {
 	if e, _, err := s.Info(id, nil); err != nil || e != nil {
 		t.Errorf("a session that was given back: %+v, %v", e, err)
 	}
+}
+
+// TestRenewalsOutliveTheMaster renews sessions without a pause through the nodes that stay, while the mastership moves to
+// the third, and that one is killed. Every renewal must be granted: there are programs that take one failure for the loss
+// of their session.
+func TestRenewalsOutliveTheMaster(t *testing.T) {
+	c := start(t)
+	_, others := roles(t, c)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	var renewed atomic.Uint64
+	for _, n := range others {
+		s := dial(t, n).Session()
+		id, _, err := s.CreateNoChecks(nil, nil)
+		must(t, err)
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if e, _, err := s.Renew(id, nil); err != nil || e == nil {
+					t.Errorf("after %d renewals: %+v, %v", renewed.Load(), e, err)
+				}
+				renewed.Add(1)
+			}
+		})
+	}
+	const each = 50 // renewals under each master
+	for round := range 4 {
+		eventually(t, func() bool { return renewed.Load() >= uint64(each*(round+1)) })
+		if round < 3 {
+			killOnly(t, c, others)
+		}
+	}
+	close(stop)
+	group.Wait()
 }
 
 // TestWatchesOutliveTheMaster runs watch plans on a key and on a prefix, and kills the master between the changes. Each
