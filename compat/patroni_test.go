@@ -60,6 +60,8 @@ func TestPatroni(t *testing.T) {
 		t.Errorf("%s rows survived, want 5", got)
 	}
 	one.start()
+	two.sql("INSERT INTO kept VALUES (5)")
+	one.eventuallySQL("SELECT count(*) FROM kept", "6") // a replica again, rewound to where the other took over
 	one.await("replica")
 	out, err := exec.Command("patronictl", "-c", one.config, "switchover", "--master", "two", "--candidate", "one", "--force").CombinedOutput()
 	if err != nil {
@@ -67,8 +69,8 @@ func TestPatroni(t *testing.T) {
 	}
 	one.await("primary")
 	two.await("replica")
-	one.sql("INSERT INTO kept VALUES (5)")
-	two.eventuallySQL("SELECT count(*) FROM kept", "6")
+	one.sql("INSERT INTO kept VALUES (6)")
+	two.eventuallySQL("SELECT count(*) FROM kept", "7")
 }
 
 // loopWait is how often Patroni looks at its cluster.
@@ -214,7 +216,17 @@ func (p *postgres) sql(query string) string {
 	return out
 }
 
+// eventuallySQL waits for an answer: a replica follows in its own time.
 func (p *postgres) eventuallySQL(query, want string) {
 	p.t.Helper()
-	eventually(p.t, func() bool { out, err := p.try(query); return err == nil && out == want })
+	for began := time.Now(); ; {
+		got, err := p.try(query)
+		if err == nil && got == want {
+			return
+		}
+		if time.Since(began) > settle {
+			p.t.Fatalf("%s: %s: %q, %v after %v, want %q", p.name, query, got, err, settle, want)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
