@@ -30,7 +30,7 @@ func Example() {
 	_, _, err = c.Get(ctx, "nothing", client.ReadOptions{Mode: client.Stale})
 	fmt.Println(errors.Is(err, client.ErrNotFound))
 	// Output:
-	// 1 <nil>
+	// 2 <nil>
 	// world <nil>
 	// true
 }

@@ -75,7 +75,7 @@ func TestSeenStartsAgainWithAnotherCluster(t *testing.T) {
 	}
 }
 
-func TestSeenTakesOneForAnEmptyStore(t *testing.T) {
+func TestSeenLearnsNothingFromIndexOne(t *testing.T) {
 	var s seen
 	s.observe(answer{header: http.Header{headerIndex: {"1"}}})
 	if r, ok := s.fresh(); r != 0 || ok {

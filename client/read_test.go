@@ -25,11 +25,11 @@ func TestReads(t *testing.T) {
 			w.Set(k, "v"+k)
 		}
 		e, meta, err := c.Get(ctx, "d/2", client.ReadOptions{})
-		if err != nil || string(e.Value) != "vd/2" || e.ModifyIndex != 3 || meta.Index != 3 || !meta.KnownLeader {
+		if err != nil || string(e.Value) != "vd/2" || e.ModifyIndex != 4 || meta.Index != 4 || !meta.KnownLeader {
 			t.Fatalf("%+v %+v %v", e, meta, err)
 		}
 		_, meta, err = c.Get(ctx, "none", client.ReadOptions{Mode: client.Stale})
-		if kindOf(t, err) != client.ErrNotFound || meta.Index != 6 || meta.LastContact != 70*time.Millisecond {
+		if kindOf(t, err) != client.ErrNotFound || meta.Index != 7 || meta.LastContact != 70*time.Millisecond {
 			t.Fatalf("%+v %v", meta, err)
 		}
 		if _, _, err = c.Get(ctx, "", client.ReadOptions{}); kindOf(t, err) != client.ErrInvalid {

@@ -24,7 +24,7 @@ func (s *seen) observe(a answer) {
 	store, entry := a.number(headerRevision), a.number(headerIndex)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A read's index is never 0, so 1 may stand for a store in which nothing was ever written.
+	// A read's index is never 0, so 1 may stand for nothing at all.
 	if entry > 1 {
 		s.revision = max(s.revision, entry)
 	}

@@ -81,8 +81,8 @@ func TestWriteOutcomes(t *testing.T) {
 				if w.Applied() != c.applied {
 					t.Fatalf("applied %d times, want %d", w.Applied(), c.applied)
 				}
-				if err == nil && rev != 1 {
-					t.Fatalf("revision %d, want 1", rev)
+				if err == nil && rev != 2 {
+					t.Fatalf("revision %d, want 2", rev)
 				}
 				if took := time.Since(began); took > client.DefaultTimeout {
 					t.Fatalf("took %v", took)
@@ -179,7 +179,7 @@ func TestSameOnceInAllTries(t *testing.T) {
 		}
 		for id, nodes := range seen {
 			if strings.HasSuffix(id, "/0") {
-				t.Errorf("%s: base 0 although the store was at revision 1", id)
+				t.Errorf("%s: base 0 although the store was at revision 2", id)
 			}
 			slices.Sort(nodes)
 			if n := slices.Compact(nodes); len(n) != 3 {
@@ -283,7 +283,7 @@ func TestResume(t *testing.T) {
 		}
 		w.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.None })
 		rev, err := w.client.CAS(context.Background(), "k", []byte("v"), 0, again)
-		if err != nil || rev != 1 || w.Applied() != 1 {
+		if err != nil || rev != 2 || w.Applied() != 1 {
 			t.Fatalf("revision %d, %v, applied %d; want the first outcome", rev, err, w.Applied())
 		}
 		_, err = w.client.CAS(context.Background(), "k", []byte("another"), 0, client.WriteOptions{Once: e.Once})

@@ -37,7 +37,7 @@ func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 func (s *State) applyCommand(cmd []byte) (Result, error) {
 	c := &s.command
 	*c = Command{}
-	if err := decodeCommand(cmd, &s.header, c); err != nil {
+	if err := decodeCommand(cmd, c); err != nil {
 		return Result{Code: CodeMalformed, Revision: s.revision}, nil
 	}
 	var h sum
@@ -342,5 +342,5 @@ func (s *State) release() {
 		s.view.Close()
 		s.view = nil
 	}
-	s.header, s.command = commandHeader{}, Command{}
+	s.command = Command{}
 }

@@ -36,27 +36,27 @@ func TestSetKeepsCreateIndexUntilDeleted(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		flagged := set("a", "1")
 		flagged.Flags = 7
-		m.want(flagged, done(1))
+		m.want(flagged, done(2))
 		next()
-		if got := m.get("a"); got != "a=1 f7 c1 m1 l0" {
+		if got := m.get("a"); got != "a=1 f7 c2 m2 l0" {
 			t.Fatal(got)
 		}
-		m.want(set("a", "1"), done(2)) // the identical value is a write, and flags not given are 0
+		m.want(set("a", "1"), done(3)) // the identical value is a write, and flags not given are 0
 		next()
-		if got := m.get("a"); got != "a=1 f0 c1 m2 l0" {
+		if got := m.get("a"); got != "a=1 f0 c2 m3 l0" {
 			t.Fatal(got)
 		}
-		m.want(del("a"), deleted(3, 1))
+		m.want(del("a"), deleted(4, 1))
 		next()
 		if got := m.get("a"); got != "-" {
 			t.Fatal(got)
 		}
-		m.want(set("a", ""), done(4))
+		m.want(set("a", ""), done(5))
 		next()
-		if got := m.get("a"); got != "a= f0 c4 m4 l0" {
+		if got := m.get("a"); got != "a= f0 c5 m5 l0" {
 			t.Fatal(got)
 		}
-		if m.Revision() != 4 || m.Applied() != 4 {
+		if m.Revision() != 5 || m.Applied() != 4 {
 			t.Fatalf("revision %d, applied %d", m.Revision(), m.Applied())
 		}
 	})
@@ -68,24 +68,24 @@ func TestConditionsByIndex(t *testing.T) {
 			command Command
 			want    Result
 		}{
-			{set("a", "x").at(9), refused(0)}, // absent: only index 0 holds
-			{set("a", "1").at(0), done(1)},
-			{set("a", "2").at(0), refused(1)}, // present: create only fails
-			{set("b", "1"), done(2)},
-			{set("a", "2").at(2), refused(2)},
-			{set("a", "2").at(1), done(3)},
-			{del("a").at(0), refused(3)}, // a present key is never at 0
-			{del("a").at(1), refused(3)},
-			{del("a").at(3), deleted(4, 1)},
-			{del("a").at(3), done(4)}, // absent: every index holds
-			{del("a").at(0), done(4)},
-			{del("a"), done(4)},
-			{set("a", "3").at(0), done(5)},
+			{set("a", "x").at(9), refused(1)}, // absent: only index 0 holds
+			{set("a", "1").at(0), done(2)},
+			{set("a", "2").at(0), refused(2)}, // present: create only fails
+			{set("b", "1"), done(3)},
+			{set("a", "2").at(3), refused(3)},
+			{set("a", "2").at(2), done(4)},
+			{del("a").at(0), refused(4)}, // a present key is never at 0
+			{del("a").at(2), refused(4)},
+			{del("a").at(4), deleted(5, 1)},
+			{del("a").at(4), done(5)}, // absent: every index holds
+			{del("a").at(0), done(5)},
+			{del("a"), done(5)},
+			{set("a", "3").at(0), done(6)},
 		} {
 			m.want(c.command, c.want)
 			next()
 		}
-		if a, b := m.get("a"), m.get("b"); a != "a=3 f0 c5 m5 l0" || b != "b=1 f0 c2 m2 l0" {
+		if a, b := m.get("a"), m.get("b"); a != "a=3 f0 c6 m6 l0" || b != "b=1 f0 c3 m3 l0" {
 			t.Fatal(a, b)
 		}
 	})
@@ -97,18 +97,18 @@ func TestPruneTakesOneRevision(t *testing.T) {
 			m.do(set(k, "x"))
 			next()
 		}
-		m.want(prune("c"), done(6))
-		m.want(prune("a/"), deleted(7, 2))
+		m.want(prune("c"), done(7))
+		m.want(prune("a/"), deleted(8, 2))
 		next()
-		m.want(prune("a/"), done(7))
+		m.want(prune("a/"), done(8))
 		if m.get("a/1") != "-" || m.get("a0") == "-" || m.get("a") == "-" {
 			t.Fatal("the wrong keys are gone")
 		}
 		m.do(set("a/2", "again"))
 		next()
-		m.want(prune(""), deleted(9, 5))
+		m.want(prune(""), deleted(10, 5))
 		next()
-		m.want(prune(""), done(9))
+		m.want(prune(""), done(10))
 	})
 }
 
@@ -117,12 +117,12 @@ func TestPruneOfTooManyIsRefusedWhole(t *testing.T) {
 	m.do(set("a", "1"), set("b", "1"))
 	m.fold()
 	m.do(set("c", "1"))
-	m.want(prune(""), Result{Code: CodeTooMany, Revision: 3})
+	m.want(prune(""), Result{Code: CodeTooMany, Revision: 4})
 	if m.get("a") == "-" || m.get("c") == "-" {
 		t.Fatal("a refused prune deleted something")
 	}
 	m.do(del("b"))
-	m.want(prune(""), deleted(5, 2))
+	m.want(prune(""), deleted(6, 2))
 }
 
 func TestEmptyBatchMovesTheSlotAlone(t *testing.T) {
@@ -130,7 +130,7 @@ func TestEmptyBatchMovesTheSlotAlone(t *testing.T) {
 	if r, err := m.Apply(1, nil); err != nil || len(r) != 0 {
 		t.Fatal(r, err)
 	}
-	if m.Applied() != 1 || m.Revision() != 0 || m.TableBytes() != 0 {
+	if m.Applied() != 1 || m.Revision() != 1 || m.TableBytes() != 0 {
 		t.Fatal("an empty batch changed something")
 	}
 }
@@ -161,7 +161,7 @@ func TestMalformedCommandsGetTheirOwnResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	malformed := func(r uint64) Result { return Result{Code: CodeMalformed, Revision: r} }
-	want := []Result{done(1), malformed(1), malformed(1), malformed(1), done(2), malformed(2)}
+	want := []Result{done(2), malformed(2), malformed(2), malformed(2), done(3), malformed(3)}
 	if len(got) != len(want) {
 		t.Fatalf("results %+v", got)
 	}
@@ -188,10 +188,10 @@ func TestValuesDoNotAliasTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	clear(batch)
-	if got := m.get("key"); got != "key=value f0 c1 m1 l0" {
+	if got := m.get("key"); got != "key=value f0 c2 m2 l0" {
 		t.Fatal(got)
 	}
-	m.want(set("key", "value").keyed("idem", 0), done(1))
+	m.want(set("key", "value").keyed("idem", 0), done(2))
 }
 
 // A view that stayed open would keep storage from growing its file.

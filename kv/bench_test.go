@@ -170,3 +170,30 @@ func BenchmarkFreezeAndFold(b *testing.B) {
 	b.ReportMetric(float64(freezing.Nanoseconds())/float64(b.N), "freeze-ns/op")
 	b.ReportMetric(float64(folding.Nanoseconds())/float64(b.N), "fold-ns/op")
 }
+
+// One op is one batch of 64 commands: 32 keys written and deleted again, all over the image.
+func BenchmarkSetAndDelete64(b *testing.B) {
+	const n = 100_000
+	s, image := benchState(b, n)
+	batches := make([][]byte, 1024)
+	for i := range batches {
+		for j := range 32 {
+			c := Command{Op: OpSet, Key: benchKey((i*32 + j) * 7919 % n), Value: make([]byte, 256)}
+			d := del(c.Key)
+			batches[i] = AppendBatch(AppendBatch(batches[i], EncodeCommand(&c)), EncodeCommand(&d))
+		}
+	}
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		i++
+		if _, err := s.Apply(s.Applied()+1, batches[i%len(batches)]); err != nil {
+			b.Fatal(err)
+		}
+		if s.TableBytes() > 32<<20 {
+			b.StopTimer()
+			benchFold(b, s, image)
+			b.StartTimer()
+		}
+	}
+}

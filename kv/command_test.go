@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"runtime"
 	"strings"
@@ -23,6 +24,53 @@ func TestCommandRoundTrip(t *testing.T) {
 		}
 		if d := cmp.Diff(c, got, cmpopts.EquateEmpty()); d != "" {
 			t.Fatal(d)
+		}
+	})
+}
+
+// commandHeader and plainHeader are what appendHeader writes by hand.
+type commandHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
+	More     []byte
+}
+type plainHeader struct {
+	Op       Op
+	Key      string
+	Flags    uint64
+	HasIndex bool
+	Index    uint64
+	IdemKey  string
+	Base     uint64
+}
+
+func TestHeadersAreTheLibrarys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCommand(t, newModel(small))
+		c.Key = strings.Repeat("k", rapid.IntRange(0, 70_000).Draw(t, "key bytes"))
+		c.Base, c.Flags, c.Index = rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "flags"), rapid.Uint64().Draw(t, "index")
+		h := commandHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base, nil}
+		want := codec.Marshal(&plainHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base})
+		if m := c.more(); m != (commandMore{}) {
+			h.More = codec.Marshal(&m)
+			want = codec.Marshal(&h)
+		}
+		header := appendHeader(nil, &c)
+		if !bytes.Equal(header, want) {
+			t.Fatalf("%x, the library writes %x", header, want)
+		}
+		var got Command
+		if _, err := decodeHeader(append(binary.AppendUvarint(nil, uint64(len(header))), header...), &got); err != nil && len(c.Test) == 0 {
+			t.Fatal(err)
+		}
+		if got.Op != c.Op || got.Key != c.Key || got.Flags != c.Flags || got.HasIndex != c.HasIndex || got.Index != c.Index ||
+			got.IdemKey != c.IdemKey || got.Base != c.Base || len(c.Test) == 0 && got.more() != c.more() {
+			t.Fatalf("%+v came back as %+v", c, got)
 		}
 	})
 }
@@ -57,6 +105,19 @@ func TestCommandValidation(t *testing.T) {
 		"longest idem key":     {set("a", "").keyed(long[:MaxIdemKeyBytes], 0), true},
 		"idem key too long":    {set("a", "").keyed(long[:MaxIdemKeyBytes+1], 0), false},
 		"base and no idem key": {set("a", "").keyed("", 5), true},
+
+		"lock without session":      {acquire("a", ""), false},
+		"session without lock":      {Command{Op: OpSet, Key: "a", Session: Session{ID: one}}, false},
+		"session that is none":      {acquire("a", "x"), false},
+		"destroy of none":           {destroy(""), false},
+		"lock in part, no session":  {transaction(acquire("a", "")), true},
+		"unlock in part, none":      {transaction(release("a", "x")), true},
+		"check in part, no session": {transaction(Part{Op: OpCheckSession, Key: "a"}), true},
+		"longest session in part":   {transaction(acquire("a", long[:MaxPartSessionBytes])), true},
+		"session in part too long":  {transaction(acquire("a", long[:MaxPartSessionBytes+1])), false},
+		"session in part not UTF-8": {transaction(acquire("a", "\xff")), false},
+		"part: session, no lock":    {transaction(Part{Op: OpSet, Key: "a", Session: Session{ID: one}}), false},
+		"part: get with a session":  {transaction(Part{Op: OpGet, Key: "a", Session: Session{ID: one}}), false},
 	} {
 		err := c.command.Validate()
 		if (err == nil) != c.good || err != nil && !errors.Is(err, ErrCommand) {

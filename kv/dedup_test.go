@@ -5,24 +5,26 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"tenure/internal/codec"
 )
 
 func TestDedupRetryGetsItsFirstResult(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		first := set("a", "1").at(0).keyed("w1", 0)
-		m.want(first, done(1))
+		m.want(first, done(2))
 		next()
-		m.want(set("a", "2"), done(2))
+		m.want(set("a", "2"), done(3))
 		next()
-		m.want(first, done(1))
-		m.want(prune("").keyed("w2", 1), deleted(3, 1))
+		m.want(first, done(2))
+		m.want(prune("").keyed("w2", 2), deleted(4, 1))
 		next()
 		m.do(set("a", "3"))
-		m.want(prune("").keyed("w2", 1), deleted(3, 1))
-		if got := m.get("a"); got != "a=3 f0 c4 m4 l0" {
+		m.want(prune("").keyed("w2", 2), deleted(4, 1))
+		if got := m.get("a"); got != "a=3 f0 c5 m5 l0" {
 			t.Fatalf("a retry was applied again: %s", got)
 		}
-		if m.Revision() != 4 {
+		if m.Revision() != 5 {
 			t.Fatalf("a retry took a revision: %d", m.Revision())
 		}
 	})
@@ -31,31 +33,31 @@ func TestDedupRetryGetsItsFirstResult(t *testing.T) {
 func TestDedupRetryInTheSameBatch(t *testing.T) {
 	m := newMachine(t, small)
 	c := del("a").keyed("w", 0)
-	if got := m.do(c, set("a", "1"), c); !slices.Equal(got, []Result{done(0), done(1), done(0)}) {
+	if got := m.do(c, set("a", "1"), c); !slices.Equal(got, []Result{done(1), done(2), done(1)}) {
 		t.Fatalf("%+v", got)
 	}
 }
 
 func TestDedupRemembersARefusedCondition(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
-		c := set("a", "1").at(1).keyed("w", 0)
-		m.want(c, refused(0))
+		c := set("a", "1").at(2).keyed("w", 0)
+		m.want(c, refused(1))
 		next()
-		m.want(set("a", "0"), done(1)) // now the condition would hold
+		m.want(set("a", "0"), done(2)) // now the condition would hold
 		next()
-		m.want(c, refused(0))
+		m.want(c, refused(1))
 	})
 }
 
 func TestDedupAnotherCommandUnderTheKeyIsAnError(t *testing.T) {
 	flagged, valued, keyed := set("a", "1"), set("a", "2"), set("a1", "")
 	flagged.Flags = 1
-	for i, other := range []Command{flagged, valued, keyed, set("b", "1"), set("a", "1").at(0), del("a"), prune("a"), set("a", "1").at(1)} {
+	for i, other := range []Command{flagged, valued, keyed, set("b", "1"), set("a", "1").at(0), del("a"), prune("a"), set("a", "1").at(2)} {
 		m := newMachine(t, small)
 		m.do(set("a", "1").keyed("w", 0))
-		m.want(other.keyed("w", 0), Result{Code: CodeKeyReused, Revision: 1})
-		m.want(set("a", "1").keyed("w", 0), done(1))
-		if m.get("a") != "a=1 f0 c1 m1 l0" {
+		m.want(other.keyed("w", 0), Result{Code: CodeKeyReused, Revision: 2})
+		m.want(set("a", "1").keyed("w", 0), done(2))
+		if m.get("a") != "a=1 f0 c2 m2 l0" {
 			t.Errorf("case %d: the other command was applied", i)
 		}
 	}
@@ -64,24 +66,34 @@ func TestDedupAnotherCommandUnderTheKeyIsAnError(t *testing.T) {
 func TestDedupHashLeavesBaseOut(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a", "1"))
-	m.want(set("a", "2").keyed("w", 0), done(2))
-	m.want(set("a", "2").keyed("w", 1), done(2)) // a node that stamps its own base
+	m.want(set("a", "2").keyed("w", 0), done(3))
+	m.want(set("a", "2").keyed("w", 2), done(3)) // a node that stamps its own base
 }
 
-func TestDedupFreshStoreAcceptsBaseZero(t *testing.T) {
-	m := newMachine(t, small)
-	m.want(set("a", "1").keyed("w", 0), done(1))
-}
-
-// Forgetting something remembered at revision 0 must count: F = 0 is not "none forgotten".
-func TestDedupForgottenAtRevisionZeroMakesBaseZeroTooOld(t *testing.T) {
-	m := newMachine(t, small)
-	for i := range small.DedupEntries {
-		m.want(set("a", "1").at(9).keyed(fmt.Sprint("w", i), 0), refused(0))
+// A client that has read nothing has base 0, one that has read the empty store 1; nobody has seen more.
+func TestDedupFreshStoreAcceptsWhatCanBeSeenOfIt(t *testing.T) {
+	for base, want := range []Result{done(2), done(2), {Code: CodeBaseAhead, Revision: 1}} {
+		newMachine(t, small).want(set("a", "1").keyed("w", uint64(base)), want)
 	}
-	m.want(set("b", "1").keyed("v", 0), done(1)) // nothing forgotten before this one
-	m.want(set("b", "1").keyed("u", 0), Result{Code: CodeKeyTooOld, Revision: 1})
-	m.want(set("b", "1").keyed("u", 1), done(2))
+}
+
+// What is forgotten of a store that was never changed makes the bases too old that were seen of it. Stores are there that
+// began at revision 0: F = 0 is not "none forgotten".
+func TestDedupForgottenBeforeTheFirstChange(t *testing.T) {
+	old := NewMemImage()
+	old.Merge(&Fold{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
+	for first, image := range map[uint64]*MemImage{0: old, 1: NewMemImage()} {
+		m := &machine{t: t, image: image, l: small}
+		m.reopen()
+		for i := range small.DedupEntries {
+			m.want(set("a", "1").at(9).keyed(fmt.Sprint("w", i), 0), refused(first))
+		}
+		m.want(set("b", "1").keyed("v", 0), done(first+1)) // nothing forgotten before this one
+		for base := range first + 1 {
+			m.want(set("b", "1").keyed("u", base), Result{Code: CodeKeyTooOld, Revision: first + 1})
+		}
+		m.want(set("b", "1").keyed("u", first+1), done(first+2))
+	}
 }
 
 // The rule that the mutant "dedup without base" breaks: an old copy, whose key is forgotten, comes back.
@@ -101,23 +113,23 @@ func TestDedupWithoutBaseAppliesAnOldCopyAgain(t *testing.T) {
 		for _, reopen := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, reopen), func(t *testing.T) {
 				m := newMachine(t, small)
-				m.do(set("a", "old").keyed("w", 0)) // is at revision 1
+				m.do(set("a", "old").keyed("w", 0)) // is at revision 2
 				m.do(set("a", "new"))
 				forget(m)
 				if reopen {
 					m.fold()
 					m.reopen()
 				}
-				if m.dedup.floor != 2 {
-					t.Fatalf("floor %d, want 2: w was remembered at revision 1", m.dedup.floor)
+				if m.dedup.floor != 3 {
+					t.Fatalf("floor %d, want 3: w was remembered at revision 2", m.dedup.floor)
 				}
 				revision := m.Revision()
 				m.want(set("a", "old").keyed("w", 0), Result{Code: CodeKeyTooOld, Revision: revision})
-				m.want(set("a", "old").keyed("other", 1), Result{Code: CodeKeyTooOld, Revision: revision})
-				if m.get("a") != "a=new f0 c1 m2 l0" {
+				m.want(set("a", "old").keyed("other", 2), Result{Code: CodeKeyTooOld, Revision: revision})
+				if m.get("a") != "a=new f0 c2 m3 l0" {
 					t.Fatal("an old copy was applied over newer data")
 				}
-				m.want(set("a", "2").keyed("other", 2), done(revision+1))
+				m.want(set("a", "2").keyed("other", 3), done(revision+1))
 			})
 		}
 	}
@@ -127,12 +139,12 @@ func TestDedupWithoutBaseAppliesAnOldCopyAgain(t *testing.T) {
 func TestDedupTableMissingFromTheFoldedImage(t *testing.T) {
 	m := newMachine(t, small)
 	c := set("a", "1").keyed("w", 0)
-	m.want(c, done(1))
+	m.want(c, done(2))
 	m.do(set("a", "2"))
 	m.fold()
 	m.reopen()
-	m.want(c, done(1))
-	if m.get("a") != "a=2 f0 c1 m2 l0" {
+	m.want(c, done(2))
+	if m.get("a") != "a=2 f0 c2 m3 l0" {
 		t.Fatal("a retry was applied again after a restart from the folded image")
 	}
 }
@@ -140,11 +152,11 @@ func TestDedupTableMissingFromTheFoldedImage(t *testing.T) {
 func TestDedupBaseAheadIsNeverApplied(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a", "1"))
-	c := set("a", "2").keyed("w", 2)
-	m.want(c, Result{Code: CodeBaseAhead, Revision: 1})
+	c := set("a", "2").keyed("w", 3)
+	m.want(c, Result{Code: CodeBaseAhead, Revision: 2})
 	m.do(set("b", "1"))
-	m.want(c, done(3)) // it was not applied before, and is remembered now
-	m.want(c, done(3))
+	m.want(c, done(4)) // it was not applied before, and is remembered now
+	m.want(c, done(4))
 }
 
 func TestDedupBoundsByNumber(t *testing.T) {
@@ -163,13 +175,13 @@ func TestDedupBoundsByNumber(t *testing.T) {
 func TestDedupBoundsByAge(t *testing.T) {
 	m := newMachine(t, small)
 	c := set("a", "1").keyed("w", 0)
-	m.want(c, done(1))
+	m.want(c, done(2))
 	for range small.DedupRevisions - 1 {
 		m.do(set("b", "1"))
 	}
-	m.want(c, done(1)) // at revision 6, remembered at 1: five revisions old
+	m.want(c, done(2)) // at revision 7, remembered at 2: five revisions old
 	m.do(set("b", "1"))
-	m.want(c, Result{Code: CodeKeyTooOld, Revision: 7})
+	m.want(c, Result{Code: CodeKeyTooOld, Revision: 8})
 	if len(m.dedup.index) != 0 {
 		t.Fatal("an old key takes room")
 	}

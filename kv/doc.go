@@ -20,6 +20,9 @@
 //
 // # Revisions
 //
+// A new store is at revision 1, and its first change gets 2: no index that is told to clients is 0, and whoever waits
+// behind that of an empty store misses nothing. Stores go on from where they are.
+//
 // Every command that changes entries or sessions gets the next revision, also if it writes the value that is there
 // already; a prune, a transaction and the end of a session get one for all that they change. A command that changes
 // nothing gets none, and neither do the renewal of a session, the end of a lock-delay and a fence.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"tenure/internal/codec"
 )
 
 func TestFreezeHasOneOutstanding(t *testing.T) {
@@ -89,7 +91,7 @@ func TestFoldedChecksTheImage(t *testing.T) {
 // A crash between the fold's commit and anything else: what is in the image is one whole slot.
 func TestOpenTakesUpAfterTheFold(t *testing.T) {
 	m := newMachine(t, small)
-	log := [][]Command{{set("a", "1").keyed("w", 0)}, {set("b", "1")}, {del("a").at(1).keyed("v", 2), set("c", "1")}}
+	log := [][]Command{{set("a", "1").keyed("w", 0)}, {set("b", "1")}, {del("a").at(2).keyed("v", 3), set("c", "1")}}
 	for _, c := range log[:2] {
 		m.do(c...)
 	}
@@ -98,13 +100,31 @@ func TestOpenTakesUpAfterTheFold(t *testing.T) {
 	m.image.Merge(f.Fold())
 	want := m.digest()
 	m.reopen()
-	if m.Applied() != 2 || m.Revision() != 2 {
+	if m.Applied() != 2 || m.Revision() != 3 {
 		t.Fatalf("opened at slot %d, revision %d", m.Applied(), m.Revision())
 	}
 	m.do(log[2]...)
 	if m.digest() != want {
 		t.Fatal("replaying the tail gives another state")
 	}
+}
+
+// Whoever read a new store, and waits behind what it read, is not to miss the first change, nor is a restart to lower
+// the revision. What an older version has folded at revision 0 goes on from there.
+func TestTheFirstRevision(t *testing.T) {
+	m := newMachine(t, small)
+	if m.Revision() != 1 {
+		t.Fatalf("a new store is at revision %d", m.Revision())
+	}
+	m.do()
+	m.fold()
+	m.reopen()
+	m.want(set("a", "1"), done(2))
+
+	m = newMachine(t, small)
+	m.image.Merge(&Fold{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
+	m.reopen()
+	m.want(set("a", "1"), done(1))
 }
 
 func TestDamagedEntryNamesItsKey(t *testing.T) {

@@ -168,8 +168,8 @@ func TestTheLargestCommandsFit(t *testing.T) {
 	idem, name := key[:MaxIdemKeyBytes], key[:MaxSessionNameBytes]
 	most := ^uint64(0)
 	set := Command{Op: OpSet, Key: key, Value: make([]byte, MaxValueBytes), Flags: most, Lock: LockAcquire, TTL: MaxTTL, Session: Session{ID: one}}
-	part := Part{Op: OpSet, Key: key, Flags: most, Lock: LockAcquire, TTL: MaxTTL, Session: Session{ID: one}}
-	part.Value = make([]byte, MaxValueBytes-partOverhead-len(key))
+	part := Part{Op: OpSet, Key: key, Flags: most, Lock: LockAcquire, TTL: MaxTTL, Session: Session{ID: key[:MaxPartSessionBytes]}}
+	part.Value = make([]byte, MaxValueBytes-partOverhead-len(key)-len(part.Session.ID))
 	for _, c := range []Command{
 		set.under("lease/"+key, most).keyed(idem, most),
 		Command{Op: OpTestAndSet, Key: key, Test: make([]byte, MaxValueBytes)}.under("lease/"+key, most).keyed(idem, most),

@@ -19,6 +19,7 @@ const (
 
 	MaxParts            = 128 // of a transaction; together they have at most MaxValueBytes
 	MaxSessionNameBytes = 512 // of a session's name, and of its node
+	MaxPartSessionBytes = 128 // of what a part of a transaction takes for the ID of a session
 	// MaxTTL bounds every time in a command, so that adding a few of them to a clock reading cannot overflow.
 	MaxTTL = 50 * 365 * 24 * time.Hour
 

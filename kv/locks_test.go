@@ -36,37 +36,37 @@ func (m *machine) shows(key, want string) {
 
 func TestALockIsHeldByOneSession(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
-		m.want(acquire("a", one), Result{Code: CodeNoSession})
-		m.want(create(Session{ID: one}), created(1, one))
-		m.want(create(Session{ID: one}), Result{Code: CodeExists, Revision: 1})
-		m.want(create(Session{ID: two}), created(2, two))
+		m.want(acquire("a", one), Result{Code: CodeNoSession, Revision: 1})
+		m.want(create(Session{ID: one}), created(2, one))
+		m.want(create(Session{ID: one}), Result{Code: CodeExists, Revision: 2})
+		m.want(create(Session{ID: two}), created(3, two))
 		next()
-		m.want(release("a", one), refused(2)) // absent
-		m.want(acquire("a", one), done(3))
+		m.want(release("a", one), refused(3)) // absent
+		m.want(acquire("a", one), done(4))
 		next()
-		m.shows("a", "a=v f0 c3 m3 l1 s1")
-		m.want(acquire("a", two), refused(3))
-		m.want(release("a", two), refused(3))
-		m.want(acquire("a", one), done(4)) // again by the holder: not a new lock
-		m.shows("a", "a=v f0 c3 m4 l1 s1")
+		m.shows("a", "a=v f0 c4 m4 l1 s1")
+		m.want(acquire("a", two), refused(4))
+		m.want(release("a", two), refused(4))
+		m.want(acquire("a", one), done(5)) // again by the holder: not a new lock
+		m.shows("a", "a=v f0 c4 m5 l1 s1")
 		next()
-		m.want(set("a", "p"), done(5)) // a lock is advisory, and stays
-		m.shows("a", "a=p f0 c3 m5 l1 s1")
-		m.want(set("a", "q").at(5), done(6))
+		m.want(set("a", "p"), done(6)) // a lock is advisory, and stays
+		m.shows("a", "a=p f0 c4 m6 l1 s1")
+		m.want(set("a", "q").at(6), done(7))
 		next()
-		m.shows("a", "a=q f0 c3 m6 l1 s1")
-		m.want(release("a", one), done(7))
-		m.shows("a", "a=r f0 c3 m7 l1")
+		m.shows("a", "a=q f0 c4 m7 l1 s1")
+		m.want(release("a", one), done(8))
+		m.shows("a", "a=r f0 c4 m8 l1")
 		next()
-		m.want(acquire("a", two), done(8))
-		m.shows("a", "a=v f0 c3 m8 l2 s2")
+		m.want(acquire("a", two), done(9))
+		m.shows("a", "a=v f0 c4 m9 l2 s2")
 		next()
-		m.want(del("a"), deleted(9, 1))
-		m.want(set("a", "n"), done(10))
-		m.shows("a", "a=n f0 c10 m10 l0")
+		m.want(del("a"), deleted(10, 1))
+		m.want(set("a", "n"), done(11))
+		m.shows("a", "a=n f0 c11 m11 l0")
 		next()
-		m.want(destroy(two), done(11)) // it holds nothing any more
-		m.shows("a", "a=n f0 c10 m10 l0")
+		m.want(destroy(two), done(12)) // it holds nothing any more
+		m.shows("a", "a=n f0 c11 m11 l0")
 	})
 }
 
@@ -76,34 +76,34 @@ func TestTheEndOfASession(t *testing.T) {
 			t.Run(fmt.Sprint(behavior, delay), func(t *testing.T) {
 				inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 					m.do(create(Session{ID: one, Behavior: behavior, LockDelay: delay}), create(Session{ID: two}))
-					m.do(acquire("a", one), acquire("b", two), acquire("c", one)) // 3, 4, 5
+					m.do(acquire("a", one), acquire("b", two), acquire("c", one)) // 4, 5, 6
 					next()
-					m.want(destroy(one), deleted(6, 2*uint64(behavior)))
+					m.want(destroy(one), deleted(7, 2*uint64(behavior)))
 					next()
 					if behavior == Release {
-						m.shows("a", "a=v f0 c3 m6 l1")
-						m.shows("c", "c=v f0 c5 m6 l1")
+						m.shows("a", "a=v f0 c4 m7 l1")
+						m.shows("c", "c=v f0 c6 m7 l1")
 					} else {
 						m.shows("a", "-")
 						m.shows("c", "-")
 					}
-					m.shows("b", "b=v f0 c4 m4 l1 s2")
-					m.want(destroy(one), done(6))
-					if _, lives := m.Session(one); lives || m.SessionsIndex() != 6 {
+					m.shows("b", "b=v f0 c5 m5 l1 s2")
+					m.want(destroy(one), done(7))
+					if _, lives := m.Session(one); lives || m.SessionsIndex() != 7 {
 						t.Fatal("the session is still there")
 					}
 					if delay == 0 {
-						m.want(acquire("a", two), done(7))
+						m.want(acquire("a", two), done(8))
 						return
 					}
-					m.want(acquire("a", two), refused(6))
-					m.want(Command{Op: OpEndDelay, Key: "a", Arm: 5}, refused(6))
-					m.want(acquire("a", two), refused(6))
+					m.want(acquire("a", two), refused(7))
+					m.want(Command{Op: OpEndDelay, Key: "a", Arm: 6}, refused(7))
+					m.want(acquire("a", two), refused(7))
 					next()
-					m.want(Command{Op: OpEndDelay, Key: "a", Arm: 6}, done(6))
+					m.want(Command{Op: OpEndDelay, Key: "a", Arm: 7}, done(7))
 					next()
-					m.want(acquire("a", two), done(7))
-					m.want(acquire("c", two), refused(7))
+					m.want(acquire("a", two), done(8))
+					m.want(acquire("c", two), refused(8))
 				})
 			})
 		}
@@ -114,24 +114,24 @@ func TestOnlyTheNewestArmEnds(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		end := func(arm uint64) Command { return Command{Op: OpEndSession, Session: Session{ID: one}, Arm: arm} }
 		m.do(create(Session{ID: one, TTL: time.Second}))
-		m.want(Command{Op: OpSessionRenew, Session: Session{ID: one}}, done(1))
-		m.want(Command{Op: OpSessionRenew, Session: Session{ID: two}}, Result{Code: CodeNoSession, Revision: 1})
+		m.want(Command{Op: OpSessionRenew, Session: Session{ID: one}}, done(2))
+		m.want(Command{Op: OpSessionRenew, Session: Session{ID: two}}, Result{Code: CodeNoSession, Revision: 2})
 		next()
-		m.want(end(0), refused(1))
+		m.want(end(0), refused(2))
 		expire := set("a", "x")
 		expire.TTL = time.Minute
-		m.want(expire, done(2))
-		m.shows("a", "a=x f0 c2 m2 l0 t1m0s")
-		next()
 		m.want(expire, done(3))
-		m.want(Command{Op: OpEndKey, Key: "a", Arm: 2}, refused(3))
+		m.shows("a", "a=x f0 c3 m3 l0 t1m0s")
 		next()
-		m.want(Command{Op: OpEndKey, Key: "a", Arm: 3}, deleted(4, 1))
+		m.want(expire, done(4))
 		m.want(Command{Op: OpEndKey, Key: "a", Arm: 3}, refused(4))
-		m.want(end(1), done(5))
-		m.want(end(1), refused(5))
+		next()
+		m.want(Command{Op: OpEndKey, Key: "a", Arm: 4}, deleted(5, 1))
+		m.want(Command{Op: OpEndKey, Key: "a", Arm: 4}, refused(5))
+		m.want(end(1), done(6))
+		m.want(end(1), refused(6))
 		m.do(create(Session{ID: two})) // without a TTL it never expires
-		m.want(Command{Op: OpEndSession, Session: Session{ID: two}}, refused(6))
+		m.want(Command{Op: OpEndSession, Session: Session{ID: two}}, refused(7))
 	})
 }
 
@@ -141,28 +141,28 @@ func TestWhatKeepsATTL(t *testing.T) {
 		timed.TTL = time.Minute
 		m.do(create(Session{ID: one}), timed)
 		next()
-		m.want(Command{Op: OpAdd, Key: "a", Num: 4}, Result{Code: CodeDone, Revision: 3, Body: "5"})
-		m.shows("a", "a=5 f0 c2 m3 l0 t1m0s")
+		m.want(Command{Op: OpAdd, Key: "a", Num: 4}, Result{Code: CodeDone, Revision: 4, Body: "5"})
+		m.shows("a", "a=5 f0 c3 m4 l0 t1m0s")
 		next()
-		m.want(Command{Op: OpTestAndSet, Key: "a", Test: []byte("5"), Value: []byte("6")}, Result{Code: CodeDone, Revision: 4, Count: 1, Body: "6"})
+		m.want(Command{Op: OpTestAndSet, Key: "a", Test: []byte("5"), Value: []byte("6")}, Result{Code: CodeDone, Revision: 5, Count: 1, Body: "6"})
 		locked := acquire("a", one)
 		locked.TTL = time.Second
-		m.want(locked, done(5))
+		m.want(locked, done(6))
 		next()
-		m.want(Command{Op: OpEndKey, Key: "a", Arm: 2}, refused(5))
-		m.want(destroy(one), done(6))
-		m.shows("a", "a=v f0 c2 m6 l1 t1s") // from revision 5 on
+		m.want(Command{Op: OpEndKey, Key: "a", Arm: 3}, refused(6))
+		m.want(destroy(one), done(7))
+		m.shows("a", "a=v f0 c3 m7 l1 t1s") // from revision 6 on
 		next()
-		m.want(Command{Op: OpRename, Key: "a", NewKey: "b"}, done(7))
-		m.want(Command{Op: OpEndKey, Key: "a", Arm: 5}, refused(7))
+		m.want(Command{Op: OpRename, Key: "a", NewKey: "b"}, done(8))
+		m.want(Command{Op: OpEndKey, Key: "a", Arm: 6}, refused(8))
 		next()
-		m.want(set("b", "p"), done(8))
-		m.shows("b", "b=p f0 c7 m8 l0")
-		m.want(Command{Op: OpEndKey, Key: "b", Arm: 7}, refused(8))
-		m.want(Command{Op: OpExpire, Key: "b", TTL: time.Second}, done(9))
+		m.want(set("b", "p"), done(9))
+		m.shows("b", "b=p f0 c8 m9 l0")
+		m.want(Command{Op: OpEndKey, Key: "b", Arm: 8}, refused(9))
+		m.want(Command{Op: OpExpire, Key: "b", TTL: time.Second}, done(10))
 		next()
-		m.want(Command{Op: OpExpire, Key: "b"}, done(10))
-		m.want(Command{Op: OpEndKey, Key: "b", Arm: 9}, refused(10))
+		m.want(Command{Op: OpExpire, Key: "b"}, done(11))
+		m.want(Command{Op: OpEndKey, Key: "b", Arm: 10}, refused(11))
 	})
 }
 
@@ -172,24 +172,24 @@ func TestLimitsOfTheRegisters(t *testing.T) {
 	m := newMachine(t, l)
 	full := func(revision uint64) Result { return Result{Code: CodeFull, Revision: revision} }
 	m.do(create(Session{ID: one, LockDelay: time.Second}), create(Session{ID: two}))
-	m.want(create(Session{ID: sessionID(3)}), full(2))
+	m.want(create(Session{ID: sessionID(3)}), full(3))
 	m.do(acquire("a", one), acquire("b", one))
-	m.want(acquire("c", two), full(4))
-	m.want(acquire("a", one), done(5)) // no new lock
+	m.want(acquire("c", two), full(5))
+	m.want(acquire("a", one), done(6)) // no new lock
 	m.do(destroy(one))                 // its locks become delays, which take their room
-	m.want(acquire("c", two), full(6))
-	m.do(Command{Op: OpEndDelay, Key: "b", Arm: 6})
-	m.want(acquire("c", two), done(7))
+	m.want(acquire("c", two), full(7))
+	m.do(Command{Op: OpEndDelay, Key: "b", Arm: 7})
+	m.want(acquire("c", two), done(8))
 	timed := set("t", "")
 	timed.TTL = time.Second
-	m.want(timed, done(8))
 	m.want(timed, done(9))
+	m.want(timed, done(10))
 	timed.Key = "u"
-	m.want(timed, full(9))
-	m.want(Command{Op: OpExpire, Key: "a", TTL: time.Second}, full(9))
-	m.want(Command{Op: OpRename, Key: "t", NewKey: "u"}, done(10))
-	m.want(set("a", "").under("kv/x", 1), done(11))
-	m.want(set("a", "").under("kv/y", 1), full(11))
+	m.want(timed, full(10))
+	m.want(Command{Op: OpExpire, Key: "a", TTL: time.Second}, full(10))
+	m.want(Command{Op: OpRename, Key: "t", NewKey: "u"}, done(11))
+	m.want(set("a", "").under("kv/x", 1), done(12))
+	m.want(set("a", "").under("kv/y", 1), full(12))
 }
 
 func (c Command) under(fence string, token uint64) Command {
@@ -200,26 +200,26 @@ func (c Command) under(fence string, token uint64) Command {
 func TestFencesRefuseOlderTokens(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
 		fencedOff := func(revision uint64) Result { return Result{Code: CodeFenced, Revision: revision} }
-		m.want(set("a", "1").under("lease/x", 5), done(1))
+		m.want(set("a", "1").under("lease/x", 5), done(2))
 		next()
-		m.want(set("a", "2").under("lease/x", 4), fencedOff(1))
-		m.want(set("a", "2").under("lease/x", 5), done(2))
-		m.want(set("a", "3").at(1).under("lease/x", 7), refused(2)) // the condition fails, the token counts
+		m.want(set("a", "2").under("lease/x", 4), fencedOff(2))
+		m.want(set("a", "2").under("lease/x", 5), done(3))
+		m.want(set("a", "3").at(2).under("lease/x", 7), refused(3)) // the condition fails, the token counts
 		next()
-		m.want(del("a").under("lease/x", 6), fencedOff(2))
-		m.want(set("b", "1").under("kv/x", 1), done(3))
-		m.want(Command{Op: OpTransaction}.under("lease/x", 6), fencedOff(3))
-		first := set("c", "1").under("lease/x", 8).keyed("w", 3)
-		m.want(first, done(4))
-		m.want(set("c", "2").under("lease/x", 9), done(5))
+		m.want(del("a").under("lease/x", 6), fencedOff(3))
+		m.want(set("b", "1").under("kv/x", 1), done(4))
+		m.want(Command{Op: OpTransaction}.under("lease/x", 6), fencedOff(4))
+		first := set("c", "1").under("lease/x", 8).keyed("w", 4)
+		m.want(first, done(5))
+		m.want(set("c", "2").under("lease/x", 9), done(6))
 		next()
-		m.want(first, done(4)) // a retry gets its first result
-		m.want(Command{Op: OpDropFence, Fence: "lease/x"}, done(5))
-		m.want(Command{Op: OpDropFence, Fence: "lease/unknown"}, done(5))
+		m.want(first, done(5)) // a retry gets its first result
+		m.want(Command{Op: OpDropFence, Fence: "lease/x"}, done(6))
+		m.want(Command{Op: OpDropFence, Fence: "lease/unknown"}, done(6))
 		next()
-		m.want(set("c", "3").under("lease/y", 8), fencedOff(5)) // the floor is for every name of the kind
-		m.want(set("c", "3").under("kv/y", 0), done(6))
-		m.want(set("c", "3").under("lease/y", 9), done(7))
+		m.want(set("c", "3").under("lease/y", 8), fencedOff(6)) // the floor is for every name of the kind
+		m.want(set("c", "3").under("kv/y", 0), done(7))
+		m.want(set("c", "3").under("lease/y", 9), done(8))
 	})
 }
 

@@ -119,7 +119,11 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 		}
 	case OpTransaction:
 		for range rapid.IntRange(0, 5).Draw(t, "parts") {
-			c.Parts = append(c.Parts, drawOp(t, m, rapid.SampledFrom(partOps).Draw(t, "op")))
+			p := drawOp(t, m, rapid.SampledFrom(partOps).Draw(t, "op"))
+			if p.Session.ID != "" && rapid.IntRange(0, 7).Draw(t, "no session") == 0 {
+				p.Session.ID = rapid.SampledFrom([]string{"", "x", strings.ToUpper(sessionID(1))}).Draw(t, "no ID")
+			}
+			c.Parts = append(c.Parts, p)
 		}
 	case OpEndKey:
 		c.Arm = m.expiry[c.Key].arm

@@ -35,7 +35,7 @@ type modelKey struct {
 }
 
 func newModel(l Limits) *model {
-	return &model{l: l, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
+	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
 		fences: map[string]uint64{}, floors: map[string]uint64{}, graves: map[string]uint64{}}
 }
 
@@ -382,6 +382,13 @@ func (m *model) part(p Part) (out []Entry, what string) {
 		e := m.entries[key]
 		e.Value = nil
 		return []Entry{e}
+	}
+	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock", p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
+		if _, lives := m.sessions[p.Session.ID]; p.Session.ID == "" {
+			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key)
+		} else if !lives {
+			return nil, fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID)
+		}
 	}
 	switch p.Op {
 	case OpGetTree:

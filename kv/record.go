@@ -128,6 +128,10 @@ func parseSequenceKey(b []byte) (uint64, error) {
 
 const metaFormat = 1
 
+// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0, and a
+// client that has read an empty store waits for what is above that index: no change may have it.
+const firstRevision = 1
+
 // meta is the state's own record in every fold. First and Next say which dedup records must be there, and the numbers
 // from Sessions on how many records of the other spaces. Older records end early.
 type meta struct {
@@ -150,10 +154,11 @@ type meta struct {
 	Tombstones     uint64
 }
 
-// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state.
+// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
+// on from its own revision, also if that is below firstRevision.
 func decodeMeta(slot uint64, b []byte) (meta, error) {
 	if slot == 0 && b == nil {
-		return meta{Format: metaFormat}, nil
+		return meta{Format: metaFormat, Revision: firstRevision}, nil
 	}
 	var m meta
 	if err := codec.Unmarshal(b, &m); err != nil {

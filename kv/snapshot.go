@@ -30,7 +30,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 // Get is the entry of key. It stays valid after Close. An error is damage.
 func (v *Snapshot) Get(key string) (Entry, bool, error) { return v.layers.get(key) }
 
-// Revision is that of the newest change in v, 0 if there was never one.
+// Revision is that of the newest change in v, 1 if there was never one.
 func (v *Snapshot) Revision() uint64 { return v.revision }
 
 // Applied is the slot after which v was taken.

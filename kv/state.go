@@ -23,9 +23,8 @@ type State struct {
 	view    Image // open if it was needed, else nil
 	stamped bool  // the command has its revision
 	told    told
-	header  commandHeader // scratch
-	command Command       // scratch
-	key     []byte        // scratch
+	command Command // scratch
+	key     []byte  // scratch
 }
 
 // Open is the state that src holds. l must be the same on all nodes and in all runs (see Limits). It reads the
@@ -98,7 +97,7 @@ func (s *State) loadDedup(view Image) error {
 // Applied is the slot that was applied last, 0 if none was.
 func (s *State) Applied() uint64 { return s.applied }
 
-// Revision is that of the newest change, 0 if there was never one.
+// Revision is that of the newest change, 1 if there was never one.
 func (s *State) Revision() uint64 { return s.revision }
 
 // TableBytes is about the memory held by changes that are not in the image yet, those being folded included. What only

@@ -78,6 +78,10 @@ func (g *gathered) fail(i int, format string, args ...any) {
 
 // part runs one part and gathers what it answers.
 func (s *State) part(i int, p *Part, g *gathered) error {
+	if why := s.noSession(p); why != "" {
+		g.fail(i, "%s", why)
+		return nil
+	}
 	switch p.Op {
 	case OpGetTree:
 		return s.gatherTree(i, p.Key, g)
@@ -153,11 +157,32 @@ func (s *State) look(i int, p *Part, g *gathered) error {
 	return nil
 }
 
+// noSession is why p fails if it needs a session and names none that there is, else "". It comes before all else: no ID at
+// all would be that of a key without a lock.
+func (s *State) noSession(p *Part) string {
+	var to string
+	switch {
+	case p.Lock == LockAcquire:
+		to = "lock"
+	case p.Lock == LockRelease:
+		to = "unlock"
+	case p.Op == OpCheckSession:
+		to = "check the session of"
+	default:
+		return ""
+	}
+	if _, lives := s.reg.sessions.Get(p.Session.ID); lives {
+		return ""
+	}
+	if p.Session.ID == "" {
+		return fmt.Sprintf("failed to %s key %q, missing session", to, p.Key)
+	}
+	return fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID)
+}
+
 // whyFailed is code of p in words, which are near to those of Consul, for people know them.
 func whyFailed(p *Part, code Code) string {
 	switch {
-	case code == CodeNoSession:
-		return fmt.Sprintf("failed to lock key %q, invalid session %q", p.Key, p.Session.ID)
 	case code == CodeCondition && p.Op == OpDelete:
 		return fmt.Sprintf("failed to delete key %q, index is stale", p.Key)
 	case code == CodeCondition && p.Op == OpRename:

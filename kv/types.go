@@ -83,7 +83,8 @@ type Command struct {
 }
 
 // Part is one operation of a transaction: a Command without idempotency key, fence and parts of its own. Its Op is OpSet (with a
-// condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have.
+// condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its Session.ID may be
+// any text of at most MaxPartSessionBytes: one that is no session fails the part.
 type Part = Command
 
 // Code tells how a command ended.

@@ -3,7 +3,6 @@ package kv
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -159,10 +158,13 @@ func (c *Command) Validate() error {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	if err := c.validateSession(); err != nil {
+		return err
+	}
 	return c.validateParts()
 }
 
-// validate is Validate for what commands and parts have in common.
+// validate is Validate for what commands and parts have in common, but for sessions.
 func (c *Command) validate() error {
 	r, p := ruleOf(c.Op), c.present()
 	if r.named == 0 {
@@ -183,7 +185,7 @@ func (c *Command) validate() error {
 		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
 			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
 	case p&moreFields != 0 || c.Op > OpPrune:
-		return c.validateMore(p)
+		return c.validateMore()
 	}
 	return nil
 }
@@ -209,7 +211,7 @@ func (c *Command) validateNames(n named, p fields) error {
 }
 
 // validateMore checks the fields that few commands have.
-func (c *Command) validateMore(p fields) error {
+func (c *Command) validateMore() error {
 	switch {
 	case c.TTL < 0 || c.TTL > MaxTTL:
 		return fmt.Errorf("%w: a TTL of %v: must be from 0 to %v", ErrCommand, c.TTL, MaxTTL)
@@ -217,17 +219,10 @@ func (c *Command) validateMore(p fields) error {
 		return fmt.Errorf("%w: lock %d is not known to this version", ErrCommand, c.Lock)
 	case c.Lock != LockNone && c.HasIndex:
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
-	case c.Op == OpSet && (c.Lock != LockNone) != (p&hasSessionID != 0):
-		return fmt.Errorf("%w: a lock and a session come together", ErrCommand)
 	case c.Op == OpDropFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:
 		return fmt.Errorf("%w: token %d without a fence", ErrCommand, c.Token)
-	}
-	if ruleOf(c.Op).takes&hasSessionID != 0 && c.Op != OpSet || p&hasSessionID != 0 {
-		if err := c.Session.validate(); err != nil {
-			return err
-		}
 	}
 	if c.Fence != "" {
 		return ValidateFence(c.Fence)
@@ -249,7 +244,10 @@ func (c *Command) validateParts() error {
 		if err := p.validate(); err != nil {
 			return fmt.Errorf("part %d of the transaction: %w", i, err)
 		}
-		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value)
+		if err := p.validatePartSession(); err != nil {
+			return fmt.Errorf("part %d of the transaction: %w", i, err)
+		}
+		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
 	}
 	if total > MaxValueBytes {
 		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand, total, MaxValueBytes)
@@ -257,7 +255,7 @@ func (c *Command) validateParts() error {
 	return nil
 }
 
-// partOverhead bounds what a part takes beside its keys and its value once it is encoded.
+// partOverhead bounds what a part takes beside its keys, its value and its session once it is encoded.
 const partOverhead = 192
 
 var (
@@ -273,44 +271,6 @@ func (f fields) String() string {
 		}
 	}
 	return "such field"
-}
-
-// validate checks what a command may say of a session.
-func (s *Session) validate() error {
-	if err := ValidateSessionID(s.ID); err != nil {
-		return err
-	}
-	for _, name := range []string{s.Name, s.Node} {
-		if len(name) > MaxSessionNameBytes || !utf8.ValidString(name) {
-			return fmt.Errorf("%w: the name and the node of a session are at most %d bytes of UTF-8", ErrCommand, MaxSessionNameBytes)
-		}
-	}
-	for _, d := range []time.Duration{s.LockDelay, s.TTL} {
-		if d < 0 || d > MaxTTL {
-			return fmt.Errorf("%w: a time of %v: must be from 0 to %v", ErrCommand, d, MaxTTL)
-		}
-	}
-	if s.Behavior > Delete || s.CreateIndex|s.ModifyIndex|s.Renewals != 0 {
-		return fmt.Errorf("%w: a session's behavior is not known, or its indexes are given", ErrCommand)
-	}
-	return nil
-}
-
-// ValidateSessionID reports why id cannot name a session: a UUID of 36 bytes in lower case can. Errors wrap ErrCommand.
-func ValidateSessionID(id string) error {
-	good := len(id) == sessionIDBytes
-	for i := 0; good && i < len(id); i++ {
-		switch b := id[i]; i {
-		case 8, 13, 18, 23:
-			good = b == '-'
-		default:
-			good = b >= '0' && b <= '9' || b >= 'a' && b <= 'f'
-		}
-	}
-	if !good {
-		return fmt.Errorf("%w: %.40q is not the ID of a session, a UUID in lower case", ErrCommand, id)
-	}
-	return nil
 }
 
 // The kinds of fences, and with what their names start.

@@ -23,17 +23,17 @@ func TestAdd(t *testing.T) {
 		flagged := set("a", c.value)
 		flagged.Flags = 3
 		m.do(flagged)
-		want := Result{Code: CodeNotNumber, Revision: 1}
+		want := Result{Code: CodeNotNumber, Revision: 2}
 		if c.want != "" {
-			want = Result{Code: CodeDone, Revision: 2, Body: c.want}
+			want = Result{Code: CodeDone, Revision: 3, Body: c.want}
 		}
 		m.want(Command{Op: OpAdd, Key: "a", Num: c.num}, want)
 		if c.want != "" {
-			m.shows("a", "a="+c.want+" f3 c1 m2 l0")
+			m.shows("a", "a="+c.want+" f3 c2 m3 l0")
 		}
 	}
 	m := newMachine(t, small)
-	m.want(Command{Op: OpAdd, Key: "a", Num: 1}, missing(0))
+	m.want(Command{Op: OpAdd, Key: "a", Num: 1}, missing(1))
 }
 
 func TestTestAndSetRenameRemoveExpire(t *testing.T) {
@@ -42,39 +42,39 @@ func TestTestAndSetRenameRemoveExpire(t *testing.T) {
 			return Command{Op: OpTestAndSet, Key: "a", Test: []byte(test), Value: []byte(value)}
 		}
 		rename := func(from, to string) Command { return Command{Op: OpRename, Key: from, NewKey: to} }
-		m.want(tas("", "x"), missing(0))
-		m.want(rename("a", "b"), missing(0))
-		m.want(rename("a", "a"), missing(0))
-		m.want(Command{Op: OpRemove, Key: "a"}, missing(0))
-		m.want(Command{Op: OpExpire, Key: "a", TTL: 1}, missing(0))
-		m.do(set("a", ""), set("c", "c"), create(Session{ID: one})) // 1, 2, 3
+		m.want(tas("", "x"), missing(1))
+		m.want(rename("a", "b"), missing(1))
+		m.want(rename("a", "a"), missing(1))
+		m.want(Command{Op: OpRemove, Key: "a"}, missing(1))
+		m.want(Command{Op: OpExpire, Key: "a", TTL: 1}, missing(1))
+		m.do(set("a", ""), set("c", "c"), create(Session{ID: one})) // 2, 3, 4
 		next()
-		m.want(tas("x", "y"), Result{Code: CodeDone, Revision: 3})
-		m.want(tas("", "new"), Result{Code: CodeDone, Revision: 4, Count: 1, Body: "new"})
+		m.want(tas("x", "y"), Result{Code: CodeDone, Revision: 4})
+		m.want(tas("", "new"), Result{Code: CodeDone, Revision: 5, Count: 1, Body: "new"})
 		next()
-		m.want(tas("", "y"), Result{Code: CodeDone, Revision: 4, Body: "new"})
-		m.want(rename("a", "a"), done(4))
-		m.want(rename("a", "c"), done(5))
+		m.want(tas("", "y"), Result{Code: CodeDone, Revision: 5, Body: "new"})
+		m.want(rename("a", "a"), done(5))
+		m.want(rename("a", "c"), done(6))
 		next()
 		m.shows("a", "-")
-		m.shows("c", "c=new f0 c2 m5 l0")
-		m.want(acquire("a", one), done(6))
+		m.shows("c", "c=new f0 c3 m6 l0")
+		m.want(acquire("a", one), done(7))
 		next()
-		m.want(rename("a", "z"), refused(6))
-		m.want(rename("c", "a"), refused(6))
-		m.want(rename("a", "a"), done(6))
+		m.want(rename("a", "z"), refused(7))
+		m.want(rename("c", "a"), refused(7))
+		m.want(rename("a", "a"), done(7))
 		m.do(Command{Op: OpExpire, Key: "a", TTL: time.Second})
 		next()
 		r := m.do(Command{Op: OpRemove, Key: "a"}.keyed("w", 0))[0]
 		got, err := DecodeEntries(r.Body)
-		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 6, ModifyIndex: 7, LockIndex: 1, Session: one, TTL: time.Second}}
-		if d := cmp.Diff(want, got); d != "" || err != nil || r.Count != 1 || r.Revision != 8 {
+		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 7, ModifyIndex: 8, LockIndex: 1, Session: one, TTL: time.Second}}
+		if d := cmp.Diff(want, got); d != "" || err != nil || r.Count != 1 || r.Revision != 9 {
 			t.Fatalf("%+v %v %s", r, err, d)
 		}
 		next()
 		m.want(Command{Op: OpRemove, Key: "a"}.keyed("w", 0), r)
 		m.do(destroy(one))
-		m.want(acquire("a", one), Result{Code: CodeNoSession, Revision: 9})
+		m.want(acquire("a", one), Result{Code: CodeNoSession, Revision: 10})
 	})
 }
 
@@ -85,22 +85,22 @@ func TestLargeBodiesAreNotRemembered(t *testing.T) {
 		m.do(set("a", value), set("b", value+"v"))
 		ask := func(key, idem string) Command { return Command{Op: OpTestAndSet, Key: key}.keyed(idem, 0) }
 		for range 2 {
-			m.want(ask("a", "w1"), Result{Code: CodeDone, Revision: 2, Body: value})
+			m.want(ask("a", "w1"), Result{Code: CodeDone, Revision: 3, Body: value})
 			next()
 		}
-		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 2, Body: value + "v"})
+		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 3, Body: value + "v"})
 		next()
-		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 2, Dropped: true})
+		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 3, Dropped: true})
 	})
 }
 
 // The node that receives a request for a session draws its ID: a retry through another node is the same request.
 func TestARetriedCreateIsOneSession(t *testing.T) {
 	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
-		m.want(create(Session{ID: one, Name: "n"}).keyed("w", 0), created(1, one))
+		m.want(create(Session{ID: one, Name: "n"}).keyed("w", 0), created(2, one))
 		next()
-		m.want(create(Session{ID: two, Name: "n"}).keyed("w", 0), created(1, one))
-		m.want(create(Session{ID: one, Name: "o"}).keyed("w", 0), Result{Code: CodeKeyReused, Revision: 1})
+		m.want(create(Session{ID: two, Name: "n"}).keyed("w", 0), created(2, one))
+		m.want(create(Session{ID: one, Name: "o"}).keyed("w", 0), Result{Code: CodeKeyReused, Revision: 2})
 		if _, lives := m.Session(two); lives {
 			t.Fatal("the retry created another session")
 		}
@@ -123,30 +123,30 @@ func TestDeletionsAreRemembered(t *testing.T) {
 		m.l.Tombstones = 3
 		m.reopen()
 		deleted("", 0)
-		m.do(set("a/1", ""), set("a/2", ""), set("b", ""), set("c", ""), set("d", "")) // 1 to 5
-		m.do(del("a/1"), del("b"), del("a/2"))                                         // 6, 7, 8
+		m.do(set("a/1", ""), set("a/2", ""), set("b", ""), set("c", ""), set("d", "")) // 2 to 6
+		m.do(del("a/1"), del("b"), del("a/2"))                                         // 7, 8, 9
 		next()
-		deleted("", 8)
-		deleted("a/", 8)
-		deleted("a/1", 6)
-		deleted("b", 7)
+		deleted("", 9)
+		deleted("a/", 9)
+		deleted("a/1", 7)
+		deleted("b", 8)
 		deleted("c", 0)
-		m.do(set("b", ""), del("b")) // 10
+		m.do(set("b", ""), del("b")) // 11
 		next()
-		deleted("b", 10)
+		deleted("b", 11)
 		deleted("c", 0)
-		m.do(del("c")) // the one of revision 6 is compacted
+		m.do(del("c")) // the one of revision 7 is compacted
 		next()
-		deleted("a/1", 6)
-		deleted("zz", 6)
-		deleted("a/", 8)
+		deleted("a/1", 7)
+		deleted("zz", 7)
+		deleted("a/", 9)
 		m.do(set("e/1", ""), set("e/2", ""), set("e/3", ""), set("e/4", ""), prune("e/"))
 		next()
-		deleted("zz", 16)
-		deleted("a/", 16)
+		deleted("zz", 17)
+		deleted("a/", 17)
 		m.do(del("d"))
 		next()
-		deleted("", 17)
-		deleted("a", 16)
+		deleted("", 18)
+		deleted("a", 17)
 	})
 }

@@ -127,6 +127,7 @@ func (l *logLoop) round() error {
 	if tick {
 		l.ticking.Store(false)
 		l.part.SetRoom(replica.Room(l.n.room.Load()))
+		l.part.SetImageBytes(l.n.imageBytes.Load())
 		if err := l.part.Tick(now, p); err != nil {
 			return err
 		}

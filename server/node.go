@@ -55,6 +55,7 @@ type Node struct {
 	leaseView    atomic.Pointer[leaseView]
 	logView      atomic.Pointer[logView]
 	room         atomic.Uint32 // a replica.Room
+	imageBytes   atomic.Int64  // of state.db, as last measured
 	stopping     atomic.Bool
 	transfers    transfers
 	transferring atomic.Bool

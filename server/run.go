@@ -200,10 +200,19 @@ func (n *Node) openLog() error {
 		return err
 	}
 	n.state = state
-	n.hub.Begin(state.Revision())
+	n.hub.Begin(historyBegins(state))
 	state.Observe(kv.Observer{Changed: n.hub.Changed})
 	n.loop = newLogLoop(n, part)
 	return nil
+}
+
+// historyBegins is the revision behind which this run sees every change. Of a new store those are all, so a client may
+// ask for them from 0 on, although the store is at a higher revision.
+func historyBegins(s *kv.State) uint64 {
+	if s.Applied() == 0 {
+		return 0
+	}
+	return s.Revision()
 }
 
 // serve runs the loops until ctx ends or one of them fails.

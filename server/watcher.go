@@ -22,7 +22,9 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		if err != nil {
 			n.log.Warn().Err(err).Msg("cannot measure the disk")
 		}
-		n.room.Store(uint32(roomOf(n.store.Usage())))
+		u := n.store.Usage()
+		n.room.Store(uint32(roomOf(u)))
+		n.imageBytes.Store(foldedImage(u))
 		if r := n.quarantine.Record(n.clock.Now() - begin); r != written {
 			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
 				return err
@@ -64,6 +66,15 @@ func (n *Node) runVerifier(stop <-chan struct{}) error {
 
 // verifiedAtOpen is the size up to which storage reads the whole image when it opens it, by its default.
 const verifiedAtOpen = 256 << 20
+
+// foldedImage is the size of the image that decides how much is folded at once: none where the disk is short, since a fold
+// writes a copy of every page that it touches before the old ones are free.
+func foldedImage(u storage.Usage) int64 {
+	if u.FreeBytes < u.StateBytes+4*u.ReserveBytes {
+		return 0
+	}
+	return u.StateBytes
+}
 
 func roomOf(u storage.Usage) replica.Room {
 	switch {

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -142,5 +143,14 @@ func (s *Store) moveHome(r *journal.Record) error {
 	s.stats.flushes.Add(1)
 	wake(s.flushed)
 	s.askToGrow()
+	forgetPages(s.log, s.logFile)
 	return nil
+}
+
+// forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this process's:
+// cutting the log off touches every page of it once, and reads of the log are rare. No transaction that writes db runs.
+func forgetPages(db *bolt.DB, file *os.File) {
+	if n, err := fileSize(file); err == nil {
+		unmapPages(db.Info().Data, n)
+	}
 }

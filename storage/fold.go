@@ -43,6 +43,7 @@ func (s *Store) Fold(f *kv.Fold) error {
 		return err
 	}
 	s.folded.Store(next)
+	forgetPages(s.state, s.stateFile)
 	return nil
 }
 

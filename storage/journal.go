@@ -15,9 +15,12 @@ import (
 )
 
 // dataFile is the journal's file: its size never changes, so that only its data needs a sync.
-type dataFile struct{ *os.File }
+type dataFile struct {
+	*os.File
+	syncer *syncer
+}
 
-func (f dataFile) Sync() error { return dataSync(f.File) }
+func (f dataFile) Sync() error { return f.syncer.Sync() }
 
 // journalSize is what a new journal takes.
 func (s *Store) journalSize(free int64) int64 {
@@ -58,7 +61,8 @@ func (s *Store) openJournal() error {
 	}
 	willRead(f)
 	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
-	ring, records, err := journal.Open(dataFile{f}, size, s.identity.Load().Store, home)
+	s.journalSync = newSyncer(f)
+	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, s.identity.Load().Store, home)
 	switch {
 	case errors.Is(err, journal.ErrHomeOlder):
 		return damage(s.logPath(), "%w: it is an older copy", err)

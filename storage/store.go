@@ -24,6 +24,7 @@ type Store struct {
 	log         *bolt.DB
 	logFile     *os.File // for sizes and for filling with zeros
 	journalFile *os.File
+	journalSync *syncer
 	state       *bolt.DB
 	stateFile   *os.File // for sizes and for Verify
 
@@ -169,6 +170,9 @@ func (s *Store) release() error {
 	}
 	if s.log != nil {
 		errs = append(errs, s.log.Close())
+	}
+	if s.journalSync != nil {
+		s.journalSync.Close()
 	}
 	for _, f := range []*os.File{s.stateFile, s.journalFile, s.logFile, s.lock} {
 		if f != nil {

@@ -32,5 +32,11 @@ func allocate(f *os.File, off, n int64) error {
 	return err
 }
 
+// unmapPages drops n bytes at address from this process's page table. They stay in the kernel's page cache, which maps
+// them again when they are read. Failing to is no error: it is thrift.
+func unmapPages(address uintptr, n int64) {
+	_, _, _ = unix.Syscall(unix.SYS_MADVISE, address, uintptr(n), unix.MADV_DONTNEED)
+}
+
 // dataSync makes the content of f durable.
 func dataSync(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }

@@ -14,7 +14,7 @@ import (
 // Cluster is a store with nodes in front of it. All methods are safe for concurrent use.
 type Cluster struct {
 	mu       sync.Mutex
-	revision uint64
+	revision uint64 // 1 at first, as of a real store
 	entries  map[string]client.Entry
 	known    map[string]remembered
 	floor    uint64 // a base below it is too old
@@ -59,7 +59,7 @@ type remembered struct {
 // New makes a cluster of n nodes that listen nowhere: serve Node.Handler as you like. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
-		entries: map[string]client.Entry{}, known: map[string]remembered{},
+		revision: 1, entries: map[string]client.Entry{}, known: map[string]remembered{},
 		master: 1, epoch: 1, faults: func(Request) Fault { return None },
 	}
 	for i := range n {

@@ -160,7 +160,7 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) fun
 
 func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 	key, q := strings.TrimPrefix(r.URL.Path, "/v1/kv/"), r.URL.Query()
-	w.Header().Set("X-Consul-Index", strconv.FormatUint(max(1, c.revision), 10))
+	w.Header().Set("X-Consul-Index", strconv.FormatUint(c.revision, 10))
 	w.Header().Set("X-Consul-Lastcontact", "0")
 	w.Header().Set("X-Consul-Knownleader", strconv.FormatBool(c.master != 0))
 	if q.Has("stale") {

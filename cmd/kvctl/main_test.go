@@ -74,29 +74,29 @@ func TestVerbs(t *testing.T) {
 		err   string // a part of standard error
 	}{
 		{"get hello", "", 1, "", `get "hello": not found`},
-		{"set hello world", "", 0, "revision 1\n", ""},
+		{"set hello world", "", 0, "revision 2\n", ""},
 		{"get hello", "", 0, "world", ""},
 		{"get hello --consistent", "", 0, "world", ""},
 		{"--stale get hello", "", 0, "world", ""},
-		{"get hello --json", "", 0, `{"key":"hello","value":"d29ybGQ=","flags":0,"create_index":1,"modify_index":1,"lock_index":0}` + "\n", ""},
-		{"set hello - --flags 7", "a\x00\xff\n", 0, "revision 2\n", ""},
+		{"get hello --json", "", 0, `{"key":"hello","value":"d29ybGQ=","flags":0,"create_index":2,"modify_index":2,"lock_index":0}` + "\n", ""},
+		{"set hello - --flags 7", "a\x00\xff\n", 0, "revision 3\n", ""},
 		{"get hello", "", 0, "a\x00\xff\n", ""},
-		{"set -- n -5", "", 0, "revision 3\n", ""},
+		{"set -- n -5", "", 0, "revision 4\n", ""},
 		{"get n", "", 0, "-5", ""},
-		{"set empty _ --json", "", 0, `{"key":"empty","revision":4}` + "\n", ""},
+		{"set empty _ --json", "", 0, `{"key":"empty","revision":5}` + "\n", ""},
 		{"get empty", "", 0, "", ""},
 		{"cas n 0 x", "", 1, "", "condition failed"},
-		{"cas n 3 x", "", 0, "revision 5\n", ""},
-		{"cas n 3 y --json", "", 1, "", `"outcome":"condition failed"`},
-		{"cas new 0 -", "piped", 0, "revision 6\n", ""},
+		{"cas n 4 x", "", 0, "revision 6\n", ""},
+		{"cas n 4 y --json", "", 1, "", `"outcome":"condition failed"`},
+		{"cas new 0 -", "piped", 0, "revision 7\n", ""},
 		{"get new", "", 0, "piped", ""},
-		{"delete n --cas 3", "", 1, "", "condition failed"},
-		{"delete n --cas 5", "", 0, "revision 7\n", ""},
-		{"delete n", "", 0, "revision 7\n", ""},
-		{"set d/1 one", "", 0, "revision 8\n", ""},
-		{"set d/2 t⏎wo", "", 0, "revision 9\n", ""},
-		{"set d/e/3 three", "", 0, "revision 10\n", ""},
-		{"set d/a␠b%2F.. odd", "", 0, "revision 11\n", ""},
+		{"delete n --cas 4", "", 1, "", "condition failed"},
+		{"delete n --cas 6", "", 0, "revision 8\n", ""},
+		{"delete n", "", 0, "revision 8\n", ""},
+		{"set d/1 one", "", 0, "revision 9\n", ""},
+		{"set d/2 t⏎wo", "", 0, "revision 10\n", ""},
+		{"set d/e/3 three", "", 0, "revision 11\n", ""},
+		{"set d/a␠b%2F.. odd", "", 0, "revision 12\n", ""},
 		{"list", "", 0, "d/1\nd/2\nd/a b%2F..\nd/e/3\nempty\nhello\nnew\n", ""},
 		{"list d/ --separator / --reverse", "", 0, "d/e/\nd/a b%2F..\nd/2\nd/1\n", ""},
 		{"list d/ --start d/2 --limit 2", "", 0, "d/2\nd/a b%2F..\n", ""},
@@ -109,7 +109,7 @@ func TestVerbs(t *testing.T) {
 		{"count none", "", 0, "0\n", ""},
 		{"prune d/", "", 0, "deleted 4 keys\n", ""},
 		{"prune d/", "", 0, "deleted 0 keys\n", ""},
-		{"prune hell --json", "", 0, `{"prefix":"hell","deleted":1,"revision":13}` + "\n", ""},
+		{"prune hell --json", "", 0, `{"prefix":"hell","deleted":1,"revision":14}` + "\n", ""},
 		{"prune _", "", 2, "", "--all"},
 		{"prune _ --all", "", 0, "deleted 2 keys\n", ""},
 		{"count", "", 0, "0\n", ""},
@@ -191,7 +191,7 @@ func TestFaultsThatPass(t *testing.T) {
 			}
 			return clienttest.None
 		})
-		if o := kvctl(t, c, "", "cas", "k", "0", "v"); o.code != 0 || o.out != "revision 1\n" || c.Applied() != 1 {
+		if o := kvctl(t, c, "", "cas", "k", "0", "v"); o.code != 0 || o.out != "revision 2\n" || c.Applied() != 1 {
 			t.Errorf("fault %d: exit %d, %q %q, applied %d", f, o.code, o.out, o.errOut, c.Applied())
 		}
 	}
@@ -212,7 +212,7 @@ func TestUnknownIsSettledLater(t *testing.T) {
 	}
 	always(c, clienttest.None, true)
 	o = kvctl(t, c, "", "cas", "k", "0", "v", "--idempotency-key", told.Key, "--base", "0")
-	if o.code != 0 || o.out != "revision 1\n" || c.Applied() != 1 {
+	if o.code != 0 || o.out != "revision 2\n" || c.Applied() != 1 {
 		t.Fatalf("exit %d, %q %q, applied %d times", o.code, o.out, o.errOut, c.Applied())
 	}
 	if o := kvctl(t, c, "", "set", "k", "other", "--idempotency-key", told.Key, "--base", "0"); o.code != 3 || c.Applied() != 1 {

@@ -31,7 +31,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	s := decode[surveyJSON](t, kvctl(t, c, "", "status", "--json").out)
-	if s.Master != 1 || s.Epoch != 1 || s.Lease != 800 || len(s.Nodes) != 3 || !s.Nodes[0].Reachable || s.Nodes[0].Status.Revision != 1 ||
+	if s.Master != 1 || s.Epoch != 1 || s.Lease != 800 || len(s.Nodes) != 3 || !s.Nodes[0].Reachable || s.Nodes[0].Status.Revision != 2 ||
 		s.Nodes[2].Reachable || s.Nodes[2].Error != "connection refused" || s.Nodes[2].Status != nil {
 		t.Errorf("%+v", s)
 	}
@@ -164,7 +164,7 @@ func watching(t *testing.T, c *clienttest.Cluster, args ...string) (*lines, func
 func TestWatchLines(t *testing.T) {
 	c := start(t, 3)
 	out, stop := watching(t, c)
-	out.waitFor(t, "master 1  epoch 1  lease 800 ms  lag 0  revision 0  3/3 nodes\n")
+	out.waitFor(t, "master 1  epoch 1  lease 800 ms  lag 0  revision 1  3/3 nodes\n")
 	c.SetMaster(0)
 	out.waitFor(t, "no master for ")
 	c.SetMaster(2)

@@ -53,6 +53,36 @@ func AppendBool(b []byte, v bool) []byte {
 // AppendNil writes nil: no bytes, no elements.
 func AppendNil(b []byte) []byte { return append(b, 0xc0) }
 
+// AppendString writes s.
+func AppendString(b []byte, s string) []byte {
+	n := len(s)
+	switch {
+	case n < 32:
+		b = append(b, 0xa0|byte(n))
+	case n <= math.MaxUint8:
+		b = append(b, 0xd9, byte(n))
+	case n <= math.MaxUint16:
+		b = binary.BigEndian.AppendUint16(append(b, 0xda), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint32(append(b, 0xdb), uint32(n))
+	}
+	return append(b, s...)
+}
+
+// AppendBytes writes p, which is not nil.
+func AppendBytes(b, p []byte) []byte {
+	n := len(p)
+	switch {
+	case n <= math.MaxUint8:
+		b = append(b, 0xc4, byte(n))
+	case n <= math.MaxUint16:
+		b = binary.BigEndian.AppendUint16(append(b, 0xc5), uint16(n))
+	default:
+		b = binary.BigEndian.AppendUint32(append(b, 0xc6), uint32(n))
+	}
+	return append(b, p...)
+}
+
 // Reader takes msgpack apart. After the first piece that is not what was asked for, everything it gives is zero and Err
 // is set, so that callers check once. It allocates nothing.
 type Reader struct {
@@ -181,6 +211,27 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
+// Bytes is a string or bytes, of which nothing is copied; nil is empty.
+func (r *Reader) Bytes() []byte {
+	var n uint64
+	switch t := r.tag(); {
+	case t&0xe0 == 0xa0:
+		n = uint64(t & 0x1f)
+	case t == 0xc0:
+	case t >= 0xc4 && t <= 0xc6:
+		n = r.number(1 << (t - 0xc4))
+	case t >= 0xd9 && t <= 0xdb:
+		n = r.number(1 << (t - 0xd9))
+	default:
+		r.fail()
+	}
+	if n > uint64(len(r.rest)) {
+		r.fail()
+		return nil
+	}
+	return r.take(int(n))
+}
+
 // Skip passes over one value of any kind: a field that a newer version has added.
 func (r *Reader) Skip() { r.skip(0) }
 
@@ -271,6 +322,14 @@ func (f *Fields) Int() int64 {
 
 // Bool is the next field.
 func (f *Fields) Bool() bool { return f.Next() && f.r.Bool() }
+
+// Bytes is the next field, uncopied.
+func (f *Fields) Bytes() []byte {
+	if !f.Next() {
+		return nil
+	}
+	return f.r.Bytes()
+}
 
 // Struct is the next field, one without elements if it is missing.
 func (f *Fields) Struct() Fields {

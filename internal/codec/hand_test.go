@@ -97,6 +97,40 @@ func TestNumbersByHandAreTheLibrarys(t *testing.T) {
 	}
 }
 
+func TestTextByHandIsTheLibrarys(t *testing.T) {
+	type both struct {
+		S string
+		B []byte
+	}
+	for _, n := range []int{0, 1, 31, 32, 255, 256, 65535, 65536} {
+		x := both{string(make([]byte, n)), make([]byte, n)}
+		b := AppendBytes(AppendString(AppendArray(nil, 2), x.S), x.B)
+		if string(b) != string(Marshal(x)) {
+			t.Errorf("%d bytes are not as the library writes them", n)
+		}
+		r := NewReader(b)
+		f := r.Struct()
+		if s, p := f.Bytes(), f.Bytes(); r.End() != nil || len(s) != n || len(p) != n {
+			t.Errorf("%d bytes come back as %d and %d, %v", n, len(s), len(p), r.End())
+		}
+		r = NewReader(b[:len(b)-1])
+		f = r.Struct()
+		f.Bytes()
+		f.Bytes()
+		if r.End() == nil {
+			t.Errorf("%d bytes pass although one is missing", n)
+		}
+	}
+	r := NewReader([]byte{0x92, 0xc0, 0x01})
+	f := r.Struct()
+	if p := f.Bytes(); len(p) != 0 || r.Failed() {
+		t.Errorf("nil is %q", p)
+	}
+	if f.Bytes(); r.End() == nil {
+		t.Error("a number passes for text")
+	}
+}
+
 func TestReaderRefuses(t *testing.T) {
 	whole := Marshal(known{A: 300, Yes: true, Wait: -1})
 	for i := range whole {

@@ -42,8 +42,6 @@ func listPrefix(all []history.Op) Result {
 	var writes, reads []history.Op
 	for _, op := range all {
 		switch {
-		case op.Kind == history.List && op.Outcome == history.OK && len(op.Entries) == 0 && op.Index <= 1:
-			// Indices are never 0, so an empty list at 1 may be of revision 0 or 1: it says nothing.
 		case op.Kind == history.List && op.Outcome == history.OK:
 			reads = append(reads, op)
 		case op.Writes() && op.Outcome == history.OK:

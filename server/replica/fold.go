@@ -12,13 +12,29 @@ type folding struct {
 	handed bool
 	done   uint64 // slot of the newest durable fold
 	logged int64  // bytes of the values applied since the last Freeze
+	image  int64  // bytes of the durable image, as far as told
+}
+
+// threshold is how many bytes of changes start a fold. Keys at random places of a large image share pages with few
+// others of their fold, and each page costs the same whatever changes in it; so a large image is folded in larger
+// pieces: in a quarter of itself, up to largestFold.
+func (f *folding) threshold(l *Log) int64 {
+	return min(max(l.cfg.FoldBytes, f.image/4), largestFold*l.cfg.FoldBytes)
 }
 
 // full tells whether unfolded changes have reached their bound: proposing then waits for the fold.
-func (f *folding) full(l *Log) bool { return l.state.TableBytes() >= fullFolds*l.cfg.FoldBytes }
+func (f *folding) full(l *Log) bool {
+	return l.state.TableBytes() >= f.threshold(l)+meanwhile*l.cfg.FoldBytes
+}
 
-// fullFolds is the bound of the table of unfolded changes, in units of Config.FoldBytes.
-const fullFolds = 4
+// In units of Config.FoldBytes: the largest threshold of a fold, and what may come while one runs.
+const (
+	largestFold = 4
+	meanwhile   = 3
+)
+
+// SetImageBytes tells how large the durable image is.
+func (l *Log) SetImageBytes(n int64) { l.fold.image = n }
 
 // WantFreeze tells whether it is time to start a fold.
 func (l *Log) WantFreeze() bool {
@@ -26,7 +42,7 @@ func (l *Log) WantFreeze() bool {
 	if f.frozen != nil {
 		return false
 	}
-	return l.state.TableBytes() >= l.cfg.FoldBytes || f.logged >= l.cfg.FoldLogBytes
+	return l.state.TableBytes() >= f.threshold(l) || f.logged >= l.cfg.FoldLogBytes
 }
 
 // Freeze starts a fold. The shell holds the state's lock.

@@ -1,8 +1,11 @@
 package replica
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"tenure/kv"
 	"tenure/multipaxos"
 )
 
@@ -38,5 +41,44 @@ func TestFoldWaitsForTheOwnLog(t *testing.T) {
 	b.finish(0, p)
 	if b.out.Fold == nil || b.out.Fold.Slot() != b.state.Applied() {
 		t.Fatal("the fold was not handed out when the own log had its entries")
+	}
+}
+
+// A large image is folded in larger pieces, within a bound, and what may wait for a fold grows as much and no more.
+func TestLargeImagesAreFoldedInLargerPieces(t *testing.T) {
+	b := newBench(t, 1)
+	base := b.log.cfg.FoldBytes
+	for image, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base, 1000 * base: 4 * base} {
+		b.log.SetImageBytes(image)
+		if got := b.log.fold.threshold(b.log); got != want {
+			t.Errorf("an image of %d bytes is folded by %d, want %d", image, got, want)
+		}
+	}
+	value := strings.Repeat("v", int(base)/8)
+	slot := uint64(0)
+	fill := func(keys int) {
+		var batch []byte
+		for i := range keys {
+			c := set(fmt.Sprint(i), value)
+			batch = kv.AppendBatch(batch, kv.EncodeCommand(&c))
+		}
+		slot++
+		if _, err := b.state.Apply(slot, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		image      int64
+		keys       int
+		want, full bool
+	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true, true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
+		b.log.SetImageBytes(step.image)
+		fill(step.keys)
+		if got := b.log.WantFreeze(); got != step.want {
+			t.Errorf("image %d, %d bytes of changes: a fold is wanted: %t", step.image, b.state.TableBytes(), got)
+		}
+		if got := b.log.fold.full(b.log); got != step.full {
+			t.Errorf("image %d, %d bytes of changes: full: %t", step.image, b.state.TableBytes(), got)
+		}
 	}
 }

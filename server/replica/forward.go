@@ -24,10 +24,10 @@ type forwards struct {
 	live  int
 }
 
-// forward sends the writes of this node's clients to the master, if one is known.
+// forward sends the writes of this node's clients to the master, if one is known that does not seem to hang.
 func (l *Log) forward(now time.Duration) {
 	l.queue.sendBack(l)
-	if l.master.node == 0 || l.master.node == l.cfg.Self.Node || len(l.queue.items) == 0 {
+	if l.master.node == 0 || l.master.node == l.cfg.Self.Node || len(l.queue.items) == 0 || l.silent() {
 		return
 	}
 	n, size, m := 0, 0, Message{Kind: KindForward, To: l.master.node}

@@ -25,7 +25,7 @@ type Config struct {
 	MaxForwarded   int           // writes forwarded and not yet answered
 	MaxReads       int           // reads that wait for a read point
 	ApplyBytes     int           // values applied in one go
-	FoldBytes      int64         // changes not yet folded that start a fold: the bound of memory
+	FoldBytes      int64         // changes not yet folded that start a fold, up to largestFold times as many if the image is large: the bound of memory
 	FoldLogBytes   int64         // values applied since the last fold that start one: the bound of the log
 	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
 }
@@ -131,7 +131,10 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 }
 
 // Step takes one message of the log. An error is damage: the node must stop.
-func (l *Log) Step(m multipaxos.Message) error { return l.core.Step(m) }
+func (l *Log) Step(m multipaxos.Message) error {
+	l.sign(m.From)
+	return l.core.Step(m)
+}
 
 // Persisted reports that every Persist up to seq is durable.
 func (l *Log) Persisted(seq uint64) error { return l.core.Persisted(seq) }

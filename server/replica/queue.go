@@ -166,7 +166,7 @@ func (l *Log) expire(now time.Duration) {
 }
 
 func (l *Log) whyWaiting() Reason {
-	if l.ready || (l.master.node != 0 && l.master.node != l.cfg.Self.Node) {
+	if l.ready || (l.master.node != 0 && l.master.node != l.cfg.Self.Node && !l.silent()) {
 		return Overloaded
 	}
 	return NoMaster

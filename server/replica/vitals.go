@@ -10,7 +10,8 @@ import (
 type masterView struct {
 	node    ballot.NodeID // 0: unknown
 	epoch   uint64        // highest epoch heard of; kept when the node is forgotten
-	heard   time.Duration
+	heard   time.Duration // when its newest vitals came
+	sign    uint64        // tick at which anything came from it
 	until   time.Duration // when its lease ends if nothing more is heard: a hint (L1)
 	applied uint64        // by it, as of the vitals before the newest
 	newest  uint64
@@ -25,8 +26,24 @@ type peerView struct {
 	heard     time.Duration // 0: never
 }
 
+// silentTicks is how long nothing must have come from the master, which sends vitals every vitalsTicks, before this
+// node hands it nothing more: a write without an idempotency key that it took and does not answer is lost to its
+// client, while one that waits here goes to the next master.
+const silentTicks = 8
+
+// silent tells whether the master seems to hang. It decides only what to send to it, nothing about its lease.
+func (l *Log) silent() bool { return l.ticks-l.master.sign >= silentTicks }
+
+// sign notes that something came from a peer.
+func (l *Log) sign(from ballot.NodeID) {
+	if from == l.master.node {
+		l.master.sign = l.ticks
+	}
+}
+
 // Receive takes one message of another log part.
 func (l *Log) Receive(now time.Duration, m Message) {
+	l.sign(m.From)
 	switch m.Kind {
 	case KindVitals:
 		l.hear(now, m.From, m.Vitals)
@@ -80,7 +97,7 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, v Vitals) {
 				l.reads.recall(l.master.node)
 			}
 		}
-		l.master = masterView{node: from, epoch: v.Epoch, heard: now, until: now + v.LeaseLeft, applied: before, newest: v.Applied}
+		l.master = masterView{node: from, epoch: v.Epoch, heard: now, sign: l.ticks, until: now + v.LeaseLeft, applied: before, newest: v.Applied}
 	case !v.Master && l.master.node == from:
 		l.master.node = 0
 	}

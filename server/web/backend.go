@@ -33,7 +33,7 @@ var (
 
 // ReadMeta describes the state that a read saw.
 type ReadMeta struct {
-	Revision    uint64        // of the whole store, 0 if nothing was ever written
+	Revision    uint64        // of the whole store, 1 if nothing was ever written
 	LastContact time.Duration // age of the last word from the master; 0 on the master
 	KnownLeader bool
 }

@@ -55,7 +55,7 @@ func TestBlockingQueries(t *testing.T) {
 		code          int
 		body          string
 	}{
-		{"/v1/kv/a/1", set("a/12"), set("a/1"), 200, `"ModifyIndex":5`},
+		{"/v1/kv/a/1", set("a/12"), set("a/1"), 200, `"ModifyIndex":6`},
 		{"/v1/kv/a/1?raw", set("b"), set("a/1"), 200, "new"},
 		{"/v1/kv/a/1?consistent", set("a/"), set("a/1"), 200, `"Value":"bmV3"`},
 		{"/v1/kv/a/1?stale", set("b"), del("a/1"), 404, ""},
@@ -86,7 +86,7 @@ func TestBlockingQueries(t *testing.T) {
 		f.apply(t, c.other)
 		f.apply(t, c.change)
 		w := a.get(t)
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) || head(w, headIndex) != "5" {
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) || head(w, headIndex) != "6" {
 			t.Errorf("%s: %d %s, index %s", c.target, w.Code, w.Body, head(w, headIndex))
 		}
 		if n := f.hub.Stats().Waiting; n != 0 {
@@ -106,8 +106,8 @@ func TestNewsAreNotWaitedFor(t *testing.T) {
 		code  int
 		index string
 	}{
-		"/v1/kv/k?index=1": {200, "2"}, "/v1/kv/k?index=0": {200, "2"}, "/v1/kv/k?index=0&wait=1m": {200, "2"}, "/v1/kv/k?wait=1m": {200, "2"},
-		"/v1/kv/gone?index=4": {404, "6"}, "/v1/kv/gone/?recurse&index=5": {404, "6"}, "/v1/kv/?keys&index=5": {200, "6"},
+		"/v1/kv/k?index=2": {200, "3"}, "/v1/kv/k?index=0": {200, "3"}, "/v1/kv/k?index=0&wait=1m": {200, "3"}, "/v1/kv/k?wait=1m": {200, "3"},
+		"/v1/kv/gone?index=5": {404, "7"}, "/v1/kv/gone/?recurse&index=6": {404, "7"}, "/v1/kv/?keys&index=6": {200, "7"},
 	} {
 		if w := call(s, "GET", target, ""); w.Code != want.code || head(w, headIndex) != want.index {
 			t.Errorf("%s: %d, index %s", target, w.Code, head(w, headIndex))
@@ -121,8 +121,8 @@ func TestTheEndOfAWait(t *testing.T) {
 	f.set(t, "k", "v", "other", "")
 	s := newServer(t, f)
 	for target, index := range map[string]string{
-		"/v1/kv/k?index=1": "1", "/v1/kv/none?index=2": "2", "/v1/kv/k?recurse&index=1": "1", "/v1/kv/none?keys&index=2": "2",
-		"/v1/session/list?index=1": "1", "/v1/kv/k?index=999": "1",
+		"/v1/kv/k?index=2": "2", "/v1/kv/none?index=3": "3", "/v1/kv/k?recurse&index=2": "2", "/v1/kv/none?keys&index=3": "3",
+		"/v1/session/list?index=1": "1", "/v1/kv/k?index=999": "2",
 	} {
 		w := call(s, "GET", target+"&wait=10ms", "")
 		if head(w, headIndex) != index {
@@ -149,30 +149,28 @@ func TestHowLongAQueryWaits(t *testing.T) {
 	}
 }
 
-// The index of an empty store and that of the very first write are both 1: whoever waits behind it misses nothing, and
-// whoever has seen that write is not answered in a circle.
-func TestTheFirstWriteIsNotMissed(t *testing.T) {
+// Whoever waits behind the index of an empty store learns of the very first change, also if it was there before the query
+// came. Clients know that index to be 1.
+func TestTheFirstChangeIsNotMissed(t *testing.T) {
 	session := kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: "aaaaaaaa-0000-0000-0000-000000000000"}}
 	write := kv.Command{Op: kv.OpSet, Key: "k"}
-	var late []asked
 	for target, first := range map[string]kv.Command{"/v1/kv/k": write, "/v1/kv/k?recurse": write, "/v1/kv/?keys": write, "/v1/kv/?count": write, "/v1/session/list": session} {
 		f := newFake(t)
 		s := newServer(t, f)
-		index := head(call(s, "GET", target, ""), headIndex)
+		if index := head(call(s, "GET", target, ""), headIndex); index != "1" {
+			t.Errorf("%s of an empty store: index %s", target, index)
+		}
 		sep := "?"
 		if strings.Contains(target, "?") {
 			sep = "&"
 		}
-		a := ask(t, s, target+sep+"wait=1m&index="+index)
+		target += sep + "wait=1m&index=1"
+		a := ask(t, s, target)
 		f.apply(t, first)
-		if w := a.get(t); w.Code != 200 || head(w, headIndex) != "1" || w.Body.String() == "[]" || w.Body.String() == "0" {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
-		}
-		late = append(late, ask(t, s, target+sep+"wait=1m&index="+index)) // it came too late, or has seen it
-	}
-	for _, a := range late {
-		if w := a.get(t); w.Code != 200 || head(w, headIndex) != "1" {
-			t.Errorf("%d %s", w.Code, w.Body)
+		for when, w := range map[string]*httptest.ResponseRecorder{"while it waits": a.get(t), "before it": call(s, "GET", target, "")} {
+			if w.Code != 200 || head(w, headIndex) != "2" || w.Body.String() == "[]" || w.Body.String() == "0" {
+				t.Errorf("%s, the change %s: %d %s, index %s", target, when, w.Code, w.Body, head(w, headIndex))
+			}
 		}
 	}
 }
@@ -207,8 +205,8 @@ func TestNoChangeFallsBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := make(chan *httptest.ResponseRecorder, 1)
-	go func() { answer <- call(s, "GET", "/v1/kv/k?index=3", "") }()
-	if w := (asked{answer}).get(t); w.Code != 200 || head(w, headIndex) != "4" || b.reads != 4 {
+	go func() { answer <- call(s, "GET", "/v1/kv/k?index=4", "") }()
+	if w := (asked{answer}).get(t); w.Code != 200 || head(w, headIndex) != "5" || b.reads != 4 {
 		t.Errorf("%d, index %s after %d reads", w.Code, head(w, headIndex), b.reads)
 	}
 }
@@ -217,7 +215,7 @@ func TestErrorsEndAWait(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "v")
 	s := newServer(t, f)
-	a := ask(t, s, "/v1/kv/k?index=1")
+	a := ask(t, s, "/v1/kv/k?index=2")
 	f.mu.Lock()
 	f.readErr = fmt.Errorf("%w: no master", ErrNotApplied)
 	f.mu.Unlock()
@@ -258,20 +256,20 @@ func TestWaitsOverConnections(t *testing.T) {
 	})
 	addr := serve(t, s)
 	gone := dial(t, addr)
-	fmt.Fprintf(gone, "GET /v1/kv/k?index=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprintf(gone, "GET /v1/kv/k?index=2 HTTP/1.1\r\nHost: x\r\n\r\n")
 	waitFor(t, func() bool { return s.metrics.waiting.Load() == 1 })
 	gone.Close()
 	waitFor(t, func() bool { return s.metrics.waiting.Load() == 0 && f.hub.Stats().Waiting == 0 })
 
 	slow := dial(t, addr)
-	fmt.Fprintf(slow, "GET /v1/kv/k?index=1&wait=400ms HTTP/1.1\r\nHost: x\r\n\r\n")
+	fmt.Fprintf(slow, "GET /v1/kv/k?index=2&wait=400ms HTTP/1.1\r\nHost: x\r\n\r\n")
 	in := bufio.NewReader(slow)
 	if r, err := http.ReadResponse(in, nil); err != nil || r.StatusCode != 200 {
 		t.Fatalf("after a wait beyond all timeouts: %v %v", r, err)
 	} else if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(slow, "GET /v1/kv/k?index=1 HTTP/1.1\r\nHost: x\r\n\r\n") // on the same connection
+	fmt.Fprintf(slow, "GET /v1/kv/k?index=2 HTTP/1.1\r\nHost: x\r\n\r\n") // on the same connection
 	waitFor(t, func() bool { return s.metrics.waiting.Load() == 1 })
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -332,7 +330,7 @@ func loop(t *testing.T, s *Server, target string, stop <-chan struct{}) {
 		w := call(s, "GET", target+sep+"wait=20ms&index="+strconv.FormatUint(index, 10), "")
 		now, _ := strconv.ParseUint(head(w, headIndex), 10, 64)
 		revision, _ := strconv.ParseUint(head(w, headRevision), 10, 64)
-		if now < index || now > max(revision, 1) {
+		if now < index || now > revision {
 			t.Errorf("%s: index %d after %d, the store is at %d", target, now, index, revision)
 			return
 		}

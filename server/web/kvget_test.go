@@ -29,12 +29,12 @@ func TestGetShowsTheEntryAsConsulDoes(t *testing.T) {
 	f.set(t, "a<b>", "one", "other", "x", "a<b>", "hello\x00")
 	call(s, "PUT", "/v1/kv/a%3Cb%3E?flags=18446744073709551615", "hello\x00")
 	w := call(s, "GET", "/v1/kv/a%3Cb%3E", "")
-	want := []jsonEntry{{Key: "a<b>", Flags: 1<<64 - 1, Value: []byte("hello\x00"), CreateIndex: 1, ModifyIndex: 4}}
+	want := []jsonEntry{{Key: "a<b>", Flags: 1<<64 - 1, Value: []byte("hello\x00"), CreateIndex: 2, ModifyIndex: 5}}
 	compact, _ := json.Marshal(want)
 	if w.Code != 200 || w.Body.String() != string(compact) {
 		t.Errorf("%d %s\nwant %s", w.Code, w.Body, compact)
 	}
-	for name, v := range map[string]string{"Content-Type": "application/json", headIndex: "4", headKnownLeader: "true", headLastContact: "0",
+	for name, v := range map[string]string{"Content-Type": "application/json", headIndex: "5", headKnownLeader: "true", headLastContact: "0",
 		"Content-Length": fmt.Sprint(len(compact))} {
 		if head(w, name) != v {
 			t.Errorf("%s: %q, want %q", name, head(w, name), v)
@@ -67,7 +67,7 @@ func TestGetRawIsTheBytesAndNoPage(t *testing.T) {
 		t.Error(w.Code, w.Body)
 	}
 	for name, v := range map[string]string{"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "sandbox", headIndex: "1"} {
+		"Content-Security-Policy": "sandbox", headIndex: "2"} {
 		if head(w, name) != v {
 			t.Errorf("%s: %q", name, head(w, name))
 		}
@@ -89,9 +89,9 @@ func TestGetOfAMissingKeyHasAnIndexAndNoBody(t *testing.T) {
 	}
 	f.set(t, "a", "", "b", "", "c", "")
 	for _, q := range []string{"", "?raw", "?recurse", "?keys"} {
-		check("/v1/kv/none"+q, "3")
+		check("/v1/kv/none"+q, "4")
 	}
-	check("/v1/kv/?recurse&start=d", "3")
+	check("/v1/kv/?recurse&start=d", "4")
 }
 
 func TestReadModesAndContact(t *testing.T) {

@@ -81,7 +81,7 @@ func (l *listing) measure(view *kv.Snapshot, over func() error) (news bool, err 
 	gone := view.Deleted(l.prefix)
 	l.n = n
 	l.index = max(newest, gone)
-	news = !l.q.hasSeen(l.index)
+	news = l.index > l.q.index
 	if n == 0 {
 		l.index = l.meta.Revision
 	}

@@ -19,27 +19,27 @@ func TestKeys(t *testing.T) {
 	s := newServer(t, f)
 	f.set(t, "b", "", "a/x/1", "", "a/x/2", "", "a/y", "", "a/z/1", "", "c/1", "", "a", "")
 	for _, c := range []struct{ query, want, index string }{
-		{"/v1/kv/?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
-		{"/v1/kv?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
-		{"/v1/kv/?keys&separator=/", `["a","a/","b","c/"]`, "7"},
-		{"/v1/kv/?keys&separator=", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "7"},
-		{"/v1/kv/a/?keys&separator=/", `["a/x/","a/y","a/z/"]`, "5"},
-		{"/v1/kv/a?keys&separator=/", `["a","a/"]`, "7"},
-		{"/v1/kv/a%2F?keys&separator=%2F&reverse", `["a/z/","a/y","a/x/"]`, "5"},
-		{"/v1/kv/a/?keys&separator=/&start=a/x/&limit=2", `["a/x/","a/y"]`, "5"},
-		{"/v1/kv/a/?keys&separator=/&start=a/y&reverse", `["a/y","a/x/"]`, "5"},
-		{"/v1/kv/a/?keys&separator=/&start=a/x/&reverse", `["a/x/"]`, "5"}, // the whole group, from either side
-		{"/v1/kv/?keys&start=a/y&limit=3", `["a/y","a/z/1","b"]`, "7"},
-		{"/v1/kv/?keys&start=a/yy&limit=1", `["a/z/1"]`, "7"}, // start need not exist
-		{"/v1/kv/?keys&reverse&limit=2", `["c/1","b"]`, "7"},
-		{"/v1/kv/?keys&reverse&start=a/y&limit=2", `["a/y","a/x/2"]`, "7"},
-		{"/v1/kv/a/?keys&start=0", `["a/x/1","a/x/2","a/y","a/z/1"]`, "5"}, // nor have the prefix
-		{"/v1/kv/a/?keys&start=", `["a/x/1","a/x/2","a/y","a/z/1"]`, "5"},
-		{"/v1/kv/?keys&start=d", `[]`, "7"},
-		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n", "1"},
+		{"/v1/kv/?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "8"},
+		{"/v1/kv?keys", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "8"},
+		{"/v1/kv/?keys&separator=/", `["a","a/","b","c/"]`, "8"},
+		{"/v1/kv/?keys&separator=", `["a","a/x/1","a/x/2","a/y","a/z/1","b","c/1"]`, "8"},
+		{"/v1/kv/a/?keys&separator=/", `["a/x/","a/y","a/z/"]`, "6"},
+		{"/v1/kv/a?keys&separator=/", `["a","a/"]`, "8"},
+		{"/v1/kv/a%2F?keys&separator=%2F&reverse", `["a/z/","a/y","a/x/"]`, "6"},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&limit=2", `["a/x/","a/y"]`, "6"},
+		{"/v1/kv/a/?keys&separator=/&start=a/y&reverse", `["a/y","a/x/"]`, "6"},
+		{"/v1/kv/a/?keys&separator=/&start=a/x/&reverse", `["a/x/"]`, "6"}, // the whole group, from either side
+		{"/v1/kv/?keys&start=a/y&limit=3", `["a/y","a/z/1","b"]`, "8"},
+		{"/v1/kv/?keys&start=a/yy&limit=1", `["a/z/1"]`, "8"}, // start need not exist
+		{"/v1/kv/?keys&reverse&limit=2", `["c/1","b"]`, "8"},
+		{"/v1/kv/?keys&reverse&start=a/y&limit=2", `["a/y","a/x/2"]`, "8"},
+		{"/v1/kv/a/?keys&start=0", `["a/x/1","a/x/2","a/y","a/z/1"]`, "6"}, // nor have the prefix
+		{"/v1/kv/a/?keys&start=", `["a/x/1","a/x/2","a/y","a/z/1"]`, "6"},
+		{"/v1/kv/?keys&start=d", `[]`, "8"},
+		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n", "2"},
 	} {
 		w := call(s, "GET", c.query, "")
-		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != c.index || head(w, headRevision) != "7" {
+		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != c.index || head(w, headRevision) != "8" {
 			t.Errorf("%s: %d %s %v\nwant %s", c.query, w.Code, w.Body, w.Header(), c.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestCount(t *testing.T) {
 	f.set(t, "a/1", "", "a/2", "", "b", "")
 	for target, want := range map[string]string{"/v1/kv/?count": "3", "/v1/kv/b?count&stale": "1", "/v1/kv/c?count&pretty": "0"} {
 		w := call(s, "GET", target, "")
-		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "3" || head(w, "Content-Type") != "application/json" {
+		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "4" || head(w, "Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
@@ -80,7 +80,7 @@ func TestRecurseIsWhatEncodingJSONWrites(t *testing.T) {
 	var all []jsonEntry
 	add := func(key string, value []byte) {
 		f.set(t, key, string(value))
-		i := uint64(len(all) + 1)
+		i := uint64(len(all) + 2)
 		if len(value) == 0 {
 			value = nil
 		}
@@ -156,7 +156,7 @@ func TestListingIsOneSnapshot(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.changed == 0 {
 		t.Fatal(err, w.changed)
 	}
-	if n := len(got); n != 3000 || string(got[n-1].Value) != "v" || head(w.ResponseRecorder, headIndex) != "3000" {
+	if n := len(got); n != 3000 || string(got[n-1].Value) != "v" || head(w.ResponseRecorder, headIndex) != "3001" {
 		t.Errorf("%d entries, the last %+v, index %s", n, got[n-1], head(w.ResponseRecorder, headIndex))
 	}
 }

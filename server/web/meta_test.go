@@ -27,15 +27,14 @@ func TestClientsPatience(t *testing.T) {
 func TestReadsTellTheStoresRevision(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	// Of an empty store it is 0, unlike Consul's index: a base of 1 would be one that nobody has seen.
-	if w := call(s, http.MethodGet, "/v1/kv/none", ""); w.Header().Get(headRevision) != "0" || w.Header().Get(headIndex) != "1" {
+	if w := call(s, http.MethodGet, "/v1/kv/none", ""); w.Header().Get(headRevision) != "1" || w.Header().Get(headIndex) != "1" {
 		t.Errorf("empty store: revision %q, index %q", w.Header().Get(headRevision), w.Header().Get(headIndex))
 	}
 	for _, key := range []string{"a", "b", "c"} {
 		call(s, http.MethodPut, "/v1/kv/"+key, "v")
 	}
 	for _, path := range []string{"/v1/kv/a", "/v1/kv/none", "/v1/kv/?keys", "/v1/kv/a?stale"} {
-		if w := call(s, http.MethodGet, path, ""); w.Header().Get(headRevision) != "3" {
+		if w := call(s, http.MethodGet, path, ""); w.Header().Get(headRevision) != "4" {
 			t.Errorf("%s: revision %q", path, w.Header().Get(headRevision))
 		}
 	}

@@ -18,25 +18,25 @@ func TestPostCommands(t *testing.T) {
 		answer       string // or how it begins, of an error
 		revision     string
 	}{
-		{"n", `{"Op":"add","Num":1}`, 200, `{"Value":42}`, "5"},
-		{"n", `{"Op":"add","Num":-142}`, 200, `{"Value":-100}`, "6"},
-		{"n", `{"op":"add","num":0}`, 200, `{"Value":-100}`, "7"},
-		{"n", `{"Op":"add","Num":-9223372036854775808}`, 409, "the key does not hold", "7"},
-		{"t", `{"Op":"add","Num":1}`, 409, "the key does not hold", "7"},
-		{"none", `{"Op":"add","Num":1}`, 404, "there is no such key", "7"},
-		{"t", `{"Op":"test-and-set","Test":"b25l","Value":"dHdv"}`, 200, `{"Success":true,"Value":"dHdv"}`, "8"},
-		{"t", `{"Op":"test-and-set","Test":"b25l","Value":""}`, 200, `{"Success":false,"Value":"dHdv"}`, "8"},
-		{"t", `{"Op":"test-and-set","Test":"dHdv"}`, 200, `{"Success":true,"Value":null}`, "9"},
-		{"t", `{"Op":"test-and-set","Value":"dGhyZWU="}`, 200, `{"Success":true,"Value":"dGhyZWU="}`, "10"},
-		{"none", `{"Op":"test-and-set","Value":"eA=="}`, 404, "there is no such key", "10"},
-		{"r", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "11"},
-		{"r", `{"Op":"rename","NewKey":"r/3"}`, 404, "there is no such key", "11"},
-		{"r/2", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "11"}, // onto itself: nothing changes
-		{"gone", `{"Op":"remove"}`, 200, `{"LockIndex":0,"Key":"gone","Flags":0,"Value":"bGFzdCB3b3Jkcw==","CreateIndex":4,"ModifyIndex":4}`, "12"},
-		{"gone", `{"Op":"remove"}`, 404, "there is no such key", "12"},
-		{"t", `{"Op":"expire","TTL":"1m"}`, 200, "true", "13"},
-		{"t", `{"Op":"expire","TTL":""}`, 200, "true", "14"},
-		{"none", `{"Op":"expire","TTL":"1m"}`, 404, "there is no such key", "14"},
+		{"n", `{"Op":"add","Num":1}`, 200, `{"Value":42}`, "6"},
+		{"n", `{"Op":"add","Num":-142}`, 200, `{"Value":-100}`, "7"},
+		{"n", `{"op":"add","num":0}`, 200, `{"Value":-100}`, "8"},
+		{"n", `{"Op":"add","Num":-9223372036854775808}`, 409, "the key does not hold", "8"},
+		{"t", `{"Op":"add","Num":1}`, 409, "the key does not hold", "8"},
+		{"none", `{"Op":"add","Num":1}`, 404, "there is no such key", "8"},
+		{"t", `{"Op":"test-and-set","Test":"b25l","Value":"dHdv"}`, 200, `{"Success":true,"Value":"dHdv"}`, "9"},
+		{"t", `{"Op":"test-and-set","Test":"b25l","Value":""}`, 200, `{"Success":false,"Value":"dHdv"}`, "9"},
+		{"t", `{"Op":"test-and-set","Test":"dHdv"}`, 200, `{"Success":true,"Value":null}`, "10"},
+		{"t", `{"Op":"test-and-set","Value":"dGhyZWU="}`, 200, `{"Success":true,"Value":"dGhyZWU="}`, "11"},
+		{"none", `{"Op":"test-and-set","Value":"eA=="}`, 404, "there is no such key", "11"},
+		{"r", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "12"},
+		{"r", `{"Op":"rename","NewKey":"r/3"}`, 404, "there is no such key", "12"},
+		{"r/2", `{"Op":"rename","NewKey":"r/2"}`, 200, "true", "12"}, // onto itself: nothing changes
+		{"gone", `{"Op":"remove"}`, 200, `{"LockIndex":0,"Key":"gone","Flags":0,"Value":"bGFzdCB3b3Jkcw==","CreateIndex":5,"ModifyIndex":5}`, "13"},
+		{"gone", `{"Op":"remove"}`, 404, "there is no such key", "13"},
+		{"t", `{"Op":"expire","TTL":"1m"}`, 200, "true", "14"},
+		{"t", `{"Op":"expire","TTL":""}`, 200, "true", "15"},
+		{"none", `{"Op":"expire","TTL":"1m"}`, 404, "there is no such key", "15"},
 	} {
 		w := call(s, "POST", "/v1/kv/"+c.target, c.body)
 		good := w.Body.String() == c.answer

@@ -45,7 +45,7 @@ func TestCreateSession(t *testing.T) {
 		f.status.Node = ballot.NodeID(3)
 		s := newServer(t, f)
 		id := create(t, s, body)
-		want.ID, want.CreateIndex, want.ModifyIndex = id, 1, 1
+		want.ID, want.CreateIndex, want.ModifyIndex = id, 2, 2
 		got, _ := f.state.Session(id)
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%s: %s", body, d)
@@ -117,7 +117,7 @@ func TestCreationIsRepeatable(t *testing.T) {
 func TestReadingSessions(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	if w := call(s, "GET", "/v1/session/list", ""); w.Body.String() != "[]" || head(w, headIndex) != "1" || head(w, headRevision) != "0" {
+	if w := call(s, "GET", "/v1/session/list", ""); w.Body.String() != "[]" || head(w, headIndex) != "1" || head(w, headRevision) != "1" {
 		t.Errorf("no sessions: %s %v", w.Body, w.Header())
 	}
 	f.set(t, "k", "")
@@ -125,8 +125,8 @@ func TestReadingSessions(t *testing.T) {
 	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: b, Node: "n"}})
 	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: a, Name: `"`, Node: "m", TTL: 90 * time.Second, LockDelay: 15 * time.Second, Behavior: kv.Delete}})
 	f.set(t, "k", "")
-	ja := `{"ID":"` + a + `","Name":"\"","Node":"m","LockDelay":15000000000,"Behavior":"delete","TTL":"90s","NodeChecks":[],"ServiceChecks":[],"CreateIndex":3,"ModifyIndex":3}`
-	jb := `{"ID":"` + b + `","Name":"","Node":"n","LockDelay":0,"Behavior":"release","TTL":"","NodeChecks":[],"ServiceChecks":[],"CreateIndex":2,"ModifyIndex":2}`
+	ja := `{"ID":"` + a + `","Name":"\"","Node":"m","LockDelay":15000000000,"Behavior":"delete","TTL":"90s","NodeChecks":[],"ServiceChecks":[],"CreateIndex":4,"ModifyIndex":4}`
+	jb := `{"ID":"` + b + `","Name":"","Node":"n","LockDelay":0,"Behavior":"release","TTL":"","NodeChecks":[],"ServiceChecks":[],"CreateIndex":3,"ModifyIndex":3}`
 	for target, want := range map[string]string{
 		"/v1/session/list":                        "[" + ja + "," + jb + "]",
 		"/v1/session/list?stale":                  "[" + ja + "," + jb + "]",
@@ -138,7 +138,7 @@ func TestReadingSessions(t *testing.T) {
 		"/v1/session/info/" + a[:35] + "1?pretty": "[]\n",
 	} {
 		w := call(s, "GET", target, "")
-		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "3" || head(w, headRevision) != "4" {
+		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "4" || head(w, headRevision) != "5" {
 			t.Errorf("%s: %d %s %v", target, w.Code, w.Body, w.Header())
 		}
 	}
@@ -219,11 +219,11 @@ func TestExpiresIn(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	call(s, "PUT", "/v1/kv/k?ttl=1m30s", "v")
-	if got := call(s, "GET", "/v1/kv/k", "").Body.String(); !strings.HasSuffix(got, `"ModifyIndex":1,"ExpiresIn":"1m30s"}]`) {
+	if got := call(s, "GET", "/v1/kv/k", "").Body.String(); !strings.HasSuffix(got, `"ModifyIndex":2,"ExpiresIn":"1m30s"}]`) {
 		t.Error(got)
 	}
 	f.remaining = 12345678 * time.Microsecond
-	if got := call(s, "GET", "/v1/kv/?recurse&pretty", "").Body.String(); !strings.Contains(got, "\"ModifyIndex\": 1,\n        \"ExpiresIn\": \"12.346s\"\n    }") {
+	if got := call(s, "GET", "/v1/kv/?recurse&pretty", "").Body.String(); !strings.Contains(got, "\"ModifyIndex\": 2,\n        \"ExpiresIn\": \"12.346s\"\n    }") {
 		t.Error(got)
 	}
 	f.remaining = -time.Second

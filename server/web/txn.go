@@ -54,7 +54,7 @@ var verbs = map[string]struct {
 // largest value is.
 func (s *Server) txnBytes() int { return max(s.cfg.MaxValueBytes, 256<<10) }
 
-// txnOpBytes is what each operation counts in that beside its keys and value.
+// txnOpBytes is what each operation counts in that beside its keys, value and session.
 const txnOpBytes = 256
 
 // txn runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one that
@@ -69,15 +69,12 @@ func (s *Server) txn(x *exchange) {
 	if err == nil {
 		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonRoom, false, &ops)
 	}
-	var invalid []kv.PartError
 	if err == nil {
-		invalid, err = s.txnParts(ops, &c)
+		err = s.txnParts(ops, &c)
 	}
 	switch {
 	case err != nil:
 		x.fail(err, false)
-	case len(invalid) > 0:
-		x.txnAnswer(kv.Outcomes{Errors: invalid}, http.StatusConflict)
 	case len(c.Parts) == 0:
 		x.txnAnswer(kv.Outcomes{}, http.StatusOK)
 	default:
@@ -85,30 +82,24 @@ func (s *Server) txn(x *exchange) {
 	}
 }
 
-// txnParts makes parts of ops. invalid are those that can be refused one by one, as the log would: locks with sessions
-// that are none.
-func (s *Server) txnParts(ops []txnOp, c *kv.Command) (invalid []kv.PartError, err error) {
+// txnParts makes parts of ops.
+func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 	if len(ops) > kv.MaxParts {
-		return nil, &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
+		return &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
 	}
 	total := 0
 	for i := range ops {
 		p, err := s.txnPart(ops[i].KV)
 		if err != nil {
-			return nil, fmt.Errorf("operation %d: %w", i, err)
+			return fmt.Errorf("operation %d: %w", i, err)
 		}
-		total += txnOpBytes + len(p.Key) + len(p.NewKey) + len(p.Value)
-		if p.Lock != kv.LockNone || p.Op == kv.OpCheckSession {
-			if kv.ValidateSessionID(p.Session.ID) != nil {
-				invalid = append(invalid, kv.PartError{Part: i, What: "invalid session " + strconv.Quote(p.Session.ID)})
-			}
-		}
+		total += txnOpBytes + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
 		c.Parts = append(c.Parts, p)
 	}
 	if total > s.txnBytes() {
-		return nil, &refusal{code: http.StatusRequestEntityTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
+		return &refusal{code: http.StatusRequestEntityTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
 	}
-	return invalid, nil
+	return nil
 }
 
 func (s *Server) txnPart(in *txnKV) (kv.Part, error) {
@@ -127,7 +118,12 @@ func (s *Server) txnPart(in *txnKV) (kv.Part, error) {
 		p.HasIndex, p.Index = true, in.Index
 	}
 	if v.lock != kv.LockNone || v.op == kv.OpCheckSession {
-		p.Session.ID = strings.ToLower(in.Session)
+		if p.Session.ID = in.Session; len(in.Session) > kv.MaxPartSessionBytes {
+			return p, badRequest("Session: it has %d bytes, at most %d are accepted: nothing was changed", len(in.Session), kv.MaxPartSessionBytes)
+		}
+		if id := strings.ToLower(in.Session); kv.ValidateSessionID(id) == nil {
+			p.Session.ID = id
+		}
 	}
 	// What a verb does not use is left out, as Consul does: its clients fill one structure for all.
 	switch v.op {

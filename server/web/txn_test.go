@@ -31,15 +31,15 @@ func TestTxn(t *testing.T) {
 		{`[]`, 200, `{"Results":[],"Errors":null}`},
 		{``, 200, `{"Results":[],"Errors":null}`},
 		{`[{"KV":{"Verb":"set","Key":"b","Value":"dHdv"}},{"KV":{"Verb":"get","Key":"a"}},{"KV":{"Verb":"get","Key":"b"}}]`, 200,
-			`{"Results":[` + entry("b", 0, "null", 6, 6, "") + "," + entry("a", 0, "one", 1, 1, "") + "," + entry("b", 0, "two", 6, 6, "") + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"cas","Key":"a","Value":"dHdv","Index":1}},{"kv":{"verb":"lock","key":"l","session":"` + strings.ToUpper(id) + `","Namespace":"default"},"Node":null}]`, 200,
-			`{"Results":[` + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 7, id) + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"check-session","Key":"l","Session":"` + id + `"}},{"KV":{"Verb":"check-index","Key":"a","Index":7}},{"KV":{"Verb":"check-not-exists","Key":"z"}},{"KV":{"Verb":"check-value","Key":"a","Value":"dHdv"}},{"KV":{"Verb":"unlock","Key":"l","Session":"` + id + `"}}]`, 200,
-			`{"Results":[` + entry("l", 1, "null", 7, 7, id) + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("a", 0, "null", 1, 7, "") + "," + entry("l", 1, "null", 7, 8, "") + `],"Errors":null}`},
+			`{"Results":[` + entry("b", 0, "null", 7, 7, "") + "," + entry("a", 0, "one", 2, 2, "") + "," + entry("b", 0, "two", 7, 7, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"cas","Key":"a","Value":"dHdv","Index":2}},{"kv":{"verb":"lock","key":"l","session":"` + strings.ToUpper(id) + `","Namespace":"default"},"Node":null}]`, 200,
+			`{"Results":[` + entry("a", 0, "null", 2, 8, "") + "," + entry("l", 1, "null", 8, 8, id) + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"check-session","Key":"l","Session":"` + id + `"}},{"KV":{"Verb":"check-index","Key":"a","Index":8}},{"KV":{"Verb":"check-not-exists","Key":"z"}},{"KV":{"Verb":"check-value","Key":"a","Value":"dHdv"}},{"KV":{"Verb":"unlock","Key":"l","Session":"` + id + `"}}]`, 200,
+			`{"Results":[` + entry("l", 1, "null", 8, 8, id) + "," + entry("a", 0, "null", 2, 8, "") + "," + entry("a", 0, "null", 2, 8, "") + "," + entry("l", 1, "null", 8, 9, "") + `],"Errors":null}`},
 		{`[{"KV":{"Verb":"get-tree","Key":"t/"}},{"KV":{"Verb":"get-or-empty","Key":"none"}},{"KV":{"Verb":"add","Key":"n","Num":1}}]`, 200,
-			`{"Results":[` + entry("t/1", 0, "x", 3, 3, "") + "," + entry("t/2", 0, "null", 4, 4, "") + "," + entry("none", 0, "null", 0, 0, "") + "," + entry("n", 0, "42", 2, 9, "") + `],"Errors":null}`},
-		{`[{"KV":{"Verb":"rename","Key":"t/1","NewKey":"t/3"}},{"KV":{"Verb":"delete","Key":"b"}},{"KV":{"Verb":"delete-cas","Key":"t/2","Index":4}},{"KV":{"Verb":"delete-tree","Key":""}}]`, 200,
-			`{"Results":[` + entry("t/3", 0, "null", 10, 10, "") + `],"Errors":null}`},
+			`{"Results":[` + entry("t/1", 0, "x", 4, 4, "") + "," + entry("t/2", 0, "null", 5, 5, "") + "," + entry("none", 0, "null", 0, 0, "") + "," + entry("n", 0, "42", 3, 10, "") + `],"Errors":null}`},
+		{`[{"KV":{"Verb":"rename","Key":"t/1","NewKey":"t/3"}},{"KV":{"Verb":"delete","Key":"b"}},{"KV":{"Verb":"delete-cas","Key":"t/2","Index":5}},{"KV":{"Verb":"delete-tree","Key":""}}]`, 200,
+			`{"Results":[` + entry("t/3", 0, "null", 11, 11, "") + `],"Errors":null}`},
 	} {
 		w := call(s, "PUT", "/v1/txn?consistent&index=3&wait=5s&dc=dc1", c.body)
 		if w.Code != c.code || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" {
@@ -61,12 +61,19 @@ func TestTxnConflict(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for _, verb := range []string{"lock", "unlock", "check-session"} {
-		w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"`+verb+`","Key":"a","Session":"x"}}]`)
-		if w.Code != 409 || w.Body.String() != `{"Results":null,"Errors":[{"OpIndex":1,"What":"invalid session \"x\""}]}` {
-			t.Errorf("%s: %d %s", verb, w.Code, w.Body)
+		for session, says := range map[string]string{
+			"": `missing session"}`, "X": `invalid session \"X\""}`, strings.ToUpper(strings.Repeat("a", 36)): `invalid session \"AAAA`,
+			"AAAAAAAA-0000-0000-0000-000000000000": `invalid session \"aaaaaaaa-0000-0000-0000-000000000000\""}`,
+		} {
+			w := call(s, "PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"b"}},{"KV":{"Verb":"`+verb+`","Key":"a","Session":"`+session+`"}},{"KV":{"Verb":"get","Key":"none"}}]`)
+			body := w.Body.String()
+			if w.Code != 409 || !strings.HasPrefix(body, `{"Results":null,"Errors":[{"OpIndex":1,"What":"`) || !strings.Contains(body, says) ||
+				!strings.HasSuffix(body, `,{"OpIndex":2,"What":"key \"none\" doesn't exist"}]}`) {
+				t.Errorf("%s by %q: %d %s", verb, session, w.Code, w.Body)
+			}
 		}
 	}
-	if f.state.Revision() != 1 {
+	if f.state.Revision() != 2 {
 		t.Errorf("revision %d", f.state.Revision())
 	}
 }
@@ -91,6 +98,7 @@ func TestTxnsThatAreRefused(t *testing.T) {
 		{"", `[{"KV":{"Verb":"set","Key":""}}]`, 400, "key is empty"},
 		{"", `[{"KV":{"Verb":"get","Key":"` + strings.Repeat("k", 1025) + `"}}]`, 400, "1025 bytes"},
 		{"", `[{"KV":{"Verb":"rename","Key":"k"}}]`, 400, "NewKey"},
+		{"", `[{"KV":{"Verb":"lock","Key":"k","Session":"` + strings.Repeat("s", 129) + `"}}]`, 400, "operation 0: Session: it has 129 bytes"},
 		{"", `[{"KV":{"Verb":"set","Key":"k","Value":"%"}}]`, 400, "Request decode failed"},
 		{"", `{}`, 400, "Request decode failed"},
 		{"?cas=1", "[" + set + "]", 400, `"cas"`},

@@ -79,29 +79,29 @@ func TestWatch(t *testing.T) {
 	addr := serve(t, s)
 	f.set(t, "a/1", "x", "b", "")
 	all, under, past := openWatch(t, addr, ""), openWatch(t, addr, "?prefix=a/&pretty"), openWatch(t, addr, "?prefix=a%2F&index=0")
-	future := openWatch(t, addr, "?index=5")
-	all.want("id: 2")
-	under.want("id: 2")
-	past.want("id: 0", setEvent("a/1", `"eA=="`, 1, 1)+"|id: 1")
-	future.want("id: 5")
+	future := openWatch(t, addr, "?index=6")
+	all.want("id: 3")
+	under.want("id: 3")
+	past.want("id: 0", setEvent("a/1", `"eA=="`, 2, 2)+"|id: 2")
+	future.want("id: 6")
 	id := "aaaaaaaa-0000-0000-0000-000000000000"
 	f.apply(t, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: id}})
 	f.apply(t, kv.Command{Op: kv.OpTransaction, Parts: []kv.Part{
 		{Op: kv.OpSet, Key: "a/1", Value: []byte("y")}, {Op: kv.OpSet, Key: "a/2"}, {Op: kv.OpDelete, Key: "b"}}})
 	f.apply(t, kv.Command{Op: kv.OpPrune, Key: "a/"})
 	f.set(t, "c", "")
-	session := `event: session|data: {"Session":"` + id + `","ModifyIndex":3}|id: 3`
+	session := `event: session|data: {"Session":"` + id + `","ModifyIndex":4}|id: 4`
 	gone := func(key string, at int) string {
 		return fmt.Sprintf(`event: delete|data: {"Key":"%s","ModifyIndex":%d}`, key, at)
 	}
-	y, a2 := setEvent("a/1", `"eQ=="`, 1, 4), setEvent("a/2", "null", 4, 4)
-	all.want(session, y, a2, gone("b", 4)+"|id: 4", gone("a/1", 5), gone("a/2", 5)+"|id: 5", setEvent("c", "null", 6, 6)+"|id: 6")
+	y, a2 := setEvent("a/1", `"eQ=="`, 2, 5), setEvent("a/2", "null", 5, 5)
+	all.want(session, y, a2, gone("b", 5)+"|id: 5", gone("a/1", 6), gone("a/2", 6)+"|id: 6", setEvent("c", "null", 7, 7)+"|id: 7")
 	for _, r := range []*reader{under, past} {
-		r.want(y, a2+"|id: 4", gone("a/1", 5), gone("a/2", 5)+"|id: 5")
+		r.want(y, a2+"|id: 5", gone("a/1", 6), gone("a/2", 6)+"|id: 6")
 	}
-	future.want(setEvent("c", "null", 6, 6) + "|id: 6")
-	// A stream that broke off within revision 4 comes back with the last id that it had, and gets all of 4.
-	openWatch(t, addr, "?index=1", "Last-Event-ID: 3").want("id: 3", y, a2, gone("b", 4)+"|id: 4")
+	future.want(setEvent("c", "null", 7, 7) + "|id: 7")
+	// A stream that broke off within revision 5 comes back with the last id that it had, and gets all of 5.
+	openWatch(t, addr, "?index=1", "Last-Event-ID: 4").want("id: 4", y, a2, gone("b", 5)+"|id: 5")
 	waitFor(t, func() bool { return s.metrics.streams.Load() == 5 })
 	s.EndWaits()
 	all.want("END")
@@ -116,7 +116,7 @@ func TestHeartbeat(t *testing.T) {
 	r := openWatch(t, addr, "?prefix=a")
 	r.want("id: 0", "id: 0")
 	f.set(t, "b", "", "b", "")
-	for got := ""; got != "id: 2"; got = r.block() {
+	for got := ""; got != "id: 3"; got = r.block() {
 		if !strings.HasPrefix(got, "id: ") && got != "" {
 			t.Fatal(got)
 		}
@@ -135,27 +135,27 @@ func TestWatchBeyondTheHistory(t *testing.T) {
 	for range 10 {
 		f.set(t, "c", "")
 	}
-	compacted := `event: compacted|data: {"Index":14}|id: 14`
+	compacted := `event: compacted|data: {"Index":15}|id: 15`
 	for query, want := range map[string]string{
-		"?prefix=quiet&index=1": "id: 14", // nothing has changed there since
+		"?prefix=quiet&index=2": "id: 15", // nothing has changed there since
 		"?prefix=quiet&index=0": compacted,
-		"?prefix=a&index=2":     compacted, // it was deleted
-		"?prefix=a&index=4":     "id: 14",
-		"?prefix=none&index=0":  "id: 14",
-		"?index=5":              compacted,
-		"?index=10":             "id: 10",
-		"?prefix=quiet":         "id: 14",
+		"?prefix=a&index=3":     compacted, // it was deleted
+		"?prefix=a&index=5":     "id: 15",
+		"?prefix=none&index=0":  "id: 15",
+		"?index=6":              compacted,
+		"?index=11":             "id: 11",
+		"?prefix=quiet":         "id: 15",
 	} {
 		r := openWatch(t, addr, query)
 		r.want(want)
-		if want != "id: 10" { // and goes on
+		if want != "id: 11" { // and goes on
 			f.apply(t, kv.Command{Op: kv.OpPrune, Key: "none"})
 		}
 	}
 	r := openWatch(t, addr, "?prefix=quiet&index=0")
 	r.want(compacted)
 	f.set(t, "quiet", "")
-	r.want(setEvent("quiet", "null", 1, 15) + "|id: 15")
+	r.want(setEvent("quiet", "null", 2, 16) + "|id: 16")
 }
 
 // A reader that falls behind the history hears of it, and its stream ends.

@@ -17,19 +17,19 @@ func TestPutAndCas(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	for i, c := range []struct{ method, target, body, answer, index, value string }{
-		{"PUT", "/v1/kv/k", "one", "true", "1", "one"},
-		{"PUT", "/v1/kv/k?cas=0", "no", "false", "1", "one"}, // create only
-		{"PUT", "/v1/kv/k?cas=9", "no", "false", "1", "one"},
-		{"PUT", "/v1/kv/k?cas=1", "two", "true", "2", "two"},
-		{"PUT", "/v1/kv/k", "two", "true", "3", "two"}, // the same value still counts as a write
-		{"DELETE", "/v1/kv/k?cas=2", "", "false", "3", "two"},
-		{"DELETE", "/v1/kv/k?cas=0", "", "false", "3", "two"},
-		{"DELETE", "/v1/kv/k?cas=3", "", "true", "4", ""},
-		{"DELETE", "/v1/kv/k", "", "true", "4", ""}, // also when absent
-		{"DELETE", "/v1/kv/k?cas=3", "", "true", "4", ""},
-		{"PUT", "/v1/kv/k?cas=3", "no", "false", "4", ""},
-		{"PUT", "/v1/kv/k?cas=0&flags=7", "new", "true", "5", "new"},
-		{"PUT", "/v1/kv/k?dc=dc1&token=t&pretty&ns=default", "x", "true", "6", "x"},
+		{"PUT", "/v1/kv/k", "one", "true", "2", "one"},
+		{"PUT", "/v1/kv/k?cas=0", "no", "false", "2", "one"}, // create only
+		{"PUT", "/v1/kv/k?cas=9", "no", "false", "2", "one"},
+		{"PUT", "/v1/kv/k?cas=2", "two", "true", "3", "two"},
+		{"PUT", "/v1/kv/k", "two", "true", "4", "two"}, // the same value still counts as a write
+		{"DELETE", "/v1/kv/k?cas=3", "", "false", "4", "two"},
+		{"DELETE", "/v1/kv/k?cas=0", "", "false", "4", "two"},
+		{"DELETE", "/v1/kv/k?cas=4", "", "true", "5", ""},
+		{"DELETE", "/v1/kv/k", "", "true", "5", ""}, // also when absent
+		{"DELETE", "/v1/kv/k?cas=4", "", "true", "5", ""},
+		{"PUT", "/v1/kv/k?cas=4", "no", "false", "5", ""},
+		{"PUT", "/v1/kv/k?cas=0&flags=7", "new", "true", "6", "new"},
+		{"PUT", "/v1/kv/k?dc=dc1&token=t&pretty&ns=default", "x", "true", "7", "x"},
 	} {
 		w := call(s, c.method, c.target, c.body)
 		if w.Code != 200 || w.Body.String() != c.answer || head(w, headRevision) != c.index || head(w, "Content-Type") != "application/json" {
@@ -49,7 +49,7 @@ func TestPrune(t *testing.T) {
 	s := newServer(t, f)
 	f.set(t, "a/1", "", "a/2", "", "b", "")
 	w := call(s, "DELETE", "/v1/kv/a/?recurse", "")
-	if w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "2" || head(w, headRevision) != "4" {
+	if w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "2" || head(w, headRevision) != "5" {
 		t.Error(w.Code, w.Body, w.Header())
 	}
 	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || head(w, headCount) != "1" {
