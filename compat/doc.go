@@ -1,0 +1,13 @@
+// Package compat runs programs and libraries that people use today, as they are, against clusters of real kvnode
+// processes. It is a module of its own, so that their dependencies stay out of Tenure's; nothing imports it.
+//
+//	cluster_test.go   builds the programs once and starts clusters
+//	upstream_test.go  the tests that hashicorp/consul/api brings along, through the stand-in for a consul in ./consul
+//	consulapi_test.go hashicorp/consul/api: keys, sessions, transactions, blocking queries on three nodes
+//	failover_test.go  the same library's locks, semaphores and watch plans while the master is killed
+//	template_test.go  consul-template renders, also while the master is killed
+//	keys_test.go      ten thousand awkward keys, byte for byte
+//	clients_test.go   clients in other languages, each a script in ./clients
+//
+// Larger programs have scripts of their own; README.md lists them all, with what came of each.
+package compat
