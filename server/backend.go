@@ -16,7 +16,7 @@ import (
 func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	w := newAsk()
 	ok := n.inbox.putClient(event{write: &pendingWrite{reply: w.reply, patience: patience, request: replica.Request{
-		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "",
+		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
 		Frees: frees(c.Op),
 	}}})
 	if !ok {
@@ -27,6 +27,10 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	}
 	return kv.Result{}, fmt.Errorf("%w: no answer in time; the write may have been applied, or may still be", web.ErrUnknown)
 }
+
+// repeatable tells whether a second copy of op does nothing more, however late it comes: a session is renewed while it
+// lives, and ends once.
+func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
 
 // frees tells whether op makes room, and so goes on when there is none.
 func frees(op kv.Op) bool {

@@ -14,10 +14,16 @@ const (
 	releaseWait    = time.Second
 )
 
-// handOver gives up mastership in the order that log.md fixes: refuse new requests, finish what is in flight for a
+// handOver gives up mastership in the order that log.md fixes: take up no new requests, finish what is in flight for a
 // short while, stop acting as master, answer the rest unknown, release the lease. next is a hint, 0 for none.
 func (n *Node) handOver(next ballot.NodeID, forGood bool) {
-	n.onLogLoop(func(part *replica.Log) { part.Stop(n.clock.Now(), true) })
+	n.onLogLoop(func(part *replica.Log) {
+		if forGood {
+			part.Stop()
+		} else {
+			part.HandOver()
+		}
+	})
 	for end := n.clock.Now() + finishFor; n.clock.Now() < end; {
 		idle := false
 		n.onLogLoop(func(part *replica.Log) { idle = part.Idle() })
@@ -38,7 +44,7 @@ func (n *Node) handOver(next ballot.NodeID, forGood bool) {
 	case <-time.After(releaseWait): // the lease then ends by itself
 	}
 	if !forGood {
-		n.onLogLoop(func(part *replica.Log) { part.Stop(n.clock.Now(), false) })
+		n.onLogLoop(func(part *replica.Log) { part.Resume() })
 	}
 }
 

@@ -26,7 +26,13 @@ func (n *node) handOver(next ballot.NodeID, forGood bool) {
 	}
 	h := &handOver{standBack: standBackLease * n.w.plan.lease, forGood: forGood, next: next, until: n.w.now + finishFor}
 	n.hand = h
-	n.input(input{call: func() { n.log.Stop(n.reading(), true) }})
+	n.input(input{call: func() {
+		if forGood {
+			n.log.Stop()
+		} else {
+			n.log.HandOver()
+		}
+	}})
 	n.w.at(n, kindHand, time.Millisecond, func() { h.wait(n) })
 }
 
@@ -55,7 +61,7 @@ func (h *handOver) wait(n *node) {
 func (h *handOver) released(n *node) {
 	if !h.forGood {
 		n.hand = nil
-		n.input(input{call: func() { n.log.Stop(n.reading(), false) }})
+		n.input(input{call: func() { n.log.Resume() }})
 		return
 	}
 	n.w.at(n, kindHand, time.Millisecond, func() {

@@ -9,7 +9,8 @@ import (
 	"tenure/kv"
 )
 
-// awayWrite is a client's write that was forwarded to the master.
+// awayWrite is a client's write that was forwarded to the master. It keeps its command, though only a write with an
+// idempotency key is sent again when nothing is known of it: one that the master refused was certainly not applied.
 type awayWrite struct {
 	write
 	seq  uint64 // rises with each forwarding in this run: what the master calls it
@@ -22,6 +23,7 @@ type forwards struct {
 	items []awayWrite
 	next  uint64
 	live  int
+	bytes int // of the commands of those that live
 }
 
 // forward sends the writes of this node's clients to the master, if one is known that does not seem to hang.
@@ -32,7 +34,7 @@ func (l *Log) forward(now time.Duration) {
 	}
 	n, size, m := 0, 0, Message{Kind: KindForward, To: l.master.node}
 	for _, w := range l.queue.items {
-		if l.away.live >= l.cfg.MaxForwarded {
+		if l.away.live >= l.cfg.MaxForwarded || l.away.bytes >= l.cfg.MaxQueuedBytes {
 			break
 		}
 		if size > 0 && size+len(w.command) > l.cfg.MaxBatchBytes {
@@ -58,9 +60,7 @@ func (f *forwards) add(w write, to ballot.NodeID, nonce uint64) uint64 {
 	}
 	f.next++
 	f.live++
-	if !w.keyed {
-		w.command = nil // never sent again
-	}
+	f.bytes += len(w.command)
 	f.items = append(f.items, awayWrite{write: w, seq: f.next, to: to})
 	return f.next
 }
@@ -112,8 +112,8 @@ func (f *forwards) answered(l *Log, now time.Duration, from ballot.NodeID, answe
 		if w == nil || w.to != from {
 			continue
 		}
-		again := a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping) && w.keyed && now < w.until
-		if again && !l.stopping {
+		again := a.Outcome == Refused && (a.Reason == NoMaster || a.Reason == Stopping) && now < w.until
+		if again && !l.leaving {
 			l.queue.push(w.write)
 			if l.master.node == from {
 				l.master.node = 0
@@ -178,6 +178,7 @@ func (f *forwards) find(seq uint64) *awayWrite {
 }
 
 func (f *forwards) remove(a *awayWrite) {
+	f.bytes -= len(a.command)
 	a.gone, a.command = true, nil
 	f.live--
 }

@@ -61,3 +61,77 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 		t.Fatalf("%d writes forwarded to the next master, want 1", n)
 	}
 }
+
+// "refused (… no master known …): not applied, safe to retry": what the master refuses because it is not, or not for long,
+// the master waits here for the next one, with an idempotency key or without.
+func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
+	for _, why := range []Reason{NoMaster, Stopping} {
+		b := newBench(t, 1, 2, 3)
+		hear := func(m Message) {
+			m.To = 1
+			b.messages = nil
+			b.log.Receive(sec, m)
+			b.advance(sec, Published{})
+		}
+		forwarded := func() (out []ForwardedWrite) {
+			for _, m := range b.messages {
+				if m.Kind == KindForward {
+					out = append(out, m.Writes...)
+				}
+			}
+			return out
+		}
+		hear(Message{Kind: KindVitals, From: 2, Vitals: Vitals{Master: true, Epoch: 7}})
+		b.request(1, 9*sec)
+		b.advance(sec, Published{})
+		sent := forwarded()
+		if len(sent) != 1 || b.log.away.bytes == 0 {
+			t.Fatalf("%v: %d writes forwarded of %d bytes", why, len(sent), b.log.away.bytes)
+		}
+		hear(Message{Kind: KindForwarded, From: 2, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Refused, Reason: why}}})
+		if _, answered := b.replies[1]; answered || len(forwarded()) != 0 {
+			t.Fatalf("%v: answered or sent to the same node again", why)
+		}
+		hear(Message{Kind: KindVitals, From: 3, Vitals: Vitals{Master: true, Epoch: 8}})
+		again := forwarded()
+		if len(again) != 1 || string(again[0].Command) != string(sent[0].Command) {
+			t.Fatalf("%v: %+v went to the next master", why, again)
+		}
+		hear(Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: again[0].ID, Outcome: Done}}})
+		if b.replies[1].Outcome != Done || b.log.away.bytes != 0 {
+			t.Fatalf("%v: %+v, %d bytes are still away", why, b.replies[1], b.log.away.bytes)
+		}
+	}
+}
+
+// A hand-over proposes nothing more and refuses no client of the node: their requests go to the next master. Other nodes'
+// come back to them.
+func TestRequestsWaitOutAHandOver(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(holding(1, 9*sec))
+	b.log.HandOver()
+	b.messages, b.sent = nil, nil
+	b.request(1, 9*sec)
+	b.log.ReadRequest(ReadRequest{ID: 2, Until: 9 * sec})
+	b.log.Receive(0, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}})
+	b.advance(0, p)
+	b.finish(0, p)
+	if len(b.replies) != 0 || !b.log.Idle() {
+		t.Fatalf("answered during the hand-over: %+v", b.replies)
+	}
+	if len(b.messages) != 1 || b.messages[0].Kind != KindForwarded || b.messages[0].Answers[0].Outcome != Refused {
+		t.Fatalf("the other node was told %+v", b.messages)
+	}
+	b.log.StepDown(0)
+	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 1 << 20}})
+	b.messages = nil
+	b.log.Resume()
+	b.advance(0, Published{})
+	kinds := map[MessageKind]int{}
+	for _, m := range b.messages {
+		kinds[m.Kind]++
+	}
+	if kinds[KindForward] != 1 || kinds[KindReadPoint] != 1 {
+		t.Fatalf("sent to the next master: %v", kinds)
+	}
+}

@@ -91,8 +91,8 @@ type Log struct {
 	ballot  ballot.Ballot   // of the epoch that is being opened or open
 	opening multipaxos.Slot // slot of its opening entry; 0: not proposed
 	ready   bool
-	// stopping refuses new work: the node hands over or shuts down.
-	stopping bool
+	// stopping takes up no new work as master: the node hands over, or it is leaving.
+	stopping, leaving bool
 
 	master  masterView
 	peers   []peerView
@@ -173,6 +173,7 @@ func (l *Log) Advance(now time.Duration, p Published) error {
 		l.open()
 	}
 	switch {
+	case l.ready && l.stopping: // what waits goes to the next master
 	case l.ready:
 		l.propose(now)
 		l.readLocally()
@@ -254,14 +255,23 @@ func (l *Log) opened(e multipaxos.Entry) {
 	l.ready = true
 }
 
-// Stop makes the part refuse new work (true) or take it again (false). What is in flight goes on.
-func (l *Log) Stop(now time.Duration, stopping bool) {
-	l.stopping = stopping
-	if stopping {
-		l.timers.recall(&l.queue)
-		l.queue.refuseAll(l, Stopping)
-	}
+// Stop begins the end of the node: it takes no requests any more, and refuses those that are not proposed.
+func (l *Log) Stop() {
+	l.stopping, l.leaving = true, true
+	l.timers.recall(&l.queue)
+	l.queue.refuseAll(l, Stopping)
 }
+
+// HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its own
+// clients for the next master. Resume ends it.
+func (l *Log) HandOver() {
+	l.stopping = true
+	l.timers.recall(&l.queue)
+	l.queue.sendBack(l)
+}
+
+// Resume lets the node take up work as master again.
+func (l *Log) Resume() { l.stopping = false }
 
 // Idle tells whether no write is in flight here, or waits for the master's answer.
 func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 && l.away.live == 0 }

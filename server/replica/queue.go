@@ -48,7 +48,7 @@ func (l *Log) Request(now time.Duration, r Request) {
 // admit queues w or refuses it.
 func (l *Log) admit(w write) {
 	switch {
-	case l.stopping:
+	case l.leaving || (l.stopping && w.from != 0):
 		l.answer(w, Refused, Stopping, kv.Result{})
 	case len(l.queue.items) >= l.cfg.MaxQueued || l.queue.bytes+len(w.command) > l.cfg.MaxQueuedBytes:
 		l.answer(w, Refused, Overloaded, kv.Result{})

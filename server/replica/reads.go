@@ -42,9 +42,9 @@ const askTicks = 10
 
 // ReadRequest takes a read of a client of this node; it is answered exactly once with a Reply.
 func (l *Log) ReadRequest(r ReadRequest) {
-	if len(l.reads.parked) >= l.cfg.MaxReads || l.stopping {
+	if len(l.reads.parked) >= l.cfg.MaxReads || l.leaving {
 		why := Overloaded
-		if l.stopping {
+		if l.leaving {
 			why = Stopping
 		}
 		l.out.Replies = append(l.out.Replies, Reply{ID: r.ID, Outcome: Refused, Reason: why})

@@ -570,7 +570,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	p := b.settle(0, holding(1, sec))
 	b.request(1, sec)
 	b.advance(0, p)
-	b.log.Stop(0, true)
+	b.log.Stop()
 	b.request(2, sec)
 	b.drain()
 	if r := b.replies[2]; r.Outcome != Refused || r.Reason != Stopping {
@@ -595,7 +595,7 @@ func TestStepDownLeavesTheRestUnknown(t *testing.T) {
 	p := b.settle(0, holding(1, sec))
 	b.request(1, sec)
 	b.advance(0, p)
-	b.log.Stop(0, true)
+	b.log.Stop()
 	b.log.StepDown(0)
 	b.drain()
 	if r := b.replies[1]; r.Outcome != Unknown {

@@ -189,11 +189,11 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 	if len(l.queue.items) != 1 || l.timers.out != 1 {
 		t.Fatalf("%d queued, counted as %d", len(l.queue.items), l.timers.out)
 	}
-	l.Stop(c.now, true)
+	l.HandOver()
 	if len(l.queue.items) != 0 || l.timers.out != 0 || !l.Idle() {
 		t.Fatalf("%d queued, counted as %d after a stop", len(l.queue.items), l.timers.out)
 	}
-	l.Stop(c.now, false)
+	l.Resume()
 	l.timers.ask(l, c.now+4*time.Hour)
 	c.until("it is ended", time.Second, func() bool { return !c.has(m, "a") })
 }
@@ -246,12 +246,12 @@ func TestAStopForgetsNoTimer(t *testing.T) {
 	m := c.awaitMaster()
 	c.done(m, 1, expiring("a", 100*time.Millisecond))
 	c.run(90 * time.Millisecond)
-	m.log.Stop(c.now, true)
+	m.log.HandOver()
 	c.run(500 * time.Millisecond)
 	if !c.has(m, "a") {
 		t.Fatal("it expired while the node was stopping")
 	}
-	m.log.Stop(c.now, false)
+	m.log.Resume()
 	c.until("it expires", askAgain+time.Second, func() bool { return !c.has(m, "a") })
 }
 

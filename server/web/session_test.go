@@ -235,3 +235,34 @@ func TestExpiresIn(t *testing.T) {
 		t.Errorf("permanent again: %s", got)
 	}
 }
+
+// What Consul's clients send for their locks may be sent on when the master changes, so it gets a key; each its own, and a
+// client's own key stays.
+func TestLocksAndCreationsGetKeys(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	id := create(t, s, "")
+	seen := map[string]bool{"": true, "mine": true}
+	fresh := func(what string) {
+		t.Helper()
+		if seen[f.last.IdemKey] || f.last.Base != f.status.Revision {
+			t.Errorf("%s: key %q, base %d", what, f.last.IdemKey, f.last.Base)
+		}
+		seen[f.last.IdemKey] = true
+	}
+	fresh("create")
+	f.status.Revision = f.state.Revision()
+	for _, target := range []string{"/v1/kv/k?acquire=" + id, "/v1/kv/k?acquire=" + id, "/v1/kv/k?release=" + id} {
+		call(s, "PUT", target, "")
+		fresh(target)
+	}
+	call(s, "PUT", "/v1/kv/k?acquire="+id, "", "Idempotency-Key", "mine")
+	if f.last.IdemKey != "mine" {
+		t.Errorf("a client's key became %q", f.last.IdemKey)
+	}
+	for _, target := range []string{"/v1/kv/k", "/v1/kv/k?cas=0", "/v1/session/renew/" + id} {
+		if call(s, "PUT", target, ""); f.last.IdemKey != "" {
+			t.Errorf("%s has a key", target)
+		}
+	}
+}

@@ -111,7 +111,7 @@ var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
 // sessionID is a new ID. Tries of the same request get the same one: they have the same idempotency key and, if the
 // client gave any, the same base.
 func sessionID(h http.Header, c *kv.Command) string {
-	if c.IdemKey == "" {
+	if len(h[headIdemKey]) == 0 {
 		return uuid.NewString()
 	}
 	base := ""

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"tenure/kv"
 )
 
@@ -83,6 +85,7 @@ func (q *query) extend(c *kv.Command) error {
 func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 	keys, bases := h[headIdemKey], h[headBase]
 	if len(keys) == 0 && len(bases) == 0 {
+		s.ownKey(c)
 		return nil
 	}
 	switch {
@@ -104,6 +107,15 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 	}
 	c.Base = base
 	return nil
+}
+
+// ownKey gives what locks and unlocks, and what makes a session, a key of this node's own, so that it may be sent on again when the
+// master changes. Consul's clients send none, and take an answer of unknown outcome for the loss of their lock. Other
+// writes are too many: each key is remembered.
+func (s *Server) ownKey(c *kv.Command) {
+	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
+		c.IdemKey, c.Base = uuid.NewString(), s.backend.Status().Revision
+	}
 }
 
 // write has c applied and tells how it ended.
