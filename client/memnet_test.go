@@ -72,6 +72,7 @@ type world struct {
 	client *client.Client
 	stop   []func()
 	names  []string
+	slept  time.Duration // what the clock of sessions has counted and timers have not
 }
 
 // inWorld runs f in a bubble. Endpoints are n1:1, n2:1, …
@@ -104,6 +105,8 @@ func newWorld(t fataler, nodes int, cfg client.Config) *world {
 	}
 	cfg.Endpoints, cfg.DialContext = w.names, w.net.dial
 	w.client = w.dialled(t, cfg)
+	began := time.Now()
+	w.client.SetElapsed(func() time.Duration { return time.Since(began) + w.slept })
 	return w
 }
 
