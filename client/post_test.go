@@ -193,7 +193,10 @@ func TestCommandsAreAppliedOnce(t *testing.T) {
 				}
 				return err
 			},
-			func() error { _, err := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnAdd, Key: "n", Num: 1}}, o); return err },
+			func() error {
+				_, err := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnAdd, Key: "n", Num: 1}}, o)
+				return err
+			},
 			func() (err error) { session, err = c.CreateSession(ctx, client.SessionOptions{}); return err },
 			func() error { _, err := c.Acquire(ctx, "k", nil, session, o); return err },
 			func() error { _, err := c.Release(ctx, "k", nil, session, o); return err },

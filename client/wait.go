@@ -66,13 +66,13 @@ func (c *Client) await(ctx context.Context, op, key string, q query, when at, de
 		if err != nil {
 			return Meta{}, err
 		}
-		// Where nothing is, the index is the store's, which other keys move too: it is no news.
+		// Where nothing is, the index is the store's, which other keys move too: it may be no news. Asked again behind the
+		// same index, a node answers at once if it is.
 		m, now := a.meta(), time.Now()
 		quiet := m.Index == when.index || now.Sub(sent) >= wait && a.nothing() && m.Index > when.index
 		if !quiet || !now.Before(end) {
 			return m, nil
 		}
-		when.index = m.Index
 	}
 }
 

@@ -50,6 +50,19 @@ func TestGetWait(t *testing.T) {
 	})
 }
 
+// TestNewsAsAPartOfTheWaitIsOver: a node was asked to wait for a part of the time only, and the key is deleted at the very
+// end of that.
+func TestNewsAsAPartOfTheWaitIsOver(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		index, began := w.Set("k", "1"), time.Now()
+		after(30*time.Second, func() { w.Delete("k") })
+		_, _, err := w.client.GetWait(context.Background(), "k", index, 0, client.ReadOptions{})
+		if took := time.Since(began); kindOf(t, err) != client.ErrNotFound || took != 30*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
 // TestListWait also: the index is of the prefix, and news of another one is none.
 func TestListWait(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {

@@ -176,14 +176,14 @@ type stream struct {
 // take tells what m says and notes how far the stream has come.
 func (s *stream) take(m message) error {
 	if m.name != "" {
-		s.news = time.Now()
 		e, err := decodeEvent(m)
+		if err == nil {
+			err = s.tell(e, m)
+		}
 		if err != nil {
 			return err
 		}
-		if err := s.tell(e, m); err != nil {
-			return err
-		}
+		s.news = time.Now()
 	}
 	if m.hasID {
 		return s.position(m)
@@ -197,7 +197,9 @@ func (s *stream) position(m message) error {
 	if err != nil {
 		return errNotUnderstood
 	}
-	s.after, s.part, s.told, s.skip = after, 0, 0, 0
+	if after != s.after { // a stream begins by saying where: that changes nothing
+		s.after, s.part, s.told, s.skip = after, 0, 0, 0
+	}
 	return nil
 }
 
@@ -206,7 +208,7 @@ func (s *stream) tell(e Event, m message) error {
 		return nil // of a newer version
 	}
 	switch {
-	case e.Index == s.part && s.skip > 0:
+	case e.Index == s.part && s.skip > 0 && e.Kind != EventCompacted:
 		s.skip--
 		return nil
 	case e.Index != s.part:
