@@ -108,7 +108,8 @@ func costs(t *testing.T, input int, fn func()) {
 }
 
 func FuzzDecodeCommand(f *testing.F) {
-	for _, c := range []Command{set("a", "1").at(3).keyed("w", 2), del("b"), prune("")} {
+	for _, c := range []Command{set("a", "1").at(3).keyed("w", 2), del("b"), prune(""), acquire("a", one).under("lease/x", 3), create(Session{ID: one, TTL: 5}),
+		transaction(set("a", "1"), Part{Op: OpGetTree}), {Op: OpTestAndSet, Key: "a", Test: []byte("x"), Value: []byte("y")}, {Op: OpRename, Key: "a", NewKey: "b"}} {
 		f.Add(EncodeCommand(&c))
 	}
 	f.Add([]byte{0x07, 0x97, 0x01, 0xdb, 0x7f, 0xff, 0xff, 0xff})
@@ -131,6 +132,7 @@ func FuzzDecodeCommand(f *testing.F) {
 
 func FuzzApplyBatch(f *testing.F) {
 	f.Add(batchOf(set("a", "1").keyed("w", 0), prune(""), del("a").at(1)))
+	f.Add(batchOf(create(Session{ID: one, LockDelay: 5}), acquire("a", one), transaction(set("b", "1"), Part{Op: OpGetTree}, prune("b")), destroy(one)))
 	f.Add([]byte{0, 0, 1, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := 0

@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/server/web"
 )
 
 // Address is where a member of the static list listens for its peers.
@@ -46,6 +47,9 @@ type Config struct {
 func (c Config) Validate() error {
 	if err := c.timing().Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if c.SessionTTLMin != 0 && (c.SessionTTLMin < web.MinSessionTTL || c.SessionTTLMin > web.MaxSessionTTL) {
+		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, web.MinSessionTTL, web.MaxSessionTTL)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)

@@ -18,6 +18,6 @@
 // # Inner rooms
 //
 // server/replica is pure and may not import this package; server/transport knows bytes and identities, not what the
-// frames say; server/web knows HTTP and a small Backend interface, which backend.go implements. DESIGN.md follows one
-// write and one read through the threads.
+// frames say; server/watch knows who waits for which keys, and the newest changes; server/web knows HTTP and a small
+// Backend interface, which backend.go implements. DESIGN.md follows one write and one read through the threads.
 package server

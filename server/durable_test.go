@@ -14,6 +14,7 @@ import (
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/multipaxos"
+	"tenure/server/watch"
 	"tenure/storage"
 )
 
@@ -27,7 +28,7 @@ func newNodeOn(t *testing.T, dir string) *Node {
 	t.Cleanup(func() { store.Close() })
 	n := &Node{
 		clock: clock.New(), gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
-		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store,
+		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store, hub: watch.New(watch.DefaultLimits),
 		cfg: Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000},
 	}
 	if !store.Identity().Formed {

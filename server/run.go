@@ -38,6 +38,7 @@ func Run(ctx context.Context, cfg Config) error {
 		gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(),
 		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
 		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
+		hub: watch.New(watch.DefaultLimits),
 	}
 	n.startedAt = n.clock.Now()
 	for _, a := range cfg.Cluster {
@@ -65,11 +66,10 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	registry := prometheus.NewRegistry()
 	n.metrics = newMetrics(registry)
-	hub := watch.New(watch.DefaultLimits)
 	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
 	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version,
-		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: hub, SessionTTLMin: n.cfg.SessionTTLMin}, front)
+		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin}, front)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,6 @@ func (n *Node) open(ctx context.Context) error {
 		}
 		return err
 	}
-	n.hub = hub
 	if err := n.startRun(fresh); err != nil {
 		return err
 	}

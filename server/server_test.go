@@ -271,6 +271,7 @@ func TestBadConfigurationTouchesNothing(t *testing.T) {
 		"open to the world":  func(c *Config) { c.ClientAddr = "0.0.0.0:0" },
 		"no peer address":    func(c *Config) { c.Cluster = append(c.Cluster, Address{2, "127.0.0.1:2"}) },
 		"no data directory":  func(c *Config) { c.Data = "" },
+		"a TTL of no time":   func(c *Config) { c.SessionTTLMin = time.Millisecond },
 	} {
 		cfg := good
 		change(&cfg)

@@ -44,6 +44,7 @@ func TestBadConfiguration(t *testing.T) {
 		{"--lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},
 		{"--lease-time 31s", "", "--lease-time 31s: lease-time <= max-lease-time must hold, and --max-lease-time is 30s; lower the first or raise the second"},
 		{"--max-lease-time 2h", "", "--max-lease-time 2h0m0s: max-lease-time <= 1h0m0s must hold; use 30s"},
+		{"--session-ttl-min 1ms", "", "--session-ttl-min 1ms: 100ms <= session-ttl-min <= 24h0m0s must hold; use 10s"},
 		{"--lease-margin 2m", "", "--lease-margin 2m0s: lease-margin <= 1m0s must hold; use 10ms"},
 		{"--clock-drift 11%", "", `--clock-drift: "11%" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
 		{"--clock-drift -0.01", "", `--clock-drift: "-0.01" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},

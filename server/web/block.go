@@ -17,11 +17,29 @@ const (
 	waitJitter  = 16
 )
 
+// emptyIndex is the index of a store in which nothing was ever written, since no index may be 0. It is also that of the
+// very first write. A client that waits behind it may or may not have seen that write: if it is there when the query
+// comes, the client is answered after doubtfulWait at the latest; if it comes later, at once.
+const (
+	emptyIndex   = 1
+	doubtfulWait = time.Second
+)
+
+// hasSeen tells whether a client that waits behind q.index has seen what has this index; if that cannot be known it notes
+// so.
+func (q *query) hasSeen(index uint64) bool {
+	q.doubtful = q.doubtful || q.index == emptyIndex && index == emptyIndex
+	return index <= q.index
+}
+
 // wait is for how long q may block.
 func (q *query) wait() time.Duration {
 	d := min(q.duration, MaxWait)
 	if d <= 0 {
 		d = DefaultWait
+	}
+	if q.doubtful {
+		d = min(d, doubtfulWait)
 	}
 	return d + rand.N(d/waitJitter+1)
 }
@@ -52,6 +70,10 @@ func (s *Server) block(x *exchange, q *query, w *watch.Waiter, err error, look f
 			_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(d + s.cfg.ResponseTimeout))
 		}
 		switch s.await(x, w, timer) {
+		case changed:
+			if q.index == emptyIndex {
+				q.index = 0 // whatever is there now is news
+			}
 		case timeOut:
 			must = true
 		case clientGone:

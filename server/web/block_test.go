@@ -149,6 +149,70 @@ func TestHowLongAQueryWaits(t *testing.T) {
 	}
 }
 
+// The index of an empty store and that of the very first write are both 1: whoever waits behind it misses nothing, and
+// whoever has seen that write is not answered in a circle.
+func TestTheFirstWriteIsNotMissed(t *testing.T) {
+	session := kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: "aaaaaaaa-0000-0000-0000-000000000000"}}
+	write := kv.Command{Op: kv.OpSet, Key: "k"}
+	var late []asked
+	for target, first := range map[string]kv.Command{"/v1/kv/k": write, "/v1/kv/k?recurse": write, "/v1/kv/?keys": write, "/v1/kv/?count": write, "/v1/session/list": session} {
+		f := newFake(t)
+		s := newServer(t, f)
+		index := head(call(s, "GET", target, ""), headIndex)
+		sep := "?"
+		if strings.Contains(target, "?") {
+			sep = "&"
+		}
+		a := ask(t, s, target+sep+"wait=1m&index="+index)
+		f.apply(t, first)
+		if w := a.get(t); w.Code != 200 || head(w, headIndex) != "1" || w.Body.String() == "[]" || w.Body.String() == "0" {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+		late = append(late, ask(t, s, target+sep+"wait=1m&index="+index)) // it came too late, or has seen it
+	}
+	for _, a := range late {
+		if w := a.get(t); w.Code != 200 || head(w, headIndex) != "1" {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// lateReads does something between what a look has read and what it decides.
+type lateReads struct {
+	*fake
+	reads int
+	then  func(n int)
+}
+
+func (b *lateReads) Get(p time.Duration, m Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+	e, found, meta, err := b.fake.Get(p, m, key)
+	b.reads++
+	b.then(b.reads)
+	return e, found, meta, err
+}
+
+// A change between the read and the wait ends the wait, and so does one after a signal that was no news.
+func TestNoChangeFallsBetween(t *testing.T) {
+	b := &lateReads{fake: newFake(t)}
+	b.set(t, "k", "1")
+	b.then = func(n int) {
+		if n < 4 {
+			b.set(t, "k", "again")
+		}
+	}
+	cfg := testConfig()
+	cfg.Hub = b.hub
+	s, err := New(cfg, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan *httptest.ResponseRecorder, 1)
+	go func() { answer <- call(s, "GET", "/v1/kv/k?index=3", "") }()
+	if w := (asked{answer}).get(t); w.Code != 200 || head(w, headIndex) != "4" || b.reads != 4 {
+		t.Errorf("%d, index %s after %d reads", w.Code, head(w, headIndex), b.reads)
+	}
+}
+
 func TestErrorsEndAWait(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "v")

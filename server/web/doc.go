@@ -1,5 +1,5 @@
 // Package web is the HTTP API of a node: Consul's KV and status wire format on gorilla/mux, over the Backend
-// interface that the node implements.
+// interface that the node implements, and the watch.Hub that it feeds.
 //
 // What lives here: routes, query and header parsing, JSON encoding, status codes, the limits of one connection and
 // one request, HTTP metrics. What does not: anything that decides whether a write is applied or a read is fresh.
@@ -14,15 +14,21 @@
 //	one write, its key and base, its outcome               write.go
 //	index headers, never 0                                 meta.go
 //	listings stream from one snapshot                      listing.go, stream.go
+//	a blocking query misses nothing and holds little       block.go
+//	events: which have an id, what was compacted           watch.go
+//	what Consul's clients look for in words and numbers    session.go, sessionjson.go, txn.go
+//	every route is described                               openapi.json, and its test
 //	the error table                                        errors.go
 //	connections, headers, slow senders and receivers       limits.go, server.go
 //
 // # Extensions to Consul's format
 //
 // Requests: Idempotency-Key and X-Tenure-Base on writes; the query names count, start, limit and reverse on listings
-// (see listing.go for what a page is).
+// (see listing.go for what a page is); ttl and fence on writes; POST to a key; the verbs add, rename and check-value in
+// transactions; /v1/fence, /v1/watch and /v1/openapi.json.
 //
 // Responses to writes carry X-Tenure-Index, the revision of the change, or the store's revision if nothing was
 // changed (a cas that answered false). A client that saw it may use it as the base of its next write, or compare it
 // with X-Consul-Index of a read. DELETE with recurse also carries X-Tenure-Count, the number of keys deleted.
+// X-Tenure-Dropped says that a late retry got no body, since only small ones are remembered with an idempotency key.
 package web

@@ -44,7 +44,7 @@ func (s *Server) awaitKey(x *exchange, key string, q query) {
 		if err == nil && !found && !must {
 			return s.sinceGone(x, key, &q)
 		}
-		if err == nil && !must && e.ModifyIndex <= q.index {
+		if err == nil && !must && q.hasSeen(e.ModifyIndex) {
 			return false
 		}
 		s.answerKey(x, &q, &e, found, meta, err)
@@ -62,7 +62,7 @@ func (s *Server) sinceGone(x *exchange, key string, q *query) bool {
 	}
 	defer view.Close()
 	e, found, err := view.Get(key)
-	if err == nil && found && e.ModifyIndex <= q.index || err == nil && !found && view.Deleted(key) <= q.index {
+	if err == nil && found && q.hasSeen(e.ModifyIndex) || err == nil && !found && view.Deleted(key) <= q.index {
 		return false
 	}
 	meta.Revision = max(meta.Revision, view.Revision())

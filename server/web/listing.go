@@ -52,7 +52,7 @@ func (l *listing) look(must bool) bool {
 		return true
 	}
 	defer view.Close()
-	l.meta = meta
+	l.meta, l.index = meta, 0
 	l.meta.Revision = max(meta.Revision, view.Revision())
 	over := l.s.listingOver(l.x, time.Now())
 	if !must || !l.indexAsItGoes() {
@@ -81,7 +81,7 @@ func (l *listing) measure(view *kv.Snapshot, over func() error) (news bool, err 
 	gone := view.Deleted(l.prefix)
 	l.n = n
 	l.index = max(newest, gone)
-	news = l.index > l.q.index
+	news = !l.q.hasSeen(l.index)
 	if n == 0 {
 		l.index = l.meta.Revision
 	}

@@ -85,6 +85,7 @@ type query struct {
 	fence     string        // without its token
 	token     uint64        // of the fence
 	duration  time.Duration // wait, or ttl
+	doubtful  bool          // see emptyIndex
 }
 
 func (q *query) has(n names) bool { return q.seen&n != 0 }

@@ -173,7 +173,7 @@ func (s *Server) sessions(x *exchange, list func(*kv.Snapshot, func(kv.Session) 
 		}
 		defer view.Close()
 		index := view.SessionsIndex()
-		if !must && index <= q.index {
+		if !must && q.hasSeen(index) {
 			return false
 		}
 		meta.Revision = max(meta.Revision, view.Revision())

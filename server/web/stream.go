@@ -25,8 +25,10 @@ type stream struct {
 	meta   ReadMeta
 	pretty bool
 	n      int // elements
-	sent   bool
-	failed bool // the client cannot be reached any more, or begin failed
+	// expiring counts the elements that have a TTL.
+	expiring int
+	sent     bool
+	failed   bool // the client cannot be reached any more, or begin failed
 	// begin, if set, is called before the first byte is sent, while something can still be put right; false: send nothing.
 	begin func() bool
 	buf   []byte
@@ -83,7 +85,7 @@ func (st *stream) entry(e kv.Entry) bool {
 	b = appendUintField(b, st.pretty, false, "CreateIndex", e.CreateIndex)
 	b = appendUintField(b, st.pretty, false, "ModifyIndex", e.ModifyIndex)
 	if e.TTL != 0 {
-		b = appendJSONString(appendField(b, st.pretty, false, "ExpiresIn"), expiresIn(st.local, &e).String())
+		b = appendJSONString(appendField(b, st.pretty, false, "ExpiresIn"), st.expiresIn(&e).String())
 	}
 	if st.pretty {
 		b = append(b, "\n    "...)
@@ -92,11 +94,18 @@ func (st *stream) entry(e kv.Entry) bool {
 	return st.flushed()
 }
 
-// expiresIn is about what is left of e's life. It is the master's clock that counts.
-func expiresIn(l Local, e *kv.Entry) time.Duration {
-	left, runs := l.Remaining(kv.TimedKey, e.Key)
+// maxRemaining is how many keys of an answer are asked for what is left of their lives: the log part answers that.
+const maxRemaining = 4096
+
+// expiresIn is about what is left of e's life, or all of it where nobody was asked, or knows yet. It is the master's clock
+// that counts.
+func (st *stream) expiresIn(e *kv.Entry) time.Duration {
+	if st.expiring++; st.expiring > maxRemaining {
+		return e.TTL
+	}
+	left, runs := st.local.Remaining(kv.TimedKey, e.Key)
 	if !runs {
-		return e.TTL // this node has not heard yet that it runs
+		return e.TTL
 	}
 	return max(0, left).Round(time.Millisecond)
 }

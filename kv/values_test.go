@@ -1,0 +1,152 @@
+package kv
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAdd(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		num   int64
+		want  string // empty: not a number
+	}{
+		{"41", 1, "42"}, {"-5", 5, "0"}, {"+7", 1, "8"}, {"007", 1, "8"}, {"0", -9223372036854775808, "-9223372036854775808"},
+		{"9223372036854775807", 0, "9223372036854775807"}, {"9223372036854775807", 1, ""}, {"-1", -9223372036854775808, ""},
+		{"9223372036854775808", 0, ""}, {"", 1, ""}, {" 1", 1, ""}, {"1 ", 1, ""}, {"1_0", 1, ""}, {"0x1", 1, ""}, {"1.0", 1, ""}, {"--1", 1, ""},
+		{strings.Repeat("0", 63) + "1", 1, "2"}, {strings.Repeat("0", 64) + "1", 1, ""},
+	} {
+		m := newMachine(t, small)
+		flagged := set("a", c.value)
+		flagged.Flags = 3
+		m.do(flagged)
+		want := Result{Code: CodeNotNumber, Revision: 1}
+		if c.want != "" {
+			want = Result{Code: CodeDone, Revision: 2, Body: c.want}
+		}
+		m.want(Command{Op: OpAdd, Key: "a", Num: c.num}, want)
+		if c.want != "" {
+			m.shows("a", "a="+c.want+" f3 c1 m2 l0")
+		}
+	}
+	m := newMachine(t, small)
+	m.want(Command{Op: OpAdd, Key: "a", Num: 1}, missing(0))
+}
+
+func TestTestAndSetRenameRemoveExpire(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		tas := func(test, value string) Command {
+			return Command{Op: OpTestAndSet, Key: "a", Test: []byte(test), Value: []byte(value)}
+		}
+		rename := func(from, to string) Command { return Command{Op: OpRename, Key: from, NewKey: to} }
+		m.want(tas("", "x"), missing(0))
+		m.want(rename("a", "b"), missing(0))
+		m.want(rename("a", "a"), missing(0))
+		m.want(Command{Op: OpRemove, Key: "a"}, missing(0))
+		m.want(Command{Op: OpExpire, Key: "a", TTL: 1}, missing(0))
+		m.do(set("a", ""), set("c", "c"), create(Session{ID: one})) // 1, 2, 3
+		next()
+		m.want(tas("x", "y"), Result{Code: CodeDone, Revision: 3})
+		m.want(tas("", "new"), Result{Code: CodeDone, Revision: 4, Count: 1, Body: "new"})
+		next()
+		m.want(tas("", "y"), Result{Code: CodeDone, Revision: 4, Body: "new"})
+		m.want(rename("a", "a"), done(4))
+		m.want(rename("a", "c"), done(5))
+		next()
+		m.shows("a", "-")
+		m.shows("c", "c=new f0 c2 m5 l0")
+		m.want(acquire("a", one), done(6))
+		next()
+		m.want(rename("a", "z"), refused(6))
+		m.want(rename("c", "a"), refused(6))
+		m.want(rename("a", "a"), done(6))
+		m.do(Command{Op: OpExpire, Key: "a", TTL: time.Second})
+		next()
+		r := m.do(Command{Op: OpRemove, Key: "a"}.keyed("w", 0))[0]
+		got, err := DecodeEntries(r.Body)
+		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 6, ModifyIndex: 7, LockIndex: 1, Session: one, TTL: time.Second}}
+		if d := cmp.Diff(want, got); d != "" || err != nil || r.Count != 1 || r.Revision != 8 {
+			t.Fatalf("%+v %v %s", r, err, d)
+		}
+		next()
+		m.want(Command{Op: OpRemove, Key: "a"}.keyed("w", 0), r)
+		m.do(destroy(one))
+		m.want(acquire("a", one), Result{Code: CodeNoSession, Revision: 9})
+	})
+}
+
+// A large body is not remembered, and a retry is told so.
+func TestLargeBodiesAreNotRemembered(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		value := strings.Repeat("v", MaxRememberedBody)
+		m.do(set("a", value), set("b", value+"v"))
+		ask := func(key, idem string) Command { return Command{Op: OpTestAndSet, Key: key}.keyed(idem, 0) }
+		for range 2 {
+			m.want(ask("a", "w1"), Result{Code: CodeDone, Revision: 2, Body: value})
+			next()
+		}
+		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 2, Body: value + "v"})
+		next()
+		m.want(ask("b", "w2"), Result{Code: CodeDone, Revision: 2, Dropped: true})
+	})
+}
+
+// The node that receives a request for a session draws its ID: a retry through another node is the same request.
+func TestARetriedCreateIsOneSession(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		m.want(create(Session{ID: one, Name: "n"}).keyed("w", 0), created(1, one))
+		next()
+		m.want(create(Session{ID: two, Name: "n"}).keyed("w", 0), created(1, one))
+		m.want(create(Session{ID: one, Name: "o"}).keyed("w", 0), Result{Code: CodeKeyReused, Revision: 1})
+		if _, lives := m.Session(two); lives {
+			t.Fatal("the retry created another session")
+		}
+	})
+}
+
+func TestDeletionsAreRemembered(t *testing.T) {
+	inEveryLayer(t, func(t *testing.T, m *machine, next func()) {
+		deleted := func(prefix string, want uint64) {
+			t.Helper()
+			v, err := m.Snapshot()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			if got := v.Deleted(prefix); got != want {
+				t.Fatalf("deleted under %q at %d, want %d", prefix, got, want)
+			}
+		}
+		m.l.Tombstones = 3
+		m.reopen()
+		deleted("", 0)
+		m.do(set("a/1", ""), set("a/2", ""), set("b", ""), set("c", ""), set("d", "")) // 1 to 5
+		m.do(del("a/1"), del("b"), del("a/2"))                                         // 6, 7, 8
+		next()
+		deleted("", 8)
+		deleted("a/", 8)
+		deleted("a/1", 6)
+		deleted("b", 7)
+		deleted("c", 0)
+		m.do(set("b", ""), del("b")) // 10
+		next()
+		deleted("b", 10)
+		deleted("c", 0)
+		m.do(del("c")) // the one of revision 6 is compacted
+		next()
+		deleted("a/1", 6)
+		deleted("zz", 6)
+		deleted("a/", 8)
+		m.do(set("e/1", ""), set("e/2", ""), set("e/3", ""), set("e/4", ""), prune("e/"))
+		next()
+		deleted("zz", 16)
+		deleted("a/", 16)
+		m.do(del("d"))
+		next()
+		deleted("", 17)
+		deleted("a", 16)
+	})
+}
