@@ -22,7 +22,7 @@ const (
 	TxnLock           Verb = "lock"             // Value, Flags, Session: fails while another holds the key
 	TxnUnlock         Verb = "unlock"           // Value, Flags, Session: fails unless it holds the key
 	TxnGet            Verb = "get"              // the entry; fails if there is none
-	TxnGetOrEmpty     Verb = "get-or-empty"     // the entry, if there is one
+	TxnGetOrEmpty     Verb = "get-or-empty"     // the entry, with a ModifyIndex of 0 if there is none
 	TxnGetTree        Verb = "get-tree"         // all entries that start with Key
 	TxnCheckIndex     Verb = "check-index"      // Index: fails unless the key is at it
 	TxnCheckSession   Verb = "check-session"    // Session: fails unless it holds the key
@@ -50,8 +50,8 @@ type TxnOp struct {
 // TxnResult is what a transaction came to that was done.
 type TxnResult struct {
 	Revision uint64 // of all its changes; of the store if it made none
-	// Entries are what the operations answer, in their order: gets and adds with values, trees as many as there are; sets
-	// and locks and most checks without. Deletions answer nothing.
+	// Entries are what the operations answer, in their order: gets and adds one with its value, trees as many as there are;
+	// the other writes and checks one without its value. Deletions and check-not-exists answer nothing.
 	Entries []Entry
 }
 

@@ -124,14 +124,12 @@ func (s *store) run(x op) (shown []client.Entry, failed string) {
 	switch x.Verb {
 	case client.TxnSet, client.TxnCAS, client.TxnLock, client.TxnUnlock:
 		if failed = s.set(x); failed == "" {
-			e = s.entries[x.Key]
-			e.Value = nil
-			shown = append(shown, e)
+			shown = append(shown, bare(s.entries[x.Key]))
 		}
 	case client.TxnGet, client.TxnGetOrEmpty:
-		if exists {
+		if e.Key = x.Key; exists || x.Verb == client.TxnGetOrEmpty {
 			shown = append(shown, e)
-		} else if x.Verb == client.TxnGet {
+		} else {
 			failed = missing
 		}
 	case client.TxnGetTree:
@@ -160,11 +158,21 @@ func (s *store) run(x op) (shown []client.Entry, failed string) {
 			shown = append(shown, e)
 		}
 	case client.TxnRename:
-		failed = s.rename(x, missing)
+		if failed = s.rename(x, missing); failed == "" {
+			shown = append(shown, bare(s.entries[x.NewKey]))
+		}
 	default:
-		failed = check(x, e, exists)
+		if failed = check(x, e, exists); failed == "" && x.Verb != client.TxnCheckNotExists {
+			shown = append(shown, bare(e))
+		}
 	}
 	return shown, failed
+}
+
+// bare is e without its value.
+func bare(e client.Entry) client.Entry {
+	e.Value = nil
+	return e
 }
 
 func check(x op, e client.Entry, exists bool) string {
