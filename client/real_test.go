@@ -75,7 +75,10 @@ func TestCommandsOnARealNode(t *testing.T) {
 		"delete": func() error { _, err := c.Delete(ctx, "k", fenced); return err },
 		"prune":  func() error { _, _, err := c.Prune(ctx, "k", fenced); return err },
 		"rename": func() error { _, err := c.Rename(ctx, "k", "l", fenced); return err },
-		"txn":    func() error { _, err := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnSet, Key: "k"}}, fenced); return err },
+		"txn": func() error {
+			_, err := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnSet, Key: "k"}}, fenced)
+			return err
+		},
 	} {
 		if err := write(); kindOf(t, err) != client.ErrFenced {
 			t.Errorf("%s under an old token: %v", name, err)

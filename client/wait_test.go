@@ -17,7 +17,7 @@ func TestGetWait(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		ctx, c := context.Background(), w.client
 		index := w.Set("k", "1")
-		began := time.Now()
+		var began time.Time
 		for _, x := range []struct {
 			name   string
 			at     time.Duration
