@@ -98,6 +98,24 @@ func TestLostBeforeItHasEnded(t *testing.T) {
 	}
 }
 
+// TestALifeBeginsWhenTheRenewalIsSent, not when its answer comes.
+func TestALifeBeginsWhenTheRenewalIsSent(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		w.on(10, writes, clienttest.Slow)
+		s := startSession(t, w, 10*time.Second)
+		time.Sleep(12 * time.Second)
+		w.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.Hang })
+		for !isLost(s) {
+			if !slices.Contains(w.Sessions(), s.ID()) {
+				t.Fatal("the session has ended and is not lost")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.None })
+		_ = s.Close(context.Background())
+	})
+}
+
 func TestSessionThatHasEnded(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		s := startSession(t, w, 30*time.Second)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Request is what an injected fault may depend on.
@@ -41,10 +42,11 @@ const (
 	Hang                 // no answer until the client gives up
 	HangApplied          // no answer until the client gives up
 	Garbage              // 200 with a body that means nothing
+	Slow                 // the answer comes a second late
 )
 
 func (f Fault) applies() bool {
-	return f == None || f == UnknownApplied || f == DropApplied || f == HangApplied
+	return f == None || f == Slow || f == UnknownApplied || f == DropApplied || f == HangApplied
 }
 
 // Handler is the node's HTTP API.
@@ -64,7 +66,7 @@ func (n *Node) Handler() http.Handler {
 		answer := func() {}
 		if f.applies() {
 			answer = n.cluster.serve(n, w, r, body)
-			if f == None && answer == nil {
+			if answer == nil && (f == None || f == Slow) {
 				answer = n.cluster.wait(w, r)
 			}
 		}
@@ -75,6 +77,9 @@ func (n *Node) Handler() http.Handler {
 func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	switch f {
 	case None:
+		answer()
+	case Slow:
+		time.Sleep(time.Second)
 		answer()
 	case Busy:
 		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
