@@ -33,7 +33,7 @@ func newLock(a *app) *cobra.Command {
 			"If the lock is lost, since the session could not be renewed in time or somebody unlocked or deleted KEY, COMMAND is\n" +
 			"sent SIGTERM, and SIGKILL --kill-after later; the exit code is 1 if COMMAND's was 0. The same happens to COMMAND,\n" +
 			"and then the lock is released, when kvctl is interrupted or sent SIGTERM. If kvctl is killed, so is COMMAND (on\n" +
-			"Linux), and the lock is free when the session's TTL and lock-delay have passed.\n\n" +
+			"Linux; not what COMMAND has started), and the lock is free some time after the session's TTL and lock-delay.\n\n" +
 			"A COMMAND that was stopped for long may write when somebody else holds the lock already. Writes that carry its\n" +
 			"fence are refused then. COMMAND finds it in its environment, as all of these:\n\n" +
 			"  TENURE_FENCE     kv/KEY:TOKEN, for ?fence= and kvctl's --fence\n" +
