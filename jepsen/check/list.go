@@ -167,7 +167,8 @@ func realTime(r *Result, writes, reads []history.Op) {
 		}
 	}, func(op history.Op) {
 		before, now := revision(newest), revision(op)
-		if now < before || (op.Kind == history.Put && now == before && before > 0) {
+		writes := op.Kind == history.Put || op.Kind == history.Txn && op.Matched && op.Writes()
+		if now < before || (writes && now == before && before > 0) {
 			r.add("stale", fmt.Sprintf("revision %d after %d had been seen", now, before), newest, op)
 		}
 	})

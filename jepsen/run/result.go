@@ -45,8 +45,9 @@ type Result struct {
 	Checked   int           `json:"checked"` // operations that the checker took into account
 	Keys      int           `json:"keys"`
 	Undecided int           `json:"undecided"`
-	Faults    int           `json:"faults"` // seen to take effect
-	Unseen    int           `json:"unseen"` // made, but nothing showed it
+	Shown     int           `json:"shown,omitempty"` // of what the workload is there to show
+	Faults    int           `json:"faults"`          // seen to take effect
+	Unseen    int           `json:"unseen"`          // made, but nothing showed it
 	Masters   int           `json:"masters"`
 	P50       time.Duration `json:"p50_ns"`
 	P99       time.Duration `json:"p99_ns"`
@@ -97,7 +98,7 @@ func (s *story) judge() Result {
 		switch op.Outcome {
 		case history.OK:
 			r.OK++
-			if op.Writes() && (op.Kind != history.CAS || op.Matched) {
+			if op.Done() {
 				r.Writes++
 			}
 		case history.Fail:
@@ -116,6 +117,7 @@ func (s *story) judge() Result {
 	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
 	s.found = s.workload.Check(s.ops)
 	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
+	r.Shown = s.found.Shown
 	r.Verdict, r.Reason = s.verdict(r)
 	return r
 }
@@ -153,6 +155,9 @@ func (s *story) minimums(r Result) (short []string) {
 	least("writes were done", r.Writes, s.nemesis.MinOps*seconds/writeShare)
 	least("operations were checked", r.Checked, s.nemesis.MinOps*seconds)
 	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
+	if what := s.workload.Shows; what != "" {
+		least(what, s.found.Shown, 1)
+	}
 	least("changes of master", r.Masters, s.nemesis.MinMasters*seconds/10)
 	return short
 }
