@@ -59,9 +59,13 @@ type Result struct {
 
 // Line is the run in one line.
 func (r Result) Line() string {
-	return strings.TrimSpace(fmt.Sprintf("%-8s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
+	verdict := strings.ToUpper(r.Verdict)
+	if r.Shown > 0 {
+		verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
 		r.Workload, r.Nemesis, r.Nodes, r.Clients, r.OK, r.Failed, r.Unknown, r.Checked, r.Keys, r.Faults, r.Masters,
-		short(r.P50), short(r.P99), short(r.Gap), strings.ToUpper(r.Verdict), r.Reason))
+		short(r.P50), short(r.P99), short(r.Gap), verdict, r.Reason))
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }

@@ -48,6 +48,11 @@ func All() []Workload {
 		{Name: "counter", Says: "increments by compare-and-set", Drive: counters, Check: check.Counter},
 		{Name: "list", Says: "lists of a prefix while other clients put and prune below it", Drive: lists, Check: check.Lists},
 		{Name: "txn", Says: "lists in several keys that grow together by transactions", Drive: txns, Check: check.Txns},
+		{Name: "lock", Says: "locks, and what they guard, written without a fence: holders exclude one another, and writes of paused ones interleave",
+			Drive: locks(false), Check: func(ops []history.Op) check.Result { return check.Locks(ops, false) }, Flags: []string{lockTTLFlag}, Timed: true,
+			Shows: "writes of earlier holders after those of later ones were seen"},
+		{Name: "lock-fenced", Says: "the same with fences: nothing interleaves", Drive: locks(true),
+			Check: func(ops []history.Op) check.Result { return check.Locks(ops, true) }, Flags: []string{lockTTLFlag}, Timed: true},
 	}
 }
 
@@ -75,6 +80,9 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 			prefixes[listed(op.Key)] = true
 		case part == "txn":
 			together[op.Key[:strings.LastIndexByte(op.Key, '/')+1]] = true
+		case part == "lock":
+			keys[op.Key[:strings.LastIndexByte(op.Key, '/')+1]+"guarded"] = true
+		case part == "": // of sessions
 		default:
 			keys[op.Key] = true
 		}
