@@ -171,7 +171,10 @@ func latencies(ops []history.Op, until time.Duration) (p50, p99, gap time.Durati
 	var all, ends []time.Duration
 	for _, op := range ops {
 		if op.Outcome == history.OK {
-			all, ends = append(all, op.Return-op.Call), append(ends, op.Return)
+			ends = append(ends, op.Return)
+			if op.Kind != history.Stream && op.Mode != "waiting" {
+				all = append(all, op.Return-op.Call)
+			}
 		}
 	}
 	if len(all) == 0 {
