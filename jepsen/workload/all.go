@@ -53,6 +53,8 @@ func All() []Workload {
 			Shows: "writes of earlier holders after those of later ones were seen"},
 		{Name: "lock-fenced", Says: "the same with fences: nothing interleaves", Drive: locks(true),
 			Check: func(ops []history.Op) check.Result { return check.Locks(ops, true) }, Flags: []string{lockTTLFlag}, Timed: true},
+		{Name: "session", Says: "sessions that are renewed, released, destroyed or left to end, and what becomes of their locks", Drive: sessions,
+			Check: check.Sessions, Flags: []string{lockTTLFlag}, Timed: true},
 		{Name: "watch", Says: "streams of changes and queries that wait for them, while others put, delete and prune", Drive: watches, Check: check.Watch},
 	}
 }
@@ -83,7 +85,7 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 			together[op.Key[:strings.LastIndexByte(op.Key, '/')+1]] = true
 		case part == "lock":
 			keys[op.Key[:strings.LastIndexByte(op.Key, '/')+1]+"guarded"] = true
-		case part == "" || part == "watch": // of sessions; watchers end by having seen everything
+		case part == "" || part == "watch" || part == "session": // of sessions; watchers end by having seen everything
 		default:
 			keys[op.Key] = true
 		}
