@@ -44,6 +44,9 @@ func Sessions(ops []history.Op) Result {
 	}
 	first := map[string][]*life{} // by the key that they locked first
 	for _, id := range sortedLives(s.byID) {
+		if s.byID[id].key == "" {
+			continue
+		}
 		first[s.byID[id].key] = append(first[s.byID[id].key], s.byID[id])
 	}
 	for _, op := range ops {
