@@ -13,22 +13,24 @@
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, Freeze, Folded,
-// Snapshot and Digest, and for reading around Get, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to
-// whoever took it and may be used on another goroutine, without the lock, while State moves on. Entries are never
-// changed once they are in a table; everybody may share their values. A decoded command owns its bytes, at the price
-// of one copy: a small value must not keep the batch that it came in alive.
+// Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed, Applied, Revision and
+// TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine, without the lock,
+// while State moves on. Entries are never changed once they are in a table; everybody may share their values. A decoded
+// command owns its bytes, at the price of one copy: a small value must not keep the batch that it came in alive.
 //
 // # Revisions
 //
-// Every command that changes data gets the next revision, also if it writes the value that is there already; a prune
-// gets one for all it deletes. A command that changes nothing gets none.
+// Every command that changes entries or sessions gets the next revision, also if it writes the value that is there
+// already; a prune, a transaction and the end of a session get one for all that they change. A command that changes
+// nothing gets none, and neither do the renewal of a session, the end of a lock-delay and a fence.
 //
 // # Exactly once
 //
 // A command may carry an idempotency key and a base: a revision that the client had seen before its first try, the
-// same in all retries. The state remembers keys with a hash of the command (without base) and its result, refused
-// conditions too, and forgets the oldest beyond Limits. F is the highest revision at which a forgotten key was
-// remembered; the state keeps floor = F+1, and 0 while nothing has been forgotten. The rules, in dedup.check:
+// same in all retries. The state remembers keys with a hash of the command (without base) and its result (without a body
+// above MaxRememberedBody), refused conditions too, and forgets the oldest beyond Limits. F is the highest revision at
+// which a forgotten key was remembered; the state keeps floor = F+1, and 0 while nothing has been forgotten. The rules,
+// in dedup.check:
 //
 //	key known, same command      its first result again
 //	key known, another command   CodeKeyReused
@@ -39,12 +41,37 @@
 // Why that is at most once: a copy is applied only at a revision ≥ its base, and is then remembered at a revision ≥
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every fold.
 //
+// # Registers
+//
+// What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions, the
+// locks that each holds, TTLs, lock-delays, fences, tombstones. Each is bounded by Limits, and has a Space of its own in
+// the image, of which a fold writes only what changed. The tables share their nodes with their copies, so a snapshot, a
+// fold and the way back of a transaction that fails (savepoint) cost a few words each.
+//
+//	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
+//	             delete ends it. A key that is locked is not renamed, and not renamed onto.
+//	lock-delay   of every key whose lock ended with its session, by State.endSession; until OpEndDelay
+//	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place and
+//	             by the end of a lock; moved, and started anew, by a rename
+//	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the
+//	             key's ModifyIndex is higher then. Beyond the limit the oldest are one number, the floor.
+//	fence        largest token of a name. It is checked after the idempotency key and before the command, and counts
+//	             whatever becomes of the command.
+//
+// Time does not pass here. Everything that must end after a while is a Timed with an Arm: the revision at which it was set,
+// or for a session the number of its renewals. The master logs OpEnd… with the Arm that it saw, and a command with
+// another Arm changes nothing, so it does not matter how late it comes or how often.
+//
+// A transaction runs its parts one after the other, each on what those before made, under one revision. If one fails
+// the rest run too, to tell of all that fail, and everything is as it was. An Observer is told of a command when it has
+// succeeded.
+//
 // # Formats
 //
 // Commands and results travel and are stored, so op, code and space numbers are never reused and fields are only
 // appended. All nodes must agree on what a command does: Limits and the bounds in limits.go are constants of the
 // format, not flags.
 //
-// Later kinds of state (sessions, expiry, fences) get ops of their own and a Space of their own; layers and Fold do
-// not care how many there are.
+// A command that uses none of the fields that came later is encoded as it was before them; records too have a second
+// layout for what came later, and the first is written wherever it is enough.
 package kv

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 // guarded is a MemImage under a lock, as a Source must be safe for concurrent use.
@@ -54,6 +55,12 @@ func TestReadersBesideTheWriter(t *testing.T) {
 			}
 			batch = AppendBatch(batch, EncodeCommand(&c))
 		}
+		id := sessionID(round % 10)
+		lock := acquire("k0", id)
+		lock.Value, lock.TTL = []byte(fmt.Sprint(round)), time.Hour
+		for _, c := range []Command{create(Session{ID: id}), lock, set("d", ""), del("d"), transaction(set("d", ""), del("d"), set("k1", "no").at(0)), destroy(id)} {
+			batch = AppendBatch(batch, EncodeCommand(&c))
+		}
 		mu.Lock()
 		_, err := s.Apply(s.Applied()+1, batch)
 		f := s.Freeze()
@@ -96,6 +103,8 @@ func readUntil(t *testing.T, s *State, mu *sync.RWMutex, stop chan struct{}) {
 			return
 		}
 		values := map[string]bool{}
+		v.Sessions("", func(s Session) bool { return s.ID != "" })
+		v.Deleted("d")
 		if err := v.Walk(Range{Reverse: i%2 == 0}, func(e Entry) bool { values[string(e.Value)] = true; return true }); err != nil || len(values) > 1 {
 			t.Errorf("one snapshot has values of %d rounds, %v", len(values), err)
 			return

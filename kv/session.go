@@ -45,7 +45,8 @@ type Timed struct {
 	After time.Duration // 0: it has ended, or was ended; forget it
 }
 
-// Change is what a command did to one key or session, as watchers see it.
+// Changed is what a command did to one key or session, as watchers see it. A key that a transaction changes several times
+// comes once, as it is afterwards.
 type Changed struct {
 	Revision uint64
 	Key      string
@@ -54,8 +55,8 @@ type Changed struct {
 	Last     bool   // no further Changed has this Revision
 }
 
-// Observer is told what Apply does, in order, while Apply runs: it must be quick and must not call the State. Either may
-// be nil.
+// Observer is told what Apply does, in order, while Apply runs: it must be quick and must not call the State. What a
+// command did is told once it has succeeded. Either may be nil.
 type Observer struct {
 	Changed func(Changed)
 	Timed   func(Timed)

@@ -13,12 +13,12 @@ const (
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
 	OpTestAndSet  Op = 5 // write Value if Key holds Test; Result.Body is the value now, Result.Count 1 if it was written
-	OpRename      Op = 6 // move Key to NewKey, overwriting it; onto itself it changes nothing
+	OpRename      Op = 6 // move Key to NewKey, overwriting it; onto itself it changes nothing. CodeCondition if either is locked
 	OpRemove      Op = 7 // delete Key; Result.Body is the entry that was there (DecodeEntries)
 	OpExpire      Op = 8 // set TTL of Key, or with a TTL of 0 make it permanent; the value stays
 	OpTransaction Op = 9 // all of Parts or none; Result.Body is an Outcomes
 
-	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request
+	OpSessionCreate  Op = 10 // Session, with its ID drawn by the node that received the request; Result.Body is the ID
 	OpSessionDestroy Op = 11 // end Session.ID; done also when there is none
 	OpSessionRenew   Op = 12 // start the TTL of Session.ID anew; changes no revision
 
@@ -28,7 +28,7 @@ const (
 	// nothing: it was armed anew meanwhile.
 	OpEndSession Op = 14 // Session.ID expired
 	OpEndKey     Op = 15 // Key expired
-	OpEndDelay   Op = 16 // the lock-delay of Key has passed
+	OpEndDelay   Op = 16 // the lock-delay of Key has passed; changes no revision
 )
 
 // The verbs that only a Part of a transaction has; they change nothing.
@@ -36,7 +36,7 @@ const (
 	OpGet            Op = 32 // the entry of Key must exist, and is in the outcome
 	OpGetOrEmpty     Op = 33 // the entry of Key if it exists
 	OpGetTree        Op = 34 // every entry that starts with Key
-	OpCheckIndex     Op = 35 // Key's ModifyIndex must be Index
+	OpCheckIndex     Op = 35 // Key's ModifyIndex must be Index, whether HasIndex is set or not
 	OpCheckSession   Op = 36 // Key must be locked by Session.ID
 	OpCheckNotExists Op = 37 // Key must be absent
 	OpCheckValue     Op = 38 // Key must hold Value
@@ -114,7 +114,7 @@ const (
 type Result struct {
 	Code     Code
 	Revision uint64 // of the change; of the store if nothing changed
-	Count    uint64 // keys deleted
+	Count    uint64 // keys deleted; see OpTestAndSet
 	// Body is what some ops answer, encoded as their comment says. A remembered result keeps at most MaxRememberedBody
 	// bytes of it: a retry then gets an empty Body and Dropped.
 	Body    string
@@ -130,7 +130,7 @@ type Entry struct {
 	ModifyIndex uint64
 	LockIndex   uint64
 	Session     string        // ID of the session that holds the lock, or ""
-	TTL         time.Duration // from the write at ModifyIndex on; 0: permanent
+	TTL         time.Duration // from the command that set it on; later ones that keep it do not start it anew. 0: permanent
 }
 
 // Space separates the kinds of records in the image.

@@ -177,6 +177,42 @@ func TestTheFirstWriteIsNotMissed(t *testing.T) {
 	}
 }
 
+// lateReads does something between what a look has read and what it decides.
+type lateReads struct {
+	*fake
+	reads int
+	then  func(n int)
+}
+
+func (b *lateReads) Get(p time.Duration, m Mode, key string) (kv.Entry, bool, ReadMeta, error) {
+	e, found, meta, err := b.fake.Get(p, m, key)
+	b.reads++
+	b.then(b.reads)
+	return e, found, meta, err
+}
+
+// A change between the read and the wait ends the wait, and so does one after a signal that was no news.
+func TestNoChangeFallsBetween(t *testing.T) {
+	b := &lateReads{fake: newFake(t)}
+	b.set(t, "k", "1")
+	b.then = func(n int) {
+		if n < 4 {
+			b.set(t, "k", "again")
+		}
+	}
+	cfg := testConfig()
+	cfg.Hub = b.hub
+	s, err := New(cfg, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan *httptest.ResponseRecorder, 1)
+	go func() { answer <- call(s, "GET", "/v1/kv/k?index=3", "") }()
+	if w := (asked{answer}).get(t); w.Code != 200 || head(w, headIndex) != "4" || b.reads != 4 {
+		t.Errorf("%d, index %s after %d reads", w.Code, head(w, headIndex), b.reads)
+	}
+}
+
 func TestErrorsEndAWait(t *testing.T) {
 	f := newFake(t)
 	f.set(t, "k", "v")
