@@ -20,21 +20,25 @@ type oracle struct {
 	applied multipaxos.Slot
 	opened  time.Duration // when the newest opening entry was chosen
 
-	times    map[timeName]runs     // that run, and those that this batch has ended; never ranged over
+	times    map[timeName]times    // of everything that ever had one; never ranged over
 	sessions map[string]kv.Session // every one that there was; never ranged over
 	alive    map[string]bool       // never ranged over
 	locks    []lockFacts           // by key, in the order in which they were first seen
 	changes  []kv.Changed          // of the batch that is being applied
 }
 
-// timeName is one beginning of a time.
 type timeName struct {
 	kind kv.TimedKind
 	name string
-	arm  uint64
 }
 
+// times are the newest beginning of a time, and the one before it.
+type times struct{ now, before runs }
+
+// runs is one beginning of a time.
 type runs struct {
+	arm   uint64
+	slot  multipaxos.Slot
 	since time.Duration
 	after time.Duration
 }
@@ -48,7 +52,7 @@ type lockFacts struct {
 }
 
 func newOracle(w *world) *oracle {
-	o := &oracle{w: w, times: map[timeName]runs{}, sessions: map[string]kv.Session{}, alive: map[string]bool{}}
+	o := &oracle{w: w, times: map[timeName]times{}, sessions: map[string]kv.Session{}, alive: map[string]bool{}}
 	var err error
 	if o.state, err = kv.Open(kv.NewMemImage(), w.plan.limits); err != nil {
 		w.fail("error", "the oracle: %v", err)
@@ -109,10 +113,11 @@ func (o *oracle) apply(batch []byte) {
 	}
 }
 
-// timed notes when a time began. One that ends stays until ended has looked at it.
+// timed notes when a time began.
 func (o *oracle) timed(t kv.Timed) {
 	if t.After > 0 {
-		o.times[timeName{t.Kind, t.Name, t.Arm}] = runs{o.w.now, t.After}
+		name := timeName{t.Kind, t.Name}
+		o.times[name] = times{runs{t.Arm, o.applied, o.w.now, t.After}, o.times[name].now}
 	}
 }
 
@@ -121,19 +126,22 @@ func (o *oracle) ended(c *kv.Command) {
 	var name timeName
 	switch c.Op {
 	case kv.OpEndSession:
-		name = timeName{kv.TimedSession, c.Session.ID, c.Arm}
+		name = timeName{kv.TimedSession, c.Session.ID}
 	case kv.OpEndKey:
-		name = timeName{kv.TimedKey, c.Key, c.Arm}
+		name = timeName{kv.TimedKey, c.Key}
 	case kv.OpEndDelay:
-		name = timeName{kv.TimedDelay, c.Key, c.Arm}
+		name = timeName{kv.TimedDelay, c.Key}
 	default:
 		return
 	}
-	t, ran := o.times[name]
-	if !ran {
-		o.w.fail("only what runs ends", "slot %d ended %+v, which did not run", o.applied, name)
+	all := o.times[name]
+	t := all.now
+	if t.arm != c.Arm && t.slot == o.applied {
+		t = all.before // the newer one began behind it in this slot
 	}
-	delete(o.times, name)
+	if t.arm != c.Arm || t.after == 0 {
+		o.w.fail("only what runs ends", "slot %d ended %+v of %d, and it was begun anew with %d", o.applied, name, c.Arm, t.arm)
+	}
 	o.w.counts.Ends++
 	if o.w.plan.clocked() && o.w.now-max(t.since, o.opened) < o.least(t.after) {
 		o.w.fail("nothing ends before its time", "slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
