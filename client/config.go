@@ -7,8 +7,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"tenure/internal/clock"
 )
 
 // What a zero field of Config stands for.
@@ -65,6 +68,9 @@ type Client struct {
 	transport *http.Transport
 	prefer    atomic.Int32 // index of the endpoint to try first
 	seen      seen
+	// elapsed reads the clock that sessions are reckoned on, which goes on while the machine sleeps. Only the first session
+	// asks for it, since it needs a kernel that has one.
+	elapsed func() func() time.Duration
 }
 
 // New checks cfg and makes a client. It does not connect yet.
@@ -85,6 +91,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
 	}
 	c := &Client{cfg: cfg}
+	c.elapsed = sync.OnceValue(func() func() time.Duration { return clock.New().Now })
 	for _, s := range cfg.Endpoints {
 		u, err := parseEndpoint(s)
 		if err != nil {

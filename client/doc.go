@@ -11,6 +11,7 @@
 // once, however many copies of it wander about. A write therefore ends in one of three ways:
 //
 //   - a nil error or ErrCondition: the cluster's own verdict on this write, the same however often it is asked;
+//     The same holds for ErrNotFound, ErrNoSession, ErrFenced, ErrNotNumber and ErrDropped;
 //   - ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoRoom, ErrForbidden, ErrKeyReused: no copy was applied, none will be;
 //   - ErrUnknown: a copy may have been applied, or may still be. Error.Once lets the same write be tried again later,
 //     by any process, and still be applied at most once (WriteOptions.Once).
@@ -24,7 +25,14 @@
 //
 // # Reading
 //
-// Reads change nothing and are tried again until the deadline; what they promise is ReadOptions.Mode.
+// Reads change nothing and are tried again until the deadline; what they promise is ReadOptions.Mode. GetWait, ListWait and
+// KeysWait answer when there is news. Watch tells every change, each once and in order, across the failures of nodes.
+//
+// # Locks
+//
+// StartSession keeps a session alive, and its Lock locks keys; Client.Lock does both. A lock tells that it is lost before
+// the cluster can have given it to anybody else, as far as a process that runs can know. What a process that was stopped
+// for a while does after that, the Fence of the lock makes harmless.
 //
 // Endpoints must be nodes, not proxies that answer 503 on their own: a node's 503 means that nothing was applied.
 package client

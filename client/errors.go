@@ -11,9 +11,10 @@ import (
 // How a call ended, other than well. Every error of a method of Client is an *Error and matches exactly one of these
 // with errors.Is; it may match the context's error too.
 var (
-	// ErrNotFound: a read of a key that is absent.
+	// ErrNotFound: a read of a key that is absent, or a command on one that must exist; nothing was changed.
 	ErrNotFound = errors.New("not found")
-	// ErrCondition: the key was not at the index given; nothing was changed.
+	// ErrCondition: the key was not at the index given, did not hold the value given, is locked by another session, or an
+	// operation of the transaction failed; nothing was changed.
 	ErrCondition = errors.New("condition failed")
 	// ErrNotApplied: no copy of the write was applied and none will be. Safe to try again as a new write.
 	ErrNotApplied = errors.New("not applied")
@@ -31,6 +32,17 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrUnavailable: no node could answer a read or carry out a transfer in time.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrNoSession: there is no such session, or not any more; nothing was changed.
+	ErrNoSession = errors.New("no such session")
+	// ErrFenced: a larger token of the fence was seen, so somebody newer is the owner; nothing was changed.
+	ErrFenced = errors.New("fenced")
+	// ErrNotNumber: the key does not hold a decimal number, or the sum is beyond 64 bits; nothing was changed.
+	ErrNotNumber = errors.New("not a number")
+	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too large
+	// to be remembered.
+	ErrDropped = errors.New("applied, but its result is not remembered")
+	// ErrLost: what was held is not held any more, or not for certain: the session or the lock is lost.
+	ErrLost = errors.New("lost")
 )
 
 // Once makes a write one write: copies that carry the same Once are applied at most once. The zero Once is none.

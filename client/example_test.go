@@ -97,3 +97,144 @@ func ExampleError_once() {
 	// true
 	// <nil> 1
 }
+
+// One process at a time: the work stops when the lock is lost, and its writes are refused once a successor has written.
+func ExampleClient_Lock() {
+	cluster := clienttest.Start(3)
+	defer cluster.Close()
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	ctx := context.Background()
+	lock, err := c.Lock(ctx, "jobs/nightly", client.LockOptions{Session: client.SessionOptions{TTL: 10 * time.Second}})
+	if err != nil {
+		panic(err)
+	}
+	work, stop := context.WithCancel(ctx)
+	go func() { <-lock.Lost(); stop() }()
+
+	_, err = c.Put(work, "report", []byte("done"), client.WriteOptions{Fence: lock.Fence()})
+	fmt.Println(err, lock.Err())
+	fmt.Println(lock.Unlock(ctx))
+	// Output:
+	// <nil> <nil>
+	// <nil>
+}
+
+// A list that is kept up to date: read it once, and take every change from there on.
+func ExampleClient_Watch() {
+	cluster := clienttest.Start(3)
+	defer cluster.Close()
+	cluster.Set("jobs/1", "new")
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+
+	jobs := map[string]string{}
+	list := func() uint64 {
+		entries, meta, err := c.List(ctx, "jobs/", client.ListOptions{})
+		if err != nil {
+			panic(err)
+		}
+		clear(jobs)
+		for _, e := range entries {
+			jobs[e.Key] = string(e.Value)
+		}
+		return meta.Revision
+	}
+	seen := list()
+	cluster.Set("jobs/2", "new")
+	cluster.Delete("jobs/1")
+	for event, err := range c.Watch(ctx, "jobs/", seen) {
+		switch {
+		case err != nil:
+			panic(err)
+		case event.Kind == client.EventCompacted:
+			seen = list()
+		case event.Index <= seen: // the listing had it
+		case event.Kind == client.EventSet:
+			jobs[event.Key] = string(event.Entry.Value)
+		case event.Kind == client.EventDelete:
+			delete(jobs, event.Key)
+		}
+		if event.Kind == client.EventDelete {
+			break // in earnest: never
+		}
+	}
+	fmt.Println(jobs)
+	// Output: map[jobs/2:new]
+}
+
+// A transfer: both changes or none, and only if nobody has changed the price.
+func ExampleClient_Txn() {
+	cluster := clienttest.Start(1)
+	defer cluster.Close()
+	cluster.Set("alice", "10")
+	cluster.Set("bob", "0")
+	cluster.Set("price", "7")
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	buy := []client.TxnOp{
+		{Verb: client.TxnCheckValue, Key: "price", Value: []byte("7")},
+		{Verb: client.TxnAdd, Key: "alice", Num: -7},
+		{Verb: client.TxnAdd, Key: "bob", Num: 7},
+	}
+	result, err := c.Txn(context.Background(), buy, client.WriteOptions{})
+	fmt.Printf("%s %s %v\n", result.Entries[1].Value, result.Entries[2].Value, err)
+
+	cluster.Set("price", "8")
+	_, err = c.Txn(context.Background(), buy, client.WriteOptions{})
+	var failed *client.TxnError
+	fmt.Println(errors.Is(err, client.ErrCondition), errors.As(err, &failed), failed.Failed[0].Op)
+	// Output:
+	// 3 7 <nil>
+	// true true 0
+}
+
+// Waiting for one key without a stream.
+func ExampleClient_GetWait() {
+	cluster := clienttest.Start(1)
+	defer cluster.Close()
+	cluster.Set("config", "1")
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	ctx := context.Background()
+	entry, meta, err := c.Get(ctx, "config", client.ReadOptions{})
+	fmt.Printf("%s %v\n", entry.Value, err)
+	time.AfterFunc(10*time.Millisecond, func() { cluster.Set("config", "2") })
+	entry, _, err = c.GetWait(ctx, "config", meta.Index, time.Minute, client.ReadOptions{})
+	fmt.Printf("%s %v\n", entry.Value, err)
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+}
+
+func ExampleClient_Add() {
+	cluster := clienttest.Start(1)
+	defer cluster.Close()
+	cluster.Set("visits", "41")
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	n, _, err := c.Add(context.Background(), "visits", 1, client.WriteOptions{})
+	fmt.Println(n, err)
+	// Output: 42 <nil>
+}

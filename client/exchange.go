@@ -24,6 +24,7 @@ const (
 	headerTimeout     = "X-Tenure-Timeout-Ms"
 	headerRevision    = "X-Tenure-Index"
 	headerCount       = "X-Tenure-Count"
+	headerDropped     = "X-Tenure-Dropped"
 	headerIndex       = "X-Consul-Index"
 	headerLastContact = "X-Consul-Lastcontact"
 	headerKnownLeader = "X-Consul-Knownleader"
@@ -36,6 +37,12 @@ type request struct {
 	query  string // encoded
 	body   []byte
 	once   Once
+	// understand reads the verdict on a write; nil is trueOrFalse.
+	understand understanding
+	// harmless writes may be applied twice, and late, so they carry no idempotency key: it would push out others.
+	harmless bool
+	// silence is how long a node may make no progress, if it is not Config.AttemptTimeout.
+	silence time.Duration
 	// patient requests are answered only when something is done: only the context bounds a silent node.
 	patient bool
 }
@@ -69,6 +76,9 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	progress := func() {}
 	if !r.patient {
 		silence := c.cfg.AttemptTimeout
+		if r.silence > 0 {
+			silence = r.silence
+		}
 		timer := time.AfterFunc(silence, func() {
 			cancel(fmt.Errorf("silent for %v: %w", silence, context.DeadlineExceeded))
 		})
@@ -78,7 +88,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	var left departure
 	trace := &httptrace.ClientTrace{GotConn: left.gotConn}
 	h := r.http(base, progress)
-	if r.once.Key != "" {
+	if r.once.Key != "" || r.harmless {
 		h.Header[headerTimeout] = []string{strconv.FormatInt(c.patience(ctx).Milliseconds(), 10)}
 	}
 	resp, err := c.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))

@@ -29,7 +29,13 @@ func TestJudge(t *testing.T) {
 		{"no room", 507, "", true, nil, refused, ErrNoRoom},
 		{"bad key", 400, "", true, nil, refused, ErrInvalid},
 		{"forbidden", 403, "", true, nil, refused, ErrForbidden},
-		{"key reused", 409, "", true, nil, refused, ErrKeyReused},
+		{"key reused", 409, "Idempotency-Key was used by another write", true, nil, refused, ErrKeyReused},
+		{"fenced", 409, "fenced: a larger token than 3 was seen", true, nil, settled, ErrFenced},
+		{"no number", 409, "the key does not hold a decimal number, or ...", true, nil, settled, ErrNotNumber},
+		{"no key", 404, "there is no such key: nothing was changed", true, nil, settled, ErrNotFound},
+		{"no endpoint", 404, "no such endpoint", true, nil, refused, ErrInvalid},
+		{"no session", 500, `invalid session "x"`, true, nil, settled, ErrNoSession},
+		{"a bad TTL", 500, "Invalid Session TTL '1', must be between", true, nil, refused, ErrInvalid},
 		{"too large", 413, "", true, nil, refused, ErrTooLarge},
 		{"a crash in the node", 500, "", true, nil, unknown, nil},
 		{"a proxy's", 502, "", true, nil, unknown, nil},
@@ -37,7 +43,7 @@ func TestJudge(t *testing.T) {
 		{"a redirect", 302, "", true, nil, unknown, nil},
 		{"no body", 200, "", true, nil, unknown, nil},
 	} {
-		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{}, body: []byte(c.body)}, c.sent, c.err)
+		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{}, body: []byte(c.body)}, c.sent, c.err, nil)
 		if v.word != c.word || v.kind != c.kind {
 			t.Errorf("%s: word %d kind %v, want %d %v", c.name, v.word, v.kind, c.word, c.kind)
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -72,6 +73,8 @@ type world struct {
 	client *client.Client
 	stop   []func()
 	names  []string
+	seen   func(clienttest.Request)
+	slept  atomic.Int64 // what the clock of sessions has counted and timers have not
 }
 
 // inWorld runs f in a bubble. Endpoints are n1:1, n2:1, …
@@ -104,6 +107,8 @@ func newWorld(t fataler, nodes int, cfg client.Config) *world {
 	}
 	cfg.Endpoints, cfg.DialContext = w.names, w.net.dial
 	w.client = w.dialled(t, cfg)
+	began := time.Now()
+	w.client.SetElapsed(func() time.Duration { return time.Since(began) + time.Duration(w.slept.Load()) })
 	return w
 }
 
@@ -118,8 +123,8 @@ func (w *world) dialled(t fataler, cfg client.Config) *client.Client {
 
 func (w *world) close() {
 	w.client.Close()
-	for _, s := range w.stop {
-		s()
+	for i := range w.stop {
+		w.stopNode(i)
 	}
 }
 
@@ -128,22 +133,44 @@ func (w *world) kill(node int) {
 	w.net.mu.Lock()
 	delete(w.net.nodes, w.names[node-1])
 	w.net.mu.Unlock()
-	w.stop[node-1]()
-	w.stop[node-1] = func() {}
+	w.stopNode(node - 1)
 }
 
-// on injects a fault for the requests that match, the first n times.
-func (w *world) on(n int, match func(clienttest.Request) bool, f clienttest.Fault) {
+func (w *world) stopNode(i int) {
+	w.net.mu.Lock()
+	stop := w.stop[i]
+	w.stop[i] = func() {}
+	w.net.mu.Unlock()
+	stop()
+}
+
+// inject has f asked about one request after the other.
+func (w *world) inject(f func(clienttest.Request) clienttest.Fault) {
 	var mu sync.Mutex
 	w.Inject(func(r clienttest.Request) clienttest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
+		return f(r)
+	})
+}
+
+// on injects a fault for the requests that match, the first n times.
+func (w *world) on(n int, match func(clienttest.Request) bool, f clienttest.Fault) {
+	w.inject(func(r clienttest.Request) clienttest.Fault {
+		if w.seen != nil {
+			w.seen(r)
+		}
 		if n == 0 || !match(r) {
 			return clienttest.None
 		}
 		n--
 		return f
 	})
+}
+
+// Seen has f called with every request.
+func (w *world) Seen(f func(clienttest.Request)) {
+	w.seen = f
 }
 
 func writes(r clienttest.Request) bool { return r.IsWrite() }

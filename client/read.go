@@ -43,6 +43,7 @@ type Meta struct {
 	Index       uint64        // never 0; of the entry or prefix, see the API
 	LastContact time.Duration // age of the node's last word from the master; 0 on the master
 	KnownLeader bool
+	Revision    uint64 // of the whole store in that state: where a Watch goes on from here. 0: nothing was ever written
 }
 
 // Entry is a key with its value. CreateIndex and ModifyIndex are revisions; ModifyIndex is what CAS compares.
@@ -53,20 +54,70 @@ type Entry struct {
 	CreateIndex uint64
 	ModifyIndex uint64
 	LockIndex   uint64
-	Session     string `json:",omitempty"`
+	Session     string `json:",omitempty"` // ID of the session that holds the lock
+	// ExpiresIn is about what was left of the key's life when it was read; 0: it stays. Writes and events do not tell it.
+	ExpiresIn time.Duration `json:"-"`
+}
+
+// wireEntry is an Entry as nodes send it.
+type wireEntry struct {
+	Entry
+	ExpiresIn string
+}
+
+// decodeEntries decodes a listing.
+func decodeEntries(a answer) ([]Entry, error) {
+	var wire []wireEntry
+	if err := decodeJSON(a, &wire); err != nil || len(wire) == 0 {
+		return nil, err
+	}
+	entries := make([]Entry, len(wire))
+	for i := range wire {
+		var err error
+		if entries[i], err = wire[i].entry(); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+func (w *wireEntry) entry() (Entry, error) {
+	e := w.Entry
+	if w.ExpiresIn == "" {
+		return e, nil
+	}
+	d, err := time.ParseDuration(w.ExpiresIn)
+	if err != nil {
+		return e, errNotUnderstood
+	}
+	e.ExpiresIn = max(d, 1) // 0 would say that it stays
+	return e, nil
 }
 
 // Get reads one key; ErrNotFound if it is absent (Meta is valid then too).
 func (c *Client) Get(ctx context.Context, key string, o ReadOptions) (Entry, Meta, error) {
+	return c.getKey(ctx, key, o, at{})
+}
+
+// List reads the entries whose keys start with prefix, all in one consistent view. None is not an error.
+func (c *Client) List(ctx context.Context, prefix string, o ListOptions) ([]Entry, Meta, error) {
+	return c.list(ctx, prefix, o, at{})
+}
+
+// Keys is List without the values.
+func (c *Client) Keys(ctx context.Context, prefix string, o ListOptions) ([]string, Meta, error) {
+	return c.keys(ctx, prefix, o, at{})
+}
+
+func (c *Client) getKey(ctx context.Context, key string, o ReadOptions, when at) (Entry, Meta, error) {
 	if err := checkKey(key); err != nil {
 		return Entry{}, Meta{}, &Error{Op: "get", Key: key, Kind: ErrInvalid, Err: err}
 	}
 	var entries []Entry
 	var q query
 	q.mode(o.Mode)
-	meta, err := c.get(ctx, "get", key, q, func(a answer) error {
-		entries = nil
-		if err := decodeJSON(a, &entries); err != nil || len(entries) <= 1 {
+	meta, err := c.get(ctx, "get", key, q, when, func(a answer) (err error) {
+		if entries, err = decodeEntries(a); err != nil || len(entries) <= 1 {
 			return err
 		}
 		return errNotUnderstood
@@ -80,27 +131,25 @@ func (c *Client) Get(ctx context.Context, key string, o ReadOptions) (Entry, Met
 	return entries[0], meta, nil
 }
 
-// List reads the entries whose keys start with prefix, all in one consistent view. None is not an error.
-func (c *Client) List(ctx context.Context, prefix string, o ListOptions) ([]Entry, Meta, error) {
+func (c *Client) list(ctx context.Context, prefix string, o ListOptions, when at) ([]Entry, Meta, error) {
 	var entries []Entry
 	q := query{"recurse"}
 	q.list(o)
-	meta, err := c.get(ctx, "list", prefix, q, func(a answer) error {
-		entries = nil
-		return decodeJSON(a, &entries)
+	meta, err := c.get(ctx, "list", prefix, q, when, func(a answer) (err error) {
+		entries, err = decodeEntries(a)
+		return err
 	})
 	return entries, meta, err
 }
 
-// Keys is List without the values.
-func (c *Client) Keys(ctx context.Context, prefix string, o ListOptions) ([]string, Meta, error) {
+func (c *Client) keys(ctx context.Context, prefix string, o ListOptions, when at) ([]string, Meta, error) {
 	var keys []string
 	q := query{"keys"}
 	if o.Separator != "" {
 		q.value("separator", o.Separator)
 	}
 	q.list(o)
-	meta, err := c.get(ctx, "list", prefix, q, func(a answer) error {
+	meta, err := c.get(ctx, "list", prefix, q, when, func(a answer) error {
 		keys = nil
 		return decodeJSON(a, &keys)
 	})
@@ -112,7 +161,7 @@ func (c *Client) Count(ctx context.Context, prefix string, o ReadOptions) (uint6
 	var n uint64
 	q := query{"count"}
 	q.mode(o.Mode)
-	meta, err := c.get(ctx, "count", prefix, q, func(a answer) error {
+	meta, err := c.get(ctx, "count", prefix, q, at{}, func(a answer) error {
 		n = 0
 		if a.status == http.StatusNotFound {
 			return nil
@@ -148,32 +197,40 @@ func (q *query) list(o ListOptions) {
 	}
 }
 
-// get reads under /v1/kv/. decode sees 200 and 404.
-func (c *Client) get(ctx context.Context, op, key string, q query, decode func(answer) error) (Meta, error) {
+// get reads under /v1/kv/, as soon as there is news behind when. decode sees 200 and 404.
+func (c *Client) get(ctx context.Context, op, key string, q query, when at, decode func(answer) error) (Meta, error) {
+	if when.index != 0 {
+		return c.await(ctx, op, key, q, when, decode)
+	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	r := request{method: http.MethodGet, path: pathOf(key), query: strings.Join(q, "&")}
-	a, err := c.read(ctx, op, key, r, decode)
+	r := request{method: http.MethodGet, path: pathOf(key), query: q.String()}
+	a, err := c.read(ctx, op, key, func() request { return r }, decode)
 	if err != nil {
 		return Meta{}, err
 	}
+	return a.meta(), nil
+}
+
+func (a answer) meta() Meta {
 	return Meta{
 		Index:       a.number(headerIndex),
 		LastContact: time.Duration(a.number(headerLastContact)) * time.Millisecond,
 		KnownLeader: a.header.Get(headerKnownLeader) == "true",
-	}, nil
+		Revision:    a.number(headerRevision),
+	}
 }
 
-// read tries r until a node gives an answer that decode accepts, one that no other node would give differently, or
-// ctx ends. ctx has a deadline.
-func (c *Client) read(ctx context.Context, op, key string, r request, decode func(answer) error) (answer, error) {
+// read tries request after request until a node gives an answer that decode accepts, one that no other node would give
+// differently, or ctx ends. ctx has a deadline.
+func (c *Client) read(ctx context.Context, op, key string, next func() request, decode func(answer) error) (answer, error) {
 	tries := c.rounds()
 	for {
 		e, err := tries.next(ctx)
 		if err != nil {
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
 		}
-		a, _, err := c.exchange(ctx, e, r)
+		a, _, err := c.exchange(ctx, e, next())
 		switch {
 		case errors.Is(err, errAnswerTooLarge):
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrTooLarge, Err: err}

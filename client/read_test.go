@@ -83,7 +83,7 @@ func TestReadsFailOver(t *testing.T) {
 		inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 			w.Set("k", "v")
 			var asked []uint64
-			w.Inject(func(r clienttest.Request) clienttest.Fault {
+			w.inject(func(r clienttest.Request) clienttest.Fault {
 				if asked = append(asked, r.Node); r.Node == 1 {
 					return c.fault
 				}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Status is a node's view of itself and its peers (GET /v1/status).
@@ -108,7 +109,7 @@ var statusRequest = request{method: http.MethodGet, path: "/v1/status"}
 // status asks one node after the other until one gives a status that will do.
 func (c *Client) status(ctx context.Context, good func(Status) bool) (Status, error) {
 	var s Status
-	_, err := c.read(ctx, "status", "", statusRequest, func(a answer) error {
+	_, err := c.read(ctx, "status", "", func() request { return statusRequest }, func(a answer) error {
 		var err error
 		if s, err = decodeStatus(a); err != nil {
 			return err
@@ -175,5 +176,8 @@ func pathOf(key string) string { return "/v1/kv/" + key }
 type query []string
 
 func (q *query) name(n string) { *q = append(*q, n) }
+
+// String is q as it stands in a URL.
+func (q query) String() string { return strings.Join(q, "&") }
 
 func (q *query) value(n, v string) { *q = append(*q, n+"="+url.QueryEscape(v)) }

@@ -1,12 +1,12 @@
 package clienttest
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"tenure/client"
 )
@@ -14,17 +14,19 @@ import (
 // Cluster is a store with nodes in front of it. All methods are safe for concurrent use.
 type Cluster struct {
 	mu       sync.Mutex
-	revision uint64
-	entries  map[string]client.Entry
+	store    store
 	known    map[string]remembered
 	floor    uint64 // a base below it is too old
-	applied  int
 	master   uint64
 	epoch    uint64
 	faults   func(Request) Fault
 	nodes    []*Node
-	plain    bool   // writes without an idempotency key are taken
-	drawn    uint64 // keys given to such writes
+	plain    bool          // writes without an idempotency key are taken
+	drawn    uint64        // keys given to such writes
+	changed  chan struct{} // closed and replaced with every change
+	forgot   uint64        // streams that begin below are told that changes are missing
+	sessions uint64        // how many were created
+	cutAfter int           // events after which the stream that sends the last of them is cut; 0: none is
 }
 
 // Node is one of the nodes, numbered from 1.
@@ -36,30 +38,23 @@ type Node struct {
 	problem string
 }
 
-type command struct {
-	op    string
-	key   string
-	value string
-	flags uint64
-	cas   bool
-	index uint64
-}
-
-type result struct {
-	done     bool
+// reply is what a write came to.
+type reply struct {
+	status   int
+	body     string
 	revision uint64
 	count    uint64
 }
 
 type remembered struct {
-	command command
-	result  result
+	request string // method, path, query and body
+	reply   reply
 }
 
 // New makes a cluster of n nodes that listen nowhere: serve Node.Handler as you like. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
-		entries: map[string]client.Entry{}, known: map[string]remembered{},
+		store: newStore(), known: map[string]remembered{}, changed: make(chan struct{}),
 		master: 1, epoch: 1, faults: func(Request) Fault { return None },
 	}
 	for i := range n {
@@ -138,32 +133,46 @@ func (c *Cluster) SetMaster(node uint64) {
 	}
 }
 
-// Applied is how many writes were applied, failed conditions not counted.
+// Applied is how many writes were applied, failed conditions and renewals not counted.
 func (c *Cluster) Applied() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.applied
+	return c.store.applied
 }
 
 // Revision is the store's revision.
 func (c *Cluster) Revision() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.revision
+	return c.store.revision
 }
 
 // Forget drops all idempotency keys, as if many writes had come since.
 func (c *Cluster) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.floor = map[string]remembered{}, c.revision+1
+	c.known, c.floor = map[string]remembered{}, c.store.revision+1
+}
+
+// Compact drops the history of changes: streams that begin now, and not behind the newest, are told so.
+func (c *Cluster) Compact() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgot = c.store.revision
+}
+
+// CutAfter cuts the stream that sends the n-th event from now on, behind it.
+func (c *Cluster) CutAfter(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cutAfter = n
 }
 
 // Value is a key's value, without HTTP.
 func (c *Cluster) Value(key string) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.entries[key]
+	e, ok := c.store.entries[key]
 	return string(e.Value), ok
 }
 
@@ -171,81 +180,73 @@ func (c *Cluster) Value(key string) (string, bool) {
 func (c *Cluster) Set(key, value string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.apply(command{op: "set", key: key, value: value}).revision
+	defer c.tell(c.store.revision)
+	c.store.set(op{Verb: "set", Key: key, Value: []byte(value)})
+	return c.store.revision
 }
 
-// outcome is what a write came to: a result, or a status with a text.
-type outcome struct {
-	result
-	status int
-	text   string
+// Delete deletes all keys that start with prefix, without HTTP.
+func (c *Cluster) Delete(prefix string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.tell(c.store.revision)
+	c.store.delete(c.store.keys(prefix))
 }
 
-// once applies x at most once under idempotency key and base.
-func (c *Cluster) once(x command, key string, base uint64) outcome {
-	if m, ok := c.known[key]; ok && m.command == x {
-		return outcome{result: m.result, status: 200}
+// Sessions are the IDs of the sessions that live.
+func (c *Cluster) Sessions() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sweep()
+	return slices.Sorted(maps.Keys(c.store.sessions))
+}
+
+// EndSession ends a session, without HTTP, as if its time were over.
+func (c *Cluster) EndSession(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.tell(c.store.revision)
+	c.store.endSession(id)
+}
+
+// tell wakes whoever waits, if there was a change since the revision was before.
+func (c *Cluster) tell(before uint64) {
+	if c.store.revision != before {
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+// sweep ends sessions whose TTL has passed, at the very moment: a real node gives them longer.
+func (c *Cluster) sweep() {
+	defer c.tell(c.store.revision)
+	c.store.sweep(time.Now())
+}
+
+// once applies a request at most once under idempotency key and base.
+func (c *Cluster) once(request, key string, base uint64, apply func() reply) reply {
+	if m, ok := c.known[key]; ok && m.request == request {
+		return m.reply
 	} else if ok {
-		return outcome{status: 409, text: "Idempotency-Key was used by another write"}
+		return reply{status: 409, body: "Idempotency-Key was used by another write"}
 	}
 	switch {
 	case base < c.floor:
-		return outcome{status: 504, text: "key too old: outcome unknown"}
-	case base > c.revision:
-		return outcome{status: 400, text: "X-Tenure-Base is above the store's revision"}
+		return reply{status: 504, body: "key too old: outcome unknown"}
+	case base > c.store.revision:
+		return reply{status: 400, body: "X-Tenure-Base is above the store's revision"}
 	}
-	r := c.apply(x)
-	c.known[key] = remembered{x, r}
-	return outcome{result: r, status: 200}
-}
-
-func (c *Cluster) apply(x command) result {
-	e, exists := c.entries[x.key]
-	if x.cas && (exists || x.op == "set") && (e.ModifyIndex != x.index || x.op == "delete" && x.index == 0) {
-		return result{revision: c.revision}
-	}
-	var gone []string
-	switch {
-	case x.op == "prune":
-		gone = c.keys(x.key)
-	case x.op == "delete" && exists:
-		gone = []string{x.key}
-	}
-	if x.op != "set" && len(gone) == 0 {
-		return result{done: true, revision: c.revision}
-	}
-	c.revision++
-	c.applied++
-	for _, k := range gone {
-		delete(c.entries, k)
-	}
-	if x.op == "set" {
-		e.Key, e.Value, e.Flags, e.ModifyIndex = x.key, bytes.Clone([]byte(x.value)), x.flags, c.revision
-		if !exists {
-			e.CreateIndex = c.revision
-		}
-		c.entries[x.key] = e
-	}
-	return result{done: true, revision: c.revision, count: uint64(len(gone))}
-}
-
-// keys are those that start with prefix, in order.
-func (c *Cluster) keys(prefix string) []string {
-	var out []string
-	for k := range c.entries {
-		if strings.HasPrefix(k, prefix) {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
+	r := apply()
+	r.revision = c.store.revision
+	c.known[key] = remembered{request, r}
+	return r
 }
 
 func (c *Cluster) status(n *Node) client.Status {
 	s := client.Status{
 		Cluster: "pretended", Node: n.ID, Version: "test", Role: "follower", Master: c.master, Epoch: c.epoch,
-		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.revision, Applied: c.revision,
-		Revision: c.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
+		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.store.revision, Applied: c.store.revision,
+		Revision: c.store.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
 		Lease: client.LeaseStatus{RemainingMS: 800},
 	}
 	if c.master == n.ID {

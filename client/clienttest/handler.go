@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Request is what an injected fault may depend on.
@@ -19,8 +20,10 @@ type Request struct {
 	Key, Base, Timeout string
 }
 
-// IsWrite tells whether the request changes keys.
-func (r Request) IsWrite() bool { return r.Method == http.MethodPut || r.Method == http.MethodDelete }
+// IsWrite tells whether the request changes something.
+func (r Request) IsWrite() bool {
+	return r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPost && r.Path != transferPath
+}
 
 // Fault is what goes wrong with a request.
 type Fault int
@@ -39,10 +42,11 @@ const (
 	Hang                 // no answer until the client gives up
 	HangApplied          // no answer until the client gives up
 	Garbage              // 200 with a body that means nothing
+	Slow                 // the answer comes a second late
 )
 
 func (f Fault) applies() bool {
-	return f == None || f == UnknownApplied || f == DropApplied || f == HangApplied
+	return f == None || f == Slow || f == UnknownApplied || f == DropApplied || f == HangApplied
 }
 
 // Handler is the node's HTTP API.
@@ -62,6 +66,9 @@ func (n *Node) Handler() http.Handler {
 		answer := func() {}
 		if f.applies() {
 			answer = n.cluster.serve(n, w, r, body)
+			if answer == nil && (f == None || f == Slow) {
+				answer = n.cluster.wait(w, r)
+			}
 		}
 		f.show(w, r, answer)
 	})
@@ -70,6 +77,9 @@ func (n *Node) Handler() http.Handler {
 func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	switch f {
 	case None:
+		answer()
+	case Slow:
+		time.Sleep(time.Second)
 		answer()
 	case Busy:
 		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
@@ -92,23 +102,33 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	}
 }
 
-// serve does what is asked and returns what sends the answer.
+const (
+	kvPath       = "/v1/kv/"
+	transferPath = "/v1/master/transfer"
+	txnPath      = "/v1/txn"
+	sessionPath  = "/v1/session/"
+	watchPath    = "/v1/watch"
+)
+
+// serve does what is asked and returns what sends the answer; nil if it must wait first.
 func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []byte) func() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.sweep()
+	path := r.URL.Path
 	switch {
-	case r.URL.Path == "/v1/status":
+	case path == "/v1/status":
 		return sendJSON(w, 200, c.status(n))
-	case r.URL.Path == "/v1/master/transfer" && r.Method == http.MethodPost:
+	case path == transferPath && r.Method == http.MethodPost:
 		return c.transfer(w, body)
-	case !strings.HasPrefix(r.URL.Path, "/v1/kv/"):
-		return sendText(w, 404, "no such endpoint")
-	case r.Method == http.MethodGet:
+	case path == watchPath, r.Method == http.MethodGet && r.URL.Query().Get("index") != "":
+		return nil
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		return c.read(w, r)
-	case r.Method == http.MethodPut, r.Method == http.MethodDelete:
+	case strings.HasPrefix(path, kvPath), strings.HasPrefix(path, sessionPath), path == txnPath:
 		return c.write(w, r, body)
 	}
-	return sendText(w, 405, "method not allowed")
+	return sendText(w, 404, "no such endpoint")
 }
 
 func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
@@ -128,53 +148,59 @@ func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
 }
 
 func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	q := r.URL.Query()
-	x := command{op: "set", key: strings.TrimPrefix(r.URL.Path, "/v1/kv/"), value: string(body), cas: q.Has("cas")}
-	x.index, _ = strconv.ParseUint(q.Get("cas"), 10, 64)
-	x.flags, _ = strconv.ParseUint(q.Get("flags"), 10, 64)
-	if r.Method == http.MethodDelete {
-		x.op = "delete"
-		if q.Has("recurse") {
-			x.op = "prune"
+	defer c.tell(c.store.revision)
+	if id, ok := strings.CutPrefix(r.URL.Path, sessionPath+"renew/"); ok {
+		list := c.store.renew(id)
+		if len(list) == 0 {
+			return sendText(w, 404, "Session id '"+id+"' not found")
 		}
+		return sendJSON(w, 200, list)
 	}
 	key := r.Header.Get("Idempotency-Key")
 	base, err := strconv.ParseUint(r.Header.Get("X-Tenure-Base"), 10, 64)
 	if key == "" && c.plain {
 		c.drawn++
-		key, base, err = fmt.Sprintf("drawn here %d", c.drawn), c.revision, nil
+		key, base, err = fmt.Sprintf("drawn here %d", c.drawn), c.store.revision, nil
 	}
 	if key == "" || err != nil {
 		return sendText(w, 400, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}
-	o := c.once(x, key, base)
-	if o.status != 200 {
-		return sendText(w, o.status, o.text)
+	o := c.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.apply(r, body) })
+	if o.revision != 0 {
+		w.Header().Set("X-Tenure-Index", strconv.FormatUint(o.revision, 10))
 	}
-	w.Header().Set("X-Tenure-Index", strconv.FormatUint(o.revision, 10))
-	if x.op == "prune" {
+	if r.Method == http.MethodDelete && r.URL.Query().Has("recurse") {
 		w.Header().Set("X-Tenure-Count", strconv.FormatUint(o.count, 10))
 	}
-	return sendText(w, 200, strconv.FormatBool(o.done))
+	return sendText(w, o.status, o.body)
 }
 
 func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
-	key, q := strings.TrimPrefix(r.URL.Path, "/v1/kv/"), r.URL.Query()
-	w.Header().Set("X-Consul-Index", strconv.FormatUint(max(1, c.revision), 10))
-	w.Header().Set("X-Consul-Lastcontact", "0")
-	w.Header().Set("X-Consul-Knownleader", strconv.FormatBool(c.master != 0))
+	q := r.URL.Query()
+	h := w.Header()
+	h.Set("X-Consul-Index", strconv.FormatUint(max(1, c.store.revision), 10))
+	h.Set("X-Tenure-Index", strconv.FormatUint(c.store.revision, 10))
+	h.Set("X-Consul-Lastcontact", "0")
+	h.Set("X-Consul-Knownleader", strconv.FormatBool(c.master != 0))
 	if q.Has("stale") {
-		w.Header().Set("X-Consul-Lastcontact", "70")
+		h.Set("X-Consul-Lastcontact", "70")
 	}
+	if what, ok := strings.CutPrefix(r.URL.Path, sessionPath); ok {
+		return sendJSON(w, 200, c.store.listSessions(what))
+	}
+	key, ok := strings.CutPrefix(r.URL.Path, kvPath)
+	if !ok {
+		return sendText(w, 404, "no such endpoint")
+	}
+	h.Set("X-Consul-Index", strconv.FormatUint(c.index(key, q), 10))
 	if !q.Has("recurse") && !q.Has("keys") && !q.Has("count") {
-		e, ok := c.entries[key]
+		e, ok := c.store.entries[key]
 		if !ok {
 			return func() { w.WriteHeader(404) }
 		}
-		w.Header().Set("X-Consul-Index", strconv.FormatUint(e.ModifyIndex, 10))
-		return sendJSON(w, 200, []any{e})
+		return sendJSON(w, 200, []any{c.store.show(e)})
 	}
-	keys := c.keys(key)
+	keys := c.store.keys(key)
 	if q.Has("count") {
 		return sendJSON(w, 200, len(keys))
 	}
@@ -187,7 +213,7 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 	}
 	entries := []any{}
 	for _, k := range keys {
-		entries = append(entries, c.entries[k])
+		entries = append(entries, c.store.show(c.store.entries[k]))
 	}
 	return sendJSON(w, 200, entries)
 }

@@ -12,9 +12,10 @@ import (
 
 func newCount(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "count [PREFIX]",
-		Short: "Count keys",
-		Args:  cobra.MaximumNArgs(1),
+		Use:               "count [PREFIX]",
+		Short:             "Count keys",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := ""
 			if len(args) > 0 {

@@ -14,12 +14,13 @@ import (
 func newList(a *app) *cobra.Command {
 	var o client.ListOptions
 	var values bool
+	var wait waitFlags
 	cmd := &cobra.Command{
 		Use:   "list [PREFIX]",
 		Short: "List keys in order",
 		Long: "list prints the keys that start with PREFIX (all keys without one), one a line, in order, from one consistent\n" +
 			"view. Keys, and values with --values, that would not fit on a line are printed quoted. Listing nothing is no\n" +
-			"failure. For pages of N: --limit N+1, and the last key of a page is the --start of the next.",
+			"failure. For pages of N: --limit N+1, and the last key of a page is the --start of the next.\n\n" + waitText,
 		Example:           "  kvctl list jobs/ --separator /\n  kvctl list --values --limit 10",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeKeys,
@@ -34,15 +35,19 @@ func newList(a *app) *cobra.Command {
 			case values && o.Separator != "":
 				return usage("--values and --separator contradict each other: a cut key has no value")
 			}
+			if err := wait.start(a, cmd); err != nil {
+				return err
+			}
 			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 				o.Mode = mode
 				if values {
-					return a.listEntries(ctx, c, prefix, o)
+					return a.listEntries(ctx, c, prefix, o, &wait)
 				}
-				return a.listKeys(ctx, c, prefix, o)
+				return a.listKeys(ctx, c, prefix, o, &wait)
 			})
 		},
 	}
+	wait.add(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&values, "values", false, "print KEY, a tab and VALUE")
 	f.StringVar(&o.Start, "start", "", "first key to print, in the direction of the listing")
@@ -52,8 +57,9 @@ func newList(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) listKeys(ctx context.Context, c *client.Client, prefix string, o client.ListOptions) (client.Meta, error) {
-	keys, meta, err := c.Keys(ctx, prefix, o)
+func (a *app) listKeys(ctx context.Context, c *client.Client, prefix string, o client.ListOptions, wait *waitFlags) (client.Meta, error) {
+	keys, meta, err := c.KeysWait(ctx, prefix, wait.index, wait.wait, o)
+	wait.tell(a, meta)
 	if err != nil {
 		return meta, err
 	}
@@ -66,8 +72,9 @@ func (a *app) listKeys(ctx context.Context, c *client.Client, prefix string, o c
 	})
 }
 
-func (a *app) listEntries(ctx context.Context, c *client.Client, prefix string, o client.ListOptions) (client.Meta, error) {
-	entries, meta, err := c.List(ctx, prefix, o)
+func (a *app) listEntries(ctx context.Context, c *client.Client, prefix string, o client.ListOptions, wait *waitFlags) (client.Meta, error) {
+	entries, meta, err := c.ListWait(ctx, prefix, wait.index, wait.wait, o)
+	wait.tell(a, meta)
 	if err != nil {
 		return meta, err
 	}

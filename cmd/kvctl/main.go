@@ -60,7 +60,9 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, client.ErrUnknown):
+	case errors.As(err, new(commandExit)):
+		return commandCode(err)
+	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped):
 		return exitUnknown
 	case errors.As(err, new(usageError)), errors.Is(err, client.ErrInvalid):
 		return exitUsage
@@ -76,12 +78,13 @@ var outcomes = []struct {
 	{client.ErrNotFound, "not found"}, {client.ErrCondition, "condition failed"}, {client.ErrNotApplied, "not applied"},
 	{client.ErrUnknown, "unknown"}, {client.ErrKeyReused, "key reused"}, {client.ErrNoRoom, "no room"},
 	{client.ErrTooLarge, "too large"}, {client.ErrInvalid, "invalid"}, {client.ErrForbidden, "forbidden"},
-	{client.ErrUnavailable, "unavailable"},
+	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
+	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
 }
 
 // complain says on standard error how the command failed and what to do.
 func (a *app) complain(err error) {
-	if errors.Is(err, errQuiet) {
+	if errors.Is(err, errQuiet) || errors.As(err, new(commandExit)) {
 		return
 	}
 	var once client.Once
@@ -95,7 +98,11 @@ func (a *app) complain(err error) {
 			Outcome string  `json:"outcome"`
 			Key     string  `json:"idempotency_key,omitempty"`
 			Base    *uint64 `json:"base,omitempty"`
+			Failed  []line  `json:"failed,omitempty"`
 		}{Error: err.Error(), Outcome: "failed", Key: once.Key}
+		if lines := (txnFailed{}); errors.As(err, &lines) {
+			out.Failed = lines.lines
+		}
 		for _, o := range outcomes {
 			if errors.Is(err, o.kind) {
 				out.Outcome = o.word
@@ -110,7 +117,9 @@ func (a *app) complain(err error) {
 		_ = json.NewEncoder(a.stderr).Encode(out)
 		return
 	}
-	fmt.Fprintf(a.stderr, "kvctl: %s\n", strings.TrimSpace(err.Error()))
+	for text := range strings.Lines(strings.TrimSpace(err.Error())) {
+		fmt.Fprintf(a.stderr, "kvctl: %s\n", strings.TrimSpace(text))
+	}
 	if once.Key != "" {
 		fmt.Fprintf(a.stderr, "kvctl: it may have been applied, or may still be; to settle it, run the same command again with\n"+
 			"kvctl:   --idempotency-key %s --base %d\n", once.Key, once.Base)

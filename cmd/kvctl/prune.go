@@ -18,8 +18,9 @@ func newPrune(a *app) *cobra.Command {
 		Short: "Delete all keys that start with PREFIX",
 		Long: "prune deletes all keys that start with PREFIX, in one step, and says how many there were. Deleting every key of\n" +
 			"the store takes an empty PREFIX and --all.",
-		Example: "  kvctl prune jobs/2024/",
-		Args:    cobra.ExactArgs(1),
+		Example:           "  kvctl prune jobs/2024/",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == "" && !all {
 				return usage("an empty PREFIX deletes every key of the store; add --all if that is meant")

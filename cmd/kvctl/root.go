@@ -31,7 +31,8 @@ type app struct {
 	timeout           time.Duration
 	stale, consistent bool
 
-	started bool // the command line was understood
+	started bool          // the command line was understood
+	waits   time.Duration // what a read that waits for news may take beyond timeout
 	cached  *client.Client
 }
 
@@ -44,7 +45,7 @@ func newRoot(a *app) *cobra.Command {
 		Use:   "kvctl",
 		Short: "Read, write and look after a Tenure cluster",
 		Long: "kvctl reads, writes and looks after a Tenure cluster. It needs no idea of who is master: any node will do.\n\n" +
-			"Exit codes: 0 done, 1 failed or not found, 2 usage, 3 outcome unknown.",
+			"Exit codes: 0 done, 1 failed or not found, 2 usage, 3 outcome unknown. kvctl lock has that of its command.",
 		Example:       "  kvctl set hello world\n  kvctl get hello\n  kvctl status --watch",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -60,7 +61,8 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVar(&a.stale, "stale", false, "read what any one node has applied, however old; works without a master")
 	f.BoolVar(&a.consistent, "consistent", false, "read without trusting clocks; costs a round of messages between the nodes")
 	root.AddCommand(
-		newGet(a), newSet(a), newCAS(a), newDelete(a), newPrune(a), newList(a), newCount(a),
+		newGet(a), newSet(a), newCAS(a), newTestAndSet(a), newAdd(a), newRename(a), newDelete(a), newRemove(a), newPrune(a),
+		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newSession(a),
 		newStatus(a), newMaster(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
@@ -112,7 +114,7 @@ func (a *app) call(ctx context.Context, f func(context.Context, *client.Client) 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.timeout+a.waits)
 	defer cancel()
 	return f(ctx, c)
 }

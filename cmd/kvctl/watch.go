@@ -1,206 +1,163 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
-	"sync"
+	"os/exec"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"tenure/client"
 )
 
-const (
-	minInterval = 50 * time.Millisecond
-	askEvery    = 50 * time.Millisecond  // how finely a failover is timed
-	noMasterFor = 300 * time.Millisecond // silence of the master that is worth a word
-	maxEvents   = 10                     // failovers kept on the screen
-	silentFor   = time.Second            // after this long an answer is too old to be shown
-)
-
-// watcher shows the cluster until it is stopped. One goroutine an endpoint asks, one shows.
-type watcher struct {
-	app      *app
-	client   *client.Client
-	interval time.Duration
-	survey   survey
-	tracker  tracker
-	events   []string
-	redraw   bool // the output is a terminal
+// watchFlags are what `kvctl watch` is told.
+type watchFlags struct {
+	key    string // "": all under prefix
+	prefix string
+	index  uint64
+	limit  int
+	exec   string
 }
 
-func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
-	w := &watcher{app: a, client: c, interval: interval, redraw: terminal(a.stdout) && !a.json}
-	for _, e := range c.Endpoints() {
-		w.survey = append(w.survey, nodeView{endpoint: e})
-	}
-	return w
-}
-
-type sample struct {
-	index int
-	view  nodeView
-}
-
-// run ends without an error when ctx does.
-func (w *watcher) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	samples := make(chan sample)
-	var asking sync.WaitGroup
-	for i, e := range w.client.Endpoints() {
-		asking.Go(func() { w.ask(ctx, i, e, samples) })
-	}
-	defer asking.Wait()
-	defer cancel()
-	if w.redraw {
-		fmt.Fprint(w.app.stdout, "\x1b[2J")
-	}
-	tick := time.NewTicker(w.interval)
-	defer tick.Stop()
-	missing := len(w.survey) // endpoints not heard of yet: the first picture waits for them
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return nil
-		case s := <-samples:
-			first := w.survey[s.index].at.IsZero()
-			err = w.take(s)
-			if first {
-				if missing--; missing == 0 && err == nil {
-					err = w.show(time.Now())
+func newWatch(a *app) *cobra.Command {
+	var o watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch KEY | --prefix PREFIX",
+		Short: "Print every change of a key, or under a prefix",
+		Long: "watch prints a line for each change, in order and each once: its index, what it is (set, delete, session, compacted),\n" +
+			"the key and the value, with tabs between them. It goes on when nodes fail, until it is interrupted, or until\n" +
+			"--timeout has passed if that is given. It begins with the changes to come, or behind --index N: the last index\n" +
+			"that was printed, or that kvctl list --index 0 has told.\n\n" +
+			"A line with compacted says that changes up to its index may be missing, because the nodes do not remember them\n" +
+			"any more: list again. Sessions that are created or end are told with the empty prefix.\n\n" +
+			"With --exec a command is run by the shell for each change, one after the other, with $TENURE_EVENT, $TENURE_KEY,\n" +
+			"$TENURE_INDEX and $TENURE_SESSION, and the value as its standard input. If it fails that is told, and no more.",
+		Example:           "  kvctl watch config\n  kvctl watch --prefix jobs/ --exec 'work-on \"$TENURE_KEY\"'",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := cmd.Flags()
+			if (len(args) == 1) == f.Changed("prefix") {
+				return usage("give a KEY or --prefix PREFIX (--prefix '' is every key)")
+			}
+			if len(args) == 1 {
+				if args[0] == "" {
+					return usage("the key is empty: --prefix '' is every key")
 				}
+				o.key, o.prefix = args[0], args[0]
 			}
-		case now := <-tick.C:
-			if missing == 0 {
-				err = w.show(now)
+			if o.limit < 0 {
+				return usage("--limit %d: must not be negative", o.limit)
 			}
-		}
+			if a.stale || a.consistent {
+				return usage("--stale and --consistent are not about watching; leave them out")
+			}
+			ctx := cmd.Context()
+			if f.Changed("timeout") {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, a.timeout)
+				defer cancel()
+			}
+			return a.watch(ctx, o, f.Changed("index"))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.prefix, "prefix", "", "all keys that start with this")
+	f.Uint64Var(&o.index, "index", 0, "begin behind this index")
+	f.IntVar(&o.limit, "limit", 0, "end after so many changes (0: never)")
+	f.StringVar(&o.exec, "exec", "", "run this for each change")
+	return cmd
+}
+
+func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
+	if !fromIndex {
+		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
+			o.index, err = c.Revision(ctx)
+			return err
+		})
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// ask asks one endpoint again and again. A node that hangs holds up nobody else.
-func (w *watcher) ask(ctx context.Context, i int, endpoint string, out chan<- sample) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		s := sample{i, ask(ctx, w.client, endpoint)}
-		select {
-		case out <- s:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// take notes an answer and shows at once what is news.
-func (w *watcher) take(s sample) error {
-	w.survey[s.index] = s.view
-	if !s.view.answers() {
-		return nil
-	}
-	f, news := w.tracker.observe(s.view.status, s.view.at)
-	if !news {
-		return nil
-	}
-	stamp := s.view.at.Format("15:04:05.000")
-	if w.app.json {
-		return json.NewEncoder(w.app.stdout).Encode(struct {
-			Time     string `json:"time"`
-			Failover any    `json:"failover"`
-		}{s.view.at.Format(time.RFC3339Nano), struct {
-			From  uint64 `json:"from"`
-			To    uint64 `json:"to"`
-			Epoch uint64 `json:"epoch"`
-			Took  int64  `json:"took_ms"`
-		}{f.From, f.To, f.Epoch, f.Took.Milliseconds()}})
-	}
-	if !w.redraw {
-		_, err := fmt.Fprintf(w.app.stdout, "%s  %v\n", stamp, f)
+	c, err := a.client()
+	if err != nil {
 		return err
 	}
-	w.events = append(w.events, fmt.Sprintf("%s  %v", stamp, f))
-	if len(w.events) > maxEvents {
-		w.events = w.events[1:]
-	}
-	return w.show(time.Now())
-}
-
-// current is the survey without the answers that are too old: their nodes have been asked since, and are silent.
-func (w *watcher) current(now time.Time) survey {
-	s := slices.Clone(w.survey)
-	for i, n := range s {
-		if n.answers() && now.Sub(n.at) > silentFor {
-			s[i].err = context.DeadlineExceeded
+	n := 0
+	for e, err := range c.Watch(ctx, o.prefix, o.index) {
+		if err != nil && ctx.Err() != nil {
+			return nil // it was told to end
+		}
+		if err != nil {
+			return err
+		}
+		if o.key != "" && e.Key != o.key && e.Kind != client.EventCompacted {
+			continue
+		}
+		if err := a.printEvent(e); err != nil {
+			return err
+		}
+		if o.exec != "" && e.Kind != client.EventCompacted {
+			a.execEvent(ctx, o.exec, e)
+		}
+		if n++; n == o.limit {
+			return nil
 		}
 	}
-	return s
+	return nil
 }
 
-func (w *watcher) show(now time.Time) error {
-	s := w.current(now)
-	switch {
-	case w.app.json:
-		m, _ := s.master()
-		return json.NewEncoder(w.app.stdout).Encode(struct {
-			Time string `json:"time"`
-			surveyJSON
-			Lag      uint64 `json:"lag"`
-			Revision uint64 `json:"revision"`
-			Without  int64  `json:"without_master_ms"`
-		}{now.Format(time.RFC3339Nano), s.json(), s.worstLag(), s.revision(), w.without(now, m).Milliseconds()})
-	case w.redraw:
-		return w.draw(s, now)
+func (a *app) printEvent(e client.Event) error {
+	out := struct {
+		Event   string  `json:"event"`
+		Index   uint64  `json:"index"`
+		Resume  uint64  `json:"resume"`
+		Key     *string `json:"key,omitempty"`
+		Session string  `json:"session,omitempty"`
+		Entry   *entry  `json:"entry,omitempty"`
+	}{Event: string(e.Kind), Index: e.Index, Resume: e.Resume, Session: e.Session}
+	text := fmt.Sprintf("%d\t%s", e.Index, e.Kind)
+	switch e.Kind {
+	case client.EventSession:
+		text += "\t" + e.Session
+	case client.EventDelete:
+		out.Key = &e.Key
+		text += "\t" + oneLine(e.Key)
+	case client.EventSet:
+		shown := entryJSON(e.Entry)
+		out.Key, out.Entry = &e.Key, &shown
+		text += "\t" + oneLine(e.Key) + "\t" + oneLine(string(e.Entry.Value))
 	}
-	_, err := fmt.Fprintf(w.app.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
-	return err
+	return a.print(out, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, text)
+		return err
+	})
 }
 
-// without is how long there has been no master to be seen; short silences are those of asking.
-func (w *watcher) without(now time.Time, master client.Status) time.Duration {
-	d := w.tracker.without(now)
-	if d < noMasterFor && master.Node != 0 {
-		return 0
+// execEvent runs a command for one change and tells if it fails.
+func (a *app) execEvent(ctx context.Context, command string, e client.Event) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(append(cmd.Env, a.environ...),
+		"TENURE_EVENT="+string(e.Kind), "TENURE_KEY="+e.Key, fmt.Sprintf("TENURE_INDEX=%d", e.Index), "TENURE_SESSION="+e.Session)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.Entry.Value), a.stdout, a.stderr
+	if err := cmd.Run(); err != nil {
+		a.note("the command for index %d: %v", e.Index, err)
 	}
-	return d
 }
 
-// line is the cluster in one line, for logs.
-func (w *watcher) line(s survey, now time.Time) string {
-	m, ok := s.master()
-	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
-	if d := w.without(now, m); d > 0 {
-		master = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
-	} else if !ok {
-		master = "no master"
+// note says something on standard error that is no failure of kvctl.
+func (a *app) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if a.json {
+		_ = json.NewEncoder(a.stderr).Encode(struct {
+			Note string `json:"note"`
+		}{text})
+		return
 	}
-	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", master, s.worstLag(), s.revision(), s.answering(), len(s))
-}
-
-// draw writes the picture over the last one, line by line, so that nothing flickers.
-func (w *watcher) draw(s survey, now time.Time) error {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s  ", now.Format("15:04:05"))
-	_ = s.write(b) // a Builder takes everything
-	m, _ := s.master()
-	if d := w.without(now, m); d > 0 {
-		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", shortDuration(d), w.tracker.master)
-	}
-	if len(w.events) > 0 {
-		fmt.Fprintf(b, "\n%s\n", strings.Join(w.events, "\n"))
-	}
-	picture := strings.ReplaceAll(b.String(), "\n", "\x1b[K\n")
-	_, err := io.WriteString(w.app.stdout, "\x1b[H"+picture+"\x1b[J")
-	return err
+	fmt.Fprintf(a.stderr, "kvctl: %s\n", text)
 }

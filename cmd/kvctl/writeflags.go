@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +20,44 @@ const maxValueBytes = 16 << 20
 type writeFlags struct {
 	once  client.Once
 	flags uint64
+	ttl   time.Duration
+	fence fenceFlag
+}
+
+// fenceFlag is NAME:TOKEN.
+type fenceFlag struct{ client.Fence }
+
+// String is the flag's value.
+func (f *fenceFlag) String() string {
+	if f.Name == "" {
+		return ""
+	}
+	return f.Fence.String()
+}
+
+// Type names the value in usage texts.
+func (f *fenceFlag) Type() string { return "NAME:TOKEN" }
+
+// Set reads the flag's value.
+func (f *fenceFlag) Set(s string) error {
+	i := strings.LastIndexByte(s, ':')
+	if i <= 0 {
+		return errors.New("write it like kv/KEY:TOKEN")
+	}
+	token, err := strconv.ParseUint(s[i+1:], 10, 64)
+	if err != nil || token == 0 {
+		return errors.New("what follows the last colon must be a token, a number from 1 up")
+	}
+	f.Fence = client.Fence{Name: s[:i], Token: token}
+	return nil
 }
 
 func (w *writeFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Var(&w.fence, "fence", "fail if a larger token of that name was seen; kvctl lock has it in $"+fenceVariable)
+	w.addOnce(cmd)
+}
+
+func (w *writeFlags) addOnce(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.once.Key, "idempotency-key", "", "send an earlier write again, whose key this is (goes with --base)")
 	cmd.Flags().Uint64Var(&w.once.Base, "base", 0, "the base of that earlier write")
 	args := cmd.Args
@@ -33,10 +71,11 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 
 func (w *writeFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().Uint64Var(&w.flags, "flags", 0, "a number stored with the value")
+	cmd.Flags().DurationVar(&w.ttl, "ttl", 0, "have the key deleted after that time (0: it stays)")
 }
 
 func (w *writeFlags) options() client.WriteOptions {
-	return client.WriteOptions{Once: w.once, Flags: w.flags}
+	return client.WriteOptions{Once: w.once, Flags: w.flags, TTL: w.ttl, Fence: w.fence.Fence}
 }
 
 // value is the argument, or standard input for "-".

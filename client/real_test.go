@@ -1,0 +1,169 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/client"
+	"tenure/internal/ballot"
+	"tenure/internal/freeport"
+	"tenure/server"
+)
+
+// realCluster runs nodes in this process and is a client of them. stop ends one.
+func realCluster(t *testing.T, size int) (c *client.Client, stop func(node int)) {
+	t.Helper()
+	base, err := freeport.Run(2 * size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []server.Address
+	var endpoints []string
+	for i := range size {
+		list = append(list, server.Address{Node: ballot.NodeID(i + 1), Addr: freeport.Address(base + i)})
+		endpoints = append(endpoints, freeport.Address(base+size+i))
+	}
+	ends := make([]func(), size)
+	for i := range size {
+		cfg := server.Config{
+			Node: list[i].Node, Cluster: list, Data: t.TempDir(), ClientAddr: endpoints[i], PeerAddr: list[i].Addr,
+			LeaseTime: 2 * time.Second, MaxLeaseTime: 2 * time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond,
+			MaxValueBytes: 1 << 20, SessionTTLMin: time.Second, Version: "test", Logger: zerolog.Nop(),
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- server.Run(ctx, cfg) }()
+		over := false
+		ends[i] = func() {
+			if cancel(); !over {
+				over = true
+				if err := <-done; err != nil {
+					t.Errorf("node %d: %v", i+1, err)
+				}
+			}
+		}
+		t.Cleanup(ends[i])
+	}
+	c, err = client.New(client.Config{Endpoints: endpoints, Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c, func(node int) { ends[node-1]() }
+}
+
+func TestCommandsOnARealNode(t *testing.T) {
+	c, _ := realCluster(t, 1)
+	story(t, c)
+
+	ctx := context.Background()
+	fenced := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 7}}
+	if _, err := c.Put(ctx, "k", []byte("v"), fenced); err != nil {
+		t.Fatal(err)
+	}
+	if token, kept, err := c.FenceToken(ctx, "kv/job", client.ReadOptions{}); token != 7 || !kept || err != nil {
+		t.Fatalf("token %d %v %v", token, kept, err)
+	}
+	fenced.Fence.Token = 6
+	for name, write := range map[string]func() error{
+		"put":    func() error { _, err := c.Put(ctx, "k", nil, fenced); return err },
+		"delete": func() error { _, err := c.Delete(ctx, "k", fenced); return err },
+		"prune":  func() error { _, _, err := c.Prune(ctx, "k", fenced); return err },
+		"rename": func() error { _, err := c.Rename(ctx, "k", "l", fenced); return err },
+		"txn": func() error {
+			_, err := c.Txn(ctx, []client.TxnOp{{Verb: client.TxnSet, Key: "k"}}, fenced)
+			return err
+		},
+	} {
+		if err := write(); kindOf(t, err) != client.ErrFenced {
+			t.Errorf("%s under an old token: %v", name, err)
+		}
+	}
+	if err := c.DropFence(ctx, "kv/job", client.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if token, kept, err := c.FenceToken(ctx, "kv/job", client.ReadOptions{}); token != 7 || kept || err != nil {
+		t.Fatalf("dropped: token %d %v %v", token, kept, err)
+	}
+}
+
+// TestRealNodesAreWatchedAndLocked: a stream and a lock outlive one of three nodes.
+func TestRealNodesAreWatchedAndLocked(t *testing.T) {
+	c, stop := realCluster(t, 3)
+	ctx, cancel := within(time.Minute)
+	defer cancel()
+	if _, err := c.Put(ctx, "d/0", nil, client.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	from, err := c.Revision(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := c.Lock(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	go func() {
+		var got []string
+		for e, err := range c.Watch(ctx, "d/", from) {
+			if err != nil {
+				got = append(got, err.Error())
+				break
+			}
+			if got = append(got, string(e.Kind)+" "+e.Key); len(got) == 23 {
+				break
+			}
+		}
+		told <- strings.Join(got, ", ")
+	}()
+	var want []string
+	write := func(kind string, keys []string, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys {
+			want = append(want, kind+" "+k)
+		}
+	}
+	for i := range 20 {
+		if i == 10 {
+			s, err := c.Status(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop(int(s.Node)) // the stream goes to the endpoint that answers
+		}
+		key := fmt.Sprintf("d/%02d", i)
+		_, err := c.Put(ctx, key, nil, client.WriteOptions{Fence: l.Fence()})
+		write("set", []string{key}, err)
+	}
+	_, _, err = c.Prune(ctx, "d/0", client.WriteOptions{})
+	write("delete", []string{"d/0", "d/00", "d/01"}, err)
+	if got := <-told; got != strings.Join(want, ", ") {
+		t.Errorf("%s; want %s", got, strings.Join(want, ", "))
+	}
+	if l.Err() != nil {
+		t.Error(l.Err())
+	}
+	e, m, err := c.Get(ctx, "job", client.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = l.Unlock(ctx) })
+	next, err := c.Lock(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
+	if err != nil || next.Fence().Token <= l.Fence().Token {
+		t.Fatalf("%v, tokens %v", err, l.Fence())
+	}
+	if after, _, err := c.GetWait(ctx, "job", m.Index, 0, client.ReadOptions{}); err != nil || after.ModifyIndex <= e.ModifyIndex {
+		t.Errorf("%+v %v", after, err)
+	}
+	if err := next.Unlock(ctx); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package main
+
+import "syscall"
+
+// endWithParent does nothing: only Linux can do it.
+func endWithParent(*syscall.SysProcAttr) {}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+)
+
+// fenceVariable holds the fence of a lock in the environment of its command.
+const fenceVariable = "TENURE_FENCE"
+
+// lockFlags are what `kvctl lock` is told.
+type lockFlags struct {
+	client.LockOptions
+	value     string
+	wait      time.Duration
+	killAfter time.Duration
+}
+
+func newLock(a *app) *cobra.Command {
+	var o lockFlags
+	cmd := &cobra.Command{
+		Use:   "lock KEY -- COMMAND [ARGUMENT...]",
+		Short: "Run a command while holding a lock",
+		Long: "lock creates a session, waits until it holds the lock of KEY, runs COMMAND, and unlocks. It ends with the exit code\n" +
+			"of COMMAND (128 and the number of the signal that ended it), or as other verbs do if COMMAND was not run.\n\n" +
+			"If the lock is lost, since the session could not be renewed in time or somebody unlocked or deleted KEY, COMMAND is\n" +
+			"sent SIGTERM, and SIGKILL --kill-after later; the exit code is 1 if COMMAND's was 0. The same happens to COMMAND,\n" +
+			"and then the lock is released, when kvctl is interrupted or sent SIGTERM. If kvctl is killed, so is COMMAND (on\n" +
+			"Linux; not what COMMAND has started), and the lock is free some time after the session's TTL and lock-delay.\n\n" +
+			"A COMMAND that was stopped for long may write when somebody else holds the lock already. Writes that carry its\n" +
+			"fence are refused then. COMMAND finds it in its environment, as all of these:\n\n" +
+			"  TENURE_FENCE     kv/KEY:TOKEN, for ?fence= and kvctl's --fence\n" +
+			"  TENURE_SESSION   the session's ID\n" +
+			"  TENURE_LOCK      KEY\n" +
+			"  KVCTL_ENDPOINTS  the nodes, for kvctl",
+		Example: "  kvctl lock jobs/nightly -- ./nightly.sh\n" +
+			"  kvctl lock leader --try -- sh -c 'kvctl set --fence \"$TENURE_FENCE\" state running; exec ./serve'",
+		Args:              cobra.MinimumNArgs(2),
+		ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(a, cmd); err != nil {
+				return err
+			}
+			program, err := exec.LookPath(args[1])
+			if err != nil {
+				return usage("%w", err)
+			}
+			l, err := a.lock(cmd.Context(), args[0], o)
+			if err != nil {
+				return err
+			}
+			return a.underLock(cmd.Context(), l, o.killAfter, program, args[1:])
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Try, "try", false, "fail at once if the lock is held")
+	f.DurationVar(&o.wait, "wait", 0, "fail if the lock is not held after that time (0: wait for as long as it takes)")
+	f.DurationVar(&o.Session.TTL, "ttl", client.DefaultSessionTTL, "TTL of the session")
+	f.DurationVar(&o.Session.LockDelay, "lock-delay", 15*time.Second, "how long nobody gets a lock whose session has ended")
+	f.StringVar(&o.Session.Name, "name", "", "name of the session (default: lock KEY)")
+	f.StringVar(&o.value, "value", "", "value to write to KEY")
+	f.DurationVar(&o.killAfter, "kill-after", 5*time.Second, "how long COMMAND may take to end when it must")
+	return cmd
+}
+
+func (o *lockFlags) check(a *app, cmd *cobra.Command) error {
+	switch {
+	case a.stale || a.consistent:
+		return usage("--stale and --consistent are about reading; leave them out")
+	case o.wait < 0 || o.killAfter < 0 || o.Session.LockDelay < 0:
+		return usage("--wait, --lock-delay and --kill-after must not be negative")
+	case cmd.ArgsLenAtDash() != 1:
+		return usage("write it as kvctl lock KEY -- COMMAND, with the -- between them")
+	}
+	if o.Session.LockDelay == 0 {
+		o.Session.LockDelay = client.NoLockDelay
+	}
+	o.Value = []byte(o.value)
+	return nil
+}
+
+// lock waits for the lock as long as it is to.
+func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	if o.Session.Name == "" {
+		o.Session.Name = cut("lock "+key, maxSessionName)
+	}
+	if o.Try {
+		var l *client.Lock
+		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
+			l, err = c.Lock(ctx, key, o.LockOptions)
+			return err
+		})
+		return l, err
+	}
+	if o.wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.wait)
+		defer cancel()
+	}
+	return c.Lock(ctx, key, o.LockOptions)
+}
+
+// maxSessionName is the longest name that a session may have.
+const maxSessionName = 512
+
+// cut is s, or as much of it as n bytes hold.
+func cut(s string, n int) string {
+	return strings.ToValidUTF8(s[:min(n, len(s))], "")
+}
+
+// underLock runs a command, stops it if it must, and unlocks.
+func (a *app) underLock(ctx context.Context, l *client.Lock, killAfter time.Duration, program string, args []string) error {
+	cmd := exec.Command(program)
+	cmd.Args = args
+	cmd.Env = append(append(cmd.Env, a.environ...),
+		fenceVariable+"="+l.Fence().String(), "TENURE_SESSION="+l.Session().ID(), "TENURE_LOCK="+l.Key(),
+		endpointsVariable+"="+strings.Join(a.endpoints, ","))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
+	var lost error
+	started, startErr := startCommand(cmd)
+	var ended error
+	if startErr == nil {
+		ended, lost = started.supervise(ctx, l, killAfter)
+	}
+	unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
+	defer cancel()
+	unlockErr := l.Unlock(unlocking)
+	switch {
+	case lost != nil:
+		a.note("%v: the command was stopped", lost)
+	case unlockErr != nil && !errors.Is(unlockErr, client.ErrLost):
+		a.note("the lock is free only when its session's TTL and lock-delay have passed: %v", unlockErr)
+	}
+	if startErr != nil {
+		return startErr
+	}
+	code, err := exitOf(ended)
+	if lost != nil && code == exitDone {
+		code = exitFailed
+	}
+	if code != exitDone && err == nil {
+		err = commandExit(code)
+	}
+	return err
+}
+
+// supervise waits until the command has ended. lost is why the lock is, if it was before that.
+func (c *command) supervise(ctx context.Context, l *client.Lock, killAfter time.Duration) (err, lost error) {
+	select {
+	case err := <-c.done:
+		return err, nil
+	case <-l.Lost():
+		lost = l.Err()
+	case <-ctx.Done():
+	}
+	c.terminate()
+	timer := time.NewTimer(killAfter)
+	defer timer.Stop()
+	select {
+	case err = <-c.done:
+	case <-timer.C:
+		c.kill()
+		err = <-c.done
+	}
+	return err, lost
+}

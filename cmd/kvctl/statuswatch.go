@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tenure/client"
+)
+
+const (
+	minInterval = 50 * time.Millisecond
+	askEvery    = 50 * time.Millisecond  // how finely a failover is timed
+	noMasterFor = 300 * time.Millisecond // silence of the master that is worth a word
+	maxEvents   = 10                     // failovers kept on the screen
+	silentFor   = time.Second            // after this long an answer is too old to be shown
+)
+
+// watcher shows the cluster until it is stopped. One goroutine an endpoint asks, one shows.
+type watcher struct {
+	app      *app
+	client   *client.Client
+	interval time.Duration
+	survey   survey
+	tracker  tracker
+	events   []string
+	redraw   bool // the output is a terminal
+}
+
+func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
+	w := &watcher{app: a, client: c, interval: interval, redraw: terminal(a.stdout) && !a.json}
+	for _, e := range c.Endpoints() {
+		w.survey = append(w.survey, nodeView{endpoint: e})
+	}
+	return w
+}
+
+type sample struct {
+	index int
+	view  nodeView
+}
+
+// run ends without an error when ctx does.
+func (w *watcher) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	samples := make(chan sample)
+	var asking sync.WaitGroup
+	for i, e := range w.client.Endpoints() {
+		asking.Go(func() { w.ask(ctx, i, e, samples) })
+	}
+	defer asking.Wait()
+	defer cancel()
+	if w.redraw {
+		fmt.Fprint(w.app.stdout, "\x1b[2J")
+	}
+	tick := time.NewTicker(w.interval)
+	defer tick.Stop()
+	missing := len(w.survey) // endpoints not heard of yet: the first picture waits for them
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case s := <-samples:
+			first := w.survey[s.index].at.IsZero()
+			err = w.take(s)
+			if first {
+				if missing--; missing == 0 && err == nil {
+					err = w.show(time.Now())
+				}
+			}
+		case now := <-tick.C:
+			if missing == 0 {
+				err = w.show(now)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ask asks one endpoint again and again. A node that hangs holds up nobody else.
+func (w *watcher) ask(ctx context.Context, i int, endpoint string, out chan<- sample) {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		s := sample{i, ask(ctx, w.client, endpoint)}
+		select {
+		case out <- s:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take notes an answer and shows at once what is news.
+func (w *watcher) take(s sample) error {
+	w.survey[s.index] = s.view
+	if !s.view.answers() {
+		return nil
+	}
+	f, news := w.tracker.observe(s.view.status, s.view.at)
+	if !news {
+		return nil
+	}
+	stamp := s.view.at.Format("15:04:05.000")
+	if w.app.json {
+		return json.NewEncoder(w.app.stdout).Encode(struct {
+			Time     string `json:"time"`
+			Failover any    `json:"failover"`
+		}{s.view.at.Format(time.RFC3339Nano), struct {
+			From  uint64 `json:"from"`
+			To    uint64 `json:"to"`
+			Epoch uint64 `json:"epoch"`
+			Took  int64  `json:"took_ms"`
+		}{f.From, f.To, f.Epoch, f.Took.Milliseconds()}})
+	}
+	if !w.redraw {
+		_, err := fmt.Fprintf(w.app.stdout, "%s  %v\n", stamp, f)
+		return err
+	}
+	w.events = append(w.events, fmt.Sprintf("%s  %v", stamp, f))
+	if len(w.events) > maxEvents {
+		w.events = w.events[1:]
+	}
+	return w.show(time.Now())
+}
+
+// current is the survey without the answers that are too old: their nodes have been asked since, and are silent.
+func (w *watcher) current(now time.Time) survey {
+	s := slices.Clone(w.survey)
+	for i, n := range s {
+		if n.answers() && now.Sub(n.at) > silentFor {
+			s[i].err = context.DeadlineExceeded
+		}
+	}
+	return s
+}
+
+func (w *watcher) show(now time.Time) error {
+	s := w.current(now)
+	switch {
+	case w.app.json:
+		m, _ := s.master()
+		return json.NewEncoder(w.app.stdout).Encode(struct {
+			Time string `json:"time"`
+			surveyJSON
+			Lag      uint64 `json:"lag"`
+			Revision uint64 `json:"revision"`
+			Without  int64  `json:"without_master_ms"`
+		}{now.Format(time.RFC3339Nano), s.json(), s.worstLag(), s.revision(), w.without(now, m).Milliseconds()})
+	case w.redraw:
+		return w.draw(s, now)
+	}
+	_, err := fmt.Fprintf(w.app.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
+	return err
+}
+
+// without is how long there has been no master to be seen; short silences are those of asking.
+func (w *watcher) without(now time.Time, master client.Status) time.Duration {
+	d := w.tracker.without(now)
+	if d < noMasterFor && master.Node != 0 {
+		return 0
+	}
+	return d
+}
+
+// line is the cluster in one line, for logs.
+func (w *watcher) line(s survey, now time.Time) string {
+	m, ok := s.master()
+	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
+	if d := w.without(now, m); d > 0 {
+		master = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
+	} else if !ok {
+		master = "no master"
+	}
+	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", master, s.worstLag(), s.revision(), s.answering(), len(s))
+}
+
+// draw writes the picture over the last one, line by line, so that nothing flickers.
+func (w *watcher) draw(s survey, now time.Time) error {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s  ", now.Format("15:04:05"))
+	_ = s.write(b) // a Builder takes everything
+	m, _ := s.master()
+	if d := w.without(now, m); d > 0 {
+		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", shortDuration(d), w.tracker.master)
+	}
+	if len(w.events) > 0 {
+		fmt.Fprintf(b, "\n%s\n", strings.Join(w.events, "\n"))
+	}
+	picture := strings.ReplaceAll(b.String(), "\n", "\x1b[K\n")
+	_, err := io.WriteString(w.app.stdout, "\x1b[H"+picture+"\x1b[J")
+	return err
+}

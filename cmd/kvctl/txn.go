@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+)
+
+func newTxn(a *app) *cobra.Command {
+	var w writeFlags
+	cmd := &cobra.Command{
+		Use:   "txn FILE|-",
+		Short: "Do operations together, or none of them",
+		Long: "txn does all operations of FILE (- is standard input) at once, each seeing what those before it did, or nothing if\n" +
+			"one of them fails: then it says which, by line, and the exit code is 1. It prints the entries that the operations\n" +
+			"answer (KEY, a tab, the modify index, a tab and the value) and the revision.\n\n" +
+			"An operation a line, at most " + fmt.Sprint(client.MaxTxnOps) + ":\n\n" +
+			"  set KEY VALUE               check-value KEY VALUE       get KEY\n" +
+			"  cas KEY INDEX VALUE         check-index KEY INDEX       get-or-empty KEY\n" +
+			"  add KEY NUMBER              check-session KEY SESSION   get-tree PREFIX\n" +
+			"  rename KEY NEWKEY           check-not-exists KEY        delete KEY\n" +
+			"  lock KEY SESSION VALUE      delete-cas KEY INDEX        delete-tree PREFIX\n" +
+			"  unlock KEY SESSION VALUE\n\n" +
+			"Words are quoted as in a shell ('...', \"...\", a backslash), and may go on over line ends between quotes. Nothing is\n" +
+			"expanded. A VALUE of @NAME is the content of that file; '@NAME' is itself. Behind a value that is written may stand\n" +
+			"flags=NUMBER. A # begins a comment. A FILE that begins with [ is JSON as PUT /v1/txn takes it.",
+		Example: "  kvctl txn transfer.txn\n  printf '%s\\n' 'check-value door closed' 'set door open' 'add opened 1' | kvctl txn -",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			ops, err := a.readTxn(name)
+			if err != nil {
+				return usage("%s: %w", name, err)
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				plain := make([]client.TxnOp, len(ops))
+				for i := range ops {
+					plain[i] = ops[i].TxnOp
+				}
+				result, err := c.Txn(ctx, plain, w.options())
+				if err != nil {
+					return failedLines(err, name, ops)
+				}
+				return a.printTxn(result)
+			})
+		},
+	}
+	w.add(cmd)
+	return cmd
+}
+
+func (a *app) readTxn(name string) ([]txnOp, error) {
+	var text []byte
+	var err error
+	if name == "-" {
+		text, err = readAll(a.stdin, "standard input")
+	} else {
+		text, err = readFile(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ops, err := parseTxn(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(ops) == 0:
+		return nil, errors.New("there is no operation in it")
+	case len(ops) > client.MaxTxnOps:
+		return nil, lineError{ops[client.MaxTxnOps].line, fmt.Errorf("a transaction has at most %d operations, and this is one more", client.MaxTxnOps)}
+	}
+	return ops, nil
+}
+
+// line is an operation that failed.
+type line struct {
+	Op   int    `json:"op"` // from 0
+	Line int    `json:"line"`
+	What string `json:"what"`
+}
+
+// txnFailed is a transaction that was not done.
+type txnFailed struct {
+	err   error
+	name  string
+	lines []line
+}
+
+// Error has a line for each operation that failed.
+func (e txnFailed) Error() string {
+	var b strings.Builder
+	for _, l := range e.lines {
+		fmt.Fprintf(&b, "%s: line %d: %s\n", e.name, l.Line, l.What)
+	}
+	b.WriteString("condition failed: nothing was changed")
+	return b.String()
+}
+
+// Unwrap is the client's error.
+func (e txnFailed) Unwrap() error { return e.err }
+
+// failedLines finds the lines of the operations that err names.
+func failedLines(err error, name string, ops []txnOp) error {
+	var failed *client.TxnError
+	if !errors.As(err, &failed) {
+		return err
+	}
+	out := txnFailed{err: err, name: name}
+	for _, f := range failed.Failed {
+		l := line{Op: f.Op, What: f.What}
+		if f.Op >= 0 && f.Op < len(ops) {
+			l.Line = ops[f.Op].line
+		}
+		out.lines = append(out.lines, l)
+	}
+	return out
+}
+
+func (a *app) printTxn(r client.TxnResult) error {
+	entries := make([]entry, len(r.Entries))
+	for i, e := range r.Entries {
+		entries[i] = entryJSON(e)
+	}
+	return a.print(struct {
+		Entries  []entry `json:"entries"`
+		Revision uint64  `json:"revision"`
+	}{entries, r.Revision}, func(w io.Writer) error {
+		b := bufio.NewWriter(w)
+		for _, e := range r.Entries {
+			fmt.Fprintf(b, "%s\t%d\t%s\n", oneLine(e.Key), e.ModifyIndex, oneLine(string(e.Value)))
+		}
+		fmt.Fprintf(b, "revision %d\n", r.Revision)
+		return b.Flush()
+	})
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/client/clienttest"
+)
+
+// step is a command line, its exit code and what it writes: words separated by spaces, where _ is an empty word, ␠ a
+// space and ⏎ a line end.
+type step struct {
+	line  string
+	stdin string
+	code  int
+	out   string
+	err   string // a part of standard error; "" is none
+}
+
+func (s step) play(t *testing.T, c *clienttest.Cluster) {
+	t.Helper()
+	args := strings.Fields(s.line)
+	for i, a := range args {
+		args[i] = strings.NewReplacer("_", "", "␠", " ", "⏎", "\n").Replace(a)
+	}
+	o := kvctl(t, c, s.stdin, args...)
+	if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) || (s.err == "") != (o.errOut == "") {
+		t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q, %q", s.line, o.code, o.out, o.errOut, s.code, s.out, s.err)
+	}
+}
+
+const someSession = "00000000-0000-4000-8000-000000000001"
+
+func TestCommandVerbs(t *testing.T) {
+	c := start(t, 2)
+	for _, s := range []step{
+		{"set n 40", "", 0, "revision 1\n", ""},
+		{"add n 2", "", 0, "42\n", ""},
+		{"add --json -- n -3", "", 0, `{"key":"n","value":39,"revision":3}` + "\n", ""},
+		{"add none 1", "", 1, "", "not found"},
+		{"add n x", "", 2, "", "NUMBER"},
+		{"set a x", "", 0, "revision 4\n", ""},
+		{"add a 1", "", 1, "", "not a number"},
+		{"test-and-set a x y", "", 0, "revision 5\n", ""},
+		{"test-and-set a x z", "", 1, "", "another value: y; nothing"},
+		{"test-and-set a x z --json", "", 1, "", `"outcome":"condition failed"`},
+		{"test-and-set a y -", "piped", 0, "revision 6\n", ""},
+		{"rename a b", "", 0, "revision 7\n", ""},
+		{"rename a b", "", 1, "", "not found"},
+		{"rename b _", "", 2, "", "empty"},
+		{"remove b", "", 0, "piped", ""},
+		{"remove b", "", 1, "", "not found"},
+		{"remove n --json", "", 0, `{"key":"n","value":"Mzk=","flags":0,"create_index":1,"modify_index":3,"lock_index":0}` + "\n", ""},
+		{"set e v --ttl 1h", "", 0, "revision 10\n", ""},
+		{"expire e never", "", 0, "revision 11\n", ""},
+		{"get e --json", "", 0, `{"key":"e","value":"dg==","flags":0,"create_index":10,"modify_index":11,"lock_index":0}` + "\n", ""},
+		{"expire e 30s", "", 0, "revision 12\n", ""},
+		{"expire e soon", "", 2, "", "never"},
+		{"expire none 1s", "", 1, "", "not found"},
+		{"get e --index 3", "", 0, "v", "index 12"},
+		{"get e --index 12 --wait 10ms", "", 0, "v", "index 12"},
+		{"get none --index 0", "", 1, "", "index 12"},
+		{"list e --index 0 --json", "", 0, `["e"]` + "\n", `{"index":12}`},
+		{"get e --wait 1s", "", 2, "", "--index"},
+		{"get e --index 1 --wait 0s", "", 2, "", "--wait"},
+		{"set e v --fence kv", "", 2, "", "kv/KEY:TOKEN"},
+		{"set e v --fence kv/e:0", "", 2, "", "from 1"},
+		{"session create --name me --ttl 20s", "", 0, someSession + "\n", ""},
+		{"session create --ttl 1s", "", 2, "", "Invalid Session TTL"},
+		{"session list", "", 0, "ID                                    NAME  NODE    TTL  LOCK-DELAY  BEHAVIOR  CREATED\n" +
+			someSession + "  me    node-1  20s  15s         release   13\n", ""},
+		{"session info --json " + someSession, "", 0, `[{"id":"` + someSession + `","name":"me","node":"node-1","ttl_ms":20000,"lock_delay_ms":15000,"behavior":"release","create_index":13,"modify_index":13}]` + "\n", ""},
+		{"session list --node other", "", 0, "", ""},
+		{"set l mine --acquire " + someSession, "", 0, "revision 14\n", ""},
+		{"set l mine --acquire x", "", 1, "", "no such session"},
+		{"set l mine --acquire x --release y", "", 2, "", "contradict"},
+		{"rename l m", "", 1, "", "locked"},
+		{"set l mine --release " + someSession, "", 0, "revision 15\n", ""},
+		{"set l mine --release " + someSession, "", 1, "", "condition failed"},
+		{"session renew --json " + someSession, "", 0, `[{"id":"` + someSession + `","name":"me","node":"node-1","ttl_ms":20000,"lock_delay_ms":15000,"behavior":"release","create_index":13,"modify_index":13}]` + "\n", ""},
+		{"session destroy " + someSession, "", 0, "session " + someSession + " destroyed\n", ""},
+		{"session renew " + someSession, "", 1, "", "no such session"},
+		{"session info " + someSession, "", 1, "", "no such session"},
+		{"session", "", 2, "", "create, list, info, renew, destroy"},
+		{"watch", "", 2, "", "--prefix"},
+		{"watch a --prefix b", "", 2, "", "--prefix"},
+		{"watch a --stale", "", 2, "", "--stale"},
+	} {
+		s.play(t, c)
+	}
+}
+
+func TestTxnVerb(t *testing.T) {
+	c := start(t, 2)
+	c.Set("door", "closed")
+	c.Set("opened", "1")
+	for _, s := range []step{
+		{"txn -", "check-value door closed\nset door open\nadd opened 1\nget door # look\n", 0, "door\t1\t\ndoor\t3\t\nopened\t3\t2\ndoor\t3\topen\nrevision 3\n", ""},
+		{"txn -", "\n# twice\ncheck-value door closed\nset door open\nget none\n", 1, "", "kvctl: -: line 3: check-value"},
+		{"txn - --json", "get none", 1, "", `"failed":[{"op":0,"line":1,"what":"key \"none\" doesn't exist"}]`},
+		{"txn - --json", `[{"KV":{"Verb":"get","Key":"opened"}}]`, 0, `{"entries":[{"key":"opened","value":"Mg==","flags":0,"create_index":2,"modify_index":3,"lock_index":0}],"revision":3}` + "\n", ""},
+		{"txn -", "", 2, "", "no operation"},
+		{"txn -", "set k 'v", 2, "", "line 1: the quote ' is not closed"},
+		{"txn -", strings.Repeat("get k\n", 129), 2, "", "line 129"},
+		{"txn /does/not/exist", "", 2, "", "no such file"},
+	} {
+		s.play(t, c)
+	}
+	if c.Applied() != 3 {
+		t.Errorf("%d writes applied", c.Applied())
+	}
+}
+
+func TestTxnFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "v alue"), []byte("a\x00b"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	for _, x := range []struct{ text, want string }{
+		{"set k v", `1 {"Verb":"set","Key":"k","Value":"dg=="}`},
+		{"  set\tk  ''\r\n", `1 {"Verb":"set","Key":"k"}`},
+		{`cas 'a b' 7 "c \"d\" \n" flags=3`, `1 {"Verb":"cas","Key":"a b","Value":"YyAiZCIgXG4=","Flags":3,"Index":7}`},
+		{"set k @'v alue'", `1 {"Verb":"set","Key":"k","Value":"YQBi"}`},
+		{"set k '@v'\nset '@k' \\@v", `1 {"Verb":"set","Key":"k","Value":"QHY="} 2 {"Verb":"set","Key":"@k","Value":"QHY="}`},
+		{"# nothing\n\nset k 'two\nlines'\nadd n -5 # less\n", `3 {"Verb":"set","Key":"k","Value":"dHdvCmxpbmVz"} 5 {"Verb":"add","Key":"n","Num":-5}`},
+		{"set k a#b", `1 {"Verb":"set","Key":"k","Value":"YSNi"}`},
+		{"rename a \\\n b\nget-tree ''", `1 {"Verb":"rename","Key":"a","NewKey":"b"} 3 {"Verb":"get-tree","Key":""}`},
+		{"lock k S v\nunlock k S v\ncheck-session k S\ncheck-index k 3\ncheck-not-exists k", `1 {"Verb":"lock","Key":"k","Value":"dg==","Session":"S"} ` +
+			`2 {"Verb":"unlock","Key":"k","Value":"dg==","Session":"S"} 3 {"Verb":"check-session","Key":"k","Session":"S"} 4 {"Verb":"check-index","Key":"k","Index":3} 5 {"Verb":"check-not-exists","Key":"k"}`},
+		{"get k\ndelete k\ndelete-cas k 4\ndelete-tree p\nget-or-empty k\ncheck-value k v", `1 {"Verb":"get","Key":"k"} 2 {"Verb":"delete","Key":"k"} ` +
+			`3 {"Verb":"delete-cas","Key":"k","Index":4} 4 {"Verb":"delete-tree","Key":"p"} 5 {"Verb":"get-or-empty","Key":"k"} 6 {"Verb":"check-value","Key":"k","Value":"dg=="}`},
+		{"[\n {\"KV\":{\"Verb\":\"set\",\"Key\":\"k\",\"Value\":\"dg==\"}},\n\n {\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}]\n", `2 {"Verb":"set","Key":"k","Value":"dg=="} 4 {"Verb":"get","Key":"k"}`},
+
+		{"set k", "line 1: set takes KEY VALUE, and there is 1 word behind it"},
+		{"get k\nset k a b", `line 2: "b": behind the value goes flags=NUMBER`},
+		{"check-value k v flags=1", "line 1: check-value takes KEY VALUE"},
+		{"put k v", `line 1: there is no operation "put"`},
+		{"@set k v", `line 1: there is no operation "set"`},
+		{"set @k v", "line 1: KEY: only a VALUE"},
+		{"set k @none", "line 1: open none"},
+		{"cas k x v", "line 1: INDEX"},
+		{"add k 1.5", "line 1: NUMBER"},
+		{"get k\nset k \"a\nb", "line 2: the quote"},
+		{"[\n{\"KV\":{\"Verb\":\"get\"},}]", "line 2: JSON"},
+		{"[\n\n{\"Service\":{}}]", "line 3: JSON"},
+		{"[{}]", "line 1: JSON: each operation"},
+		{"[] x", "line 1: JSON"},
+		{"[{\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}", "line 1: JSON"},
+	} {
+		ops, err := parseTxn([]byte(x.text))
+		var got []string
+		for _, o := range ops {
+			b, _ := json.Marshal(o.TxnOp)
+			got = append(got, string(rune('0'+o.line))+" "+string(b))
+		}
+		text := strings.Join(got, " ")
+		if err != nil {
+			text = err.Error()
+		}
+		if text != x.want && (err == nil || !strings.HasPrefix(text, x.want)) {
+			t.Errorf("%q: %s, want %s", x.text, text, x.want)
+		}
+	}
+}
+
+func FuzzParseTxn(f *testing.F) {
+	f.Add("set k 'v'\ncas k 1 \"x\\\"\" flags=2 # c\n")
+	f.Add(`[{"KV":{"Verb":"get","Key":"k"}}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "@") {
+			return // no files
+		}
+		ops, err := parseTxn([]byte(text))
+		lines := 1 + strings.Count(text, "\n")
+		last := 1
+		for _, o := range ops {
+			if o.line < last || o.line > lines {
+				t.Fatalf("line %d of %d behind %d", o.line, lines, last)
+			}
+			last = o.line
+		}
+		if err != nil && len(ops) > 0 {
+			t.Fatal("operations and an error")
+		}
+	})
+}
+
+func TestWatchVerb(t *testing.T) {
+	c := start(t, 3)
+	c.Set("a", "1")
+	c.Set("ab", "two\nlines")
+	c.Delete("a")
+	for _, s := range []step{
+		{"watch --prefix _ --index 0 --limit 4", "", 0, "1\tset\ta\t1\n2\tset\tab\t\"two\\nlines\"\n3\tdelete\ta\n3\tdelete\tab\n", ""},
+		{"watch a --index 0 --limit 2", "", 0, "1\tset\ta\t1\n3\tdelete\ta\n", ""},
+		{"watch a --index 1 --limit 1 --json", "", 0, `{"event":"delete","index":3,"resume":2,"key":"a"}` + "\n", ""},
+		{"watch a --index 3 --timeout 50ms", "", 0, "", ""},
+	} {
+		s.play(t, c)
+	}
+	o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "0", "--limit", "2", "--exec", `echo "$TENURE_EVENT $TENURE_INDEX $TENURE_KEY <$(cat)>"; test "$TENURE_KEY" = a`)
+	if want := "1\tset\ta\t1\nset 1 a <1>\n2\tset\tab\t\"two\\nlines\"\nset 2 ab <two\nlines>\n"; o.code != 0 || o.out != want || !strings.Contains(o.errOut, "index 2: exit status 1") {
+		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+	c.Compact()
+	if o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "1", "--limit", "1"); o.code != 0 || o.out != "3\tcompacted\n" {
+		t.Errorf("compacted: exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { c.Set("later", "x") })
+	if o := kvctl(t, c, "", "watch", "later", "--limit", "1"); o.code != 0 || o.out != "4\tset\tlater\tx\n" {
+		t.Errorf("from now on: exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+}
+
+func TestSessionCompletion(t *testing.T) {
+	c := start(t, 1)
+	if o := kvctl(t, c, "", "session", "create", "--name", "me"); o.code != 0 {
+		t.Fatal(o.errOut)
+	}
+	if o := kvctl(t, c, "", "__complete", "session", "renew", ""); !strings.HasPrefix(o.out, someSession+"\tme\n:") {
+		t.Errorf("%q", o.out)
+	}
+	c.Node(1).Stop()
+	for _, line := range []string{"__complete get a", "__complete session renew a"} {
+		if o := kvctl(t, c, "", strings.Fields(line)...); o.code != 0 || !strings.HasPrefix(o.out, ":") {
+			t.Errorf("nobody there, %s: exit %d, %q, %q", line, o.code, o.out, o.errOut)
+		}
+	}
+}

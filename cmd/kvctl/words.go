@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// word is one word of a statement.
+type word struct {
+	text string
+	file bool // it began with an @ that was not quoted: text is the name of a file
+}
+
+// statement is the words of one line, or of some if a quoted word goes on over line ends.
+type statement struct {
+	line  int // of the first word, from 1
+	words []word
+}
+
+// lexer splits a text into statements and words as a shell does, without variables and substitutions.
+type lexer struct {
+	text string
+	pos  int
+	line int
+}
+
+// split is all of text's statements. What a # begins at the start of a word is left out, up to the end of the line.
+func split(text string) ([]statement, error) {
+	l := lexer{text: text, line: 1}
+	var out []statement
+	var s statement
+	end := func() {
+		if len(s.words) > 0 {
+			out = append(out, s)
+		}
+		s = statement{}
+	}
+	for l.pos < len(l.text) {
+		switch c := l.text[l.pos]; {
+		case c == '\n':
+			end()
+			l.pos++
+			l.line++
+		case c == ' ' || c == '\t' || c == '\r':
+			l.pos++
+		case strings.HasPrefix(l.text[l.pos:], "\\\n"):
+			l.pos += 2
+			l.line++
+		case c == '#':
+			n := strings.IndexByte(l.text[l.pos:], '\n')
+			if n < 0 {
+				n = len(l.text) - l.pos
+			}
+			l.pos += n
+		default:
+			if len(s.words) == 0 {
+				s.line = l.line
+			}
+			w, err := l.word()
+			if err != nil {
+				return nil, err
+			}
+			s.words = append(s.words, w)
+		}
+	}
+	end()
+	return out, nil
+}
+
+// word reads one word, of quoted and bare pieces.
+func (l *lexer) word() (word, error) {
+	var w word
+	if l.text[l.pos] == '@' {
+		w.file = true
+		l.pos++
+	}
+	var b strings.Builder
+	for l.pos < len(l.text) {
+		c := l.text[l.pos]
+		switch {
+		case strings.IndexByte(" \t\r\n", c) >= 0:
+			w.text = b.String()
+			return w, nil
+		case c == '\'' || c == '"':
+			if err := l.quoted(c, &b); err != nil {
+				return w, err
+			}
+			continue
+		case c == '\\' && l.pos+1 < len(l.text):
+			l.pos++
+			if c = l.text[l.pos]; c == '\n' {
+				l.line++
+			} else {
+				b.WriteByte(c)
+			}
+		default:
+			b.WriteByte(c)
+		}
+		l.pos++
+	}
+	w.text = b.String()
+	return w, nil
+}
+
+// quoted reads a piece between quotes. Within double quotes a backslash makes " and \ themselves and joins lines; any
+// other is a backslash.
+func (l *lexer) quoted(quote byte, b *strings.Builder) error {
+	began := l.line
+	for l.pos++; l.pos < len(l.text); l.pos++ {
+		c := l.text[l.pos]
+		switch {
+		case c == quote:
+			l.pos++
+			return nil
+		case c == '\\' && quote == '"' && l.pos+1 < len(l.text) && strings.IndexByte("\"\\\n", l.text[l.pos+1]) >= 0:
+			l.pos++
+			if c = l.text[l.pos]; c == '\n' {
+				l.line++
+				continue
+			}
+		case c == '\n':
+			l.line++
+		}
+		b.WriteByte(c)
+	}
+	return lineError{began, fmt.Errorf("the quote %c is not closed", quote)}
+}
+
+// lineError is what is wrong with a line of the input.
+type lineError struct {
+	line int
+	err  error
+}
+
+// Error names the line.
+func (e lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+
+// Unwrap is what is wrong.
+func (e lineError) Unwrap() error { return e.err }
