@@ -158,7 +158,7 @@ func refusedForNothing(r *rand.Rand, ops []history.Op) bool {
 	}
 	i, ok := pickOp(r, ops, func(op history.Op) bool {
 		last := len(op.Parts) - 1
-		return op.Kind == history.Txn && !op.Matched && op.Parts[last].Verb == "check-index" &&
+		return op.Kind == history.Txn && !op.Matched && op.Result > 0 && op.Parts[last].Verb == "check-index" &&
 			!slices.ContainsFunc(op.Parts[:last], func(p history.Part) bool { return !held(op, p) })
 	})
 	if ok {

@@ -147,7 +147,9 @@ func TestPlantedSessionFaultsAreFound(t *testing.T) {
 			return ok
 		}},
 		"a lock lost too early": {"ended early", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Kind == history.Get && op.Session != "" && lately(ops, op, op.Session) })
+			i, ok := pickOp(r, ops, func(op history.Op) bool {
+				return op.Kind == history.Get && op.Session != "" && lately(ops, op, op.Session)
+			})
 			if ok {
 				ops[i].Session = ""
 			}

@@ -90,6 +90,7 @@ func lastWord(value string) string { return value[strings.LastIndexByte(value, '
 func (t *txnKeys) told(all []history.Op) (out []history.Op) {
 	for _, op := range all {
 		switch {
+		case op.Outcome == history.OK && op.Result == 0 && !op.Matched: // refused at a revision of which nothing was told
 		case op.Outcome == history.OK:
 			out = append(out, op)
 		case op.Outcome == history.Info && op.Writes() && t.learnt[txnWord(op)] > 0:

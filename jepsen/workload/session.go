@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/history"
 )
 
@@ -89,6 +90,9 @@ func (w *worker) release(key, value string, s history.Op) history.Op {
 func (w *worker) lock(kind history.Kind, key, value string, s history.Op) history.Op {
 	op := history.Op{Kind: kind, Key: key, Value: value, Extra: history.Extra{Session: s.Session}}
 	return w.do(op, func(ctx context.Context, op *history.Op) error {
+		if w.typed() {
+			return w.typedLock(ctx, op)
+		}
 		a, err := w.raw.request(ctx, http.MethodPut, keyPath(key)+"?"+string(kind)+"="+s.Session, []byte(value))
 		switch {
 		case err != nil:
@@ -122,11 +126,15 @@ func (w *worker) look(key string) history.Op {
 
 // guarded writes what a lock guards, under the token that its writer has of the lock. Only with fence does it send it.
 func (w *worker) guarded(key, value, lock string, token uint64, fence bool) history.Op {
-	path := keyPath(key)
+	path, sent := keyPath(key), client.Fence{}
 	if fence {
-		path += "?fence=" + url.QueryEscape(fmt.Sprintf("kv/%s:%d", lock, token))
+		sent = client.Fence{Name: "kv/" + lock, Token: token}
+		path += "?fence=" + url.QueryEscape(sent.String())
 	}
 	return w.do(history.Op{Kind: history.Put, Key: key, Value: value, Extra: history.Extra{Token: token}}, func(ctx context.Context, op *history.Op) error {
+		if w.typed() {
+			return w.typedGuarded(ctx, op, sent)
+		}
 		a, err := w.raw.request(ctx, http.MethodPut, path, []byte(value))
 		switch {
 		case err != nil:

@@ -20,8 +20,14 @@ const maxEventLine = 1 << 20
 // breaks off or says that changes are missing, or enough says so of a position. It tells what was seen of it.
 func (w *worker) stream(ctx context.Context, prefix string, from uint64, enough func(uint64) bool) history.Op {
 	op := history.Op{Client: w.id, Kind: history.Stream, Key: prefix, Index: from, Result: from, Call: w.rec.Now(), Outcome: history.OK}
-	where := fmt.Sprintf("%s/v1/watch?prefix=%s&index=%d", w.raw.endpoints[w.raw.at], url.QueryEscape(prefix), from)
-	if err := w.raw.follow(ctx, where, func(m message) bool { return take(&op, m) && !enough(op.Result) }); err != nil {
+	var err error
+	if w.typed() {
+		err = w.typedStream(ctx, &op, enough)
+	} else {
+		where := fmt.Sprintf("%s/v1/watch?prefix=%s&index=%d", w.raw.endpoints[w.raw.at], url.QueryEscape(prefix), from)
+		err = w.raw.follow(ctx, where, func(m message) bool { return take(&op, m) && !enough(op.Result) })
+	}
+	if err != nil {
 		op.Error = fmt.Sprintf("%.200s", err)
 	}
 	op.Return = w.rec.Now()

@@ -65,6 +65,9 @@ func (w *worker) appending(group string, keys []int, read []history.Entry) (part
 // txn runs one transaction.
 func (w *worker) txn(parts []history.Part) history.Op {
 	return w.do(history.Op{Kind: history.Txn, Key: parts[0].Key, Extra: history.Extra{Parts: parts}}, func(ctx context.Context, op *history.Op) error {
+		if w.typed() {
+			return w.typedTxn(ctx, op)
+		}
 		a, err := w.raw.request(ctx, http.MethodPut, "/v1/txn", txnBody(parts))
 		if err != nil {
 			return err

@@ -182,7 +182,12 @@ func (w *worker) loop(run, watching context.Context, kind history.Kind, key stri
 	for at := uint64(0); watching.Err() == nil && !end.reached(key, at); {
 		ctx, done := w.patient(run, watching)
 		op := history.Op{Client: w.id, Kind: kind, Key: key, Mode: "waiting", Call: w.rec.Now(), Extra: history.Extra{Since: at}}
-		err := w.wait(ctx, fmt.Sprintf("%s&index=%d", path, at), &op)
+		var err error
+		if w.typed() {
+			err = w.typedWait(ctx, &op)
+		} else {
+			err = w.wait(ctx, fmt.Sprintf("%s&index=%d", path, at), &op)
+		}
 		done()
 		if op.Return = w.rec.Now(); err == nil {
 			op.Outcome, at = history.OK, op.Index

@@ -152,7 +152,7 @@ func outcome(err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, client.ErrUnknown):
+	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped):
 		return history.Info
 	}
 	return history.Fail
