@@ -89,6 +89,8 @@ func (g *good) apply(op *history.Op) {
 			}
 		}
 		slices.SortFunc(op.Entries, func(a, b history.Entry) int { return cmp.Compare(a.Key, b.Key) })
+	case history.Txn:
+		g.txn(op)
 	case history.CAS:
 		if op.Matched = e.Modify == op.Index; op.Matched {
 			g.put(op)
@@ -107,6 +109,40 @@ func (g *good) apply(op *history.Op) {
 			}
 		}
 		op.Result = g.rev
+	}
+}
+
+// txn carries out the parts in turn, or none.
+func (g *good) txn(op *history.Op) {
+	own, failed := map[string]history.Entry{}, false
+	writes := op.Writes()
+	op.Entries = nil
+	for _, p := range op.Parts {
+		e, mine := own[p.Key]
+		if !mine {
+			e = g.keys[p.Key]
+		}
+		if p.Verb != "get-or-empty" {
+			failed = failed || e.Modify != p.Index
+		}
+		if p.Verb == "cas" {
+			e = history.Entry{Key: p.Key, Value: p.Value, Create: g.rev + 1, Modify: g.rev + 1}
+			own[p.Key] = e
+		}
+		e.Key = p.Key
+		op.Entries = append(op.Entries, e)
+	}
+	op.Matched, op.Result = !failed, g.rev
+	if failed {
+		op.Entries = nil
+		return
+	}
+	if writes {
+		g.rev++
+		op.Result = g.rev
+		for k, e := range own {
+			g.keys[k] = e
+		}
 	}
 }
 
@@ -158,6 +194,34 @@ func appended(g *good, value string) string { return strings.TrimSpace(value + "
 func incremented(_ *good, value string) string {
 	n, _ := strconv.Atoi(value)
 	return strconv.Itoa(n + 1)
+}
+
+// txnAuthor alternates between reading keys in one transaction and one that appends to them.
+func txnAuthor(g *good, client int) history.Op {
+	before := g.last[client]
+	if before.Kind != history.Txn || before.Writes() || len(before.Entries) == 0 {
+		return txnRead(g.random.Perm(3)[:2]...)
+	}
+	word := g.word()
+	op := history.Op{Kind: history.Txn, Key: before.Key}
+	for _, e := range before.Entries {
+		op.Parts = append(op.Parts, history.Part{Verb: "cas", Key: e.Key, Index: e.Modify, Value: strings.TrimSpace(e.Value + " " + word)})
+	}
+	switch g.random.IntN(6) {
+	case 0:
+		op.Parts = append(op.Parts, history.Part{Verb: "check-index", Key: op.Key, Index: 1 << 40})
+	case 1:
+		op.Parts = append(op.Parts, history.Part{Verb: "get-or-empty", Key: op.Key})
+	}
+	return op
+}
+
+func txnRead(keys ...int) history.Op {
+	op := history.Op{Kind: history.Txn, Key: "txn/0/"}
+	for _, k := range keys {
+		op.Parts = append(op.Parts, history.Part{Verb: "get-or-empty", Key: fmt.Sprintf("txn/0/k%d", k)})
+	}
+	return op
 }
 
 func listAuthor(g *good, client int) history.Op {

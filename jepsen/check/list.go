@@ -153,7 +153,7 @@ func (l *lists) appeared(e history.Entry, read history.Op, revision uint64) bool
 func realTime(r *Result, writes, reads []history.Op) {
 	both := append(append([]history.Op(nil), writes...), reads...)
 	revision := func(op history.Op) uint64 {
-		if op.Kind == history.List {
+		if op.Kind == history.List || op.Kind == history.Get {
 			return op.Index
 		}
 		return op.Result
@@ -165,7 +165,8 @@ func realTime(r *Result, writes, reads []history.Op) {
 		}
 	}, func(op history.Op) {
 		before, now := revision(newest), revision(op)
-		if now < before || (op.Kind == history.Put && now == before && before > 0) {
+		writes := op.Kind == history.Put || op.Kind == history.Acquire || op.Kind == history.Txn && op.Matched && op.Writes()
+		if now < before || (writes && now == before && before > 0) {
 			r.add("stale", fmt.Sprintf("revision %d after %d had been seen", now, before), newest, op)
 		}
 	})

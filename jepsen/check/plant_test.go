@@ -35,6 +35,9 @@ func suites() []suite {
 			plants{"stale": stale, "lost": lostIncrement, "duplicate": doubleIncrement}},
 		{"list", Lists, listAuthor, history.Op{Kind: history.List, Key: "list/0/"}, 100,
 			plants{"stale": stale, "lost": lostEntry, "duplicate": otherRevision, "torn": torn}},
+		{"txn", Txns, txnAuthor, txnRead(0, 1, 2), 100,
+			plants{"stale": staleTxn, "lost": lostTxnWord, "duplicate": sameRevision, "torn": tornTxn, "half": halfTxn,
+				"undone": undoneTxn, "refusal": refusedForNothing, "revision": otherTxnRevision}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"sort"
 
 	"tenure/jepsen/history"
@@ -20,6 +21,7 @@ type Result struct {
 	Keys      int // keys, lists, counters or prefixes checked apart
 	Undecided int // of these, ones that the checker could not decide: not a pass
 	Problems  []Problem
+	Shown     int // of what the workload is there to show, where there is such a thing
 }
 
 // maxProblems bounds what a checker reports of each kind: the first few tell the story.
@@ -28,6 +30,7 @@ const maxProblems = 5
 func (r *Result) add(kind, reason string, ops ...history.Op) {
 	if r.count(kind) < maxProblems {
 		sort.SliceStable(ops, func(i, j int) bool { return ops[i].Call < ops[j].Call })
+		ops = slices.CompactFunc(ops, same)
 		r.Problems = append(r.Problems, Problem{Kind: kind, Reason: reason, Ops: ops})
 	}
 }
@@ -46,6 +49,7 @@ func (r *Result) merge(o Result) {
 	r.Checked += o.Checked
 	r.Keys += o.Keys
 	r.Undecided += o.Undecided
+	r.Shown += o.Shown
 	for _, p := range o.Problems {
 		if r.count(p.Kind) < maxProblems {
 			r.Problems = append(r.Problems, p)
@@ -93,3 +97,6 @@ func earlier(first, later []history.Op, feed, ask func(history.Op)) {
 		ask(op)
 	}
 }
+
+// same tells whether two are the same operation: a client has one at a time.
+func same(a, b history.Op) bool { return a.Client == b.Client && a.Call == b.Call && a.Kind == b.Kind }

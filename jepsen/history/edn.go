@@ -85,6 +85,14 @@ func ednEvents(ops []Op) []ednEvent {
 
 func ednInvoked(op Op) string {
 	switch op.Kind {
+	case Txn:
+		return ednParts(op)
+	case Stream:
+		return fmt.Sprintf("[%s %d nil]", ednString(op.Key), op.Index)
+	case Create, Renew, Destroy, SessionInfo:
+		return ednString(op.Session)
+	case Acquire, Release:
+		return fmt.Sprintf("[%s %s %s]", ednString(op.Key), ednString(op.Session), ednString(op.Value))
 	case Get, List, Delete, Prune:
 		return fmt.Sprintf("[%s nil]", ednString(op.Key))
 	case CAS:
@@ -106,16 +114,37 @@ func ednCompleted(op Op) string {
 	case CAS:
 		return fmt.Sprintf("%s, :matched %v, :revision %d", ednInvoked(op), op.Matched, op.Result)
 	case List:
-		var b strings.Builder
-		for i, e := range op.Entries {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
-			fmt.Fprintf(&b, "[%s %s %d]", ednString(e.Key), ednString(e.Value), e.Modify)
-		}
-		return fmt.Sprintf("[%s [%s]], :revision %d", ednString(op.Key), b.String(), op.Index)
+		return fmt.Sprintf("[%s [%s]], :revision %d", ednString(op.Key), ednEntries(op), op.Index)
+	case Stream:
+		return fmt.Sprintf("[%s %d [%s]], :revision %d, :gap %d", ednString(op.Key), op.Index, ednEntries(op), op.Result, op.Gap)
+	case Txn:
+		return fmt.Sprintf("%s, :entries [%s], :matched %v, :revision %d", ednParts(op), ednEntries(op), op.Matched, op.Result)
+	case Acquire, Release, Renew, SessionInfo:
+		return fmt.Sprintf("%s, :matched %v, :absent %v, :revision %d", ednInvoked(op), op.Matched, op.Absent, op.Result)
 	}
 	return fmt.Sprintf("%s, :revision %d", ednInvoked(op), op.Result)
+}
+
+func ednEntries(op Op) string {
+	var b strings.Builder
+	for i, e := range op.Entries {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "[%s %s %d]", ednString(e.Key), ednString(e.Value), e.Modify)
+	}
+	return b.String()
+}
+
+func ednParts(op Op) string {
+	var b strings.Builder
+	for i, p := range op.Parts {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(&b, "[:%s %s %s %d]", p.Verb, ednString(p.Key), ednString(p.Value), p.Index)
+	}
+	return "[" + b.String() + "]"
 }
 
 var ednEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`)

@@ -2,6 +2,7 @@
 // only their order matters.
 //
 //   - history.go: operations and the recorder
+//   - more.go: what operations on sessions, locks, transactions and watches have beside
 //   - edn.go: the history in Jepsen's own format
 package history
 
@@ -37,16 +38,17 @@ const (
 
 // Op is one operation from its call to its end.
 type Op struct {
-	Client  int           `json:"client"`
-	Kind    Kind          `json:"kind"`
-	Key     string        `json:"key"`
-	Mode    string        `json:"mode,omitempty"`    // of a read: default or consistent
-	Value   string        `json:"value,omitempty"`   // written, or read
-	Index   uint64        `json:"index,omitempty"`   // compared by a cas, or read; of a list, the revision that it shows
-	Absent  bool          `json:"absent,omitempty"`  // a get found nothing
-	Matched bool          `json:"matched,omitempty"` // a cas that is OK: its condition held
-	Result  uint64        `json:"result,omitempty"`  // revision that a write returned
-	Entries []Entry       `json:"entries,omitempty"` // of a list, in key order
+	Client  int     `json:"client"`
+	Kind    Kind    `json:"kind"`
+	Key     string  `json:"key"`
+	Mode    string  `json:"mode,omitempty"`    // of a read: default or consistent
+	Value   string  `json:"value,omitempty"`   // written, or read
+	Index   uint64  `json:"index,omitempty"`   // compared by a cas, or read; of a list, the revision that it shows
+	Absent  bool    `json:"absent,omitempty"`  // a get found nothing
+	Matched bool    `json:"matched,omitempty"` // a cas that is OK: its condition held
+	Result  uint64  `json:"result,omitempty"`  // revision that a write returned
+	Entries []Entry `json:"entries,omitempty"` // of a list, in key order; of a transaction and of a stream see more.go
+	Extra
 	Outcome Outcome       `json:"outcome"`
 	Error   string        `json:"error,omitempty"` // why not OK
 	Call    time.Duration `json:"call_ns"`
@@ -59,10 +61,37 @@ type Entry struct {
 	Value  string `json:"value"`
 	Create uint64 `json:"create"`
 	Modify uint64 `json:"modify"`
+
+	Session string `json:"session,omitempty"` // that holds its lock
 }
 
 // Writes tells whether the operation can change anything.
-func (o *Op) Writes() bool { return o.Kind != Get && o.Kind != List }
+func (o *Op) Writes() bool {
+	switch o.Kind {
+	case Get, List, SessionInfo, Stream, Master:
+		return false
+	case Txn:
+		for _, p := range o.Parts {
+			if p.Writes() {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// Done tells whether the operation is a write that was certainly done.
+func (o *Op) Done() bool {
+	if o.Outcome != OK || !o.Writes() || o.Absent {
+		return false
+	}
+	switch o.Kind {
+	case CAS, Txn, Acquire, Release:
+		return o.Matched
+	}
+	return true
+}
 
 // String is one line for people.
 func (o Op) String() string {
@@ -91,6 +120,8 @@ func (o Op) what() string {
 			verdict = fmt.Sprintf("@%d", o.Result)
 		}
 		return fmt.Sprintf("cas %s from @%d to %q → %s", o.Key, o.Index, o.Value, verdict)
+	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release:
+		return o.more()
 	case List:
 		return fmt.Sprintf("list %s → %d entries at revision %d (%s)", o.Key, len(o.Entries), o.Index, o.Mode)
 	}

@@ -24,8 +24,16 @@ var required = []string{
 	"WriteAcknowledgedWithoutLease", "ConsistentReadWithoutLease", "LeaseCheckedOnlyBeforeRead", "ReadJoinsRound",
 	"ReadyBeforeOpening", "OldRecoveryKept", "ReadinessKept", "FinishUsesOldClock",
 	"UnknownAsRefusedOnTimeout", "UnknownAsRefusedAfterLease", "UnknownAsRefusedOnStepDown", "UnknownAsRefusedOnLinkLoss",
+	// sessions, locks, times, fences, transactions
+	"TimersNotStartedAnew", "SessionEndIgnoresArm", "KeyEndIgnoresArm", "DelayEndIgnoresArm", "AnyoneEndsTimes", "LockDelayDropped",
+	"AcquireIgnoresDelay", "AcquireIgnoresHolder", "FenceTakesOlder", "FenceRefusesItsOwn", "FenceNotRemembered", "FenceNotFolded",
+	"TransactionNotUndone",
+	// waiting for changes
+	"TombstoneForgotten", "WaiterArmedAfterRead", "SignalBeforeWhole", "HalfRevisionTold",
 	// exactly once
 	"DedupNotFolded", "DedupWithoutBase",
 	// the checkers
 	"CheckerTakesStaleReads", "CheckerTakesLostWrites", "CheckerTakesDuplicates",
+	"CheckerTakesHalfTransactions", "CheckerTakesInterleavedWrites", "CheckerTakesTwoHolders", "CheckerTakesEarlyEnds",
+	"CheckerTakesShortDelays", "CheckerTakesLocksOfTheDead", "CheckerTakesMissedChanges", "CheckerTakesChangesTwice", "CheckerTakesSleepers",
 }

@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"tenure/internal/faultfs"
 	"tenure/jepsen/cluster"
 	"tenure/jepsen/nemesis"
+	"tenure/jepsen/workload"
 )
 
 // clusterDir has data and logs, below the run's directory.
@@ -42,16 +44,16 @@ type bed struct {
 }
 
 // lay puts up network, disks, clocks and processes; nothing runs yet. With an error all is taken down again.
-func lay(ctx context.Context, cfg Config, n nemesis.Nemesis) (*bed, error) {
+func lay(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (*bed, error) {
 	b := &bed{Bed: nemesis.Bed{Random: rand.New(rand.NewPCG(cfg.Seed, 0)), Out: map[int]bool{}}, where: "loopback"}
-	if err := b.up(ctx, cfg, n); err != nil {
+	if err := b.up(ctx, cfg, w, n); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
-func (b *bed) up(ctx context.Context, cfg Config, n nemesis.Nemesis) (err error) {
-	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: append(append([]string(nil), n.Flags...), cfg.Flags...)}
+func (b *bed) up(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (err error) {
+	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
 	if _, err := os.Stat(cc.Dir); err == nil {
 		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}

@@ -58,8 +58,9 @@ func (m Matrix) cells() (cells []cell, left []string, err error) {
 			nemeses = append(nemeses, n.Name)
 		}
 	}
+	byName := map[string]workload.Workload{}
 	for _, w := range workloads {
-		if _, err := workload.ByName(w); err != nil {
+		if byName[w], err = workload.ByName(w); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -73,6 +74,9 @@ func (m Matrix) cells() (cells []cell, left []string, err error) {
 			continue
 		}
 		for _, w := range workloads {
+			if fits(byName[w], n) != nil {
+				continue
+			}
 			cells = append(cells, cell{w, name, m.Nodes})
 			if m.Five && m.Nodes != 5 && slices.Contains(onFive.workloads, w) && slices.Contains(onFive.nemeses, name) {
 				cells = append(cells, cell{w, name, 5})

@@ -45,8 +45,9 @@ type Result struct {
 	Checked   int           `json:"checked"` // operations that the checker took into account
 	Keys      int           `json:"keys"`
 	Undecided int           `json:"undecided"`
-	Faults    int           `json:"faults"` // seen to take effect
-	Unseen    int           `json:"unseen"` // made, but nothing showed it
+	Shown     int           `json:"shown,omitempty"` // of what the workload is there to show
+	Faults    int           `json:"faults"`          // seen to take effect
+	Unseen    int           `json:"unseen"`          // made, but nothing showed it
 	Masters   int           `json:"masters"`
 	P50       time.Duration `json:"p50_ns"`
 	P99       time.Duration `json:"p99_ns"`
@@ -58,9 +59,13 @@ type Result struct {
 
 // Line is the run in one line.
 func (r Result) Line() string {
-	return strings.TrimSpace(fmt.Sprintf("%-8s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
+	verdict := strings.ToUpper(r.Verdict)
+	if r.Shown > 0 {
+		verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
 		r.Workload, r.Nemesis, r.Nodes, r.Clients, r.OK, r.Failed, r.Unknown, r.Checked, r.Keys, r.Faults, r.Masters,
-		short(r.P50), short(r.P99), short(r.Gap), strings.ToUpper(r.Verdict), r.Reason))
+		short(r.P50), short(r.P99), short(r.Gap), verdict, r.Reason))
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
@@ -97,7 +102,7 @@ func (s *story) judge() Result {
 		switch op.Outcome {
 		case history.OK:
 			r.OK++
-			if op.Writes() && (op.Kind != history.CAS || op.Matched) {
+			if op.Done() {
 				r.Writes++
 			}
 		case history.Fail:
@@ -116,6 +121,7 @@ func (s *story) judge() Result {
 	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
 	s.found = s.workload.Check(s.ops)
 	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
+	r.Shown = s.found.Shown
 	r.Verdict, r.Reason = s.verdict(r)
 	return r
 }
@@ -153,6 +159,9 @@ func (s *story) minimums(r Result) (short []string) {
 	least("writes were done", r.Writes, s.nemesis.MinOps*seconds/writeShare)
 	least("operations were checked", r.Checked, s.nemesis.MinOps*seconds)
 	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
+	if what := s.workload.Shows; what != "" {
+		least(what, s.found.Shown, 1)
+	}
 	least("changes of master", r.Masters, s.nemesis.MinMasters*seconds/10)
 	return short
 }
@@ -162,7 +171,10 @@ func latencies(ops []history.Op, until time.Duration) (p50, p99, gap time.Durati
 	var all, ends []time.Duration
 	for _, op := range ops {
 		if op.Outcome == history.OK {
-			all, ends = append(all, op.Return-op.Call), append(ends, op.Return)
+			ends = append(ends, op.Return)
+			if op.Kind != history.Stream && op.Mode != "waiting" {
+				all = append(all, op.Return-op.Call)
+			}
 		}
 	}
 	if len(all) == 0 {

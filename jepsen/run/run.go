@@ -58,10 +58,10 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := errors.Join(cfg.validate(), Missing(n)); err != nil {
+	if err := errors.Join(cfg.validate(), fits(w, n), Missing(n)); err != nil {
 		return Result{}, err
 	}
-	b, err := lay(ctx, cfg, n)
+	b, err := lay(ctx, cfg, w, n)
 	if err != nil {
 		return Result{}, err
 	}
@@ -70,6 +70,14 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 		err = closed
 	}
 	return r, err
+}
+
+// fits refuses what can only fail: promises about time, where clocks err beyond every bound.
+func fits(w workload.Workload, n nemesis.Nemesis) error {
+	if w.Timed && n.ConsistentOnly {
+		return fmt.Errorf("%s rests on clock rates that err by no more than they may: under %s it promises nothing", w.Name, n.Name)
+	}
+	return nil
 }
 
 func (c Config) validate() error {

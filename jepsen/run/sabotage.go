@@ -124,10 +124,10 @@ func (l *liar) told() {
 // lose turns a put that would be done into one of a key that nobody looks at: its client gets a true answer, with a
 // revision of its own, to a write that it did not ask for.
 func (l *liar) lose(r *http.Request, endpoint string) bool {
-	if !l.turn() {
+	q := r.URL.Query()
+	if !strings.HasPrefix(r.URL.Path, "/v1/kv/") || q.Has("acquire") || q.Has("release") || !l.turn() {
 		return false
 	}
-	q := r.URL.Query()
 	if want := q.Get("cas"); want != "" && want != modifyIndex(endpoint, r.URL.Path) {
 		return false
 	}

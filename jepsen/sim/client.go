@@ -25,10 +25,10 @@ type client struct {
 	tries   int    // attempts of this operation
 	attempt uint64 // the one that it waits for
 	serial  int
-	seen    uint64                // highest revision it was told
-	indexes map[string]uint64     // as last read; never ranged over
-	probing func(replica.Outcome) // takes the answer instead
-	visits  bool                  // it does one operation, by one attempt
+	seen    uint64            // highest revision it was told
+	indexes map[string]uint64 // as last read; never ranged over
+	probing func(*answer)     // takes the answer instead
+	visits  bool              // it does one operation, by one attempt
 }
 
 // keyring hands out the keys: after so many operations, or unknown outcomes, a key is left alone, because the
@@ -196,7 +196,7 @@ func (c *client) answered(ans answer) {
 	}
 	w.trace.mix(uint64(c.id), uint64(ans.outcome), ans.result.Revision, uint64(ans.result.Code))
 	if c.probing != nil {
-		c.probing(ans.outcome)
+		c.probing(&ans)
 		return
 	}
 	if ans.outcome == replica.Done {

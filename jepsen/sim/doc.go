@@ -23,8 +23,8 @@
 //	connections, partitions               network.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
 //	crash release                         guardian.go
-//	clients, and what they were told      client.go, attempt.go
-//	checks after every step               owners.go, ledger.go, wire.go
+//	clients, and what they were told      client.go, attempt.go; locker.go: sessions, locks, times, transactions
+//	checks after every step               owners.go, ledger.go, oracle.go, wire.go
 //	checks at the end                     verdict.go
 //	searching and shrinking               search.go, shrink.go
 //

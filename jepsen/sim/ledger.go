@@ -182,6 +182,7 @@ func (w *world) choose(n *node, e *multipaxos.Entry) {
 		v := &f.votes[i]
 		if bits.OnesCount8(v.nodes) > w.plan.nodes/2 && bytes.Equal(v.value, e.Value) {
 			f.chosen, f.value = true, e.Value
+			w.oracle.advance()
 			w.trace.mix(uint64(e.Slot), e.Ballot.Counter, uint64(len(e.Value)))
 			if w.trace.on() {
 				w.trace.note("slot %d is chosen under %v", e.Slot, v.ballot)

@@ -68,6 +68,7 @@ type plan struct {
 	splits   int           // a read is split in its halves
 
 	clients clientPlan
+	lockers lockPlan
 	every   [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 
@@ -101,6 +102,7 @@ func draw(c Config) plan {
 	p.drawNode(&r)
 	p.drawClients(&r)
 	p.drawGuardian(c.Seed)
+	p.drawLockers(c)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)

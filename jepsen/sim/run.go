@@ -35,6 +35,8 @@ type Counts struct {
 	Cut                    int                  // commits that a crash cut off while the journal was written
 	Replayed               int                  // records of journals that a restart found
 	Digests                int                  // compared with another node's
+	Ends                   int                  // of sessions, keys and lock-delays, because their time was over
+	Locks                  int                  // acquired
 	Faults                 [len(faultNames)]int // times that a class took effect
 }
 
@@ -78,6 +80,7 @@ type world struct {
 	visitors int // one-off clients so far
 
 	ledger    ledger
+	oracle    *oracle
 	acked     uint64           // highest revision of an acknowledged write
 	epochs    map[uint64]epoch // never ranged over
 	topEpoch  uint64
@@ -129,9 +132,11 @@ func (w *world) play() (failure *Failure) {
 			failure = f
 		}
 	}()
+	w.oracle = newOracle(w)
 	w.found()
 	w.startNemesis()
 	w.startClients()
+	w.startLockers()
 	for w.phase != phaseOver {
 		w.step()
 		if w.steps >= w.plan.steps && w.phase == phaseFaults {

@@ -81,6 +81,8 @@ func (c *Counts) add(o *Counts) {
 	c.Cut += o.Cut
 	c.Replayed += o.Replayed
 	c.Digests += o.Digests
+	c.Ends += o.Ends
+	c.Locks += o.Locks
 	for i := range c.Faults {
 		c.Faults[i] += o.Faults[i]
 	}
@@ -92,6 +94,8 @@ const (
 	minSlotsPerSeed    = 30
 	minMastersPerSeed  = 2
 	minDigestsPerSeed  = 5
+	minEndsPerSeed     = 3
+	minLocksPerSeed    = 1
 	minMovesPerSeed    = 10
 	minReplayedPerSeed = 2
 	minSeedsToJudge    = 100
@@ -109,6 +113,7 @@ func (r *Report) Worked() error {
 	}{
 		{"operations succeeded", r.Counts.Done, minDonePerSeed}, {"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
 		{"masters served", r.Counts.Masters, minMastersPerSeed}, {"states were compared", r.Counts.Digests, minDigestsPerSeed},
+		{"sessions, keys and lock-delays ended when their time was over", r.Counts.Ends, minEndsPerSeed}, {"locks were acquired", r.Counts.Locks, minLocksPerSeed},
 		{"journals were moved", r.Counts.Moves, minMovesPerSeed}, {"records of journals were replayed", r.Counts.Replayed, minReplayedPerSeed},
 	} {
 		if f.got < f.want*r.Seeds {
@@ -131,6 +136,7 @@ func (r *Report) String() string {
 		float64(r.Seeds)/seconds*60, float64(r.Steps)/float64(max(1, r.Seeds)), float64(r.Steps)/seconds)
 	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
+	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)

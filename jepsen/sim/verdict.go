@@ -72,8 +72,8 @@ func (w *world) probeOnce(c *client, n *node) {
 	c.attempt = w.nextID
 	c.command = kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("probe/%d", n.id), Value: []byte("p")}
 	a := &attempt{client: c, serial: c.attempt, key: c.command.Key, command: kv.EncodeCommand(&c.command)}
-	c.probing = func(o replica.Outcome) {
-		if o == replica.Done {
+	c.probing = func(ans *answer) {
+		if ans.outcome == replica.Done {
 			n.probed = true
 			return
 		}

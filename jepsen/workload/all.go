@@ -21,6 +21,11 @@ type Workload struct {
 	Drive func(ctx context.Context, cfg Config, rec *history.Recorder) error
 	// Check judges the history. It may take minutes.
 	Check func([]history.Op) check.Result
+	Flags []string // for every node
+	// Timed: what is promised rests on clocks whose rates err by no more than they may.
+	Timed bool
+	// Shows is what must have been seen at least once, so that the run shows what it is there for; "" if nothing must.
+	Shows string
 }
 
 const (
@@ -36,12 +41,21 @@ const (
 // All are the workloads, in the order of the matrix.
 func All() []Workload {
 	return []Workload{
-		{"register", "gets, puts, compare-and-set and deletes of shared keys", Registers,
-			func(ops []history.Op) check.Result { return check.RegisterProblems(ops, checkTimeout) }},
-		{"set", "keys put once each, and lists of them", sets, check.Set},
-		{"append", "lists in one key that grow by compare-and-set", appends, check.Append},
-		{"counter", "increments by compare-and-set", counters, check.Counter},
-		{"list", "lists of a prefix while other clients put and prune below it", lists, check.Lists},
+		{Name: "register", Says: "gets, puts, compare-and-set and deletes of shared keys", Drive: Registers,
+			Check: func(ops []history.Op) check.Result { return check.RegisterProblems(ops, checkTimeout) }},
+		{Name: "set", Says: "keys put once each, and lists of them", Drive: sets, Check: check.Set},
+		{Name: "append", Says: "lists in one key that grow by compare-and-set", Drive: appends, Check: check.Append},
+		{Name: "counter", Says: "increments by compare-and-set", Drive: counters, Check: check.Counter},
+		{Name: "list", Says: "lists of a prefix while other clients put and prune below it", Drive: lists, Check: check.Lists},
+		{Name: "txn", Says: "lists in several keys that grow together by transactions", Drive: txns, Check: check.Txns},
+		{Name: "lock", Says: "locks, and what they guard, written without a fence: holders exclude one another, and writes of paused ones interleave",
+			Drive: locks(false), Check: func(ops []history.Op) check.Result { return check.Locks(ops, false) }, Flags: []string{lockTTLFlag}, Timed: true,
+			Shows: "writes of earlier holders after those of later ones were seen"},
+		{Name: "lock-fenced", Says: "the same with fences: nothing interleaves", Drive: locks(true),
+			Check: func(ops []history.Op) check.Result { return check.Locks(ops, true) }, Flags: []string{lockTTLFlag}, Timed: true},
+		{Name: "session", Says: "sessions that are renewed, released, destroyed or left to end, and what becomes of their locks", Drive: sessions,
+			Check: check.Sessions, Flags: []string{lockTTLFlag}, Timed: true},
+		{Name: "watch", Says: "streams of changes and queries that wait for them, while others put, delete and prune", Drive: watches, Check: check.Watch},
 	}
 }
 
@@ -52,17 +66,26 @@ func ByName(name string) (Workload, error) {
 			return w, nil
 		}
 	}
-	return Workload{}, fmt.Errorf("no workload is named %q; there are register, set, append, counter and list", name)
+	var names []string
+	for _, w := range All() {
+		names = append(names, w.Name)
+	}
+	return Workload{}, fmt.Errorf("no workload is named %q; there are %s", name, strings.Join(names, ", "))
 }
 
 // Final reads once more, by a quorum, all that the history speaks of: what was lost must not escape because nobody
 // looked. Registers are looked at all the time by clients that move on, so their last state is read too.
 func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
-	keys, prefixes := map[string]bool{}, map[string]bool{}
+	keys, prefixes, together := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, op := range rec.Ops() {
 		switch part := strings.SplitN(op.Key, "/", 2)[0]; {
 		case part == "set" || part == "list":
 			prefixes[listed(op.Key)] = true
+		case part == "txn":
+			together[op.Key[:strings.LastIndexByte(op.Key, '/')+1]] = true
+		case part == "lock":
+			keys[op.Key[:strings.LastIndexByte(op.Key, '/')+1]+"guarded"] = true
+		case part == "" || part == "watch" || part == "session": // of sessions; watchers end by having seen everything
 		default:
 			keys[op.Key] = true
 		}
@@ -71,7 +94,7 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	if err != nil {
 		return err
 	}
-	defer w.client.Close()
+	defer w.close()
 	read := func(names map[string]bool, f func(string, bool) history.Op) error {
 		for _, n := range sorted(names) {
 			for try := 0; f(n, true).Outcome != history.OK; try++ {
@@ -82,7 +105,8 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 		}
 		return nil
 	}
-	return errors.Join(read(keys, w.get), read(prefixes, w.list))
+	group := func(name string, _ bool) history.Op { return w.readAll(name, []int{0, 1, 2, 3}[:txnKeys]) }
+	return errors.Join(read(keys, w.get), read(prefixes, w.list), read(together, group))
 }
 
 // listed is the prefix by which a key of the set or list workload is listed.

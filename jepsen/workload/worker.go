@@ -17,6 +17,7 @@ type worker struct {
 	id     int
 	cfg    Config
 	client *client.Client
+	raw    *raw
 	rec    *history.Recorder
 	random *rand.Rand
 	serial int
@@ -34,7 +35,7 @@ func each(ctx context.Context, cfg Config, rec *history.Recorder, once func(*wor
 			return err
 		}
 		wg.Go(func() {
-			defer w.client.Close()
+			defer w.close()
 			for ctx.Err() == nil {
 				once(w)
 			}
@@ -48,7 +49,13 @@ func newWorker(cfg Config, rec *history.Recorder, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{id: id, cfg: cfg, client: c, rec: rec, random: rand.New(rand.NewPCG(cfg.Seed, uint64(id))), seen: map[string]uint64{}}, nil
+	return &worker{id: id, cfg: cfg, client: c, raw: newRaw(rotate(cfg.Endpoints, id)), rec: rec,
+		random: rand.New(rand.NewPCG(cfg.Seed, uint64(id))), seen: map[string]uint64{}}, nil
+}
+
+func (w *worker) close() {
+	w.client.Close()
+	w.raw.close()
 }
 
 // do runs and records one operation. Its context is its own, not the run's: the end of the run cuts nothing off.
@@ -145,7 +152,7 @@ func outcome(err error) history.Outcome {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, client.ErrUnknown):
+	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped):
 		return history.Info
 	}
 	return history.Fail

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// oracle applies every chosen slot once, when it is first called chosen, on a state of its own: what it is told then is
+// what happens on all nodes, with the true time before which nobody can have known of it.
+//
+// It checks what rests on time. A session, a key or a lock-delay that the log ends has had its time: since it was last
+// begun anew, and since the opening of the epoch whose master ended it. Nobody acquires what was locked, nor what an ended
+// session has held within its lock-delay. What needs clocks that keep their promise is left out in runs without it.
+type oracle struct {
+	w       *world
+	state   *kv.State
+	applied multipaxos.Slot
+	opened  time.Duration // when the newest opening entry was chosen
+
+	times    map[timeName]times    // of everything that ever had one; never ranged over
+	sessions map[string]kv.Session // every one that there was; never ranged over
+	alive    map[string]bool       // never ranged over
+	locks    []lockFacts           // by key, in the order in which they were first seen
+	changes  []kv.Changed          // of the batch that is being applied
+}
+
+type timeName struct {
+	kind kv.TimedKind
+	name string
+}
+
+// times are the newest beginning of a time, and the one before it.
+type times struct{ now, before runs }
+
+// runs is one beginning of a time.
+type runs struct {
+	arm   uint64
+	slot  multipaxos.Slot
+	since time.Duration
+	after time.Duration
+}
+
+// lockFacts is what happened to a lock last.
+type lockFacts struct {
+	key    string
+	holder string
+	freed  time.Duration // when the session that held it ended
+	delay  time.Duration // its lock-delay
+}
+
+func newOracle(w *world) *oracle {
+	o := &oracle{w: w, times: map[timeName]times{}, sessions: map[string]kv.Session{}, alive: map[string]bool{}}
+	var err error
+	if o.state, err = kv.Open(kv.NewMemImage(), w.plan.limits); err != nil {
+		w.fail("error", "the oracle: %v", err)
+	}
+	o.state.Observe(kv.Observer{Changed: func(c kv.Changed) { o.changes = append(o.changes, c) }, Timed: o.timed})
+	return o
+}
+
+// The first byte of a value in the log, as package replica writes them.
+const (
+	tagBatch = 1
+	tagOpen  = 2
+)
+
+// advance applies what is chosen without a gap.
+func (o *oracle) advance() {
+	l := &o.w.ledger
+	for int(o.applied) < len(l.slots) && l.slots[o.applied].chosen {
+		value := l.slots[o.applied].value
+		o.applied++
+		switch {
+		case len(value) == 0:
+			o.apply(nil)
+		case value[0] == tagOpen:
+			o.opened = o.w.now
+			o.apply(nil)
+		case value[0] == tagBatch:
+			o.apply(value[1:])
+		}
+	}
+}
+
+func (o *oracle) apply(batch []byte) {
+	o.changes = o.changes[:0]
+	results, err := o.state.Apply(uint64(o.applied), batch)
+	if err != nil {
+		o.w.fail("error", "the oracle, slot %d: %v", o.applied, err)
+	}
+	i := 0
+	err = kv.DecodeBatch(batch, func(cmd []byte) bool {
+		if c, err := kv.DecodeCommand(cmd); err == nil && results[i].Code == kv.CodeDone {
+			if c.Op == kv.OpSessionCreate {
+				o.sessions[c.Session.ID] = c.Session
+			}
+			o.ended(&c)
+		}
+		i++
+		return true
+	})
+	if err != nil {
+		o.w.fail("error", "the oracle, slot %d: %v", o.applied, err)
+	}
+	for i, from := 0, 0; i < len(o.changes); i++ {
+		if o.changes[i].Last {
+			o.follow(o.changes[from : i+1])
+			from = i + 1
+		}
+	}
+}
+
+// timed notes when a time began.
+func (o *oracle) timed(t kv.Timed) {
+	if t.After > 0 {
+		name := timeName{t.Kind, t.Name}
+		o.times[name] = times{runs{t.Arm, o.applied, o.w.now, t.After}, o.times[name].now}
+	}
+}
+
+// ended checks a command of the log that ended something because its time was over.
+func (o *oracle) ended(c *kv.Command) {
+	var name timeName
+	switch c.Op {
+	case kv.OpEndSession:
+		name = timeName{kv.TimedSession, c.Session.ID}
+	case kv.OpEndKey:
+		name = timeName{kv.TimedKey, c.Key}
+	case kv.OpEndDelay:
+		name = timeName{kv.TimedDelay, c.Key}
+	default:
+		return
+	}
+	all := o.times[name]
+	t := all.now
+	if t.arm != c.Arm && t.slot == o.applied {
+		t = all.before // the newer one began behind it in this slot
+	}
+	if t.arm != c.Arm || t.after == 0 {
+		o.w.fail("only what runs ends", "slot %d ended %+v of %d, and it was begun anew with %d", o.applied, name, c.Arm, t.arm)
+	}
+	o.w.counts.Ends++
+	if o.w.plan.clocked() && o.w.now-max(t.since, o.opened) < o.least(t.after) {
+		o.w.fail("nothing ends before its time", "slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
+			o.applied, name, t.after, o.w.now-t.since, o.w.now-o.opened)
+	}
+}
+
+// least is the true time in which a clock that keeps its promise may count d.
+func (o *oracle) least(d time.Duration) time.Duration {
+	return time.Duration(int64(d)/(million+o.w.plan.timing.DriftPPM)*million) - time.Microsecond
+}
+
+// follow takes in what one revision changed: the ends of sessions first, for what they held is freed with them.
+func (o *oracle) follow(changes []kv.Changed) {
+	ended := ""
+	for _, c := range changes {
+		if c.Session == "" {
+			continue
+		}
+		if o.alive[c.Session] {
+			ended = c.Session
+		}
+		o.alive[c.Session] = !o.alive[c.Session]
+	}
+	for _, c := range changes {
+		if c.Session == "" {
+			o.held(&c, ended)
+		}
+	}
+	for _, l := range o.locks {
+		if ended != "" && l.holder == ended {
+			o.w.fail("locks end with their session", "slot %d ended session %s, and it still holds the lock of %q", o.applied, ended, l.key)
+		}
+	}
+}
+
+// held follows the lock of one key.
+func (o *oracle) held(c *kv.Changed, ended string) {
+	holder := ""
+	if c.Entry != nil {
+		holder = c.Entry.Session
+	}
+	l := o.lock(c.Key, holder != "")
+	if l == nil || l.holder == holder {
+		return
+	}
+	if holder != "" {
+		o.acquired(l, holder)
+	} else if l.holder == ended {
+		l.freed, l.delay = o.w.now, o.sessions[ended].LockDelay
+	}
+	l.holder = holder
+}
+
+// acquired checks that a lock was there to be acquired.
+func (o *oracle) acquired(l *lockFacts, holder string) {
+	o.w.counts.Locks++
+	if l.holder != "" {
+		o.w.fail("one holder", "slot %d gives the lock of %q to %s, and %s holds it", o.applied, l.key, holder, l.holder)
+	}
+	if !o.alive[holder] {
+		o.w.fail("only sessions lock", "slot %d gives the lock of %q to %s, which is no session", o.applied, l.key, holder)
+	}
+	if l.delay > 0 && o.w.plan.clocked() && o.w.now-l.freed < o.least(l.delay) {
+		o.w.fail("lock-delay", "slot %d gives the lock of %q to %s %v after a session with a lock-delay of %v ended that held it",
+			o.applied, l.key, holder, o.w.now-l.freed, l.delay)
+	}
+	l.delay = 0
+}
+
+// lock is what is known of a key's lock. One that was never locked is only made if it must be.
+func (o *oracle) lock(key string, must bool) *lockFacts {
+	i := slices.IndexFunc(o.locks, func(l lockFacts) bool { return l.key == key })
+	if i < 0 && must {
+		i = len(o.locks)
+		o.locks = append(o.locks, lockFacts{key: key})
+	}
+	if i < 0 {
+		return nil
+	}
+	return &o.locks[i]
+}

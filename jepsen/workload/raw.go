@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"tenure/client"
+)
+
+const (
+	headIndex    = "X-Consul-Index"
+	headRevision = "X-Tenure-Index"
+	maxAnswer    = 64 << 20
+)
+
+// raw speaks HTTP to the nodes without the client's help: a request is sent once, and to another node only if it was
+// certainly not taken by the first. So what is tested is the cluster, and not the client's care.
+type raw struct {
+	http      *http.Client
+	endpoints []string
+	at        int
+}
+
+func newRaw(endpoints []string) *raw {
+	return &raw{http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 4}}, endpoints: endpoints}
+}
+
+func (r *raw) close() { r.http.CloseIdleConnections() }
+
+// answer is what a node said.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) number(header string) uint64 {
+	n, _ := strconv.ParseUint(a.header.Get(header), 10, 64)
+	return n
+}
+
+func (a answer) says(words string) bool { return strings.HasPrefix(string(a.body), words) }
+
+// request sends one request, until a node takes it. Its error matches client.ErrUnknown if a write may have been done.
+func (r *raw) request(ctx context.Context, method, path string, body []byte) (answer, error) {
+	var last error
+	for range 2 * len(r.endpoints) {
+		a, err := r.once(ctx, method, r.endpoints[r.at]+path, body)
+		if err == nil && a.status != http.StatusServiceUnavailable {
+			if a.status == http.StatusGatewayTimeout {
+				return a, fmt.Errorf("%w: %.100s", client.ErrUnknown, a.body)
+			}
+			return a, nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%w: %.100s", client.ErrNotApplied, a.body)
+		}
+		r.at = (r.at + 1) % len(r.endpoints)
+		var dial *net.OpError
+		if !errors.Is(err, client.ErrNotApplied) && !(errors.As(err, &dial) && dial.Op == "dial") {
+			return answer{}, fmt.Errorf("%w: %w", client.ErrUnknown, err)
+		}
+		if last = err; ctx.Err() != nil {
+			break
+		}
+	}
+	return answer{}, fmt.Errorf("%w: %w", client.ErrNotApplied, last)
+}
+
+func (r *raw) once(ctx context.Context, method, where string, body []byte) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, where, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	rsp, err := r.http.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer rsp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(rsp.Body, maxAnswer))
+	return answer{rsp.StatusCode, rsp.Header, text}, err
+}
+
+// wireEntry is an entry as nodes send it.
+type wireEntry struct {
+	Key                      string
+	Value                    []byte
+	CreateIndex, ModifyIndex uint64
+	Session                  string
+}
+
+// unexpected is an answer for which the request gave no cause: nothing is known of a write.
+func unexpected(a answer) error {
+	return fmt.Errorf("%w: status %d: %.200s", client.ErrUnknown, a.status, a.body)
+}
+
+func keyPath(key string) string { return (&url.URL{Path: "/v1/kv/" + key}).EscapedPath() }
+
+// entries decodes a listing; 404 is an empty one.
+func entries(a answer) (out []wireEntry, err error) {
+	switch a.status {
+	case http.StatusNotFound:
+		return nil, nil
+	case http.StatusOK:
+		err = json.Unmarshal(a.body, &out)
+		return out, err
+	}
+	return nil, unexpected(a)
+}
