@@ -56,8 +56,11 @@ func (r *raw) request(ctx context.Context, method, path string, body []byte) (an
 	for range 2 * len(r.endpoints) {
 		a, err := r.once(ctx, method, r.endpoints[r.at]+path, body)
 		if err == nil && a.status != http.StatusServiceUnavailable {
-			if a.status == http.StatusGatewayTimeout {
+			switch a.status {
+			case http.StatusGatewayTimeout:
 				return a, fmt.Errorf("%w: %.100s", client.ErrUnknown, a.body)
+			case http.StatusInsufficientStorage:
+				return a, fmt.Errorf("%w: %.100s", client.ErrNoRoom, a.body)
 			}
 			return a, nil
 		}
