@@ -133,7 +133,7 @@ func (w *worker) list(prefix string, consistent bool) history.Op {
 	mode, name := w.mode(consistent)
 	return w.do(history.Op{Kind: history.List, Key: prefix, Mode: name}, func(ctx context.Context, op *history.Op) error {
 		entries, meta, err := w.client.List(ctx, prefix, client.ListOptions{Mode: mode})
-		op.Index = meta.Index
+		op.Index = meta.Revision
 		for _, e := range entries {
 			op.Entries = append(op.Entries, history.Entry{Key: e.Key, Value: string(e.Value), Create: e.CreateIndex, Modify: e.ModifyIndex})
 		}
