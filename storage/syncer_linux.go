@@ -17,16 +17,29 @@ import (
 // 20 µs for good, a tenth of a node's processor time under load.
 //
 // Where the kernel has no asynchronous I/O, or not for this file system, or a sandbox forbids it, syncs are plain
-// calls: nothing was asked of the disk by then, so this is no second try of a sync. Not safe for concurrent use.
+// calls: nothing was asked of the disk by then, so this is no second try of a sync. So is the first one, with which a
+// journal is opened: to give a context back takes the kernel some 40 ms, and most of those who open a store to look at it
+// never sync again. Not safe for concurrent use.
 type syncer struct {
 	file    *os.File
-	context uintptr  // of io_setup; 0: syncs are plain calls
+	phase   phase
+	context uintptr  // of io_setup, if phase is asynchronous
 	done    *os.File // the eventfd
 	block   iocb
 	blocks  [1]*iocb
 	event   ioEvent
 	count   [8]byte
 }
+
+// phase says how the next sync is done.
+type phase int
+
+const (
+	opening   phase = iota // by a plain call
+	undecided              // asynchronously if the kernel can do that
+	asynchronous
+	plainly
+)
 
 // iocb and ioEvent are struct iocb and io_event of include/uapi/linux/aio_abi.h on little-endian machines.
 type iocb struct {
@@ -53,24 +66,35 @@ const (
 )
 
 // newSyncer makes one for f, which stays the caller's.
-func newSyncer(f *os.File) *syncer {
-	s := &syncer{file: f}
+func newSyncer(f *os.File) *syncer { return &syncer{file: f} }
+
+// setUp asks the kernel for what asynchronous syncs need.
+func (s *syncer) setUp() {
+	s.phase = plainly
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
-		return s
+		return
 	}
 	s.done = os.NewFile(uintptr(fd), "eventfd")
-	s.block = iocb{opcode: iocbDataSync, file: uint32(f.Fd()), flags: iocbEventfd, eventfd: uint32(fd)}
+	s.block = iocb{opcode: iocbDataSync, file: uint32(s.file.Fd()), flags: iocbEventfd, eventfd: uint32(fd)}
 	s.blocks[0] = &s.block
 	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&s.context)), 0); errno != 0 {
-		s.context = 0
+		s.Close()
+		return
 	}
-	return s
+	s.phase = asynchronous
 }
 
 // Sync returns when all that was written to the file before is durable. After an error nobody knows what is.
 func (s *syncer) Sync() error {
-	if s.context == 0 {
+	switch s.phase {
+	case opening:
+		s.phase = undecided
+		return dataSync(s.file)
+	case undecided:
+		s.setUp()
+	}
+	if s.phase == plainly {
 		return dataSync(s.file)
 	}
 	// Neither call waits, so neither tells the scheduler.
@@ -92,10 +116,10 @@ func (s *syncer) Sync() error {
 
 // Close gives back what the kernel holds for s. Syncs are plain calls from then on. It may be called twice.
 func (s *syncer) Close() {
-	if s.context != 0 {
+	if s.phase == asynchronous {
 		_, _, _ = unix.Syscall(unix.SYS_IO_DESTROY, s.context, 0, 0)
-		s.context = 0
 	}
+	s.phase = plainly
 	if s.done != nil {
 		_ = s.done.Close()
 		s.done = nil

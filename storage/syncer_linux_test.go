@@ -22,12 +22,26 @@ func tempFile(t testing.TB) *os.File {
 	return f
 }
 
-func TestSyncerIsAsynchronousAndGoesOnPlainly(t *testing.T) {
-	f := tempFile(t)
+// asynchronousSyncer is past its first sync.
+func asynchronousSyncer(t *testing.T, f *os.File) *syncer {
+	t.Helper()
 	s := newSyncer(f)
-	if s.context == 0 {
+	t.Cleanup(s.Close)
+	for i := range 2 {
+		if s.phase == asynchronous {
+			t.Errorf("it holds a context before sync %d", i)
+		}
+		must(t, s.Sync())
+	}
+	if s.phase != asynchronous {
 		t.Skip("this kernel or sandbox has no asynchronous I/O")
 	}
+	return s
+}
+
+func TestSyncerIsAsynchronousAndGoesOnPlainly(t *testing.T) {
+	f := tempFile(t)
+	s := asynchronousSyncer(t, f)
 	for range 3 {
 		if _, err := f.WriteAt([]byte("text"), 0); err != nil {
 			t.Fatal(err)
@@ -36,13 +50,13 @@ func TestSyncerIsAsynchronousAndGoesOnPlainly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.context == 0 {
+	if s.phase != asynchronous {
 		t.Error("it fell back to plain calls on a file of a directory for tests")
 	}
 	for range 2 {
 		s.Close()
-		if err := s.Sync(); err != nil || s.context != 0 {
-			t.Errorf("after Close: %v, context %x", err, s.context)
+		if err := s.Sync(); err != nil || s.phase != plainly {
+			t.Errorf("after Close: %v, phase %d", err, s.phase)
 		}
 	}
 }
@@ -57,7 +71,7 @@ func TestSyncerTellsErrors(t *testing.T) {
 	defer w.Close()
 	s := newSyncer(w)
 	defer s.Close()
-	for range 2 {
+	for range 4 {
 		if err := s.Sync(); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("sync of a pipe: %v, want %v", err, syscall.EINVAL)
 		}
@@ -73,18 +87,14 @@ func TestSyncerTellsErrorsOfTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	s := newSyncer(f)
-	defer s.Close()
-	if s.context == 0 {
-		t.Skip("this kernel or sandbox has no asynchronous I/O")
-	}
+	s := asynchronousSyncer(t, f)
 	for _, errno := range []syscall.Errno{0, syscall.EIO, 0, syscall.ENOSPC} {
 		fs.SetError(faultfs.Sync, errno)
 		if err := s.Sync(); errno == 0 && err != nil || errno != 0 && !errors.Is(err, errno) {
 			t.Errorf("the disk says %q, the sync %v", errno, err)
 		}
 	}
-	if s.context == 0 {
+	if s.phase != asynchronous {
 		t.Error("it fell back to plain calls")
 	}
 }

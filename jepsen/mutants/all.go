@@ -72,6 +72,9 @@ func Run(ctx context.Context, root string, o Options) error {
 		}
 	}
 	fmt.Fprintf(o.Out, "%d of %d mutants killed in %.0f s\n", len(rows)-survivors, len(rows), time.Since(begin).Seconds())
+	for _, k := range sortedKeys(bad) { // once more: what was printed at the start may be far up by now
+		fmt.Fprintf(o.Out, "%s without any mutant: %s\n", bad[k].verdict, k)
+	}
 	if survivors > 0 || len(bad) > 0 {
 		return fmt.Errorf("%d mutants are not killed, %d killers do not pass without them", survivors, len(bad))
 	}
