@@ -36,24 +36,26 @@ type Rules struct {
 var House = Rules{
 	Rooms: []Room{
 		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
+		{Path: "lease/named", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
 		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},
 		{Path: "kv", Pure: true},
 		{Path: "storage/journal", Pure: true, May: []string{"multipaxos"}},
 		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
-		{Path: "server/replica", Pure: true, May: []string{"lease", "multipaxos", "kv"}},
+		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv"}},
 		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/web", May: []string{"server/watch", "kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/transport"}, Never: []string{"server"}},
 		{Path: "server", May: []string{
-			"server/replica", "server/transport", "server/web", "server/watch", "server/guardian", "storage", "lease", "multipaxos", "kv",
+			"server/replica", "server/transport", "server/web", "server/watch", "server/guardian", "storage", "lease", "lease/named",
+			"multipaxos", "kv",
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
 			Path:  "jepsen/...",
-			May:   []string{"server/replica", "storage/journal", "lease", "multipaxos", "kv", "client"},
+			May:   []string{"server/replica", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client"},
 			Never: []string{"server"},
 		},
 	},
@@ -66,6 +68,7 @@ var House = Rules{
 		{Path: "internal/frame"},
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
+		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/quorum", Pure: true},
 	},
 	Only: map[string][]string{

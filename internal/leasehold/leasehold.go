@@ -1,0 +1,58 @@
+// Package leasehold is the owner's end of a named lease (N1 and the last sentence of N2): what a client may believe of an acquisition.
+// Whoever owns nothing but what it says here never shares a name with another owner.
+//
+// It is pure and plain data: `now` is a reading of the client's own elapsed clock, which includes suspend. Not safe for
+// concurrent use.
+package leasehold
+
+import "time"
+
+// Hold is one acquisition of one name, from the first request to the release. The zero value owns nothing yet. An acquisition is never
+// used again after its release: the next one needs a new id, and a new Hold.
+type Hold struct {
+	deadline time.Duration
+	token    uint64
+	granted  bool // some grant has counted
+	released bool
+}
+
+// Reply is what a node has granted.
+type Reply struct {
+	Asked   time.Duration // reading of the clock *before* the request that it answers was sent
+	TTL     time.Duration // as asked for
+	Token   uint64
+	Renewal bool // the request was to renew
+}
+
+// Take takes a grant that arrives at now, and tells whether it counts. It is void after the release (N1), and a renewal's at or after the
+// deadline held: what was done since then was done without the lease. The deadline counts from before the request and never
+// moves back, and the token is the largest that was seen (N2).
+func (h *Hold) Take(now time.Duration, r Reply) bool {
+	if h.released || (r.Renewal && !h.Held(now)) || r.Asked+r.TTL <= now {
+		return false
+	}
+	if h.granted && !h.Held(now) {
+		return false // it ended before: another owner may have come and gone
+	}
+	h.granted = true
+	h.deadline = max(h.deadline, r.Asked+r.TTL)
+	h.token = max(h.token, r.Token)
+	return true
+}
+
+// Held tells whether the name is owned at now: read from the stored deadline each time, so that no timer can be late.
+func (h *Hold) Held(now time.Duration) bool { return !h.released && now < h.deadline }
+
+// Deadline is the reading of the clock at which the ownership ends, 0 if there is none.
+func (h *Hold) Deadline() time.Duration {
+	if h.released {
+		return 0
+	}
+	return h.deadline
+}
+
+// Token is the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing was granted.
+func (h *Hold) Token() uint64 { return h.token }
+
+// Release ends the ownership for good, before any request to release is sent.
+func (h *Hold) Release() { h.released = true }

@@ -1,0 +1,29 @@
+// Package named is PaxosLease for any number of resources besides the master's (paper §8): leases that users own by a name of
+// their own, with fencing tokens (N1 to N3), on no disk. The rules of package lease hold here too, as changed by N1 to N3;
+// what is smaller is what an acceptor remembers.
+//
+//   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept once. A record
+//     is dropped some time after its lease has ended.
+//   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: whoever renews
+//     brings the acquisition along, so any node can do it.
+//   - The owner's own end, N1's deadlines, is internal/leasehold.
+//
+// The code is pure, as in package lease: `now` is a reading of the node's elapsed clock. No type is safe for concurrent use.
+//
+//	rule  what                                     where
+//	P1    start an attempt                         Begin
+//	P2    count open promises                      Attempt.promise, Attempt.open (N1 in place of the base)
+//	P3    send Accept                              Attempt.propose
+//	P4    own                                      Attempt.own
+//	P5    resend, abandon, withdraw                Attempt.Requests, Attempt.refuse, Attempt.Withdrawal
+//	A1    prepare                                  Table.prepare
+//	A2    accept                                   Table.accept
+//	A3    release, by acquisition or exact ballot  Table.release, Table.withdraw
+//	A4    silence after a restart                  Table.silent
+//	L1    the owner is a hint                      Table.Live
+//	N1    the owner is an acquisition              record.blocks, Attempt.open
+//	N2    tokens grow                              Table.report, Table.takes, Table.drop, Attempt.token
+//	N3    eras                                     Table.Open, Token.next
+//
+// lease/DESIGN.md argues them.
+package named

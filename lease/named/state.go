@@ -1,0 +1,92 @@
+package named
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// AppendState appends an encoding of everything that t's future depends on but its configuration: two tables with equal bytes
+// answer equal requests equally from now on. Times are relative to now. When a record without a live lease is dropped, and owners' texts, are
+// left out: a caller that needs the former sweeps at every reading of the clock, with a Linger of 0.
+func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
+	buf = appendLeft(buf, t.QuarantineLeft(now))
+	buf = binary.AppendUvarint(buf, uint64(t.floor))
+	buf = appendBool(buf, t.open)
+	var in []uint32
+	for p := range t.index.parts {
+		for _, i := range t.index.parts[p].slots {
+			if i != none {
+				in = append(in, i)
+			}
+		}
+	}
+	slices.SortFunc(in, func(a, b uint32) int { return bytes.Compare(t.slab.at(a).name[:], t.slab.at(b).name[:]) })
+	for _, i := range in {
+		buf = t.appendRecord(buf, now, t.slab.at(i))
+	}
+	return buf
+}
+
+func (t *Table) appendRecord(buf []byte, now time.Duration, r *record) []byte {
+	buf = append(buf, r.name[:]...)
+	buf = appendBallot(buf, t.promise(r))
+	buf = binary.AppendUvarint(buf, uint64(r.token))
+	buf = appendLeft(buf, r.until-now)
+	if r.live(now) {
+		buf = append(buf, r.acquisition[:]...)
+		buf = appendBallot(buf, t.accepted(r))
+		buf = appendBool(buf, r.fresh())
+	}
+	return buf
+}
+
+// AppendState appends an encoding of everything that a's future depends on, as Table.AppendState does.
+func (a *Attempt) AppendState(buf []byte, now time.Duration) []byte {
+	buf = append(buf, byte(a.phase), byte(a.end))
+	buf = append(buf, a.ask.Name[:]...)
+	buf = append(buf, a.ask.Acquisition[:]...)
+	buf = appendLeft(buf, a.ask.Duration)
+	buf = appendBool(buf, a.ask.Renewal)
+	buf = binary.AppendUvarint(buf, a.counter)
+	buf = appendLeft(buf, a.deadline-now)
+	buf = appendSet(buf, a.votes)
+	buf = appendSet(buf, a.refused)
+	for _, t := range [...]Token{a.reported, a.ownToken, a.proposed} {
+		buf = binary.AppendUvarint(buf, uint64(t))
+	}
+	buf = appendBool(buf, a.asked)
+	buf = appendBool(buf, a.full)
+	buf = binary.AppendUvarint(buf, uint64(a.blocks))
+	return binary.AppendUvarint(buf, a.promised)
+}
+
+func appendLeft(buf []byte, d time.Duration) []byte {
+	return binary.AppendUvarint(buf, uint64(max(0, d)))
+}
+
+func appendBool(buf []byte, b bool) []byte {
+	if b {
+		return append(buf, 1)
+	}
+	return append(buf, 0)
+}
+
+func appendBallot(buf []byte, b ballot.Ballot) []byte {
+	for _, n := range [...]uint64{b.Counter, b.Restart, uint64(b.Node), b.Nonce} {
+		buf = binary.AppendUvarint(buf, n)
+	}
+	return buf
+}
+
+func appendSet(buf []byte, s quorum.Set) []byte {
+	buf = append(buf, byte(s.Len()))
+	for i := range s.Len() {
+		buf = binary.AppendUvarint(buf, uint64(s.At(i)))
+	}
+	return buf
+}
