@@ -68,9 +68,11 @@ type Client struct {
 	transport *http.Transport
 	prefer    atomic.Int32 // index of the endpoint to try first
 	seen      seen
-	// elapsed reads the clock that sessions are reckoned on, which goes on while the machine sleeps. Only the first session
-	// asks for it, since it needs a kernel that has one.
+	// elapsed reads the clock that sessions and leases are reckoned on, which goes on while the machine sleeps. Only the first of
+	// them asks for it, since it needs a kernel that has one.
 	elapsed func() func() time.Duration
+	keeper  func() *keeper         // of all leases; made when it is first needed
+	kept    atomic.Pointer[keeper] // once it was made
 }
 
 // New checks cfg and makes a client. It does not connect yet.
@@ -92,6 +94,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg}
 	c.elapsed = sync.OnceValue(func() func() time.Duration { return clock.New().Now })
+	c.keeper = sync.OnceValue(c.newKeeper)
 	for _, s := range cfg.Endpoints {
 		u, err := parseEndpoint(s)
 		if err != nil {
@@ -109,8 +112,14 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close drops the idle connections. Calls under way go on.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close drops the idle connections and stops renewing leases: those that were not released are lost, and run out. Calls under
+// way go on.
+func (c *Client) Close() {
+	if k := c.kept.Load(); k != nil {
+		k.close()
+	}
+	c.transport.CloseIdleConnections()
+}
 
 // Endpoints are the endpoints as URLs, in the order of the Config.
 func (c *Client) Endpoints() []string {

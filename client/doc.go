@@ -34,5 +34,12 @@
 // the cluster can have given it to anybody else, as far as a process that runs can know. What a process that was stopped
 // for a while does after that, the Fence of the lock makes harmless.
 //
+// # Leases
+//
+// AcquireLease acquires a lease by name, for a time as short as 100 ms, and renews it. Leases cost the cluster no disk write and are
+// lost with no node; sessions and leases know nothing of each other. What may be believed of a lease is decided by this machine's
+// own clock (Lease.Held), and what comes late all the same is for the fence. All leases of a Client are renewed together.
+// GrantLease, RenewLease, RenewLeases, ReleaseLease and ShowLease are the calls below that.
+//
 // Endpoints must be nodes, not proxies that answer 503 on their own: a node's 503 means that nothing was applied.
 package client

@@ -41,7 +41,9 @@ var (
 	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too large
 	// to be remembered.
 	ErrDropped = errors.New("applied, but its result is not remembered")
-	// ErrLost: what was held is not held any more, or not for certain: the session or the lock is lost.
+	// ErrBusy: somebody else holds the lease; see BusyError.
+	ErrBusy = errors.New("busy")
+	// ErrLost: what was held is not held any more, or not for certain: the session, the lock or the lease is lost.
 	ErrLost = errors.New("lost")
 )
 

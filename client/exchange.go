@@ -43,6 +43,8 @@ type request struct {
 	harmless bool
 	// silence is how long a node may make no progress, if it is not Config.AttemptTimeout.
 	silence time.Duration
+	// leaves, if not nil, is called before each try.
+	leaves func()
 	// patient requests are answered only when something is done: only the context bounds a silent node.
 	patient bool
 }
@@ -70,6 +72,9 @@ func (a answer) number(name string) uint64 {
 // only if no byte of the request has left. One copy of a write leaves at
 // most (see headerKey).
 func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answer, sent bool, err error) {
+	if r.leaves != nil {
+		r.leaves()
+	}
 	base := c.endpoints[endpoint]
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -89,7 +94,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	trace := &httptrace.ClientTrace{GotConn: left.gotConn}
 	h := r.http(base, progress)
 	if r.once.Key != "" || r.harmless {
-		h.Header[headerTimeout] = []string{strconv.FormatInt(c.patience(ctx).Milliseconds(), 10)}
+		h.Header[headerTimeout] = []string{strconv.FormatInt(c.patience(ctx, r.silence).Milliseconds(), 10)}
 	}
 	resp, err := c.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err == nil {
@@ -107,10 +112,13 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	return a, true, nil
 }
 
-// patience is for how long a node may sit on a write. A node that waits for a master answers "not applied" when this
+// patience is for how long a node may sit on a write: less than the silence after which it is left, 0 being the usual one. A node that waits for a master answers "not applied" when this
 // time is over; hearing nothing, the client would have to call the outcome unknown.
-func (c *Client) patience(ctx context.Context) time.Duration {
+func (c *Client) patience(ctx context.Context, silence time.Duration) time.Duration {
 	d := c.cfg.AttemptTimeout
+	if silence > 0 {
+		d = silence
+	}
 	if end, ok := ctx.Deadline(); ok {
 		d = min(d, time.Until(end))
 	}

@@ -6,3 +6,14 @@ import "time"
 func (c *Client) SetElapsed(now func() time.Duration) {
 	c.elapsed = func() func() time.Duration { return now }
 }
+
+// Renewals is the body of the first request of RenewLeases.
+func Renewals(list []LeaseGrant) []byte {
+	var text renewalList
+	for _, g := range list {
+		if !text.add(leaseBody{Name: g.Name, Owner: g.Owner, Grant: g.Grant}) {
+			break
+		}
+	}
+	return text.json()
+}

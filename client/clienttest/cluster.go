@@ -26,7 +26,8 @@ type Cluster struct {
 	changed  chan struct{} // closed and replaced with every change
 	forgot   uint64        // streams that begin below are told that changes are missing
 	sessions uint64        // how many were created
-	cutAfter int           // events after which the stream that sends the last of them is cut; 0: none is
+	leases   leases
+	cutAfter int // events after which the stream that sends the last of them is cut; 0: none is
 }
 
 // Node is one of the nodes, numbered from 1.
@@ -55,7 +56,7 @@ type remembered struct {
 func New(n int) *Cluster {
 	c := &Cluster{
 		store: newStore(), known: map[string]remembered{}, changed: make(chan struct{}),
-		master: 1, epoch: 1, faults: func(Request) Fault { return None },
+		master: 1, epoch: 1, leases: newLeases(), faults: func(Request) Fault { return None },
 	}
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})

@@ -43,6 +43,8 @@ const (
 	HangApplied          // no answer until the client gives up
 	Garbage              // 200 with a body that means nothing
 	Slow                 // the answer comes a second late
+	Late                 // it is applied when the client has given up
+	Partitioned          // 503, and a renewal of many leases tells of each that there is no quorum
 )
 
 func (f Fault) applies() bool {
@@ -64,10 +66,17 @@ func (n *Node) Handler() http.Handler {
 			Base: r.Header.Get("X-Tenure-Base"), Timeout: r.Header.Get("X-Tenure-Timeout-Ms"),
 		})
 		answer := func() {}
+		switch f {
+		case Late:
+			<-r.Context().Done()
+			n.cluster.serve(n, w, r, body)
+		case Partitioned:
+			answer = partitioned(w, r, body)
+		}
 		if f.applies() {
 			answer = n.cluster.serve(n, w, r, body)
 			if answer == nil && (f == None || f == Slow) {
-				answer = n.cluster.wait(w, r)
+				answer = n.cluster.wait(w, r, body)
 			}
 		}
 		f.show(w, r, answer)
@@ -76,11 +85,17 @@ func (n *Node) Handler() http.Handler {
 
 func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	switch f {
-	case None:
+	case None, Partitioned:
 		answer()
 	case Slow:
-		time.Sleep(time.Second)
-		answer()
+		late := time.NewTimer(time.Second)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			answer()
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
 	case Busy:
 		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
 	case BusyLater:
@@ -108,6 +123,8 @@ const (
 	txnPath      = "/v1/txn"
 	sessionPath  = "/v1/session/"
 	watchPath    = "/v1/watch"
+	leasePath    = "/v1/lease/"
+	leasesPath   = "/v1/leases/renew"
 )
 
 // serve does what is asked and returns what sends the answer; nil if it must wait first.
@@ -121,6 +138,8 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 		return sendJSON(w, 200, c.status(n))
 	case path == transferPath && r.Method == http.MethodPost:
 		return c.transfer(w, body)
+	case path == leasesPath, strings.HasPrefix(path, leasePath):
+		return c.lease(w, r, body)
 	case path == watchPath, r.Method == http.MethodGet && r.URL.Query().Get("index") != "":
 		return nil
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:

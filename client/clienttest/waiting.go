@@ -41,10 +41,13 @@ func (c *Cluster) news(key string, tree bool) uint64 {
 	return 0
 }
 
-// wait serves a stream, or a read once there is news or its time is over.
-func (c *Cluster) wait(w http.ResponseWriter, r *http.Request) func() {
-	if r.URL.Path == watchPath {
+// wait serves a stream, or a read or a busy lease once there is news or its time is over.
+func (c *Cluster) wait(w http.ResponseWriter, r *http.Request, body []byte) func() {
+	switch {
+	case r.URL.Path == watchPath:
 		return func() { c.stream(w, r) }
+	case strings.HasPrefix(r.URL.Path, leasePath):
+		return c.awaitLease(w, r, body)
 	}
 	q := r.URL.Query()
 	index, key := number(q, "index"), strings.TrimPrefix(r.URL.Path, kvPath)

@@ -1,0 +1,294 @@
+package clienttest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// firstToken is below the first one: tokens have an era in their upper half.
+const firstToken = 1 << 32
+
+// leases are the named ones, by name.
+type leases struct {
+	held  map[string]*lease
+	token uint64 // the largest of all
+	count uint64 // grants so far
+	grow  bool
+	queue map[string][]string // acquisitions that wait, by name
+	asked map[string]int      // requests by command
+}
+
+type lease struct {
+	owner, acquisition string
+	token              uint64
+	ends               time.Time
+}
+
+func newLeases() leases {
+	return leases{held: map[string]*lease{}, token: firstToken, queue: map[string][]string{}, asked: map[string]int{}}
+}
+
+// leaseRequest is the body of a command on a lease.
+type leaseRequest struct {
+	Name, Owner, TTL, Acquisition, Wait, Grant string
+}
+
+// Lease tells who holds a lease, and under which token; "" and 0 if nobody does.
+func (c *Cluster) Lease(name string) (owner string, token uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if x := c.leases.live(name); x != nil {
+		return x.owner, x.token
+	}
+	return "", 0
+}
+
+// Leases are the names of all leases that are held.
+func (c *Cluster) Leases() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.leases.held, func(name string, _ *lease) bool { return c.leases.live(name) == nil })
+	return slices.Sorted(maps.Keys(c.leases.held))
+}
+
+// LeaseRequests is how many requests about leases there were of a command: acquire, renew, release, or renew-all for a batch.
+func (c *Cluster) LeaseRequests(command string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leases.asked[command]
+}
+
+// EndLease ends a lease without HTTP, as if somebody had released it.
+func (c *Cluster) EndLease(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.leases.held, name)
+	c.wakeAll()
+}
+
+// GrowTokens has every renewal give a larger token.
+func (c *Cluster) GrowTokens() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.grow = true
+}
+
+// wakeAll wakes whoever waits.
+func (c *Cluster) wakeAll() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (l *leases) live(name string) *lease {
+	if x := l.held[name]; x != nil && time.Now().Before(x.ends) {
+		return x
+	}
+	return nil
+}
+
+// lease does what is asked about leases; nil if it must wait first.
+func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) func() {
+	if r.URL.Path == leasesPath {
+		return c.renewLeases(w, body)
+	}
+	name := strings.TrimPrefix(r.URL.Path, leasePath)
+	if r.Method == http.MethodGet {
+		return c.showLease(w, name)
+	}
+	var in leaseRequest
+	i := strings.LastIndexByte(name, '/')
+	if r.Method != http.MethodPost || i < 0 || json.Unmarshal(body, &in) != nil {
+		return sendText(w, 400, "a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
+	}
+	name, command := name[:i], name[i+1:]
+	c.leases.asked[command]++
+	switch {
+	case len(name) == 0 || len(name) > 256 || len(in.Owner) > 128:
+		return sendText(w, 400, "the name has 1 to 256 bytes and the owner at most 128")
+	case command == "acquire":
+		return c.acquireLease(w, name, in)
+	case command == "renew":
+		g, problem := c.leases.renew(name, in)
+		if problem != "" {
+			return sendText(w, 409, problem)
+		}
+		return sendJSON(w, 200, g)
+	case command == "release":
+		if c.leases.release(name, in) {
+			c.wakeAll()
+		}
+		return sendText(w, 200, "true")
+	}
+	return sendText(w, 404, "no such endpoint")
+}
+
+func (c *Cluster) showLease(w http.ResponseWriter, name string) func() {
+	x := c.leases.live(name)
+	if x == nil {
+		return sendText(w, 404, "this node knows of no owner")
+	}
+	return sendJSON(w, 200, map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "Remaining": time.Until(x.ends).String(), "Hint": true})
+}
+
+// acquireLease grants a lease if it is free or its acquisition's already; nil if it is to queue.
+func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseRequest) func() {
+	ttl, err := time.ParseDuration(in.TTL)
+	if err != nil || ttl < 100*time.Millisecond || ttl > 24*time.Hour {
+		return sendText(w, 400, "the TTL must be from 100 ms to --max-lease-time")
+	}
+	if in.Acquisition == "" {
+		in.Acquisition = fmt.Sprintf("drawn here %d", c.leases.count)
+	}
+	x := c.leases.live(name)
+	first := c.leases.queue[name]
+	free := x == nil && (len(first) == 0 || first[0] == in.Acquisition)
+	if free || x != nil && x.acquisition == in.Acquisition {
+		return sendJSON(w, 200, c.leases.grant(name, in, ttl, x == nil || c.leases.grow))
+	}
+	if in.Wait != "" {
+		return nil
+	}
+	left := time.Duration(0)
+	owner := "somebody in the queue"
+	if x != nil {
+		left, owner = time.Until(x.ends), x.owner
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
+	return sendJSON(w, 409, map[string]string{"Owner": owner, "RetryAfter": left.String()})
+}
+
+func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken bool) map[string]any {
+	if newToken {
+		l.token++
+	}
+	x := l.held[name]
+	if x == nil || newToken {
+		x = &lease{owner: in.Owner, acquisition: in.Acquisition, token: l.token, ends: time.Now()}
+		if old := l.live(name); old != nil {
+			x.ends = old.ends
+		}
+		l.held[name] = x
+	}
+	if ends := time.Now().Add(ttl); ends.After(x.ends) {
+		x.ends = ends
+	}
+	l.count++
+	return map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "TTL": ttl.String(),
+		"Grant": fmt.Sprintf("%d/%s/%s", l.count, ttl, in.Acquisition)}
+}
+
+// of is the TTL and the acquisition of a grant.
+func of(grant string) (ttl, acquisition string) {
+	parts := strings.SplitN(grant, "/", 3)
+	if len(parts) != 3 {
+		return "", ""
+	}
+	return parts[1], parts[2]
+}
+
+// renew is a new grant, or why there is none.
+func (l *leases) renew(name string, in leaseRequest) (g map[string]any, problem string) {
+	text, id := of(in.Grant)
+	if in.TTL != "" {
+		text = in.TTL
+	}
+	ttl, err := time.ParseDuration(text)
+	if x := l.live(name); err != nil || x == nil || x.acquisition != id {
+		return nil, "the lease is gone: acquire it anew"
+	}
+	in.Acquisition = id
+	return l.grant(name, in, ttl, l.grow), ""
+}
+
+func (l *leases) release(name string, in leaseRequest) bool {
+	if in.Grant != "" {
+		_, in.Acquisition = of(in.Grant)
+	}
+	if x := l.held[name]; x != nil && x.acquisition == in.Acquisition {
+		delete(l.held, name)
+		return true
+	}
+	return false
+}
+
+func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
+	c.leases.asked["renew-all"]++
+	var list []leaseRequest
+	if json.Unmarshal(body, &list) != nil || len(list) > 1024 {
+		return sendText(w, 400, "a list of at most 1,024 leases")
+	}
+	out := []map[string]any{}
+	for _, in := range list {
+		g, problem := c.leases.renew(in.Name, in)
+		if problem != "" {
+			g = map[string]any{"Name": in.Name, "Error": problem, "Lost": true}
+		}
+		out = append(out, g)
+	}
+	return sendJSON(w, 200, out)
+}
+
+// partitioned is the answer of a node that hears no other.
+func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
+	var list []leaseRequest
+	if r.URL.Path != leasesPath || json.Unmarshal(body, &list) != nil {
+		return sendText(w, 503, "not applied: no quorum: injected")
+	}
+	out := []map[string]any{}
+	for _, in := range list {
+		out = append(out, map[string]any{"Name": in.Name, "Error": "no quorum: injected"})
+	}
+	return sendJSON(w, 200, out)
+}
+
+// awaitLease queues for a busy lease, in the order of coming.
+func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte) func() {
+	var in leaseRequest
+	if json.Unmarshal(body, &in) != nil {
+		return sendText(w, 400, "bad JSON")
+	}
+	d, err := time.ParseDuration(in.Wait)
+	if err != nil {
+		return sendText(w, 400, "the Wait is no duration")
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, leasePath), "/acquire")
+	end := time.Now().Add(d)
+	c.mu.Lock()
+	c.leases.queue[name] = append(c.leases.queue[name], in.Acquisition)
+	c.mu.Unlock()
+	leave := func() {
+		q := c.leases.queue[name]
+		if i := slices.Index(q, in.Acquisition); i >= 0 {
+			c.leases.queue[name] = slices.Delete(q, i, i+1)
+		}
+		c.wakeAll()
+	}
+	for {
+		c.mu.Lock()
+		if !time.Now().Before(end) {
+			in.Wait = ""
+		}
+		if answer := c.acquireLease(w, name, in); answer != nil {
+			leave()
+			c.mu.Unlock()
+			return answer
+		}
+		changed, until := c.changed, end
+		if x := c.leases.live(name); x != nil && x.ends.Before(end) {
+			until = x.ends
+		}
+		c.mu.Unlock()
+		if !await(r, changed, until) {
+			c.mu.Lock()
+			leave()
+			c.mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
