@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -172,7 +173,7 @@ func (a *acquisition) giveUp(ctx context.Context, kind, err error) error {
 		a.doubt = a.c.releaseLease(ctx, a.name, leaseBody{Owner: a.o.Owner, Acquisition: a.o.Acquisition}) != nil
 	}
 	if kind == ErrNotApplied && a.doubt {
-		kind = ErrUnknown
+		kind, err = ErrUnknown, fmt.Errorf("%w; it may be granted, and the name taken for as long as %v", err, a.o.TTL)
 	}
 	if kind == ErrNotApplied && a.busy != nil {
 		kind, err = ErrBusy, a.busy

@@ -160,6 +160,19 @@ func (c *Client) ReleaseLease(ctx context.Context, g LeaseGrant) error {
 	return c.releaseLease(ctx, g.Name, leaseBody{Owner: g.Owner, Grant: g.Grant})
 }
 
+// ReleaseAcquisition gives a lease free by what GrantLease was told with LeaseOptions, also if it has answered nothing. The acquisition must never
+// be used again.
+func (c *Client) ReleaseAcquisition(ctx context.Context, name, owner, acquisition string) error {
+	err := checkLease(name, owner)
+	if err == nil && acquisition == "" {
+		err = errors.New("there is no acquisition")
+	}
+	if err != nil {
+		return &Error{Op: "release lease", Key: name, Kind: ErrInvalid, Err: err}
+	}
+	return c.releaseLease(ctx, name, leaseBody{Owner: owner, Acquisition: acquisition})
+}
+
 // releaseLease releases by grant or by acquisition. It may be repeated, and be late, for an acquisition is never used again.
 func (c *Client) releaseLease(ctx context.Context, name string, body leaseBody) error {
 	r := request{method: http.MethodPost, path: leasePath(name, "release"), body: encode(body), harmless: true}

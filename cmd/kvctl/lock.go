@@ -12,7 +12,7 @@ import (
 	"tenure/client"
 )
 
-// fenceVariable holds the fence of a lock in the environment of its command.
+// fenceVariable holds the fence of a lock or a lease in the environment of its command.
 const fenceVariable = "TENURE_FENCE"
 
 // lockFlags are what `kvctl lock` is told.
@@ -56,7 +56,7 @@ func newLock(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.underLock(cmd.Context(), l, o.killAfter, program, args[1:])
+			return a.underLock(cmd.Context(), underLock(l), o.killAfter, program, args[1:])
 		},
 	}
 	f := cmd.Flags()
@@ -111,6 +111,13 @@ func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, 
 	return c.Lock(ctx, key, o.LockOptions)
 }
 
+func underLock(l *client.Lock) holding {
+	return holding{
+		holder: l, release: l.Unlock, until: "its session's TTL and lock-delay have",
+		environ: []string{fenceVariable + "=" + l.Fence().String(), "TENURE_SESSION=" + l.Session().ID(), "TENURE_LOCK=" + l.Key()},
+	}
+}
+
 // maxSessionName is the longest name that a session may have.
 const maxSessionName = 512
 
@@ -119,28 +126,40 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }
 
-// underLock runs a command, stops it if it must, and unlocks.
-func (a *app) underLock(ctx context.Context, l *client.Lock, killAfter time.Duration, program string, args []string) error {
+// holding is what a command runs under: a lock or a lease.
+type holding struct {
+	holder
+	environ []string
+	release func(context.Context) error
+	until   string // what must pass if it cannot be released
+}
+
+// holder tells when what is held is lost, and why.
+type holder interface {
+	Lost() <-chan struct{}
+	Err() error
+}
+
+// underLock runs a command, stops it if it must, and releases what it ran under.
+func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration, program string, args []string) error {
 	cmd := exec.Command(program)
 	cmd.Args = args
-	cmd.Env = append(append(cmd.Env, a.environ...),
-		fenceVariable+"="+l.Fence().String(), "TENURE_SESSION="+l.Session().ID(), "TENURE_LOCK="+l.Key(),
-		endpointsVariable+"="+strings.Join(a.endpoints, ","))
+	cmd.Env = append(append(append(cmd.Env, a.environ...), h.environ...), endpointsVariable+"="+strings.Join(a.endpoints, ","))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	var lost error
 	started, startErr := startCommand(cmd)
 	var ended error
 	if startErr == nil {
-		ended, lost = started.supervise(ctx, l, killAfter)
+		ended, lost = started.supervise(ctx, h, killAfter)
 	}
-	unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
 	defer cancel()
-	unlockErr := l.Unlock(unlocking)
+	releaseErr := h.release(releasing)
 	switch {
 	case lost != nil:
 		a.note("%v: the command was stopped", lost)
-	case unlockErr != nil && !errors.Is(unlockErr, client.ErrLost):
-		a.note("the lock is free only when its session's TTL and lock-delay have passed: %v", unlockErr)
+	case releaseErr != nil && !errors.Is(releaseErr, client.ErrLost):
+		a.note("it is free only when %s passed: %v", h.until, releaseErr)
 	}
 	if startErr != nil {
 		return startErr
@@ -155,8 +174,8 @@ func (a *app) underLock(ctx context.Context, l *client.Lock, killAfter time.Dura
 	return err
 }
 
-// supervise waits until the command has ended. lost is why the lock is, if it was before that.
-func (c *command) supervise(ctx context.Context, l *client.Lock, killAfter time.Duration) (err, lost error) {
+// supervise waits until the command has ended. lost is why what it runs under is, if it was before that.
+func (c *command) supervise(ctx context.Context, l holder, killAfter time.Duration) (err, lost error) {
 	select {
 	case err := <-c.done:
 		return err, nil

@@ -43,9 +43,14 @@ func TestLockVerb(t *testing.T) {
 	}
 }
 
-// locked runs kvctl lock with a command that says when it runs, and then f; it returns the exit code and what was
-// written.
+// locked is underway for kvctl lock.
 func locked(t *testing.T, c *clienttest.Cluster, f func(cancel func()), args ...string) outcome {
+	t.Helper()
+	return underway(t, c, f, append([]string{"lock", "job"}, args...)...)
+}
+
+// underway runs kvctl with a command that says when it runs, and then f; it returns the exit code and what was written.
+func underway(t *testing.T, c *clienttest.Cluster, f func(cancel func()), args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -54,7 +59,7 @@ func locked(t *testing.T, c *clienttest.Cluster, f func(cancel func()), args ...
 	code := make(chan int)
 	go func() {
 		environ := []string{endpointsVariable + "=" + strings.Join(c.Endpoints(), ",")}
-		n := run(ctx, append([]string{"lock", "job"}, args...), environ, strings.NewReader(""), w, &errOut)
+		n := run(ctx, args, environ, strings.NewReader(""), w, &errOut)
 		_ = w.Close()
 		code <- n
 	}()

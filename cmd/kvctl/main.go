@@ -80,6 +80,7 @@ var outcomes = []struct {
 	{client.ErrTooLarge, "too large"}, {client.ErrInvalid, "invalid"}, {client.ErrForbidden, "forbidden"},
 	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
+	{client.ErrBusy, "busy"},
 }
 
 // complain says on standard error how the command failed and what to do.
