@@ -37,6 +37,10 @@ func TestBenchUsage(t *testing.T) {
 		{"bench get --spread two", "--spread \"two\""},
 		{"bench get --prefix a?b", "--prefix"},
 		{"bench get --timeout 0s", "--timeout 0s"},
+		{"bench lease --keys 5", "unknown flag: --keys"},
+		{"bench lease --ttl 1ms", "--ttl 1ms"},
+		{"bench keepalive --keys 2000000", "--keys 2000000"},
+		{"bench keepalive --stale", "only writes"},
 		{"bench get --endpoints https://127.0.0.1:1", "http://host:port"},
 	} {
 		o := kvctl(t, c, "", strings.Fields(x.line)...)
@@ -78,6 +82,40 @@ func TestBenchJSON(t *testing.T) {
 		if r.Op != op || r.Ops == 0 || r.Nodes != 2 || r.Clients != 3 || r.Keys != 5 || r.ValueSize != 10 || r.Seconds != 0.4 || r.P50 <= 0 || r.Max < r.P50 {
 			t.Errorf("%s: %+v", op, r)
 		}
+	}
+}
+
+// TestBenchLeases: each acquisition is of a new name, and a renewal of what the run has acquired itself, also after it was lost.
+func TestBenchLeases(t *testing.T) {
+	c := start(t, 2)
+	for op, more := range map[string][]string{"lease": nil, "keepalive": {"--keys", "5"}} {
+		line := strings.Fields("bench " + op + " --clients 3 --duration 400ms --warmup 10ms --ttl 20s --prefix b/" + op + "/ --json")
+		o := kvctl(t, c, "", append(line, more...)...)
+		r := decode[bench.Result](t, o.out)
+		if o.code != exitDone || o.errOut != "" || r.Op != op || r.Ops == 0 || r.Errors != 0 || r.TTLMS != 20_000 || r.Mode != "" {
+			t.Errorf("%s: exit %d, %+v, %q", op, o.code, r, o.errOut)
+		}
+		held := 0
+		for _, name := range c.Leases() {
+			if strings.HasPrefix(name, "b/"+op+"/") {
+				held++
+			}
+		}
+		if op == "keepalive" && (held != 5 || c.LeaseRequests("renew") < int(r.Ops)) || op == "lease" && held < int(r.Ops) {
+			t.Errorf("%s: %d operations, %d leases, %d renewals", op, r.Ops, held, c.LeaseRequests("renew"))
+		}
+	}
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if strings.HasSuffix(r.Path, "/renew") && c.LeaseRequests("renew")%10 == 9 {
+			for _, name := range c.Leases() {
+				c.EndLease(name)
+			}
+		}
+		return clienttest.None
+	})
+	o := kvctl(t, c, "", strings.Fields("bench keepalive --keys 1 --clients 1 --duration 400ms --warmup 10ms --prefix lost/")...)
+	if !strings.Contains(o.out, "keepalive, closed loop: 1 client, 2 endpoints, 1 lease for 10s\n") || !strings.Contains(o.out, "condition failed") || o.code != exitDone {
+		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
 }
 

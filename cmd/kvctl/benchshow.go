@@ -37,8 +37,15 @@ func writeBench(w io.Writer, r bench.Result) error {
 	if r.Mode != "" {
 		mode = ", " + r.Mode + " reads"
 	}
-	fmt.Fprintf(w, "%s, %s: %s, %s, %s of %s%s\n", r.Op, loop, plural(uint64(r.Clients), "client"),
-		plural(uint64(r.Nodes), "endpoint"), plural(uint64(r.Keys), "key"), shortBytes(int64(r.ValueSize)), mode)
+	of := plural(uint64(r.Keys), "key") + " of " + shortBytes(int64(r.ValueSize))
+	switch ttl := time.Duration(r.TTLMS) * time.Millisecond; r.Op {
+	case bench.Lease:
+		of = fmt.Sprintf("new names for %v", ttl)
+	case bench.Keepalive:
+		of = fmt.Sprintf("%s for %v", plural(uint64(r.Keys), "lease"), ttl)
+	}
+	fmt.Fprintf(w, "%s, %s: %s, %s, %s%s\n", r.Op, loop, plural(uint64(r.Clients), "client"),
+		plural(uint64(r.Nodes), "endpoint"), of, mode)
 	fmt.Fprintf(w, "%s in %.1f s, %.0f/s; this process used %.0f µs of CPU for each\n\n",
 		plural(r.Ops, "operation"), r.Seconds, r.OpsPerS, r.ClientCPUUS)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

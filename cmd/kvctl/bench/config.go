@@ -16,10 +16,13 @@ const (
 	Get   = "get"   // read a key
 	Mixed = "mixed" // reads, and writes as in Put
 	CAS   = "cas"   // write a key if it is still at the index that was last seen of it
+
+	Lease     = "lease"     // acquire a lease of a new name
+	Keepalive = "keepalive" // renew one of as many leases as there are keys
 )
 
 // Ops lists the operations.
-var Ops = []string{Put, Get, Mixed, CAS}
+var Ops = []string{Put, Get, Mixed, CAS, Lease, Keepalive}
 
 // The read modes.
 const (
@@ -36,7 +39,10 @@ const (
 	MaxClients    = 16_384
 	MaxKeys       = 100_000_000
 	MaxCASKeys    = 10_000_000 // eight bytes of memory each
-	MaxValueBytes = 16 << 20   // the largest value that any cluster may be told to take
+	MaxLeases     = 1_000_000  // some hundred bytes each
+	MinTTL        = 100 * time.Millisecond
+	MaxTTL        = 24 * time.Hour
+	MaxValueBytes = 16 << 20 // the largest value that any cluster may be told to take
 	MaxDuration   = 24 * time.Hour
 	MinDuration   = 10 * time.Millisecond
 	MaxWarmup     = time.Hour
@@ -55,6 +61,7 @@ type Config struct {
 	Keys      int      // Prefix00000000 to that of Keys-1, each as likely as the others
 	Prefix    string
 	ValueSize int           // bytes, random
+	TTL       time.Duration // of leases
 	Rate      float64       // operations a second of an open loop; 0: closed loop
 	Warmup    time.Duration // under load, before the window
 	Duration  time.Duration // of the window
@@ -78,8 +85,12 @@ func (c Config) Validate() error {
 		return fmt.Errorf("operation %q: must be one of %s", c.Op, strings.Join(Ops, ", "))
 	case !slices.Contains(Modes, c.Mode):
 		return fmt.Errorf("--mode %q: must be one of %s", c.Mode, strings.Join(Modes, ", "))
-	case c.Mode != Default && (c.Op == Put || c.Op == CAS):
+	case c.Mode != Default && !c.reads():
 		return fmt.Errorf("--mode %s: is about reading, and %s only writes; leave it out", c.Mode, c.Op)
+	case c.leases() && (c.TTL < MinTTL || c.TTL > MaxTTL):
+		return fmt.Errorf("--ttl %v: must be %v to %v", c.TTL, MinTTL, MaxTTL)
+	case c.Op == Keepalive && (c.Keys > MaxLeases || !c.Fill):
+		return fmt.Errorf("--keys %d: %s renews leases that it has acquired itself, %d at most", c.Keys, c.Op, MaxLeases)
 	case c.Clients < 1 || c.Clients > MaxClients:
 		return fmt.Errorf("--clients %d: must be 1 to %d", c.Clients, MaxClients)
 	case c.Conns < 1 || c.Conns > c.Clients:
@@ -115,6 +126,10 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// reads tells whether some operations are reads; leases, whether they are about leases.
+func (c *Config) reads() bool  { return c.Op == Get || c.Op == Mixed }
+func (c *Config) leases() bool { return c.Op == Lease || c.Op == Keepalive }
 
 // checkPrefix allows what needs no escape in a path: the keys are put into requests as they are.
 func checkPrefix(p string) error {

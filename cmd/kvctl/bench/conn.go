@@ -78,7 +78,7 @@ func (c *conn) cut() {
 	}
 }
 
-// do sends one request, with value if it is a PUT, and reads the whole answer. What the answer said is in c.reply. After a
+// do sends one request, with value if it is no GET, and reads the whole answer. What the answer said is in c.reply. After a
 // failure the next request goes to the next node.
 func (c *conn) do(ctx context.Context, now time.Time, method string, target, value []byte) kind {
 	if err := c.open(ctx); err != nil {
@@ -109,6 +109,7 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 	if err := c.send(method, target, value); err != nil {
 		return 0, err
 	}
+	c.reply.whole = method == "POST"
 	if err := c.reply.read(c.in); err != nil {
 		return 0, err
 	}
@@ -126,7 +127,7 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 func (c *conn) send(method string, target, value []byte) error {
 	h := append(append(append(c.head[:0], method...), ' '), target...)
 	h = append(append(append(h, " HTTP/1.1\r\nHost: "...), c.hosts[c.at]...), "\r\nUser-Agent: kvctl-bench\r\n"...)
-	if method == "PUT" {
+	if method != "GET" {
 		h = append(strconv.AppendInt(append(h, "Content-Length: "...), int64(len(value)), 10), "\r\n"...)
 	}
 	h = append(h, "\r\n"...)

@@ -42,6 +42,8 @@ func ofStatus(code int) kind {
 		return done
 	case 404:
 		return notFound
+	case 409:
+		return condition
 	case 429, 503:
 		return notApplied
 	case 500, 504:

@@ -14,6 +14,9 @@ var errMalformed = errors.New("malformed answer")
 
 const maxHeaderLines = 100
 
+// maxText is the longest body that is kept whole. It is below what a connection buffers.
+const maxText = 4 << 10
+
 // reply is what one answer said.
 type reply struct {
 	code     int
@@ -22,12 +25,14 @@ type reply struct {
 	index    uint64 // X-Consul-Index; 0 if absent
 	close    bool   // the connection ends with this answer
 	length   int64  // of the body; -1: chunked
+	whole    bool   // keep the body in text, if it has a length of maxText at most; set by who reads
+	text     []byte
 	first    [4]byte
 }
 
 // read reads one whole answer from in and leaves nothing of it behind.
 func (r *reply) read(in *bufio.Reader) error {
-	*r = reply{}
+	*r = reply{whole: r.whole, text: r.text[:0]}
 	line, err := in.ReadSlice('\n')
 	if err != nil {
 		return lineError(err)
@@ -105,9 +110,16 @@ func (r *reply) body(in *bufio.Reader) error {
 	case r.length == 0 || r.code == 204 || r.code == 304:
 		return nil
 	case r.length > 0:
-		b, err := in.Peek(int(min(r.length, int64(len(r.first)))))
+		n := min(r.length, int64(len(r.first)))
+		if r.whole && r.length <= maxText {
+			n = r.length
+		}
+		b, err := in.Peek(int(n))
 		if err != nil {
 			return err
+		}
+		if r.whole {
+			r.text = append(r.text, b...)
 		}
 		r.start = r.first[:copy(r.first[:], b)]
 		return discard(in, r.length)

@@ -15,8 +15,9 @@ type Result struct {
 	Clients   int     `json:"clients"`
 	Conns     int     `json:"conns"`
 	Keys      int     `json:"keys"`
-	ValueSize int     `json:"value_size"` // bytes
-	Rate      float64 `json:"rate"`       // asked for, a second; 0: closed loop
+	ValueSize int     `json:"value_size"`       // bytes
+	TTLMS     int64   `json:"ttl_ms,omitempty"` // of leases
+	Rate      float64 `json:"rate"`             // asked for, a second; 0: closed loop
 	Seed      uint64  `json:"seed"`
 
 	Ops     uint64  `json:"ops"`    // successes answered within the window
@@ -74,8 +75,12 @@ func (c Config) result(r *recorder, took, cpu time.Duration) Result {
 	switch c.Op {
 	case Mixed:
 		out.ReadShare, out.Writes, out.Reads = c.ReadShare, part(halves[0]), part(halves[1])
-	case Put, CAS:
+	case Get:
+	default:
 		out.Mode = ""
+	}
+	if c.leases() {
+		out.TTLMS = c.TTL.Milliseconds()
 	}
 	out.Ops = halves[0].answered + halves[1].answered
 	out.OpsPerS = perSecond(out.Ops, took)

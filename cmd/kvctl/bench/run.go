@@ -75,6 +75,9 @@ func newWorld(c Config) (*world, error) {
 	if c.Op == CAS {
 		w.indexes = make([]atomic.Uint64, c.Keys)
 	}
+	if c.leases() {
+		w.leases = newLeases(c)
+	}
 	var hosts []string
 	for _, e := range c.Endpoints {
 		h, err := hostOf(e)
@@ -151,9 +154,8 @@ func (w *world) fill(ctx context.Context) error {
 // fillOne tries for a while: a cluster may have no master yet, or have less room than is asked of it.
 func (w *worker) fillOne(ctx context.Context, c *conn, key int) error {
 	for try := 1; ; try++ {
-		k := c.do(ctx, time.Now(), "PUT", w.path(key, ""), w.value())
+		k := w.write(ctx, c, time.Now(), key)
 		if k == done {
-			w.learn(key, c.reply.revision)
 			return nil
 		}
 		hopeless := k == tooLarge || k == invalid || k == forbidden || k == noRoom

@@ -19,6 +19,7 @@ type world struct {
 	cfg     Config
 	random  []byte          // values are pieces of it
 	indexes []atomic.Uint64 // by key: the newest index seen (CAS only)
+	leases  *leases         // Lease and Keepalive only
 	conns   []*conn
 	atRest  chan *conn // those that nobody uses, if there are fewer than clients; else client i has conns[i]
 }
@@ -29,6 +30,7 @@ type worker struct {
 	id     int
 	rng    *rand.Rand
 	target []byte
+	body   []byte
 }
 
 func (w *world) newWorker(id int) *worker {
@@ -82,6 +84,9 @@ func (w *worker) value() []byte {
 
 // operate does one operation on a key.
 func (w *worker) operate(ctx context.Context, c *conn, now time.Time, key int) (read bool, k kind) {
+	if w.leases != nil {
+		return false, w.lease(ctx, c, now, key)
+	}
 	if w.cfg.Op == Get || w.cfg.Op == Mixed && w.rng.Float64() < w.cfg.ReadShare {
 		query := ""
 		if w.cfg.Mode != Default {
@@ -99,6 +104,18 @@ func (w *worker) operate(ctx context.Context, c *conn, now time.Time, key int) (
 		w.learn(key, c.reply.revision)
 	}
 	return false, k
+}
+
+// write is one operation of the filling.
+func (w *worker) write(ctx context.Context, c *conn, now time.Time, key int) kind {
+	if w.leases != nil {
+		return w.regain(ctx, c, now, key)
+	}
+	k := c.do(ctx, now, "PUT", w.path(key, ""), w.value())
+	if k == done {
+		w.learn(key, c.reply.revision)
+	}
+	return k
 }
 
 // learn notes a write's revision, which is the key's new index. Several clients may write one key: the newest counts.
@@ -161,7 +178,11 @@ func (w *worker) run(ctx context.Context, r *recorder, p *pace) {
 // recover makes ready for the next operation after one that failed. The time it takes is nobody's latency in a closed
 // loop; in an open one it delays what is due meanwhile, unless another client is free.
 func (w *worker) recover(ctx context.Context, c *conn, now time.Time, k kind, key int) {
-	if k == condition {
+	switch {
+	case k == condition && w.leases != nil:
+		w.regain(ctx, c, now, key)
+		return
+	case k == condition:
 		w.look(ctx, c, now, key)
 		return
 	}
