@@ -238,3 +238,45 @@ func ExampleClient_Add() {
 	fmt.Println(n, err)
 	// Output: 42 <nil>
 }
+
+// A lease is held while the work goes on. What the work writes carries the lease's fence.
+func ExampleClient_AcquireLease() {
+	cluster := clienttest.Start(3)
+	defer cluster.Close()
+	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+
+	lease, err := c.AcquireLease(context.Background(), "jobs/nightly", client.LeaseOptions{
+		Owner: "worker 7", TTL: 5 * time.Second, Wait: time.Minute,
+	})
+	if err != nil {
+		panic(err) // errors.Is(err, client.ErrBusy): somebody else holds it
+	}
+	work, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { // ends what is under way when the lease is lost
+		<-lease.Lost()
+		stop()
+	}()
+	for i := range 3 {
+		if !lease.Held() {
+			break
+		}
+		_, err := c.Put(work, "report", []byte(strconv.Itoa(i)), client.WriteOptions{Fence: lease.Fence()})
+		fmt.Println(i, err)
+	}
+	var busy *client.BusyError
+	if _, err := c.AcquireLease(work, "jobs/nightly", client.LeaseOptions{}); errors.As(err, &busy) {
+		fmt.Println("held by", busy.Owner)
+	}
+	fmt.Println(lease.Release(context.Background()), lease.Held())
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+	// 2 <nil>
+	// held by worker 7
+	// <nil> false
+}

@@ -125,7 +125,7 @@ func (k *keeper) look() (rounds []*round, wait time.Duration, ok bool) {
 	now, open := k.now(), map[int]*round{}
 	for len(k.leases) > 0 {
 		l := k.leases[0]
-		if l.from > now {
+		if l.from > now || l.at > now && len(rounds) == 0 {
 			break
 		}
 		if l.Err() != nil {

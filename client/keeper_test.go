@@ -296,3 +296,37 @@ func TestCloseLosesLeases(t *testing.T) {
 		}
 	})
 }
+
+// TestTimeCountsFromBeforeTheRenewal, not from its answer.
+func TestTimeCountsFromBeforeTheRenewal(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		l := acquire(t, w, "job", client.LeaseOptions{TTL: 5 * time.Second})
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Slow })
+		time.Sleep(12 * time.Second)
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Hang })
+		for !isLost(l) {
+			if owner, _ := w.Lease("job"); owner == "" {
+				t.Fatal("the lease has ended and is not lost")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.inject(noFaults)
+		_ = l.Release(context.Background())
+	})
+}
+
+// TestRenewalThatIsTooLate: the machine sleeps while a renewal is on its way, beyond the end of the lease but not beyond that of the
+// renewal. Somebody may have seen the lease lost, so it stays so.
+func TestRenewalThatIsTooLate(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		l := acquire(t, w, "job", client.LeaseOptions{TTL: 16 * time.Second})
+		w.on(1, func(r clienttest.Request) bool { return r.Path == "/v1/leases/renew" }, clienttest.Slow)
+		time.Sleep(16*time.Second/3 + 500*time.Millisecond)
+		w.slept.Store(int64(10 * time.Second))
+		time.Sleep(time.Second)
+		if w.LeaseRequests("renew-all") != 1 || l.Held() || !isLost(l) {
+			t.Errorf("%d renewals; held %v, %v", w.LeaseRequests("renew-all"), l.Held(), l.Err())
+		}
+		_ = l.Release(context.Background())
+	})
+}

@@ -222,3 +222,29 @@ func TestWaitThatIsOver(t *testing.T) {
 		})
 	}
 }
+
+// TestGrantThatHadToWait has about all of its time, whether the node tells for how long it waited or not.
+func TestGrantThatHadToWait(t *testing.T) {
+	for _, tell := range []bool{false, true} {
+		inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+			if tell {
+				w.TellWaits()
+			}
+			first := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second})
+			after(1800*time.Millisecond, func() { _ = first.Release(context.Background()) })
+			before := w.LeaseRequests("acquire")
+			l := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second, Wait: time.Minute})
+			if left := l.Remaining(); left < 1800*time.Millisecond || left > 1875*time.Millisecond {
+				t.Errorf("told %v: %v are left", tell, left)
+			}
+			want := 2 // not told, the client asks again
+			if tell {
+				want = 1
+			}
+			if n := w.LeaseRequests("acquire") - before; n != want {
+				t.Errorf("told %v: %d requests, want %d", tell, n, want)
+			}
+			_ = l.Release(context.Background())
+		})
+	}
+}

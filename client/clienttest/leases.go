@@ -20,6 +20,7 @@ type leases struct {
 	token uint64 // the largest of all
 	count uint64 // grants so far
 	grow  bool
+	tell  bool
 	queue map[string][]string // acquisitions that wait, by name
 	asked map[string]int      // requests by command
 }
@@ -37,6 +38,7 @@ func newLeases() leases {
 // leaseRequest is the body of a command on a lease.
 type leaseRequest struct {
 	Name, Owner, TTL, Acquisition, Wait, Grant string
+	waited                                     time.Duration
 }
 
 // Lease tells who holds a lease, and under which token; "" and 0 if nobody does.
@@ -77,6 +79,13 @@ func (c *Cluster) GrowTokens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leases.grow = true
+}
+
+// TellWaits has grants tell for how long their requests had to wait, as real nodes do.
+func (c *Cluster) TellWaits() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.tell = true
 }
 
 // wakeAll wakes whoever waits.
@@ -179,8 +188,12 @@ func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken
 		x.ends = ends
 	}
 	l.count++
-	return map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "TTL": ttl.String(),
+	g := map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "TTL": ttl.String(),
 		"Grant": fmt.Sprintf("%d/%s/%s", l.count, ttl, in.Acquisition)}
+	if l.tell && in.waited > 0 {
+		g["Waited"] = in.waited.String()
+	}
+	return g
 }
 
 // of is the TTL and the acquisition of a grant.
@@ -258,7 +271,8 @@ func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte
 		return sendText(w, 400, "the Wait is no duration")
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, leasePath), "/acquire")
-	end := time.Now().Add(d)
+	began := time.Now()
+	end := began.Add(d)
 	c.mu.Lock()
 	c.leases.queue[name] = append(c.leases.queue[name], in.Acquisition)
 	c.mu.Unlock()
@@ -274,6 +288,7 @@ func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte
 		if !time.Now().Before(end) {
 			in.Wait = ""
 		}
+		in.waited = time.Since(began)
 		if answer := c.acquireLease(w, name, in); answer != nil {
 			leave()
 			c.mu.Unlock()
