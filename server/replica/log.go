@@ -270,8 +270,8 @@ func (l *Log) HandOver() {
 	l.queue.sendBack(l)
 }
 
-// Resume lets the node take up work as master again.
-func (l *Log) Resume() { l.stopping = false }
+// Resume lets the node take up work as master again, unless it was told meanwhile to stop for good.
+func (l *Log) Resume() { l.stopping = l.leaving }
 
 // Idle tells whether no write is in flight here, or waits for the master's answer.
 func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 && l.away.live == 0 }

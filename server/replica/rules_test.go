@@ -584,6 +584,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 		t.Fatalf("in flight: %+v", b.replies[1])
 	}
 	b.log.StepDown(0)
+	b.log.Resume() // of a hand-over that the stop has overtaken
 	b.advance(0, p)
 	if b.out.Ready != 0 || b.log.holding != 0 {
 		t.Fatal("leads again while it stops")

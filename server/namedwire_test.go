@@ -1,0 +1,103 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tenure/internal/ballot"
+	"tenure/lease/named"
+	"tenure/server/replica"
+	"tenure/server/transport"
+)
+
+func someBatch() replica.LeaseBatch {
+	n, a := named.Name{1, 2, 3}, named.Acquisition{9, 8}
+	return replica.LeaseBatch{
+		To: 2, For: ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63},
+		Requests: []named.Request{
+			{Kind: named.Prepare, Name: n, Counter: 1},
+			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second, Owner: "me"},
+			{Kind: named.Release, Name: n, Counter: 7, Acquisition: a},
+			{Kind: named.Withdraw, Name: n, Counter: 8, Acquisition: a},
+		},
+		Replies: []named.Reply{
+			{Kind: named.Promise, Name: n, Counter: 1, Report: 4},
+			{Kind: named.Promise, Name: n, Counter: 1, Report: 6, Live: true, LiveAcquisition: a, LiveToken: 6, LiveLeft: time.Minute, LiveOwner: "you"},
+			{Kind: named.PrepareRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Full: true},
+			{Kind: named.AcceptRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Live: true, LiveAcquisition: a, LiveToken: 6},
+			{Kind: named.Accepted, Name: n, Counter: 2},
+			{Kind: named.Released, Name: n, Counter: 3},
+		},
+	}
+}
+
+func TestNamedFramesRoundTrip(t *testing.T) {
+	sent := someBatch()
+	want := sent
+	body := appendNamed(nil, &sent)
+	if len(sent.Requests)+len(sent.Replies) != 0 {
+		t.Fatal("something is left")
+	}
+	got, err := decodeNamed(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.To = want.To
+	if d := cmp.Diff(want, *got); d != "" {
+		t.Error(d)
+	}
+	for n := 1; n < len(body); n++ {
+		if b, err := decodeNamed(body[:n]); err == nil && len(b.Requests)+len(b.Replies) == 10 {
+			t.Errorf("the first %d of %d bytes are a whole batch", n, len(body))
+		}
+	}
+	if _, err := decodeNamed([]byte{frameNamed, 0, 0, 0, 77}); !errors.Is(err, errFrame) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+// A batch that is larger than a frame goes in several.
+func TestNamedFramesAreBounded(t *testing.T) {
+	var b replica.LeaseBatch
+	for i := range 40_000 {
+		b.Requests = append(b.Requests, named.Request{Kind: named.Accept, Counter: uint64(i + 1), Owner: string(bytes.Repeat([]byte("o"), named.MaxOwnerBytes))})
+	}
+	frames, seen := 0, 0
+	for ; len(b.Requests) > 0; frames++ {
+		body := appendNamed(nil, &b)
+		if len(body) > transport.MaxNamedFrameBytes {
+			t.Fatalf("a frame of %d bytes", len(body))
+		}
+		got, err := decodeNamed(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += len(got.Requests)
+	}
+	if frames < 2 || seen != 40_000 {
+		t.Errorf("%d messages in %d frames", seen, frames)
+	}
+}
+
+func FuzzDecodeNamed(f *testing.F) {
+	b := someBatch()
+	f.Add(appendNamed(nil, &b))
+	f.Add([]byte{frameNamed})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if len(body) == 0 {
+			return
+		}
+		got, err := decodeNamed(body)
+		if err != nil {
+			return
+		}
+		// A message takes 18 bytes at least, and at most some 150 in memory besides its text.
+		if most := len(body)/18 + 1; len(got.Requests)+len(got.Replies) > most {
+			t.Errorf("%d messages out of %d bytes", len(got.Requests)+len(got.Replies), len(body))
+		}
+	})
+}
