@@ -13,12 +13,9 @@ import (
 
 // Named leases as the HTTP API sees them: the rest of web.Backend.
 
-// leasePatience is how long an attempt may go on, beside any waiting.
-const leasePatience = 5 * time.Second
-
 // Lease carries out r. When ctx ends, a request that only waits ends too.
 func (n *Node) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
-	p := &pendingLease{patience: leasePatience, wait: r.Wait, reply: make(chan replica.LeaseAnswer, 1), request: replica.LeaseRequest{
+	p := &pendingLease{patience: r.Patience, wait: r.Wait, reply: make(chan replica.LeaseAnswer, 1), request: replica.LeaseRequest{
 		ID: n.nextID.Add(1), Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Duration: r.TTL,
 	}}
 	if !n.named.ask(namedEvent{request: p}) {

@@ -151,7 +151,7 @@ func (s *Server) leaseShow(x *exchange) {
 
 // leaseRequest reads what the three operations have in common.
 func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequest, body leaseBody, err error) {
-	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.rest(leasePrefix), verb)}
+	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.rest(leasePrefix), verb), Patience: s.patience(x.r)}
 	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return r, body, err
 	}

@@ -13,10 +13,10 @@ func TestLeaseRequests(t *testing.T) {
 	f.grant = LeaseGrant{Token: 1<<32 + 1, Serial: 9}
 	s := newServer(t, f)
 	for _, c := range []struct{ path, body, want string }{
-		{"a/acquire", `{"Owner":"o","TTL":"30s"}`, `{1 a o 30s 0s}`},
-		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m","other":1}`, `{1 a/b/acquire o 1.5s 10m0s}`},
-		{"a%2Fb%20c/acquire", `{"Owner":"o","TTL":"100ms"}`, `{1 a/b c o 100ms 0s}`},
-		{strings.Repeat("n", 256) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `{1 ` + strings.Repeat("n", 256) + ` o 1s 0s}`},
+		{"a/acquire", `{"Owner":"o","TTL":"30s"}`, `{1 a o 30s 0s 10s}`},
+		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m","other":1}`, `{1 a/b/acquire o 1.5s 10m0s 10s}`},
+		{"a%2Fb%20c/acquire", `{"Owner":"o","TTL":"100ms"}`, `{1 a/b c o 100ms 0s 10s}`},
+		{strings.Repeat("n", 256) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `{1 ` + strings.Repeat("n", 256) + ` o 1s 0s 10s}`},
 		{strings.Repeat("n", 257) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
 		{"/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
 		{"%ff/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes of UTF-8`},
@@ -33,7 +33,7 @@ func TestLeaseRequests(t *testing.T) {
 		{"a/acquire?cas=1", `{"Owner":"o","TTL":"1s"}`, `400`},
 		{"a/renew", `{"Owner":"o","Grant":"x"}`, `400 Grant "x" is none`},
 		{"a/release", `{"Owner":"o"}`, `400 Grant "" is none`},
-		{"a/release", `{"Owner":"o","Acquisition":"mine"}`, `{3 a o 0s 0s}`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine"}`, `{3 a o 0s 0s 10s}`},
 		{"a/seize", `{"Owner":"o"}`, `405 method POST is not allowed here, only GET`},
 	} {
 		f.leases = nil
@@ -41,7 +41,7 @@ func TestLeaseRequests(t *testing.T) {
 		got := fmt.Sprint(w.Code, " ", w.Body.String())
 		if len(f.leases) == 1 {
 			r := f.leases[0]
-			got = fmt.Sprintf("{%d %s %s %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait)
+			got = fmt.Sprintf("{%d %s %s %v %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait, r.Patience)
 		}
 		if !strings.HasPrefix(got, c.want) {
 			t.Errorf("POST %.60s %.80s: %s, want %s", c.path, c.body, got, c.want)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -29,11 +30,11 @@ func (s *Server) leasesRenew(x *exchange) {
 		x.fail(err, false)
 		return
 	}
-	out := make([]renewedAnswer, len(in))
+	patience, out := s.patience(x.r), make([]renewedAnswer, len(in))
 	var all errgroup.Group
 	for i := range in {
 		all.Go(func() error {
-			out[i] = s.renewOne(&in[i])
+			out[i] = s.renewOne(&in[i], patience)
 			return nil
 		})
 	}
@@ -41,8 +42,8 @@ func (s *Server) leasesRenew(x *exchange) {
 	x.json(marshal(out))
 }
 
-func (s *Server) renewOne(body *leaseBody) renewedAnswer {
-	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner}
+func (s *Server) renewOne(body *leaseBody, patience time.Duration) renewedAnswer {
+	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Patience: patience}
 	err := checkLeaseName(r.Name)
 	if err == nil {
 		err = checkLeaseOwner(r.Owner, "")

@@ -25,6 +25,7 @@ type LeaseRequest struct {
 	Acquisition [16]byte      // the owner, to the protocol (N1)
 	TTL         time.Duration // not of a release
 	Wait        time.Duration // LeaseAcquire: how long to wait for a busy name
+	Patience    time.Duration // how long the answer may take besides
 }
 
 // LeaseGrant is what came of it.
@@ -58,7 +59,7 @@ var ErrLeaseGone = errors.New("gone: this lease has ended: acquire it anew, unde
 
 // Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the two above.
 type Leases interface {
-	// Lease carries out r. It answers within some seconds besides r.Wait, and soon after ctx ends if it waits.
+	// Lease carries out r. It answers within r.Wait and r.Patience together, and soon after ctx ends if it waits.
 	Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error)
 	// ShowLease is what this node alone knows of a name: a hint.
 	ShowLease(name string) (LeaseHint, bool)
