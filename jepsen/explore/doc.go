@@ -1,4 +1,4 @@
-// Package explore visits every state of a small world of the real lease core, and of the real log core, breadth first: each
+// Package explore visits every state of a small world of the real lease core, of the real log core, or of named leases, breadth first: each
 // order of delivery, loss, repetition, crash, restart, tick, renewal, release and of giving up. What it finds broken it
 // shows by one of the shortest ways there. A search that a bound stopped says so; it is never called complete.
 //
@@ -11,7 +11,7 @@
 //
 // # What is bounded
 //
-// The configuration (Config, LogConfig) says how many nodes, ballots, lengths and restarts there are. Time goes in ticks
+// The configuration (Config, LogConfig, NamedConfig) says how many nodes, ballots, lengths and restarts there are. Time goes in ticks
 // in which every clock moves by its own rate. Messages are not bounded: what was sent may arrive at any time, and any
 // number of times, or never.
 //
@@ -22,5 +22,6 @@
 //	intern.go                             parts, and the memo of what the real code did with them
 //	lease*.go                             the world of the lease
 //	log*.go                               the world of the log
+//	named*.go                             the world of named leases; namedcaller.go holds what they leave to their users
 //	trace.go script.go report.go          what comes out: traces, replays, the table
 package explore

@@ -199,6 +199,12 @@ func TestABoundIsSaid(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, name := range TableNames() {
+		if isNamed(name) {
+			if _, err := ParseNamed(name); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
 		if isLog(name) {
 			if _, err := ParseLog(name); err != nil {
 				t.Error(err)

@@ -11,8 +11,15 @@ import (
 	"strings"
 )
 
-// RunNamed searches the configuration with this name, of the lease or of the log.
+// RunNamed searches the configuration with this name, of the lease, of the log or of named leases.
 func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
+	if isNamed(name) {
+		c, err := ParseNamed(name)
+		if err != nil {
+			return Result{}, err
+		}
+		return RunNamedLeases(ctx, c, lim)
+	}
 	if isLog(name) {
 		c, err := ParseLog(name)
 		if err != nil {
@@ -66,6 +73,9 @@ func List(w io.Writer) {
 	fmt.Fprintln(w)
 	for _, c := range logConfigs {
 		fmt.Fprintf(w, "%-23s nodes %d, leaders %d with %d attempts each, slots %d, crashes %d\n", c.Name, c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
+	}
+	for _, c := range namedConfigs {
+		fmt.Fprintf(w, "%-23s %s\n", c.Name, c.says())
 	}
 	fmt.Fprintln(w, "\nIn the table:")
 	for _, n := range TableNames() {

@@ -23,6 +23,9 @@ func TableNames() []string {
 	for _, c := range logConfigs {
 		names = append(names, c.Name)
 	}
+	for _, c := range namedConfigs {
+		names = append(names, c.Name)
+	}
 	return names
 }
 

@@ -34,8 +34,14 @@ func withdrawOf(counter uint64, acquisition string) Request {
 	return Request{Kind: Withdraw, Name: nameOf("n"), Counter: counter, Acquisition: acquisitionOf(acquisition)}
 }
 
+// failer is what tests, benchmarks and properties have in common.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // opened is a table in era 1.
-func opened(t testing.TB, c Config, now time.Duration) *Table {
+func opened(t failer, c Config, now time.Duration) *Table {
 	t.Helper()
 	table, err := NewTable(c, now)
 	if err != nil {

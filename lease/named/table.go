@@ -200,9 +200,13 @@ func (t *Table) withdraw(now time.Duration, from ballot.Incarnation, q *Request)
 	}
 }
 
-// end makes record i one without a live lease. Its token stays (N2), for as long as the record does.
+// end makes record i, if its lease lives, one without. Its token stays (N2), for as long as the record does.
 func (t *Table) end(now time.Duration, i uint32) {
-	t.slab.at(i).until = 0
+	r := t.slab.at(i)
+	if !r.live(now) {
+		return
+	}
+	r.until = 0
 	t.wheel.unlink(&t.slab, i)
 	t.wheel.link(&t.slab, i, now+t.cfg.Linger)
 }

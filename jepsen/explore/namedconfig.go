@@ -1,0 +1,143 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// NamedConfig is a bounded world of named leases: clients that acquire through nodes, and acceptors that a log gives eras. Any
+// request or grant that was ever sent may arrive any number of times, or never; replies arrive at once or never, or travel too.
+// Acceptors drop what they may at any time. All clocks tick alike: those that drift are in the random tests of lease/named.
+type NamedConfig struct {
+	Name         string
+	Clients      int           // 1 or 2
+	Nodes        int           // that clients ask, 1 or 2
+	Acceptors    int           // 1 to 3
+	Names        int           // 1, or 2: then the second client's first acquisition is of another name
+	Acquisitions int           // of each client, one after the other
+	Asks         int           // of each client in all: acquiring, renewing, trying again
+	Ballots      int           // highest counter; a node may skip counters, as if it had seen a rejection
+	Lease        time.Duration // D_P, and M
+	Restarts     int           // of acceptors, together; each then needs an era of its own
+	NodeRestarts int           // of the nodes that clients ask, together
+	Renew        bool          // asks while the name is held
+	Retry        bool          // asks again before any grant has come
+	GiveUp       bool          // attempts end in the middle
+	Withdraw     bool          // what attempts that won nothing left behind is undone
+	Release      bool
+	Sweep        bool
+	LoseReplies  bool // a reply arrives at once or never
+	Async        bool // replies travel
+	OwnEras      bool // each acceptor begins in an era of its own
+	UsedUp       bool // the first era has one token left
+}
+
+// namedConfigs are the configurations of named leases by name.
+var namedConfigs = []NamedConfig{
+	{Name: "named-base", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms},
+	{Name: "named-long-lease", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: 2 * ms},
+	{Name: "named-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Sweep: true},
+	{Name: "named-own-eras", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, OwnEras: true, Sweep: true},
+	{Name: "named-own-eras-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 1, Lease: ms, OwnEras: true, Retry: true},
+	{Name: "named-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Release: true},
+	{Name: "named-release-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Release: true, Sweep: true},
+	{Name: "named-withdraw", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, GiveUp: true, Withdraw: true, LoseReplies: true},
+	{Name: "named-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, GiveUp: true, Withdraw: true},
+	{Name: "named-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Renew: true, GiveUp: true, Withdraw: true},
+	{Name: "named-renewal-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Renew: true, Release: true},
+	{Name: "named-two-acquisitions", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Release: true},
+	{Name: "named-two-names", Clients: 2, Nodes: 1, Acceptors: 3, Names: 2, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Sweep: true},
+	{Name: "named-restart", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Restarts: 1},
+	{Name: "named-restart-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Restarts: 1, Sweep: true},
+	{Name: "named-restart-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Restarts: 1, Renew: true},
+	{Name: "named-two-restarts", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Restarts: 2},
+	{Name: "named-era-used-up", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Restarts: 1, UsedUp: true},
+	{Name: "named-late-replies", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Async: true},
+	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
+}
+
+// ParseNamed is the configuration of named leases with this name.
+func ParseNamed(name string) (NamedConfig, error) {
+	i := slices.IndexFunc(namedConfigs, func(c NamedConfig) bool { return c.Name == name })
+	if i < 0 {
+		return NamedConfig{}, fmt.Errorf("%w: no configuration of named leases is called %q; -list shows them", ErrConfig, name)
+	}
+	return namedConfigs[i], nil
+}
+
+func isNamed(name string) bool { return strings.HasPrefix(name, "named-") }
+
+// Validate tells what is wrong with c, wrapping ErrConfig.
+func (c NamedConfig) Validate() error {
+	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors || c.Names < 1 || c.Names > 2 ||
+		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms || c.Restarts < 0 || c.NodeRestarts < 0 {
+		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
+	}
+	return nil
+}
+
+// says is one line about c.
+func (c NamedConfig) says() string {
+	s := fmt.Sprintf("clients %d with %d acquisitions and %d asks each, nodes %d, acceptors %d, names %d, ballots %d, D_P %v",
+		c.Clients, c.Acquisitions, c.Asks, c.Nodes, c.Acceptors, c.Names, c.Ballots, c.Lease)
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{c.Renew, "renewal"}, {c.Retry, "retry"}, {c.GiveUp, "giving up"}, {c.Withdraw, "withdrawal"}, {c.Release, "release"}, {c.Sweep, "sweep"},
+		{c.LoseReplies, "lost replies"}, {c.Async, "late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
+		{c.Restarts > 0, fmt.Sprintf("%d restarts", c.Restarts)}, {c.NodeRestarts > 0, fmt.Sprintf("%d restarts of nodes", c.NodeRestarts)},
+	} {
+		if f.on {
+			s += ", " + f.name
+		}
+	}
+	return s
+}
+
+func (c NamedConfig) timing() lease.Timing {
+	return lease.Timing{MaxMaster: c.Lease, MaxUser: c.Lease}
+}
+
+func (c NamedConfig) voters() quorum.Set {
+	var s quorum.Set
+	for i := range c.Acceptors {
+		s.Add(ballot.NodeID(i + 1))
+	}
+	return s
+}
+
+// lease is the number of the name that a client's acquisition is of.
+func (c NamedConfig) lease(who, acquisition uint8) uint8 {
+	if c.Names == 2 && who == 1 && acquisition == 1 {
+		return 1
+	}
+	return 0
+}
+
+func leaseName(lease uint8) (n named.Name) {
+	n[0] = lease + 1
+	return n
+}
+
+// RunNamedLeases searches a configuration of named leases. The error is about the configuration.
+func RunNamedLeases(ctx context.Context, c NamedConfig, lim Limits) (Result, error) {
+	if err := c.Validate(); err != nil {
+		return Result{}, err
+	}
+	l := newNamedModel(c)
+	r, out := runModel(ctx, l, lim)
+	r.Name = c.Name
+	if out.what != "" {
+		r.Trace = retrace(l, &namedTeller{l}, out)
+	}
+	return r, nil
+}

@@ -1,0 +1,319 @@
+package explore
+
+import (
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/internal/leasehold"
+	"tenure/lease/named"
+)
+
+// Where the parts of the world of named leases stand in a state.
+const (
+	atClients     = 0
+	atAsked       = 2 // the nodes that clients ask
+	atTables      = 4
+	atMail        = 7 // all that was ever sent and still matters
+	atPast        = 8
+	atEra         = 9  // the last era that the log has allotted
+	atRestarts    = 10 // of acceptors
+	atRestartsToo = 11 // of nodes that clients ask
+)
+
+// What a part meets: a kind in the upper bits of the input, its argument in the lower.
+const (
+	inNew       uint32 = (iota + 1) << 24 // client: ask in a new acquisition
+	inAgain                               // client: ask again before any grant
+	inRenew                               // client
+	inGiveBack                            // client
+	inGrant                               // client; message
+	inBegin                               // node; counter, message with the ask
+	inReply                               // node; message
+	inGiveUp                              // node; client
+	inWithdraw                            // node; client
+	inCrash                               // node, acceptor
+	inClockTick                           // all
+	inSweep                               // acceptor
+	inAllot                               // acceptor; era
+	inApply                               // acceptor; entry
+
+	inArg   = 1<<24 - 1
+	askBits = 20 // of inBegin's message
+)
+
+// The operations of the memo.
+const (
+	opClient  uint32 = iota + 1 // client, input
+	opNode                      // node, input
+	opTable                     // acceptor, input
+	opServe                     // acceptor, request and place
+	opPast                      // past, client
+	opPrune                     // set, client
+	opTurn                      // node, permutation
+	opTurnSet                   // set, permutation
+)
+
+// namedModel is the model of a NamedConfig. Everything in it but c and perms is guarded by memo.mu.
+type namedModel struct {
+	c     NamedConfig
+	perms []permutation
+	memo
+	clients interned[namedClient]
+	nodes   interned[namedNode]
+	tables  interned[namedTable]
+	mails   interned[namedMail]
+	sets    interned[setPart]
+	pasts   interned[namedPast]
+	scratch []byte
+	first   state
+}
+
+func newNamedModel(c NamedConfig) *namedModel {
+	l := &namedModel{c: c, perms: permutations(c.Acceptors, nil)}
+	l.done = map[uint64]uint64{}
+	if c.OwnEras {
+		l.perms = l.perms[:1]
+	}
+	for i := range c.Clients {
+		l.first[atClients+i] = l.client(namedClient{who: uint8(i), released: true})
+	}
+	for i := range c.Nodes {
+		l.first[atAsked+i] = l.node(namedNode{who: uint8(i)})
+	}
+	for i := range c.Acceptors {
+		l.first[atTables+i] = l.genesis(uint8(i))
+	}
+	l.first[atMail] = l.set(nil)
+	l.first[atPast] = l.past(namedPast{})
+	l.first[atEra] = 1
+	if c.OwnEras {
+		l.first[atEra] = uint32(c.Acceptors)
+	}
+	return l
+}
+
+func (l *namedModel) start() state { return l.first }
+
+func (l *namedModel) explorer() explorer { return &namedExplorer{l: l, cache: new(cache)} }
+
+// namedExplorer is one goroutine's access to a namedModel.
+type namedExplorer struct {
+	l     *namedModel
+	cache *cache
+}
+
+func (x *namedExplorer) recall(k uint64) uint64 { return x.cache.recall(&x.l.memo, k, x.l.compute) }
+
+// compute runs the real code once for a part and an input; see memo. Steps give the part after it and, in the upper half, what it
+// sent: a set, or the one message. 0 is a step that cannot be taken.
+func (l *namedModel) compute(k uint64) uint64 {
+	op, a, b := operands(k)
+	switch op {
+	case opMerge:
+		return uint64(l.set(append(slices.Clone(l.sets.get(a).ids), l.sets.get(b).ids...)))
+	case opClient:
+		return l.stepClient(*l.clients.get(a), b&^inArg, b&inArg)
+	case opNode:
+		return l.stepNode(a, b)
+	case opTable:
+		return l.stepTable(*l.tables.get(a), b&^inArg, b&inArg)
+	case opServe:
+		return l.serve(*l.tables.get(a), l.mails.get(b>>2), uint8(b&3))
+	case opPast:
+		return uint64(l.remember(*l.pasts.get(a), l.clients.get(b)))
+	case opPrune:
+		return uint64(l.prune(a, l.clients.get(b)))
+	case opTurn:
+		return uint64(l.turned(a, b))
+	case opTurnSet:
+		return uint64(l.turnedSet(a, b))
+	}
+	panic("explore: unknown operation")
+}
+
+func with(id, out uint32) uint64 { return uint64(out)<<32 | uint64(id) }
+
+func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
+	x.asks = slices.Clone(x.asks)
+	granted := x.hold.Token() != 0
+	switch in {
+	case inClockTick:
+		x.now += ms
+		return with(l.client(x), 0)
+	case inNew:
+		if int(x.begun) == l.c.Acquisitions || !(x.released || (granted && !x.held)) {
+			return 0
+		}
+		x.hold, x.released, x.asks = leasehold.Hold{}, false, nil
+		x.begun++
+		return l.ask(x, false)
+	case inAgain:
+		if x.released || granted {
+			return 0
+		}
+		return l.ask(x, false)
+	case inRenew:
+		if !x.held {
+			return 0
+		}
+		return l.ask(x, true)
+	case inGiveBack:
+		if x.released || (granted && !x.held) {
+			return 0
+		}
+		x.hold.Release()
+		x.released = true
+		q := named.Request{Kind: named.Release, Name: leaseName(l.c.lease(x.who, x.begun)), Counter: 1, Acquisition: x.acquisition()}
+		return with(l.client(x), l.mail(namedMail{kind: mailRequest, request: q}))
+	case inGrant:
+		m := l.mails.get(arg)
+		if !x.grant(m) {
+			return 0
+		}
+		a := x.asks[m.ask]
+		if !x.hold.Take(x.now, leasehold.Reply{Asked: a.at, TTL: l.c.Lease, Token: uint64(m.token), Renewal: a.renewal}) {
+			return 0
+		}
+		return with(l.client(x), 1)
+	}
+	panic("explore: no input of a client")
+}
+
+// ask has the client ask: the message goes to a node at once.
+func (l *namedModel) ask(x namedClient, renewal bool) uint64 {
+	if int(x.asked) == l.c.Asks {
+		return 0
+	}
+	x.asked++
+	x.asks = append(x.asks, namedAsk{x.now, renewal})
+	m := namedMail{kind: mailAsk, who: x.who, begun: x.begun, ask: uint8(len(x.asks) - 1), renewal: renewal}
+	m.request.Acquisition = x.acquisition()
+	return with(l.client(x), l.mail(m))
+}
+
+func (l *namedModel) stepNode(id, in uint32) uint64 {
+	x := *l.nodes.get(id)
+	x.from, x.by, x.relabels = id, in, [6]uint32{}
+	arg := in & inArg
+	var sent []uint32
+	switch in &^ inArg {
+	case inClockTick:
+		x.now += ms
+	case inCrash:
+		x = namedNode{who: x.who, run: x.run + 1, from: id, by: in}
+	case inBegin:
+		counter, m := uint64(arg>>askBits), l.mails.get(arg&(1<<askBits-1))
+		f := &x.flights[m.who]
+		if counter <= x.counter || (f.on && f.attempt.Phase() != named.Over) {
+			return 0
+		}
+		x.counter = counter
+		*f = flight{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
+			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition, Duration: l.c.Lease, Renewal: m.renewal,
+		}, l.c.voters(), counter)}
+		sent = l.requests(&x, f)
+	case inReply:
+		m := l.mails.get(arg)
+		if !x.mine(m) {
+			return 0
+		}
+		for who := range x.flights {
+			f := &x.flights[who]
+			if !f.on || !f.attempt.Handle(x.now, ballot.NodeID(m.acc+1), m.reply) {
+				continue
+			}
+			if f.attempt.End() == named.EndWon {
+				sent = append(sent, l.mail(namedMail{kind: mailGrant, who: uint8(who), begun: f.begun, ask: f.ask, token: f.attempt.Token()}))
+			}
+			sent = append(sent, l.requests(&x, f)...)
+		}
+	case inGiveUp:
+		x.flights[arg].attempt.Abandon()
+	case inWithdraw:
+		f := &x.flights[arg]
+		q, ok := f.attempt.Withdrawal()
+		if !ok {
+			return 0
+		}
+		*f = flight{}
+		sent = append(sent, l.mail(namedMail{kind: mailRequest, request: q, node: x.who, run: x.run}))
+	}
+	out := uint32(0)
+	if len(sent) > 0 {
+		out = l.set(sent)
+	}
+	return with(l.node(x), out)
+}
+
+// requests is what an attempt sends in its phase.
+func (l *namedModel) requests(x *namedNode, f *flight) []uint32 {
+	q, to := f.attempt.Requests(x.now)
+	if to.Len() == 0 {
+		return nil
+	}
+	return []uint32{l.mail(namedMail{kind: mailRequest, request: q, node: x.who, run: x.run})}
+}
+
+func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
+	switch in {
+	case inClockTick:
+		x.now += ms
+		x.sweeps = 0
+	case inSweep:
+		x.table = x.table.Clone()
+		x.sweeps += 2
+		x.table.Sweep(x.now+x.sweeps, sweepAll)
+	case inCrash:
+		return uint64(l.restarted(x))
+	case inAllot:
+		if x.table.Opened() || slices.ContainsFunc(x.eras, func(e eraEntry) bool { return e.run == x.run }) {
+			return 0
+		}
+		x.eras = append(slices.Clone(x.eras), eraEntry{x.run, arg})
+	case inApply:
+		if int(arg) >= len(x.eras) {
+			return 0
+		}
+		x.table = x.table.Clone()
+		x.applied(x.eras[arg])
+	}
+	return uint64(l.acceptor(x))
+}
+
+// serve gives the acceptor after a request and, in the upper half, its reply.
+func (l *namedModel) serve(x namedTable, m *namedMail, place uint8) uint64 {
+	x.table = x.table.Clone()
+	reply, ok := x.table.Handle(x.now, l.incarnation(m.node, m.run), m.request)
+	out := uint32(0)
+	if ok && reply.Kind != named.Released {
+		out = l.mail(namedMail{kind: mailReply, reply: reply, acc: place, node: m.node, run: m.run})
+	}
+	return with(l.acceptor(x), out)
+}
+
+// remember is the past after a grant has counted.
+func (l *namedModel) remember(p namedPast, c *namedClient) uint32 {
+	h := &p.names[l.c.lease(c.who, c.begun)]
+	t := named.Token(c.hold.Token())
+	if h.who != c.who+1 || h.begun != c.begun {
+		h.who, h.begun = c.who+1, c.begun
+		h.earlier, h.last = max(h.earlier, h.last), 0
+	}
+	switch {
+	case t < h.last:
+		p.broken = "a token falls within an acquisition"
+	case t <= h.earlier:
+		p.broken = "a new holder's token is not larger than an earlier one's"
+	}
+	h.last = max(h.last, t)
+	return l.past(p)
+}
+
+// prune takes out the grants to a client that can count no more.
+func (l *namedModel) prune(set uint32, c *namedClient) uint32 {
+	ids := slices.DeleteFunc(slices.Clone(l.sets.get(set).ids), func(id uint32) bool {
+		m := l.mails.get(id)
+		return m.kind == mailGrant && m.who == c.who && (m.begun != c.begun || l.left(*c, c.asks[m.ask]) == 0)
+	})
+	return l.set(ids)
+}

@@ -1,0 +1,259 @@
+package explore
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/leasehold"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// namedClient is a client in one local state: one acquisition at a time, with what it was granted of it.
+type namedClient struct {
+	hold     leasehold.Hold
+	now      time.Duration
+	who      uint8
+	begun    uint8 // acquisitions so far; the last one goes on, or is over
+	asked    uint8 // asks so far, of all acquisitions
+	released bool
+	asks     []namedAsk // of the acquisition
+	held     bool
+	sum      digest
+}
+
+type namedAsk struct {
+	at      time.Duration
+	renewal bool
+}
+
+// namedNode is a node that clients ask, in one local state: an attempt for each client.
+type namedNode struct {
+	flights [2]flight
+	now     time.Duration
+	who     uint8
+	run     uint8
+	counter uint64 // the highest drawn in this run
+	sum     digest
+
+	// As in proposerPart: see relabelled.
+	from, by uint32
+	relabels [6]uint32
+}
+
+// flight is an attempt for an ask. Once it is over it stays only while it may be withdrawn.
+type flight struct {
+	attempt    named.Attempt
+	on         bool
+	begun, ask uint8
+}
+
+// namedTable is an acceptor in one local state, with the entries of the log that give eras to runs of its node.
+type namedTable struct {
+	table  *named.Table
+	now    time.Duration
+	run    uint8
+	eras   []eraEntry
+	sweeps time.Duration // since the last tick: each goes a little further, so that what is over by now is dropped
+	sum    digest
+}
+
+type eraEntry struct {
+	run uint8
+	era uint32
+}
+
+// namedMail is a message: a request to all acceptors, a reply, a grant to a client, or what a client asks of a node, at once.
+type namedMail struct {
+	kind    mailKind
+	request named.Request
+	reply   named.Reply
+	acc     uint8 // reply: the acceptor
+	node    uint8 // request, reply: whose
+	run     uint8 // request, reply: the node's run
+	who     uint8 // ask, grant: the client
+	begun   uint8 // ask, grant: its acquisition
+	ask     uint8 // ask, grant
+	renewal bool
+	token   named.Token // grant
+	sum     digest
+}
+
+type mailKind uint8
+
+const (
+	mailRequest mailKind = iota + 1
+	mailReply
+	mailGrant
+	mailAsk
+)
+
+// namedPast is what has been: of each name the last holder with its largest token, and the largest of all before it.
+type namedPast struct {
+	names  [2]pastHolder
+	broken string
+	sum    digest
+}
+
+type pastHolder struct {
+	who, begun    uint8
+	last, earlier named.Token
+}
+
+const firstNode = 11 // node id of the first node that clients ask; acceptors are 1, 2, 3
+
+func (l *namedModel) incarnation(node, run uint8) ballot.Incarnation {
+	return ballot.Incarnation{Restart: uint64(run), Node: firstNode + ballot.NodeID(node), Nonce: 100 + uint64(run)}
+}
+
+// client is the number of a client. What its token was matters to the history only once it is over.
+func (l *namedModel) client(x namedClient) uint32 {
+	x.held = x.hold.Held(x.now)
+	key := append(l.scratch[:0], 'c', x.who, x.begun, x.asked, flags(x.released, x.hold.Token() != 0))
+	key = binary.AppendUvarint(key, uint64(max(0, x.hold.Deadline()-x.now)))
+	if x.held {
+		key = binary.AppendUvarint(key, x.hold.Token())
+	}
+	for _, a := range x.asks {
+		key = append(key, flags(a.renewal, false), byte(l.left(x, a)/ms))
+	}
+	return internPart(&l.clients, &l.scratch, key, func(d digest) namedClient { x.sum = d; return x })
+}
+
+func (l *namedModel) left(x namedClient, a namedAsk) time.Duration {
+	return max(0, a.at+l.c.Lease-x.now)
+}
+
+func flags(a, b bool) (f byte) {
+	if a {
+		f = 1
+	}
+	if b {
+		f |= 2
+	}
+	return f
+}
+
+// node is the number of a node. Attempts whose time is over are given up at once: they could win nothing.
+func (l *namedModel) node(x namedNode) uint32 {
+	key := append(l.scratch[:0], 'n', x.who, x.run, byte(x.counter))
+	for i := range x.flights {
+		f := &x.flights[i]
+		f.attempt.Requests(x.now)
+		_, undo := f.attempt.Withdrawal()
+		switch {
+		case !f.on || (f.attempt.Phase() == named.Over && !(undo && l.c.Withdraw)):
+			*f = flight{}
+			key = append(key, 0)
+		case f.attempt.Phase() == named.Over:
+			q, _ := f.attempt.Withdrawal()
+			key = append(binary.AppendUvarint(append(key, 1), q.Counter), f.begun)
+		default:
+			key = append(f.attempt.AppendState(append(key, 2), x.now), f.begun, f.ask)
+		}
+	}
+	return internPart(&l.nodes, &l.scratch, key, func(d digest) namedNode { x.sum = d; return x })
+}
+
+// acceptor is the number of an acceptor.
+func (l *namedModel) acceptor(x namedTable) uint32 {
+	key := append(l.scratch[:0], 't', x.run, byte(len(x.eras)))
+	for _, e := range x.eras {
+		key = binary.AppendUvarint(append(key, e.run), uint64(e.era))
+	}
+	key = x.table.AppendState(key, x.now)
+	return internPart(&l.tables, &l.scratch, key, func(d digest) namedTable { x.sum = d; return x })
+}
+
+// genesis is an acceptor that is older than all that is explored; begin is the run that follows x.
+func (l *namedModel) genesis(i uint8) uint32 {
+	era := uint32(1)
+	if l.c.OwnEras {
+		era += uint32(i)
+	}
+	x := namedTable{table: l.table(0), eras: []eraEntry{{0, era}}}
+	x.table.Open(era)
+	if l.c.UsedUp {
+		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7}, Duration: ms,
+			Token: named.FirstToken(era) + math.MaxUint32 - 1}
+		x.table.Handle(0, l.incarnation(0, 0), q)
+		x.now = time.Second
+		x.table.Sweep(x.now, sweepAll)
+	}
+	return l.acceptor(x)
+}
+
+func (l *namedModel) restarted(x namedTable) uint32 {
+	silence, err := l.c.timing().Quarantine(lease.ClassUser)
+	if err != nil {
+		panic(err)
+	}
+	return l.acceptor(namedTable{table: l.table(silence), run: x.run + 1, eras: x.eras})
+}
+
+const sweepAll = 1 << 10
+
+// table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by then.
+func (l *namedModel) table(quarantine time.Duration) *named.Table {
+	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, MaxRecords: 16, Width: 1}, 0)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// mail is the number of a message. How much of a lease is left is a hint.
+func (l *namedModel) mail(m namedMail) uint32 {
+	m.reply.LiveLeft = 0
+	key := append(l.scratch[:0], 'm', byte(m.kind), m.acc, m.node, m.run, m.who, m.begun, m.ask, flags(m.renewal, m.reply.Live))
+	for _, n := range []uint64{uint64(m.token), m.request.Counter, uint64(m.request.Token), uint64(m.request.Duration), m.reply.Counter, m.reply.Promised,
+		uint64(m.reply.Report), uint64(m.reply.LiveToken)} {
+		key = binary.AppendUvarint(key, n)
+	}
+	key = append(key, byte(m.request.Kind), m.request.Name[0], byte(m.reply.Kind), m.reply.Name[0])
+	key = append(append(key, m.request.Acquisition[:2]...), m.reply.LiveAcquisition[:2]...)
+	return internPart(&l.mails, &l.scratch, key, func(d digest) namedMail { m.sum = d; return m })
+}
+
+func (l *namedModel) past(x namedPast) uint32 {
+	key := append(l.scratch[:0], 'p')
+	for _, h := range x.names {
+		key = binary.AppendUvarint(append(key, h.who, h.begun), uint64(h.last))
+		key = binary.AppendUvarint(key, uint64(h.earlier))
+	}
+	return internPart(&l.pasts, &l.scratch, append(key, x.broken...), func(d digest) namedPast { x.sum = d; return x })
+}
+
+// set is the number of a set of messages, which it puts into order.
+func (l *namedModel) set(ids []uint32) uint32 {
+	slices.SortFunc(ids, func(a, b uint32) int {
+		x, y := l.mails.get(a).sum, l.mails.get(b).sum
+		switch {
+		case x.less(y):
+			return -1
+		case y.less(x):
+			return 1
+		}
+		return 0
+	})
+	ids = slices.Compact(ids)
+	key := append(l.scratch[:0], 's')
+	var sum digest
+	for _, id := range ids {
+		key = binary.LittleEndian.AppendUint32(key, id)
+		sum = sum.plus(l.mails.get(id).sum)
+	}
+	return internPart(&l.sets, &l.scratch, key, func(digest) setPart { return setPart{ids: slices.Clone(ids), sum: sum} })
+}
+
+// internPart is the number of the part with this encoding, made if it is new. The encoding's room is used again.
+func internPart[T any](t *interned[T], scratch *[]byte, key []byte, make func(sum digest) T) uint32 {
+	*scratch = key
+	if id := t.find(key); id != 0 {
+		return id
+	}
+	return t.add(key, make(digestOf(key)))
+}
