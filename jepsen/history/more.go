@@ -17,6 +17,10 @@ const (
 	Acquire     Kind = "acquire"         // Key, Value, Session; Matched if it was locked; Absent if the session had ended
 	Release     Kind = "release"         // Key, Value, Session; Matched if it was unlocked
 
+	LeaseAcquire Kind = "lease-acquire" // Key, Acquisition, TTL; Matched and Token if it was granted, else somebody else owns. Mode "waiting" if it waits for that
+	LeaseRenew   Kind = "lease-renew"   // Key, Acquisition, TTL; Token if it was granted, Absent if the lease was gone
+	LeaseRelease Kind = "lease-release" // Key, Acquisition; from its call on the client does not own, whatever comes of it
+
 	// Stream is one connection that was told the changes under a prefix, Key: Index is where it resumed, Result the
 	// revision up to which it was told all, Entries the changes in the order in which they came. An entry with a Create of
 	// 0 is a deletion at Modify. Gap is above 0 if it was told that changes up to that revision may be missing.
@@ -30,13 +34,15 @@ const (
 type Extra struct {
 	Parts   []Part        `json:"parts,omitempty"`
 	Session string        `json:"session,omitempty"` // of a get: who holds the lock
-	Token   uint64        `json:"token,omitempty"`   // of the lock under which it was written, sent or not
+	Token   uint64        `json:"token,omitempty"`   // of the lock or lease under which it was written, sent or not; of a grant
 	TTL     time.Duration `json:"ttl_ns,omitempty"`
 	Delay   time.Duration `json:"delay_ns,omitempty"`
 	Deletes bool          `json:"deletes,omitempty"` // a session whose keys are deleted at its end
 	Since   uint64        `json:"since,omitempty"`   // of a read that waits: the index that it waits behind
 	Gap     uint64        `json:"gap,omitempty"`
 	Fenced  bool          `json:"fenced,omitempty"` // refused because a larger token was seen
+
+	Acquisition string `json:"acquisition,omitempty"` // of a lease; each is of one client and one name, and used once
 }
 
 // Part is one operation of a transaction, by the names of its verbs.
@@ -78,6 +84,8 @@ func (o *Op) more() string {
 		return text
 	case Master:
 		return fmt.Sprintf("epoch %d begins", o.Result)
+	case LeaseAcquire, LeaseRenew, LeaseRelease:
+		return o.lease()
 	}
 	end := "done"
 	switch {
@@ -111,4 +119,19 @@ func (o *Op) txn() string {
 		fmt.Fprintf(&b, "; %s %q @%d", e.Key, e.Value, e.Modify)
 	}
 	return b.String()
+}
+
+func (o *Op) lease() string {
+	end := "done"
+	switch {
+	case o.Outcome == Info:
+		end = "unknown"
+	case o.Absent:
+		end = "gone"
+	case o.Kind == LeaseAcquire && !o.Matched:
+		end = "somebody else owns"
+	case o.Kind != LeaseRelease:
+		end = fmt.Sprintf("token %d.%d for %v", o.Token>>32, uint32(o.Token), o.TTL)
+	}
+	return fmt.Sprintf("%s %s by %s → %s", o.Kind, o.Key, o.Acquisition, end)
 }
