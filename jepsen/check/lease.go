@@ -142,8 +142,7 @@ func (o *ownership) take(r *Result, op history.Op) {
 				append(slices.Clone(o.ops), op)...)
 		}
 	case op.Grants():
-		reply := leasehold.Reply{Asked: op.Call, TTL: op.TTL, Token: op.Token, Renewal: op.Kind == history.LeaseRenew}
-		if !o.hold.Take(op.Return, reply) {
+		if !o.hold.Take(op.Return, op.LeaseReply()) {
 			return
 		}
 		if len(o.ops) == 0 {

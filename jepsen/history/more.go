@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tenure/internal/leasehold"
 )
 
 // Operations on several keys, on sessions and locks, and on what is told of changes.
@@ -42,7 +44,10 @@ type Extra struct {
 	Gap     uint64        `json:"gap,omitempty"`
 	Fenced  bool          `json:"fenced,omitempty"` // refused because a larger token was seen
 
-	Acquisition string `json:"acquisition,omitempty"` // of a lease; each is of one client and one name, and used once
+	// Of a lease. Each acquisition is of one client and one name, and used once. Waited is how much later than Call the time of the grant
+	// may count from, because the node let the request wait for a busy name.
+	Acquisition string        `json:"acquisition,omitempty"`
+	Waited      time.Duration `json:"waited_ns,omitempty"`
 }
 
 // Part is one operation of a transaction, by the names of its verbs.
@@ -119,6 +124,11 @@ func (o *Op) txn() string {
 		fmt.Fprintf(&b, "; %s %q @%d", e.Key, e.Value, e.Modify)
 	}
 	return b.String()
+}
+
+// LeaseReply is what a grant tells its client; it arrives at Return.
+func (o *Op) LeaseReply() leasehold.Reply {
+	return leasehold.Reply{Asked: o.Call + o.Waited, TTL: o.TTL, Token: o.Token, Renewal: o.Kind == LeaseRenew}
 }
 
 func (o *Op) lease() string {

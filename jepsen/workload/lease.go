@@ -28,9 +28,6 @@ const (
 
 var leaseTTLs = []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, leaseMost}
 
-// errUnknown is that of an answer that says nothing for certain.
-var errUnknown = client.ErrUnknown
-
 // leaseWorkload is the one with so many names.
 func leaseWorkload(name, says string, names int, fenced bool) Workload {
 	w := Workload{Name: name, Says: says, Drive: leases(names, fenced), Flags: []string{leaseMostFlag}, Timed: true,

@@ -59,16 +59,16 @@ func (s *leaseServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/v1/leases/renew" {
-		var asks []leaseAsk
+		var asks []LeaseAsk
 		if json.Unmarshal(body, &asks) != nil {
 			http.Error(rw, "bad", http.StatusBadRequest)
 			return
 		}
-		var out []leaseGrant
+		var out []LeaseGrant
 		for _, a := range asks {
 			g, ok := s.renew(a.Name, a)
 			if !ok {
-				g = leaseGrant{Name: a.Name, Error: "gone", Lost: true}
+				g = LeaseGrant{Name: a.Name, Error: "gone", Lost: true}
 			}
 			out = append(out, g)
 		}
@@ -77,7 +77,7 @@ func (s *leaseServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 	rest := strings.TrimPrefix(r.URL.Path, "/v1/lease/")
 	slash := strings.LastIndexByte(rest, '/')
-	var a leaseAsk
+	var a LeaseAsk
 	if json.Unmarshal(body, &a) != nil {
 		http.Error(rw, "bad", http.StatusBadRequest)
 		return
@@ -87,7 +87,7 @@ func (s *leaseServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 func reply(rw http.ResponseWriter, v any) { _ = json.NewEncoder(rw).Encode(v) }
 
-func (s *leaseServer) lease(rw http.ResponseWriter, name, verb string, a leaseAsk) {
+func (s *leaseServer) lease(rw http.ResponseWriter, name, verb string, a LeaseAsk) {
 	l := s.leases[name]
 	switch verb {
 	case "acquire":
@@ -118,18 +118,18 @@ func (s *leaseServer) lease(rw http.ResponseWriter, name, verb string, a leaseAs
 	}
 }
 
-func (s *leaseServer) renew(name string, a leaseAsk) (leaseGrant, bool) {
+func (s *leaseServer) renew(name string, a LeaseAsk) (LeaseGrant, bool) {
 	l := s.leases[name]
 	if l == nil || l.acquisition != a.Grant || time.Now().After(l.until) || s.broken == "lost while held" && s.calls%10 == 0 {
-		return leaseGrant{}, false
+		return LeaseGrant{}, false
 	}
 	return s.grant(name, l, a), true
 }
 
-func (s *leaseServer) grant(name string, l *servedLease, a leaseAsk) leaseGrant {
+func (s *leaseServer) grant(name string, l *servedLease, a LeaseAsk) LeaseGrant {
 	ttl, _ := time.ParseDuration(a.TTL)
 	l.until = time.Now().Add(ttl)
-	return leaseGrant{Name: name, Owner: a.Owner, Token: l.token, Grant: l.acquisition, TTL: ttl.String()}
+	return LeaseGrant{Name: name, Owner: a.Owner, Token: l.token, Grant: l.acquisition, TTL: ttl.String()}
 }
 
 func (s *leaseServer) kv(rw http.ResponseWriter, r *http.Request, key, body string) {
@@ -172,17 +172,48 @@ func TestLeasesTellRightFromWrong(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wg.Go(func() { judged(t, w, c.broken, driven(t, w, c.broken)) })
+		wg.Go(func() { told(t, w, c.broken) })
 	}
 }
 
-func driven(t *testing.T, w Workload, broken string) check.Result {
+// told drives the workload, again if need be, until it has done all that it must, or has shown what is broken.
+func told(t *testing.T, w Workload, broken string) {
+	counts, shown := map[string]int{}, 0
+	missing := func() (what []string) {
+		for _, l := range w.Least {
+			if counts[l.What] == 0 {
+				what = append(what, l.What)
+			}
+		}
+		if w.Shows != "" && shown == 0 {
+			what = append(what, w.Shows)
+		}
+		return what
+	}
+	for seed := range uint64(12) {
+		r := driven(t, w, broken, seed)
+		found := slices.ContainsFunc(r.Problems, func(p check.Problem) bool { return p.Kind == broken })
+		for name, n := range r.Counts {
+			counts[name] += n
+		}
+		shown += r.Shown
+		if broken == "" && len(r.Problems) > 0 {
+			t.Errorf("%s: %+v", w.Name, r.Problems)
+		}
+		if found || broken == "" && len(missing()) == 0 {
+			return
+		}
+	}
+	t.Errorf("%s, broken %q: not found; %d shown, %v, missing %v", w.Name, broken, shown, counts, missing())
+}
+
+func driven(t *testing.T, w Workload, broken string, seed uint64) check.Result {
 	s := httptest.NewServer(&leaseServer{broken: broken, leases: map[string]*servedLease{}, keys: map[string]servedKey{}, fences: map[string]uint64{}})
 	defer s.Close()
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	cfg := Config{Endpoints: []string{s.URL}, Clients: 20, Timeout: 2 * time.Second, Seed: 1}
+	cfg := Config{Endpoints: []string{s.URL}, Clients: 20, Timeout: 2 * time.Second, Seed: seed}
 	rec := history.NewRecorder()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
 	if err := w.Drive(ctx, cfg, rec); err != nil {
 		t.Error(err)
@@ -191,25 +222,4 @@ func driven(t *testing.T, w Workload, broken string) check.Result {
 		t.Error(err)
 	}
 	return w.Check(rec.Ops())
-}
-
-func judged(t *testing.T, w Workload, broken string, r check.Result) {
-	t.Logf("%s %s: %d checked, %d shown, %v", w.Name, broken, r.Checked, r.Shown, r.Counts)
-	if broken != "" {
-		if !slices.ContainsFunc(r.Problems, func(p check.Problem) bool { return p.Kind == broken }) {
-			t.Errorf("%s: %s was not found, but %d other problems", w.Name, broken, len(r.Problems))
-		}
-		return
-	}
-	if len(r.Problems) > 0 {
-		t.Errorf("%s: %+v", w.Name, r.Problems)
-	}
-	for _, l := range w.Least {
-		if r.Counts[l.What] == 0 {
-			t.Errorf("%s: no %s", w.Name, l.What)
-		}
-	}
-	if w.Shows != "" && r.Shown == 0 {
-		t.Errorf("%s: nothing was shown", w.Name)
-	}
 }
