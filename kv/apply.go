@@ -105,6 +105,8 @@ func (s *State) execute(c *Command) (Result, error) {
 		return s.expireKey(c)
 	case OpEndDelay:
 		return s.endDelay(c)
+	case OpNewEra:
+		return s.newEra()
 	}
 	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
 }

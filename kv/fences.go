@@ -40,3 +40,17 @@ func fenceKind(name string) int {
 	}
 	return 1
 }
+
+// newEra is N3: one counter for all named leases and all nodes, which only grows.
+func (s *State) newEra() (Result, error) {
+	if s.reg.eras == maxEra {
+		return s.unchanged(CodeFull), nil
+	}
+	s.reg.eras++
+	r := s.unchanged(CodeDone)
+	r.Count = s.reg.eras
+	return r, nil
+}
+
+// maxEra: eras are the upper halves of 64-bit tokens.
+const maxEra = 1<<32 - 1

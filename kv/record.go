@@ -152,6 +152,8 @@ type meta struct {
 	Delays         uint64
 	Fences         uint64
 	Tombstones     uint64
+
+	Eras uint64
 }
 
 // decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes

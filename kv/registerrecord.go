@@ -75,6 +75,7 @@ func decodeNumber(name string, b []byte) (uint64, error) {
 
 // mark puts into m what is not in a space, and how many records each space has.
 func (r *registers) mark(m *meta) {
+	m.Eras = r.eras
 	m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor = r.sessionsIndex, r.floors[0], r.floors[1], r.graves.floor
 	m.Sessions, m.Held, m.Expiring = uint64(r.sessions.Len()), uint64(r.held.Len()), uint64(r.expiry.Len())
 	m.Delays, m.Fences, m.Tombstones = uint64(r.delays.Len()), uint64(r.fences.Len()), uint64(r.graves.byKey.Len())
@@ -83,6 +84,7 @@ func (r *registers) mark(m *meta) {
 // loadRegisters reads the registers of an image whose marks are m.
 func loadRegisters(view Image, m *meta) (registers, error) {
 	r := newRegisters()
+	r.eras = m.Eras
 	r.sessionsIndex, r.floors, r.graves.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor
 	for _, l := range []struct {
 		space Space

@@ -20,6 +20,7 @@ type registers struct {
 	dirty *btree.Map[string, []byte]
 
 	floors        [2]uint64 // of lease and kv fences that are not in the table
+	eras          uint64    // allotted so far: the newest era (N3)
 	sessionsIndex uint64    // highest revision at which a session was created or ended
 }
 

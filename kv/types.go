@@ -29,6 +29,10 @@ const (
 	OpEndSession Op = 14 // Session.ID expired
 	OpEndKey     Op = 15 // Key expired
 	OpEndDelay   Op = 16 // the lock-delay of Key has passed; changes no revision
+
+	// OpNewEra allots the next era of the tokens of named leases (N3); Result.Count is the era. Only nodes ask for it. IdemKey must be there
+	// and name the node's run: a copy of the command gives no second era, and nobody takes another run's for its own.
+	OpNewEra Op = 17
 )
 
 // The verbs that only a Part of a transaction has; they change nothing.

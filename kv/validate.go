@@ -131,6 +131,7 @@ var rules = [...]rule{
 	OpEndSession:     {named: byNone, takes: hasSessionID | hasArm},
 	OpEndKey:         {named: byKey, takes: hasArm},
 	OpEndDelay:       {named: byKey, takes: hasArm},
+	OpNewEra:         {named: byNone, takes: idem},
 
 	OpGet:            {named: byKey, part: true, partial: true},
 	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
@@ -219,6 +220,8 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: lock %d is not known to this version", ErrCommand, c.Lock)
 	case c.Lock != LockNone && c.HasIndex:
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
+	case c.Op == OpNewEra && c.IdemKey == "":
+		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
 	case c.Op == OpDropFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:

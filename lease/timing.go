@@ -112,6 +112,16 @@ func (t Timing) Exclusion(d time.Duration) (time.Duration, error) {
 	return span, nil
 }
 
+// AtLeast is d·(1−ρ)/(1+ρ), rounded down to whole milliseconds: what another clock shows at least while one shows d.
+func (t Timing) AtLeast(d time.Duration) time.Duration {
+	if d <= 0 || d >= maxSpan || t.DriftPPM < 0 || t.DriftPPM >= million {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(d), uint64(million-t.DriftPPM))
+	q, _ := bits.Div64(hi, lo, uint64(million+t.DriftPPM))
+	return time.Duration(q).Truncate(time.Millisecond)
+}
+
 // stretch is d·(1+ρ)/(1−ρ), rounded up to whole nanoseconds; not ok if it makes no sense or overflows.
 func (t Timing) stretch(d time.Duration) (time.Duration, bool) {
 	if d < 0 || t.DriftPPM < 0 || t.DriftPPM >= million {

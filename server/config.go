@@ -9,6 +9,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/lease/named"
 	"tenure/server/watch"
 	"tenure/server/web"
 )
@@ -34,6 +35,7 @@ type Config struct {
 	MaxValueBytes int
 	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
 	QuotaBytes    int64         // 0: none
+	MaxLeases     int           // bound on the named leases that this node remembers; 0: 2,000,000
 	Insecure      bool          // listeners beyond loopback are allowed
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
@@ -56,6 +58,9 @@ func (c Config) Validate() error {
 	}
 	if n := c.WatchHistoryBytes; n != 0 && (n < watch.MinHistoryBytes || n > watch.MaxHistoryBytes) {
 		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes, watch.MaxHistoryBytes)
+	}
+	if c.MaxLeases < 0 || c.MaxLeases > named.LargestTable {
+		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, named.LargestTable)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)

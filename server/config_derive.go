@@ -6,6 +6,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/watch"
@@ -14,6 +15,21 @@ import (
 // timing is the cluster's lease constants.
 func (c Config) timing() lease.Timing {
 	return lease.Timing{MaxMaster: c.LeaseTime, MaxUser: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM, Margin: c.LeaseMargin}
+}
+
+// defaultLeases is 2,000,000 names, some 200 MB when all are live.
+const defaultLeases = 2_000_000
+
+// leases is the bounds of the part for named leases. A quarantine that is over at the start is 0.
+func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, seed uint64) replica.LeasesConfig {
+	most := c.MaxLeases
+	if most == 0 {
+		most = defaultLeases
+	}
+	return replica.LeasesConfig{
+		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
+		Table: named.Config{Timing: c.timing(), Quarantine: quarantine, MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
+	}
 }
 
 // watch is the bounds of those who wait and of the changes that are remembered for them.

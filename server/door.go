@@ -92,4 +92,18 @@ func (d *door) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) {
 	return 0, false
 }
 
+func (d *door) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
+	if n := d.node.Load(); n != nil {
+		return n.Lease(ctx, r)
+	}
+	return web.LeaseGrant{}, d.forming()
+}
+
+func (d *door) ShowLease(name string) (web.LeaseHint, bool) {
+	if n := d.node.Load(); n != nil {
+		return n.ShowLease(name)
+	}
+	return web.LeaseHint{}, false
+}
+
 var _ web.Backend = (*door)(nil)

@@ -27,7 +27,7 @@ func newNodeOn(t *testing.T, dir string) *Node {
 	}
 	t.Cleanup(func() { store.Close() })
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store, hub: watch.New(watch.DefaultLimits),
 		cfg: Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000},
 	}

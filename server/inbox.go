@@ -1,25 +1,6 @@
 package server
 
-import (
-	"sync"
-
-	"tenure/internal/ballot"
-	"tenure/multipaxos"
-	"tenure/server/replica"
-)
-
-// event is one input of the log part; exactly one field group is set, or none: then it only makes a round happen.
-type event struct {
-	log       *multipaxos.Message
-	peer      *replica.Message
-	write     *pendingWrite
-	read      *pendingRead
-	persisted uint64
-	folded    bool
-	tick      bool
-	up, down  ballot.NodeID
-	call      func() // runs in a round
-}
+import "sync"
 
 // Bounds of the inbox. Peers wait when it is full (their connection then pushes back); clients are refused.
 const (
@@ -27,38 +8,38 @@ const (
 	maxInboxClient = 16384
 )
 
-// inbox gathers the inputs of the log part and sees to it that one goroutine at a time steps it: whoever puts an event
+// inbox gathers the inputs of a pure part, of the log or of named leases, and sees to it that one goroutine at a time steps it: whoever puts an event
 // while nobody does. Most events come one at a time, and then no other goroutine has to be woken for them.
-type inbox struct {
-	// drain steps the log part until release says that nothing is left. It is called without the lock by the one
+type inbox[E any] struct {
+	// drain steps the part until release says that nothing is left. It is called without the lock by the one
 	// goroutine that may step. Set before the first event; without it events only gather.
 	drain func()
 
 	mu      sync.Mutex
 	changed sync.Cond // there is room again, or nobody steps any more
-	events  []event
-	spare   []event
+	events  []E
+	spare   []E
 	peers   int // events of peers in it
 	clients int
-	busy    bool // somebody steps the log part
+	busy    bool // somebody steps the part
 	closed  bool
 }
 
-func newInbox() *inbox {
-	b := &inbox{}
+func newInbox[E any]() *inbox[E] {
+	b := &inbox[E]{}
 	b.changed.L = &b.mu
 	return b
 }
 
 // put adds an event of this node's own, which is bounded by what the log part has handed out.
-func (b *inbox) put(e event) {
+func (b *inbox[E]) put(e E) {
 	b.mu.Lock()
 	b.add(e)
 	b.step()
 }
 
 // leave adds an event like put, for the next round: whoever calls it has something better to do than to step.
-func (b *inbox) leave(e event) {
+func (b *inbox[E]) leave(e E) {
 	b.mu.Lock()
 	b.add(e)
 	b.mu.Unlock()
@@ -66,7 +47,7 @@ func (b *inbox) leave(e event) {
 
 // putPeer adds a message of a peer and waits while too many are there. If more tells that another one comes at once,
 // the round waits for that.
-func (b *inbox) putPeer(e event, more bool) {
+func (b *inbox[E]) putPeer(e E, more bool) {
 	b.mu.Lock()
 	for b.peers >= maxInboxPeer && !b.closed {
 		b.changed.Wait()
@@ -81,7 +62,7 @@ func (b *inbox) putPeer(e event, more bool) {
 }
 
 // putClient adds a client's request, or says that too many wait.
-func (b *inbox) putClient(e event) bool {
+func (b *inbox[E]) putClient(e E) bool {
 	b.mu.Lock()
 	if b.clients >= maxInboxClient || b.closed {
 		b.mu.Unlock()
@@ -93,7 +74,7 @@ func (b *inbox) putClient(e event) bool {
 	return true
 }
 
-func (b *inbox) add(e event) {
+func (b *inbox[E]) add(e E) {
 	if !b.closed {
 		b.events = append(b.events, e)
 	}
@@ -101,7 +82,7 @@ func (b *inbox) add(e event) {
 
 // step makes the caller the one who steps, unless somebody does already: that one sees the new event before it ends.
 // The caller holds the lock, and loses it.
-func (b *inbox) step() {
+func (b *inbox[E]) step() {
 	mine := !b.busy && b.drain != nil && !b.closed
 	b.busy = b.busy || mine
 	b.mu.Unlock()
@@ -111,7 +92,7 @@ func (b *inbox) step() {
 }
 
 // take returns everything that is there. The slice is the caller's until the next take.
-func (b *inbox) take() []event {
+func (b *inbox[E]) take() []E {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := b.events
@@ -122,7 +103,7 @@ func (b *inbox) take() []event {
 }
 
 // release ends the caller's turn if nothing waits, and tells whether it did.
-func (b *inbox) release() bool {
+func (b *inbox[E]) release() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.events) > 0 && !b.closed {
@@ -134,7 +115,7 @@ func (b *inbox) release() bool {
 }
 
 // handOn gives the caller's turn to the goroutine that waits for it, unless the inbox is closed: then it ends.
-func (b *inbox) handOn(to chan<- struct{}) {
+func (b *inbox[E]) handOn(to chan<- struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -146,7 +127,7 @@ func (b *inbox) handOn(to chan<- struct{}) {
 }
 
 // close lets nobody wait or begin to step any more.
-func (b *inbox) close() {
+func (b *inbox[E]) close() {
 	b.mu.Lock()
 	b.closed = true
 	b.changed.Broadcast()
@@ -154,7 +135,7 @@ func (b *inbox) close() {
 }
 
 // quiet waits, after close, until nobody steps.
-func (b *inbox) quiet() {
+func (b *inbox[E]) quiet() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.busy {

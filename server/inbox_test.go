@@ -9,7 +9,7 @@ import (
 )
 
 func TestInboxKeepsOrder(t *testing.T) {
-	b := newInbox()
+	b := newInbox[event]()
 	b.put(event{persisted: 1})
 	b.leave(event{persisted: 2})
 	got := b.take()
@@ -23,7 +23,7 @@ func TestInboxKeepsOrder(t *testing.T) {
 
 // One goroutine at a time steps, every event is seen, and nobody is left with an event that nobody looks at.
 func TestOneAtATimeSteps(t *testing.T) {
-	b := newInbox()
+	b := newInbox[event]()
 	stepping, seen := false, uint64(0) // neither is guarded: the race detector looks on
 	onward := make(chan struct{}, 1)
 	turn := func() bool {
@@ -90,7 +90,7 @@ func TestOneAtATimeSteps(t *testing.T) {
 
 // A turn that is handed on when the inbox is closed ends: nobody waits for it any more.
 func TestClosedInboxEndsTheTurn(t *testing.T) {
-	b := newInbox()
+	b := newInbox[event]()
 	onward := make(chan struct{}, 1)
 	b.drain = func() {
 		b.close()
@@ -105,7 +105,7 @@ func TestClosedInboxEndsTheTurn(t *testing.T) {
 }
 
 func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
-	b := newInbox()
+	b := newInbox[event]()
 	for range maxInboxClient {
 		if !b.putClient(event{}) {
 			t.Fatal("refused below the bound")
@@ -123,7 +123,7 @@ func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
 // A peer that sends faster than the loop reads waits, and its connection pushes back; nothing is lost.
 func TestInboxMakesPeersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newInbox()
+		b := newInbox[event]()
 		done := 0
 		go func() {
 			for range maxInboxPeer + 10 {
@@ -147,7 +147,7 @@ func TestInboxMakesPeersWait(t *testing.T) {
 
 func TestClosedInboxLetsNobodyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newInbox()
+		b := newInbox[event]()
 		go func() {
 			for range 2 * maxInboxPeer {
 				b.putPeer(event{}, false)

@@ -11,6 +11,19 @@ import (
 	"tenure/server/replica"
 )
 
+// event is one input of the log part; exactly one field group is set, or none: then it only makes a round happen.
+type event struct {
+	log       *multipaxos.Message
+	peer      *replica.Message
+	write     *pendingWrite
+	read      *pendingRead
+	persisted uint64
+	folded    bool
+	tick      bool
+	up, down  ballot.NodeID
+	call      func() // runs in a round
+}
+
 // pendingWrite is a client's write between its handler and the log loop; reply has room for one. Its time runs from
 // the round in which the loop takes it.
 type pendingWrite struct {

@@ -93,6 +93,10 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	view("table_bytes", "Applied changes that are not yet folded.", func(v *logView) float64 { return float64(v.tableBytes) })
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.", func(v *logView) float64 { return float64(v.queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *logView) float64 { return float64(v.inFlight) })
+	gauge("named_leases", "Names of leases that this node's acceptor remembers, live or not.", func() float64 { return float64(n.named.view.Load().Records) })
+	gauge("named_lease_requests", "Requests about named leases under way on this node.", func() float64 { return float64(n.named.view.Load().Attempts) })
+	gauge("named_lease_waiting", "Requests that wait for a busy name on this node.", func() float64 { return float64(n.named.view.Load().Waiting) })
+	gauge("named_lease_era", "Era of this run's fencing tokens, 0 without one.", func() float64 { return float64(n.leasesStatus(n.clock.Now()).Era) })
 	counter := func(name, help string, read func(storage.Stats) uint64) {
 		reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "tenure", Name: name, Help: help},
 			func() float64 { return float64(read(n.store.Stats())) }))

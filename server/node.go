@@ -40,7 +40,9 @@ type Node struct {
 	guard      guard
 	noted      []uint64 // the lease loop's: what the guardian is told
 	loop       *logLoop // the log loop's
-	inbox      *inbox
+	inbox      *inbox[event]
+	named      *namedLoop
+	leaseKey   []byte // of the hashes of lease names
 
 	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
 	state   *kv.State

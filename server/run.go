@@ -35,7 +35,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	n := &Node{
 		cfg: cfg, clock: clock.New(), log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(),
-		gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(),
+		gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(),
 		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
 		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
 		hub: watch.New(cfg.watch()),
@@ -69,7 +69,7 @@ func (n *Node) open(ctx context.Context) error {
 	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
 	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version,
-		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin}, front)
+		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime}, front)
 	if err != nil {
 		return err
 	}
@@ -181,6 +181,13 @@ func (n *Node) startRun(fresh bool) error {
 	if err != nil {
 		return err
 	}
+	cluster := n.store.Identity().Cluster
+	n.leaseKey = cluster[:]
+	leases, err := replica.NewLeases(n.cfg.leases(n.self, n.membership, plan.Deadlines(begin).User, binary.BigEndian.Uint64(seed[4:])), begin)
+	if err != nil {
+		return err
+	}
+	n.named = newNamedLoop(n, leases, plan.Deadlines(begin).User)
 	return n.openLog()
 }
 
@@ -220,7 +227,7 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
-	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.runVerifier} {
+	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.named.run, n.runVerifier} {
 		loops.Go(func() error {
 			err := run(stop.Done())
 			if err != nil {
@@ -239,6 +246,7 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	case <-ctx.Done():
 		n.stopping.Store(true)
 		api.EndWaits()
+		n.named.stop()
 		n.handOver(0, true)
 		n.flushPeers()
 	case err = <-n.failed:
@@ -247,12 +255,14 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	}
 	close(n.ended)
 	n.inbox.close()
+	n.named.inbox.close()
 	stopLoops()
 	if err != nil {
 		return err // without waiting: a disk that failed may hang too
 	}
 	err = loops.Wait()
 	n.inbox.quiet()
+	n.named.inbox.quiet()
 	n.guard.close() // in any other case it is left to speak
 	return err
 }

@@ -61,7 +61,7 @@ func (n *Node) Status() web.Status {
 		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Folded: v.folded, Truncated: v.truncated,
 		Revision: v.revision, Peers: n.peerStatus(v, now),
 		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
-		Guardian: n.guardStatus(),
+		Guardian: n.guardStatus(), Leases: n.leasesStatus(now),
 		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(),
 	}
 }
@@ -75,6 +75,15 @@ func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
 	}
 	s.RemainingMS = max(0, left.Milliseconds())
 	s.QuarantineMS = max(0, (l.quarantineLeft - (now - l.at)).Milliseconds())
+	return s
+}
+
+func (n *Node) leasesStatus(now time.Duration) web.LeasesStatus {
+	v := n.named.view.Load()
+	s := web.LeasesStatus{Records: v.Records, Waiting: v.Waiting, QuarantineMS: max(0, (n.named.quarantine - now).Milliseconds())}
+	if v.Opened {
+		s.Era = v.Floor.Era()
+	}
 	return s
 }
 

@@ -24,7 +24,7 @@ func (noDisk) Entries(_, _ multipaxos.Slot, _ int) ([]multipaxos.Entry, error) {
 func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 	t.Helper()
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox(), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1},
 		cfg: Config{LeaseTime: time.Second},
 	}

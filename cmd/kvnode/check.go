@@ -15,6 +15,7 @@ const (
 	minLeaseTime      = 50 * time.Millisecond
 	maxLeaseTimeLimit = time.Hour
 	maxLeaseMargin    = time.Minute
+	maxLeasesLimit    = 1 << 28 // named.LargestTable
 	minSessionTTL     = 100 * time.Millisecond
 	maxSessionTTL     = 24 * time.Hour
 	maxValueLimit     = 16 << 20
@@ -74,6 +75,9 @@ func (s *settings) checkTimes() error {
 func (s *settings) checkSizes() error {
 	if s.maxValue < 1 || s.maxValue > maxValueLimit {
 		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"), s.maxValue, maxValueLimit)
+	}
+	if s.maxLeases < 1 || s.maxLeases > maxLeasesLimit {
+		return badConfig("%s %d: 1 <= max-leases <= %d must hold; use 2000000", s.name("max-leases"), s.maxLeases, maxLeasesLimit)
 	}
 	if s.history < minHistory || s.history > maxHistory {
 		return badConfig("%s %d: %d <= watch-history-bytes <= %d must hold; use 4MiB", s.name("watch-history-bytes"), s.history, minHistory, maxHistory)

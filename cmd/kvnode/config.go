@@ -37,6 +37,7 @@ func (s *settings) build() (server.Config, error) {
 		MaxValueBytes: int(s.maxValue),
 		SessionTTLMin: s.ttlMin,
 		QuotaBytes:    s.quota,
+		MaxLeases:     s.maxLeases,
 		Insecure:      s.insecure,
 
 		WatchHistoryBytes: s.history,

@@ -52,6 +52,8 @@ func TestBadConfiguration(t *testing.T) {
 
 		{"--max-value-bytes 0", "", "--max-value-bytes 0: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
 		{"--max-value-bytes 17MiB", "", "--max-value-bytes 17825792: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
+		{"--max-leases 0", "", "--max-leases 0: 1 <= max-leases <= 268435456 must hold; use 2000000"},
+		{"--max-leases many", "", `--max-leases: "many" is not a whole number; write it like 3`},
 		{"--watch-history-bytes 65535", "", "--watch-history-bytes 65535: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
 		{"", "KVNODE_WATCH_HISTORY_BYTES=2GiB", "KVNODE_WATCH_HISTORY_BYTES 2147483648: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
 		{"--quota-bytes 10Gig", "", `--quota-bytes: "10Gig" is not a size; write it like 1048576, 512KiB or 10GiB`},

@@ -50,13 +50,13 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"lease-time": "1s", "max-lease-time": "1m", "clock-drift": "0.5%", "lease-margin": "20ms",
 		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "log-level": "warn",
 		"log-format": "console", "insecure": "true", "guardian": "false", "session-ttl-min": "2s",
-		"watch-history-bytes": "64KiB",
+		"watch-history-bytes": "64KiB", "max-leases": "1234",
 	}
 	want := server.Config{
 		Node: 2, Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
 		Data: "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82",
 		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
-		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second, WatchHistoryBytes: 64 << 10,
+		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second, WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false",
 	}
 	var args, env []string

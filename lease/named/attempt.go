@@ -231,6 +231,9 @@ func (a *Attempt) End() End { return a.end }
 // Deadline is the reading of this node's elapsed clock until which a won attempt owns (P4).
 func (a *Attempt) Deadline() time.Duration { return a.deadline }
 
+// Counter is that of the attempt's ballot.
+func (a *Attempt) Counter() uint64 { return a.counter }
+
 // Token is the token that a won attempt owns under.
 func (a *Attempt) Token() Token { return a.proposed }
 

@@ -23,6 +23,11 @@ const (
 	leaseQueueFrames   = 1024
 	leaseQueueBytes    = 1 << 20
 
+	// MaxNamedFrameBytes is the largest body on a connection for named leases.
+	MaxNamedFrameBytes = 1 << 20
+	namedQueueFrames   = 4096
+	namedQueueBytes    = 16 << 20
+
 	flushBytes       = 4 << 20 // a flush stops taking frames from the queue here
 	slowestLinkBytes = 1 << 20 // a flush of n bytes may take IdleTimeout and n/slowestLinkBytes seconds
 

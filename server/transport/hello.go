@@ -14,18 +14,21 @@ type Kind uint8
 const (
 	KindLease Kind = 1
 	KindLog   Kind = 2
+	KindNamed Kind = 3 // named leases: users' traffic, before which neither of the others waits
 )
 
 // kinds lists all kinds in the order of the peer's table of links.
-var kinds = [...]Kind{KindLease, KindLog}
+var kinds = [...]Kind{KindLease, KindLog, KindNamed}
 
-// String is "lease" or "log".
+// String names the kind.
 func (k Kind) String() string {
 	switch k {
 	case KindLease:
 		return "lease"
 	case KindLog:
 		return "log"
+	case KindNamed:
+		return "named"
 	}
 	return "unknown"
 }

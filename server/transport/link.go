@@ -39,10 +39,14 @@ type link struct {
 func (t *Transport) newLink(p *peer, kind Kind, inc ballot.Incarnation, w *wire) *link {
 	l := &link{t: t, peer: p, kind: kind, inc: inc, nc: w.nc, frames: w.frames,
 		done: make(chan struct{}), finished: make(chan struct{})}
-	if kind == KindLease {
+	switch kind {
+	case KindLease:
 		l.queue = newQueue(leaseQueueFrames, leaseQueueBytes, true)
 		l.frames.SetLimit(MaxLeaseFrameBytes)
-	} else {
+	case KindNamed:
+		l.queue = newQueue(namedQueueFrames, namedQueueBytes, true)
+		l.frames.SetLimit(MaxNamedFrameBytes)
+	case KindLog:
 		l.queue = newQueue(t.cfg.QueueFrames, t.cfg.QueueBytes, false)
 		l.frames.SetLimit(t.cfg.MaxLogFrameBytes)
 	}
@@ -102,9 +106,12 @@ func (l *link) read(h Handler) {
 			continue
 		}
 		end.received.Add(1)
-		if l.kind == KindLease {
+		switch l.kind {
+		case KindLease:
 			h.LeaseFrame(l.peer.node, l.inc, body)
-		} else {
+		case KindNamed:
+			h.NamedFrame(l.peer.node, l.inc, body, l.frames.Ready())
+		case KindLog:
 			h.LogFrame(l.peer.node, l.inc, body, l.frames.Ready())
 		}
 	}

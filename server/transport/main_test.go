@@ -103,6 +103,7 @@ type recorder struct {
 	events []string // "+lease 2", "-log 3"
 	lease  [][]byte
 	log    [][]byte
+	named  [][]byte
 	dead   []Release     // Owner and Counters of what guardians said
 	block  chan struct{} // LogFrame waits for it, if not nil
 }
@@ -116,6 +117,10 @@ func (r *recorder) LogFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte, _ b
 		<-r.block
 	}
 	r.change(func() { r.log = append(r.log, b) })
+}
+
+func (r *recorder) NamedFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte, _ bool) {
+	r.change(func() { r.named = append(r.named, b) })
 }
 
 func (r *recorder) CrashReleased(owner ballot.Incarnation, counters []uint64) {

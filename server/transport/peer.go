@@ -65,6 +65,7 @@ type PeerState struct {
 	Incarnation ballot.Incarnation // of its last connection, zero if there was none
 	Problem     string             // why there is no connection, if known
 	Lease, Log  LinkState
+	Named       LinkState
 }
 
 // Peers are the other members by rising id; none before Serve. It never waits for I/O.
@@ -78,7 +79,7 @@ func (t *Transport) Peers() []PeerState {
 		p.mu.Lock()
 		st := PeerState{Node: p.node, Addr: p.addr, ClientAddr: p.clientAddr, Incarnation: p.inc, Problem: p.problem}
 		p.mu.Unlock()
-		st.Lease, st.Log = t.linkState(p.end(KindLease)), t.linkState(p.end(KindLog))
+		st.Lease, st.Log, st.Named = t.linkState(p.end(KindLease)), t.linkState(p.end(KindLog)), t.linkState(p.end(KindNamed))
 		out = append(out, st)
 	}
 	return out

@@ -178,7 +178,7 @@ func TestDiallerRefusesAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	hello := encodeMsg(&helloMsg{Kind: KindLog, To: 1, Hello: honest(2)})
-	binary.BigEndian.PutUint16(hello[len(magic)+1:], 3)
+	binary.BigEndian.PutUint16(hello[len(magic)+1:], Version+1)
 	f := frame.NewWriter(nc)
 	f.Add(hello)
 	if err := f.Flush(); err != nil {
@@ -188,7 +188,7 @@ func TestDiallerRefusesAnotherVersion(t *testing.T) {
 	if _, err := w.receive(); !errors.As(err, &r) || r.Reason != ReasonVersion {
 		t.Fatalf("%v", err)
 	}
-	n.logs.awaitAll(t, "connection refused", "version 3")
+	n.logs.awaitAll(t, "connection refused", fmt.Sprintf("version %d", Version+1))
 }
 
 func TestNotServingIsNotReady(t *testing.T) {
@@ -287,7 +287,7 @@ func TestMessagesThatCannotBeTrustedAreMalformed(t *testing.T) {
 	long := honest(1)
 	long.ClientAddr = strings.Repeat("a", 300)
 	for i, m := range []any{
-		&helloMsg{Kind: 3, Hello: honest(1)}, &helloMsg{Kind: KindLog, Hello: foreign}, &helloMsg{Kind: KindLog, Hello: zero}, &helloMsg{Kind: KindLog, Hello: long},
+		&helloMsg{Kind: KindNamed + 1, Hello: honest(1)}, &helloMsg{Kind: KindLog, Hello: foreign}, &helloMsg{Kind: KindLog, Hello: zero}, &helloMsg{Kind: KindLog, Hello: long},
 		&askMsg{From: 1, To: 2, List: []Address{{1, "a:1"}}}, &askMsg{From: 1, Store: store(1)}, &askMsg{From: 1, Store: store(1), List: []Address{{2, "a"}, {1, "b"}}},
 		&askMsg{From: 1, Store: store(1), List: []Address{{1, "a\x1b"}}},
 		&answerMsg{Node: 1, Store: store(1), List: []Address{{1, "a"}}, Cluster: ident.ClusterID{1}},

@@ -30,6 +30,8 @@ type Handler interface {
 	LeaseFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
 	// LogFrame: more tells that another frame of this connection is here already and follows at once.
 	LogFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
+	// NamedFrame is LogFrame for a connection of named leases.
+	NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
 	Connected(peer ballot.NodeID, kind Kind)
 	Disconnected(peer ballot.NodeID, kind Kind)
 	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see Release). It may
@@ -157,6 +159,11 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 // several peers, and must not be empty or begin with 0.
 func (t *Transport) SendLease(to ballot.NodeID, body []byte) bool {
 	return t.send(to, KindLease, MaxLeaseFrameBytes, body)
+}
+
+// SendNamed is SendLease for messages of named leases.
+func (t *Transport) SendNamed(to ballot.NodeID, body []byte) bool {
+	return t.send(to, KindNamed, MaxNamedFrameBytes, body)
 }
 
 // SendLog is SendLease for a message of the log, except that when too much is in line this message is refused.

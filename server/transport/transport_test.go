@@ -303,7 +303,7 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 	}
 	b.recorder.await(t, "lease frames among garbage", func() bool { return len(b.lease) == 200 })
 	a.recorder.await(t, "log frames among garbage", func() bool { return len(a.log) == 200 })
-	if len(a.history()) != 2 || len(b.history()) != 2 {
+	if len(a.history()) != len(kinds) || len(b.history()) != len(kinds) {
 		t.Fatalf("disturbed: %v %v", a.history(), b.history())
 	}
 	b.logs.awaitAll(t, "did not finish the handshake")

@@ -13,7 +13,7 @@ import (
 
 // Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply alike. Nodes
 // of different versions refuse each other; what only adds fields or message types that may be ignored keeps the version.
-const Version uint16 = 2
+const Version uint16 = 3
 
 // A message of the handshake is the body of one frame:
 //
@@ -160,7 +160,7 @@ func decodeMsg(b []byte) (any, error) {
 func checkMsg(m any) error {
 	switch m := m.(type) {
 	case *helloMsg:
-		if m.Kind != KindLease && m.Kind != KindLog {
+		if m.Kind < KindLease || m.Kind > KindNamed {
 			return fmt.Errorf("connection of unknown kind %d", m.Kind)
 		}
 		if len(m.Hello.ClientAddr) > maxAddrBytes || !printable(m.Hello.ClientAddr) {

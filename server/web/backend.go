@@ -59,6 +59,7 @@ type Backend interface {
 	Peers() []string
 	Leader() string
 	Local
+	Leases
 }
 
 // Local is what this node has applied, or measures, by itself: it may be behind the master, and never waits. Safe for
@@ -88,6 +89,7 @@ type Status struct {
 	Peers     []PeerStatus  `json:"peers"`
 	Disk      DiskStatus    `json:"disk"`
 	Guardian  Guardian      `json:"guardian"`
+	Leases    LeasesStatus  `json:"leases"`
 	UptimeMS  int64         `json:"uptime_ms"`
 	// Problem says why this node takes no part, if it takes none.
 	Problem string `json:"problem,omitempty"`
@@ -98,6 +100,14 @@ type LeaseStatus struct {
 	Held         bool  `json:"held"` // by this node
 	RemainingMS  int64 `json:"remaining_ms"`
 	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
+}
+
+// LeasesStatus is this node's part for named leases.
+type LeasesStatus struct {
+	Records      int    `json:"records"`       // names that this node's acceptor remembers, live or not
+	Waiting      int    `json:"waiting"`       // requests here that wait for a busy name
+	Era          uint32 `json:"era"`           // of this run's tokens; 0: none yet, and no vote
+	QuarantineMS int64  `json:"quarantine_ms"` // how long this node's acceptor stays silent about them yet (A4)
 }
 
 // Guardian is the process that outlives this node's and releases its lease (P7).

@@ -40,6 +40,8 @@ type Config struct {
 	Hub *watch.Hub
 	// SessionTTLMin is the shortest TTL that a session may have. 10 s.
 	SessionTTLMin time.Duration
+	// MaxLeaseTime is the longest TTL of a named lease. 30 s.
+	MaxLeaseTime time.Duration
 	// MaxValueBytes bounds a value. 512 KiB; at most kv.MaxValueBytes.
 	MaxValueBytes int
 	// MaxConns bounds open connections; one more is answered 503 and closed. 16384: more than
@@ -67,6 +69,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
+	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
 	c.MaxConns = orDefault(c.MaxConns, 16384)
 	c.SessionTTLMin = orDefault(c.SessionTTLMin, 10*time.Second)
 	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)

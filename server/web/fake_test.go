@@ -37,6 +37,10 @@ type fake struct {
 	remaining                                time.Duration // of everything that runs
 	status                                   Status
 	leader                                   string
+	leases                                   []LeaseRequest
+	grant                                    LeaseGrant
+	leaseErr                                 error
+	hint                                     LeaseHint
 	peers                                    []string
 }
 
@@ -127,6 +131,15 @@ func (f *fake) Session(id string) (kv.Session, bool) {
 func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) {
 	return f.remaining, f.remaining != 0
 }
+
+func (f *fake) Lease(_ context.Context, r LeaseRequest) (LeaseGrant, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leases = append(f.leases, r)
+	return f.grant, f.leaseErr
+}
+
+func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }
 
 func (f *fake) Ready() error    { return f.readyErr }
 func (f *fake) Peers() []string { return f.peers }

@@ -62,19 +62,27 @@ func (s *Server) routes() *mux.Router {
 	get("/health/live", "health-live", (*Server).healthLive)
 	get("/health/ready", "health-ready", (*Server).healthReady)
 	get("/metrics", "metrics", (*Server).showMetrics)
+	s.routeLeases()
+	s.route(m, leasesRenew, "leases-renew", map[string]handler{"POST": (*Server).leasesRenew})
 	s.route(m, "/v1/master/transfer", "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
 	return m
 }
 
 // route adds an endpoint. A path that ends in a name in braces stands for everything that begins with what is before it.
 func (s *Server) route(m *mux.Router, path, name string, methods map[string]handler) *endpoint {
-	e := s.endpoint(name, methods)
-	e.path = path
+	e := s.listed(path, name, methods)
 	if fixed, _, rest := strings.Cut(path, "{"); rest {
 		m.PathPrefix(fixed).Handler(e)
 	} else {
 		m.Path(path).Handler(e)
 	}
+	return e
+}
+
+// listed is an endpoint that the description of the API must have.
+func (s *Server) listed(path, name string, methods map[string]handler) *endpoint {
+	e := s.endpoint(name, methods)
+	e.path = path
 	s.endpoints = append(s.endpoints, e)
 	return e
 }
@@ -105,6 +113,9 @@ var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 func (s *Server) find(r *http.Request) *endpoint {
 	if strings.HasPrefix(r.URL.Path, kvPrefix) {
 		return s.keys
+	}
+	if strings.HasPrefix(r.URL.Path, leasePrefix) {
+		return s.leases.of(r.Method, r.URL.Path)
 	}
 	match := mux.RouteMatch{Vars: noVars}
 	if s.router.Match(r, &match) {

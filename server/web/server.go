@@ -25,6 +25,7 @@ type Server struct {
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
 	keys        *endpoint // of keys, found without the router
+	leases      leaseRoutes
 	endpoints   []*endpoint
 	crossOrigin *http.CrossOriginProtection
 	http        *http.Server

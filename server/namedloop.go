@@ -1,0 +1,215 @@
+package server
+
+import (
+	"sync/atomic"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/server/replica"
+)
+
+// namedEvent is one input of the part for named leases; exactly one field group is set, or none: then it only makes
+// a round happen.
+type namedEvent struct {
+	batch   *replica.LeaseBatch
+	from    ballot.Incarnation // of batch
+	request *pendingLease
+	cancel  uint64
+	era     uint32
+	call    func(now time.Duration) // runs in a round
+}
+
+// pendingLease is a client's request on its way to the part; reply has room for one.
+type pendingLease struct {
+	request  replica.LeaseRequest // its times count from the round in which it is taken
+	patience time.Duration
+	wait     time.Duration
+	reply    chan replica.LeaseAnswer
+}
+
+// namedLoop steps the part for named leases, on whichever goroutine the inbox has chosen, one at a time. It shares nothing with the
+// lease loop and the log loop but the machine.
+type namedLoop struct {
+	n       *Node
+	part    *replica.Leases
+	inbox   *inbox[namedEvent]
+	replies map[uint64]chan replica.LeaseAnswer
+	onward  chan struct{} // the turn to step, handed on; room for one
+	rearm   chan struct{} // something is due before armed; room for one
+	armed   atomic.Int64  // reading of the clock at which the timer fires
+	asking  bool          // an era was asked for and has not come
+	view    atomic.Pointer[replica.LeasesStatus]
+
+	quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
+}
+
+func newNamedLoop(n *Node, part *replica.Leases, quarantine time.Duration) *namedLoop {
+	l := &namedLoop{n: n, part: part, inbox: newInbox[namedEvent](), replies: map[uint64]chan replica.LeaseAnswer{},
+		onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1), quarantine: quarantine}
+	l.view.Store(&replica.LeasesStatus{})
+	l.inbox.drain = l.drain
+	return l
+}
+
+// run keeps the time until stop is closed.
+func (l *namedLoop) run(stop <-chan struct{}) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			select {
+			case <-l.onward:
+				l.inbox.release() // it is closed
+			default:
+			}
+			return nil
+		case <-timer.C:
+			l.inbox.put(namedEvent{})
+		case <-l.rearm:
+		case <-l.onward:
+			for l.turn() {
+			}
+		}
+		timer.Reset(time.Duration(l.armed.Load()) - l.n.clock.Now())
+	}
+}
+
+// drain is a turn of whoever put an event. It does a few rounds and leaves the rest to the loop's own goroutine.
+func (l *namedLoop) drain() {
+	defer endOnPanic()
+	for range guestRounds {
+		if !l.turn() {
+			return
+		}
+	}
+	l.inbox.handOn(l.onward)
+}
+
+// turn is one round, and tells whether the turn goes on.
+func (l *namedLoop) turn() bool {
+	l.round()
+	return !l.inbox.release()
+}
+
+// round takes all inputs that are there through the part once.
+func (l *namedLoop) round() {
+	now := l.n.clock.Now()
+	events := l.inbox.take()
+	for i := range events {
+		l.input(now, &events[i])
+		events[i] = namedEvent{}
+	}
+	l.part.Tick(now)
+	l.deliver()
+	if l.part.NeedsEra() && !l.asking {
+		l.asking = true
+		go l.n.askEra()
+	}
+	s := l.part.Status(now)
+	l.view.Store(&s)
+	l.arm(l.part.NextWake())
+}
+
+// arm has the timer fire at next at the latest.
+func (l *namedLoop) arm(next time.Duration) {
+	if old := l.armed.Swap(int64(next)); int64(next) >= old {
+		return
+	}
+	select {
+	case l.rearm <- struct{}{}:
+	default:
+	}
+}
+
+func (l *namedLoop) input(now time.Duration, e *namedEvent) {
+	switch {
+	case e.batch != nil:
+		l.part.Receive(now, e.from, e.batch)
+	case e.request != nil:
+		p := e.request
+		r := p.request
+		r.Until = now + p.wait + p.patience
+		if p.wait > 0 {
+			r.WaitUntil = now + p.wait
+		}
+		l.replies[r.ID] = p.reply
+		l.part.Request(now, r)
+	case e.cancel != 0:
+		l.part.Cancel(e.cancel)
+	case e.era != 0:
+		l.asking = false
+		l.part.Open(e.era)
+	case e.call != nil:
+		e.call(now)
+	}
+}
+
+// deliver carries out what the part wants.
+func (l *namedLoop) deliver() {
+	batches, answers := l.part.Take()
+	for i := range batches {
+		b := &batches[i]
+		for len(b.Requests) > 0 || len(b.Replies) > 0 {
+			l.n.transport.SendNamed(b.To, appendNamed(make([]byte, 0, namedBytes(b)), b))
+		}
+	}
+	for _, a := range answers {
+		l.replies[a.ID] <- a
+		delete(l.replies, a.ID)
+	}
+}
+
+// namedBytes is about what b takes in a frame.
+func namedBytes(b *replica.LeaseBatch) int {
+	return min(32+64*len(b.Requests)+48*len(b.Replies), namedFrameFull)
+}
+
+// stop answers those that wait; requests that come later are refused.
+func (l *namedLoop) stop() {
+	l.inbox.put(namedEvent{call: func(time.Duration) { l.part.Stop() }})
+}
+
+// NamedFrame takes a frame of named leases from a peer.
+func (n *Node) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
+	if len(body) == 0 {
+		return
+	}
+	if body[0] != frameNamed {
+		n.metrics.ignoredFrames.Inc()
+		return
+	}
+	b, err := decodeNamed(body)
+	if n.decoded(from, err) {
+		n.named.inbox.putPeer(namedEvent{batch: b, from: inc}, more)
+	}
+}
+
+// askEra has the log allot an era to this run (N3), however long that takes. The entry carries this run's incarnation and nonce in its key,
+// and what is taken is the result of that very entry.
+func (n *Node) askEra() {
+	c := kv.Command{Op: kv.OpNewEra, IdemKey: n.eraKey(), Base: n.revision()}
+	for {
+		r, err := n.Write(eraPatience, c)
+		switch {
+		case err == nil && r.Code == kv.CodeDone:
+			n.log.Info().Uint64("era", r.Count).Msg("an era of fencing tokens was allotted to this run")
+			n.named.inbox.put(namedEvent{era: uint32(r.Count)})
+			return
+		case err == nil:
+			n.log.Error().Uint8("code", uint8(r.Code)).Msg("no era was allotted: this node does not vote about named leases; it asks again")
+			c.IdemKey, c.Base = n.eraKey(), n.revision()
+		}
+		select {
+		case <-n.ended:
+			return
+		case <-time.After(eraRetry):
+		}
+	}
+}
+
+const (
+	eraPatience = 5 * time.Second
+	eraRetry    = 100 * time.Millisecond
+)

@@ -1,0 +1,342 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// Leases is the part of a node for named leases: its acceptor, the attempts that it runs for clients, and the policy of
+// resending, retrying and waiting. The policy is liveness only; every safety rule is in package named.
+//
+// Each request of a client is a task. A task has an attempt under way, or waits for its time. Of those that wait for one
+// busy name only the first tries, so that the contenders for a name are no more than the nodes.
+type Leases struct {
+	cfg     LeasesConfig
+	table   *named.Table
+	counter uint64 // the highest used or seen: ballots of this run are unique (T4)
+	random  uint64
+	highest named.Token // largest token seen
+
+	tasks   map[uint64]*leaseTask // by request
+	flights map[uint64]*leaseTask // by the counter of the attempt or release under way
+	queues  map[named.Name]*leaseQueue
+	waiting int // tasks in queues
+	timers  leaseTimers
+	resends resends
+	sweepAt time.Duration
+	stopped bool
+
+	batches []LeaseBatch // by voter, as far as there is something to send
+	answers []LeaseAnswer
+}
+
+// leaseTask is one request of a client until its answer.
+type leaseTask struct {
+	req     LeaseRequest
+	began   time.Duration // when the request came
+	counter uint64        // of what is under way, 0: nothing is
+	attempt named.Attempt
+	tried   time.Duration // when the attempt began
+	tries   int
+	atLeast named.Token // N2: the largest that refusals have reported
+	queue   *leaseQueue // it waits in, if any
+	votes   quorum.Set  // LeaseRelease: voters that have answered
+}
+
+// NewLeases is the part of a run that begins at now. Until Open its acceptor is silent.
+func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	table, err := named.NewTable(c.Table, now)
+	if err != nil {
+		return nil, err
+	}
+	return &Leases{cfg: c, table: table, random: c.Seed | 1, sweepAt: now, tasks: map[uint64]*leaseTask{},
+		flights: map[uint64]*leaseTask{}, queues: map[named.Name]*leaseQueue{}}, nil
+}
+
+// Request takes a client's request. Exactly one answer with its ID comes out of Take, now or later.
+func (l *Leases) Request(now time.Duration, r LeaseRequest) {
+	if len(l.tasks) >= l.cfg.MaxTasks || l.stopped {
+		a := LeaseAnswer{ID: r.ID, Outcome: LeaseNotApplied, Reason: LeaseOverloaded}
+		if l.stopped {
+			a.Reason = LeaseStopping
+		}
+		l.answers = append(l.answers, a)
+		return
+	}
+	t := &leaseTask{req: r, began: now}
+	l.tasks[r.ID] = t
+	switch {
+	case r.Op == LeaseRelease:
+		l.startRelease(now, t)
+	case r.Op == LeaseAcquire && r.WaitUntil > now:
+		l.enqueue(now, t)
+	default:
+		l.start(now, t)
+	}
+}
+
+// Open is N3: era was allotted by an entry of the log that names this very run.
+func (l *Leases) Open(era uint32) {
+	l.table.Open(era)
+	l.highest = max(l.highest, l.table.Floor())
+}
+
+// NeedsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of theirs (N3).
+func (l *Leases) NeedsEra() bool {
+	return !l.table.Opened() || (l.highest.HalfUsed() && l.highest.Era() >= l.table.Floor().Era())
+}
+
+// Live is what this node's acceptor knows of a name's owner: a hint (L1).
+func (l *Leases) Live(now time.Duration, n named.Name) (named.Lease, bool) {
+	return l.table.Live(now, n)
+}
+
+// Status is what there is to show.
+func (l *Leases) Status(now time.Duration) LeasesStatus {
+	return LeasesStatus{Records: l.table.Records(), Floor: l.table.Floor(), Opened: l.table.Opened(),
+		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.flights), Waiting: l.waiting}
+}
+
+// Take drains what is to be sent to other nodes and the answers to clients.
+func (l *Leases) Take() ([]LeaseBatch, []LeaseAnswer) {
+	b, a := l.batches, l.answers
+	l.batches, l.answers = nil, nil
+	return b, a
+}
+
+// Stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
+func (l *Leases) Stop() {
+	l.stopped = true
+	for _, id := range sortedTasks(l.tasks) {
+		t := l.tasks[id]
+		a := LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping}
+		if t.counter != 0 && (t.req.Op == LeaseRelease || t.attempt.Asked()) {
+			a.Outcome = LeaseUnknown
+		}
+		l.answer(t, a)
+	}
+}
+
+// Cancel ends a task whose client has gone, if it only waits. What is under way is left to end by itself.
+func (l *Leases) Cancel(id uint64) {
+	if t := l.tasks[id]; t != nil && t.counter == 0 {
+		l.answer(t, LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping})
+	}
+}
+
+// Receive takes what another node, as its incarnation from, has sent.
+func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBatch) {
+	for i := range b.Requests {
+		q := &b.Requests[i]
+		if reply, ok := l.table.Handle(now, from, *q); ok {
+			l.reply(from, reply)
+		}
+		if q.Kind == named.Release || q.Kind == named.Withdraw {
+			l.released(now, q.Name)
+		}
+	}
+	if b.For != l.cfg.Self {
+		return // replies to a run before
+	}
+	for i := range b.Replies {
+		l.handle(now, from.Node, &b.Replies[i])
+	}
+}
+
+// start begins an attempt of t.
+func (l *Leases) start(now time.Duration, t *leaseTask) {
+	l.counter = max(l.counter, l.table.Promised(t.req.Name))
+	t.counter, t.tried = l.nextCounter(), now
+	t.tries++
+	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
+		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
+	l.flights[t.counter] = t
+	l.resends.add(now+leaseResendEvery, t.counter)
+	l.send(now, t)
+}
+
+// nextCounter is T4. Counters that were seen are below lease.MaxCounter: messages with others are dropped.
+func (l *Leases) nextCounter() uint64 {
+	l.counter++
+	return l.counter
+}
+
+func (l *Leases) startRelease(now time.Duration, t *leaseTask) {
+	t.counter = l.nextCounter()
+	l.flights[t.counter] = t
+	l.resends.add(now+leaseResendEvery, t.counter)
+	l.send(now, t)
+}
+
+// send sends what the task's attempt asks of those that have not answered. Others come first: they work meanwhile.
+func (l *Leases) send(now time.Duration, t *leaseTask) {
+	q, to := l.outstanding(now, t)
+	own := false
+	for i := range to.Len() {
+		if n := to.At(i); n == l.cfg.Self.Node {
+			own = true
+		} else {
+			l.request(n, q)
+		}
+	}
+	if !own {
+		return
+	}
+	reply, ok := l.table.Handle(now, l.cfg.Self, q)
+	if q.Kind == named.Release {
+		l.released(now, q.Name)
+	}
+	if ok {
+		l.handle(now, l.cfg.Self.Node, &reply)
+	}
+}
+
+func (l *Leases) outstanding(now time.Duration, t *leaseTask) (named.Request, quorum.Set) {
+	if t.req.Op != LeaseRelease {
+		return t.attempt.Requests(now)
+	}
+	var to quorum.Set
+	for i := range l.cfg.Voters.Len() {
+		if n := l.cfg.Voters.At(i); !t.votes.Has(n) {
+			to.Add(n)
+		}
+	}
+	return named.Request{Kind: named.Release, Name: t.req.Name, Counter: t.counter, Acquisition: t.req.Acquisition}, to
+}
+
+// handle takes an acceptor's reply.
+func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
+	t := l.flights[r.Counter]
+	if t == nil || r.Name != t.req.Name {
+		return
+	}
+	if t.req.Op == LeaseRelease {
+		l.confirm(t, from, r)
+		return
+	}
+	if !t.attempt.Handle(now, from, *r) {
+		return
+	}
+	if t.attempt.Phase() == named.Over {
+		l.finish(now, t)
+		return
+	}
+	l.send(now, t)
+}
+
+// confirm counts the acceptors that know of a release.
+func (l *Leases) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
+	if r.Kind != named.Released || !l.cfg.Voters.Has(from) {
+		return
+	}
+	t.votes.Add(from)
+	if quorum.Reached(l.cfg.Voters, t.votes) {
+		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone})
+	}
+}
+
+// finish draws the conclusion from an attempt that is over.
+func (l *Leases) finish(now time.Duration, t *leaseTask) {
+	a := &t.attempt
+	delete(l.flights, t.counter)
+	t.counter = 0
+	if w, ok := a.Withdrawal(); ok {
+		l.withdraw(now, w)
+	}
+	if a.Promised() < lease.MaxCounter {
+		l.counter = max(l.counter, a.Promised())
+	}
+	t.atLeast = max(t.atLeast, a.Reported())
+	l.highest = max(l.highest, t.atLeast, a.Token())
+	end := a.End()
+	switch {
+	case end == named.EndWon:
+		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone, Token: a.Token(), Counter: a.Counter(), Waited: t.tried - t.began})
+	case end == named.EndLost, end == named.EndBlocked && t.req.Op == LeaseRenew:
+		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseGone})
+	case t.queue != nil && now < t.req.WaitUntil:
+		l.waitOn(now, t)
+	case end == named.EndRejected && t.tries < leaseTries && now < t.req.Until:
+		l.timers.add(now+l.backoff(t.tries), leaseTimer{retry: t.req.ID})
+	default:
+		l.answer(t, l.failed(t))
+	}
+}
+
+// failed is the answer to a task that is not tried again.
+func (l *Leases) failed(t *leaseTask) LeaseAnswer {
+	out := LeaseAnswer{ID: t.req.ID, Outcome: LeaseNotApplied}
+	switch t.attempt.End() {
+	case named.EndBlocked:
+		b, _ := t.attempt.Blocker()
+		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, t.attempt.RetryIn()
+	case named.EndRejected:
+		out.Outcome, out.RetryAfter = LeaseBusy, leaseResendEvery
+	case named.EndUsedUp:
+		out.Reason = LeaseEraUsedUp
+	case named.EndFull:
+		out.Reason = LeaseNoRoom
+	default:
+		out.Reason = LeaseNoQuorum
+		if t.attempt.Asked() {
+			out.Outcome = LeaseUnknown
+		}
+	}
+	return out
+}
+
+// withdraw undoes what an attempt left behind.
+func (l *Leases) withdraw(now time.Duration, w named.Request) {
+	for i := range l.cfg.Voters.Len() {
+		if n := l.cfg.Voters.At(i); n != l.cfg.Self.Node {
+			l.request(n, w)
+			continue
+		}
+		l.table.Handle(now, l.cfg.Self, w)
+		l.released(now, w.Name)
+	}
+}
+
+// answer is the end of a task.
+func (l *Leases) answer(t *leaseTask, a LeaseAnswer) {
+	delete(l.tasks, t.req.ID)
+	if t.counter != 0 {
+		delete(l.flights, t.counter)
+		t.counter = 0
+	}
+	l.answers = append(l.answers, a)
+	if t.queue != nil {
+		l.leave(t)
+	}
+}
+
+// request and reply gather what goes to one node.
+func (l *Leases) request(to ballot.NodeID, q named.Request) {
+	for i := range l.batches {
+		if b := &l.batches[i]; b.To == to {
+			b.Requests = append(b.Requests, q)
+			return
+		}
+	}
+	l.batches = append(l.batches, LeaseBatch{To: to, Requests: []named.Request{q}})
+}
+
+func (l *Leases) reply(to ballot.Incarnation, r named.Reply) {
+	for i := range l.batches {
+		b := &l.batches[i]
+		if b.To != to.Node || (b.For != to && !b.For.IsZero()) {
+			continue
+		}
+		b.For = to
+		b.Replies = append(b.Replies, r)
+		return
+	}
+	l.batches = append(l.batches, LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}})
+}

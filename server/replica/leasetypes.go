@@ -1,0 +1,113 @@
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease/named"
+)
+
+// LeaseOp is what a client wants of a named lease.
+type LeaseOp uint8
+
+// The operations.
+const (
+	LeaseAcquire LeaseOp = iota + 1
+	LeaseRenew
+	LeaseRelease
+)
+
+// LeaseRequest is one client's request. Times are readings of this node's elapsed clock.
+type LeaseRequest struct {
+	ID          uint64 // this node's, never used twice in a run
+	Op          LeaseOp
+	Name        named.Name
+	Acquisition named.Acquisition
+	Owner       string        // for people
+	Duration    time.Duration // D_P of what is asked for
+	Until       time.Duration // no attempt goes on beyond
+	// WaitUntil, beyond now, has an acquire wait for a busy name. Until is later.
+	WaitUntil time.Duration
+}
+
+// LeaseOutcome is what became of a request.
+type LeaseOutcome uint8
+
+// The outcomes.
+const (
+	LeaseDone       LeaseOutcome = iota + 1
+	LeaseBusy                    // somebody else owns, or others were faster each time
+	LeaseGone                    // a renewal found that the lease has ended
+	LeaseNotApplied              // no acceptor can have accepted anything; Reason says why
+	LeaseUnknown                 // some acceptor may have; Reason says why
+)
+
+// LeaseReason tells why a request came to nothing.
+type LeaseReason uint8
+
+// The reasons.
+const (
+	LeaseNoReason LeaseReason = iota
+	LeaseNoQuorum
+	LeaseOverloaded
+	LeaseNoRoom
+	LeaseEraUsedUp
+	LeaseStopping
+)
+
+var leaseReasons = [...]string{"", "no quorum of nodes answered about named leases in time", "too many requests about leases wait on this node",
+	"the nodes have no room for another named lease", "the era of fencing tokens is used up and the next one is not there yet", "this node is stopping"}
+
+// String is half a sentence for people.
+func (r LeaseReason) String() string { return leaseReasons[r] }
+
+// LeaseAnswer is the one answer to each LeaseRequest.
+type LeaseAnswer struct {
+	ID      uint64
+	Outcome LeaseOutcome
+	Reason  LeaseReason
+	Token   named.Token // LeaseDone, but for releases
+	Counter uint64      // of the ballot that won: makes each grant another one
+	// Waited is how much later than the request the attempt began that won. The owner's deadline may count from then.
+	Waited     time.Duration
+	Owner      string        // LeaseBusy: a hint, "" if not known
+	RetryAfter time.Duration // LeaseBusy: a hint
+}
+
+// LeaseBatch is what one node has for another at a time. Requests are of the sender's incarnation, replies are for
+// the incarnation For and mean nothing to any other.
+type LeaseBatch struct {
+	To       ballot.NodeID
+	For      ballot.Incarnation
+	Requests []named.Request
+	Replies  []named.Reply
+}
+
+// LeasesConfig is fixed for a run.
+type LeasesConfig struct {
+	Self     ballot.Incarnation
+	Voters   quorum.Set
+	Table    named.Config
+	MaxTasks int    // bound on the requests that this node works on or lets wait
+	Seed     uint64 // of the random waits
+}
+
+// Validate refuses a configuration under which no node may run.
+func (c LeasesConfig) Validate() error {
+	if c.MaxTasks < 1 {
+		return fmt.Errorf("named leases: %d requests at a time", c.MaxTasks)
+	}
+	return c.Table.Validate()
+}
+
+// LeasesStatus is what status and metrics show.
+type LeasesStatus struct {
+	Records        int           // names that the acceptor remembers, live or not
+	Floor          named.Token   // see named.Table.Floor
+	Opened         bool          // this run has an era
+	QuarantineLeft time.Duration // of the acceptor
+	Attempts       int           // under way
+	Waiting        int           // requests that wait for a busy name
+}

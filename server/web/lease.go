@@ -1,0 +1,286 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	leasePrefix    = "/v1/lease/"
+	leasesRenew    = "/v1/leases/renew"
+	acquireVerb    = "/acquire"
+	renewVerb      = "/renew"
+	releaseVerb    = "/release"
+	maxLeaseName   = 256 // bytes
+	maxLeaseOwner  = 128
+	maxLeaseBody   = 4 << 10
+	minLeaseTTL    = 100 * time.Millisecond
+	maxLeaseWait   = 10 * time.Minute
+	maxRenewals    = 1024 // in one call
+	maxRenewalBody = maxRenewals * 1 << 10
+)
+
+// leaseBody is the JSON of a request. Other members are ignored.
+type leaseBody struct {
+	Name        string // of POST /v1/leases/renew only
+	Owner       string
+	TTL         string
+	Acquisition string
+	Wait        string
+	Grant       string
+}
+
+// leaseRoutes are the endpoints of named leases. Their paths begin and end with what is fixed, so find looks for them
+// itself.
+type leaseRoutes struct{ show, acquire, renew, release *endpoint }
+
+func (s *Server) routeLeases() {
+	post := func(verb, name string, h handler) *endpoint {
+		return s.listed(leasePrefix+"{name}"+verb, name, map[string]handler{"POST": h})
+	}
+	s.leases = leaseRoutes{
+		show:    s.listed(leasePrefix+"{name}", "lease-show", map[string]handler{"GET": (*Server).leaseShow}),
+		acquire: post(acquireVerb, "lease-acquire", (*Server).leaseAcquire),
+		renew:   post(renewVerb, "lease-renew", (*Server).leaseRenew),
+		release: post(releaseVerb, "lease-release", (*Server).leaseRelease),
+	}
+}
+
+// of is the endpoint of a path that begins with leasePrefix. A name may end like a verb: GET shows it all the same.
+func (l *leaseRoutes) of(method, path string) *endpoint {
+	switch {
+	case method == http.MethodGet || method == http.MethodHead:
+		return l.show
+	case strings.HasSuffix(path, acquireVerb):
+		return l.acquire
+	case strings.HasSuffix(path, renewVerb):
+		return l.renew
+	case strings.HasSuffix(path, releaseVerb):
+		return l.release
+	}
+	return l.show // its 405
+}
+
+func (s *Server) leaseAcquire(x *exchange) {
+	r, body, err := s.leaseRequest(x, LeaseAcquire, acquireVerb)
+	if err == nil && body.Grant != "" {
+		err = badRequest("acquire takes no Grant: renew does")
+	}
+	if err == nil {
+		r.TTL, err = s.leaseTTL(body.TTL, 0)
+	}
+	if err == nil {
+		r.Wait, err = leaseWait(body.Wait)
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	if body.Acquisition == "" {
+		body.Acquisition = rand.Text() // nobody can retry under it: it is of this request alone
+	}
+	r.Acquisition = acquisitionOf(r.Owner, body.Acquisition)
+	s.granted(x, &r)
+}
+
+func (s *Server) leaseRenew(x *exchange) {
+	r, body, err := s.leaseRequest(x, LeaseRenew, renewVerb)
+	if err == nil {
+		err = s.byGrant(&r, &body)
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	s.granted(x, &r)
+}
+
+// leaseRelease ends an acquisition for good; true also if it owns nothing.
+func (s *Server) leaseRelease(x *exchange) {
+	r, body, err := s.leaseRequest(x, LeaseRelease, releaseVerb)
+	switch {
+	case err != nil:
+	case body.Grant == "" && body.Acquisition != "":
+		r.Acquisition = acquisitionOf(r.Owner, body.Acquisition)
+	default:
+		var g grant
+		g, err = readGrant(body.Grant, r.Name, r.Owner)
+		r.Acquisition = g.acquisition
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	if _, err := s.backend.Lease(context.Background(), r); err != nil {
+		s.notGranted(x, err)
+		return
+	}
+	x.json(bodyTrue)
+}
+
+func (s *Server) leaseShow(x *exchange) {
+	name := x.rest(leasePrefix)
+	_, err := parseQuery(x.r.URL.RawQuery, &plainRules)
+	if err == nil {
+		err = checkLeaseName(name)
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	l, found := s.backend.ShowLease(name)
+	if !found {
+		x.text(http.StatusNotFound, "this node knows of no lease of that name: another may, for a moment")
+		return
+	}
+	x.json(marshal(struct {
+		Name      string
+		Owner     string
+		Token     uint64
+		Remaining string
+		Hint      bool
+	}{name, l.Owner, l.Token, durationText(l.Left), true}))
+}
+
+// leaseRequest reads what the three operations have in common.
+func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequest, body leaseBody, err error) {
+	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.rest(leasePrefix), verb)}
+	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
+		return r, body, err
+	}
+	if err = checkLeaseName(r.Name); err != nil {
+		return r, body, err
+	}
+	if err = s.readJSON(x, maxLeaseBody, false, &body); err != nil {
+		return r, body, err
+	}
+	r.Owner = body.Owner
+	return r, body, checkLeaseOwner(body.Owner, body.Acquisition)
+}
+
+// byGrant fills in what a renewal takes from its grant.
+func (s *Server) byGrant(r *LeaseRequest, body *leaseBody) error {
+	g, err := readGrant(body.Grant, r.Name, r.Owner)
+	if err != nil {
+		return err
+	}
+	r.Acquisition = g.acquisition
+	r.TTL, err = s.leaseTTL(body.TTL, g.ttl)
+	return err
+}
+
+func checkLeaseName(name string) error {
+	if name == "" || len(name) > maxLeaseName || !utf8.ValidString(name) {
+		return badRequest("a lease's name has 1 to %d bytes of UTF-8, this one has %d", maxLeaseName, len(name))
+	}
+	return nil
+}
+
+func checkLeaseOwner(owner, acquisition string) error {
+	for _, t := range [...]struct{ member, text string }{{"Owner", owner}, {"Acquisition", acquisition}} {
+		if len(t.text) > maxLeaseOwner || !utf8.ValidString(t.text) {
+			return badRequest("%s has at most %d bytes of UTF-8, this one has %d", t.member, maxLeaseOwner, len(t.text))
+		}
+	}
+	if owner == "" {
+		return badRequest("Owner is missing: say in a few words who owns, for people")
+	}
+	return nil
+}
+
+// leaseTTL is the time that a lease shall last; without a text it is def, and that must not be 0.
+func (s *Server) leaseTTL(text string, def time.Duration) (time.Duration, error) {
+	ttl := def
+	if text != "" {
+		var err error
+		if ttl, err = time.ParseDuration(text); err != nil {
+			return 0, badRequest("TTL %.40q is not a duration: write it like 30s or 1500ms", text)
+		}
+	}
+	ttl = ttl.Truncate(time.Millisecond)
+	if ttl < minLeaseTTL || ttl > s.cfg.MaxLeaseTime {
+		return 0, badRequest("TTL %q: must be from %v to %v, the --max-lease-time of this cluster", text, minLeaseTTL, s.cfg.MaxLeaseTime)
+	}
+	return ttl, nil
+}
+
+func leaseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 || wait > maxLeaseWait {
+		return 0, badRequest("Wait %.40q: must be a duration like 10s, at most %v", text, maxLeaseWait)
+	}
+	return wait, nil
+}
+
+// leaseAnswer is what a grant looks like to a client.
+type leaseAnswer struct {
+	Name   string
+	Owner  string
+	Token  uint64
+	Grant  string
+	TTL    string
+	Waited string `json:",omitempty"` // see LeaseGrant
+}
+
+func answerOf(r *LeaseRequest, g *LeaseGrant) leaseAnswer {
+	out := grant{acquisition: r.Acquisition, ttl: r.TTL, token: g.Token, serial: g.Serial}
+	a := leaseAnswer{Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
+	if g.Waited > 0 {
+		a.Waited = g.Waited.String()
+	}
+	return a
+}
+
+// granted asks for r and answers. Only who waits is watched for hanging up: that costs net/http a goroutine.
+func (s *Server) granted(x *exchange, r *LeaseRequest) {
+	ctx := context.Background()
+	if r.Wait > 0 {
+		ctx = x.r.Context()
+		s.metrics.waiting.Add(1)
+		began := time.Now()
+		_ = http.NewResponseController(x.w).SetWriteDeadline(began.Add(r.Wait + s.cfg.ResponseTimeout))
+		defer func() {
+			s.metrics.waiting.Add(-1)
+			x.waited = time.Since(began)
+		}()
+	}
+	g, err := s.backend.Lease(ctx, *r)
+	if err != nil {
+		s.notGranted(x, err)
+		return
+	}
+	x.json(marshal(answerOf(r, &g)))
+}
+
+// notGranted answers with why.
+func (s *Server) notGranted(x *exchange, err error) {
+	var busy *LeaseBusyError
+	switch {
+	case errors.As(err, &busy):
+		h := x.w.Header()
+		h["Content-Type"] = jsonType
+		h["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(busy.RetryAfter.Seconds())))}
+		x.code = http.StatusConflict
+		x.w.WriteHeader(x.code)
+		_, _ = x.w.Write(marshal(struct{ Owner, RetryAfter string }{busy.Owner, durationText(busy.RetryAfter)}))
+	case errors.Is(err, ErrLeaseGone):
+		x.text(http.StatusConflict, err.Error())
+	default:
+		x.fail(err, true)
+	}
+}
+
+// durationText is d in whole milliseconds, rounded up.
+func durationText(d time.Duration) string {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond).String()
+}

@@ -1,0 +1,144 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLeaseRequests(t *testing.T) {
+	f := newFake(t)
+	f.grant = LeaseGrant{Token: 1<<32 + 1, Serial: 9}
+	s := newServer(t, f)
+	for _, c := range []struct{ path, body, want string }{
+		{"a/acquire", `{"Owner":"o","TTL":"30s"}`, `{1 a o 30s 0s}`},
+		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m","other":1}`, `{1 a/b/acquire o 1.5s 10m0s}`},
+		{"a%2Fb%20c/acquire", `{"Owner":"o","TTL":"100ms"}`, `{1 a/b c o 100ms 0s}`},
+		{strings.Repeat("n", 256) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `{1 ` + strings.Repeat("n", 256) + ` o 1s 0s}`},
+		{strings.Repeat("n", 257) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
+		{"/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
+		{"%ff/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes of UTF-8`},
+		{"a/acquire", `{"TTL":"1s"}`, `400 Owner is missing`},
+		{"a/acquire", `{"Owner":"` + strings.Repeat("o", 129) + `","TTL":"1s"}`, `400 Owner has at most 128 bytes`},
+		{"a/acquire", `{"Owner":"o"}`, `400 TTL "": must be from 100ms to 30s`},
+		{"a/acquire", `{"Owner":"o","TTL":"99ms"}`, `400 TTL "99ms": must be from 100ms`},
+		{"a/acquire", `{"Owner":"o","TTL":"31s"}`, `400 TTL "31s": must be from 100ms`},
+		{"a/acquire", `{"Owner":"o","TTL":"ten"}`, `400 TTL "ten" is not a duration`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"11m"}`, `400 Wait "11m"`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"-1s"}`, `400 Wait "-1s"`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Grant":"g"}`, `400 acquire takes no Grant`},
+		{"a/acquire", `[]`, `400 Request decode failed`},
+		{"a/acquire?cas=1", `{"Owner":"o","TTL":"1s"}`, `400`},
+		{"a/renew", `{"Owner":"o","Grant":"x"}`, `400 Grant "x" is none`},
+		{"a/release", `{"Owner":"o"}`, `400 Grant "" is none`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine"}`, `{3 a o 0s 0s}`},
+		{"a/seize", `{"Owner":"o"}`, `405 method POST is not allowed here, only GET`},
+	} {
+		f.leases = nil
+		w := call(s, "POST", "/v1/lease/"+c.path, c.body)
+		got := fmt.Sprint(w.Code, " ", w.Body.String())
+		if len(f.leases) == 1 {
+			r := f.leases[0]
+			got = fmt.Sprintf("{%d %s %s %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait)
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("POST %.60s %.80s: %s, want %s", c.path, c.body, got, c.want)
+		}
+	}
+}
+
+// A grant is all that another node needs.
+func TestGrantsAreRenewedAndReleased(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.grant = LeaseGrant{Token: 5<<32 + 7, Serial: 3, Waited: 1500 * time.Millisecond}
+	var first, second leaseAnswer
+	decode := func(body string, into *leaseAnswer) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(body), into); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+	}
+	decode(call(s, "POST", "/v1/lease/a/acquire", `{"Owner":"o","TTL":"2s","Acquisition":"mine"}`).Body.String(), &first)
+	if first.Token != 5<<32+7 || first.Waited != "1.5s" || first.TTL != "2s" || first.Name != "a" || first.Owner != "o" {
+		t.Errorf("%+v", first)
+	}
+	f.grant = LeaseGrant{Token: 5<<32 + 8, Serial: 4}
+	decode(call(s, "POST", "/v1/lease/a/renew", `{"Owner":"o","Grant":"`+first.Grant+`"}`).Body.String(), &second)
+	if second.Grant == first.Grant || second.Token != 5<<32+8 || second.TTL != "2s" {
+		t.Errorf("%+v", second)
+	}
+	if w := call(s, "POST", "/v1/lease/a/release", `{"Owner":"o","Grant":"`+second.Grant+`"}`); w.Code != 200 || w.Body.String() != "true" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	call(s, "POST", "/v1/lease/a/release", `{"Owner":"o","Acquisition":"mine"}`)
+	for i, r := range f.leases {
+		if r.Acquisition != f.leases[0].Acquisition || r.Acquisition == [16]byte{} {
+			t.Errorf("request %d is of acquisition %x, the first of %x", i, r.Acquisition, f.leases[0].Acquisition)
+		}
+	}
+	if w := call(s, "POST", "/v1/lease/b/renew", `{"Owner":"o","Grant":"`+second.Grant+`"}`); w.Code != 400 {
+		t.Errorf("a grant of another lease: %d %s", w.Code, w.Body)
+	}
+	if a, b := acquisitionOf("o", "mine"), acquisitionOf("om", "ine"); a == b {
+		t.Error("owner and acquisition run into each other")
+	}
+}
+
+func TestLeaseRefusals(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	grant := (&grant{ttl: time.Second}).text("a", "o")
+	for _, c := range []struct {
+		err        error
+		code       int
+		retry, say string
+	}{
+		{&LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}, 409, "2", `{"Owner":"them","RetryAfter":"1.201s"}`},
+		{ErrLeaseGone, 409, "", "gone: "},
+		{fmt.Errorf("%w: no quorum", ErrNotApplied), 503, "0", "not applied: no quorum"},
+		{fmt.Errorf("%w: many", ErrOverloaded), 503, "1", "not applied: overloaded: many"},
+		{fmt.Errorf("%w: perhaps", ErrUnknown), 504, "", "outcome unknown: perhaps"},
+	} {
+		f.leaseErr = c.err
+		w := call(s, "POST", "/v1/lease/a/renew", `{"Owner":"o","Grant":"`+grant+`"}`)
+		if w.Code != c.code || head(w, "Retry-After") != c.retry || !strings.HasPrefix(w.Body.String(), c.say) {
+			t.Errorf("%v: %d %q %s", c.err, w.Code, head(w, "Retry-After"), w.Body)
+		}
+	}
+}
+
+func TestManyLeasesInOneCall(t *testing.T) {
+	f := newFake(t)
+	f.grant = LeaseGrant{Token: 9, Serial: 3}
+	s := newServer(t, f)
+	good := (&grant{ttl: time.Second}).text("a", "o")
+	w := call(s, "POST", "/v1/leases/renew", `[{"Name":"a","Owner":"o","Grant":"`+good+`"},{"Name":"b","Owner":"o","Grant":"`+good+`"}]`)
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"Name":"a","Owner":"o","Token":9,`) || !strings.Contains(w.Body.String(), `"Error":"the Grant is not of lease \"b\"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	f.leaseErr = ErrLeaseGone
+	w = call(s, "POST", "/v1/leases/renew", `[{"Name":"a","Owner":"o","Grant":"`+good+`"}]`)
+	if !strings.Contains(w.Body.String(), `"Lost":true`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, body := range []string{`[]`, ``, `{}`, `[` + strings.Repeat(`{},`, maxRenewals) + `{}]`} {
+		if w := call(s, "POST", "/v1/leases/renew", body); w.Code != 400 {
+			t.Errorf("%.20s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}
+
+func TestLeaseHint(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	if w := call(s, "GET", "/v1/lease/a/acquire", ""); w.Code != 404 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	f.hint = LeaseHint{Owner: "o", Token: 4, Left: 1500 * time.Microsecond}
+	if w := call(s, "GET", "/v1/lease/a/acquire", ""); w.Code != 200 || w.Body.String() != `{"Name":"a/acquire","Owner":"o","Token":4,"Remaining":"2ms","Hint":true}` {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

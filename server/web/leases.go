@@ -1,0 +1,62 @@
+package web
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// renewedAnswer is one entry of the answer to POST /v1/leases/renew.
+type renewedAnswer struct {
+	*leaseAnswer
+	Failed string `json:"Error,omitempty"`
+	Lost   bool   `json:",omitempty"` // it has ended; any other error leaves that open
+}
+
+// leasesRenew renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the order of the
+// request's.
+func (s *Server) leasesRenew(x *exchange) {
+	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
+	var in []leaseBody
+	if err == nil {
+		err = s.readJSON(x, maxRenewalBody, false, &in)
+	}
+	if err == nil && (len(in) == 0 || len(in) > maxRenewals) {
+		err = badRequest("%d leases to renew: give 1 to %d in a call", len(in), maxRenewals)
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	out := make([]renewedAnswer, len(in))
+	var all errgroup.Group
+	for i := range in {
+		all.Go(func() error {
+			out[i] = s.renewOne(&in[i])
+			return nil
+		})
+	}
+	_ = all.Wait() // each error is in its entry
+	x.json(marshal(out))
+}
+
+func (s *Server) renewOne(body *leaseBody) renewedAnswer {
+	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner}
+	err := checkLeaseName(r.Name)
+	if err == nil {
+		err = checkLeaseOwner(r.Owner, "")
+	}
+	if err == nil {
+		err = s.byGrant(&r, body)
+	}
+	var g LeaseGrant
+	if err == nil {
+		g, err = s.backend.Lease(context.Background(), r)
+	}
+	if err != nil {
+		return renewedAnswer{leaseAnswer: &leaseAnswer{Name: r.Name, Owner: r.Owner}, Failed: err.Error(), Lost: errors.Is(err, ErrLeaseGone)}
+	}
+	a := answerOf(&r, &g)
+	return renewedAnswer{leaseAnswer: &a}
+}

@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// LeaseOp is what a client wants of a named lease.
+type LeaseOp uint8
+
+// The operations.
+const (
+	LeaseAcquire LeaseOp = iota + 1
+	LeaseRenew
+	LeaseRelease
+)
+
+// LeaseRequest is a client's request, checked.
+type LeaseRequest struct {
+	Op          LeaseOp
+	Name        string
+	Owner       string        // for people
+	Acquisition [16]byte      // the owner, to the protocol (N1)
+	TTL         time.Duration // not of a release
+	Wait        time.Duration // LeaseAcquire: how long to wait for a busy name
+}
+
+// LeaseGrant is what came of it.
+type LeaseGrant struct {
+	Token  uint64
+	Serial uint64 // makes each grant of an acquisition another one
+	// Waited is by how much later than the request was received the client may count its deadline from: what its own clock shows at least of the
+	// wait for a busy name.
+	Waited time.Duration
+}
+
+// LeaseHint is what a node knows of a lease by itself (L1).
+type LeaseHint struct {
+	Owner string
+	Token uint64
+	Left  time.Duration // until others can own; the owner's own deadline is earlier
+}
+
+// LeaseBusyError says that somebody else owns. Both are hints.
+type LeaseBusyError struct {
+	Owner      string
+	RetryAfter time.Duration
+}
+
+func (e *LeaseBusyError) Error() string {
+	return fmt.Sprintf("busy: %q owns the lease; try again in %v", e.Owner, e.RetryAfter)
+}
+
+// ErrLeaseGone: the lease to renew has ended, and somebody else may have owned since.
+var ErrLeaseGone = errors.New("gone: this lease has ended: acquire it anew, under a new Acquisition")
+
+// Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the two above.
+type Leases interface {
+	// Lease carries out r. It answers within some seconds besides r.Wait, and soon after ctx ends if it waits.
+	Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error)
+	// ShowLease is what this node alone knows of a name: a hint.
+	ShowLease(name string) (LeaseHint, bool)
+}
