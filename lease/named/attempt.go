@@ -17,7 +17,7 @@ type Ask struct {
 	Duration    time.Duration // D_P
 	// Renewal asks only to extend a lease that is held: if no acceptor of a quorum knows it any more, the attempt ends as EndLost.
 	Renewal bool
-	// AtLeast is the largest token that a refusal has reported to an attempt before this one (N2).
+	// AtLeast is what the attempt before this one, if it won nothing, has Reported: this one's token is larger (N2).
 	AtLeast Token
 }
 
@@ -62,6 +62,7 @@ type Attempt struct {
 	votes    quorum.Set    // voters whose answer in this phase counts
 	refused  quorum.Set    // voters whose answer in this phase does not
 	reported Token         // largest report so far (N2)
+	spent    Token         // largest that some acceptor would refuse, by AtLeast and by what promises said
 	ownToken Token         // largest token of the acquisition's own live record, as reported in promises
 	proposed Token         // what Accept carries
 	asked    bool          // an Accept was made
@@ -78,7 +79,9 @@ func Begin(now time.Duration, ask Ask, voters quorum.Set, counter uint64) Attemp
 	if ask.Acquisition.IsZero() || ask.Duration <= 0 || counter == 0 {
 		panic(fmt.Sprintf("named: attempt %d of acquisition %v for %v", counter, ask.Acquisition, ask.Duration))
 	}
-	return Attempt{ask: ask, voters: voters, counter: counter, phase: Preparing, deadline: now + ask.Duration, reported: ask.AtLeast}
+	return Attempt{
+		ask: ask, voters: voters, counter: counter, phase: Preparing, deadline: now + ask.Duration, reported: ask.AtLeast, spent: ask.AtLeast,
+	}
 }
 
 // inTime is T1: there is one deadline; P3 and P4 both ask here.
@@ -135,6 +138,9 @@ func (a *Attempt) promise(now time.Duration, from ballot.NodeID, r *Reply) {
 	if r.Live {
 		a.ownToken = max(a.ownToken, r.LiveToken)
 	}
+	if !r.Live || r.LiveToken < r.Report {
+		a.spent = max(a.spent, r.Report)
+	}
 	a.votes.Add(from)
 	a.propose(now)
 }
@@ -163,12 +169,13 @@ func (a *Attempt) propose(now time.Duration) {
 		return
 	}
 	a.phase, a.proposed, a.asked = Accepting, t, true
-	a.votes, a.refused, a.blocks, a.promised = quorum.Set{}, quorum.Set{}, 0, 0
+	a.votes, a.refused, a.blocks, a.full, a.blocker = quorum.Set{}, quorum.Set{}, 0, false, Lease{}
 }
 
-// token is N2: the largest report plus one; the own live record's token again if nothing larger was reported.
+// token is N2: the largest report plus one; the own live record's token again if it is larger than what anything else reported. An
+// acceptor that reports just that token for another reason, as one that has missed the last renewal does, would refuse it.
 func (a *Attempt) token() (Token, bool) {
-	if a.ownToken != 0 && a.ownToken == a.reported {
+	if a.ownToken > a.spent {
 		return a.ownToken, true
 	}
 	return a.reported.next()

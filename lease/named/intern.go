@@ -3,6 +3,7 @@ package named
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"tenure/internal/ballot"
 )
@@ -74,22 +75,23 @@ func (r *runs) swap(at *runID, id runID) {
 // owners keeps the texts of owners once each. Number 0 is the empty text.
 type owners struct {
 	numbers map[string]uint32
-	list    []owner // by number - 1
-	free    []uint32
+	list    pages[owner] // by number - 1
+	free    uint32       // the number of a free entry, 0 if there is none
 }
 
 type owner struct {
 	text string
-	refs int
+	refs uint32 // records that speak of it
+	next uint32 // of a free entry: the number of another one
 }
 
 func (o *owners) clone() owners {
-	return owners{numbers: maps.Clone(o.numbers), list: slices.Clone(o.list), free: slices.Clone(o.free)}
+	return owners{numbers: maps.Clone(o.numbers), list: o.list.clone(), free: o.free}
 }
 
 func (o *owners) text(n uint32) string {
 	if n &^= freshBit; n != 0 {
-		return o.list[n-1].text
+		return o.list.at(n - 1).text
 	}
 	return ""
 }
@@ -100,19 +102,20 @@ func (o *owners) keep(text string) uint32 {
 		return 0
 	}
 	if n, ok := o.numbers[text]; ok {
-		o.list[n-1].refs++
+		o.list.at(n-1).refs++
 		return n
 	}
+	n := o.free
+	if n == 0 {
+		n = o.list.add() + 1
+	} else {
+		o.free = o.list.at(n - 1).next
+	}
+	text = strings.Clone(text) // it may be part of a message
+	*o.list.at(n - 1) = owner{text: text, refs: 1}
 	if o.numbers == nil {
 		o.numbers = map[string]uint32{}
 	}
-	n := uint32(len(o.list) + 1)
-	if k := len(o.free); k > 0 {
-		n, o.free = o.free[k-1], o.free[:k-1]
-	} else {
-		o.list = append(o.list, owner{})
-	}
-	o.list[n-1] = owner{text: text, refs: 1}
 	o.numbers[text] = n
 	return n
 }
@@ -122,10 +125,10 @@ func (o *owners) release(n uint32) {
 	if n &^= freshBit; n == 0 {
 		return
 	}
-	w := &o.list[n-1]
+	w := o.list.at(n - 1)
 	if w.refs--; w.refs == 0 {
 		delete(o.numbers, w.text)
-		*w = owner{}
-		o.free = append(o.free, n)
+		*w = owner{next: o.free}
+		o.free = n
 	}
 }

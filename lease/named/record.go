@@ -33,37 +33,27 @@ func (r *record) blocks(now time.Duration, a Acquisition) bool {
 // fresh tells whether the lease was accepted while no live one was there.
 func (r *record) fresh() bool { return r.owner&freshBit != 0 }
 
-// Records lie in chunks that never move: growing copies nothing.
-const chunkRecords = 64
-
-type chunk [chunkRecords]record
-
 // none is the number of no record.
 const none = ^uint32(0)
 
 // slab holds the records by number.
 type slab struct {
-	chunks []*chunk
-	used   uint32 // numbers given out so far, free ones included
-	free   uint32 // first free record, or none
-	live   int    // records in use
+	pages[record]
+	free uint32 // first free record, or none
+	live int    // records in use
 }
-
-func (s *slab) at(i uint32) *record { return &s.chunks[i/chunkRecords][i%chunkRecords] }
 
 // take is the number of a zeroed record.
 func (s *slab) take() uint32 {
 	s.live++
-	if i := s.free; i != none {
-		s.free = s.at(i).next
-		*s.at(i) = record{}
-		return i
+	i := s.free
+	if i == none {
+		return s.add()
 	}
-	if s.used%chunkRecords == 0 && int(s.used/chunkRecords) == len(s.chunks) {
-		s.chunks = append(s.chunks, new(chunk))
-	}
-	s.used++
-	return s.used - 1
+	r := s.at(i)
+	s.free = r.next
+	*r = record{}
+	return i
 }
 
 func (s *slab) give(i uint32) {
@@ -72,15 +62,7 @@ func (s *slab) give(i uint32) {
 	s.free = i
 }
 
-func (s *slab) clone() slab {
-	c := *s
-	c.chunks = make([]*chunk, len(s.chunks))
-	for i, k := range s.chunks {
-		copied := *k
-		c.chunks[i] = &copied
-	}
-	return c
-}
+func (s *slab) clone() slab { return slab{pages: s.pages.clone(), free: s.free, live: s.live} }
 
 // promise is the highest ballot promised for the name.
 func (t *Table) promise(r *record) ballot.Ballot {

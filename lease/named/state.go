@@ -56,7 +56,7 @@ func (a *Attempt) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.deadline-now)
 	buf = appendSet(buf, a.votes)
 	buf = appendSet(buf, a.refused)
-	for _, t := range [...]Token{a.reported, a.ownToken, a.proposed} {
+	for _, t := range [...]Token{a.reported, a.spent, a.ownToken, a.proposed} {
 		buf = binary.AppendUvarint(buf, uint64(t))
 	}
 	buf = appendBool(buf, a.asked)

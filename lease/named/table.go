@@ -13,23 +13,27 @@ type Config struct {
 	Timing     lease.Timing
 	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent about user leases
 	MaxRecords int           // bound on the names remembered at a time
-	// Linger is how long a record without a live lease is kept, at least: what is dropped raises the floor for all names, and a
+	// Linger is how long a record is kept after its lease has ended, at least: what is dropped raises the floor for all names, and a
 	// raised floor refuses whoever is between promise and Accept.
 	Linger time.Duration
 	// Width is the grain in time of dropping records.
 	Width time.Duration
 }
 
-// LargestTable bounds MaxRecords.
-const LargestTable = 1 << 28
+const (
+	// LargestTable bounds MaxRecords.
+	LargestTable = 1 << 28
+	// LongestLinger bounds Linger.
+	LongestLinger = time.Hour
+)
 
 // Validate refuses a configuration under which no Table may run.
 func (c Config) Validate() error {
 	switch {
 	case c.MaxRecords < 1 || c.MaxRecords > LargestTable:
 		return fmt.Errorf("named leases: room for %d, not 1 to %d", c.MaxRecords, LargestTable)
-	case c.Linger < 0 || c.Width <= 0:
-		return fmt.Errorf("named leases: records linger for %v and are dropped every %v", c.Linger, c.Width)
+	case c.Linger < 0 || c.Linger > LongestLinger || c.Width <= 0:
+		return fmt.Errorf("named leases: records linger for %v, not 0 to %v, and are dropped every %v", c.Linger, LongestLinger, c.Width)
 	}
 	return c.Timing.Validate()
 }
@@ -46,11 +50,14 @@ type Table struct {
 	owners owners
 }
 
-// NewTable starts an acceptor that remembers nothing and answers nobody until Open. The error says what is wrong with
-// the configuration.
+// NewTable starts an acceptor that remembers nothing and answers nobody until Open. Readings of its clock never fall, and are never
+// negative. The error says what is wrong with the configuration.
 func NewTable(c Config, now time.Duration) (*Table, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if now < 0 {
+		return nil, fmt.Errorf("named leases: the elapsed clock reads %v: it counts from 0", now)
 	}
 	return &Table{cfg: c, slab: slab{free: none}, index: newIndex(c.MaxRecords), wheel: newWheel(c.Width, now)}, nil
 }
@@ -139,16 +146,17 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) R
 	if err != nil {
 		panic(fmt.Sprintf("named: an allowed D_P of %v has no D_A: %v", q.Duration, err))
 	}
-	t.note(r, now, q)
+	t.note(r, now, b, q)
 	t.runs.swap(&r.run, r.promisedRun)
 	r.acquisition, r.counter, r.token = q.Acquisition, q.Counter, q.Token
 	r.until = max(r.until, now+span)
 	return t.reply(now, Accepted, q, r)
 }
 
-// note keeps the owner's text, and whether the lease that is being accepted replaces a live one.
-func (t *Table) note(r *record, now time.Duration, q *Request) {
-	fresh := !r.live(now)
+// note keeps the owner's text, and whether the lease that is being accepted replaces a live one. The same Accept once more
+// replaces nothing but itself.
+func (t *Table) note(r *record, now time.Duration, b ballot.Ballot, q *Request) {
+	fresh := !r.live(now) || (r.fresh() && t.accepted(r) == b)
 	if t.owners.text(r.owner) != q.Owner {
 		t.owners.release(r.owner)
 		r.owner = t.owners.keep(q.Owner)
@@ -214,7 +222,8 @@ func (t *Table) record(now time.Duration, n Name) *record {
 	return t.slab.at(i)
 }
 
-// Sweep drops records whose lease has ended, at most most of them, and tells whether more wait.
+// Sweep drops records whose lease ended a Linger ago, and tells whether more wait. It looks at most most records. If it is called every Width,
+// a record is dropped within two Widths of its time, never before.
 func (t *Table) Sweep(now time.Duration, most int) (more bool) {
 	for range most {
 		i := t.wheel.due(now)
@@ -222,7 +231,7 @@ func (t *Table) Sweep(now time.Duration, most int) (more bool) {
 			return false
 		}
 		t.wheel.unlink(&t.slab, i)
-		if r := t.slab.at(i); r.live(now) {
+		if r := t.slab.at(i); r.until > 0 && now < r.until+t.cfg.Linger {
 			t.wheel.link(&t.slab, i, r.until+t.cfg.Linger)
 			continue
 		}

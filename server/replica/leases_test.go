@@ -1,0 +1,340 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// leaseWorld is some nodes' parts for named leases, one clock, and a network that delivers what is not cut off after a
+// fixed delay.
+type leaseWorld struct {
+	t       *testing.T
+	now     time.Duration
+	nodes   map[ballot.NodeID]*Leases
+	runs    map[ballot.NodeID]ballot.Incarnation
+	cut     map[ballot.NodeID]bool
+	wire    []letter
+	answers map[uint64]LeaseAnswer
+	nextID  uint64
+	sent    int // messages, not batches
+}
+
+type letter struct {
+	at    time.Duration
+	from  ballot.Incarnation
+	batch LeaseBatch
+}
+
+const (
+	leaseDelay = 200 * time.Microsecond
+	leaseTTL   = time.Second
+)
+
+func newLeaseWorld(t *testing.T) *leaseWorld {
+	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Leases{}, runs: map[ballot.NodeID]ballot.Incarnation{},
+		cut: map[ballot.NodeID]bool{}, answers: map[uint64]LeaseAnswer{}}
+	for n := ballot.NodeID(1); n <= 3; n++ {
+		w.boot(n, 1, 0)
+		w.nodes[n].Open(1)
+	}
+	return w
+}
+
+// boot starts a run of a node, silent for a while if it is not the first.
+func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration) {
+	w.t.Helper()
+	w.runs[n] = ballot.Incarnation{Node: n, Restart: restart, Nonce: uint64(n)*100 + restart}
+	l, err := NewLeases(LeasesConfig{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
+		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond},
+			Quarantine: w.now + silence, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.nodes[n] = l
+}
+
+func (w *leaseWorld) ask(n ballot.NodeID, op LeaseOp, name, who string, wait time.Duration) uint64 {
+	w.nextID++
+	r := LeaseRequest{ID: w.nextID, Op: op, Owner: who, Duration: leaseTTL, Until: w.now + wait + 2*time.Second}
+	copy(r.Name[:], name)
+	copy(r.Acquisition[:], who)
+	if wait > 0 {
+		r.WaitUntil = w.now + wait
+	}
+	w.nodes[n].Request(w.now, r)
+	w.collect(n)
+	return r.ID
+}
+
+// collect takes what a node wants to say.
+func (w *leaseWorld) collect(n ballot.NodeID) {
+	batches, answers := w.nodes[n].Take()
+	for _, b := range batches {
+		w.sent += len(b.Requests) + len(b.Replies)
+		if !w.cut[n] && !w.cut[b.To] {
+			w.wire = append(w.wire, letter{w.now + leaseDelay, w.runs[n], b})
+		}
+	}
+	for _, a := range answers {
+		if _, twice := w.answers[a.ID]; twice {
+			w.t.Errorf("request %d is answered twice", a.ID)
+		}
+		w.answers[a.ID] = a
+	}
+}
+
+// pass lets time go by, event by event.
+func (w *leaseWorld) pass(d time.Duration) {
+	for end := w.now + d; ; {
+		next := end
+		for _, l := range w.wire {
+			next = min(next, l.at)
+		}
+		for _, n := range w.nodes {
+			next = min(next, n.NextWake())
+		}
+		if next >= end {
+			w.now = end
+			return
+		}
+		w.now = max(w.now, next)
+		for len(w.wire) > 0 && w.wire[0].at <= w.now {
+			l := w.wire[0]
+			w.wire = w.wire[1:]
+			w.nodes[l.batch.To].Receive(w.now, l.from, &l.batch)
+			w.collect(l.batch.To)
+		}
+		for _, n := range []ballot.NodeID{1, 2, 3} {
+			if w.nodes[n].NextWake() <= w.now {
+				w.nodes[n].Tick(w.now)
+				w.collect(n)
+			}
+		}
+	}
+}
+
+func (w *leaseWorld) want(id uint64, o LeaseOutcome) LeaseAnswer {
+	w.t.Helper()
+	a, ok := w.answers[id]
+	if !ok || a.Outcome != o {
+		w.t.Fatalf("request %d: answered %v, %+v; want outcome %d", id, ok, a, o)
+	}
+	return a
+}
+
+const soon = 5 * time.Millisecond
+
+func TestLeaseLife(t *testing.T) {
+	w := newLeaseWorld(t)
+	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	first := w.want(a, LeaseDone)
+	// Two rounds, each to two others and back, and nothing else.
+	if w.sent != 8 {
+		t.Errorf("%d messages", w.sent)
+	}
+	b := w.ask(2, LeaseAcquire, "x", "b", 0)
+	w.pass(soon)
+	if busy := w.want(b, LeaseBusy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond || busy.RetryAfter < leaseTTL {
+		t.Errorf("busy: %+v", busy)
+	}
+	w.pass(800 * time.Millisecond)
+	c := w.ask(3, LeaseRenew, "x", "a", 0)
+	w.pass(soon)
+	if again := w.want(c, LeaseDone); again.Token < first.Token || again.Counter == first.Counter {
+		t.Errorf("renewed: %+v after %+v", again, first)
+	}
+	d := w.ask(2, LeaseRelease, "x", "a", 0)
+	w.pass(soon)
+	w.want(d, LeaseDone)
+	e := w.ask(3, LeaseAcquire, "x", "b", 0)
+	w.pass(soon)
+	if second := w.want(e, LeaseDone); second.Token <= first.Token {
+		t.Errorf("token %v after %v", second.Token, first.Token)
+	}
+	f := w.ask(1, LeaseRenew, "x", "a", 0)
+	w.pass(soon)
+	w.want(f, LeaseGone)
+}
+
+// Those that wait on one node are served in order, and a release is heard of at once.
+func TestLeaseQueue(t *testing.T) {
+	w := newLeaseWorld(t)
+	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	w.want(a, LeaseDone)
+	var ids []uint64
+	for _, who := range []string{"b", "c", "d"} {
+		ids = append(ids, w.ask(2, LeaseAcquire, "x", who, 20*time.Second))
+	}
+	short := w.ask(2, LeaseAcquire, "x", "e", 100*time.Millisecond)
+	w.pass(90 * time.Millisecond)
+	if len(w.answers) != 1 {
+		t.Fatalf("%d answers", len(w.answers))
+	}
+	w.pass(20 * time.Millisecond)
+	if busy := w.want(short, LeaseBusy); busy.Owner != "a" {
+		t.Errorf("%+v", busy)
+	}
+	w.ask(3, LeaseRelease, "x", "a", 0)
+	w.pass(20 * time.Millisecond)
+	if got := w.want(ids[0], LeaseDone); got.Waited < 100*time.Millisecond || got.Waited > 200*time.Millisecond {
+		t.Errorf("waited %v", got.Waited)
+	}
+	// The first one dies; the next gets it when the exclusion ends, and a little later for its rank.
+	w.pass(leaseTTL)
+	if _, early := w.answers[ids[1]]; early {
+		t.Fatal("the lease was given before the exclusion had ended")
+	}
+	w.pass(60 * time.Millisecond)
+	w.want(ids[1], LeaseDone)
+	w.ask(1, LeaseRelease, "x", "c", 0)
+	w.pass(20 * time.Millisecond)
+	w.want(ids[2], LeaseDone)
+	if len(w.nodes[2].queues) != 0 || w.nodes[2].waiting != 0 || len(w.nodes[2].tasks) != 0 {
+		t.Error("something is left of the queue")
+	}
+}
+
+// A node that is cut off answers that it cannot, and the others go on with the lease that was acquired through it.
+func TestALeaseOutlivesItsNode(t *testing.T) {
+	w := newLeaseWorld(t)
+	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	w.want(a, LeaseDone)
+	w.cut[1] = true
+	b := w.ask(2, LeaseRenew, "x", "a", 0)
+	c := w.ask(1, LeaseAcquire, "y", "b", 0)
+	w.pass(soon)
+	w.want(b, LeaseDone)
+	w.pass(3 * time.Second)
+	if a := w.want(c, LeaseNotApplied); a.Reason != LeaseNoQuorum {
+		t.Errorf("%v", a.Reason)
+	}
+	w.cut[1] = false
+	d := w.ask(1, LeaseAcquire, "y", "b", 0)
+	w.pass(soon)
+	w.want(d, LeaseDone)
+}
+
+// Accept may have arrived: the outcome is unknown, and a retry under the same acquisition through another node is the
+// same owner.
+func TestAnUnknownAcquireIsRetriedElsewhere(t *testing.T) {
+	w := newLeaseWorld(t)
+	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(leaseDelay + leaseDelay/2) // Prepare has arrived
+	w.pass(leaseDelay)                // and the promises; Accept is out
+	w.cut[2], w.cut[3] = true, true
+	w.pass(3 * time.Second)
+	w.want(a, LeaseUnknown)
+	w.cut[2], w.cut[3] = false, false
+	b := w.ask(2, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	w.want(b, LeaseDone)
+}
+
+// N3: a run without an era of its own does not vote, whatever time passes; A4: nor before its silence is over.
+func TestARestartedNodeKeepsSilence(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[3] = true
+	w.boot(2, 2, 2*time.Second)
+	if !w.nodes[2].NeedsEra() {
+		t.Error("a new run asks for no era")
+	}
+	for _, step := range []struct {
+		do   func()
+		want LeaseOutcome
+	}{
+		{func() {}, LeaseNotApplied},
+		{func() { w.pass(time.Second) }, LeaseNotApplied},
+		{func() { w.nodes[2].Open(7) }, LeaseDone},
+	} {
+		step.do()
+		id := w.ask(1, LeaseAcquire, "x", fmt.Sprint("a", step.want, w.now), 0)
+		w.pass(2500 * time.Millisecond)
+		if got := w.want(id, step.want); step.want == LeaseDone && got.Token.Era() != 7 {
+			t.Errorf("token %v", got.Token)
+		}
+	}
+}
+
+// What contenders on all nodes leave behind when they get in each other's way does not block them for a lease time.
+func TestContendersDoNotBlockEachOther(t *testing.T) {
+	w := newLeaseWorld(t)
+	var ids []uint64
+	for i := range 9 {
+		ids = append(ids, w.ask(ballot.NodeID(i%3+1), LeaseAcquire, "x", fmt.Sprint("c", i), 0))
+	}
+	w.pass(900 * time.Millisecond)
+	owners := 0
+	for _, id := range ids {
+		if a := w.answers[id]; a.Outcome == LeaseDone {
+			owners++
+		}
+	}
+	if owners != 1 || len(w.answers) != 9 {
+		t.Errorf("%d owners of %d answers", owners, len(w.answers))
+	}
+}
+
+func TestLeasesAreBounded(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[1] = true
+	var ids []uint64
+	for i := range 101 {
+		ids = append(ids, w.ask(1, LeaseAcquire, fmt.Sprint("n", i), "a", 0))
+	}
+	if a := w.want(ids[100], LeaseNotApplied); a.Reason != LeaseOverloaded {
+		t.Errorf("%v", a.Reason)
+	}
+	w.nodes[1].Stop()
+	w.collect(1)
+	if a := w.want(ids[0], LeaseNotApplied); a.Reason != LeaseStopping || len(w.answers) != 101 {
+		t.Errorf("%v, %d answers", a.Reason, len(w.answers))
+	}
+	if a := w.want(w.ask(1, LeaseAcquire, "x", "a", 0), LeaseNotApplied); a.Reason != LeaseStopping {
+		t.Errorf("%v", a.Reason)
+	}
+}
+
+// Who waits and goes away makes room for the next one.
+func TestLeaseCancel(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	b := w.ask(1, LeaseAcquire, "x", "b", time.Minute)
+	c := w.ask(1, LeaseAcquire, "x", "c", time.Minute)
+	w.nodes[1].Cancel(b)
+	w.nodes[1].Cancel(999)
+	w.pass(1100 * time.Millisecond)
+	w.want(b, LeaseNotApplied)
+	w.want(c, LeaseDone)
+}
+
+// Replies to a run before mean nothing.
+func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(leaseDelay + leaseDelay/2)
+	w.boot(1, 2, time.Second)
+	w.nodes[1].Open(2)
+	id := w.ask(1, LeaseAcquire, "x", "b", 0) // under the same counter
+	late := slices.Clone(w.wire)
+	w.wire = nil
+	for _, l := range late {
+		if l.batch.To == 1 {
+			w.nodes[1].Receive(w.now, l.from, &l.batch)
+			w.collect(1)
+		}
+	}
+	if t1 := w.nodes[1].tasks[id]; t1 == nil || t1.attempt.Phase() != named.Preparing {
+		t.Error("promises to the run before have moved this one's attempt")
+	}
+}
