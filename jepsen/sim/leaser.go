@@ -26,13 +26,16 @@ type leasePlan struct {
 	tasks    int
 }
 
+// maxAside is how many steps of a run named leases take; then their owners fall silent.
+const maxAside = 5000
+
 // drawLeasers draws from a stream of its own, as drawGuardian does.
 func (p *plan) drawLeasers(c Config) {
 	r := stream(c.Seed, 9)
 	longest := pick(&r, p.lease/2, p.lease, 2*p.lease)
-	p.leasers = leasePlan{count: max(0, r.below(9)-3), names: 1 + r.below(3), think: r.skewed(2*time.Millisecond, longest), longest: longest,
+	p.leasers = leasePlan{count: pick(&r, 0, 0, 0, 2, 3, 5), names: pick(&r, 1, 1, 3), think: r.skewed(4*time.Millisecond, longest), longest: longest,
 		patience: r.skewed(20*time.Millisecond, 4*longest), waits: pick(&r, 0, 300, 800), releases: pick(&r, 200, 800),
-		linger: pick(&r, 0, 10*time.Millisecond, longest), width: pick(&r, 5*time.Millisecond, 50*time.Millisecond),
+		linger: pick(&r, 0, 10*time.Millisecond, longest), width: pick(&r, 30*time.Millisecond, 100*time.Millisecond),
 		records: pick(&r, 8, 64), tasks: pick(&r, 3, 64)}
 	if c.Clients > 0 {
 		p.leasers.count = min(p.leasers.count, c.Clients)
@@ -53,13 +56,12 @@ type leaser struct {
 
 // acquisition is one attempt to own a name, and what comes of it.
 type acquisition struct {
-	owner    *leaser
-	name     named.Name
-	id       named.Acquisition
-	hold     leasehold.Hold
-	counted  bool // some grant has counted
-	released bool
-	tries    int // requests of which nothing was heard
+	owner   *leaser
+	name    named.Name
+	id      named.Acquisition
+	hold    leasehold.Hold
+	counted bool // some grant has counted
+	tries   int  // requests of which nothing was heard
 }
 
 // leaseCall is one request of a leaser at one node.
@@ -87,7 +89,7 @@ func (l *leaser) reading() time.Duration { return l.clock.at(l.w.now) }
 func (l *leaser) rest() {
 	w := l.w
 	w.at(nil, kindLeaser, l.random.skewed(100*time.Microsecond, w.plan.leasers.think), func() {
-		if w.phase <= phaseSettling {
+		if w.phase <= phaseSettling && w.aside < maxAside {
 			l.next()
 			l.rest()
 		}
@@ -133,10 +135,13 @@ func (l *leaser) leave() {
 	a := l.now
 	l.now = nil
 	if l.random.chance(l.w.plan.leasers.releases) || !a.counted {
-		a.hold.Release()
-		a.released = true
-		a.ask(replica.LeaseRelease, 0)
+		a.release()
 	}
+}
+
+func (a *acquisition) release() {
+	a.hold.Release()
+	a.ask(replica.LeaseRelease, 0)
 }
 
 // ask sends a request to some node.
@@ -153,7 +158,7 @@ func (a *acquisition) ask(op replica.LeaseOp, wait time.Duration) {
 func (w *world) call(n *node, c *leaseCall) {
 	w.nextID++
 	c.request.ID = w.nextID
-	w.reach(n, w.leasing.skewed(w.plan.hop, w.plan.clientHop), func() {
+	w.reachAs(kindLeaser, n, w.leasing.skewed(w.plan.hop, w.plan.clientHop), func() {
 		if !n.up() {
 			c.tell(&replica.LeaseAnswer{Outcome: replica.LeaseNotApplied})
 			return
@@ -209,7 +214,9 @@ func (a *acquisition) answered(c *leaseCall, ans *replica.LeaseAnswer) {
 	case ans.Outcome == replica.LeaseGone:
 		w.owners.gone(a, c)
 	case ans.Outcome == replica.LeaseBusy && l.now == a && !a.counted:
-		l.leave()
+		if l.now = nil; l.random.chance(200) { // what a request before it may have left behind
+			a.release()
+		}
 	}
 }
 

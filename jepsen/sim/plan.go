@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // DefaultSteps is how many steps a run takes with faults; what it takes to heal and converge comes on top.
-const DefaultSteps = 12_000
+const DefaultSteps = 10_000
 
 // Validate refuses numbers that make no sense.
 func (c Config) Validate() error {

@@ -64,6 +64,7 @@ type world struct {
 	serial uint64
 	agenda agenda
 	steps  int
+	aside  int // of these, steps of named leases: they take nothing from the others
 	trace  trace
 
 	nodes   []*node
@@ -146,7 +147,7 @@ func (w *world) play() (failure *Failure) {
 	w.startLeasers()
 	for w.phase != phaseOver {
 		w.step()
-		if w.steps >= w.plan.steps && w.phase == phaseFaults {
+		if w.steps-w.aside >= w.plan.steps && w.phase == phaseFaults {
 			w.heal()
 		}
 	}
@@ -201,6 +202,9 @@ func (w *world) step() {
 		}
 	}
 	w.steps++
+	if e.kind >= kindNamed {
+		w.aside++
+	}
 	w.trace.begin(w, e)
 	e.do()
 	w.trace.end()
