@@ -32,6 +32,7 @@ func root() *cobra.Command {
 	c.AddCommand(mutantsCommand())
 	c.AddCommand(exploreCommand())
 	c.AddCommand(runCommand(), matrixCommand())
+	c.AddCommand(takeoverCommand(), millionCommand())
 	return c
 }
 

@@ -18,7 +18,7 @@ import (
 // interleave, whenever their writes arrive. Else each fall is counted as Shown.
 func Locks(ops []history.Op, fenced bool) Result {
 	r := Result{}
-	names, by := groups(ops, func(op history.Op) string { return op.Key[:strings.LastIndexByte(op.Key, '/')+1] })
+	names, by := groups(ops, directory)
 	sessions := by[""]
 	for _, n := range names {
 		if n != "" {

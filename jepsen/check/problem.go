@@ -22,6 +22,8 @@ type Result struct {
 	Undecided int // of these, ones that the checker could not decide: not a pass
 	Problems  []Problem
 	Shown     int // of what the workload is there to show, where there is such a thing
+	// Counts are of what shows that something happened, by name, where a checker counts such things.
+	Counts map[string]int
 }
 
 // maxProblems bounds what a checker reports of each kind: the first few tell the story.
@@ -50,6 +52,9 @@ func (r *Result) merge(o Result) {
 	r.Keys += o.Keys
 	r.Undecided += o.Undecided
 	r.Shown += o.Shown
+	for name, n := range o.Counts {
+		r.Counts[name] += n
+	}
 	for _, p := range o.Problems {
 		if r.count(p.Kind) < maxProblems {
 			r.Problems = append(r.Problems, p)

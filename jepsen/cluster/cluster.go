@@ -149,6 +149,10 @@ type Status struct {
 		Problem      string `json:"problem"`
 		ReleasedHere uint64 `json:"released_here"`
 	} `json:"guardian"`
+	Leases struct {
+		Records int    `json:"records"`
+		Era     uint32 `json:"era"`
+	} `json:"leases"`
 	UptimeMS int64  `json:"uptime_ms"`
 	Problem  string `json:"problem"`
 }

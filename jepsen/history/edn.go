@@ -93,6 +93,8 @@ func ednInvoked(op Op) string {
 		return ednString(op.Session)
 	case Acquire, Release:
 		return fmt.Sprintf("[%s %s %s]", ednString(op.Key), ednString(op.Session), ednString(op.Value))
+	case LeaseAcquire, LeaseRenew, LeaseRelease:
+		return fmt.Sprintf("[%s %s]", ednString(op.Key), ednString(op.Acquisition))
 	case Get, List, Delete, Prune:
 		return fmt.Sprintf("[%s nil]", ednString(op.Key))
 	case CAS:
@@ -119,6 +121,8 @@ func ednCompleted(op Op) string {
 		return fmt.Sprintf("[%s %d [%s]], :revision %d, :gap %d", ednString(op.Key), op.Index, ednEntries(op), op.Result, op.Gap)
 	case Txn:
 		return fmt.Sprintf("%s, :entries [%s], :matched %v, :revision %d", ednParts(op), ednEntries(op), op.Matched, op.Result)
+	case LeaseAcquire, LeaseRenew:
+		return fmt.Sprintf("%s, :matched %v, :absent %v, :token %d", ednInvoked(op), op.Matched, op.Absent, op.Token)
 	case Acquire, Release, Renew, SessionInfo:
 		return fmt.Sprintf("%s, :matched %v, :absent %v, :revision %d", ednInvoked(op), op.Matched, op.Absent, op.Result)
 	}

@@ -2,7 +2,7 @@
 // only their order matters.
 //
 //   - history.go: operations and the recorder
-//   - more.go: what operations on sessions, locks, transactions and watches have beside
+//   - more.go: what operations on sessions, locks, leases, transactions and watches have beside
 //   - edn.go: the history in Jepsen's own format
 package history
 
@@ -55,6 +55,9 @@ type Op struct {
 	Return  time.Duration `json:"return_ns"` // Forever for Info
 }
 
+// Grants tells whether the operation was granted a lease, or its renewal.
+func (o *Op) Grants() bool { return o.Done() && (o.Kind == LeaseAcquire || o.Kind == LeaseRenew) }
+
 // Entry is a key as a list shows it.
 type Entry struct {
 	Key    string `json:"key"`
@@ -87,7 +90,7 @@ func (o *Op) Done() bool {
 		return false
 	}
 	switch o.Kind {
-	case CAS, Txn, Acquire, Release:
+	case CAS, Txn, Acquire, Release, LeaseAcquire:
 		return o.Matched
 	}
 	return true
@@ -120,7 +123,7 @@ func (o Op) what() string {
 			verdict = fmt.Sprintf("@%d", o.Result)
 		}
 		return fmt.Sprintf("cas %s from @%d to %q → %s", o.Key, o.Index, o.Value, verdict)
-	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release:
+	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release, LeaseAcquire, LeaseRenew, LeaseRelease:
 		return o.more()
 	case List:
 		return fmt.Sprintf("list %s → %d entries at revision %d (%s)", o.Key, len(o.Entries), o.Index, o.Mode)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"tenure/internal/leasehold"
 )
 
 // Operations on several keys, on sessions and locks, and on what is told of changes.
@@ -16,6 +18,10 @@ const (
 	SessionInfo Kind = "session-info"    // Session; Absent if it had ended
 	Acquire     Kind = "acquire"         // Key, Value, Session; Matched if it was locked; Absent if the session had ended
 	Release     Kind = "release"         // Key, Value, Session; Matched if it was unlocked
+
+	LeaseAcquire Kind = "lease-acquire" // Key, Acquisition, TTL; Matched and Token if it was granted, else somebody else owns. Mode "waiting" if it waits for that
+	LeaseRenew   Kind = "lease-renew"   // Key, Acquisition, TTL; Token if it was granted, Absent if the lease was gone
+	LeaseRelease Kind = "lease-release" // Key, Acquisition; from its call on the client does not own, whatever comes of it
 
 	// Stream is one connection that was told the changes under a prefix, Key: Index is where it resumed, Result the
 	// revision up to which it was told all, Entries the changes in the order in which they came. An entry with a Create of
@@ -30,13 +36,18 @@ const (
 type Extra struct {
 	Parts   []Part        `json:"parts,omitempty"`
 	Session string        `json:"session,omitempty"` // of a get: who holds the lock
-	Token   uint64        `json:"token,omitempty"`   // of the lock under which it was written, sent or not
+	Token   uint64        `json:"token,omitempty"`   // of the lock or lease under which it was written, sent or not; of a grant
 	TTL     time.Duration `json:"ttl_ns,omitempty"`
 	Delay   time.Duration `json:"delay_ns,omitempty"`
 	Deletes bool          `json:"deletes,omitempty"` // a session whose keys are deleted at its end
 	Since   uint64        `json:"since,omitempty"`   // of a read that waits: the index that it waits behind
 	Gap     uint64        `json:"gap,omitempty"`
 	Fenced  bool          `json:"fenced,omitempty"` // refused because a larger token was seen
+
+	// Of a lease. Each acquisition is of one client and one name, and used once. Waited is how much later than Call the time of the grant
+	// may count from, because the node let the request wait for a busy name.
+	Acquisition string        `json:"acquisition,omitempty"`
+	Waited      time.Duration `json:"waited_ns,omitempty"`
 }
 
 // Part is one operation of a transaction, by the names of its verbs.
@@ -78,6 +89,8 @@ func (o *Op) more() string {
 		return text
 	case Master:
 		return fmt.Sprintf("epoch %d begins", o.Result)
+	case LeaseAcquire, LeaseRenew, LeaseRelease:
+		return o.lease()
 	}
 	end := "done"
 	switch {
@@ -111,4 +124,24 @@ func (o *Op) txn() string {
 		fmt.Fprintf(&b, "; %s %q @%d", e.Key, e.Value, e.Modify)
 	}
 	return b.String()
+}
+
+// LeaseReply is what a grant tells its client; it arrives at Return.
+func (o *Op) LeaseReply() leasehold.Reply {
+	return leasehold.Reply{Asked: o.Call + o.Waited, TTL: o.TTL, Token: o.Token, Renewal: o.Kind == LeaseRenew}
+}
+
+func (o *Op) lease() string {
+	end := "done"
+	switch {
+	case o.Outcome == Info:
+		end = "unknown"
+	case o.Absent:
+		end = "gone"
+	case o.Kind == LeaseAcquire && !o.Matched:
+		end = "somebody else owns"
+	case o.Kind != LeaseRelease:
+		end = fmt.Sprintf("token %d.%d for %v", o.Token>>32, uint32(o.Token), o.TTL)
+	}
+	return fmt.Sprintf("%s %s by %s → %s", o.Kind, o.Key, o.Acquisition, end)
 }

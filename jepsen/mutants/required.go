@@ -39,4 +39,5 @@ var required = []string{
 	"CheckerTakesStaleReads", "CheckerTakesLostWrites", "CheckerTakesDuplicates",
 	"CheckerTakesHalfTransactions", "CheckerTakesInterleavedWrites", "CheckerTakesTwoHolders", "CheckerTakesEarlyEnds",
 	"CheckerTakesShortDelays", "CheckerTakesLocksOfTheDead", "CheckerTakesMissedChanges", "CheckerTakesChangesTwice", "CheckerTakesSleepers",
+	"CheckerTakesTwoOwners", "CheckerTakesOlderTokens", "CheckerTakesFallingTokens", "CheckerTakesTokensTwice", "CheckerTakesLostLeases",
 }

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -38,20 +39,21 @@ type Result struct {
 	Date      time.Time     `json:"date"`
 	Command   string        `json:"command"`
 
-	OK        int           `json:"ok"`
-	Writes    int           `json:"writes"` // of these, writes that were done
-	Failed    int           `json:"failed"`
-	Unknown   int           `json:"unknown"`
-	Checked   int           `json:"checked"` // operations that the checker took into account
-	Keys      int           `json:"keys"`
-	Undecided int           `json:"undecided"`
-	Shown     int           `json:"shown,omitempty"` // of what the workload is there to show
-	Faults    int           `json:"faults"`          // seen to take effect
-	Unseen    int           `json:"unseen"`          // made, but nothing showed it
-	Masters   int           `json:"masters"`
-	P50       time.Duration `json:"p50_ns"`
-	P99       time.Duration `json:"p99_ns"`
-	Gap       time.Duration `json:"gap_ns"` // longest time in which no operation succeeded
+	OK        int            `json:"ok"`
+	Writes    int            `json:"writes"` // of these, writes that were done
+	Failed    int            `json:"failed"`
+	Unknown   int            `json:"unknown"`
+	Checked   int            `json:"checked"` // operations that the checker took into account
+	Keys      int            `json:"keys"`
+	Undecided int            `json:"undecided"`
+	Shown     int            `json:"shown,omitempty"`  // of what the workload is there to show
+	Counts    map[string]int `json:"counts,omitempty"` // of what the workload has to have done, by name
+	Faults    int            `json:"faults"`           // seen to take effect
+	Unseen    int            `json:"unseen"`           // made, but nothing showed it
+	Masters   int            `json:"masters"`
+	P50       time.Duration  `json:"p50_ns"`
+	P99       time.Duration  `json:"p99_ns"`
+	Gap       time.Duration  `json:"gap_ns"` // longest time in which no operation succeeded
 
 	Verdict string `json:"verdict"`
 	Reason  string `json:"reason,omitempty"`
@@ -63,9 +65,18 @@ func (r Result) Line() string {
 	if r.Shown > 0 {
 		verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
 	}
+	verdict += r.counted()
 	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
 		r.Workload, r.Nemesis, r.Nodes, r.Clients, r.OK, r.Failed, r.Unknown, r.Checked, r.Keys, r.Faults, r.Masters,
 		short(r.P50), short(r.P99), short(r.Gap), verdict, r.Reason))
+}
+
+// counted is Counts in words.
+func (r Result) counted() (text string) {
+	for _, name := range slices.Sorted(maps.Keys(r.Counts)) {
+		text += fmt.Sprintf(", %d %s", r.Counts[name], name)
+	}
+	return text
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
@@ -121,7 +132,7 @@ func (s *story) judge() Result {
 	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
 	s.found = s.workload.Check(s.ops)
 	r.Checked, r.Keys, r.Undecided = s.found.Checked, s.found.Keys, s.found.Undecided
-	r.Shown = s.found.Shown
+	r.Shown, r.Counts = s.found.Shown, s.found.Counts
 	r.Verdict, r.Reason = s.verdict(r)
 	return r
 }
@@ -159,6 +170,9 @@ func (s *story) minimums(r Result) (short []string) {
 	least("writes were done", r.Writes, s.nemesis.MinOps*seconds/writeShare)
 	least("operations were checked", r.Checked, s.nemesis.MinOps*seconds)
 	least("faults were seen", r.Faults, s.nemesis.MinFaults*seconds/10)
+	for _, l := range s.workload.Least {
+		least(l.What, s.found.Counts[l.What], s.nemesis.MinOps*seconds/float64(l.Of))
+	}
 	if what := s.workload.Shows; what != "" {
 		least(what, s.found.Shown, 1)
 	}

@@ -41,6 +41,7 @@ func Summary(w io.Writer, results []Result, left []string, command string) error
 		if r.Shown > 0 {
 			verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
 		}
+		verdict += r.counted()
 		fmt.Fprintf(w, "| %d | %s | %s | %d | %d | %d | %d | %d | %.1f | %.1f | %.2f | %s |\n", r.Nodes, r.Nemesis, r.Workload, r.Checked,
 			r.Failed, r.Unknown, r.Faults, r.Masters, r.P50.Seconds()*1000, r.P99.Seconds()*1000, r.Gap.Seconds(), verdict)
 	}

@@ -177,10 +177,12 @@ func (c *client) ask() {
 }
 
 // reach has do happen at a node whatever process runs there by then, or none; a paused one lets it wait.
-func (w *world) reach(n *node, d time.Duration, do func()) {
-	w.at(nil, kindAsk, d, func() {
+func (w *world) reach(n *node, d time.Duration, do func()) { w.reachAs(kindAsk, n, d, do) }
+
+func (w *world) reachAs(k kind, n *node, d time.Duration, do func()) {
+	w.at(nil, k, d, func() {
 		if n.paused {
-			n.held = append(n.held, &event{node: n, run: n.run, kind: kindAsk, do: do})
+			n.held = append(n.held, &event{node: n, run: n.run, kind: k, do: do})
 			return
 		}
 		do()

@@ -23,6 +23,7 @@
 //	connections, partitions               network.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
 //	crash release                         guardian.go
+//	named leases: a node's part, clients  named.go, leaser.go; what must hold of them: leaseoracle.go
 //	clients, and what they were told      client.go, attempt.go; locker.go: sessions, locks, times, transactions
 //	checks after every step               owners.go, ledger.go, oracle.go, wire.go
 //	checks at the end                     verdict.go

@@ -18,32 +18,36 @@ type event struct {
 type kind uint8
 
 const (
-	kindLease  kind = iota + 1 // a lease message arrives
-	kindTimer                  // the lease loop's timer
-	kindLater                  // the lease loop goes on after it read the clock
-	kindLog                    // a message of the log arrives
-	kindPeer                   // a message of the log part arrives
-	kindLink                   // a connection stands or is broken
-	kindTick                   // the log loop's ticker
-	kindRound                  // the log loop wakes up
-	kindStage                  // the log loop goes on within a round
-	kindDisk                   // a commit ends
-	kindMove                   // log.db has taken records of the journal
-	kindFold                   // a fold ends
-	kindWatch                  // the watcher of the quarantine record
-	kindStart                  // a process is started
-	kindAsk                    // a client's request arrives at a node
-	kindTake                   // a reader takes the data
-	kindEnd                    // a reader checks the lease
-	kindTell                   // an answer arrives at its client
-	kindClient                 // a client does something
-	kindFault                  // the nemesis does something
-	kindHand                   // a step of a hand-over
-	kindHeal                   // the faults end
+	kindLease      kind = iota + 1 // a lease message arrives
+	kindTimer                      // the lease loop's timer
+	kindLater                      // the lease loop goes on after it read the clock
+	kindLog                        // a message of the log arrives
+	kindPeer                       // a message of the log part arrives
+	kindLink                       // a connection stands or is broken
+	kindTick                       // the log loop's ticker
+	kindRound                      // the log loop wakes up
+	kindStage                      // the log loop goes on within a round
+	kindDisk                       // a commit ends
+	kindMove                       // log.db has taken records of the journal
+	kindFold                       // a fold ends
+	kindWatch                      // the watcher of the quarantine record
+	kindStart                      // a process is started
+	kindAsk                        // a client's request arrives at a node
+	kindTake                       // a reader takes the data
+	kindEnd                        // a reader checks the lease
+	kindTell                       // an answer arrives at its client
+	kindClient                     // a client does something
+	kindFault                      // the nemesis does something
+	kindHand                       // a step of a hand-over
+	kindHeal                       // the faults end
+	kindNamed                      // messages of named leases arrive
+	kindNamedTimer                 // the timer of their loop
+	kindNamedLater                 // their loop goes on after it read the clock
+	kindLeaser                     // a client of named leases does something, or is told something
 )
 
 var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "fold", "watch", "start",
-	"ask", "take", "end", "tell", "client", "fault", "hand", "heal"}
+	"ask", "take", "end", "tell", "client", "fault", "hand", "heal", "named", "ntimer", "named+", "leaser"}
 
 // before orders events.
 func (e *event) before(o *event) bool {

@@ -29,6 +29,9 @@ func (n *node) handOver(next ballot.NodeID, forGood bool) {
 	n.input(input{call: func() {
 		if forGood {
 			n.log.Stop()
+			if n.named.part != nil {
+				n.namedInput(namedEvent{stop: true})
+			}
 		} else {
 			n.log.HandOver()
 		}

@@ -28,6 +28,7 @@ type node struct {
 	eio      bool          // the next commit fails
 	room     replica.Room
 	probed   bool          // after the faults a write through it succeeded
+	leased   bool          // and so did an acquisition
 	wiped    bool          // its disk was replaced by an empty one
 	promised ballot.Ballot // the highest that was ever durable here, on an earlier disk too
 	*process
@@ -47,6 +48,8 @@ type process struct {
 	timer     time.Duration // true time of the timer that is set; 0: none
 	timers    uint64
 	noted     []uint64 // what its guardian would release
+
+	named namedPart
 
 	// The log loop's.
 	core     *multipaxos.Core
@@ -136,6 +139,9 @@ func (n *node) start(genesis bool) {
 	n.check()
 	n.compareDigest()
 	n.stepLease(n.reading(), leaseEvent{})
+	if p.named.part != nil {
+		n.namedInput(namedEvent{})
+	}
 	w.at(n, kindTick, w.loops.between(0, replica.TickEvery), n.tick)
 	n.watchRecord()
 }
@@ -158,8 +164,10 @@ func (n *node) open() (err error) {
 	if p.core, err = multipaxos.New(cfg.Core, n.disk.marks, n.disk); err != nil {
 		return err
 	}
-	p.log, err = replica.NewLog(cfg, p.core, p.state)
-	return err
+	if p.log, err = replica.NewLog(cfg, p.core, p.state); err != nil {
+		return err
+	}
+	return n.openNamed()
 }
 
 // crash ends the process. What was not committed is lost; a commit under way is whole on the disk, or not there, or
@@ -182,6 +190,7 @@ func (n *node) crash() {
 	for _, a := range handlers {
 		a.cutOff()
 	}
+	p.named.cutOff()
 	w.unlink(n)
 	if w.trace.on() {
 		w.trace.note("node %d dies", n.id)

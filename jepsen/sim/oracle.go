@@ -97,6 +97,9 @@ func (o *oracle) apply(batch []byte) {
 			if c.Op == kv.OpSessionCreate {
 				o.sessions[c.Session.ID] = c.Session
 			}
+			if c.Op == kv.OpNewEra {
+				o.w.owners.allotted(c.IdemKey, uint32(results[i].Count))
+			}
 			o.ended(&c)
 		}
 		i++

@@ -69,6 +69,7 @@ type plan struct {
 
 	clients clientPlan
 	lockers lockPlan
+	leasers leasePlan
 	every   [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 
@@ -95,7 +96,7 @@ func draw(c Config) plan {
 		p.steps = DefaultSteps
 	}
 	p.lease = time.Duration(pick(&r, 30, 60, 100, 200, 400)) * time.Millisecond
-	p.timing = lease.Timing{MaxMaster: p.lease, MaxUser: time.Second, DriftPPM: pick(&r, int64(0), 10_000, 50_000),
+	p.timing = lease.Timing{MaxMaster: p.lease, MaxUser: p.lease, DriftPPM: pick(&r, int64(0), 10_000, 50_000),
 		Margin: pick(&r, 0, time.Millisecond, 5*time.Millisecond)}
 	p.drawFaults(&r)
 	p.drawNetwork(&r)
@@ -103,6 +104,7 @@ func draw(c Config) plan {
 	p.drawClients(&r)
 	p.drawGuardian(c.Seed)
 	p.drawLockers(c)
+	p.drawLeasers(c)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)

@@ -37,6 +37,9 @@ type Counts struct {
 	Digests                int                  // compared with another node's
 	Ends                   int                  // of sessions, keys and lock-delays, because their time was over
 	Locks                  int                  // acquired
+	Leases                 int                  // grants of named leases that counted, renewals among them
+	Renewals               int                  // of these
+	Successions            int                  // of owners of a name
 	Faults                 [len(faultNames)]int // times that a class took effect
 }
 
@@ -61,6 +64,7 @@ type world struct {
 	serial uint64
 	agenda agenda
 	steps  int
+	aside  int // of these, steps of named leases: they take nothing from the others
 	trace  trace
 
 	nodes   []*node
@@ -70,10 +74,12 @@ type world struct {
 	members ident.Membership
 
 	network, disks, loops random
-	guardians             random
+	guardians, leasing    random
 	nemesis               [len(faultNames)]random
 
 	clients  []*client
+	leasers  []*leaser
+	owners   leaseOwners
 	history  []history.Op
 	keys     keyring
 	nextID   uint64
@@ -104,7 +110,8 @@ func Run(c Config) Result {
 	w := &world{cfg: c, plan: draw(c), now: startTime, epochs: map[uint64]epoch{}}
 	w.trace.out = c.Trace
 	w.network, w.disks, w.loops = stream(c.Seed, 1), stream(c.Seed, 2), stream(c.Seed, 3)
-	w.guardians = stream(c.Seed, 7)
+	w.guardians, w.leasing = stream(c.Seed, 7), stream(c.Seed, 10)
+	w.owners = leaseOwners{w: w, eras: map[string]uint32{}, runs: map[uint32]ballot.Incarnation{}}
 	for i := range w.nemesis {
 		w.nemesis[i] = stream(c.Seed, 32+uint64(i))
 	}
@@ -137,9 +144,10 @@ func (w *world) play() (failure *Failure) {
 	w.startNemesis()
 	w.startClients()
 	w.startLockers()
+	w.startLeasers()
 	for w.phase != phaseOver {
 		w.step()
-		if w.steps >= w.plan.steps && w.phase == phaseFaults {
+		if w.steps-w.aside >= w.plan.steps && w.phase == phaseFaults {
 			w.heal()
 		}
 	}
@@ -194,6 +202,9 @@ func (w *world) step() {
 		}
 	}
 	w.steps++
+	if e.kind >= kindNamed {
+		w.aside++
+	}
 	w.trace.begin(w, e)
 	e.do()
 	w.trace.end()

@@ -83,6 +83,9 @@ func (c *Counts) add(o *Counts) {
 	c.Digests += o.Digests
 	c.Ends += o.Ends
 	c.Locks += o.Locks
+	c.Leases += o.Leases
+	c.Renewals += o.Renewals
+	c.Successions += o.Successions
 	for i := range c.Faults {
 		c.Faults[i] += o.Faults[i]
 	}
@@ -96,6 +99,8 @@ const (
 	minDigestsPerSeed  = 5
 	minEndsPerSeed     = 3
 	minLocksPerSeed    = 1
+	minLeasesPerSeed   = 5
+	minOwnersPerSeed   = 1
 	minMovesPerSeed    = 10
 	minReplayedPerSeed = 2
 	minSeedsToJudge    = 100
@@ -114,6 +119,7 @@ func (r *Report) Worked() error {
 		{"operations succeeded", r.Counts.Done, minDonePerSeed}, {"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
 		{"masters served", r.Counts.Masters, minMastersPerSeed}, {"states were compared", r.Counts.Digests, minDigestsPerSeed},
 		{"sessions, keys and lock-delays ended when their time was over", r.Counts.Ends, minEndsPerSeed}, {"locks were acquired", r.Counts.Locks, minLocksPerSeed},
+		{"leases were granted", r.Counts.Leases, minLeasesPerSeed}, {"changes of their owners", r.Counts.Successions, minOwnersPerSeed},
 		{"journals were moved", r.Counts.Moves, minMovesPerSeed}, {"records of journals were replayed", r.Counts.Replayed, minReplayedPerSeed},
 	} {
 		if f.got < f.want*r.Seeds {
@@ -137,6 +143,7 @@ func (r *Report) String() string {
 	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
 	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
+	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner\n", c.Leases, c.Renewals, c.Successions)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)

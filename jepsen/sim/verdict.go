@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sort"
 	"strings"
@@ -59,6 +60,7 @@ func (w *world) probe() {
 		}
 		c := &client{w: w, id: 100 + n.i, random: stream(w.cfg.Seed, 128+uint64(n.i)), at: n}
 		w.at(nil, kindClient, 0, func() { w.probeOnce(c, n) })
+		w.at(nil, kindLeaser, 0, func() { w.probeLease(n, 1) })
 	}
 	w.await()
 }
@@ -80,6 +82,22 @@ func (w *world) probeOnce(c *client, n *node) {
 		w.at(nil, kindClient, 5*time.Millisecond, func() { w.probeOnce(c, n) })
 	}
 	w.reach(n, w.plan.hop, func() { a.arrive(n, time.Second) })
+}
+
+// probeLease acquires a name of its own through n, until it succeeds.
+func (w *world) probeLease(n *node, try uint64) {
+	if n.out || w.plan.leasers.count == 0 {
+		n.leased = true
+		return
+	}
+	c := &leaseCall{request: replica.LeaseRequest{Op: replica.LeaseAcquire, Name: leaseName(byte('0' + n.i)), Owner: "probe", Duration: w.plan.leasers.longest}}
+	binary.BigEndian.PutUint64(c.request.Acquisition[:], uint64(n.id)<<48|try)
+	c.probe = func(a *replica.LeaseAnswer) {
+		if n.leased = a.Outcome == replica.LeaseDone; !n.leased {
+			w.at(nil, kindLeaser, 5*time.Millisecond, func() { w.probeLease(n, try+1) })
+		}
+	}
+	w.call(n, c)
 }
 
 // await waits for every node to be probed, then for equal states, then for the last reads.
@@ -108,7 +126,7 @@ func (w *world) idle() bool {
 		}
 	}
 	for _, n := range w.nodes {
-		if !n.out && !n.probed {
+		if !n.out && !(n.probed && n.leased) {
 			return false
 		}
 	}
@@ -170,7 +188,7 @@ func (w *world) missing() string {
 			out = append(out, fmt.Sprintf("node %d is down", n.id))
 		default:
 			s := n.log.Status(n.reading())
-			out = append(out, fmt.Sprintf("node %d: probed %v, applied %d, chosen %d, last %d, master %d, %v, phase %v", n.id, n.probed,
+			out = append(out, fmt.Sprintf("node %d: probed %v, leased %v, applied %d, chosen %d, last %d, master %d, %v, phase %v", n.id, n.probed, n.leased,
 				s.Applied, s.Chosen, n.core.Last(), s.Master, n.pub, n.core.Phase()))
 		}
 	}

@@ -24,8 +24,16 @@ type Workload struct {
 	Flags []string // for every node
 	// Timed: what is promised rests on clocks whose rates err by no more than they may.
 	Timed bool
+	// Least is what must have happened so that the run tested anything: what Result.Counts of the checker says.
+	Least []Least
 	// Shows is what must have been seen at least once, so that the run shows what it is there for; "" if nothing must.
 	Shows string
+}
+
+// Least is a minimum: of so many operations that a nemesis asks for, at least one must be this.
+type Least struct {
+	What string
+	Of   int
 }
 
 const (
@@ -55,6 +63,10 @@ func All() []Workload {
 			Check: func(ops []history.Op) check.Result { return check.Locks(ops, true) }, Flags: []string{lockTTLFlag}, Timed: true},
 		{Name: "session", Says: "sessions that are renewed, released, destroyed or left to end, and what becomes of their locks", Drive: sessions,
 			Check: check.Sessions, Flags: []string{lockTTLFlag}, Timed: true},
+		leaseWorkload("lease", "named leases of 10 names without fences: owners exclude one another, and writes of paused ones interleave", 10, false),
+		leaseWorkload("lease-1", "the same of one name, with fences: nothing interleaves, tokens grow", 1, true),
+		leaseWorkload("lease-10", "of 10 names, with fences", 10, true),
+		leaseWorkload("lease-1000", "of 1,000 names, each client owns many together, with fences", 1000, true),
 		{Name: "watch", Says: "streams of changes and queries that wait for them, while others put, delete and prune", Drive: watches, Check: check.Watch},
 	}
 }
@@ -83,7 +95,7 @@ func Final(ctx context.Context, cfg Config, rec *history.Recorder) error {
 			prefixes[listed(op.Key)] = true
 		case part == "txn":
 			together[op.Key[:strings.LastIndexByte(op.Key, '/')+1]] = true
-		case part == "lock":
+		case part == "lock" || part == "leased":
 			keys[op.Key[:strings.LastIndexByte(op.Key, '/')+1]+"guarded"] = true
 		case part == "" || part == "watch" || part == "session": // of sessions; watchers end by having seen everything
 		default:

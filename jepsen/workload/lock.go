@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/client"
 	"tenure/jepsen/history"
 )
 
@@ -74,7 +75,7 @@ func (w *worker) useLock(s history.Op, group string, token uint64, fenced bool) 
 		if w.random.IntN(lockPauses) == 0 {
 			time.Sleep(sessionGrace*lockTTL + 100*time.Millisecond + time.Duration(w.random.Int64N(int64(lockTTL))))
 		}
-		if put := w.guarded(group+"guarded", w.word(), group+"lock", token, fenced); put.Fenced {
+		if put := w.guarded(group+"guarded", w.word(), client.Fence{Name: "kv/" + group + "lock", Token: token}, fenced); put.Fenced {
 			return
 		}
 		w.rest(lockRest)

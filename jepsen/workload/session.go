@@ -124,14 +124,14 @@ func (w *worker) look(key string) history.Op {
 	})
 }
 
-// guarded writes what a lock guards, under the token that its writer has of the lock. Only with fence does it send it.
-func (w *worker) guarded(key, value, lock string, token uint64, fence bool) history.Op {
+// guarded writes what a lock or lease guards, under the token that its writer has of it. Only if fenced does it send it.
+func (w *worker) guarded(key, value string, fence client.Fence, fenced bool) history.Op {
 	path, sent := keyPath(key), client.Fence{}
-	if fence {
-		sent = client.Fence{Name: "kv/" + lock, Token: token}
+	if fenced {
+		sent = fence
 		path += "?fence=" + url.QueryEscape(sent.String())
 	}
-	return w.do(history.Op{Kind: history.Put, Key: key, Value: value, Extra: history.Extra{Token: token}}, func(ctx context.Context, op *history.Op) error {
+	return w.do(history.Op{Kind: history.Put, Key: key, Value: value, Extra: history.Extra{Token: fence.Token}}, func(ctx context.Context, op *history.Op) error {
 		if w.typed() {
 			return w.typedGuarded(ctx, op, sent)
 		}

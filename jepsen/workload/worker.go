@@ -18,6 +18,7 @@ type worker struct {
 	cfg    Config
 	client *client.Client
 	raw    *raw
+	leases LeaseConn // through raw
 	rec    *history.Recorder
 	random *rand.Rand
 	serial int
@@ -49,7 +50,8 @@ func newWorker(cfg Config, rec *history.Recorder, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{id: id, cfg: cfg, client: c, raw: newRaw(rotate(cfg.Endpoints, id)), rec: rec,
+	r := newRaw(rotate(cfg.Endpoints, id))
+	return &worker{id: id, cfg: cfg, client: c, raw: r, leases: LeaseConn{r}, rec: rec,
 		random: rand.New(rand.NewPCG(cfg.Seed, uint64(id))), seen: map[string]uint64{}}, nil
 }
 

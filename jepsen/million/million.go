@@ -1,0 +1,246 @@
+// Package million holds a million live named leases on a cluster of real processes, and measures what they cost: memory, writes
+// to disk, and what it does to others when all of them end at one time.
+//
+//   - million.go: the configuration, and the whole measurement
+//   - hold.go: acquiring and renewing them
+//   - others.go: clients who want leases of their own meanwhile
+//   - node.go: what is read of the processes
+//   - report.go: the figures
+package million
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"tenure/internal/freeport"
+	"tenure/jepsen/cluster"
+	"tenure/lease"
+)
+
+// Config says what to measure.
+type Config struct {
+	Leases  int
+	Nodes   int
+	Clients int // each with one connection
+	Dir     string
+	Out     io.Writer
+
+	Binaries cluster.Binaries // built in Dir if empty
+}
+
+const (
+	warmUp       = 20_000 // leases that tell how fast they can be had
+	idleTime     = 10 * time.Second
+	quietTime    = 10 * time.Second // in which all are held and others are at work
+	settleTime   = 2 * time.Second  // before memory is read, after a collection
+	startTimeout = 30 * time.Second
+	goneTimeout  = 2 * time.Minute
+	stopGrace    = 5 * time.Second
+
+	// What the nodes are told, so that D_A is known.
+	longest   = time.Hour
+	driftPPM  = 10_000
+	driftFlag = "1%"
+	margin    = 10 * time.Millisecond
+	// A machine that is too busy to keep up a mastership has elections write to disk, which are not what is measured.
+	mastership = "5s"
+)
+
+// Validate refuses what makes no sense.
+func (c Config) Validate() error {
+	if c.Leases < 1000 || c.Leases > 10_000_000 || c.Nodes < 1 || c.Nodes > 7 || c.Clients < 1 || c.Clients > 1000 {
+		return fmt.Errorf("%d leases by %d clients on %d nodes: 1000 to 10000000 by 1 to 1000 on 1 to 7", c.Leases, c.Clients, c.Nodes)
+	}
+	return nil
+}
+
+func timing() lease.Timing {
+	return lease.Timing{MaxMaster: time.Second, MaxUser: longest, DriftPPM: driftPPM, Margin: margin}
+}
+
+// Run measures. Its error is also for leases that were not all granted or do not all end, and for writes to disk.
+func Run(ctx context.Context, c Config) (r Report, err error) {
+	if err := c.Validate(); err != nil {
+		return r, err
+	}
+	m := &measurement{cfg: c}
+	if err := m.start(ctx); err != nil {
+		return r, err
+	}
+	defer m.nodes.Stop(stopGrace)
+	r = newReport(c)
+	for _, step := range []func(context.Context, *Report) error{m.idle, m.acquire, m.renew, m.memory, m.expire} {
+		if err := step(ctx, &r); err != nil {
+			return r, err
+		}
+	}
+	return r, r.Check()
+}
+
+// measurement is one that is under way.
+type measurement struct {
+	cfg    Config
+	nodes  *cluster.Cluster
+	admin  []string // where each node shows its memory
+	before []usage
+	crowd  *crowd
+	end    time.Time // when no acceptor excludes anybody any more
+}
+
+func (m *measurement) start(ctx context.Context) (err error) {
+	c := m.cfg
+	if c.Binaries.Kvnode == "" {
+		if c.Binaries, err = cluster.Build(ctx, filepath.Join(c.Dir, "bin")); err != nil {
+			return err
+		}
+	}
+	m.nodes, err = cluster.New(cluster.Config{Binaries: c.Binaries, Dir: filepath.Join(c.Dir, "cluster"), Nodes: c.Nodes,
+		Flags: []string{"--lease-time=" + mastership, "--max-lease-time=" + longest.String(), "--clock-drift=" + driftFlag, "--lease-margin=" + margin.String(),
+			fmt.Sprintf("--max-leases=%d", 2*c.Leases+warmUp)}})
+	if err != nil {
+		return err
+	}
+	port, err := freeport.Run(c.Nodes)
+	if err != nil {
+		return err
+	}
+	for i, n := range m.nodes.Nodes() {
+		m.admin = append(m.admin, freeport.Address(port+i))
+		n.Args = append(n.Args, "--admin", m.admin[i])
+	}
+	started, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	if err := m.nodes.Start(started); err != nil {
+		m.nodes.Stop(stopGrace)
+		return err
+	}
+	m.crowd = newCrowd(c, m.nodes.Endpoints())
+	return nil
+}
+
+func (m *measurement) say(format string, args ...any) { fmt.Fprintf(m.cfg.Out, format+"\n", args...) }
+
+// idle lets the nodes show what they do without leases. First come some that end at once, so that connections, pools and
+// heaps have their size.
+func (m *measurement) idle(ctx context.Context, r *Report) error {
+	began := time.Now()
+	if err := m.crowd.acquire(ctx, "warm/", warmUp, func() time.Duration { return time.Second }); err != nil {
+		return err
+	}
+	r.rate = warmUp / time.Since(began).Seconds()
+	m.say("%d leases to warm up: %.0f a second", warmUp, r.rate)
+	if err := m.gone(ctx, 0); err != nil {
+		return err
+	}
+	var err error
+	if m.before, err = m.usages(ctx, true); err != nil {
+		return err
+	}
+	time.Sleep(idleTime)
+	after, err := m.usages(ctx, false)
+	if err != nil {
+		return err
+	}
+	r.IdleWrites = written(m.before, after)
+	r.IdleTime = idleTime
+	m.say("idle for %v: %d bytes written to disk on all nodes", idleTime, r.IdleWrites)
+	return nil
+}
+
+// acquire has all of them granted, each for as long as until one common end.
+func (m *measurement) acquire(ctx context.Context, r *Report) error {
+	before, err := m.usages(ctx, false)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	m.end = began.Add(time.Duration(float64(m.cfg.Leases)/r.rate*1.5*float64(time.Second)) + 2*time.Minute)
+	if err := m.crowd.acquire(ctx, "million/", m.cfg.Leases, m.left); err != nil {
+		return err
+	}
+	r.Acquire = phase(m.cfg.Leases, time.Since(began))
+	after, err := m.usages(ctx, false)
+	if err != nil {
+		return err
+	}
+	r.AcquireWrites = written(before, after)
+	m.say("%d leases acquired in %v: %.0f a second; %d bytes written to disk on all nodes", m.cfg.Leases, r.Acquire.Took.Round(time.Second),
+		r.Acquire.Rate, r.AcquireWrites)
+	return nil
+}
+
+// left is the TTL whose exclusion ends at the common end.
+func (m *measurement) left() time.Duration {
+	d := time.Until(m.end) - margin
+	return (d * (million - driftPPM) / (million + driftPPM)).Truncate(time.Millisecond)
+}
+
+const million = 1_000_000
+
+// renew renews all of them once, many in a call and few calls at a time. It is for no longer than they are granted already, so that what
+// the calls take does not put off the end.
+func (m *measurement) renew(ctx context.Context, r *Report) error {
+	before, err := m.usages(ctx, false)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := m.crowd.renew(ctx); err != nil {
+		return err
+	}
+	r.Renew = phase(m.cfg.Leases, time.Since(began))
+	after, err := m.usages(ctx, false)
+	if err != nil {
+		return err
+	}
+	r.RenewWrites = written(before, after)
+	m.say("all renewed in %v: %.0f a second; %d bytes written to disk on all nodes", r.Renew.Took.Round(time.Millisecond), r.Renew.Rate, r.RenewWrites)
+	return nil
+}
+
+// memory reads what the nodes have come to need.
+func (m *measurement) memory(ctx context.Context, r *Report) error {
+	if left := time.Until(m.end); left < quietTime+settleTime {
+		return fmt.Errorf("the leases end in %v: this machine took longer for them than it seemed at first; try again, or with fewer --leases", left)
+	}
+	after, err := m.usages(ctx, true)
+	if err != nil {
+		return err
+	}
+	for i, u := range after {
+		n := NodeCost{Node: i + 1, Records: u.records, RSS: u.rss, Heap: u.heap,
+			RSSEach: float64(u.rss-m.before[i].rss) / float64(m.cfg.Leases), HeapEach: float64(u.heap-m.before[i].heap) / float64(m.cfg.Leases)}
+		r.Nodes = append(r.Nodes, n)
+		m.say("%s", n)
+	}
+	return nil
+}
+
+// expire waits for the common end with other clients at work, and measures what it does to them.
+func (m *measurement) expire(ctx context.Context, r *Report) error {
+	if wait := time.Until(m.end) - quietTime; wait > 0 {
+		m.say("all end in %v", (wait + quietTime).Round(time.Second))
+		time.Sleep(wait)
+	}
+	o := startOthers(ctx, m.nodes.Endpoints())
+	defer o.stop()
+	time.Sleep(time.Until(m.end))
+	r.Quiet = o.cut()
+	free, err := m.crowd.free(ctx, m.end)
+	if err != nil {
+		return err
+	}
+	r.Free = free
+	if err := m.gone(ctx, othersRecords); err != nil {
+		return err
+	}
+	r.Gone = time.Since(m.end)
+	time.Sleep(time.Second)
+	r.Expiry = o.cut()
+	m.say("after the end: others owned some of the names after %v, the last record was gone after %v", r.Free.Round(time.Millisecond), r.Gone.Round(time.Millisecond))
+	m.say("clients of other leases, while all were held: %s; while all ended: %s", r.Quiet, r.Expiry)
+	return nil
+}
