@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // singles are the features that the table pairs with each other.
 var singles = []string{
 	"crash-restart", "renewal", "retry", "release", "redelivery", "drift", "quarantine-equals-D_P", "three-acceptors",
@@ -22,6 +24,11 @@ func TableNames() []string {
 	names = append(append(names, three...), extra...)
 	for _, c := range logConfigs {
 		names = append(names, c.Name)
+	}
+	for _, c := range rivalConfigs {
+		if !slices.Contains(shown, c.Name) {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }

@@ -353,6 +353,22 @@ func TestF8Ballots(t *testing.T) {
 	}
 }
 
+// A process that has waited is asked under a higher ballot than any that it has forgotten, because ballots are times. If they were not, q's
+// old WRITE would replace p's lease, and be over itself: two owners.
+func TestScheduleBallotNotFromClock(t *testing.T) {
+	w := newWorld(t)
+	old := w.start(q)
+	w.deliver(KindRead, old, 1, 3)
+	w.restart(1)
+	w.pass(tiny.RestartWait())
+	w.mustGet(p, EndWon, 1, 2)
+	if m := w.deliver(KindWrite, old, 1); m.Kind != KindWriteNack {
+		t.Fatalf("a WRITE from before the crash gets %v", m)
+	}
+	w.deliver(KindWrite, old, 3)
+	w.mustGet(q, EndOther, 1, 3)
+}
+
 // §3.6 has ballots whose times differ by at most ε count as equal in time, and then compares processes. That is no order: here each of
 // three is below the next, in a circle. So it is not done here; a slow clock is helped by F8's look at nacks instead.
 func TestTimeRangesAreNoOrder(t *testing.T) {
