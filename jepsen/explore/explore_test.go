@@ -206,6 +206,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		if isRival(name) {
+			parseRival(t, name)
 			continue
 		}
 		parse(t, name)

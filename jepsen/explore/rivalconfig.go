@@ -70,7 +70,7 @@ var rivalConfigs = []RivalConfig{
 	tinyFlease("flease-lost-replies", func(c *RivalConfig) { c.LoseReplies, c.Draws = true, 2 }),
 	tinyFlease("flease-async", func(c *RivalConfig) { c.Async, c.Draws, c.Ticks = true, 2, 3 }),
 	tinyFlease("flease-shift", func(c *RivalConfig) { c.Draws, c.Shift = 2, []time.Duration{ms, -ms, 0, 0, 0} }),
-	tinyFlease("flease-restart", func(c *RivalConfig) { c.Restarts, c.Draws, c.Ticks = 1, 2, 8 }),
+	tinyFlease("flease-restart", func(c *RivalConfig) { c.Restarts, c.Draws, c.Ticks = 1, 2, 6 }),
 	tinyFlease("flease-2-restarts", func(c *RivalConfig) { c.Restarts, c.Draws, c.Ticks = 2, 2, 8 }),
 	tinyFlease("flease-restart-shift", func(c *RivalConfig) {
 		c.Restarts, c.Draws, c.Ticks, c.Shift = 1, 2, 7, []time.Duration{0, -ms, ms, 0, 0}
@@ -79,7 +79,7 @@ var rivalConfigs = []RivalConfig{
 	tinyFlease("flease-beyond-skew", func(c *RivalConfig) { c.Ahead[1] = 2 * ms }),
 	tinyMajority("majority", func(c *RivalConfig) {}),
 	tinyMajority("majority-lost-replies", func(c *RivalConfig) { c.LoseReplies = true }),
-	tinyMajority("majority-async", func(c *RivalConfig) { c.Async, c.Draws, c.Ticks = true, 2, 4 }),
+	tinyMajority("majority-async", func(c *RivalConfig) { c.Async, c.Draws, c.Ticks = true, 2, 3 }),
 	tinyMajority("majority-restart", func(c *RivalConfig) { c.Restarts, c.ProposerRestarts, c.Draws = 2, 1, 2 }),
 	tinyMajority("majority-3-proposers", func(c *RivalConfig) { c.Proposers = 3 }),
 	tinyMajority("majority-blocked", func(c *RivalConfig) { c.Proposers, c.Blocked = 3, true }),

@@ -33,8 +33,8 @@ func TestF1Start(t *testing.T) {
 	}
 }
 
-// A schedule of five steps that gives two owners if the expiry counts from the read's end, however long the silence after a
-// restart (the shortest that the explorer finds; see DESIGN.md).
+// A schedule that gives two owners if the expiry counts from the read's end, however long the silence after a restart (see DESIGN.md): here it
+// stops where both would write.
 func TestScheduleLateExpiry(t *testing.T) {
 	w := newWorld(t)
 	kp := w.start(p)
