@@ -80,7 +80,7 @@ var (
 
 var clockCases = []clockCase{
 	{"rates within ρ, wall clocks corrected within ε", allOfThem, func(p Params, s *schedule) {
-		s.rates(p, p.DriftPPM, p.DriftPPM)
+		s.rates(p.DriftPPM, p.DriftPPM)
 		s.correct(p)
 	}},
 	{"wall clocks apart by 4 ε to a lease time", elapsed, func(p Params, s *schedule) {
@@ -89,17 +89,17 @@ var clockCases = []clockCase{
 		}
 	}},
 	{"rates within ρ, wall clocks never corrected", elapsed, func(p Params, s *schedule) {
-		s.rates(p, p.DriftPPM, p.DriftPPM)
+		s.rates(p.DriftPPM, p.DriftPPM)
 		for i := range s.wall {
 			s.wall[i].ppm = s.elapsed[i].ppm
 		}
 	}},
 	{"rates off by 5 ρ to 30 ρ, wall clocks corrected within ε", walls, func(p Params, s *schedule) {
-		s.rates(p, 5*p.DriftPPM, 30*p.DriftPPM)
+		s.rates(5*p.DriftPPM, 30*p.DriftPPM)
 		s.correct(p)
 	}},
 	{"rates off by 5 ρ to 30 ρ, wall clocks never corrected", nil, func(p Params, s *schedule) {
-		s.rates(p, 5*p.DriftPPM, 30*p.DriftPPM)
+		s.rates(5*p.DriftPPM, 30*p.DriftPPM)
 		for i := range s.wall {
 			s.wall[i].ppm = s.elapsed[i].ppm
 		}
@@ -113,7 +113,7 @@ var clockCases = []clockCase{
 }
 
 // rates has the elapsed clocks err by least to most, some fast, some slow.
-func (s *schedule) rates(_ Params, least, most int64) {
+func (s *schedule) rates(least, most int64) {
 	for i := range s.elapsed {
 		h := s.ask(askRate, i, 0)
 		ppm := least

@@ -11,6 +11,10 @@ var required = []string{
 	"GuardianGuesses",
 	// second lines of the lease, each pinned by a unit test
 	"LateTimerAlone", "StaleOwnerOpenAlone", "P2WithoutBase", "P3NoDeadlineCheck", "P4NoDeadlineCheckAlone",
+	// the leases that the product is compared with
+	"FleaseLateExpiry", "FleaseNoSafetyWait", "FleaseNoRestartWait", "FleaseRestartWaitOfThePaper", "FleaseScalarQuorum",
+	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",
+	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
 	// identity
 	"WipedNodeVotes", "EmptyListGenesisTwice",
 	// the log and its disk
