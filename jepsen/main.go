@@ -30,7 +30,7 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(mutantsCommand())
-	c.AddCommand(exploreCommand())
+	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
 	c.AddCommand(takeoverCommand(), millionCommand())
 	return c

@@ -37,6 +37,8 @@ var House = Rules{
 	Rooms: []Room{
 		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
 		{Path: "lease/named", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
+		{Path: "lease/flease", Pure: true, Never: []string{"multipaxos"}},
+		{Path: "lease/majority", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
 		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},
 		{Path: "kv", Pure: true},
 		{Path: "storage/journal", Pure: true, May: []string{"multipaxos"}},
@@ -55,7 +57,8 @@ var House = Rules{
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
 			Path:  "jepsen/...",
-			May:   []string{"server/replica", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client"},
+			May: []string{"server/replica", "storage/journal", "lease", "lease/named", "lease/flease", "lease/majority",
+				"multipaxos", "kv", "client"},
 			Never: []string{"server"},
 		},
 	},

@@ -211,6 +211,10 @@ func TestParse(t *testing.T) {
 			}
 			continue
 		}
+		if isRival(name) {
+			parseRival(t, name)
+			continue
+		}
 		parse(t, name)
 	}
 	for _, name := range []string{"", "bas", "renewal+bas", "base+renewal"} {

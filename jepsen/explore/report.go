@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// RunNamed searches the configuration with this name, of the lease, of the log or of named leases.
+// RunNamed searches the configuration with this name: of the lease, of the log, of named leases or of another lease.
 func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
 	if isNamed(name) {
 		c, err := ParseNamed(name)
@@ -19,6 +19,13 @@ func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
 			return Result{}, err
 		}
 		return RunNamedLeases(ctx, c, lim)
+	}
+	if isRival(name) {
+		c, err := ParseRival(name)
+		if err != nil {
+			return Result{}, err
+		}
+		return RunRival(ctx, c, lim)
 	}
 	if isLog(name) {
 		c, err := ParseLog(name)
@@ -49,6 +56,9 @@ func (r Result) Verdict() string {
 func (r Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s: %d distinct states, depth %d, at most %d in a level, %.1f s, %.0f states a second\n",
 		r.Name, r.Verdict(), r.States, r.Depth, r.Peak, r.Elapsed.Seconds(), pace(r.States, r.Elapsed))
+	if r.Blocked > 0 {
+		fmt.Fprintf(w, "in %d of them nobody owns, and nobody can until a vote has run out\n", r.Blocked)
+	}
 	for i, s := range r.Trace {
 		fmt.Fprintf(w, "%4d %s\n", i+1, s.Line)
 	}
@@ -75,6 +85,10 @@ func List(w io.Writer) {
 		fmt.Fprintf(w, "%-23s nodes %d, leaders %d with %d attempts each, slots %d, crashes %d\n", c.Name, c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
 	}
 	for _, c := range namedConfigs {
+		fmt.Fprintf(w, "%-23s %s\n", c.Name, c.says())
+	}
+	fmt.Fprintln(w)
+	for _, c := range rivalConfigs {
 		fmt.Fprintf(w, "%-23s %s\n", c.Name, c.says())
 	}
 	fmt.Fprintln(w, "\nIn the table:")

@@ -24,6 +24,7 @@ type Result struct {
 	Bound     string // what stopped the search; "" if it is complete within its configuration
 	Violation string // what was found broken; "" if nothing
 	Trace     []Step // the shortest way there
+	Blocked   int    // majority vote: states in which nobody owns, and nobody can until a vote has run out
 }
 
 // Complete tells that every state within the configuration was visited and none is broken.

@@ -1,5 +1,7 @@
 package explore
 
+import "slices"
+
 // singles are the features that the table pairs with each other.
 var singles = []string{
 	"crash-restart", "renewal", "retry", "release", "redelivery", "drift", "quarantine-equals-D_P", "three-acceptors",
@@ -25,6 +27,11 @@ func TableNames() []string {
 	}
 	for _, c := range namedConfigs {
 		names = append(names, c.Name)
+	}
+	for _, c := range rivalConfigs {
+		if !slices.Contains(shown, c.Name) {
+			names = append(names, c.Name)
+		}
 	}
 	return names
 }

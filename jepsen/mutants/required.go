@@ -14,6 +14,10 @@ var required = []string{
 	// named leases
 	"AcquisitionIdReused", "ReplyAfterRelease", "TokenFallsWithinAcquisition", "TokenUnchecked", "TokenOfOneAcceptor",
 	"FloorIgnoredForKnownNames", "NoFloorRaiseOnDrop", "EraFromOldIncarnation", "EraCarry", "WithdrawIgnoresFresh", "WithdrawAnyBallot",
+	// the leases that the product is compared with
+	"FleaseLateExpiry", "FleaseNoSafetyWait", "FleaseNoRestartWait", "FleaseRestartWaitOfThePaper", "FleaseScalarQuorum",
+	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",
+	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
 	// identity
 	"WipedNodeVotes", "EmptyListGenesisTwice",
 	// the log and its disk

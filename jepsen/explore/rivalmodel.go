@@ -1,0 +1,270 @@
+package explore
+
+import (
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// atTime, in a rival's state, is the time in ticks, and from bit 8 on which clocks have shifted. What was sent stands at atSent, and what
+// travels back at atReplies.
+const atTime = 10
+
+// rivalModel is the model of a RivalConfig. Everything in it but c is guarded by memo.mu.
+type rivalModel struct {
+	c     RivalConfig
+	perms []permutation
+	memo
+	proposers interned[rivalProposerPart]
+	acceptors interned[rivalAcceptorPart]
+	messages  interned[rivalMessagePart]
+	sets      interned[setPart]
+	scratch   []byte
+	first     state
+	blocked   map[digest]bool // states in which nobody can own until a vote has run out
+}
+
+func newRivalModel(c RivalConfig) *rivalModel {
+	l := &rivalModel{c: c, perms: c.permutations(), blocked: map[digest]bool{}}
+	l.done = map[uint64]uint64{}
+	for i := range c.Proposers {
+		l.first[atProposers+i] = l.proposer(rivalProposerPart{p: c.bootProposer(uint8(i), 0, 0), now: c.ahead(i), who: uint8(i)})
+	}
+	for i := range maxAcceptors {
+		l.first[atAcceptors+i] = l.acceptor(rivalAcceptorPart{a: c.bootAcceptor(0), now: c.ahead(c.Proposers + i)})
+	}
+	l.first[atSent], l.first[atReplies] = l.set(nil), l.set(nil)
+	return l
+}
+
+func (l *rivalModel) start() state { return l.first }
+
+func (l *rivalModel) explorer() explorer { return &rivalExplorer{l: l, cache: new(cache)} }
+
+// The operations of the memo.
+const (
+	opAsk     uint32 = iota + 1 // proposer: start
+	opHear                      // proposer, message
+	opClock                     // proposer, reading in ms
+	opReboot                    // proposer
+	opAnswer                    // acceptor, request and place
+	opTimeAt                    // acceptor, reading in ms
+	opForget                    // acceptor
+	opWithOne                   // set, message
+	opOther                     // proposer, permutation
+)
+
+// compute runs the real code once for a part and an input; see memo. A step's output is in the upper half.
+func (l *rivalModel) compute(k uint64) uint64 {
+	op, a, b := operands(k)
+	switch op {
+	case opAsk, opHear, opClock, opReboot:
+		return l.stepProposer(op, a, b)
+	case opAnswer, opTimeAt, opForget:
+		return l.stepAcceptor(op, *l.acceptors.get(a), b)
+	case opOther:
+		return uint64(l.relabelled(a, b))
+	case opWithOne:
+		return uint64(l.set(append(slices.Clone(l.sets.get(a).ids), b)))
+	}
+	panic("explore: unknown operation")
+}
+
+func (l *rivalModel) stepProposer(op, id, arg uint32) uint64 {
+	x := *l.proposers.get(id)
+	x.p, x.from, x.by, x.arg, x.relabels = x.p.clone(), id, op, arg, [6]uint32{}
+	var out uint64
+	send := func(m rivalMessage, ok bool) {
+		if ok {
+			out = uint64(l.message(m)) << 32
+		}
+	}
+	switch op {
+	case opAsk:
+		x.draws++
+		send(x.p.start(x.now))
+	case opHear:
+		send(x.p.handle(x.now, l.messages.get(arg).m))
+	case opClock:
+		x.now = max(x.now, time.Duration(arg)*ms)
+	case opReboot:
+		x.runs++
+		x.p = l.c.bootProposer(x.who, x.runs, x.now+l.c.wait())
+	}
+	return out | uint64(l.proposer(x))
+}
+
+func (l *rivalModel) stepAcceptor(op uint32, x rivalAcceptorPart, arg uint32) uint64 {
+	x.a = x.a.clone()
+	var out uint64
+	switch op {
+	case opAnswer:
+		if reply, ok := x.a.handle(x.now, l.messages.get(arg>>2).m, ballot.NodeID(arg&3)+1); ok {
+			out = uint64(l.message(reply)) << 32
+		}
+	case opTimeAt:
+		x.now = max(x.now, time.Duration(arg)*ms)
+	case opForget:
+		x.runs++
+		x.a = l.c.bootAcceptor(x.now + l.c.wait())
+	}
+	return out | uint64(l.acceptor(x))
+}
+
+// rivalExplorer is one goroutine's access to a rivalModel.
+type rivalExplorer struct {
+	l     *rivalModel
+	cache *cache
+}
+
+func (x *rivalExplorer) recall(op, a, b uint32) uint64 {
+	return x.cache.recall(&x.l.memo, key(op, a, b), x.l.compute)
+}
+
+// The kinds of a rival's action are those of the lease, and this one.
+const actShift uint8 = 100
+
+func (x *rivalExplorer) expand(s *state, emit func(next *state, a action)) {
+	try := func(a action) {
+		n := *s
+		if x.apply(&n, a) && n != *s {
+			emit(&n, a)
+		}
+	}
+	l, c := x.l, &x.l.c
+	try(action{kind: actTick})
+	for i := range c.Proposers + maxAcceptors {
+		if c.shift(i) != 0 && s[atTime]>>(8+i)&1 == 0 {
+			try(action{kind: actShift, who: uint8(i)})
+		}
+	}
+	runs, draws := 0, 0
+	for i := range c.Proposers {
+		p := l.proposers.get(s[atProposers+i])
+		runs, draws = runs+int(p.runs), draws+int(p.draws)
+	}
+	for i := range c.Proposers {
+		if draws < c.Draws && (c.Retry || !l.proposers.get(s[atProposers+i]).standing.busy) {
+			try(action{kind: actStart, who: uint8(i)})
+		}
+		if runs < c.ProposerRestarts {
+			try(action{kind: actRestartProposer, who: uint8(i)})
+		}
+	}
+	runs = 0
+	for i := range maxAcceptors {
+		runs += int(l.acceptors.get(s[atAcceptors+i]).runs)
+	}
+	for i := range maxAcceptors {
+		if runs < c.Restarts {
+			try(action{kind: actRestartAcceptor, to: uint8(i)})
+		}
+	}
+	for _, m := range l.sets.get(s[atSent]).ids {
+		for to := range uint8(maxAcceptors) {
+			try(action{kind: actDeliver, to: to, arg: m})
+			if c.LoseReplies {
+				try(action{kind: actLose, to: to, arg: m})
+			}
+		}
+	}
+	for _, m := range l.sets.get(s[atReplies]).ids {
+		try(action{kind: actReply, who: uint8(l.messages.get(m).m.to - firstProposer), arg: m})
+	}
+}
+
+func (x *rivalExplorer) apply(s *state, a action) bool {
+	switch a.kind {
+	case actTick:
+		if int(s[atTime]&0xff) >= x.l.c.Ticks {
+			return false
+		}
+		s[atTime]++
+		for i := range x.l.c.Proposers + maxAcceptors {
+			x.setClock(s, i)
+		}
+	case actShift:
+		s[atTime] |= 1 << (8 + a.who)
+		x.setClock(s, int(a.who))
+	case actStart:
+		x.proposer(s, a.who, opAsk, 0)
+	case actRestartProposer:
+		x.proposer(s, a.who, opReboot, 0)
+	case actRestartAcceptor:
+		s[atAcceptors+a.to] = uint32(x.recall(opForget, s[atAcceptors+a.to], 0))
+	case actDeliver, actLose:
+		v := x.recall(opAnswer, s[atAcceptors+a.to], a.arg<<2|uint32(a.to))
+		s[atAcceptors+a.to] = uint32(v)
+		reply := uint32(v >> 32)
+		switch {
+		case reply == 0:
+			return a.kind == actDeliver
+		case x.l.c.Async:
+			s[atReplies] = uint32(x.recall(opWithOne, s[atReplies], reply))
+		case a.kind == actDeliver:
+			x.proposer(s, uint8(x.l.messages.get(reply).m.to-firstProposer), opHear, reply)
+		}
+	case actReply:
+		x.proposer(s, a.who, opHear, a.arg)
+	}
+	return true
+}
+
+// setClock has a process read what its clock shows at the time of s.
+func (x *rivalExplorer) setClock(s *state, i int) {
+	c := &x.l.c
+	reading := time.Duration(s[atTime]&0xff)*ms + c.ahead(i)
+	if s[atTime]>>(8+i)&1 == 1 {
+		reading += c.shift(i)
+	}
+	at, op := atProposers+i, opClock
+	if i >= c.Proposers {
+		at, op = atAcceptors+i-c.Proposers, opTimeAt
+	}
+	s[at] = uint32(x.recall(op, s[at], uint32(reading/ms)))
+}
+
+// proposer is one step of a proposer. What it sends is on its way.
+func (x *rivalExplorer) proposer(s *state, i uint8, op, arg uint32) {
+	v := x.recall(op, s[atProposers+i], arg)
+	s[atProposers+i] = uint32(v)
+	if out := uint32(v >> 32); out != 0 {
+		s[atSent] = uint32(x.recall(opWithOne, s[atSent], out))
+	}
+}
+
+// broken is what must never be: two owners at a time. In the majority vote it also counts the states in which nobody owns and nobody can,
+// since every vote is given and no request has a majority.
+func (x *rivalExplorer) broken(s *state) string {
+	l, owners := x.l, 0
+	for i := range l.c.Proposers {
+		if l.proposers.get(s[atProposers+i]).standing.held {
+			owners++
+		}
+	}
+	if owners > 1 {
+		return "two owners"
+	}
+	if l.c.Core != coreMajority || owners > 0 {
+		return ""
+	}
+	var votes [maxAcceptors]string
+	for i := range maxAcceptors {
+		if votes[i] = l.acceptors.get(s[atAcceptors+i]).vote; votes[i] == "" {
+			return ""
+		}
+	}
+	if votes[0] == votes[1] || votes[1] == votes[2] || votes[0] == votes[2] {
+		return ""
+	}
+	n := *s
+	d := x.canonical(&n)
+	l.mu.Lock()
+	l.blocked[d] = true
+	l.mu.Unlock()
+	if l.c.Blocked {
+		return "nobody can own until a vote has run out"
+	}
+	return ""
+}
