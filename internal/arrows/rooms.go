@@ -56,7 +56,7 @@ var House = Rules{
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
 		{
-			Path:  "jepsen/...",
+			Path: "jepsen/...",
 			May: []string{"server/replica", "storage/journal", "lease", "lease/named", "lease/flease", "lease/majority",
 				"multipaxos", "kv", "client"},
 			Never: []string{"server"},
