@@ -12,7 +12,11 @@ import (
 
 // short is a comparison at a small scale: about a second.
 var short = sync.OnceValue(func() Result {
-	return must(Run(context.Background(), Options{Params: DefaultParams, Seeds: 10, Start: 1}))
+	seeds := 10
+	if testing.Short() {
+		seeds = 5
+	}
+	return must(Run(context.Background(), Options{Params: DefaultParams, Seeds: seeds, Start: 1}))
 })
 
 func (r Result) cost(core string) Cost {
