@@ -111,7 +111,8 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 	return q, to
 }
 
-// Handle takes one reply. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
+// Handle takes one reply to the run that began the attempt: a reply to a run before must not get here, since counters begin anew in
+// each. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
 func (a *Attempt) Handle(now time.Duration, from ballot.NodeID, r Reply) (moved bool) {
 	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.answered(from) || r.Check() != nil {
 		return false

@@ -54,7 +54,7 @@ func TestIndexAgainstAMap(t *testing.T) {
 }
 
 func TestIndexHasAPartForAShareOfTheNames(t *testing.T) {
-	for most, want := range map[int]int{1: 1, partNames: 1, partNames + 1: 2, 1 << 20: 256, LargestTable: maxParts} {
+	for most, want := range map[int]int{1: 1, partNames: 1, partNames + 1: 2, 1 << 20: 1024, LargestTable: maxParts} {
 		if got := len(newIndex(most).parts); got != want {
 			t.Errorf("%d names: %d parts, want %d", most, got, want)
 		}
