@@ -208,9 +208,13 @@ func (a *Attempt) refuse(from ballot.NodeID, r *Reply) {
 			a.blocker = Lease{Acquisition: r.LiveAcquisition, Owner: r.LiveOwner, Token: r.LiveToken, Left: r.LiveLeft}
 		}
 	}
-	if a.voters.Len()-a.refused.Len() >= a.voters.Need() {
-		return
+	if a.voters.Len()-a.refused.Len() < a.voters.Need() {
+		a.conclude()
 	}
+}
+
+// conclude ends the attempt for the reasons that refusals gave.
+func (a *Attempt) conclude() {
 	switch {
 	case a.voters.Len()-a.blocks < a.voters.Need():
 		a.finish(EndBlocked)
@@ -222,6 +226,14 @@ func (a *Attempt) refuse(from ballot.NodeID, r *Reply) {
 }
 
 func (a *Attempt) finish(e End) { a.phase, a.end = Over, e }
+
+// GiveUp gives the attempt up for the reasons of those that have refused, if there are any. Who has not answered by then may be gone, and
+// to wait for it would be to wait for the deadline.
+func (a *Attempt) GiveUp() {
+	if a.phase != Over && a.refused.Len() > 0 {
+		a.conclude()
+	}
+}
 
 // Abandon gives the attempt up: no later reply can win it.
 func (a *Attempt) Abandon() {

@@ -11,6 +11,7 @@ import (
 // The policy's times.
 const (
 	leaseResendEvery = 50 * time.Millisecond
+	leaseResends     = 2                     // before an attempt that somebody has refused is given up
 	leaseTries       = 16                    // attempts of one request that others' attempts may frustrate
 	leaseBackoff     = 2 * time.Millisecond  // first wait after such a one; it doubles up to
 	leaseBackoffMax  = 64 * time.Millisecond //
@@ -159,9 +160,12 @@ func (l *Leases) Tick(now time.Duration) {
 func (l *Leases) again(now time.Duration, t *leaseTask) {
 	if now < t.req.Until {
 		l.resends.add(now+leaseResendEvery, t.counter)
+		if t.resent++; t.resent > leaseResends && t.req.Op != LeaseRelease {
+			t.attempt.GiveUp()
+		}
 		l.send(now, t)
 		if t.counter != 0 && t.req.Op != LeaseRelease && t.attempt.Phase() == named.Over {
-			l.finish(now, t) // its deadline had passed
+			l.finish(now, t) // given up, or its deadline had passed
 		}
 		return
 	}

@@ -42,6 +42,7 @@ type leaseTask struct {
 	attempt named.Attempt
 	tried   time.Duration // when the attempt began
 	tries   int
+	resent  int         // in this attempt
 	atLeast named.Token // N2: the largest that refusals have reported
 	queue   *leaseQueue // it waits in, if any
 	votes   quorum.Set  // LeaseRelease: voters that have answered
@@ -153,7 +154,7 @@ func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 // start begins an attempt of t.
 func (l *Leases) start(now time.Duration, t *leaseTask) {
 	l.counter = max(l.counter, l.table.Promised(t.req.Name))
-	t.counter, t.tried = l.nextCounter(), now
+	t.counter, t.tried, t.resent = l.nextCounter(), now, 0
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
 		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
@@ -278,7 +279,8 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 		b, _ := t.attempt.Blocker()
 		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, t.attempt.RetryIn()
 	case named.EndRejected:
-		out.Outcome, out.RetryAfter = LeaseBusy, leaseResendEvery
+		b, _ := t.attempt.Blocker()
+		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, leaseResendEvery
 	case named.EndUsedUp:
 		out.Reason = LeaseEraUsedUp
 	case named.EndFull:

@@ -224,6 +224,18 @@ func TestALeaseOutlivesItsNode(t *testing.T) {
 	w.want(d, LeaseDone)
 }
 
+// With one node gone, another that refuses leaves no quorum, although nobody knows. The next attempt comes soon.
+func TestARefusalAndASilenceAreNoQuorum(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[3] = true
+	w.cut[1] = true
+	w.nodes[2].table.Handle(w.now, w.runs[3], named.Request{Kind: named.Prepare, Name: named.Name{'x'}, Counter: 50})
+	w.cut[1] = false
+	a := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(300 * time.Millisecond)
+	w.want(a, LeaseDone)
+}
+
 // Accept may have arrived: the outcome is unknown, and a retry under the same acquisition through another node is the
 // same owner.
 func TestAnUnknownAcquireIsRetriedElsewhere(t *testing.T) {
