@@ -12,7 +12,6 @@ type AcceptorConfig struct {
 	Self       ballot.NodeID
 	Timing     Timing
 	Quarantine PerClass // readings of the elapsed clock before which A4 keeps silent; see Quarantine.Deadlines
-	MaxNames   int      // bound on the user resources remembered at a time; 0 serves none
 }
 
 // Validate refuses a configuration under which no acceptor may run.
@@ -20,17 +19,13 @@ func (c AcceptorConfig) Validate() error {
 	if !isNode(c.Self) {
 		return fmt.Errorf("lease acceptor: node id %d is not 1 to %d", c.Self, ballot.MaxNodeID)
 	}
-	if c.MaxNames < 0 {
-		return fmt.Errorf("lease acceptor: room for %d names", c.MaxNames)
-	}
 	return c.Timing.Validate()
 }
 
-// Acceptor remembers promises and live leases of all resources, in memory only; A4 makes up for what it forgets.
+// Acceptor remembers the promise and the live lease of the master resource, in memory only; A4 makes up for what it forgets.
 type Acceptor struct {
 	cfg    AcceptorConfig
 	master record
-	names  names // the other resources
 }
 
 // NewAcceptor starts an acceptor that remembers nothing. The error says what is wrong with the configuration.
@@ -44,7 +39,6 @@ func NewAcceptor(c AcceptorConfig) (*Acceptor, error) {
 // Clone is an independent copy.
 func (a *Acceptor) Clone() *Acceptor {
 	c := *a
-	c.names = a.names.clone()
 	return &c
 }
 
@@ -68,8 +62,8 @@ func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool)
 // prepare is A1. A promise reports the live lease whoever owns it; an expired one is none. A refusal carries the
 // promised ballot, for liveness only.
 func (a *Acceptor) prepare(now time.Duration, m Message) Message {
-	r := a.record(now, m.Resource)
-	if r == nil || m.Ballot.Less(r.promised) {
+	r := &a.master
+	if m.Ballot.Less(r.promised) {
 		return a.reply(now, KindPrepareRejected, m, r)
 	}
 	r.promised = m.Ballot
@@ -80,8 +74,8 @@ func (a *Acceptor) prepare(now time.Duration, m Message) Message {
 // exclusion. Raising promised here keeps it at or above the ballot of a live record, so that an Accept of the same
 // owner's earlier attempt cannot take the record back to a ballot that is due to be released.
 func (a *Acceptor) accept(now time.Duration, m Message) Message {
-	r := a.record(now, m.Resource)
-	if r == nil || m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Class, m.Duration) {
+	r := &a.master
+	if m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Class, m.Duration) {
 		return a.reply(now, KindAcceptRejected, m, r)
 	}
 	span, err := a.cfg.Timing.Exclusion(m.Duration)
@@ -96,8 +90,8 @@ func (a *Acceptor) accept(now time.Duration, m Message) Message {
 
 // release is A3. Owner and ballot must both be those of the record; promised stays as it is.
 func (a *Acceptor) release(m Message) {
-	r := a.find(m.Resource)
-	if r != nil && r.owner == m.Owner && r.ballot == m.Ballot {
+	r := &a.master
+	if r.owner == m.Owner && r.ballot == m.Ballot {
 		r.owner, r.ballot, r.until = ballot.Incarnation{}, ballot.Ballot{}, 0
 	}
 }
@@ -121,25 +115,25 @@ type Record struct {
 // Live is L1: what this acceptor knows of the resource's owner. It is a hint about whom to ask and when to try. That it
 // names this node, or nobody, proves nothing: only Proposer.Held says who owns, and only to the owner.
 func (a *Acceptor) Live(now time.Duration, resource string) (Record, bool) {
-	r := a.find(resource)
-	if r == nil || !r.live(now) {
+	r := &a.master
+	if resource != MasterResource || !r.live(now) {
 		return Record{}, false
 	}
 	return Record{Owner: r.owner, Ballot: r.ballot, Left: r.until - now}, true
 }
 
-// Promised is the highest ballot promised for the resource in this run; zero if none was, or if it is forgotten.
+// Promised is the highest ballot promised for the resource in this run; zero if none was.
 func (a *Acceptor) Promised(resource string) ballot.Ballot {
-	if r := a.find(resource); r != nil {
-		return r.promised
+	if resource != MasterResource {
+		return ballot.Ballot{}
 	}
-	return ballot.Ballot{}
+	return a.master.promised
 }
 
-// reply answers m. A nil record stands for a resource that there is no room for.
+// reply answers m.
 func (a *Acceptor) reply(now time.Duration, k Kind, m Message, r *record) Message {
 	out := Message{Kind: k, From: a.cfg.Self, To: m.From, Resource: m.Resource, Class: m.Class, Ballot: m.Ballot}
-	if r == nil || k == KindAccepted {
+	if k == KindAccepted {
 		return out
 	}
 	if k != KindPromise {

@@ -1,4 +1,5 @@
-// Package lease decides who owns a resource, and until when: PaxosLease (Trencseni, Gazso, Reinhardt), corrected.
+// Package lease decides which node is master, and until when: PaxosLease (Trencseni, Gazso, Reinhardt), corrected. Leases of
+// users, with names of their own, are in package named, which shares its times.
 //
 // The code is pure: a Proposer and an Acceptor take a message and `now`, the reading of their node's elapsed clock
 // (includes suspend, is not slewed, shared with nobody), and return messages. Nothing here keeps time, sends, or

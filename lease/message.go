@@ -32,12 +32,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-const (
-	// MaxResourceBytes bounds a resource's name.
-	MaxResourceBytes = 1024
-	// MaxCounter bounds the counters of ballots that are listened to, so that a proposer can always count further.
-	MaxCounter = 1 << 62
-)
+// MaxCounter bounds the counters of ballots that are listened to, so that a proposer can always count further.
+const MaxCounter = 1 << 62
 
 // ErrMalformed is wrapped by every error of Message.Check.
 var ErrMalformed = errors.New("malformed lease message")
@@ -79,10 +75,8 @@ func (m Message) Check() error {
 		return fmt.Errorf("%w: %v", ErrMalformed, m.Kind)
 	case !isNode(m.From) || !isNode(m.To):
 		return fmt.Errorf("%w: from node %d to node %d", ErrMalformed, m.From, m.To)
-	case m.Resource == "" || len(m.Resource) > MaxResourceBytes:
-		return fmt.Errorf("%w: a resource name of %d bytes, not 1 to %d", ErrMalformed, len(m.Resource), MaxResourceBytes)
-	case m.Class != ClassOf(m.Resource):
-		return fmt.Errorf("%w: resource %q in class %v", ErrMalformed, m.Resource, m.Class)
+	case m.Resource != MasterResource || m.Class != ClassMaster:
+		return fmt.Errorf("%w: resource %.100q in class %v, not %q", ErrMalformed, m.Resource, m.Class, MasterResource)
 	case m.Ballot.Counter == 0 || m.Ballot.Counter >= MaxCounter || m.Promised.Counter >= MaxCounter:
 		return fmt.Errorf("%w: ballot %v, promised %v", ErrMalformed, m.Ballot, m.Promised)
 	case m.Live && (m.LiveOwner.IsZero() || m.LiveBallot.IsZero()):

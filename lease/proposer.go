@@ -23,10 +23,8 @@ func (c ProposerConfig) Validate() error {
 	switch {
 	case !isNode(c.Self.Node):
 		return fmt.Errorf("lease proposer: node id %d is not 1 to %d", c.Self.Node, ballot.MaxNodeID)
-	case c.Resource == "" || len(c.Resource) > MaxResourceBytes:
-		return fmt.Errorf("lease proposer: a resource name of %d bytes, not 1 to %d", len(c.Resource), MaxResourceBytes)
-	case c.Class != ClassOf(c.Resource):
-		return fmt.Errorf("lease proposer: resource %q in class %v", c.Resource, c.Class)
+	case c.Resource != MasterResource || c.Class != ClassMaster:
+		return fmt.Errorf("lease proposer: resource %q in class %v: users' leases are those of package named", c.Resource, c.Class)
 	case c.Voters.Len() == 0:
 		return fmt.Errorf("lease proposer: no voters")
 	case !c.Timing.Allows(c.Class, c.Duration):
@@ -36,7 +34,7 @@ func (c ProposerConfig) Validate() error {
 	return c.Timing.Validate()
 }
 
-// Proposer tries to own one resource on behalf of its incarnation. It holds no pointers: a copy is independent.
+// Proposer tries to own the master resource on behalf of its incarnation. It holds no pointers: a copy is independent.
 type Proposer struct {
 	cfg     ProposerConfig
 	counter uint64 // highest that was drawn or seen in a rejection (T4)

@@ -13,7 +13,6 @@ import (
 // storm is a cluster under a random schedule: a network that loses, repeats and reorders, clocks that err by up to ρ in rate
 // and arbitrarily in reading, and crashes of everybody. It checks after every step that nobody shares an ownership.
 type storm struct {
-	resource  string
 	timing    Timing
 	real      time.Duration
 	nodes     []*stormNode
@@ -50,7 +49,7 @@ func (c stormClock) read(real time.Duration) time.Duration {
 }
 
 func newStorm(t *rapid.T) *storm {
-	s := &storm{resource: rapid.SampledFrom([]string{MasterResource, "job"}).Draw(t, "resource")}
+	s := &storm{}
 	s.timing = Timing{MaxMaster: 8 * ms, MaxUser: 8 * ms, DriftPPM: rapid.SampledFrom([]int64{0, 200_000}).Draw(t, "drift")}
 	clock := func(name string) stormClock {
 		return stormClock{
@@ -78,7 +77,7 @@ func (s *storm) bootAcceptor(i int, m time.Duration, genesis bool) {
 	n.plan = must(PlanQuarantine(n.record, timing, genesis))
 	n.record = n.plan.AtStart
 	n.acceptor = must(NewAcceptor(AcceptorConfig{
-		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadlines(n.start), MaxNames: 1,
+		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadlines(n.start),
 	}))
 }
 
@@ -86,14 +85,14 @@ func (s *storm) bootProposer(i int) {
 	sp := s.proposers[i]
 	sp.self.Restart++
 	sp.proposer = must(NewProposer(ProposerConfig{
-		Self: sp.self, Resource: s.resource, Class: ClassOf(s.resource), Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: s.timing,
+		Self: sp.self, Resource: MasterResource, Class: ClassMaster, Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: s.timing,
 	}))
 	sp.held = Holding{}
 }
 
 // events are drawn evenly from here.
 var events = []string{
-	"start", "start", "start", "pass", "pass", "pass", "pass", "resend", "release", "abandon", "crash", "other",
+	"start", "start", "start", "pass", "pass", "pass", "pass", "resend", "release", "abandon", "crash",
 	"deliver", "deliver", "deliver", "deliver", "deliver", "deliver", "deliver", "deliver", "deliver", "deliver",
 }
 
@@ -123,8 +122,6 @@ func (s *storm) step(t *rapid.T) {
 		}
 	case "pass":
 		s.real += rapid.SampledFrom([]time.Duration{1, ms / 4, ms / 2, ms, ms, 2 * ms}).Draw(t, "pass")
-	case "other":
-		s.crowd()
 	case "deliver":
 		for range rapid.SampledFrom([]int{1, 1, 2, 4, 8}).Draw(t, "burst") {
 			s.deliver(t)
@@ -133,17 +130,6 @@ func (s *storm) step(t *rapid.T) {
 	}
 	for _, n := range s.nodes {
 		n.record = n.plan.Record(n.clock.read(s.real) - n.start)
-	}
-}
-
-// crowd has other names come to every acceptor, which push idle ones out.
-func (s *storm) crowd() {
-	for j, n := range s.nodes {
-		m := Message{
-			Kind: KindPrepare, From: 1, To: ballot.NodeID(j + 1), Resource: "other", Class: ClassUser,
-			Ballot: ballot.Ballot{Counter: 1, Node: 1},
-		}
-		n.acceptor.Handle(n.clock.read(s.real), m)
 	}
 }
 
@@ -205,7 +191,7 @@ func (s *storm) check(t *rapid.T) {
 	}
 	for _, n := range s.nodes {
 		now := n.clock.read(s.real)
-		if r, ok := n.acceptor.Live(now, s.resource); ok && n.acceptor.find(s.resource).promised.Less(r.Ballot) {
+		if r, ok := n.acceptor.Live(now, MasterResource); ok && n.acceptor.master.promised.Less(r.Ballot) {
 			t.Fatalf("a live record under %v outlived its promise", r.Ballot)
 		}
 	}

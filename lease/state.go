@@ -46,14 +46,7 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.QuarantineLeft(now, ClassMaster))
 	buf = appendLeft(buf, a.QuarantineLeft(now, ClassUser))
-	buf = a.master.appendState(buf, now)
-	buf = binary.AppendUvarint(buf, uint64(len(a.names)))
-	for i := range a.names {
-		buf = binary.AppendUvarint(buf, uint64(len(a.names[i].name)))
-		buf = append(buf, a.names[i].name...)
-		buf = a.names[i].appendState(buf, now)
-	}
-	return buf
+	return a.master.appendState(buf, now)
 }
 
 func (r *record) appendState(buf []byte, now time.Duration) []byte {

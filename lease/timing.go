@@ -13,19 +13,11 @@ type Class uint8
 // The classes. Zero is none.
 const (
 	ClassMaster Class = 1 // the resource MasterResource and no other
-	ClassUser   Class = 2 // every other resource
+	ClassUser   Class = 2 // users' leases: package named
 )
 
 // MasterResource is the resource whose owner may lead the replicated log.
 const MasterResource = "master"
-
-// ClassOf is the class that a resource of this name has.
-func ClassOf(resource string) Class {
-	if resource == MasterResource {
-		return ClassMaster
-	}
-	return ClassUser
-}
 
 // String names the class.
 func (c Class) String() string {

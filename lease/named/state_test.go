@@ -97,7 +97,7 @@ func TestTableStateShowsWhatMatters(t *testing.T) {
 	note("less left", table, at+ms)
 	note("over", table, at+510*ms)
 	does(t, table, at+510*ms, releaseOf("a"), Released)
-	if s := string(table.AppendState(nil, at+510*ms)); seen[s] != "over" {
+	if seen[string(table.AppendState(nil, at+510*ms))] != "over" {
 		t.Error("released is not over")
 	}
 	table.raise(first(7))

@@ -92,8 +92,8 @@ func (t *Table) silent(now time.Duration) bool { return now < t.cfg.Quarantine |
 // QuarantineLeft is how long A4 keeps this acceptor silent yet.
 func (t *Table) QuarantineLeft(now time.Duration) time.Duration { return max(0, t.cfg.Quarantine-now) }
 
-// Handle takes one request that the incarnation from has sent, and no other run of that node. It returns the reply, if there is one: none to a Withdraw, to what is malformed, and to
-// anything in the silence after a restart.
+// Handle takes one request that the incarnation from has sent, and no other run of that node. It returns the reply, if there is one: none to a
+// Withdraw, to what is malformed, and to anything in the silence after a restart.
 func (t *Table) Handle(now time.Duration, from ballot.Incarnation, r Request) (reply Reply, ok bool) {
 	if t.silent(now) || r.Check() != nil {
 		return Reply{}, false
