@@ -17,7 +17,6 @@ import (
 
 	"tenure/internal/freeport"
 	"tenure/jepsen/cluster"
-	"tenure/lease"
 )
 
 // Config says what to measure.
@@ -55,10 +54,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%d leases by %d clients on %d nodes: 1000 to 10000000 by 1 to 1000 on 1 to 7", c.Leases, c.Clients, c.Nodes)
 	}
 	return nil
-}
-
-func timing() lease.Timing {
-	return lease.Timing{MaxMaster: time.Second, MaxUser: longest, DriftPPM: driftPPM, Margin: margin}
 }
 
 // Run measures. Its error is also for leases that were not all granted or do not all end, and for writes to disk.
