@@ -16,7 +16,7 @@ const (
 	leaseBackoff     = 2 * time.Millisecond  // first wait after such a one; it doubles up to
 	leaseBackoffMax  = 64 * time.Millisecond //
 	leaseRank        = 4 * time.Millisecond  // between the tries of two nodes whose clients wait for one name
-	sweepMost        = 4096                  // records looked at in one go: less than a millisecond
+	sweepMost        = 1024                  // records looked at in one go: about a millisecond
 	sweepSoon        = time.Millisecond
 )
 
@@ -25,6 +25,7 @@ type leaseQueue struct {
 	name  named.Name
 	tasks []*leaseTask
 	at    time.Duration // when to try; 0: an attempt is under way
+	hint  bool          // the name may have become free since that began
 }
 
 // enqueue has t wait for its turn, which may be at once.
@@ -55,6 +56,9 @@ func (l *Leases) waitOn(now time.Duration, t *leaseTask) {
 	if t.attempt.End() == named.EndBlocked {
 		wait = t.attempt.RetryIn() + l.rank(t.req.Name)
 	}
+	if t.queue.hint {
+		wait = l.rank(t.req.Name)
+	}
 	l.wake(t.queue, now+wait)
 }
 
@@ -67,10 +71,14 @@ func (l *Leases) wake(q *leaseQueue, at time.Duration) {
 // released is the hint that a name may be free.
 func (l *Leases) released(now time.Duration, n named.Name) {
 	q := l.queues[n]
-	if q == nil || q.at == 0 {
+	if q == nil {
 		return
 	}
 	if _, live := l.table.Live(now, n); live {
+		return
+	}
+	if q.at == 0 {
+		q.hint = true
 		return
 	}
 	if at := now + l.rank(n); at < q.at {
@@ -83,7 +91,7 @@ func (l *Leases) due(now time.Duration, q *leaseQueue) {
 	if q.at == 0 || now < q.at || len(q.tasks) == 0 || q.tasks[0].counter != 0 {
 		return // it was moved, or the queue has ended
 	}
-	q.at = 0
+	q.at, q.hint = 0, false
 	l.start(now, q.tasks[0])
 }
 

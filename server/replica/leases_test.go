@@ -203,6 +203,23 @@ func TestLeaseQueue(t *testing.T) {
 	}
 }
 
+// A release that comes while the first of those who wait tries, and is blocked, is heard all the same.
+func TestAReleaseDuringATryIsHeard(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	b := w.ask(2, LeaseAcquire, "x", "b", 20*time.Second)
+	w.pass(soon)
+	q := w.nodes[2].queues[named.Name{'x'}]
+	w.nodes[2].wake(q, w.now)
+	w.nodes[2].Tick(w.now)
+	w.collect(2)
+	w.pass(leaseDelay + leaseDelay/2) // its promises, which tell of the lease, are on their way
+	w.ask(2, LeaseRelease, "x", "a", 0)
+	w.pass(20 * time.Millisecond)
+	w.want(b, LeaseDone)
+}
+
 // A node that is cut off answers that it cannot, and the others go on with the lease that was acquired through it.
 func TestALeaseOutlivesItsNode(t *testing.T) {
 	w := newLeaseWorld(t)
