@@ -24,11 +24,21 @@ type stub struct {
 	dials int
 	open  int
 	most  int // connections at once
+
+	running int // handlers
+	stopped bool
+	idle    sync.Cond // one has ended
 }
 
 func newStub(t testing.TB, h http.HandlerFunc) *stub {
 	s := &stub{t: t, handler: h, conns: make(chan net.Conn), closed: make(chan struct{})}
-	s.server = &http.Server{Handler: h, ConnState: s.count}
+	s.idle.L = &s.mu
+	s.server = &http.Server{ConnState: s.count, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.enter() {
+			defer s.leave()
+			h(w, r)
+		}
+	})}
 	go func() { _ = s.server.Serve(s) }()
 	return s
 }
@@ -45,8 +55,31 @@ func (s *stub) count(_ net.Conn, state http.ConnState) {
 	}
 }
 
+// enter is the begin of a handler; false: none runs any more.
+func (s *stub) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.running++
+	}
+	return !s.stopped
+}
+
+func (s *stub) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	s.idle.Broadcast()
+}
+
+// stop returns when no handler runs any more: one that sleeps in a bubble of time would be left behind there for good.
 func (s *stub) stop() {
 	_ = s.server.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.stopped = true; s.running > 0; {
+		s.idle.Wait()
+	}
 }
 
 func (s *stub) Accept() (net.Conn, error) {
