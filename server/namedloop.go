@@ -97,10 +97,11 @@ func (l *namedLoop) turn() bool {
 	return !l.inbox.release()
 }
 
-// round takes all inputs that are there through the part once.
+// round takes all inputs that are there through the part once. The clock is read after they were taken: an acceptor that
+// counted an exclusion from before the Accept had come would end it too early (T2).
 func (l *namedLoop) round() {
-	now := l.n.clock.Now()
 	events := l.inbox.take()
+	now := l.n.clock.Now()
 	for i := range events {
 		l.input(now, &events[i])
 		events[i] = namedEvent{}

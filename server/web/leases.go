@@ -15,6 +15,9 @@ type renewedAnswer struct {
 	Lost   bool   `json:",omitempty"` // it has ended; any other error leaves that open
 }
 
+// renewalsAtOnce bounds what one call has under way, so that a few of them do not crowd out everybody else.
+const renewalsAtOnce = 128
+
 // leasesRenew renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the order of the
 // request's.
 func (s *Server) leasesRenew(x *exchange) {
@@ -32,6 +35,7 @@ func (s *Server) leasesRenew(x *exchange) {
 	}
 	patience, out := s.patience(x.r), make([]renewedAnswer, len(in))
 	var all errgroup.Group
+	all.SetLimit(renewalsAtOnce)
 	for i := range in {
 		all.Go(func() error {
 			out[i] = s.renewOne(&in[i], patience)
