@@ -140,8 +140,10 @@ func TestGenesisNeedsAllListedNodes(t *testing.T) {
 	nodes, disks, list := town(t, 3)
 	ctx := within(t)
 	short, cancel := context.WithCancel(ctx)
-	one, two := nodes[0].begin(short, disks[0], list), nodes[1].begin(ctx, disks[1], list)
+	two := nodes[1].begin(ctx, disks[1], list)
 	addr := nodes[2].Addr().String()
+	nodes[1].logs.awaitAll(t, "node 3 is still starting") // it answers by now: the founder lacks nobody but node 3
+	one := nodes[0].begin(short, disks[0], list)
 	nodes[0].logs.awaitAll(t, "node 3 is still starting")
 	cancel()
 	if o := ended(t, one); !errors.Is(o.err, context.Canceled) || !strings.Contains(o.err.Error(), showList(list)) || disks[0].founds != 0 {
