@@ -74,28 +74,6 @@ func (b *inbox[E]) putClient(e E) bool {
 	return true
 }
 
-// leaveClient is putClient, but the round is left to whoever puts the next event, or to stir.
-func (b *inbox[E]) leaveClient(e E) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.clients >= maxInboxClient || b.closed {
-		return false
-	}
-	b.clients++
-	b.add(e)
-	return true
-}
-
-// stir sees to it that what was left is looked at.
-func (b *inbox[E]) stir() {
-	b.mu.Lock()
-	if len(b.events) == 0 {
-		b.mu.Unlock()
-		return
-	}
-	b.step()
-}
-
 func (b *inbox[E]) add(e E) {
 	if !b.closed {
 		b.events = append(b.events, e)

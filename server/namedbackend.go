@@ -18,7 +18,7 @@ func (n *Node) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, e
 	p := &pendingLease{patience: r.Patience, wait: r.Wait, reply: make(chan replica.LeaseAnswer, 1), request: replica.LeaseRequest{
 		ID: n.nextID.Add(1), Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Duration: r.TTL,
 	}}
-	if !n.named.ask(namedEvent{request: p}) {
+	if !n.named.inbox.putClient(namedEvent{request: p}) {
 		return web.LeaseGrant{}, tooMany()
 	}
 	done := ctx.Done()

@@ -38,11 +38,8 @@ type namedLoop struct {
 	onward  chan struct{} // the turn to step, handed on; room for one
 	rearm   chan struct{} // something is due before armed; room for one
 	armed   atomic.Int64  // reading of the clock at which the timer fires
-	// outstanding: peers owe replies, whose coming makes a round. Requests of clients wait for that, as in Nagle's algorithm: so
-	// frames fill while the ones before are on their way.
-	outstanding atomic.Bool
-	asking      bool // an era was asked for and has not come
-	view        atomic.Pointer[replica.LeasesStatus]
+	asking  bool          // an era was asked for and has not come
+	view    atomic.Pointer[replica.LeasesStatus]
 
 	quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
 }
@@ -114,26 +111,7 @@ func (l *namedLoop) round() {
 	}
 	s := l.part.Status(now)
 	l.view.Store(&s)
-	next := l.part.NextWake()
-	if s.Attempts > 0 {
-		next = min(next, now+gatherMost)
-	}
-	l.outstanding.Store(s.Attempts > 0)
-	l.arm(next)
-}
-
-// gatherMost is how long a request waits at most for the replies to those before it.
-const gatherMost = time.Millisecond
-
-// ask takes a client's request; false: too many wait.
-func (l *namedLoop) ask(e namedEvent) bool {
-	if !l.inbox.leaveClient(e) {
-		return false
-	}
-	if !l.outstanding.Load() {
-		l.inbox.stir()
-	}
-	return true
+	l.arm(l.part.NextWake())
 }
 
 // arm has the timer fire at next at the latest.

@@ -16,6 +16,8 @@ const (
 	leaseBackoff     = 2 * time.Millisecond  // first wait after such a one; it doubles up to
 	leaseBackoffMax  = 64 * time.Millisecond //
 	leaseRank        = 4 * time.Millisecond  // between the tries of two nodes whose clients wait for one name
+	timersFloor      = 1024                  // timers that are kept whatever has become of their tasks,
+	timersPerTask    = 8                     // and so many more for each task
 	sweepMost        = 1024                  // records looked at in one go: about a millisecond
 	sweepSoon        = time.Millisecond
 )
@@ -156,12 +158,26 @@ func (l *Leases) Tick(now time.Duration) {
 			l.again(now, t)
 		}
 	}
+	if len(l.timers.list) > timersFloor+timersPerTask*len(l.tasks) {
+		l.timers.prune(l.alive)
+	}
 	if now >= l.sweepAt {
 		l.sweepAt = now + l.cfg.Table.Width
 		if l.table.Sweep(now, sweepMost) {
 			l.sweepAt = now + sweepSoon
 		}
 	}
+}
+
+// alive tells whether a timer has anything to do yet: of requests that were answered long before their time none is kept.
+func (l *Leases) alive(e timerEntry) bool {
+	switch {
+	case e.do.queue != nil:
+		return l.queues[e.do.queue.name] == e.do.queue && e.at == e.do.queue.at
+	case e.do.next != nil:
+		return l.queues[e.do.next.name] == e.do.next
+	}
+	return l.tasks[max(e.do.retry, e.do.expire)] != nil
 }
 
 // again sends once more what is under way, or ends it if its time is over.

@@ -43,6 +43,7 @@ type leaseTask struct {
 	tried   time.Duration // when the attempt began
 	tries   int
 	resent  int         // in this attempt
+	asked   bool        // some attempt before had Accept out
 	atLeast named.Token // N2: the largest that refusals have reported
 	queue   *leaseQueue // it waits in, if any
 	votes   quorum.Set  // LeaseRelease: voters that have answered
@@ -63,7 +64,8 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 
 // Request takes a client's request. Exactly one answer with its ID comes out of Take, now or later.
 func (l *Leases) Request(now time.Duration, r LeaseRequest) {
-	if len(l.tasks) >= l.cfg.MaxTasks || l.stopped {
+	waits := r.Op == LeaseAcquire && r.WaitUntil > now
+	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.waiting >= l.cfg.MaxTasks/2) || l.stopped {
 		a := LeaseAnswer{ID: r.ID, Outcome: LeaseNotApplied, Reason: LeaseOverloaded}
 		if l.stopped {
 			a.Reason = LeaseStopping
@@ -76,7 +78,7 @@ func (l *Leases) Request(now time.Duration, r LeaseRequest) {
 	switch {
 	case r.Op == LeaseRelease:
 		l.startRelease(now, t)
-	case r.Op == LeaseAcquire && r.WaitUntil > now:
+	case waits:
 		l.enqueue(now, t)
 	default:
 		l.start(now, t)
@@ -118,17 +120,23 @@ func (l *Leases) Stop() {
 	for _, id := range sortedTasks(l.tasks) {
 		t := l.tasks[id]
 		a := LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping}
-		if t.counter != 0 && (t.req.Op == LeaseRelease || t.attempt.Asked()) {
+		if t.req.Op == LeaseRelease || t.asked || t.attempt.Asked() {
 			a.Outcome = LeaseUnknown
 		}
 		l.answer(t, a)
 	}
 }
 
-// Cancel ends a task whose client has gone, if it only waits. What is under way is left to end by itself.
+// Cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after that nothing is
+// tried for this client any more, or it would get a lease that it does not know of.
 func (l *Leases) Cancel(id uint64) {
-	if t := l.tasks[id]; t != nil && t.counter == 0 {
+	t := l.tasks[id]
+	switch {
+	case t == nil:
+	case t.counter == 0:
 		l.answer(t, LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping})
+	default:
+		t.req.Until, t.req.WaitUntil = 0, 0
 	}
 }
 
@@ -254,7 +262,7 @@ func (l *Leases) finish(now time.Duration, t *leaseTask) {
 	if a.Promised() < lease.MaxCounter {
 		l.counter = max(l.counter, a.Promised())
 	}
-	t.atLeast = max(t.atLeast, a.Reported())
+	t.atLeast, t.asked = max(t.atLeast, a.Reported()), t.asked || a.Asked()
 	l.highest = max(l.highest, t.atLeast, a.Token())
 	end := a.End()
 	switch {
@@ -287,7 +295,7 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 		out.Reason = LeaseNoRoom
 	default:
 		out.Reason = LeaseNoQuorum
-		if t.attempt.Asked() {
+		if t.asked {
 			out.Outcome = LeaseUnknown
 		}
 	}

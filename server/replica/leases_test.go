@@ -347,6 +347,64 @@ func TestLeaseCancel(t *testing.T) {
 	w.want(c, LeaseDone)
 }
 
+// Who goes away while its turn is being tried is not tried for again.
+func TestLeaseCancelDuringATry(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(soon)
+	b := w.ask(2, LeaseAcquire, "x", "b", time.Minute)
+	q := w.nodes[2].queues[named.Name{'x'}]
+	w.nodes[2].wake(q, w.now)
+	w.nodes[2].Tick(w.now)
+	w.collect(2)
+	w.nodes[2].Cancel(b)
+	w.pass(soon)
+	if a, ok := w.answers[b]; !ok || a.Outcome == LeaseDone {
+		t.Fatalf("%v %+v", ok, a)
+	}
+	w.pass(2 * time.Second)
+	if r, live := w.nodes[1].Live(w.now, named.Name{'x'}); live {
+		t.Errorf("it was given a lease: %+v", r)
+	}
+}
+
+// An answer of "not applied" is for a request none of whose attempts had Accept out.
+func TestWhatWasAskedOnceIsUnknown(t *testing.T) {
+	w := newLeaseWorld(t)
+	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.nodes[1].tasks[id].asked = true // an attempt before this one
+	w.cut[1] = true
+	w.pass(3 * time.Second)
+	w.want(id, LeaseUnknown)
+}
+
+// Timers of requests that were answered before their time do not pile up, and waiting requests leave room for renewals.
+func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
+	w := newLeaseWorld(t)
+	for i := range 3 * timersFloor {
+		who := fmt.Sprint("c", i)
+		w.ask(1, LeaseAcquire, "x", who, 10*time.Minute)
+		w.pass(soon)
+		w.ask(1, LeaseRelease, "x", who, 0)
+		w.pass(soon)
+	}
+	if n := len(w.nodes[1].timers.list); n > timersFloor+timersPerTask {
+		t.Errorf("%d timers for %d tasks", n, len(w.nodes[1].tasks))
+	}
+	w.ask(1, LeaseAcquire, "x", "owner", 0)
+	w.pass(soon)
+	var last uint64
+	for i := range 60 {
+		last = w.ask(1, LeaseAcquire, "x", fmt.Sprint("w", i), time.Minute)
+	}
+	if a := w.want(last, LeaseNotApplied); a.Reason != LeaseOverloaded {
+		t.Errorf("%v", a.Reason)
+	}
+	id := w.ask(1, LeaseRenew, "x", "owner", 0)
+	w.pass(soon)
+	w.want(id, LeaseDone)
+}
+
 // Replies to a run before mean nothing.
 func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
 	w := newLeaseWorld(t)

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,12 @@ type timerEntry struct {
 func (s *leaseTimers) add(at time.Duration, do leaseTimer) {
 	s.sets++
 	heap.Push(&s.list, timerEntry{at, s.sets, do})
+}
+
+// prune drops the timers that keep says nothing is left of.
+func (s *leaseTimers) prune(keep func(timerEntry) bool) {
+	s.list = slices.DeleteFunc(s.list, func(e timerEntry) bool { return !keep(e) })
+	heap.Init(&s.list)
 }
 
 func (s *leaseTimers) first() (time.Duration, bool) {
