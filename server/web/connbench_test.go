@@ -11,7 +11,7 @@ import (
 	"tenure/kv"
 )
 
-// overConn measures one request and its reply over a connection of the real server: net/http's parsing and writing,
+// overConn measures one request and its reply over a connection of the real server: parsing and writing,
 // the handler, and two crossings of loopback. The client is bytes made before, so that what is counted is the
 // server's.
 func overConn(b *testing.B, method, target string, body []byte) {

@@ -20,6 +20,7 @@
 //	every route is described                               openapi.json, and its test
 //	the error table                                        errors.go
 //	connections, headers, slow senders and receivers       limits.go, server.go
+//	which requests net/http's server never sees            server.go (short), package shorthttp
 //
 // # Extensions to Consul's format
 //

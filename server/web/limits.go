@@ -67,12 +67,9 @@ func farewell(c net.Conn) {
 	}
 }
 
-// count follows the connections that the server has.
-func (m *metrics) count(_ net.Conn, s http.ConnState) {
-	switch s {
-	case http.StateNew:
-		m.conns.Add(1)
-	case http.StateClosed, http.StateHijacked:
+// ended follows the connections that net/http has; they were counted when they were accepted.
+func (m *metrics) ended(_ net.Conn, s http.ConnState) {
+	if s == http.StateClosed || s == http.StateHijacked {
 		m.conns.Add(-1)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/gorilla/mux"
 	"github.com/rs/zerolog"
+
+	"tenure/server/web/shorthttp"
 )
 
 // Server is the HTTP API of one node.
@@ -29,8 +31,9 @@ type Server struct {
 	endpoints   []*endpoint
 	crossOrigin *http.CrossOriginProtection
 	http        *http.Server
-	listener    *limitListener
-	stopping    chan struct{} // closed when nobody may wait any more
+	limited     *limitListener
+	listener    *shorthttp.Listener // before limited
+	stopping    chan struct{}       // closed when nobody may wait any more
 	stopOnce    sync.Once
 }
 
@@ -59,7 +62,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 		WriteTimeout:   cfg.ResponseTimeout,
 		IdleTimeout:    cfg.IdleTimeout,
 		MaxHeaderBytes: cfg.MaxHeaderBytes,
-		ConnState:      m.count,
+		ConnState:      m.ended,
 		ErrorLog:       log.New(complaints{cfg.Logger}, "", 0),
 	}
 	return s, nil
@@ -92,8 +95,29 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics)
+	s.limited = newLimitListener(l, s.cfg.MaxConns, s.metrics)
+	s.listener = shorthttp.New(s.limited, shorthttp.Config{
+		Handler:  s,
+		Takes:    short,
+		Header:   s.cfg.HeaderTimeout,
+		Body:     s.cfg.HeaderTimeout + s.cfg.BodyTimeout,
+		Response: s.cfg.ResponseTimeout,
+		Idle:     s.cfg.IdleTimeout,
+		Opened:   func() { s.metrics.conns.Add(1) },
+		Closed:   func() { s.metrics.conns.Add(-1) },
+		Logger:   s.cfg.Logger,
+	})
 	return nil
+}
+
+// short are the requests that come by the thousand: keys, unless the client waits for a change, and leases.
+func short(_, target []byte) bool {
+	switch path, query, _ := bytes.Cut(target, []byte("?")); {
+	case bytes.HasPrefix(path, []byte(kvPrefix)):
+		return !bytes.Contains(query, []byte("index="))
+	default:
+		return bytes.HasPrefix(path, []byte(leasePrefix)) || bytes.Equal(path, []byte(leasesRenew))
+	}
 }
 
 // Addr is where the server listens; before Listen, where it was told to.
@@ -120,13 +144,14 @@ func (s *Server) Serve() error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.EndWaits()
 	err := s.http.Shutdown(ctx)
+	if s.listener != nil {
+		_ = s.listener.Close() // net/http closes only what it has served
+		err = errors.Join(err, s.listener.Wait(ctx))
+		s.limited.going.Wait()
+	}
 	if err != nil {
 		_ = s.http.Close()
 		err = fmt.Errorf("web: requests were still in flight: %w", err)
-	}
-	if s.listener != nil {
-		_ = s.listener.Close() // net/http closes only what it has served
-		s.listener.going.Wait()
 	}
 	return err
 }
