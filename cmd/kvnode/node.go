@@ -33,6 +33,9 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	})
 	defer done()
 	if adaptive {
+		if err := relaxMonitor(); err != nil {
+			cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
+		}
 		go adaptProcessors(ctx)
 	}
 	err := run(ctx, cfg)
