@@ -139,6 +139,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(path, "declared") {
 			h.Set("Content-Length", strconv.Itoa(30*5000))
 		}
+		if strings.Contains(path, "too") {
+			h.Set("Content-Length", strconv.Itoa(28*5000))
+		}
 		for i := range 30 {
 			_, _ = w.Write(bytes.Repeat([]byte{byte('a' + i%26)}, 5000))
 		}
@@ -244,8 +247,9 @@ var asked = map[string]string{
 	"header on two lines":    "GET /short/inject HTTP/1.1\r\nHost: x\r\n\r\n",
 	"long answer":            "GET /short/long HTTP/1.1\r\nHost: x\r\n\r\nGET /short/b HTTP/1.1\r\nHost: x\r\n\r\n",
 	"long answer, declared":  "GET /short/long/declared HTTP/1.1\r\nHost: x\r\n\r\nGET /short/b HTTP/1.1\r\nHost: x\r\n\r\n",
+	"longer than declared":   "GET /short/too/long HTTP/1.1\r\nHost: x\r\n\r\nGET /short/b HTTP/1.1\r\nHost: x\r\n\r\n",
 	"long answer, last":      "GET /short/long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-	"json":                   "GET /short/json HTTP/1.1\r\nHost: x\r\n\r\n",
+	"json":                   "GET /short/json HTTP/1.1\r\nHost: x\r\n\r\nGET /short/b HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 
 func longest(n int) string {
@@ -288,6 +292,20 @@ func FuzzLikeNetHTTP(f *testing.F) {
 			t.Errorf("got %.300q\nwant %.300q", got, want)
 		}
 	})
+}
+
+// A body that nobody wants is not waited for: the answer comes, and the connection ends.
+func TestUnwantedBody(t *testing.T) {
+	r := newRig(t, echo)
+	c := r.dial(t)
+	if _, err := io.WriteString(c, "PUT /short/unread HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\nhel"); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 418") || !strings.Contains(string(got), "Connection: close") {
+		t.Errorf("%q %v", got, err)
+	}
 }
 
 // A request that comes byte by byte is the same request.
