@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -194,6 +195,33 @@ func TestImageIsAMap(t *testing.T) {
 	})
 	must(t, s.Verify(t.Context()))
 	reopen(t, s)
+}
+
+// Folds at random places use the same pages again and again. bbolt's other free list picks any run that is long enough, until none
+// is left that could hold the list itself: then each fold puts that at the end of the file, which grows without end.
+func TestImageFileStopsGrowing(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	logTo(t, s, 1)
+	const keys, each = 8000, 2000
+	r := rand.New(rand.NewPCG(1, 2))
+	value := bytes.Repeat([]byte{'v'}, 2500) // a page each
+	free := func(folds int) int {
+		for range folds {
+			seen := viewOf(t, s) // as the state machine holds one
+			picked := r.Perm(keys)[:each]
+			slices.Sort(picked)
+			f := &kv.Fold{Slot: 1}
+			for _, i := range picked {
+				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value})
+			}
+			must(t, s.Fold(f))
+			seen.Close()
+		}
+		return s.state.Stats().FreePageN
+	}
+	if before, after := free(20), free(80); after > before+500 {
+		t.Errorf("%d pages were free after 20 folds, %d after 100", before, after)
+	}
 }
 
 func BenchmarkFold(b *testing.B) {
