@@ -137,7 +137,9 @@ func (c *conn) answer(r *http.Request) (more bool) {
 		return false
 	}
 	w.close = !c.body.skip() || w.close
-	if err := w.end(); err != nil {
+	err := w.end()
+	w.release()
+	if err != nil {
 		return false
 	}
 	if w.close {

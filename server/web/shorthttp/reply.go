@@ -6,13 +6,19 @@ import (
 	"net/http/httputil"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 const (
 	gatherBytes = 64 << 10 // of an answer's body; a longer one is sent as it comes
-	keptBytes   = 8 << 10  // larger buffers are not kept between answers
+	keptBytes   = 64 << 10 // larger buffers are left to the garbage collector
 )
+
+// buffers are lent for the time of an answer: connections that wait hold none.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+type buffer struct{ body, out []byte }
 
 // reply is an http.ResponseWriter that sends an answer as one write, if it is not a long one.
 type reply struct {
@@ -20,9 +26,8 @@ type reply struct {
 	header http.Header
 	code   int // 0 until it is chosen
 	close  bool
-	body   []byte
-	out    []byte
 	err    error
+	*buffer
 	// parts is set once the answer is being sent as it comes.
 	parts io.WriteCloser
 }
@@ -30,14 +35,18 @@ type reply struct {
 func (w *reply) begin(last bool) {
 	clear(w.header)
 	w.code, w.close, w.err, w.parts = 0, last, nil, nil
-	w.body, w.out = kept(w.body), kept(w.out)
+	w.buffer = buffers.Get().(*buffer)
 }
 
-func kept(b []byte) []byte {
-	if cap(b) > keptBytes {
-		return nil
+// release gives the buffer back. After a panic nobody does.
+func (w *reply) release() {
+	b := w.buffer
+	w.buffer = nil
+	if cap(b.body) > keptBytes || cap(b.out) > keptBytes {
+		return
 	}
-	return b[:0]
+	b.body, b.out = b.body[:0], b.out[:0]
+	buffers.Put(b)
 }
 
 func (w *reply) Header() http.Header { return w.header }
