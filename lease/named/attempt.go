@@ -87,7 +87,8 @@ func Begin(now time.Duration, ask Ask, voters quorum.Set, counter uint64) Attemp
 // inTime is T1: there is one deadline; P3 and P4 both ask here.
 func (a *Attempt) inTime(now time.Duration) bool { return now < a.deadline }
 
-func (a *Attempt) answered(n ballot.NodeID) bool { return a.votes.Has(n) || a.refused.Has(n) }
+// Answered tells whether n has answered in this phase, or in the last one if the attempt is over.
+func (a *Attempt) Answered(n ballot.NodeID) bool { return a.votes.Has(n) || a.refused.Has(n) }
 
 // Requests is P5's repetition as well as the first sending: this phase's request, and the voters that have not answered it. None when the
 // attempt is over; an attempt whose deadline has passed is abandoned.
@@ -100,7 +101,7 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 		return Request{}, to
 	}
 	for i := range a.voters.Len() {
-		if n := a.voters.At(i); !a.answered(n) {
+		if n := a.voters.At(i); !a.Answered(n) {
 			to.Add(n)
 		}
 	}
@@ -114,7 +115,7 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 // Handle takes one reply to the run that began the attempt: a reply to a run before must not get here, since counters begin anew in
 // each. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
 func (a *Attempt) Handle(now time.Duration, from ballot.NodeID, r Reply) (moved bool) {
-	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.answered(from) || r.Check() != nil {
+	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.Answered(from) || r.Check() != nil {
 		return false
 	}
 	before := a.phase

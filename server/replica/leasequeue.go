@@ -161,6 +161,7 @@ func (l *Leases) Tick(now time.Duration) {
 	if len(l.timers.list) > timersFloor+timersPerTask*len(l.tasks) {
 		l.timers.prune(l.alive)
 	}
+	l.depart(now)
 	if now >= l.sweepAt {
 		l.sweepAt = now + l.cfg.Table.Width
 		if l.table.Sweep(now, sweepMost) {
@@ -182,11 +183,13 @@ func (l *Leases) alive(e timerEntry) bool {
 
 // again sends once more what is under way, or ends it if its time is over.
 func (l *Leases) again(now time.Duration, t *leaseTask) {
+	l.overdue(t)
 	if now < t.req.Until {
 		l.resends.add(now+leaseResendEvery, t.counter)
 		if t.resent++; t.resent > leaseResends && t.req.Op != LeaseRelease {
 			t.attempt.GiveUp()
 		}
+		t.wide = true
 		l.send(now, t)
 		if t.counter != 0 && t.req.Op != LeaseRelease && t.attempt.Phase() == named.Over {
 			l.finish(now, t) // given up, or its deadline had passed
@@ -225,6 +228,9 @@ func (l *Leases) NextWake() time.Duration {
 		next = min(next, at)
 	}
 	if at, ok := l.resends.first(); ok {
+		next = min(next, at)
+	}
+	if at, ok := l.departs(); ok {
 		next = min(next, at)
 	}
 	return next

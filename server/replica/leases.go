@@ -30,7 +30,8 @@ type Leases struct {
 	sweepAt time.Duration
 	stopped bool
 
-	batches []LeaseBatch // by voter, as far as there is something to send
+	batches []leaseOut // by voter, as far as there is something to send
+	silent  quorum.Set // voters that did not answer in time when they were last asked at once
 	answers []LeaseAnswer
 }
 
@@ -43,6 +44,9 @@ type leaseTask struct {
 	tried   time.Duration // when the attempt began
 	tries   int
 	resent  int         // in this attempt
+	first   quorum.Set  // voters that this attempt asks at once
+	voted   quorum.Set  // those that have promised
+	wide    bool        // it asks all at once
 	asked   bool        // some attempt before had Accept out
 	atLeast named.Token // N2: the largest that refusals have reported
 	queue   *leaseQueue // it waits in, if any
@@ -107,13 +111,6 @@ func (l *Leases) Status(now time.Duration) LeasesStatus {
 		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.flights), Waiting: l.waiting}
 }
 
-// Take drains what is to be sent to other nodes and the answers to clients.
-func (l *Leases) Take() ([]LeaseBatch, []LeaseAnswer) {
-	b, a := l.batches, l.answers
-	l.batches, l.answers = nil, nil
-	return b, a
-}
-
 // Stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
 func (l *Leases) Stop() {
 	l.stopped = true
@@ -154,6 +151,7 @@ func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 	if b.For != l.cfg.Self {
 		return // replies to a run before
 	}
+	l.heard(from.Node)
 	for i := range b.Replies {
 		l.handle(now, from.Node, &b.Replies[i])
 	}
@@ -162,7 +160,8 @@ func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 // start begins an attempt of t.
 func (l *Leases) start(now time.Duration, t *leaseTask) {
 	l.counter = max(l.counter, l.table.Promised(t.req.Name))
-	t.counter, t.tried, t.resent = l.nextCounter(), now, 0
+	t.counter, t.tried, t.resent, t.wide = l.nextCounter(), now, 0, false
+	t.first, t.voted = l.first(t.counter), quorum.Set{}
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
 		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
@@ -182,29 +181,6 @@ func (l *Leases) startRelease(now time.Duration, t *leaseTask) {
 	l.flights[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
 	l.send(now, t)
-}
-
-// send sends what the task's attempt asks of those that have not answered. Others come first: they work meanwhile.
-func (l *Leases) send(now time.Duration, t *leaseTask) {
-	q, to := l.outstanding(now, t)
-	own := false
-	for i := range to.Len() {
-		if n := to.At(i); n == l.cfg.Self.Node {
-			own = true
-		} else {
-			l.request(n, q)
-		}
-	}
-	if !own {
-		return
-	}
-	reply, ok := l.table.Handle(now, l.cfg.Self, q)
-	if q.Kind == named.Release {
-		l.released(now, q.Name)
-	}
-	if ok {
-		l.handle(now, l.cfg.Self.Node, &reply)
-	}
 }
 
 func (l *Leases) outstanding(now time.Duration, t *leaseTask) (named.Request, quorum.Set) {
@@ -230,14 +206,19 @@ func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 		l.confirm(t, from, r)
 		return
 	}
-	if !t.attempt.Handle(now, from, *r) {
-		return
-	}
-	if t.attempt.Phase() == named.Over {
+	moved := t.attempt.Handle(now, from, *r)
+	switch {
+	case moved && t.attempt.Phase() == named.Over:
 		l.finish(now, t)
-		return
+	case moved:
+		t.voted.Add(from)
+		l.overtaken(t)
+		l.send(now, t)
+	case r.Kind == named.PrepareRejected, r.Kind == named.AcceptRejected, r.Live && r.LiveAcquisition != t.req.Acquisition:
+		l.widen(t) // one vote less
+	case r.Kind == named.Promise:
+		t.voted.Add(from)
 	}
-	l.send(now, t)
 }
 
 // confirm counts the acceptors that know of a release.
@@ -306,7 +287,7 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 func (l *Leases) withdraw(now time.Duration, w named.Request) {
 	for i := range l.cfg.Voters.Len() {
 		if n := l.cfg.Voters.At(i); n != l.cfg.Self.Node {
-			l.request(n, w)
+			l.request(now, n, w, true)
 			continue
 		}
 		l.table.Handle(now, l.cfg.Self, w)
@@ -325,28 +306,4 @@ func (l *Leases) answer(t *leaseTask, a LeaseAnswer) {
 	if t.queue != nil {
 		l.leave(t)
 	}
-}
-
-// request and reply gather what goes to one node.
-func (l *Leases) request(to ballot.NodeID, q named.Request) {
-	for i := range l.batches {
-		if b := &l.batches[i]; b.To == to {
-			b.Requests = append(b.Requests, q)
-			return
-		}
-	}
-	l.batches = append(l.batches, LeaseBatch{To: to, Requests: []named.Request{q}})
-}
-
-func (l *Leases) reply(to ballot.Incarnation, r named.Reply) {
-	for i := range l.batches {
-		b := &l.batches[i]
-		if b.To != to.Node || (b.For != to && !b.For.IsZero()) {
-			continue
-		}
-		b.For = to
-		b.Replies = append(b.Replies, r)
-		return
-	}
-	l.batches = append(l.batches, LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}})
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,8 @@ type leaseWorld struct {
 	wire    []letter
 	answers map[uint64]LeaseAnswer
 	nextID  uint64
-	sent    int // messages, not batches
+	sent    int // messages
+	batches int
 }
 
 type letter struct {
@@ -76,6 +78,7 @@ func (w *leaseWorld) ask(n ballot.NodeID, op LeaseOp, name, who string, wait tim
 // collect takes what a node wants to say.
 func (w *leaseWorld) collect(n ballot.NodeID) {
 	batches, answers := w.nodes[n].Take()
+	w.batches += len(batches)
 	for _, b := range batches {
 		w.sent += len(b.Requests) + len(b.Replies)
 		if !w.cut[n] && !w.cut[b.To] {
@@ -137,6 +140,7 @@ func TestLeaseLife(t *testing.T) {
 	w.pass(soon)
 	first := w.want(a, LeaseDone)
 	// Two rounds, each to two others and back, and nothing else.
+	w.pass(leaseLinger)
 	if w.sent != 8 {
 		t.Errorf("%d messages", w.sent)
 	}
@@ -162,6 +166,84 @@ func TestLeaseLife(t *testing.T) {
 	f := w.ask(1, LeaseRenew, "x", "a", 0)
 	w.pass(soon)
 	w.want(f, LeaseGone)
+}
+
+// An attempt asks as few as make a quorum at once, and all nodes hear of the lease a little later, in fewer batches.
+func TestAnAttemptAsksAQuorumFirst(t *testing.T) {
+	w := newLeaseWorld(t)
+	var ids []uint64
+	for _, name := range []string{"x", "y", "z", "u"} {
+		ids = append(ids, w.ask(1, LeaseAcquire, name, "a", 0))
+	}
+	w.pass(5 * leaseDelay)
+	for _, id := range ids {
+		w.want(id, LeaseDone)
+	}
+	w.pass(leaseLinger + 2*leaseDelay)
+	for n, l := range w.nodes {
+		for _, name := range []string{"x", "y", "z", "u"} {
+			if _, live := l.Live(w.now, named.Name([]byte(name+strings.Repeat("\x00", 16-len(name))))); !live {
+				t.Errorf("node %d does not know of %s", n, name)
+			}
+		}
+	}
+	if w.sent != 8*len(ids) {
+		t.Errorf("%d messages", w.sent)
+	}
+	if w.batches >= 8*len(ids)-3 {
+		t.Errorf("%d batches", w.batches)
+	}
+}
+
+// A node that does not answer holds attempts up once; until it answers again the others are asked at once.
+func TestASilentNodeIsNotAskedFirst(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[3] = true
+	slow := 0
+	for i := range 20 {
+		id := w.ask(1, LeaseAcquire, fmt.Sprint("n", i), "a", 0)
+		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
+			slow++
+			w.pass(soon)
+		}
+		w.want(id, LeaseDone)
+	}
+	if slow != 1 {
+		t.Errorf("%d of 20 attempts waited for a node that is gone", slow)
+	}
+	w.cut[3], w.cut[2] = false, true
+	w.want(acquired(w, "m", 2*soon), LeaseDone) // 3 answers again, 2 does not
+	slow = 0
+	for i := range 20 {
+		id := w.ask(1, LeaseAcquire, fmt.Sprint("o", i), "a", 0)
+		if w.pass(5 * leaseDelay); w.answers[id].Outcome == 0 {
+			slow++
+			w.pass(soon)
+		}
+		w.want(id, LeaseDone)
+	}
+	if slow > 1 {
+		t.Errorf("%d of 20 attempts waited for a node that is gone", slow)
+	}
+}
+
+func acquired(w *leaseWorld, name string, within time.Duration) uint64 {
+	id := w.ask(1, LeaseAcquire, name, "a", 0)
+	w.pass(within)
+	return id
+}
+
+// Where one of those that are asked first refuses, the others are asked at once.
+func TestARefusalAsksTheOthers(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[3] = true
+	w.want(acquired(w, "x", 2*soon), LeaseDone) // with node 2
+	w.cut[3] = false
+	for range 3 { // whomever it asks first
+		id := w.ask(3, LeaseAcquire, "x", "b", 0)
+		w.pass(soon)
+		w.want(id, LeaseBusy)
+	}
 }
 
 // Those that wait on one node are served in order, and a release is heard of at once.
