@@ -36,6 +36,11 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		if err := relaxMonitor(); err != nil {
 			cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
 		}
+		if s.batch {
+			if err := beBatch(); err != nil {
+				cfg.Logger.Debug().Err(err).Msg("threads keep their scheduling policy")
+			}
+		}
 		go adaptProcessors(ctx)
 	}
 	err := run(ctx, cfg)

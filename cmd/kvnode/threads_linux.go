@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // monitorSlack is how much later than it asks Go's monitor thread may be woken.
@@ -42,4 +45,50 @@ func monitorThread() (string, error) {
 		return "", fmt.Errorf("%d threads", len(threads))
 	}
 	return threads[1], nil
+}
+
+// beBatch has the kernel schedule all threads as SCHED_BATCH. A thread that is woken then waits for a running one to sleep, or to
+// have had its share, instead of taking the processor from it at once.
+//
+// Where clients, nodes and disks share few processors, every message wakes somebody. With the kernel's usual policy
+// the reader of each takes the processor before its writer has written the next one: messages are handled one at a time, with a
+// switch between processes for each, while they could be handled together. Where processors are idle nothing changes. Measured in
+// server/DESIGN.md, "Processors". A policy that somebody has chosen is left as it is.
+func beBatch() error {
+	for {
+		changed, err := batchThreads()
+		if err != nil || !changed {
+			return err
+		}
+	}
+}
+
+// batchThreads changes the threads that there are. One that was started meanwhile has its starter's policy, maybe the old one.
+func batchThreads() (changed bool, err error) {
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return false, err
+	}
+	for _, t := range threads {
+		tid, err := strconv.Atoi(t.Name())
+		if err != nil {
+			return false, err
+		}
+		is, err := unix.SchedGetAttr(tid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			continue // it has ended
+		}
+		if err != nil {
+			return false, err
+		}
+		if is.Policy != unix.SCHED_NORMAL {
+			continue
+		}
+		err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Flags: is.Flags, Nice: is.Nice}, 0)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return false, err
+		}
+		changed = true
+	}
+	return changed, nil
 }
