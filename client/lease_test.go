@@ -231,7 +231,8 @@ func TestGrantThatHadToWait(t *testing.T) {
 				w.TellWaits()
 			}
 			first := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second})
-			after(1800*time.Millisecond, func() { _ = first.Release(context.Background()) })
+			released := make(chan error, 1)
+			after(1800*time.Millisecond, func() { released <- first.Release(context.Background()) })
 			before := w.LeaseRequests("acquire")
 			l := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second, Wait: time.Minute})
 			if left := l.Remaining(); left < 1800*time.Millisecond || left > 1875*time.Millisecond {
@@ -243,6 +244,9 @@ func TestGrantThatHadToWait(t *testing.T) {
 			}
 			if n := w.LeaseRequests("acquire") - before; n != want {
 				t.Errorf("told %v: %d requests, want %d", tell, n, want)
+			}
+			if err := <-released; err != nil {
+				t.Error(err)
 			}
 			_ = l.Release(context.Background())
 		})
