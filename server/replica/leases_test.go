@@ -497,13 +497,15 @@ func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
 	id := w.ask(1, LeaseAcquire, "x", "b", 0) // under the same counter
 	late := slices.Clone(w.wire)
 	w.wire = nil
+	promises := 0
 	for _, l := range late {
-		if l.batch.To == 1 {
-			w.nodes[1].Receive(w.now, l.from, &l.batch)
+		for n := ballot.NodeID(2); n <= 3 && l.batch.To == 1; n++ { // the other one's promise would say the same
+			w.nodes[1].Receive(w.now, w.runs[n], &l.batch)
 			w.collect(1)
+			promises += len(l.batch.Replies)
 		}
 	}
-	if t1 := w.nodes[1].tasks[id]; t1 == nil || t1.attempt.Phase() != named.Preparing {
+	if t1 := w.nodes[1].tasks[id]; promises != 2 || t1 == nil || t1.attempt.Phase() != named.Preparing {
 		t.Error("promises to the run before have moved this one's attempt")
 	}
 }
