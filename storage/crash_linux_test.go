@@ -329,9 +329,26 @@ func (c *crashRun) sumAfter(n int) string {
 	return c.sums[n]
 }
 
-// round starts a child, checks what it finds, halts the disk after `changes` more changes, and crashes. It returns
-// what is wrong, or "".
+// round is a run that a loss of power ends. It returns what is wrong, or "".
 func (c *crashRun) round(changes int, loss faultfs.Loss) string {
+	wrong := c.run(changes)
+	if _, err := c.fs.Crash(loss); err != nil {
+		c.t.Fatal(err)
+	}
+	return wrong
+}
+
+// death is a run whose process dies, and nothing else: what it did not sync is there for the next one, and lost if the
+// power fails then.
+func (c *crashRun) death(changes int) string {
+	wrong := c.run(changes)
+	c.fs.EndHalt()
+	return wrong
+}
+
+// run starts a child, checks what it finds, halts the disk after `changes` more changes, and kills it. It returns what
+// is wrong, or "".
+func (c *crashRun) run(changes int) string {
 	halted := c.fs.Halt(changes)
 	ch := c.startChild()
 	opened, wrong := false, ""
@@ -392,9 +409,6 @@ func (c *crashRun) round(changes int, loss faultfs.Loss) string {
 			wrong = "the child ended before it opened the store"
 		}
 	}
-	if _, err := c.fs.Crash(loss); err != nil {
-		c.t.Fatal(err)
-	}
 	return wrong
 }
 
@@ -422,7 +436,14 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 				if i%5 == 4 {
 					changes = 200 + r.IntN(400) // far enough to grow, fold and truncate
 				}
-				if wrong := c.round(changes, loss); wrong != "" {
+				wrong := ""
+				if i%3 == 1 {
+					wrong = c.death(changes)
+				}
+				if wrong == "" {
+					wrong = c.round(changes, loss)
+				}
+				if wrong != "" {
 					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv, seed, t.Name())
 				}
 			}
@@ -435,6 +456,31 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 			}
 			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d synced, %d flushes",
 				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.syncs, c.flushes)
+		})
+	}
+}
+
+// What a process that died had not synced must not be built upon before it is: the next one works on it for a while, and
+// the power fails then.
+func TestUnsyncedStateIsNotBuiltUpon(t *testing.T) {
+	histories := uint64(5)
+	if testing.Short() {
+		histories = 2
+	}
+	for seed := range histories {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			c := newCrashRun(t, seed)
+			r := rand.New(rand.NewPCG(seed, 2))
+			for i := range 60 {
+				wrong := c.death(1 + r.IntN(200))
+				if wrong == "" {
+					wrong = c.round(20+r.IntN(60), faultfs.Loss{})
+				}
+				if wrong != "" {
+					t.Fatalf("round %d: %s", i, wrong)
+				}
+			}
 		})
 	}
 }

@@ -47,6 +47,10 @@ func (s *Store) create() error {
 	if err := syncDir(s.dir); err != nil {
 		return fail(err)
 	}
+	// The directory's own name, whoever made it. Where the one above cannot be read, we did not make it.
+	if err := syncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return fail(err)
+	}
 	var id identityRecord
 	if _, err := rand.Read(id.Store[:]); err != nil {
 		return fail(err)

@@ -17,9 +17,6 @@ func prepareDir(dir string) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return unusable("cannot create %s: %w; create it yourself or choose another directory", dir, plain(err))
 		}
-		if err := syncDir(filepath.Dir(dir)); err != nil {
-			return unusable("cannot sync the directory above %s: %w", dir, plain(err))
-		}
 		info, err = os.Stat(dir)
 	}
 	switch {

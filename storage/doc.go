@@ -13,6 +13,7 @@
 //	a reply never leaves before its state is on disk   Commit returns only after the record's fdatasync (journal/ring.go)
 //	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (flush.go)
 //	a write that was cut off is told from damage       judge (journal/scan.go)
+//	what was not synced is not built upon              settle (open.go), Open (journal/ring.go)
 //	promised and chosen never go backwards             advance (log.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	a directory belongs to one node id                 SetNode

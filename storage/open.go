@@ -49,6 +49,8 @@ func (s *Store) open() error {
 		if err := s.create(); err != nil {
 			return err
 		}
+	} else if err := syncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
+		return unusable("cannot sync %s: %w; check the disk", s.dir, plain(err))
 	}
 	if err := s.openLog(); err != nil {
 		return err
@@ -106,6 +108,9 @@ func (s *Store) openLog() error {
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
 	}
 	s.logFile = f
+	if err := settle(f); err != nil {
+		return err
+	}
 	size, err := fileSize(f)
 	if err != nil {
 		return err
@@ -161,11 +166,14 @@ func (s *Store) acceptCopy(is diskRecord) error {
 
 // openState reads state.db, compares it with the log, then has bbolt open it.
 func (s *Store) openState() error {
-	f, err := os.Open(s.statePath())
+	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.statePath(), plain(err), os.Getuid())
 	}
 	s.stateFile = f
+	if err := settle(f); err != nil {
+		return err
+	}
 	size, err := fileSize(f)
 	if err != nil {
 		return err
@@ -202,6 +210,32 @@ func (s *Store) belongTogether(c *stateContent) error {
 		return damage(s.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
 	case c.marks.Slot > uint64(marks.Last):
 		return damage(s.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, c.marks.Slot)
+	}
+	return nil
+}
+
+// settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing a
+// meta page and its sync leaves a page that the page cache alone may have; what is then built on it, records of the
+// journal overwritten first, outlives a loss of power that takes the page back. The meta pages are written once more, as
+// they are, because a sync that failed took the dirty marks off them, and no later one would write them. What they lead
+// to was synced before they were written.
+func settle(f *os.File) error {
+	metas, err := readMetas(f)
+	if err != nil {
+		return damage(f.Name(), "%w", err)
+	}
+	buf := make([]byte, pageHeaderBytes+metaBytes)
+	for i := range metas {
+		at := int64(i) * int64(metas[i].pageBytes)
+		if _, err = f.ReadAt(buf, at); err == nil {
+			_, err = f.WriteAt(buf, at)
+		}
+		if err != nil {
+			return unusable("cannot write %s: %w; check the disk", f.Name(), plain(err))
+		}
+	}
+	if err := dataSync(f); err != nil {
+		return unusable("cannot sync %s: %w; check the disk", f.Name(), plain(err))
 	}
 	return nil
 }

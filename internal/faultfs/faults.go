@@ -96,13 +96,16 @@ func (f *FS) FailAfter(op Op, n int, errno syscall.Errno) {
 }
 
 // Halt lets n more changes of any kind through, n > 0; those after fail with EIO, as if the machine had stopped there,
-// while reads go on. The channel is closed when the last one has gone through. Crash ends the halt.
+// while reads go on. The channel is closed when the last one has gone through. Crash ends the halt, and EndHalt.
 func (f *FS) Halt(n int) <-chan struct{} {
 	f.faults.mu.Lock()
 	defer f.faults.mu.Unlock()
 	f.faults.halt, f.faults.halted = n, make(chan struct{})
 	return f.faults.halted
 }
+
+// EndHalt lets changes through again and keeps what was not synced, as when a process died and the machine did not.
+func (f *FS) EndHalt() { f.faults.reset(0) }
 
 // Stall holds up every operation until d has passed or Resume is called.
 func (f *FS) Stall(d time.Duration) {
