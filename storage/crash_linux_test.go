@@ -506,8 +506,8 @@ func TestCrashTestSeesLostSyncs(t *testing.T) {
 	t.Fatal("ten times syncs did nothing and nobody noticed")
 }
 
-// An error of the disk inside a transaction ends the store, whatever it is, and the next one finds all that was
-// acknowledged.
+// An error of the disk ends the store, whatever it is and whichever file it is of, and the next one finds all that was
+// acknowledged: after a loss of power, and after a restart on what the page cache has and the disk has not.
 func TestDiskErrorsAreFinal(t *testing.T) {
 	for name, e := range map[string]struct {
 		op    faultfs.Op
@@ -520,38 +520,49 @@ func TestDiskErrorsAreFinal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := newCrashRun(t, 3)
-			ch := c.startChild()
-			var failed, sticky string
-			for line := range ch.lines {
-				if c.acked > 100 {
-					break // it did not mind the errors
-				}
-				word, rest, _ := strings.Cut(line, " ")
-				switch word {
-				case "done":
-					c.acked, _ = strconv.Atoi(rest)
-					if c.acked == 10 {
-						c.fs.FailAfter(e.op, 3, e.errno)
+			for through := range 2 * 6 { // operations that go through first: of the journal, of log.db, of state.db
+				c := newCrashRun(t, 3)
+				c.failAfter(e.op, through/2, e.errno)
+				if through%2 == 0 {
+					if _, err := c.fs.Crash(faultfs.Loss{}); err != nil {
+						t.Fatal(err)
 					}
-				case "failed":
-					failed = rest
-				case "sticky":
-					sticky = rest
 				}
-			}
-			ch.kill()
-			if sticky != "true" || !strings.Contains(failed, e.errno.Error()) || !strings.Contains(failed, ErrFailed.Error()) {
-				t.Fatalf("failed with %q, final: %s", failed, sticky)
-			}
-			c.fs.SetError(e.op, 0)
-			if _, err := c.fs.Crash(faultfs.Loss{}); err != nil {
-				t.Fatal(err)
-			}
-			if wrong := c.round(50, faultfs.Loss{}); wrong != "" {
-				t.Fatal(wrong)
+				for range 2 {
+					if wrong := c.round(100, faultfs.Loss{}); wrong != "" {
+						t.Fatalf("after %d operations: %s", through/2, wrong)
+					}
+				}
 			}
 		})
+	}
+}
+
+// failAfter has an operation of the disk fail once the child has done some work, and wants the child to end of it.
+func (c *crashRun) failAfter(op faultfs.Op, through int, errno syscall.Errno) {
+	ch := c.startChild()
+	var failed, sticky string
+	for line := range ch.lines {
+		if c.acked > 100 {
+			break // it did not mind the errors
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		switch word {
+		case "done":
+			c.acked, _ = strconv.Atoi(rest)
+			if c.acked == 10 {
+				c.fs.FailAfter(op, through, errno)
+			}
+		case "failed":
+			failed = rest
+		case "sticky":
+			sticky = rest
+		}
+	}
+	ch.kill()
+	c.fs.SetError(op, 0)
+	if sticky != "true" || !strings.Contains(failed, errno.Error()) || !strings.Contains(failed, ErrFailed.Error()) {
+		c.t.Fatalf("the operation after %d failed with %q, final: %s", through, failed, sticky)
 	}
 }
 

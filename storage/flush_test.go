@@ -65,9 +65,15 @@ func TestCommitsWaitOnlyForRoom(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		asked := false
 		for i := range 200 {
 			if s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i+1, 1, value)}}}) != nil {
 				break
+			}
+			if !asked && s.pending.size() >= s.flushBytes() { // the flush begins before the ring is full
+				for asked = true; s.boltMu.TryLock(); runtime.Gosched() {
+					s.boltMu.Unlock()
+				}
 			}
 		}
 	}()

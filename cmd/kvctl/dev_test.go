@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"tenure/client/clienttest"
+	"tenure/internal/freeport"
 )
 
 // testNodeVariable makes the test binary play a node; its value is the id of the master.
@@ -52,10 +52,12 @@ func newDevCluster(t *testing.T, master int) *devCluster {
 		t.Fatal(err)
 	}
 	d := &devCluster{t: t, dir: t.TempDir(), state: devState{Version: 1, Binary: exe}}
+	port, err := freeport.Run(3)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for id := 1; id <= 3; id++ {
-		s := httptest.NewServer(nil) // finds a free port
-		addr := s.Listener.Addr().String()
-		s.Close()
+		addr := freeport.Address(port + id - 1)
 		n := devNode{ID: id, Client: addr, Peer: "127.0.0.1:1", Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
 		n.Log = n.Data + ".log"
 		n.Args = []string{strconv.Itoa(id), n.Data, addr}

@@ -30,6 +30,7 @@ type content struct {
 	shown   int64            // how much of the disk's bytes still shows: a truncation hides the rest
 	size    int64            // as the program sees it
 	pages   map[int64][]byte // unsynced, by number, whole
+	clean   map[int64]bool   // those of pages that a sync which failed gave up: no later sync writes them
 }
 
 func newContent(f *os.File) (*content, error) {
@@ -37,7 +38,7 @@ func newContent(f *os.File) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &content{disk: f, durable: end, shown: end, size: end, pages: map[int64][]byte{}}, nil
+	return &content{disk: f, durable: end, shown: end, size: end, pages: map[int64][]byte{}, clean: map[int64]bool{}}, nil
 }
 
 // page is what the program sees of page i, whole, and zeros behind the end. The caller holds mu.
@@ -84,6 +85,7 @@ func (c *content) writeAt(b []byte, off int64) error {
 			return err
 		}
 		c.pages[at/pageBytes] = p
+		delete(c.clean, at/pageBytes)
 		done += copy(p[at%pageBytes:], b[done:])
 	}
 	c.size = max(c.size, off+int64(len(b)))
@@ -97,6 +99,7 @@ func (c *content) truncate(size int64) error {
 		for i := range c.pages {
 			if i*pageBytes >= size {
 				delete(c.pages, i)
+				delete(c.clean, i)
 			}
 		}
 		c.shown = min(c.shown, size)
@@ -121,6 +124,9 @@ func (c *content) sync() error {
 		return err
 	}
 	for i, p := range c.pages {
+		if c.clean[i] {
+			continue
+		}
 		n := min(c.size-i*pageBytes, pageBytes)
 		if n <= 0 {
 			continue
@@ -128,10 +134,19 @@ func (c *content) sync() error {
 		if _, err := c.disk.WriteAt(p[:n], i*pageBytes); err != nil {
 			return err
 		}
+		delete(c.pages, i)
 	}
-	c.pages = map[int64][]byte{}
 	c.durable, c.shown = c.size, c.size
 	return nil
+}
+
+// giveUp is a sync that fails: as on Linux, what it did not write stays to be read and is not written by the next one.
+func (c *content) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.pages {
+		c.clean[i] = true
+	}
 }
 
 // crash forgets what was not synced, but for what loss leaves. It tells how many pages were lost, in whole or in part.
@@ -162,6 +177,7 @@ func (c *content) crash(loss Loss, r *rand.Rand) (lost int, err error) {
 		c.durable = max(c.durable, i*pageBytes+n)
 	}
 	c.pages = map[int64][]byte{}
+	clear(c.clean)
 	c.size, c.shown = c.durable, c.durable
 	return lost, nil
 }

@@ -149,6 +149,12 @@ func (f *FS) Counts() Counts {
 	return f.faults.counts
 }
 
+func (f *faults) isHalted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.halt == 0
+}
+
 func (f *faults) lies() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

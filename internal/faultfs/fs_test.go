@@ -211,3 +211,41 @@ func TestTreeOperations(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 }
+
+// As on Linux, a second sync does not write what the first one failed to, and does not say so.
+func TestASyncThatFailedGivesThePagesUp(t *testing.T) {
+	f, dir := mounted(t)
+	path := filepath.Join(dir, "a")
+	write(t, path, "old", true)
+	syncDir(t, dir)
+	read := func() string {
+		b, err := os.ReadFile(path)
+		must(t, err)
+		return string(b)
+	}
+	for _, again := range []bool{false, true} {
+		file, err := os.OpenFile(path, os.O_RDWR, 0)
+		must(t, err)
+		_, err = file.WriteAt([]byte("new"), 0)
+		must(t, err)
+		f.SetError(Sync, syscall.EIO)
+		wantError(t, file.Sync(), syscall.EIO)
+		f.SetError(Sync, 0)
+		want := "old"
+		if again { // what is written again is synced again
+			_, err = file.WriteAt([]byte("new"), 0)
+			must(t, err)
+			want = "new"
+		}
+		must(t, file.Sync())
+		must(t, file.Close())
+		if got := read(); got != "new" {
+			t.Errorf("written again %v: %q is read before the crash", again, got)
+		}
+		_, err = f.Crash(Loss{})
+		must(t, err)
+		if got := read(); got != want {
+			t.Errorf("written again %v: %q is read after the crash, want %q", again, got, want)
+		}
+	}
+}

@@ -238,6 +238,9 @@ func (n *node) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64)
 // Fsync is of a file or of a directory.
 func (n *node) Fsync(_ context.Context, _ fs.FileHandle, _ uint32) syscall.Errno {
 	if errno := n.pass(Sync); errno != 0 {
+		if n.file != nil && !n.fs.faults.isHalted() {
+			n.file.giveUp()
+		}
 		return errno
 	}
 	if n.fs.faults.lies() {
