@@ -24,8 +24,17 @@ func (m *MemImage) Merge(f *Fold) {
 	if f.Slot <= m.slot {
 		panic(fmt.Sprintf("kv: fold of slot %d into an image of slot %d", f.Slot, m.slot))
 	}
+	m.change(f, len(f.Changes))
+	m.slot, m.meta = f.Slot, f.Meta
+}
+
+// MergeSome makes the first n changes of f part of the image, and no fold of it: as storage does when it merges f in
+// parts. Nothing but f may be merged next.
+func (m *MemImage) MergeSome(f *Fold, n int) { m.change(f, n) }
+
+func (m *MemImage) change(f *Fold, n int) {
 	records := m.records.Copy()
-	for i, c := range f.Changes {
+	for i, c := range f.Changes[:n] {
 		if i > 0 {
 			p := f.Changes[i-1]
 			if p.Space > c.Space || p.Space == c.Space && bytes.Compare(p.Key, c.Key) >= 0 {
@@ -38,7 +47,7 @@ func (m *MemImage) Merge(f *Fold) {
 			records.Set(recordKey(c.Space, c.Key), c.Value)
 		}
 	}
-	m.slot, m.meta, m.records = f.Slot, f.Meta, records
+	m.records = records
 }
 
 // Clone is an image that holds the same and goes its own way from here.

@@ -70,7 +70,9 @@ type world struct {
 	log   [][]byte
 	held  []heldSnapshot
 	frost *Frozen
-	seen  mirror
+	// parted is the fold of which a part is in the image.
+	parted *Fold
+	seen   mirror
 }
 
 type heldSnapshot struct {
@@ -79,7 +81,7 @@ type heldSnapshot struct {
 }
 
 func (w *world) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge", "folded", "restart", "hold", "check"}).Draw(t, "step") {
+	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge some", "merge", "folded", "restart", "hold", "check"}).Draw(t, "step") {
 	case "apply":
 		var batch []byte
 		var want []Result
@@ -98,9 +100,16 @@ func (w *world) step(t *rapid.T) {
 		if f := w.Freeze(); f != nil {
 			w.frost = f
 		}
+	case "merge some":
+		if w.frost != nil && w.image.slot < w.frost.Slot() {
+			f := w.frost.Fold()
+			w.parted = f
+			w.image.MergeSome(f, rapid.IntRange(0, len(f.Changes)).Draw(t, "changes"))
+		}
 	case "merge": // views show it before the state is told
 		if w.frost != nil && w.image.slot < w.frost.Slot() {
 			w.image.Merge(w.frost.Fold())
+			w.parted = nil
 		}
 	case "folded":
 		if w.frost != nil && w.image.slot == w.frost.Slot() {
@@ -111,6 +120,10 @@ func (w *world) step(t *rapid.T) {
 		}
 	case "restart":
 		before := w.digest()
+		if w.parted != nil { // as storage.Open does
+			w.image.Merge(w.parted)
+			w.parted = nil
+		}
 		w.reopen()
 		w.frost = nil
 		for _, batch := range w.log[w.Applied():] {

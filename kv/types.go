@@ -161,8 +161,9 @@ type Change struct {
 	Value []byte
 }
 
-// Fold is everything applied since the last fold, to be merged into the durable image in one transaction: its
-// changes are sorted by space, then key, and each key comes once.
+// Fold is everything applied since the last fold, to be merged into the durable image: its changes are sorted by space,
+// then key, and each key comes once. After a crash the image holds all of it or nothing. A view that is opened before
+// State.Folded may show some of it: the frozen changes that State still has over the image are all of them.
 type Fold struct {
 	Slot    uint64 // applied slot of the image once this is in it
 	Meta    []byte // the state's own record (revision, dedup marks), opaque to storage
@@ -184,7 +185,7 @@ type Image interface {
 
 // Source opens views of the folded state; safe for concurrent use.
 type Source interface {
-	// View opens a read view of the newest fold.
+	// View opens a read view of the newest fold; it may show changes of the one that is being merged.
 	View() (Image, error)
 	// Loaded is the slot and meta record of the newest fold; zero and nil for a new state.
 	Loaded() (slot uint64, meta []byte, err error)

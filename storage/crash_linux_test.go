@@ -198,7 +198,7 @@ func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
 	s, err := Open(dir, Options{
 		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10 << (seed % 4),
-		FlushIdle: 8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30,
+		FlushIdle: 8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, FoldPartBytes: 2 << 10 << (seed % 4),
 	})
 	if err != nil {
 		fmt.Printf("refused %v\n", err)
@@ -210,7 +210,7 @@ func crashChild(dir string) int {
 		return 1
 	}
 	st := s.Stats()
-	fmt.Printf("replayed %d %v\n", st.Replayed, st.CutOff)
+	fmt.Printf("replayed %d %v %d\n", st.Replayed, st.CutOff, st.Resumed)
 	fmt.Printf("opened %s\n", sum)
 	m := newScript(seed)
 	for from, _ := strconv.Atoi(os.Getenv(childFromEnv)); m.n < from; {
@@ -308,9 +308,9 @@ type crashRun struct {
 	seed  uint64
 	acked int // operations that the child said are durable
 
-	replayed, cutOff, syncs, flushes int // of all children
-	sums                             map[int]string
-	model                            *script
+	replayed, cutOff, resumed, syncs, flushes int // of all children
+	sums                                      map[int]string
+	model                                     *script
 }
 
 func newCrashRun(t *testing.T, seed uint64) *crashRun {
@@ -377,10 +377,11 @@ func (c *crashRun) run(changes int) string {
 				wrong = rest
 			}
 		case "replayed":
-			var n int
+			var n, resumed int
 			var cut bool
-			fmt.Sscan(rest, &n, &cut)
+			fmt.Sscan(rest, &n, &cut, &resumed)
 			c.replayed += n
+			c.resumed += resumed
 			if cut {
 				c.cutOff++
 			}
@@ -454,8 +455,11 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 			if c.replayed < rounds/6 || c.syncs < 2*rounds || c.flushes < rounds/3 { // far below what is usual
 				t.Errorf("%d records were replayed, %d synced and %d flushes made in %d rounds", c.replayed, c.syncs, c.flushes, rounds)
 			}
-			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d synced, %d flushes",
-				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.syncs, c.flushes)
+			if !testing.Short() && c.resumed == 0 { // 8 to 24 are usual
+				t.Errorf("no fold was resumed in %d rounds", rounds)
+			}
+			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d folds resumed, %d synced, %d flushes",
+				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.resumed, c.syncs, c.flushes)
 		})
 	}
 }

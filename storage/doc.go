@@ -5,7 +5,8 @@
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
 // record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal; what the
 // journal holds moves to log.db in the background, many commits in a transaction, and is read from memory until then.
-// state.db holds the image that kv folds into; it is synced once a Fold. DESIGN.md has the layouts as tables, and why
+// state.db holds the image that kv folds into, in parts if the fold is large: its changes are in the file redo before the
+// first one, and Open makes the rest of one that is half done. DESIGN.md has the layouts as tables, and why
 // they survive a crash.
 //
 // Which rule lives where:
@@ -14,6 +15,7 @@
 //	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (flush.go)
 //	a write that was cut off is told from damage       judge (journal/scan.go)
 //	what was not synced is not built upon              settle (open.go), Open (journal/ring.go)
+//	a fold is in the image whole or not at all         writeRedo, resumeFold (redo.go), progress (merge.go)
 //	promised and chosen never go backwards             advance (log.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	a directory belongs to one node id                 SetNode

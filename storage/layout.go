@@ -15,6 +15,7 @@ const (
 	logName      = "log.db"
 	journalName  = "journal"
 	stateName    = "state.db"
+	redoName     = "redo"          // from the first fold of several parts on
 	newLogName   = "log.db.new"    // while a store is being created
 	acceptedName = "accept-copy"   // made by an operator; see host.go
 	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
@@ -106,9 +107,19 @@ func (m *logMarks) setDurable(d multipaxos.Durable) {
 	m.Promised, m.Truncated, m.Chosen, m.Last = d.Promised, d.Truncated, d.Chosen, d.Last
 }
 
-// foldMarks is fold/marks, written by every fold.
+// foldMarks is fold/marks, written by every transaction of state.db.
 type foldMarks struct {
-	Slot    uint64
-	Meta    []byte
+	Slot    uint64 // of the newest whole fold
+	Meta    []byte // likewise
 	Records digest // of all spaces
+	Plan    foldPlan
+}
+
+// foldPlan is a fold of several parts in the middle of which the image is; zero: none.
+type foldPlan struct {
+	Slot    uint64 // as in foldMarks, once it is whole
+	Meta    []byte // likewise
+	Changes digest // of all of its changes, as the redo file has them
+	Bytes   int64  // of the redo file that are its
+	Done    uint64 // changes that are in the image
 }

@@ -164,7 +164,7 @@ func (s *Store) acceptCopy(is diskRecord) error {
 	return nil
 }
 
-// openState reads state.db, compares it with the log, then has bbolt open it.
+// openState reads state.db, compares it with the log, then has bbolt open it, and ends a fold that was cut off.
 func (s *Store) openState() error {
 	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
@@ -194,22 +194,25 @@ func (s *Store) openState() error {
 		return err
 	}
 	s.folded.Store(&c.marks)
-	s.state, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt)
-	return err
+	if s.state, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
+		return err
+	}
+	return s.resumeFold()
 }
 
 // belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
 // folded; and it was cut at or before it. So an older copy of either file shows.
 func (s *Store) belongTogether(c *stateContent) error {
 	id, marks := s.identity.Load(), s.pending.durable()
+	through := max(c.marks.Slot, c.marks.Plan.Slot)
 	switch {
 	case c.owner != id.Store:
 		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
 			ErrOtherNode, s.statePath(), c.owner, logName, id.Store)
 	case c.marks.Slot < uint64(marks.Truncated):
 		return damage(s.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
-	case c.marks.Slot > uint64(marks.Last):
-		return damage(s.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, c.marks.Slot)
+	case through > uint64(marks.Last):
+		return damage(s.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, through)
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type Options struct {
 	FlushBytes int64
 	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
 	FlushIdle time.Duration
+	// FoldPartBytes is how many bytes of changes a fold merges into state.db in one transaction. Default 4 MiB.
+	FoldPartBytes int64
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.
 	MapBytes int64
@@ -42,6 +44,7 @@ const (
 	defaultFlushBytes      = 2 << 20
 	defaultFlushIdle       = time.Second
 	minJournalBytes        = 64 << 10
+	defaultFoldPartBytes   = 4 << 20
 	defaultMapBytes        = 64 << 30
 	defaultVerifyBytes     = 256 << 20
 	maxReserveBytes        = 256 << 20
@@ -54,7 +57,7 @@ func (o Options) Validate() error {
 		value int64
 	}{
 		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes},
-		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)}, {"MapBytes", o.MapBytes},
+		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)}, {"FoldPartBytes", o.FoldPartBytes}, {"MapBytes", o.MapBytes},
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
 		if f.value < 0 {
@@ -79,6 +82,7 @@ func (o Options) withDefaults() Options {
 	set(&o.LogGrowBytes, defaultLogGrowBytes)
 	set(&o.JournalBytes, defaultJournalBytes)
 	set(&o.FlushBytes, defaultFlushBytes)
+	set(&o.FoldPartBytes, defaultFoldPartBytes)
 	set(&o.MapBytes, defaultMapBytes)
 	set(&o.VerifyBytes, defaultVerifyBytes)
 	if o.FlushIdle == 0 {

@@ -59,8 +59,9 @@ type Store struct {
 	start    atomic.Pointer[startRecord]
 	disk     diskRecord
 
-	foldMu sync.Mutex
-	folded atomic.Pointer[foldMarks]
+	foldMu   sync.Mutex // held by Fold; taken last
+	folded   atomic.Pointer[foldMarks]
+	redoFile *os.File // open once it was needed
 
 	usageMu sync.Mutex
 	usage   atomic.Pointer[Usage]
@@ -71,6 +72,7 @@ type failure struct{ err error }
 func (s *Store) logPath() string     { return filepath.Join(s.dir, logName) }
 func (s *Store) journalPath() string { return filepath.Join(s.dir, journalName) }
 func (s *Store) statePath() string   { return filepath.Join(s.dir, stateName) }
+func (s *Store) redoPath() string    { return filepath.Join(s.dir, redoName) }
 
 // failed is the error that ended this store, or nil.
 func (s *Store) failed() error {
@@ -157,6 +159,8 @@ func (s *Store) Close() error {
 		if whole {
 			s.moveHome(nil) // if that fails, the journal has it still
 		}
+		s.foldMu.Lock() // the part of a fold that runs ends first; Open makes the rest
+		defer s.foldMu.Unlock()
 		err = s.release()
 	})
 	return err
@@ -174,7 +178,7 @@ func (s *Store) release() error {
 	if s.journalSync != nil {
 		s.journalSync.Close()
 	}
-	for _, f := range []*os.File{s.stateFile, s.journalFile, s.logFile, s.lock} {
+	for _, f := range []*os.File{s.redoFile, s.stateFile, s.journalFile, s.logFile, s.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

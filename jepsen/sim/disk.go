@@ -22,6 +22,7 @@ type disk struct {
 	marks      multipaxos.Durable
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
 	image      *kv.MemImage
+	parted     *kv.Fold // a part of it is in the image; nil: the image is that of a whole fold
 
 	file         *journalFile
 	ring         *journal.Ring
@@ -75,6 +76,25 @@ func (d *disk) View() (kv.Image, error) {
 }
 
 func (d *disk) Loaded() (slot uint64, meta []byte, err error) { return d.image.Loaded() }
+
+// mergePart makes n changes of f durable, and f in the redo file before.
+func (d *disk) mergePart(f *kv.Fold, n int) {
+	d.image.MergeSome(f, n)
+	d.parted = f
+}
+
+// merge makes all of f durable.
+func (d *disk) merge(f *kv.Fold) {
+	d.image.Merge(f)
+	d.parted = nil
+}
+
+// resume makes the rest of a fold that was cut off, as storage.Open does.
+func (d *disk) resume() {
+	if d.parted != nil {
+		d.merge(d.parted)
+	}
+}
 
 // folded is the slot of the durable image.
 func (d *disk) folded() multipaxos.Slot {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
@@ -222,7 +223,7 @@ func (n *node) deliver(out *replica.Output) {
 		a.replied(n, r)
 	}
 	if out.Fold != nil {
-		p.folding = out.Fold
+		n.foldBegins(out.Fold)
 		w.at(n, kindFold, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.foldEnds)
 	}
 }
@@ -267,11 +268,20 @@ func (n *node) commitEnds() {
 	n.input(input{persisted: seq})
 }
 
+// foldBegins may merge a part of a fold at once: every view until its end shows it, and a crash leaves it to the next start.
+func (n *node) foldBegins(f *kv.Frozen) {
+	n.process.folding = f
+	fold := f.Fold()
+	if some := n.w.disks.below(len(fold.Changes)); some > 0 && n.w.disks.chance(500) {
+		n.disk.mergePart(fold, some)
+	}
+}
+
 // foldEnds merges a fold into the durable image, and reports it.
 func (n *node) foldEnds() {
 	p := n.process
 	f := p.folding.Fold()
-	n.disk.image.Merge(f)
+	n.disk.merge(f)
 	p.folding = nil
 	n.w.counts.Folds++
 	if n.w.trace.on() {

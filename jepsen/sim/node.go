@@ -156,6 +156,7 @@ func (n *node) open() (err error) {
 	if err != nil {
 		return err
 	}
+	n.disk.resume()
 	if p.state, err = kv.Open(n.disk, n.w.plan.limits); err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (n *node) crash() {
 	w, p := n.w, n.process
 	n.lose(p.committing, p.moving)
 	if p.folding != nil && w.disks.chance(300) {
-		n.disk.image.Merge(p.folding.Fold())
+		n.disk.merge(p.folding.Fold())
 	}
 	n.process = nil
 	n.run++

@@ -1,0 +1,246 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tenure/kv"
+)
+
+// parted are options under which a hundred changes of some 60 bytes are a fold of several parts.
+var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FoldPartBytes: 1000}
+
+// halfFold is one that rewrites, deletes and adds keys of those of foldKeys(0, 100), in two spaces.
+func halfFold(slot uint64) *kv.Fold {
+	f := &kv.Fold{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
+	for i := range 200 {
+		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
+		if i%3 != 0 {
+			c.Value = fmt.Appendf(nil, "%d in %s", slot, strings.Repeat("v", 50))
+		}
+		if i == 100 {
+			c.Value = []byte{}
+		}
+		f.Changes = append(f.Changes, c)
+	}
+	for i := range 20 {
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: fmt.Appendf(nil, "key%06d", i), Value: []byte{byte(slot)}})
+	}
+	return f
+}
+
+// folding is a store with an image of slot 5 and a log through slot 20.
+func foldingStore(t *testing.T) *Store {
+	t.Helper()
+	s := open(t, t.TempDir(), parted)
+	logTo(t, s, 5)
+	foldKeys(t, s, 0, 100, "old")
+	logTo(t, s, 20)
+	return s
+}
+
+// cutOff makes the first parts of f, then ends s. It tells whether they were all.
+func cutOff(t *testing.T, s *Store, f *kv.Fold, parts int) bool {
+	t.Helper()
+	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.writeRedo(f.Changes, &plan))
+	rest := f.Changes
+	for range parts {
+		n := s.partEnd(rest)
+		must(t, s.mergeParts(&plan, rest[:n]))
+		rest = rest[n:]
+	}
+	die(t, s)
+	return len(rest) == 0
+}
+
+func TestFoldOfSeveralPartsIsAFold(t *testing.T) {
+	s := foldingStore(t)
+	must(t, s.Fold(halfFold(9)))
+	want := mustContent(t, s)
+	if s = reopen(t, s); mustContent(t, s) != want || s.Stats().Resumed != 0 {
+		t.Errorf("another state, or a fold that was resumed: %+v", s.Stats())
+	}
+	must(t, s.Fold(halfFold(12))) // over the redo file of the one before
+	whole := foldingStore(t)
+	whole.options.FoldPartBytes = 1 << 30
+	must(t, whole.Fold(halfFold(9)))
+	must(t, whole.Fold(halfFold(12)))
+	if got, want := s.folded.Load(), whole.folded.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
+		t.Errorf("%+v, in one transaction %+v", got, want)
+	}
+	must(t, s.Verify(t.Context()))
+}
+
+// Wherever a fold is cut off, the next start has it whole, or not at all if it was before the first part.
+func TestFoldThatWasCutOffIsMadeWhole(t *testing.T) {
+	s := foldingStore(t)
+	old := mustContent(t, s)
+	must(t, s.Fold(halfFold(9)))
+	want := afterNode(mustContent(t, s))
+	old = afterNode(old)
+	for parts, last := 0, false; !last; parts++ {
+		s := foldingStore(t)
+		last = cutOff(t, s, halfFold(9), parts)
+		s = open(t, s.dir, parted)
+		expect, resumed := want, uint64(1)
+		if parts == 0 {
+			expect = old
+		}
+		if parts == 0 || last {
+			resumed = 0
+		}
+		if got := afterNode(mustContent(t, s)); got != expect || s.Stats().Resumed != resumed {
+			t.Fatalf("after %d parts: %d folds were resumed; the state is\n%.300s", parts, s.Stats().Resumed, got)
+		}
+		must(t, s.Verify(t.Context()))
+		s = reopen(t, s)
+		if s.Stats().Resumed != 0 {
+			t.Errorf("after %d parts the fold is resumed again and again", parts)
+		}
+		must(t, s.Fold(halfFold(15)))
+		if last && parts < 5 {
+			t.Fatalf("only %d parts", parts)
+		}
+	}
+}
+
+// afterNode is content without its first line, which names the store.
+func afterNode(content string) string {
+	_, rest, _ := strings.Cut(content, "\n")
+	return rest
+}
+
+// In the middle of a fold the store says that it is at the one before, from which the log is applied again.
+func TestLoadedInTheMiddleOfAFold(t *testing.T) {
+	s := foldingStore(t)
+	f := halfFold(9)
+	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.writeRedo(f.Changes, &plan))
+	must(t, s.mergeParts(&plan, f.Changes[:50]))
+	slot, meta, err := s.Loaded()
+	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Folded() != 5 {
+		t.Errorf("slot %d, meta %q, folded %d", slot, meta, s.Folded())
+	}
+	must(t, s.Verify(t.Context()))
+	must(t, s.mergeParts(&plan, f.Changes[50:]))
+	if slot, meta, _ = s.Loaded(); slot != 9 || string(meta) != "meta of 9" {
+		t.Errorf("slot %d, meta %q", slot, meta)
+	}
+}
+
+// A redo file that is not the one that was written refuses the start; nothing of it is merged.
+func TestDamagedRedoIsRefused(t *testing.T) {
+	s := foldingStore(t)
+	must(t, s.Fold(halfFold(8)))
+	path, older := s.redoPath(), []byte(nil)
+	older = readFile(t, path)
+	cutOff(t, s, halfFold(9), 2)
+	good := readFile(t, path)
+	_, statePath := paths(s.dir)
+	state := readFile(t, statePath)
+	refused := func(what string, words ...string) {
+		t.Helper()
+		_, err := Open(s.dir, parted)
+		if !errors.Is(err, ErrDamaged) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		wantError(t, err, ErrDamaged, append(words, path)...)
+		if string(readFile(t, statePath)) != string(state) {
+			t.Fatalf("%s: state.db was changed", what)
+		}
+	}
+	for at := 0; at < len(good); at += 1 + at/60 {
+		bad := append([]byte(nil), good...)
+		bad[at] ^= 1 << (at % 8)
+		overwrite(t, path, bad)
+		refused(fmt.Sprintf("byte %d", at))
+	}
+	overwrite(t, path, good[:len(good)-1])
+	refused("cut short")
+	overwrite(t, path, older)
+	refused("that of the fold before")
+	must(t, os.Remove(path))
+	refused("gone", "is missing")
+	must(t, os.WriteFile(path, good, 0o600))
+	if s := open(t, s.dir, parted); s.Folded() != 9 || s.Stats().Resumed != 1 {
+		t.Errorf("folded through %d, %+v", s.Folded(), s.Stats())
+	}
+}
+
+// A fold in the middle reaches as far as a whole one: a log that ends before is an older copy.
+func TestLogBehindAHalfFoldIsRefused(t *testing.T) {
+	s := open(t, t.TempDir(), parted)
+	logTo(t, s, 5)
+	must(t, s.Close())
+	keep := map[string][]byte{}
+	for _, name := range []string{logName, journalName} {
+		keep[name] = readFile(t, filepath.Join(s.dir, name))
+	}
+	s = open(t, s.dir, parted)
+	logTo(t, s, 9)
+	cutOff(t, s, halfFold(9), 2)
+	for name, b := range keep {
+		overwrite(t, filepath.Join(s.dir, name), b)
+	}
+	_, err := Open(s.dir, parted)
+	wantError(t, err, ErrDamaged, "older copy")
+}
+
+// Close beside a fold lets the part that runs end; the next start makes the rest.
+func TestCloseBesideAFold(t *testing.T) {
+	for range 20 {
+		s := foldingStore(t)
+		before := s.folded.Load()
+		done := make(chan error)
+		go func() { done <- s.Fold(halfFold(9)) }()
+		for s.folded.Load() == before { // until a part was made
+		}
+		must(t, s.Close())
+		if err := <-done; err != nil {
+			wantError(t, err, ErrClosed)
+		}
+		if s = open(t, s.dir, parted); s.Folded() != 9 {
+			t.Fatalf("folded through %d", s.Folded())
+		}
+	}
+}
+
+// A value larger than a part is a part.
+func TestPartsOfLargeValues(t *testing.T) {
+	s := foldingStore(t)
+	f := &kv.Fold{Slot: 9}
+	for i := range 5 {
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i), Value: []byte(strings.Repeat("v", 100_000))})
+	}
+	cutOff(t, s, f, 3)
+	s = open(t, s.dir, parted)
+	v := viewOf(t, s)
+	defer v.Close()
+	for i := range f.Changes {
+		value, err := v.Get(kv.SpaceData, f.Changes[i].Key)
+		if must(t, err); len(value) != 100_000 {
+			t.Errorf("%s has %d bytes", f.Changes[i].Key, len(value))
+		}
+	}
+}
+
+func FuzzReadRedo(f *testing.F) {
+	var all digest
+	var b []byte
+	fold := halfFold(9)
+	for i := range fold.Changes[:10] {
+		b = appendRedo(b, &fold.Changes[i], &all)
+	}
+	f.Add(b, uint64(10))
+	f.Add(b[:5], uint64(1))
+	f.Fuzz(func(t *testing.T, b []byte, n uint64) {
+		plan := foldPlan{Bytes: int64(len(b)), Changes: digest{Count: n}}
+		r := newRedoReader(strings.NewReader(string(b)), &plan)
+		r.check(&plan)
+	})
+}

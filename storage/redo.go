@@ -1,0 +1,201 @@
+package storage
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"tenure/kv"
+)
+
+// The redo file holds the changes of a fold of several parts, from its beginning: for each the space, the lengths of key
+// and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the value, or
+// nothing for a deletion. What lies behind them is of folds before. Nothing in it counts but by the marks of a fold in the
+// middle.
+
+const (
+	redoHeadBytes  = 1 + 4 + 4
+	redoChunkBytes = 256 << 10
+)
+
+// putMark tells a value, which may be empty, from a deletion.
+var putMark = [1]byte{1}
+
+// writeRedo makes changes durable in the redo file, and notes in plan how to know them again. It syncs now and then, so
+// that the disk is not kept from the journal for long.
+func (s *Store) writeRedo(changes []kv.Change, plan *foldPlan) error {
+	if err := s.openRedo(); err != nil {
+		return plain(err)
+	}
+	var synced int64
+	buf := make([]byte, 0, redoChunkBytes)
+	for i := range changes {
+		buf = appendRedo(buf, &changes[i], &plan.Changes)
+		last := i+1 == len(changes)
+		if len(buf) < redoChunkBytes && !last {
+			continue
+		}
+		if _, err := s.redoFile.WriteAt(buf, plan.Bytes); err != nil {
+			return plain(err)
+		}
+		plan.Bytes += int64(len(buf))
+		buf = buf[:0]
+		if plan.Bytes-synced < s.options.FoldPartBytes && !last {
+			continue
+		}
+		if err := dataSync(s.redoFile); err != nil {
+			return err
+		}
+		synced = plan.Bytes
+	}
+	return nil
+}
+
+// openRedo opens the file, and makes it, with a durable name, if there is none.
+func (s *Store) openRedo() (err error) {
+	if s.redoFile != nil {
+		return nil
+	}
+	s.redoFile, err = os.OpenFile(s.redoPath(), os.O_RDWR, 0)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.redoFile, err = os.OpenFile(s.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	return syncDir(s.dir)
+}
+
+// appendRedo adds c to buf and to the digest of the fold's changes.
+func appendRedo(buf []byte, c *kv.Change, all *digest) []byte {
+	buf = append(buf, byte(c.Space))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(c.Key)))
+	payload := putMark[:]
+	if c.Value == nil {
+		payload = nil
+	}
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(payload)+len(c.Value)+crcBytes))
+	buf = append(buf, c.Key...)
+	at := len(buf)
+	buf = spaceSeeds[c.Space].seal(buf, c.Key, payload, c.Value)
+	all.add(buf[at:])
+	return buf
+}
+
+// redoReader reads changes back.
+type redoReader struct {
+	r      *bufio.Reader
+	left   int64 // bytes of the fold that were not read yet
+	last   *kv.Change
+	digest digest // of what was read
+}
+
+func newRedoReader(f io.ReaderAt, plan *foldPlan) *redoReader {
+	return &redoReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, plan.Bytes), redoChunkBytes), left: plan.Bytes}
+}
+
+// next is the next change, in memory of its own.
+func (r *redoReader) next() (*kv.Change, error) {
+	var head [redoHeadBytes]byte
+	if _, err := io.ReadFull(r.r, head[:]); err != nil {
+		return nil, err
+	}
+	keyLen, recordLen := int64(binary.BigEndian.Uint32(head[1:])), int64(binary.BigEndian.Uint32(head[5:]))
+	r.left -= redoHeadBytes
+	if keyLen > keyLimit || recordLen < crcBytes || keyLen+recordLen > r.left {
+		return nil, fmt.Errorf("a change of %d and %d bytes does not fit into it", keyLen, recordLen)
+	}
+	r.left -= keyLen + recordLen
+	b := make([]byte, keyLen+recordLen)
+	if _, err := io.ReadFull(r.r, b); err != nil {
+		return nil, err
+	}
+	c := &kv.Change{Space: kv.Space(head[0]), Key: b[:keyLen:keyLen]}
+	payload, err := spaceSeeds[c.Space].open(c.Key, b[keyLen:])
+	if err != nil {
+		return nil, fmt.Errorf("the change of key %q %w", c.Key, err)
+	}
+	if len(payload) > 0 {
+		c.Value = payload[len(putMark):]
+	}
+	if err := follow(r.last, c); err != nil {
+		return nil, fmt.Errorf("the change of key %q %w", c.Key, err)
+	}
+	r.last = c
+	r.digest.add(b[keyLen:])
+	return c, nil
+}
+
+// part is the next changes, up to a part of a fold of them, and at most n.
+func (r *redoReader) part(bytes int64, n uint64) (part []kv.Change, err error) {
+	for size := int64(0); size < bytes && n > 0; n-- {
+		c, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		part = append(part, *c)
+		size += int64(len(c.Key) + len(c.Value))
+	}
+	return part, nil
+}
+
+// check reads all of plan's changes and compares them with it.
+func (r *redoReader) check(plan *foldPlan) error {
+	for range plan.Changes.Count {
+		if _, err := r.next(); err != nil {
+			return err
+		}
+	}
+	if r.digest != plan.Changes || r.left != 0 {
+		return fmt.Errorf("its %d changes are not those of the fold through slot %d", plan.Changes.Count, plan.Slot)
+	}
+	return nil
+}
+
+// resumeFold makes the rest of a fold that was cut off between two of its parts.
+func (s *Store) resumeFold() error {
+	plan := s.folded.Load().Plan
+	if plan.Changes.Count == 0 {
+		return nil
+	}
+	if err := s.openRedoAgain(&plan); err != nil {
+		return err
+	}
+	s.stats.resumed.Add(1)
+	r := newRedoReader(s.redoFile, &plan)
+	for range plan.Done {
+		if _, err := r.next(); err != nil {
+			return damage(s.redoPath(), "%w", err)
+		}
+	}
+	for plan.Done < plan.Changes.Count {
+		part, err := r.part(s.options.FoldPartBytes, plan.Changes.Count-plan.Done)
+		if err != nil {
+			return damage(s.redoPath(), "%w", err)
+		}
+		if err := s.mergeParts(&plan, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openRedoAgain opens the redo file of a fold that was cut off and checks it whole, before anything of it is merged.
+func (s *Store) openRedoAgain(plan *foldPlan) error {
+	f, err := os.OpenFile(s.redoPath(), os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a fold", stateName)
+	case err != nil:
+		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.redoPath(), plain(err), os.Getuid())
+	}
+	s.redoFile = f
+	if err := newRedoReader(f, plan).check(plan); err != nil {
+		return damage(s.redoPath(), "%w", err)
+	}
+	return nil
+}
