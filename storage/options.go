@@ -19,7 +19,7 @@ type Options struct {
 	// the free space is the most that is taken. Default 16 MiB.
 	JournalBytes int64
 	// FlushBytes is how much waits in the journal before it is moved to log.db; a quarter of the journal at most.
-	// Default 2 MiB.
+	// Default 256 KiB.
 	FlushBytes int64
 	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
 	FlushIdle time.Duration
@@ -41,7 +41,7 @@ const (
 	defaultLogInitialBytes = 8 << 20
 	defaultLogGrowBytes    = 4 << 20
 	defaultJournalBytes    = 16 << 20
-	defaultFlushBytes      = 2 << 20
+	defaultFlushBytes      = 256 << 10
 	defaultFlushIdle       = time.Second
 	minJournalBytes        = 64 << 10
 	defaultFoldPartBytes   = 4 << 20
