@@ -6,7 +6,8 @@
 //
 // It models one kind of disk: pages of 4096 bytes are written in any order until a sync, sectors of 512 bytes are
 // written whole or not at all, a new name is lost unless its directory was synced, and so is a rename that replaced
-// nothing. What a sync that failed did not write is never written, and read until a crash. Renames that replace, removals, modes and times are durable at once.
+// nothing. What a sync that failed did not write is read until a crash, and no later sync writes it. Renames that
+// replace, removals, modes and times are durable at once.
 //
 // A process must not map a file of a file system that it serves itself: a page fault stops a thread without telling
 // the Go runtime, which can then wait for ever for that thread while nothing serves the fault. So the program under

@@ -268,7 +268,8 @@ func (n *node) commitEnds() {
 	n.input(input{persisted: seq})
 }
 
-// foldBegins may merge a part of a fold at once: every view until its end shows it, and a crash leaves it to the next start.
+// foldBegins may merge a part of a fold at once: every view until its end shows it, and a crash leaves the rest to the next
+// start.
 func (n *node) foldBegins(f *kv.Frozen) {
 	n.process.folding = f
 	fold := f.Fold()
