@@ -467,16 +467,16 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 // What a process that died had not synced must not be built upon before it is: the next one works on it for a while, and
 // the power fails then.
 func TestUnsyncedStateIsNotBuiltUpon(t *testing.T) {
-	histories := uint64(5)
+	histories, rounds := uint64(5), 60
 	if testing.Short() {
-		histories = 2
+		histories, rounds = 2, 15
 	}
 	for seed := range histories {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			c := newCrashRun(t, seed)
 			r := rand.New(rand.NewPCG(seed, 2))
-			for i := range 60 {
+			for i := range rounds {
 				wrong := c.death(1 + r.IntN(200))
 				if wrong == "" {
 					wrong = c.round(20+r.IntN(60), faultfs.Loss{})
@@ -525,6 +525,9 @@ func TestDiskErrorsAreFinal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for through := range 2 * 6 { // operations that go through first: of the journal, of log.db, of state.db
+				if testing.Short() && through%5 != 0 {
+					continue
+				}
 				c := newCrashRun(t, 3)
 				c.failAfter(e.op, through/2, e.errno)
 				if through%2 == 0 {
