@@ -14,7 +14,7 @@ import (
 // parted are options under which a hundred changes of some 60 bytes are a fold of several parts.
 var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FoldPartBytes: 1000}
 
-// halfFold is one that rewrites, deletes and adds keys of those of foldKeys(0, 100), in two spaces.
+// halfFold is a fold through slot that rewrites, deletes and adds to the keys of foldKeys(0, 100), in two spaces.
 func halfFold(slot uint64) *kv.Fold {
 	f := &kv.Fold{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
 	for i := range 200 {
@@ -33,7 +33,7 @@ func halfFold(slot uint64) *kv.Fold {
 	return f
 }
 
-// folding is a store with an image of slot 5 and a log through slot 20.
+// foldingStore is a store with an image of slot 5 and a log through slot 20.
 func foldingStore(t *testing.T) *Store {
 	t.Helper()
 	s := open(t, t.TempDir(), parted)
@@ -79,10 +79,9 @@ func TestFoldOfSeveralPartsIsAFold(t *testing.T) {
 // Wherever a fold is cut off, the next start has it whole, or not at all if it was before the first part.
 func TestFoldThatWasCutOffIsMadeWhole(t *testing.T) {
 	s := foldingStore(t)
-	old := mustContent(t, s)
+	old := afterNode(mustContent(t, s))
 	must(t, s.Fold(halfFold(9)))
 	want := afterNode(mustContent(t, s))
-	old = afterNode(old)
 	for parts, last := 0, false; !last; parts++ {
 		s := foldingStore(t)
 		last = cutOff(t, s, halfFold(9), parts)
@@ -137,8 +136,8 @@ func TestLoadedInTheMiddleOfAFold(t *testing.T) {
 func TestDamagedRedoIsRefused(t *testing.T) {
 	s := foldingStore(t)
 	must(t, s.Fold(halfFold(8)))
-	path, older := s.redoPath(), []byte(nil)
-	older = readFile(t, path)
+	path := s.redoPath()
+	older := readFile(t, path)
 	cutOff(t, s, halfFold(9), 2)
 	good := readFile(t, path)
 	_, statePath := paths(s.dir)
