@@ -31,10 +31,10 @@ func (s *Store) Fold(f *kv.Fold) error {
 		panic(fmt.Sprintf("storage: a fold through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
 	mustBeSorted(f.Changes)
-	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
 	if s.partEnd(f.Changes) == len(f.Changes) {
 		return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
 	}
+	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
 	if err := s.writeRedo(f.Changes, &plan); err != nil {
 		return s.fail(fmt.Errorf("%s: fold through slot %d: %w", s.redoPath(), f.Slot, err))
 	}
