@@ -19,7 +19,7 @@ func (s *Store) partEnd(changes []kv.Change) int {
 	return len(changes)
 }
 
-// mergeParts merges all that plan has left, which is rest. The redo file is durable.
+// mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
 func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
 		if err := s.failed(); err != nil { // closed, for one: Open makes the rest

@@ -57,7 +57,8 @@ func (o Options) Validate() error {
 		value int64
 	}{
 		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes},
-		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)}, {"FoldPartBytes", o.FoldPartBytes}, {"MapBytes", o.MapBytes},
+		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)},
+		{"FoldPartBytes", o.FoldPartBytes}, {"MapBytes", o.MapBytes},
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
 		if f.value < 0 {

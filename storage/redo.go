@@ -130,62 +130,28 @@ func (r *redoReader) next() (*kv.Change, error) {
 	return c, nil
 }
 
-// part is the next changes, up to a part of a fold of them, and at most n.
-func (r *redoReader) part(bytes int64, n uint64) (part []kv.Change, err error) {
-	for size := int64(0); size < bytes && n > 0; n-- {
+// all is all of plan's changes, compared with it.
+func (r *redoReader) all(plan *foldPlan) (changes []kv.Change, err error) {
+	for range plan.Changes.Count {
 		c, err := r.next()
 		if err != nil {
 			return nil, err
 		}
-		part = append(part, *c)
-		size += int64(len(c.Key) + len(c.Value))
-	}
-	return part, nil
-}
-
-// check reads all of plan's changes and compares them with it.
-func (r *redoReader) check(plan *foldPlan) error {
-	for range plan.Changes.Count {
-		if _, err := r.next(); err != nil {
-			return err
-		}
+		changes = append(changes, *c)
 	}
 	if r.digest != plan.Changes || r.left != 0 {
-		return fmt.Errorf("its %d changes are not those of the fold through slot %d", plan.Changes.Count, plan.Slot)
+		return nil, fmt.Errorf("its %d changes are not those of the fold through slot %d", plan.Changes.Count, plan.Slot)
 	}
-	return nil
+	return changes, nil
 }
 
-// resumeFold makes the rest of a fold that was cut off between two of its parts.
+// resumeFold makes the rest of a fold that was cut off between two of its parts, once the redo file is found whole. It has
+// the fold's changes in memory, as Fold had.
 func (s *Store) resumeFold() error {
 	plan := s.folded.Load().Plan
 	if plan.Changes.Count == 0 {
 		return nil
 	}
-	if err := s.openRedoAgain(&plan); err != nil {
-		return err
-	}
-	s.stats.resumed.Add(1)
-	r := newRedoReader(s.redoFile, &plan)
-	for range plan.Done {
-		if _, err := r.next(); err != nil {
-			return damage(s.redoPath(), "%w", err)
-		}
-	}
-	for plan.Done < plan.Changes.Count {
-		part, err := r.part(s.options.FoldPartBytes, plan.Changes.Count-plan.Done)
-		if err != nil {
-			return damage(s.redoPath(), "%w", err)
-		}
-		if err := s.mergeParts(&plan, part); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openRedoAgain opens the redo file of a fold that was cut off and checks it whole, before anything of it is merged.
-func (s *Store) openRedoAgain(plan *foldPlan) error {
 	f, err := os.OpenFile(s.redoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -194,8 +160,10 @@ func (s *Store) openRedoAgain(plan *foldPlan) error {
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.redoPath(), plain(err), os.Getuid())
 	}
 	s.redoFile = f
-	if err := newRedoReader(f, plan).check(plan); err != nil {
+	changes, err := newRedoReader(f, &plan).all(&plan)
+	if err != nil {
 		return damage(s.redoPath(), "%w", err)
 	}
-	return nil
+	s.stats.resumed.Add(1)
+	return s.mergeParts(&plan, changes[plan.Done:])
 }
