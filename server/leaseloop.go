@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease"
+	"tenure/server/replica"
 )
 
 // leaseEvent is one input of the lease loop.
@@ -21,7 +22,7 @@ type leaseEvent struct {
 // transport.
 type release struct {
 	standBack time.Duration
-	forGood   bool
+	why       replica.Cause // one of those that are releases
 	next      ballot.NodeID // hint: who should try
 	done      chan struct{}
 }
@@ -44,6 +45,8 @@ func (n *Node) runLease(stop <-chan struct{}) error {
 	defer runtime.UnlockOSThread()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	meter := newGapMeter()
+	defer meter.close()
 	due := n.clock.Now()
 	for {
 		var e leaseEvent
@@ -54,7 +57,9 @@ func (n *Node) runLease(stop <-chan struct{}) error {
 		case <-timer.C:
 		}
 		now := n.clock.Now()
-		n.noteLateness(now - due)
+		gap := meter.read(now)
+		n.noteLateness(now-due, gap)
+		n.elector.Gap(gap)
 		n.stepLease(now, e)
 		due = n.elector.NextWake(now)
 		timer.Reset(due - now)
@@ -63,10 +68,11 @@ func (n *Node) runLease(stop <-chan struct{}) error {
 
 // noteLateness records how late the loop woke: a machine that does not schedule the process in time loses its lease,
 // and whoever looks for the reason should find it.
-func (n *Node) noteLateness(late time.Duration) {
+func (n *Node) noteLateness(late time.Duration, gap replica.Gap) {
 	n.metrics.leaseLate.Observe(max(0, late.Seconds()))
 	if late > n.cfg.LeaseTime/4 {
-		n.log.Warn().Dur("late_ms", late).Msg("the lease loop was not scheduled in time: this machine is overloaded, or was suspended")
+		n.log.Warn().Dur("late_ms", late).Dur("jumped_ms", gap.Jumped).Dur("processor_ms", gap.Processor).Dur("waited_ms", gap.Waited).
+			Int64("faults", gap.Faults).Msg("the lease loop was not scheduled in time: this machine is overloaded, or was suspended")
 	}
 }
 
@@ -85,6 +91,7 @@ func (n *Node) stepLease(now time.Duration, e leaseEvent) {
 	}
 	n.elector.Tick(now)
 	n.publishLease(now)
+	n.noteTenures(now, e.release)
 	n.noteBallots(now)
 	n.sendLease()
 	if e.release != nil {
@@ -102,19 +109,17 @@ func (n *Node) giveUp(now time.Duration, r *release) {
 			n.transport.SendLease(p, body)
 		}
 	}
-	n.elector.Release(now, r.standBack, r.forGood)
+	n.elector.Release(now, r.standBack, r.why)
 }
 
 func (n *Node) publishLease(now time.Duration) {
 	s := n.elector.State(now)
+	before := n.gate.load()
 	if n.gate.setLease(s.Holding, s.Deadline) {
-		if s.Holding != 0 {
-			n.metrics.leaseWon.Inc()
-			n.log.Info().Uint64("holding", s.Holding).Msg("won the master lease")
-		} else {
-			n.log.Info().Msg("no longer hold the master lease")
-		}
 		n.nudge()
+	}
+	if s.Holding != 0 && s.Deadline != before.Deadline {
+		n.metrics.leaseRenewal.Observe((now - (s.Deadline - n.cfg.LeaseTime)).Seconds())
 	}
 	owner, left := n.elector.Owner(now)
 	n.leaseView.Store(&leaseView{owner: owner, excludedFor: left, at: now,

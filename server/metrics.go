@@ -18,6 +18,9 @@ type metrics struct {
 	foldSeconds   prometheus.Histogram
 	leaseWon      prometheus.Counter
 	leaseLate     prometheus.Histogram
+	leaseRenewal  prometheus.Histogram
+	tenureStarts  *prometheus.CounterVec // by how the tenure before ended
+	tenureEnds    *prometheus.CounterVec // by cause
 	ignoredFrames prometheus.Counter
 	badFrames     prometheus.Counter
 	droppedLease  prometheus.Counter
@@ -38,6 +41,12 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Help: "Time of a fold into the image.", Buckets: buckets}),
 		leaseLate: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "lease_loop_late_seconds",
 			Help: "How late the lease loop woke behind its timer.", Buckets: buckets}),
+		leaseRenewal: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "lease_renewal_seconds",
+			Help: "Time from the start of an attempt that won or renewed the master lease to its success.", Buckets: buckets}),
+		tenureStarts: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "mastership_starts_total",
+			Help: "Tenures of the master lease that began here, by how the one before ended as far as this node knows."}, []string{"after"}),
+		tenureEnds: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "mastership_ends_total",
+			Help: "Tenures of the master lease that ended here, by cause."}, []string{"cause"}),
 		leaseWon:      counter("lease_won_total", "Fresh holdings of the master lease that this node has won."),
 		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
 		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
@@ -47,6 +56,13 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
 		m.writes[o] = m.writeSeconds.WithLabelValues(name)
 	}
+	for _, c := range replica.Causes() {
+		m.tenureEnds.WithLabelValues(c.String())
+	}
+	for _, e := range replica.Endings() {
+		m.tenureStarts.WithLabelValues(e.String())
+	}
+	reg.MustRegister(m.leaseRenewal, m.tenureStarts, m.tenureEnds)
 	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -38,6 +38,7 @@ type Node struct {
 	quarantine lease.Quarantine
 	leaseIn    chan leaseEvent
 	guard      guard
+	tenures    tenureChanges
 	noted      []uint64 // the lease loop's: what the guardian is told
 	loop       *logLoop // the log loop's
 	inbox      *inbox[event]

@@ -68,7 +68,7 @@ func (n *Node) Status() web.Status {
 
 func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
 	p, l := n.gate.load(), n.leaseView.Load()
-	s := web.LeaseStatus{Held: p.Held(now)}
+	s := web.LeaseStatus{Held: p.Held(now), Changes: n.tenures.list()}
 	left := v.leaseLeft
 	if s.Held {
 		left = p.Deadline - now

@@ -33,7 +33,11 @@ func (n *Node) handOver(next ballot.NodeID, forGood bool) {
 		time.Sleep(time.Millisecond)
 	}
 	n.onLogLoop(func(part *replica.Log) { part.StepDown(n.clock.Now()) })
-	r := &release{standBack: standBackLease * n.cfg.LeaseTime, forGood: forGood, next: next, done: make(chan struct{})}
+	why := replica.CauseHandedOver
+	if forGood {
+		why = replica.CauseStopping
+	}
+	r := &release{standBack: standBackLease * n.cfg.LeaseTime, why: why, next: next, done: make(chan struct{})}
 	select {
 	case n.leaseIn <- leaseEvent{release: r}:
 		select {

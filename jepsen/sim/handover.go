@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/server/replica"
 )
 
 // handOver is a master's hand-over, or a node's orderly stop, in the order of the shell.
@@ -12,6 +13,13 @@ type handOver struct {
 	forGood   bool
 	next      ballot.NodeID // hint, 0: none
 	until     time.Duration // true time: what is in flight may finish until then
+}
+
+func (h *handOver) why() replica.Cause {
+	if h.forGood {
+		return replica.CauseStopping
+	}
+	return replica.CauseHandedOver
 }
 
 const (

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/lease"
+	"tenure/server/replica"
 )
 
 // leaseEvent is one input of the lease loop; none is the timer.
@@ -59,7 +60,7 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 		p.elector.StandBack(now, e.standBack)
 	case e.release != nil:
 		n.publish(p.pub.WithLease(0, 0))
-		p.elector.Release(now, e.release.standBack, e.release.forGood)
+		p.elector.Release(now, e.release.standBack, e.release.why())
 	case e.crash != nil:
 		n.crashReleased(now, e.crash)
 	}
@@ -67,6 +68,7 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 	s := p.elector.State(now)
 	changed := p.pub.Holding != s.Holding
 	n.publish(p.pub.WithLease(s.Holding, s.Deadline))
+	n.checkCauses()
 	p.noted = p.elector.AppendNoted(p.noted[:0], now)
 	for _, m := range p.elector.Take() {
 		n.w.sendLease(n, m.To, leaseEvent{message: &m})
@@ -81,6 +83,18 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 		}
 		p.poked = true
 		n.wake()
+	}
+}
+
+// checkCauses: each end of a tenure has a cause.
+func (n *node) checkCauses() {
+	for _, c := range n.elector.TakeTenureChanges() {
+		if c.End != nil && c.End.Cause == replica.CauseUnknown {
+			n.w.fail("cause", "node %d lost the lease and does not know why: %+v", n.id, *c.End)
+		}
+		if n.w.trace.on() && c.End != nil {
+			n.w.trace.note("lost the lease: %v", *c.End)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type Elector struct {
 	standOff time.Duration
 	out      []lease.Message
 	notes    lease.Notes
+	tenures  tenures
 }
 
 // LeaseState is what the lease part publishes.
@@ -58,18 +59,31 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 		return nil, err
 	}
 	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: cfg.Seed | 1}
+	e.tenures = tenures{self: cfg.Self, voters: cfg.Voters}
+	if span, err := cfg.Timing.Exclusion(cfg.Duration); err == nil {
+		e.tenures.slack = span - cfg.Duration
+	}
 	e.tryAt = now + e.rank(0)
 	return e, nil
 }
 
 // Handle takes one lease message, from this node or another.
 func (e *Elector) Handle(now time.Duration, m lease.Message) {
+	e.tenures.step(now, e.proposer)
 	e.deliver(now, m)
 	e.settle(now)
+	e.tenures.watch(now, e.proposer)
 }
 
 // Tick does what is due at now. Call it at NextWake, and at least every tenth of the lease time.
 func (e *Elector) Tick(now time.Duration) {
+	e.tenures.step(now, e.proposer)
+	e.tick(now)
+	e.tenures.watch(now, e.proposer)
+	e.tenures.due = e.NextWake(now)
+}
+
+func (e *Elector) tick(now time.Duration) {
 	_, held := e.proposer.Held(now)
 	if (e.trying || held) && now >= e.resendAt {
 		e.resendAt = now + e.resendEvery()
@@ -120,13 +134,23 @@ func (e *Elector) Take() []lease.Message {
 }
 
 // Release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
-// the published value no longer shows a holding. The node does not try again for standBack, or ever if forGood.
-func (e *Elector) Release(now, standBack time.Duration, forGood bool) {
+// the published value no longer shows a holding. why is one of the causes that are releases; with CauseStopping the node never
+// tries again, else not for standBack.
+func (e *Elector) Release(now, standBack time.Duration, why Cause) {
+	e.tenures.step(now, e.proposer)
+	e.tenures.released(now, why)
 	e.trying = false
-	e.retired = e.retired || forGood
+	e.retired = e.retired || why == CauseStopping
 	e.tryAt = now + standBack
 	e.route(now, e.proposer.Release(now))
 }
+
+// Gap tells what the shell has measured since the last step. It comes before the step, if at all.
+func (e *Elector) Gap(g Gap) { e.tenures.gap = g }
+
+// TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that are
+// never taken the newest are kept.
+func (e *Elector) TakeTenureChanges() []TenureChange { return e.tenures.take() }
 
 // AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
 // died now (P7). The guardian must be able to read them before what Take returns leaves.
@@ -140,8 +164,10 @@ func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, cou
 	if owner.Node == e.cfg.Self.Node {
 		return false
 	}
+	e.tenures.step(now, e.proposer)
 	_, before := e.acceptor.Live(now, lease.MasterResource)
 	for _, m := range lease.CrashReleases(owner, e.cfg.Self.Node, counters) {
+		e.tenures.gone(now, m, EndingCrashed)
 		e.deliver(now, m)
 	}
 	e.settle(now)
@@ -176,6 +202,7 @@ func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
 func (e *Elector) start(now time.Duration) {
 	e.trying = true
 	e.resendAt = now + e.resendEvery()
+	e.tenures.tried()
 	e.proposer.ContinueAbove(e.acceptor.Promised(lease.MasterResource))
 	e.route(now, e.proposer.Start(now))
 	e.settle(now)
@@ -219,13 +246,20 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 	case lease.KindPrepare, lease.KindAccept, lease.KindRelease:
 		reply, ok := e.acceptor.Handle(now, m)
 		if m.Kind == lease.KindRelease {
+			e.tenures.gone(now, m, EndingReleased)
 			e.released(now, m)
+		}
+		if r, live := e.acceptor.Live(now, lease.MasterResource); live {
+			e.tenures.recorded(r, now, true)
 		}
 		if ok {
 			e.route(now, []lease.Message{reply})
 		}
 	default:
-		e.route(now, e.proposer.Handle(now, m))
+		attempt := e.proposer.Attempt()
+		out := e.proposer.Handle(now, m)
+		e.tenures.answered(now, m, attempt, e.proposer.Attempt().Phase)
+		e.route(now, out)
 	}
 }
 

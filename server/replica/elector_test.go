@@ -95,7 +95,7 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 	w.run("ten ballots", time.Minute, func() bool { return len(accepts) >= 10 })
 	id := w.owner()
-	w.nodes[id].Release(w.now, time.Second, true)
+	w.nodes[id].Release(w.now, time.Second, CauseStopping)
 	if noted := w.nodes[id].AppendNoted(nil, w.now); len(noted) > 0 {
 		t.Errorf("released in order, noted are %v", noted)
 	}

@@ -100,6 +100,26 @@ type LeaseStatus struct {
 	Held         bool  `json:"held"` // by this node
 	RemainingMS  int64 `json:"remaining_ms"`
 	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
+	// Changes are the last beginnings and ends of this node's own tenures in this run, oldest first.
+	Changes []TenureChange `json:"changes"`
+}
+
+// The events of a TenureChange.
+const (
+	TenureWon  = "won"
+	TenureLost = "lost"
+)
+
+// TenureChange is a beginning or an end of a tenure of the master lease by this node.
+type TenureChange struct {
+	Time   time.Time     `json:"time"`   // by this node's wall clock
+	Event  string        `json:"event"`  // won or lost
+	Cause  string        `json:"cause"`  // of a loss: why; of a win: how the tenure before ended
+	Detail string        `json:"detail"` // the same as a sentence, for people
+	Before ballot.NodeID `json:"before,omitempty"`
+	// OwnerlessMS is, of a win, about how long nobody owned the lease; HeldMS is, of a loss, how long the tenure was.
+	OwnerlessMS int64 `json:"ownerless_ms"`
+	HeldMS      int64 `json:"held_ms"`
 }
 
 // LeasesStatus is this node's part for named leases.

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"tenure/server/replica"
+	"tenure/server/web"
+)
+
+// maxShownChanges is how many of the last tenure changes status shows.
+const maxShownChanges = 16
+
+// tenureChanges holds what status shows, oldest first. The lease loop replaces the slice; readers load it.
+type tenureChanges struct {
+	shown atomic.Pointer[[]web.TenureChange]
+}
+
+// add appends c. Only the lease loop calls it.
+func (t *tenureChanges) add(c web.TenureChange) {
+	var list []web.TenureChange
+	if old := t.shown.Load(); old != nil {
+		list = append(list, (*old)[max(0, len(*old)+1-maxShownChanges):]...)
+	}
+	list = append(list, c)
+	t.shown.Store(&list)
+}
+
+func (t *tenureChanges) list() []web.TenureChange {
+	if p := t.shown.Load(); p != nil {
+		return *p
+	}
+	return []web.TenureChange{}
+}
+
+// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. r is the
+// release of this step, if there was one. It waits for nobody: the logger drops what cannot be written.
+func (n *Node) noteTenures(now time.Duration, r *release) {
+	for _, c := range n.elector.TakeTenureChanges() {
+		if c.Start != nil {
+			n.noteStart(now, c.Start)
+		} else {
+			n.noteEnd(now, c.End, r)
+		}
+	}
+}
+
+func (n *Node) noteStart(now time.Duration, s *replica.TenureStart) {
+	n.metrics.leaseWon.Inc()
+	n.metrics.tenureStarts.WithLabelValues(s.How.String()).Inc()
+	n.log.Info().Uint64("holding", s.Holding).Uint64("before", uint64(s.Before)).Str("after", s.How.String()).
+		Dur("ownerless_ms", s.Ownerless).Msg("won the master lease: " + s.String())
+	n.tenures.add(web.TenureChange{Time: wall(now, s.At), Event: web.TenureWon, Cause: s.How.String(), Detail: s.String(),
+		Before: s.Before, OwnerlessMS: s.Ownerless.Milliseconds()})
+}
+
+func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release) {
+	detail := e.String()
+	if r != nil && r.next != 0 && e.Cause.Released() {
+		detail += fmt.Sprintf(", to node %d", r.next)
+	}
+	n.metrics.tenureEnds.WithLabelValues(e.Cause.String()).Inc()
+	line := n.log.Warn()
+	if e.Cause.Released() {
+		line = n.log.Info()
+	}
+	line.Uint64("holding", e.Holding).Str("cause", e.Cause.String()).Dur("held_ms", e.Held).Dur("late_ms", e.Late).
+		Msg("lost the master lease: " + detail)
+	n.tenures.add(web.TenureChange{Time: wall(now, e.At), Event: web.TenureLost, Cause: e.Cause.String(), Detail: detail,
+		HeldMS: e.Held.Milliseconds()})
+}
+
+// wall is the wall clock's time at a reading of the elapsed clock, for people.
+func wall(now, at time.Duration) time.Time { return time.Now().Add(at - now).UTC() }
