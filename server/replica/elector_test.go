@@ -17,11 +17,15 @@ type electors struct {
 	nodes map[ballot.NodeID]*Elector
 	order []ballot.NodeID
 	cut   map[ballot.NodeID]bool
+	drop  func(m lease.Message) bool // of nodes that are not cut off; nil: none
+	idle  map[ballot.NodeID]bool     // their loops do not run, and what is sent to them waits
+	wait  map[ballot.NodeID][]lease.Message
 	sent  func(from ballot.NodeID, m lease.Message)
 }
 
 func newElectors(t *testing.T, n int) *electors {
-	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Elector{}, cut: map[ballot.NodeID]bool{}, sent: func(ballot.NodeID, lease.Message) {}}
+	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Elector{}, cut: map[ballot.NodeID]bool{},
+		idle: map[ballot.NodeID]bool{}, wait: map[ballot.NodeID][]lease.Message{}, sent: func(ballot.NodeID, lease.Message) {}}
 	var voters quorum.Set
 	for i := range n {
 		w.order = append(w.order, ballot.NodeID(i+1))
@@ -50,10 +54,21 @@ func (w *electors) run(what string, most time.Duration, cond func() bool) {
 			w.t.Fatalf("not within %v: %s", most, what)
 		}
 		for _, id := range w.order {
-			w.nodes[id].Tick(w.now)
+			if !w.idle[id] {
+				w.step(id)
+			}
 		}
 		w.deliver()
 	}
+}
+
+// step lets a node take what waits for it, message by message, and then what is due.
+func (w *electors) step(id ballot.NodeID) {
+	for _, m := range w.wait[id] {
+		w.nodes[id].Handle(w.now, m)
+	}
+	w.wait[id] = nil
+	w.nodes[id].Tick(w.now)
 }
 
 func (w *electors) deliver() {
@@ -62,7 +77,11 @@ func (w *electors) deliver() {
 		for _, id := range w.order {
 			for _, m := range w.nodes[id].Take() {
 				w.sent(id, m)
-				if again = true; !w.cut[id] && !w.cut[m.To] {
+				switch again = true; {
+				case w.cut[id] || w.cut[m.To] || w.drop != nil && w.drop(m):
+				case w.idle[m.To]:
+					w.wait[m.To] = append(w.wait[m.To], m)
+				default:
 					w.nodes[m.To].Handle(w.now, m)
 				}
 			}
