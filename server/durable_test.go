@@ -76,6 +76,40 @@ func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
 	}
 }
 
+// A4: the second write waits for the whole silence, counted from a reading taken after the data directory was locked. A
+// process that waited long to start, or opened a large store, has not served any of it by then.
+func TestA4TheRecordIsLoweredOnlyAfterTheSilence(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	first := newNodeOn(t, dir)
+	if err := first.startRun(true); err != nil {
+		t.Fatal(err)
+	}
+	owed := first.store.StartRecord().Quarantine
+	first.store.Close()
+
+	n := newNodeOn(t, dir)
+	n.cfg.LeaseTime, n.cfg.MaxLeaseTime = time.Second, time.Second
+	n.startedAt = n.clock.Now() - 3*time.Hour
+	if err := n.startRun(false); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop) // the watcher looks once
+	if err := n.runWatcher(stop); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.store.StartRecord().Quarantine; got != owed {
+		t.Errorf("before the silence has passed the record is %+v, while the runs before owe %+v", got, owed)
+	}
+	n.quarantineBegan -= 3 * time.Hour
+	if err := n.runWatcher(stop); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.store.StartRecord().Quarantine; got != storage.Quarantine(n.quarantine.Own) {
+		t.Errorf("after the silence the record is %+v; this run owes %+v", got, n.quarantine.Own)
+	}
+}
+
 // "A reply never leaves before its state is on disk": the log part hears of a Persist or a fold when it is durable, and
 // never of one that failed.
 func TestNothingIsReportedThatIsNotDurable(t *testing.T) {

@@ -25,7 +25,7 @@ type Node struct {
 	membership ident.Membership
 	peers      []ballot.NodeID
 	addresses  map[ballot.NodeID]string // of peers, as hints
-	startedAt  time.Duration
+	startedAt  time.Duration            // for the uptime only: the run before may live until the data directory is locked
 
 	clock     *clock.Clock
 	store     *storage.Store
@@ -36,14 +36,16 @@ type Node struct {
 	gate       *gate
 	elector    *replica.Elector // the lease loop's
 	quarantine lease.Quarantine
-	leaseIn    chan leaseEvent
-	guard      guard
-	tenures    tenureChanges
-	noted      []uint64 // the lease loop's: what the guardian is told
-	loop       *logLoop // the log loop's
-	inbox      *inbox[event]
-	named      *namedLoop
-	leaseKey   []byte // of the hashes of lease names
+	// quarantineBegan is the one reading from which A4 counts, the acceptors' silence and the second write alike.
+	quarantineBegan time.Duration
+	leaseIn         chan leaseEvent
+	guard           guard
+	tenures         tenureChanges
+	noted           []uint64 // the lease loop's: what the guardian is told
+	loop            *logLoop // the log loop's
+	inbox           *inbox[event]
+	named           *namedLoop
+	leaseKey        []byte // of the hashes of lease names
 
 	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
 	state   *kv.State

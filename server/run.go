@@ -167,7 +167,7 @@ func (n *Node) startRun(fresh bool) error {
 	if err := n.store.Start(storage.StartRecord{Restart: n.self.Restart, Quarantine: storage.Quarantine(plan.AtStart)}); err != nil {
 		return err
 	}
-	n.quarantine = plan
+	n.quarantine, n.quarantineBegan = plan, begin
 	n.nextID.Store(binary.BigEndian.Uint64(seed[8:]) >> 1)
 	for _, m := range n.membership.Members {
 		if m.Node != n.self.Node {

@@ -13,7 +13,7 @@ import (
 func (n *Node) runWatcher(stop <-chan struct{}) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	begin, written := n.startedAt, n.quarantine.AtStart
+	written := n.quarantine.AtStart
 	for {
 		err := n.store.Refresh()
 		if errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDamaged) {
@@ -25,7 +25,7 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		u := n.store.Usage()
 		n.room.Store(uint32(roomOf(u)))
 		n.imageBytes.Store(foldedImage(u))
-		if r := n.quarantine.Record(n.clock.Now() - begin); r != written {
+		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan); r != written {
 			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
 				return err
 			}
