@@ -52,7 +52,7 @@ func Run(ctx context.Context, cfg Config) error {
 // open takes the resources in order, each released when the function ends: the data directory and its lock, the client
 // port, the peer port; then membership, and then the loops.
 func (n *Node) open(ctx context.Context) error {
-	store, err := storage.Open(n.cfg.Data, storage.Options{QuotaBytes: n.cfg.QuotaBytes})
+	store, err := storage.Open(n.cfg.Data, storage.Options{QuotaBytes: n.cfg.QuotaBytes, Check: n.cfg.checkIdentity})
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,9 @@ func (n *Node) join(ctx context.Context) (fresh bool, err error) {
 			return id.Cluster, id.Membership, id.Formed
 		},
 	})
+	if errors.Is(err, transport.ErrLists) {
+		return false, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -33,8 +33,7 @@ func prepareDir(dir string) error {
 	return nil
 }
 
-// lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process; the number
-// in the file only says who to ask.
+// lockDir takes the lock of dir. The lock goes with the open file, so that it never outlives the process.
 func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -48,13 +47,17 @@ func lockDir(dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("%w: %s is held by %s; stop that process or choose another directory", ErrInUse, dir, holder(f))
 	}
+	return f, nil
+}
+
+// signLock writes this process's number into the lock file. It only says who to ask.
+func signLock(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
-		f.Close()
-		return nil, unusable("cannot write %s: %w; check the disk", path, plain(err))
+		return unusable("cannot write %s: %w; check the disk", f.Name(), plain(err))
 	}
 	// Only a hint for people, so that a full disk must not keep a node from starting.
 	f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
-	return f, nil
+	return nil
 }
 
 // holder names the process in a lock file.

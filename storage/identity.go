@@ -23,8 +23,9 @@ type Identity struct {
 func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Node, i.Store) }
 
 // Identity is what is durable.
-func (s *Store) Identity() Identity {
-	r := s.identity.Load()
+func (s *Store) Identity() Identity { return s.identity.Load().public() }
+
+func (r *identityRecord) public() Identity {
 	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Formed: !r.Cluster.IsZero()}
 }
 

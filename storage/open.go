@@ -14,7 +14,7 @@ import (
 // Open opens the store in dir, creating both if there is nothing yet, and holds dir's lock until Close. It reads all
 // of log.db, and state.db as far as Options.VerifyBytes says, before bbolt maps them; damage is an error wrapping
 // ErrDamaged. What the journal holds goes to log.db before it returns. A new store draws a random store id, which is
-// durable when Open returns.
+// durable when Open returns. Where Options.Check refuses the store, nothing has been changed.
 func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -108,9 +108,6 @@ func (s *Store) openLog() error {
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
 	}
 	s.logFile = f
-	if err := settle(f); err != nil {
-		return err
-	}
 	size, err := fileSize(f)
 	if err != nil {
 		return err
@@ -119,6 +116,17 @@ func (s *Store) openLog() error {
 	c, err := readLog(f, size)
 	if err != nil {
 		return damage(s.logPath(), "%w", err)
+	}
+	if check := s.options.Check; check != nil {
+		if err := check(c.identity.public()); err != nil {
+			return err
+		}
+	}
+	if err := signLock(s.lock); err != nil {
+		return err
+	}
+	if err := settle(f); err != nil { // what was read is not acted upon before it is durable
+		return err
 	}
 	s.first, s.disk = c.first, c.disk
 	s.identity.Store(&c.identity)

@@ -35,6 +35,8 @@ type Options struct {
 	QuotaBytes int64
 	// ReserveBytes is the room at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
 	ReserveBytes int64
+	// Check, if there is one, looks at whose disk this is before anything is written. Open returns its error.
+	Check func(Identity) error
 }
 
 const (

@@ -208,7 +208,7 @@ func wrongNodeID(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	return start(ctx, c)
 }
 
-// wrongCluster lets a node that founded a cluster of its own try to talk to this one.
+// wrongCluster lets a node of another cluster with the same list try to talk to this one.
 func wrongCluster(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	n := c.Node(3)
 	if err := n.Terminate(5 * time.Second); err != nil {
@@ -218,9 +218,18 @@ func wrongCluster(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err := os.Rename(n.Data, keep); err != nil {
 		return err
 	}
-	alone, cancel := context.WithTimeout(ctx, 2*time.Second)
-	_ = exec.CommandContext(alone, s.bin.Kvnode, "--id", "3", "--data", n.Data, "--client", "127.0.0.1:0").Run() // ended by the time-out
-	cancel()
+	other, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "other"), Nodes: 3})
+	if err != nil {
+		return err
+	}
+	err = start(ctx, other)
+	other.Stop(2 * time.Second)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(other.Node(3).Data, n.Data); err != nil {
+		return err
+	}
 	if err := n.Start(); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func Stories() []Story {
 		{"stall", "the master's disk stalls for 5 s: no change of master, nothing lost, service resumes", stall},
 		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
 		{"wiped", "a wiped node does not vote and says why", wiped},
-		{"lists", "two nodes with different lists refuse each other and show both", differentLists},
+		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
 	}
 }

@@ -60,34 +60,6 @@ func wiped(ctx context.Context, s *stage) error {
 	return nil
 }
 
-func differentLists(ctx context.Context, s *stage) error {
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 2})
-	if err != nil {
-		return err
-	}
-	defer c.Stop(2 * time.Second)
-	one, two := c.Node(1), c.Node(2)
-	longer := fmt.Sprintf("1=%s,2=%s,3=127.0.0.1:1", one.Peer, two.Peer)
-	shorter := fmt.Sprintf("1=%s,2=%s", one.Peer, two.Peer)
-	for i, a := range two.Args {
-		if a == shorter {
-			two.Args[i] = longer
-		}
-	}
-	if err := one.Start(); err != nil {
-		return err
-	}
-	if err := two.Start(); err != nil {
-		return err
-	}
-	for _, n := range c.Nodes() {
-		if err := saysInLog(ctx, s, n, "different lists", shorter, longer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // saysInLog waits until one line of the node's log holds all the texts, and shows it.
 func saysInLog(ctx context.Context, s *stage, n *cluster.Node, texts ...string) error {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {

@@ -246,6 +246,26 @@ func TestWhatAnEarlierRunLeft(t *testing.T) {
 	contains(t, err.Error(), "--nodes 2: ", "holds a cluster of 1; use --nodes 1 or another --data")
 }
 
+// TestDataWithoutDevJSON has lost the file that says how many nodes there are.
+func TestDataWithoutDevJSON(t *testing.T) {
+	o := options(t, sound, 1)
+	for _, node := range []string{"node1", "node2", "node3"} {
+		if err := os.MkdirAll(filepath.Join(o.Data, node), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(o.Data, node, "log.db"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o.Nodes = range []int{1, 4} {
+		err := Run(t.Context(), o)
+		if !errors.Is(err, ErrConfig) {
+			t.Fatal(err)
+		}
+		contains(t, err.Error(), fmt.Sprintf("--nodes %d: ", o.Nodes), "holds data of 3 nodes; use --nodes 3 or another --data")
+	}
+}
+
 // TestALateExitLeavesTheSuccessorAlone has kvctl start a node before the exit of its last run was seen.
 func TestALateExitLeavesTheSuccessorAlone(t *testing.T) {
 	o := options(t, sound, 1)

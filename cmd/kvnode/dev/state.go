@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tenure/internal/quorum"
 )
 
 // The files of a cluster's directory.
@@ -145,7 +147,7 @@ func openSession(dir string) (*os.File, error) {
 // checkEarlier refuses to start over what an earlier run has left: nodes that still run, or another number of them.
 func checkEarlier(dir string, old *State, nodes int) error {
 	if old == nil {
-		return nil
+		return checkOrphans(dir, nodes)
 	}
 	for _, n := range old.Nodes {
 		if n.runs(n.PID) {
@@ -155,6 +157,21 @@ func checkEarlier(dir string, old *State, nodes int) error {
 	if len(old.Nodes) != nodes {
 		return refuse("--nodes %d: %s holds a cluster of %d; use --nodes %d or another --data",
 			nodes, dir, len(old.Nodes), len(old.Nodes))
+	}
+	return nil
+}
+
+// checkOrphans refuses another number of nodes than the directory has data of, where dev.json is lost: some would be missed, or
+// wait for ever for a cluster that was founded without them.
+func checkOrphans(dir string, nodes int) error {
+	for id := quorum.MaxVoters; id > 0; id-- {
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("node%d", id), "log.db")); err != nil {
+			continue
+		}
+		if id != nodes {
+			return refuse("--nodes %d: %s holds data of %d nodes; use --nodes %d or another --data", nodes, dir, id, id)
+		}
+		return nil
 	}
 	return nil
 }
