@@ -72,13 +72,18 @@ func (e *Elector) Handle(now time.Duration, m lease.Message) {
 	e.tenures.step(now, e.proposer)
 	e.deliver(now, m)
 	e.settle(now)
-	e.tenures.watch(now, e.proposer)
+	e.stepped(now)
 }
 
 // Tick does what is due at now. Call it at NextWake, and at least every tenth of the lease time.
 func (e *Elector) Tick(now time.Duration) {
 	e.tenures.step(now, e.proposer)
 	e.tick(now)
+	e.stepped(now)
+}
+
+// stepped ends a step for the bookkeeping of tenures.
+func (e *Elector) stepped(now time.Duration) {
 	e.tenures.watch(now, e.proposer)
 	e.tenures.due = e.NextWake(now)
 }

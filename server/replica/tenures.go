@@ -120,7 +120,7 @@ func (t *tenures) end(at time.Duration, why Cause) {
 }
 
 // whyLapsed judges a tenure that was not renewed in time. A loop that slept through half of the time for it is to blame
-// whatever the others did; then refusals are, if they alone prevent a quorum; then silence.
+// whatever the others did; then silence is, if it alone prevented a quorum; then refusals.
 func (t *tenures) whyLapsed() Cause {
 	spare := t.voters.Len() - t.voters.Need() // voters without whose vote a renewal succeeds
 	silent := 0
@@ -133,8 +133,6 @@ func (t *tenures) whyLapsed() Cause {
 			return CauseClockJump
 		}
 		return CauseLoopLate
-	case t.refused.Len() > spare:
-		return CauseRefused
 	case silent > spare:
 		return CauseUnanswered
 	case t.refused.Len() > 0:
