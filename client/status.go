@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // Status is a node's view of itself and its peers (GET /v1/status).
@@ -38,6 +39,26 @@ type LeaseStatus struct {
 	Held         bool  `json:"held"`
 	RemainingMS  int64 `json:"remaining_ms"`
 	QuarantineMS int64 `json:"quarantine_ms"` // how long the node stays silent yet after its start
+	// Changes are the last beginnings and ends of the node's own tenures of the lease, with their causes, oldest first. They
+	// are of its current run.
+	Changes []TenureChange `json:"changes"`
+}
+
+// The events of a TenureChange.
+const (
+	TenureWon  = "won"
+	TenureLost = "lost"
+)
+
+// TenureChange is a beginning or an end of a tenure of the master lease by the node that tells of it.
+type TenureChange struct {
+	Time        time.Time `json:"time"`             // by the node's wall clock
+	Event       string    `json:"event"`            // won or lost
+	Cause       string    `json:"cause"`            // of a loss: why; of a win: how the tenure before ended
+	Detail      string    `json:"detail"`           // the same as a sentence, for people
+	Before      uint64    `json:"before,omitempty"` // of a win: the owner before
+	OwnerlessMS int64     `json:"ownerless_ms"`     // of a win: about how long nobody owned the lease
+	HeldMS      int64     `json:"held_ms"`          // of a loss: how long the tenure was
 }
 
 // Guardian is the process that outlives the node's and releases its lease, so that a crash costs milliseconds.

@@ -45,6 +45,33 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// Below the table stand the newest loss of the lease and the newest win, oldest first; a first win is no change.
+func TestStatusTellsWhyTheMasterChanged(t *testing.T) {
+	at := time.Now()
+	node := func(id uint64, changes ...client.TenureChange) nodeView {
+		return nodeView{endpoint: "http://x", at: at, status: client.Status{Node: id, Lease: client.LeaseStatus{Changes: changes}}}
+	}
+	change := func(second int, event, cause, detail string) client.TenureChange {
+		return client.TenureChange{Time: at.Add(time.Duration(second) * time.Second), Event: event, Cause: cause, Detail: detail}
+	}
+	s := survey{
+		node(1, change(1, "won", "none", "first"), change(5, "lost", "unanswered", "nobody answered")),
+		{endpoint: "http://y", err: errors.New("down"), at: at},
+		node(2, change(2, "lost", "handed_over", "older"), change(6, "won", "expired", "it ran out")),
+	}
+	got := strings.Join(s.changes(), "|")
+	if !strings.HasSuffix(got, "node 2 won the master lease: it ran out") || !strings.Contains(got, "node 1 lost the master lease: nobody answered|") {
+		t.Error(got)
+	}
+	s[2] = node(2, change(4, "won", "crashed", "earlier"))
+	if got := s.changes(); len(got) != 2 || !strings.HasSuffix(got[0], "earlier") {
+		t.Errorf("%q", got)
+	}
+	if got := (survey{node(1, change(1, "won", "none", "first"))}).changes(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestSurvey(t *testing.T) {
 	at := time.Now()
 	view := func(s client.Status) nodeView { return nodeView{endpoint: "http://x", status: s, at: at} }

@@ -37,7 +37,7 @@ func (s survey) write(out io.Writer) error {
 		fmt.Fprintln(w, strings.Join(s.row(n), "\t"))
 	}
 	_ = w.Flush() // a Builder takes everything
-	if notes := s.notes(); len(notes) > 0 {
+	if notes := append(s.notes(), s.changes()...); len(notes) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(notes, "\n"))
 	}
 	_, err := io.WriteString(out, b.String())
