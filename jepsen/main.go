@@ -32,7 +32,7 @@ func root() *cobra.Command {
 	c.AddCommand(mutantsCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
-	c.AddCommand(takeoverCommand(), millionCommand())
+	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand())
 	return c
 }
 

@@ -33,15 +33,19 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	})
 	defer done()
 	if adaptive {
-		if err := relaxMonitor(); err != nil {
-			cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
+		if s.slack > 0 {
+			if err := relaxMonitor(s.slack); err != nil {
+				cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
+			}
 		}
 		if s.batch {
 			if err := beBatch(); err != nil {
 				cfg.Logger.Debug().Err(err).Msg("threads keep their scheduling policy")
 			}
 		}
-		go adaptProcessors(ctx)
+		if s.adapt {
+			go adaptProcessors(ctx)
+		}
 	}
 	err := run(ctx, cfg)
 	if err != nil && exitCode(err) != 2 {

@@ -43,6 +43,8 @@ type settings struct {
 	insecure  bool
 	guardian  bool
 	batch     bool
+	adapt     bool
+	slack     time.Duration
 }
 
 func newSettings() *settings {
@@ -78,6 +80,11 @@ func newSettings() *settings {
 	f.Var(setting(&s.batch, "true", "bool", parseBool), "batch-scheduling",
 		"take no processor from a running thread when woken (SCHED_BATCH): more throughput where processors are shared; false: shorter waits there")
 	f.Lookup("batch-scheduling").NoOptDefVal = "true"
+	f.Var(setting(&s.adapt, "true", "bool", parseBool), "adapt-processors",
+		"let Go's scheduler use one processor until that is used up, then more; false: all from the start (GOMAXPROCS in the environment wins)")
+	f.Lookup("adapt-processors").NoOptDefVal = "true"
+	f.Var(setting(&s.slack, "500us", "duration", parseDuration), "monitor-slack",
+		"how much later than it asks Go's monitor thread may be woken, 0 to 10ms; 0 leaves it as it is")
 	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "where to listen for pprof (default: off)")
 	f.Var(setting(&s.logLevel, "info", "level", parseLevel), "log-level", "trace, debug, info, warn or error")
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format", "json or console (default: console on a terminal, else json)")

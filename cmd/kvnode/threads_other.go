@@ -2,10 +2,13 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // relaxMonitor is for Linux.
-func relaxMonitor() error { return errors.ErrUnsupported }
+func relaxMonitor(time.Duration) error { return errors.ErrUnsupported }
 
 // beBatch is for Linux.
 func beBatch() error { return errors.ErrUnsupported }

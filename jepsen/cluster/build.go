@@ -15,24 +15,34 @@ type Binaries struct{ Kvnode string }
 // Build compiles kvnode of the module that the working directory is in, into dir.
 func Build(ctx context.Context, dir string) (Binaries, error) { return build(ctx, dir, "kvnode") }
 
+// BuildKvctl compiles kvctl into dir and returns its path.
+func BuildKvctl(ctx context.Context, dir string) (string, error) {
+	return compile(ctx, dir, "kvctl", "./cmd/kvctl")
+}
+
 // BuildTestClock is Build with a clock that errs on purpose: see Clocks.
 func BuildTestClock(ctx context.Context, dir string) (Binaries, error) {
 	return build(ctx, dir, "kvnode-testclock", "-tags", "tenure_testclock")
 }
 
 func build(ctx context.Context, dir, name string, flags ...string) (Binaries, error) {
+	path, err := compile(ctx, dir, name, "./cmd/kvnode", flags...)
+	return Binaries{Kvnode: path}, err
+}
+
+// compile builds one program of the module that the working directory is in.
+func compile(ctx context.Context, dir, name, program string, flags ...string) (string, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
-		return Binaries{}, err
+		return "", err
 	}
-	b := Binaries{Kvnode: filepath.Join(dir, name)}
-	args := append(append([]string{"build"}, flags...), "-o", b.Kvnode, "./cmd/kvnode")
-	cmd := exec.CommandContext(ctx, "go", args...)
+	path := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, program)...)
 	cmd.Dir = root
 	if text, err := cmd.CombinedOutput(); err != nil {
-		return Binaries{}, fmt.Errorf("build kvnode: %w\n%s", err, text)
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, text)
 	}
-	return b, nil
+	return path, nil
 }
 
 func moduleRoot(ctx context.Context) (string, error) {
