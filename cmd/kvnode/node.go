@@ -38,6 +38,11 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 				cfg.Logger.Debug().Err(err).Msg("Go's monitor thread keeps its timer slack")
 			}
 		}
+		if s.realtime {
+			if err := beRealtime(); err != nil {
+				cfg.Logger.Warn().Err(err).Msg("--realtime has no effect: it needs CAP_SYS_NICE, or RLIMIT_RTPRIO of 1")
+			}
+		}
 		if s.batch {
 			if err := beBatch(); err != nil {
 				cfg.Logger.Debug().Err(err).Msg("threads keep their scheduling policy")

@@ -43,6 +43,7 @@ type settings struct {
 	insecure  bool
 	guardian  bool
 	batch     bool
+	realtime  bool
 	adapt     bool
 	slack     time.Duration
 }
@@ -80,6 +81,9 @@ func newSettings() *settings {
 	f.Var(setting(&s.batch, "true", "bool", parseBool), "batch-scheduling",
 		"take no processor from a running thread when woken (SCHED_BATCH): more throughput where processors are shared; false: shorter waits there")
 	f.Lookup("batch-scheduling").NoOptDefVal = "true"
+	f.Var(setting(&s.realtime, "false", "bool", parseBool), "realtime",
+		"run before all programs that are scheduled in the usual way (SCHED_RR, needs CAP_SYS_NICE): the lease is renewed in time on a machine that is overloaded")
+	f.Lookup("realtime").NoOptDefVal = "true"
 	f.Var(setting(&s.adapt, "true", "bool", parseBool), "adapt-processors",
 		"let Go's scheduler use one processor until that is used up, then more; false: all from the start (GOMAXPROCS in the environment wins)")
 	f.Lookup("adapt-processors").NoOptDefVal = "true"

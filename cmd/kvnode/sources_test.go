@@ -50,7 +50,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"lease-time": "1s", "max-lease-time": "1m", "clock-drift": "0.5%", "lease-margin": "20ms",
 		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "log-level": "warn",
 		"log-format": "console", "insecure": "true", "guardian": "false", "session-ttl-min": "2s",
-		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false", "monitor-slack": "1ms",
+		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false", "realtime": "true", "monitor-slack": "1ms",
 	}
 	want := server.Config{
 		Node: 2, Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},

@@ -55,16 +55,31 @@ func monitorThread() (string, error) {
 // switch between processes for each, while they could be handled together. Where processors are idle nothing changes. Measured in
 // server/DESIGN.md, "Processors". A policy that somebody has chosen is left as it is.
 func beBatch() error {
+	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH})
+}
+
+// beRealtime has the kernel schedule all threads as SCHED_RR, at the lowest of its priorities: before every program that is
+// scheduled in the usual way. Linux lets a process do so with CAP_SYS_NICE or an RLIMIT_RTPRIO of 1. A policy that somebody has
+// chosen is left as it is.
+//
+// Where others want several times the processors that there are, a node that is woken waits for tenths of a second, whatever its nice
+// value: with autogroups the kernel shares processors out by sessions. Figures are in docs/performance.md.
+func beRealtime() error {
+	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1})
+}
+
+// schedule gives all threads that have the usual policy another one.
+func schedule(as unix.SchedAttr) error {
 	for {
-		changed, err := batchThreads()
+		changed, err := scheduleThreads(as)
 		if err != nil || !changed {
 			return err
 		}
 	}
 }
 
-// batchThreads changes the threads that there are. One that was started meanwhile has its starter's policy, maybe the old one.
-func batchThreads() (changed bool, err error) {
+// scheduleThreads changes the threads that there are. One that was started meanwhile has its starter's policy, maybe the old one.
+func scheduleThreads(as unix.SchedAttr) (changed bool, err error) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {
 		return false, err
@@ -84,8 +99,10 @@ func batchThreads() (changed bool, err error) {
 		if is.Policy != unix.SCHED_NORMAL {
 			continue
 		}
-		err = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Flags: is.Flags, Nice: is.Nice}, 0)
-		if err != nil && !errors.Is(err, unix.ESRCH) {
+		if as.Flags = is.Flags; as.Policy == unix.SCHED_BATCH {
+			as.Nice = is.Nice
+		}
+		if err = unix.SchedSetAttr(tid, &as, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return false, err
 		}
 		changed = true

@@ -42,6 +42,12 @@ func TestRelaxMonitor(t *testing.T) {
 // Every thread gets the policy, the ones that come later too, and a policy that was chosen stays.
 func TestBeBatch(t *testing.T) {
 	t.Run("usual", func(t *testing.T) { wantPolicy(t, unix.SCHED_NORMAL, unix.SCHED_BATCH) })
+	t.Run("realtime", func(t *testing.T) {
+		if unix.Getuid() != 0 {
+			t.Skip("needs CAP_SYS_NICE")
+		}
+		wantPolicy(t, unix.SCHED_NORMAL, unix.SCHED_RR)
+	})
 	t.Run("chosen", func(t *testing.T) { wantPolicy(t, unix.SCHED_IDLE, unix.SCHED_IDLE) })
 }
 
@@ -71,7 +77,13 @@ func TestPolicyChild(t *testing.T) {
 	if err != nil {
 		t.Skip("runs as a child of TestBeBatch")
 	}
-	if err := beBatch(); err != nil {
+	be := beBatch
+	if want == unix.SCHED_RR {
+		be = beRealtime
+	}
+	if err := be(); errors.Is(err, os.ErrPermission) {
+		t.Skip("not allowed: ", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	const more = 20
