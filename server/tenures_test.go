@@ -58,11 +58,15 @@ func TestStatusAndMetricsTellWhyTheMasterChanged(t *testing.T) {
 	if code, text, _ := old.call("POST", "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, to)); code != 200 {
 		t.Fatalf("%d %s", code, text)
 	}
-	has := func(h *host, ok func(web.TenureChange) bool) bool { return slices.ContainsFunc(h.status(t).Lease.Changes, ok) }
+	has := func(h *host, ok func(web.TenureChange) bool) bool {
+		return slices.ContainsFunc(h.status(t).Lease.Changes, ok)
+	}
 	var next *host
 	old.until(t, "the hand-over in the status of the winner", func() bool {
 		for _, h := range hosts {
-			if h != old && has(h, func(c web.TenureChange) bool { return c.Event == web.TenureWon && c.Cause == "released" && c.Before == from }) {
+			if h != old && has(h, func(c web.TenureChange) bool {
+				return c.Event == web.TenureWon && c.Cause == "released" && c.Before == from
+			}) {
 				next = h
 			}
 		}
