@@ -133,6 +133,9 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	defer c.mu.Unlock()
 	c.sweep()
 	path := r.URL.Path
+	if name := unknownName(r); name != "" {
+		return sendText(w, 400, "unknown query name "+strconv.Quote(name))
+	}
 	switch {
 	case path == "/v1/status":
 		return sendJSON(w, 200, c.status(n))
@@ -152,7 +155,7 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 
 func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
 	var to struct{ Node uint64 }
-	if json.Unmarshal(body, &to) != nil {
+	if decode(body, &to) != nil {
 		return sendText(w, 400, "bad JSON")
 	}
 	if to.Node == 0 {

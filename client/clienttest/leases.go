@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -112,7 +111,7 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 	}
 	var in leaseRequest
 	i := strings.LastIndexByte(name, '/')
-	if r.Method != http.MethodPost || i < 0 || json.Unmarshal(body, &in) != nil {
+	if r.Method != http.MethodPost || i < 0 || decode(body, &in) != nil {
 		return sendText(w, 400, "a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
 	}
 	name, command := name[:i], name[i+1:]
@@ -233,7 +232,7 @@ func (l *leases) release(name string, in leaseRequest) bool {
 func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
 	c.leases.asked["renew-all"]++
 	var list []leaseRequest
-	if json.Unmarshal(body, &list) != nil || len(list) > 1024 {
+	if decode(body, &list) != nil || len(list) > 1024 {
 		return sendText(w, 400, "a list of at most 1,024 leases")
 	}
 	out := []map[string]any{}
@@ -250,7 +249,7 @@ func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
 // partitioned is the answer of a node that hears no other.
 func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	var list []leaseRequest
-	if r.URL.Path != leasesPath || json.Unmarshal(body, &list) != nil {
+	if r.URL.Path != leasesPath || decode(body, &list) != nil {
 		return sendText(w, 503, "not applied: no quorum: injected")
 	}
 	out := []map[string]any{}
@@ -263,7 +262,7 @@ func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
 // awaitLease queues for a busy lease, in the order of coming.
 func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	var in leaseRequest
-	if json.Unmarshal(body, &in) != nil {
+	if decode(body, &in) != nil {
 		return sendText(w, 400, "bad JSON")
 	}
 	d, err := time.ParseDuration(in.Wait)

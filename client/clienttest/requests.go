@@ -72,7 +72,7 @@ func (c *Cluster) post(key string, body []byte) reply {
 		Num         int64
 		NewKey, TTL string
 	}
-	if json.Unmarshal(body, &in) != nil {
+	if decode(body, &in) != nil {
 		return reply{status: 400, body: "bad JSON"}
 	}
 	e, exists := c.store.entries[key]
@@ -121,7 +121,7 @@ func jsonReply(v any) reply {
 
 func (c *Cluster) txn(body []byte) reply {
 	var in []struct{ KV op }
-	if json.Unmarshal(body, &in) != nil {
+	if decode(body, &in) != nil {
 		return reply{status: 400, body: "bad JSON"}
 	}
 	var ops []op
@@ -148,7 +148,7 @@ func (c *Cluster) sessionWrite(what string, body []byte) reply {
 		return reply{status: 200, body: "true"}
 	}
 	in := struct{ Name, Node, TTL, LockDelay, Behavior string }{LockDelay: "15s", Behavior: "release", Node: "node-1"}
-	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+	if len(body) > 0 && decode(body, &in) != nil {
 		return reply{status: 400, body: "bad JSON"}
 	}
 	ttl, err := time.ParseDuration(in.TTL)

@@ -9,6 +9,8 @@
 //
 //	404, 405 and Allow; panics are logged, never fatal     router.go
 //	which query names belong together; contradictions      query.go, rules.go
+//	what Consul's clients send and no endpoint takes       foreign.go
+//	unknown members of JSON are refused                    jsonbody.go
 //	keys: 1 to 1,024 bytes of UTF-8, decoded once          rules.go (keyOf, checkKey)
 //	a body is bounded before it is allocated               body.go
 //	one write, its key and base, its outcome               write.go

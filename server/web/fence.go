@@ -37,7 +37,7 @@ func (s *Server) fenceGet(x *exchange) {
 // kind that is not kept, so that no old token of the dropped one passes again.
 func (s *Server) fenceDrop(x *exchange) {
 	name := x.rest(fencePrefix)
-	c, ok := s.plainCommand(x, kv.OpDropFence)
+	c, ok := s.plainCommand(x, &plainWriteRules, kv.OpDropFence)
 	if !ok {
 		return
 	}

@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 )
 
 // jsonRoom is what JSON adds to the values in a body: names, numbers, and keys with every byte escaped.
@@ -13,9 +18,9 @@ const jsonRoom = 16 << 10
 // base64Bytes bounds what n bytes take as base64.
 func base64Bytes(n int) int { return (n+2)/3*4 + 2 }
 
-// readJSON decodes the body into v, which stays as it is without one. strict refuses members that v does not have:
-// Consul's formats ignore them, since its clients send more than is meant for us. The names of members have no case.
-func (s *Server) readJSON(x *exchange, limit int, strict bool, v any) error {
+// readJSON decodes the body into v, which stays as it is without one. Members that v does not have are refused: what is
+// misspelt must not be ignored. The names of members have no case, as in Consul.
+func (s *Server) readJSON(x *exchange, limit int, v any) error {
 	p := bodies.Get().(*[]byte)
 	defer putBody(p)
 	body, err := s.readBody(x, p, limit)
@@ -23,9 +28,7 @@ func (s *Server) readJSON(x *exchange, limit int, strict bool, v any) error {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
-	if strict {
-		d.DisallowUnknownFields()
-	}
+	d.DisallowUnknownFields()
 	if err = d.Decode(v); err == io.EOF {
 		return nil
 	}
@@ -35,9 +38,56 @@ func (s *Server) readJSON(x *exchange, limit int, strict bool, v any) error {
 		}
 	}
 	if err != nil {
-		return badRequest("Request decode failed: %v: nothing was changed", err)
+		return badRequest("Request decode failed: %v: nothing was changed", named(err, v))
 	}
 	return nil
+}
+
+// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant.
+func named(err error, v any) error {
+	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !ok {
+		return err
+	}
+	name, bad := strconv.Unquote(quoted)
+	if bad != nil {
+		return err
+	}
+	members := membersOf(reflect.TypeOf(v), nil)
+	return fmt.Errorf("unknown member %.80q%s: members are %s", name, meant(name, members, `"`), strings.Join(members, ", "))
+}
+
+// membersOf appends the names of the members of t, and of the structures in it that are ours.
+func membersOf(t reflect.Type, list []string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return list
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		list = membersOf(f.Type, append(list, f.Name))
+	}
+	return list
+}
+
+// first returns the first of errs that is one.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atDefault refuses a member that would change the meaning of a request if it were ignored.
+func atDefault(member, value string, usual ...string) error {
+	if value == "" || slices.Contains(usual, value) {
+		return nil
+	}
+	return badRequest("%s %.80q: is not taken here, only its default: leave it out: nothing was changed", member, value)
 }
 
 // marshal is v as JSON, which our own plain types always are.

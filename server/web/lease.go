@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ const (
 	maxRenewalBody = maxRenewals * 1 << 10
 )
 
-// leaseBody is the JSON of a request. Other members are ignored.
+// leaseBody is the JSON of a request. Each kind takes some of its members: see takes.
 type leaseBody struct {
 	Name        string // of POST /v1/leases/renew only
 	Owner       string
@@ -35,6 +36,18 @@ type leaseBody struct {
 	Acquisition string
 	Wait        string
 	Grant       string
+}
+
+// takes refuses members that the request of this name does not have, whatever they would have meant.
+func (b *leaseBody) takes(what string, members ...string) error {
+	for _, m := range [...]struct{ name, value string }{
+		{"Name", b.Name}, {"TTL", b.TTL}, {"Acquisition", b.Acquisition}, {"Wait", b.Wait}, {"Grant", b.Grant},
+	} {
+		if m.value != "" && !slices.Contains(members, m.name) {
+			return badRequest("%s takes no %s, only Owner, %s: nothing was changed", what, m.name, strings.Join(members, ", "))
+		}
+	}
+	return nil
 }
 
 // leaseRoutes are the endpoints of named leases. Their paths begin and end with what is fixed, so find looks for them
@@ -70,8 +83,8 @@ func (l *leaseRoutes) of(method, path string) *endpoint {
 
 func (s *Server) leaseAcquire(x *exchange) {
 	r, body, err := s.leaseRequest(x, LeaseAcquire, acquireVerb)
-	if err == nil && body.Grant != "" {
-		err = badRequest("acquire takes no Grant: renew does")
+	if err == nil {
+		err = body.takes("acquire", "TTL", "Acquisition", "Wait")
 	}
 	if err == nil {
 		r.TTL, err = s.leaseTTL(body.TTL, 0)
@@ -93,6 +106,9 @@ func (s *Server) leaseAcquire(x *exchange) {
 func (s *Server) leaseRenew(x *exchange) {
 	r, body, err := s.leaseRequest(x, LeaseRenew, renewVerb)
 	if err == nil {
+		err = body.takes("renew", "Grant", "TTL")
+	}
+	if err == nil {
 		err = s.byGrant(&r, &body)
 	}
 	if err != nil {
@@ -105,6 +121,12 @@ func (s *Server) leaseRenew(x *exchange) {
 // leaseRelease ends an acquisition for good; true also if it owns nothing.
 func (s *Server) leaseRelease(x *exchange) {
 	r, body, err := s.leaseRequest(x, LeaseRelease, releaseVerb)
+	if err == nil {
+		err = body.takes("release", "Grant", "Acquisition")
+	}
+	if err == nil && body.Grant != "" && body.Acquisition != "" {
+		err = badRequest("release takes Grant or Acquisition, not both: nothing was changed")
+	}
 	switch {
 	case err != nil:
 	case body.Grant == "" && body.Acquisition != "":
@@ -158,7 +180,7 @@ func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequ
 	if err = checkLeaseName(r.Name); err != nil {
 		return r, body, err
 	}
-	if err = s.readJSON(x, maxLeaseBody, false, &body); err != nil {
+	if err = s.readJSON(x, maxLeaseBody, &body); err != nil {
 		return r, body, err
 	}
 	r.Owner = body.Owner

@@ -14,7 +14,7 @@ func TestLeaseRequests(t *testing.T) {
 	s := newServer(t, f)
 	for _, c := range []struct{ path, body, want string }{
 		{"a/acquire", `{"Owner":"o","TTL":"30s"}`, `{1 a o 30s 0s 10s}`},
-		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m","other":1}`, `{1 a/b/acquire o 1.5s 10m0s 10s}`},
+		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m"}`, `{1 a/b/acquire o 1.5s 10m0s 10s}`},
 		{"a%2Fb%20c/acquire", `{"Owner":"o","TTL":"100ms"}`, `{1 a/b c o 100ms 0s 10s}`},
 		{strings.Repeat("n", 256) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `{1 ` + strings.Repeat("n", 256) + ` o 1s 0s 10s}`},
 		{strings.Repeat("n", 257) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
@@ -34,6 +34,12 @@ func TestLeaseRequests(t *testing.T) {
 		{"a/renew", `{"Owner":"o","Grant":"x"}`, `400 Grant "x" is none`},
 		{"a/release", `{"Owner":"o"}`, `400 Grant "" is none`},
 		{"a/release", `{"Owner":"o","Acquisition":"mine"}`, `{3 a o 0s 0s 10s}`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Name":"a"}`, `400 acquire takes no Name, only Owner, TTL, Acquisition, Wait`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Waite":"5s"}`, `400 Request decode failed: unknown member "Waite": did you mean "Wait"?`},
+		{"a/renew", `{"Owner":"o","Grant":"x","Wait":"1s"}`, `400 renew takes no Wait`},
+		{"a/renew", `{"Owner":"o","Grant":"x","Acquisition":"mine"}`, `400 renew takes no Acquisition`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine","TTL":"1s"}`, `400 release takes no TTL`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine","Grant":"x"}`, `400 release takes Grant or Acquisition, not both`},
 		{"a/seize", `{"Owner":"o"}`, `405 method POST is not allowed here, only GET`},
 	} {
 		f.leases = nil

@@ -24,10 +24,15 @@ func (s *Server) leasesRenew(x *exchange) {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
 	var in []leaseBody
 	if err == nil {
-		err = s.readJSON(x, maxRenewalBody, false, &in)
+		err = s.readJSON(x, maxRenewalBody, &in)
 	}
 	if err == nil && (len(in) == 0 || len(in) > maxRenewals) {
 		err = badRequest("%d leases to renew: give 1 to %d in a call", len(in), maxRenewals)
+	}
+	for i := range in {
+		if err == nil {
+			err = in[i].takes("a renewal", "Name", "Grant", "TTL")
+		}
 	}
 	if err != nil {
 		x.fail(err, false)

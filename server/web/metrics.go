@@ -76,6 +76,9 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 }
 
 func (s *Server) showMetrics(x *exchange) {
+	if !x.probed() {
+		return
+	}
 	x.code = 200 // as a rule; what a failed collection answers is promhttp's
 	s.metrics.handler(x)
 }

@@ -41,12 +41,12 @@ func readAPI(t *testing.T) (doc apiDocument, raw any) {
 // rulesOf are the query names of each operation, as the handlers parse them.
 var rulesOf = map[string]*rules{
 	"kvGet": &readRules, "kvPut": &putRules, "kvDelete": &deleteRules, "kvPost": &postRules, "txn": &txnRules,
-	"sessionCreate": &plainWriteRules, "sessionDestroy": &plainWriteRules, "sessionRenew": &plainWriteRules,
+	"sessionCreate": &consulWriteRules, "sessionDestroy": &consulWriteRules, "sessionRenew": &consulWriteRules,
 	"sessionInfo": &sessionRules, "sessionNode": &sessionRules, "sessionList": &sessionRules,
 	"fenceGet": &fenceReadRules, "fenceDrop": &plainWriteRules, "watch": &watchRules,
-	"status": &plainRules, "statusLeader": &plainRules, "statusPeers": &plainRules, "agentSelf": &plainRules, "openAPI": &plainRules,
+	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
-	"leasesRenew": &plainWriteRules, "masterTransfer": &plainWriteRules, "healthLive": nil, "healthReady": nil, "metrics": nil,
+	"leasesRenew": &plainWriteRules, "masterTransfer": &plainWriteRules, "healthLive": &probeRules, "healthReady": &probeRules, "metrics": &probeRules,
 }
 
 // Every route and method is described, and nothing else.

@@ -26,7 +26,7 @@ func (s *Server) kvPost(x *exchange) {
 		return
 	}
 	var body postBody
-	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonRoom, true, &body)
+	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonRoom, &body)
 	if err == nil {
 		err = s.checkPost(&body, &c)
 	}

@@ -73,7 +73,7 @@ func TestPostsThatAreRefused(t *testing.T) {
 		{"k", `{"Op":"add","Num":1,"Value":"eA=="}`, 400, "takes Num and nothing else"},
 		{"k", `{"Op":"add","Num":1.5}`, 400, "Request decode failed"},
 		{"k", `{"Op":"add","Num":9223372036854775808}`, 400, "Request decode failed"},
-		{"k", `{"Op":"add","Num":1,"Nom":2}`, 400, `unknown field "Nom"`},
+		{"k", `{"Op":"add","Num":1,"Nom":2}`, 400, `unknown member "Nom": did you mean "Num"?`},
 		{"k", `{"Op":"rename"}`, 400, "takes NewKey"},
 		{"k", `{"Op":"rename","NewKey":""}`, 400, "NewKey"},
 		{"k", `{"Op":"rename","NewKey":"` + strings.Repeat("k", 1025) + `"}`, 400, "NewKey"},

@@ -58,13 +58,21 @@ func nameOf(s string) names {
 	return 0
 }
 
-// list writes the names of n as in "`acquire`, `cas` and `flags`", with the word between the last two.
-func (n names) list(word string) string {
-	var parts []string
+// texts returns the names of n.
+func (n names) texts() (list []string) {
 	for i, t := range nameTexts {
 		if n&(1<<i) != 0 {
-			parts = append(parts, "`"+t+"`")
+			list = append(list, t)
 		}
+	}
+	return list
+}
+
+// list writes the names of n as in "`acquire`, `cas` and `flags`", with the word between the last two.
+func (n names) list(word string) string {
+	parts := n.texts()
+	for i := range parts {
+		parts[i] = "`" + parts[i] + "`"
 	}
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
@@ -130,10 +138,7 @@ func (q *query) add(pair string, rules *rules) error {
 	}
 	n := nameOf(name) & rules.known
 	if n == 0 {
-		if !rules.strict {
-			return nil
-		}
-		return badRequest("unknown query name %q on a %s, which takes %s: nothing was changed", name, rules.what, rules.known.list("and"))
+		return rules.foreign(name, value)
 	}
 	if q.seen&n != 0 {
 		return badRequest("query name `%s` is given twice", name)

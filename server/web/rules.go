@@ -10,8 +10,9 @@ import (
 // rules say which query names a request may have.
 type rules struct {
 	what     string     // for messages
-	known    names      // others are ignored, or refused if strict
-	strict   bool       // writes: what is not understood must not be ignored
+	known    names      // others are refused, but for those of foreign.go
+	writes   bool       // the request changes something
+	consul   bool       // the endpoint is Consul's, so that its clients call it
 	exclude  [][2]names // pairs of sets: at most one name of both together
 	needs    [][2]names // the first is senseless without one of the second
 	needsKey names      // the empty key is only for requests with one of these
@@ -19,8 +20,9 @@ type rules struct {
 
 var (
 	readRules = rules{
-		what:  "read",
-		known: nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent | nIndex | nWait | nCommon,
+		what:   "read",
+		consul: true,
+		known:  nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent | nIndex | nWait | nCommon,
 		exclude: [][2]names{
 			{nRaw, nRecurse | nKeys | nCount}, {nRecurse, nKeys | nCount}, {nKeys, nCount}, {nStale, nConsistent},
 		},
@@ -31,26 +33,31 @@ var (
 	}
 	putRules = rules{
 		what:    "PUT",
+		consul:  true,
+		writes:  true,
 		known:   nCas | nFlags | nAcquire | nRelease | nTTL | nFence | nCommon,
-		strict:  true,
 		exclude: [][2]names{{nCas, nAcquire | nRelease}, {nAcquire, nRelease}},
 	}
 	deleteRules = rules{
 		what:     "DELETE",
+		consul:   true,
+		writes:   true,
 		known:    nRecurse | nCas | nFence | nCommon,
-		strict:   true,
 		exclude:  [][2]names{{nRecurse, nCas}},
 		needsKey: nRecurse,
 	}
-	postRules    = rules{what: "POST", known: nFence | nCommon, strict: true}
-	sessionRules = rules{what: "read", known: nStale | nConsistent | nIndex | nWait | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	postRules    = rules{what: "POST", known: nFence | nCommon, writes: true}
+	sessionRules = rules{what: "read", consul: true, known: nStale | nConsistent | nIndex | nWait | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
 	// A transaction is always linearizable: clients that send read modes with it get what they ask for, or more.
+	txnRules       = rules{what: "transaction", consul: true, writes: true, known: nFence | nStale | nConsistent | nIndex | nWait | nCommon}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
-	txnRules       = rules{what: "transaction", known: nFence | nStale | nConsistent | nIndex | nWait | nCommon, strict: true}
 	watchRules     = rules{what: "watch", known: nPrefix | nIndex | nCommon}
-	// plainRules are for endpoints that take no names of their own.
-	plainRules      = rules{what: "read", known: nCommon}
-	plainWriteRules = rules{what: "write", known: nCommon, strict: true}
+	// For endpoints that take no names of their own: Consul's, and ours.
+	consulRules      = rules{what: "read", consul: true, known: nCommon}
+	consulWriteRules = rules{what: "write", consul: true, writes: true, known: nCommon}
+	plainRules       = rules{what: "read", known: nCommon}
+	plainWriteRules  = rules{what: "write", writes: true, known: nCommon}
+	probeRules       = rules{what: "probe"} // the health checks and /metrics
 )
 
 // check refuses contradictions, naming both sides.

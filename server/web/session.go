@@ -18,12 +18,12 @@ const (
 // sessionCreate makes a session. This node draws its ID; with an idempotency key the ID follows from that, so that a retry
 // is the same command.
 func (s *Server) sessionCreate(x *exchange) {
-	c, ok := s.plainCommand(x, kv.OpSessionCreate)
+	c, ok := s.plainCommand(x, &consulWriteRules, kv.OpSessionCreate)
 	if !ok {
 		return
 	}
 	in := sessionBody{Node: nodeName(s.backend.Status().Node), LockDelay: defaultLockDelay}
-	err := s.readJSON(x, maxSessionBytes, false, &in)
+	err := s.readJSON(x, maxSessionBytes, &in)
 	if err == nil {
 		err = s.describe(&in, &c.Session)
 	}
@@ -44,7 +44,7 @@ func (s *Server) sessionCreate(x *exchange) {
 
 // sessionDestroy ends a session; true also if there is none.
 func (s *Server) sessionDestroy(x *exchange) {
-	c, ok := s.plainCommand(x, kv.OpSessionDestroy)
+	c, ok := s.plainCommand(x, &consulWriteRules, kv.OpSessionDestroy)
 	if !ok {
 		return
 	}
@@ -65,7 +65,7 @@ func badSessionID(id string) *refusal {
 
 // sessionRenew starts a session's TTL anew and shows the session. Of one that has ended it says 404, with Consul's words.
 func (s *Server) sessionRenew(x *exchange) {
-	c, ok := s.plainCommand(x, kv.OpSessionRenew)
+	c, ok := s.plainCommand(x, &consulWriteRules, kv.OpSessionRenew)
 	if !ok {
 		return
 	}
@@ -116,8 +116,8 @@ func (s *Server) renewed(x *exchange, id string) {
 }
 
 // plainCommand is what writes that name no key have in common.
-func (s *Server) plainCommand(x *exchange, op kv.Op) (kv.Command, bool) {
-	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
+func (s *Server) plainCommand(x *exchange, rules *rules, op kv.Op) (kv.Command, bool) {
+	_, err := parseQuery(x.r.URL.RawQuery, rules)
 	c := kv.Command{Op: op}
 	if err == nil {
 		err = s.onceOnly(x.r.Header, &c)

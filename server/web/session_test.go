@@ -39,7 +39,8 @@ func TestCreateSession(t *testing.T) {
 		`{"LockDelay":1500000}`:              with(func(s *kv.Session) { s.LockDelay = 1500 * time.Microsecond }),
 		`{"LockDelay":15000000000}`:          def,
 		`{"LockDelay":"15000ms","TTL":"0s"}`: def,
-		`{"Node":"","Checks":["serfHealth"],"NodeChecks":["serfHealth"],"ServiceChecks":null,"ID":"x"}`: def,
+		`{"Node":"","Checks":["serfHealth"],"NodeChecks":["serfHealth"],"ServiceChecks":null,"ID":"x"}`:        def,
+		`{"ID":"","CreateIndex":7,"ModifyIndex":0,"Namespace":"","namespace":"default","Partition":"default"}`: def,
 	} {
 		f := newFake(t)
 		f.status.Node = ballot.NodeID(3)
@@ -76,8 +77,11 @@ func TestSessionsThatAreRefused(t *testing.T) {
 		`{"ServiceChecks":[{}]}`:                         {400, "health checks"},
 		`{"Name":"` + strings.Repeat("n", 513) + `"}`:    {400, "512 bytes"},
 		`{"Name":"` + strings.Repeat("n", 64<<10) + `"}`: {413, "too large"},
-		`{`:    {400, "Request decode failed"},
-		`{} {`: {400, "more than one"},
+		`{"TLL":"15s"}`:                                  {400, `unknown member "TLL": did you mean "TTL"?: members are Name, Node, `},
+		`{"Namespace":"team"}`:                           {400, `Namespace "team"`},
+		`{"Partition":"south"}`:                          {400, `Partition "south"`},
+		`{`:                                              {400, "Request decode failed"},
+		`{} {`:                                           {400, "more than one"},
 	} {
 		if w := call(s, "PUT", "/v1/session/create", body); w.Code != want.code || !strings.HasPrefix(w.Body.String(), want.says) && !strings.Contains(w.Body.String(), want.says) || want.code == 500 && !strings.HasPrefix(w.Body.String(), want.says) {
 			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)

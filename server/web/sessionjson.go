@@ -22,7 +22,8 @@ const (
 	serfHealth = "serfHealth"
 )
 
-// sessionBody is the JSON of a creation. Members that Consul has and that mean nothing here are ignored.
+// sessionBody is the JSON of a creation: Consul's members. Those that the server gives (ID and the indexes) are taken and
+// ignored, as in Consul, so that a session may be created from one that was listed.
 type sessionBody struct {
 	Name          string
 	Node          string
@@ -32,6 +33,11 @@ type sessionBody struct {
 	Checks        []string
 	NodeChecks    []string
 	ServiceChecks []json.RawMessage
+	Namespace     string // "default" or nothing, as Partition
+	Partition     string
+	ID            json.RawMessage
+	CreateIndex   json.RawMessage
+	ModifyIndex   json.RawMessage
 }
 
 // lockDelay reads as in Consul: text with a unit, or a number of nanoseconds. Nobody means a number below 1,000 so: it
@@ -61,6 +67,9 @@ func (d *lockDelay) UnmarshalJSON(b []byte) error {
 
 // describe puts what in asks for into e, or tells what is wrong with it.
 func (s *Server) describe(in *sessionBody, e *kv.Session) error {
+	if err := first(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default")); err != nil {
+		return err
+	}
 	e.Name, e.Node, e.LockDelay = in.Name, in.Node, time.Duration(in.LockDelay)
 	switch in.Behavior {
 	case "", "release":

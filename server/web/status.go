@@ -3,10 +3,8 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
+	"fmt"
 	"net"
-	"net/http"
 	"strconv"
 
 	"tenure/internal/ballot"
@@ -16,8 +14,8 @@ import (
 const maxTransferBytes = 4 << 10
 
 // show answers a read that has no query names of its own with v as JSON.
-func (s *Server) show(x *exchange, v func() any) {
-	q, err := parseQuery(x.r.URL.RawQuery, &plainRules)
+func (s *Server) show(x *exchange, rules *rules, v func() any) {
+	q, err := parseQuery(x.r.URL.RawQuery, rules)
 	if err != nil {
 		x.fail(err, false)
 		return
@@ -38,7 +36,7 @@ func (s *Server) show(x *exchange, v func() any) {
 
 // status is the node's view of itself.
 func (s *Server) status(x *exchange) {
-	s.show(x, func() any {
+	s.show(x, &plainRules, func() any {
 		st := s.backend.Status()
 		if st.Peers == nil {
 			st.Peers = []PeerStatus{}
@@ -48,11 +46,13 @@ func (s *Server) status(x *exchange) {
 }
 
 // statusLeader is the master's peer address as a JSON string, empty if none is known.
-func (s *Server) statusLeader(x *exchange) { s.show(x, func() any { return s.backend.Leader() }) }
+func (s *Server) statusLeader(x *exchange) {
+	s.show(x, &consulRules, func() any { return s.backend.Leader() })
+}
 
 // statusPeers is the members' peer addresses.
 func (s *Server) statusPeers(x *exchange) {
-	s.show(x, func() any { return append([]string{}, s.backend.Peers()...) })
+	s.show(x, &consulRules, func() any { return append([]string{}, s.backend.Peers()...) })
 }
 
 // nodeName is what a node is called where Consul's clients expect a name.
@@ -61,7 +61,7 @@ func nodeName(n ballot.NodeID) string { return "node-" + strconv.FormatUint(uint
 // agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter
 // and version, and for the shortest TTL of a session, in nanoseconds.
 func (s *Server) agentSelf(x *exchange) {
-	s.show(x, func() any {
+	s.show(x, &consulRules, func() any {
 		st := s.backend.Status()
 		name := nodeName(st.Node)
 		host, port, _ := net.SplitHostPort(s.Addr())
@@ -80,7 +80,7 @@ func (s *Server) agentSelf(x *exchange) {
 
 // masterTransfer asks the master to hand over: a body of {"Node":N} names the node to try, none lets it choose.
 func (s *Server) masterTransfer(x *exchange) {
-	to, err := transferTarget(x)
+	to, err := s.transferTarget(x)
 	if err != nil {
 		x.fail(err, false)
 		return
@@ -94,29 +94,15 @@ func (s *Server) masterTransfer(x *exchange) {
 	x.json(bodyTrue)
 }
 
-func transferTarget(x *exchange) (ballot.NodeID, error) {
+func (s *Server) transferTarget(x *exchange) (ballot.NodeID, error) {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return 0, err
 	}
 	var body struct{ Node ballot.NodeID }
-	d := json.NewDecoder(http.MaxBytesReader(x.w, x.r.Body, maxTransferBytes))
-	d.DisallowUnknownFields() // a mistyped "Node" must not mean "any"
-	err := d.Decode(&body)
-	if errors.Is(err, io.EOF) {
-		return 0, nil // no body
+	if err := s.readJSON(x, maxTransferBytes, &body); err != nil {
+		return 0, fmt.Errorf(`%w: send {"Node":N} with the id of a node, or no body`, err)
 	}
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("more than one JSON value")
-		}
-	}
-	var tooBig *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooBig):
-		return 0, &refusal{code: http.StatusRequestEntityTooLarge, close: true, text: "request body too large: at most " + byteCount(maxTransferBytes) + " are accepted"}
-	case err != nil:
-		return 0, badRequest(`bad body (%v): send {"Node":N} with the id of a node, or no body`, err)
-	case body.Node > ballot.MaxNodeID:
+	if body.Node > ballot.MaxNodeID {
 		return 0, badRequest("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
 	}
 	return body.Node, nil

@@ -45,7 +45,7 @@ func TestConsulStatus(t *testing.T) {
 	check("/v1/status/peers", `[]`)
 	f.leader, f.peers = "127.0.0.1:8301", []string{"127.0.0.1:8300", "127.0.0.1:8301"}
 	check("/v1/status/leader", `"127.0.0.1:8301"`)
-	check("/v1/status/peers?dc=dc1&unknown=x", `["127.0.0.1:8300","127.0.0.1:8301"]`)
+	check("/v1/status/peers?dc=dc1&wait=5000ms&stale", `["127.0.0.1:8300","127.0.0.1:8301"]`)
 	for _, path := range []string{"/v1/status/leader", "/v1/status/peers", "/v1/status", "/v1/agent/self"} {
 		if w := call(s, "GET", path+"?dc=elsewhere", ""); w.Code != 500 || w.Body.String() != "No path to datacenter\n" {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)

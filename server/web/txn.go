@@ -2,7 +2,9 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,15 +17,34 @@ type txnOp struct {
 	Node, Service, Check, Session any
 }
 
+// other reports whether the operation is of a kind that is not known here.
+func (o *txnOp) other() bool {
+	return o.KV == nil || o.Node != nil || o.Service != nil || o.Check != nil || o.Session != nil
+}
+
 type txnKV struct {
-	Verb    string
-	Key     string
-	Value   []byte
-	Flags   uint64
-	Index   uint64
-	Session string
-	Num     int64  // add
-	NewKey  string // rename
+	Verb      string
+	Key       string
+	Value     []byte
+	Flags     uint64
+	Index     uint64
+	Session   string
+	Namespace string // "default" or nothing, as Partition
+	Partition string
+	Num       int64  // add
+	NewKey    string // rename
+}
+
+// check refuses what would mean something else if it were ignored. A member of Consul's that the verb does not use is left out,
+// as there: its clients fill one structure for all verbs.
+func (in *txnKV) check(op kv.Op) error {
+	if in.Num != 0 && op != kv.OpAdd {
+		return badRequest("verb %q takes no Num: nothing was changed", in.Verb)
+	}
+	if in.NewKey != "" && op != kv.OpRename {
+		return badRequest("verb %q takes no NewKey: nothing was changed", in.Verb)
+	}
+	return first(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
 }
 
 // verbs are the operations of a transaction.
@@ -67,7 +88,7 @@ func (s *Server) txn(x *exchange) {
 	}
 	var ops []txnOp
 	if err == nil {
-		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonRoom, false, &ops)
+		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonRoom, &ops)
 	}
 	if err == nil {
 		err = s.txnParts(ops, &c)
@@ -89,7 +110,7 @@ func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 	}
 	total := 0
 	for i := range ops {
-		p, err := s.txnPart(ops[i].KV)
+		p, err := s.txnPart(&ops[i])
 		if err != nil {
 			return fmt.Errorf("operation %d: %w", i, err)
 		}
@@ -102,13 +123,17 @@ func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 	return nil
 }
 
-func (s *Server) txnPart(in *txnKV) (kv.Part, error) {
-	if in == nil {
+func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
+	in := op.KV
+	if op.other() {
 		return kv.Part{}, badRequest("only KV operations are known here: there is no catalog, so no nodes, services and checks: nothing was changed")
 	}
 	v, ok := verbs[in.Verb]
 	if !ok {
-		return kv.Part{}, badRequest("unknown KV verb %q: nothing was changed", in.Verb)
+		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb, meant(in.Verb, slices.Sorted(maps.Keys(verbs)), `"`))
+	}
+	if err := in.check(v.op); err != nil {
+		return kv.Part{}, err
 	}
 	if len(in.Value) > s.cfg.MaxValueBytes {
 		return kv.Part{}, tooLarge(s.cfg.MaxValueBytes)
