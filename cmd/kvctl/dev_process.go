@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tenure/internal/procend"
 )
 
 const processPoll = 5 * time.Millisecond
@@ -24,11 +26,12 @@ const (
 	gone processState = iota
 	running
 	paused
+	ending // killed, and its port and its data are not free yet
 )
 
 // String is the word for people.
 func (s processState) String() string {
-	return [...]string{"not running", "running", "paused"}[s]
+	return [...]string{"not running", "running", "paused", "ending"}[s]
 }
 
 // process is a node's process. handle names this very process, not its number: a signal through it cannot reach
@@ -60,7 +63,13 @@ func (s *devState) find(n devNode) process {
 func (s *devState) look(n devNode) processState {
 	proc := fmt.Sprintf("/proc/%d/", n.PID)
 	line, err := os.ReadFile(proc + "cmdline")
-	if err != nil || len(line) == 0 { // a zombie has no command line
+	if err != nil {
+		return gone
+	}
+	if len(line) == 0 { // of a zombie, and of a process that ends: whose it was is not to be seen any more
+		if procend.Ending(n.PID) {
+			return ending
+		}
 		return gone
 	}
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
@@ -78,7 +87,11 @@ func (s *devState) look(n devNode) processState {
 	// The state follows the program's name, which is in parentheses and may hold some itself.
 	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
 	switch fields := bytes.Fields(rest); {
-	case len(fields) == 0 || fields[0][0] == 'Z' || fields[0][0] == 'X':
+	case len(fields) == 0:
+		return gone
+	case procend.Ending(n.PID):
+		return ending
+	case fields[0][0] == 'Z' || fields[0][0] == 'X':
 		return gone
 	case fields[0][0] == 'T':
 		return paused

@@ -44,6 +44,9 @@ func (d *dev) start(cmd *cobra.Command, args []string) error {
 
 // startOne starts a node, notes its process and waits until it answers, ends, or ctx does.
 func (d *dev) startOne(ctx context.Context, id int) error {
+	if err := d.awaitEnd(ctx, id); err != nil {
+		return err
+	}
 	var c child
 	err := updateDevState(ctx, d.data, func(s *devState) error {
 		n := s.node(id)
@@ -71,6 +74,27 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 		return d.done(c.node, c.pid, "started; it does not answer yet, see "+c.node.Log)
 	}
 	return d.done(c.node, c.pid, "started, clients on "+c.node.Client)
+}
+
+// awaitEnd waits for a killed process of the node to be gone with all its files: until then its port and its data are taken.
+func (d *dev) awaitEnd(ctx context.Context, id int) error {
+	tick := time.NewTicker(processPoll)
+	defer tick.Stop()
+	for {
+		s, err := readDevState(d.data)
+		if err != nil {
+			return err
+		}
+		n := s.node(id)
+		if n == nil || s.look(*n) != ending {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node %d (pid %d) was killed and is still ending: its port and its data are not free yet; try again", id, n.PID)
+		case <-tick.C:
+		}
+	}
 }
 
 // child is a node that this process has started and will leave behind.

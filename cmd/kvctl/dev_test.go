@@ -5,10 +5,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,9 +34,28 @@ func testNode(args []string) int {
 	master, _ := strconv.ParseUint(os.Getenv(testNodeVariable), 10, 64)
 	c := clienttest.New(3)
 	c.SetMaster(master)
+	l, err := net.Listen("tcp", args[2])
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
 	fmt.Println("serving", args[2])
-	fmt.Println(http.ListenAndServe(args[2], c.Node(id).Handler()))
+	if os.Getenv(headlessVariable) != "" {
+		go func() { fmt.Println(http.Serve(l, c.Node(id).Handler())) }()
+		_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0) // of this thread alone
+	}
+	fmt.Println(http.Serve(l, c.Node(id).Handler()))
 	return 1
+}
+
+// headlessVariable makes a pretended node serve while its first thread has ended: so does a killed one for a while, if its
+// other threads wait for a processor.
+const headlessVariable = "KVCTL_TEST_HEADLESS"
+
+func init() {
+	if os.Getenv(headlessVariable) != "" {
+		runtime.LockOSThread() // the first thread stays the main goroutine's
+	}
 }
 
 // devCluster is a directory with dev.json and no node running.
@@ -162,6 +183,24 @@ func TestDev(t *testing.T) {
 		t.Fatalf("a command with a wrong number has done a part: %s", got)
 	}
 	d.want(2, "is no node", "kill", "slave")
+}
+
+// TestDevStartWaitsForTheEnd: a process that looks gone may hold its port and its data for a while.
+func TestDevStartWaitsForTheEnd(t *testing.T) {
+	d := newDevCluster(t, 2)
+	t.Setenv(headlessVariable, "1")
+	d.want(0, "started, clients on", "start", "2")
+	t.Setenv(headlessVariable, "")
+	n := d.read().Nodes[1]
+	for d.read().look(n) != ending {
+		time.Sleep(time.Millisecond)
+	}
+	if got := d.states(); got != "not running, ending, not running" {
+		t.Fatal(got)
+	}
+	d.want(1, "still ending: its port and its data are not free yet", "start", "2", "--timeout", "100ms")
+	time.AfterFunc(50*time.Millisecond, func() { _ = syscall.Kill(n.PID, syscall.SIGKILL) })
+	d.want(0, "started, clients on", "start", "2")
 }
 
 func TestDevStartOfABrokenNode(t *testing.T) {

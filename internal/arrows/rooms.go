@@ -73,6 +73,7 @@ var House = Rules{
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/leasehold", Pure: true},
+		{Path: "internal/procend"},
 		{Path: "internal/quorum", Pure: true},
 	},
 	Only: map[string][]string{

@@ -3,6 +3,9 @@
 // The ports are below those that systems hand out by themselves (32768 and up on Linux). One from that range, found by
 // listening on port 0 and closing again, is soon the local port of somebody's connection, and the server that was
 // to have it cannot start.
+//
+// While such a server is down, nothing but this package keeps its port: so each process has a share of the ports for itself,
+// held by a lock on a file that ends with the process.
 package freeport
 
 import (
@@ -11,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 )
 
@@ -18,7 +22,8 @@ const (
 	lowest  = 10_000
 	highest = 32_000
 	tries   = 1_000
-	share   = 200 // of one process: others that run at the same time look elsewhere
+	share   = 200 // of one process
+	shares  = (highest - lowest) / share
 )
 
 // given is how many ports this process was given.
@@ -38,12 +43,25 @@ func Run(n int) (int, error) {
 	return 0, errors.New("freeport: no free ports were found on 127.0.0.1")
 }
 
+// own is the number of this process's share: the first from a place that its id gives on which no other process holds. Where
+// all are held, or no lock can be had, it is that place, and two processes may look at the same ports.
+var own = sync.OnceValue(func() int { return take(os.Getpid() % shares) })
+
+func take(first int) int {
+	for i := range shares {
+		if n := (first + i) % shares; hold(n) {
+			return n
+		}
+	}
+	return first
+}
+
 // candidate goes through this process's share, or anywhere for more than that has.
 func candidate(n int) int {
 	if n > share/2 {
 		return lowest + rand.IntN(highest-lowest-n+1)
 	}
-	of := lowest + os.Getpid()%((highest-lowest)/share)*share
+	of := lowest + own()*share
 	return of + int(given.Add(uint32(n))-uint32(n))%(share-n+1)
 }
 

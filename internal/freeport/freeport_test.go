@@ -32,3 +32,11 @@ func TestRunRefusesWhatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// Two takers that begin at the same place, as processes whose ids are a multiple of shares apart do, share no port.
+func TestEachProcessHasAShareForItself(t *testing.T) {
+	first, second := take(3), take(3)
+	if first == second {
+		t.Errorf("share %d was taken twice", first)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"tenure/internal/procend"
 )
 
 // childAttr puts the child into a process group of its own, so that Ctrl-C reaches the supervisor alone, and has the
@@ -15,14 +17,18 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// runs tells whether the process is this node, and not another that got its number. A zombie does not run.
+// runs tells whether the process is this node, and not another that got its number. A zombie does not run, but a process that
+// is ending does: its ports and its data are not free yet. Whose it was is not to be seen any more.
 func (n Node) runs(pid int) bool {
 	if pid <= 0 {
 		return false
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil || len(b) == 0 {
+	if err != nil {
 		return false
+	}
+	if len(b) == 0 {
+		return procend.Ending(pid)
 	}
 	args := strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00")
 	return len(args) > 0 && slices.Equal(args[1:], n.Args)

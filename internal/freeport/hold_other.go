@@ -1,0 +1,5 @@
+//go:build !unix
+
+package freeport
+
+func hold(int) bool { return false }
