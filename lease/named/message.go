@@ -43,9 +43,12 @@ const (
 	Release         Kind = 7 // by acquisition; final (N1)
 	Released        Kind = 8
 	Withdraw        Kind = 9 // of what one attempt, which is over, has left behind; not answered
+	// Silent is no answer: it tells who asks, for people and for policy, for how long the acceptor keeps silent yet (A4, N4).
+	Silent Kind = 10
 )
 
-var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected", "Release", "Released", "Withdraw"}
+var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected", "Release", "Released", "Withdraw",
+	"Silent"}
 
 // String names the kind.
 func (k Kind) String() string {
@@ -72,9 +75,10 @@ type Reply struct {
 	Kind     Kind
 	Name     Name
 	Counter  uint64
-	Promised uint64 // rejections: the counter of the highest promise
-	Full     bool   // rejections: there is no room for the name
-	Report   Token  // Promise and rejections: the larger of the name's last token and the floor (N2)
+	Promised uint64        // rejections: the counter of the highest promise
+	Full     bool          // rejections: there is no room for the name
+	Left     time.Duration // Silent: on the acceptor's clock: a hint (L1)
+	Report   Token         // Promise and rejections: the larger of the name's last token and the floor (N2)
 	// The live lease, if there is one; in Promise and rejections.
 	Live            bool
 	LiveAcquisition Acquisition
@@ -106,7 +110,8 @@ func (r *Request) Check() error {
 // Check refuses a reply that no node sends. Attempt drops such replies unseen.
 func (r *Reply) Check() error {
 	switch {
-	case r.Kind != Promise && r.Kind != PrepareRejected && r.Kind != Accepted && r.Kind != AcceptRejected && r.Kind != Released:
+	case r.Kind != Promise && r.Kind != PrepareRejected && r.Kind != Accepted && r.Kind != AcceptRejected && r.Kind != Released &&
+		r.Kind != Silent:
 		return fmt.Errorf("%w: a reply of %v", ErrMalformed, r.Kind)
 	case r.Counter == 0 || r.Counter >= lease.MaxCounter || r.Promised >= lease.MaxCounter:
 		return fmt.Errorf("%w: counter %d, promised %d", ErrMalformed, r.Counter, r.Promised)

@@ -17,6 +17,7 @@ func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, t.QuarantineLeft(now))
 	buf = binary.AppendUvarint(buf, uint64(t.floor))
 	buf = appendBool(buf, t.open)
+	buf = t.appendBuckets(buf, now)
 	var in []uint32
 	for p := range t.index.parts {
 		for _, i := range t.index.parts[p].slots {
@@ -30,6 +31,23 @@ func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 		buf = t.appendRecord(buf, now, t.slab.at(i))
 	}
 	return buf
+}
+
+// appendBuckets appends what N4 goes by. A level whose time and linger are over decides nothing any more.
+func (t *Table) appendBuckets(buf []byte, now time.Duration) []byte {
+	b := &t.buckets
+	if b.limit == 0 {
+		return buf
+	}
+	for _, d := range [...]time.Duration{b.limit, b.owed, b.writing.Length, b.writing.Quarantine} {
+		buf = appendLeft(buf, d)
+	}
+	for i, u := range b.until {
+		if left := u + t.cfg.BucketLinger - now; u > 0 && left > 0 {
+			buf = appendLeft(append(buf, byte(i+1)), left)
+		}
+	}
+	return append(buf, 0)
 }
 
 func (t *Table) appendRecord(buf []byte, now time.Duration, r *record) []byte {

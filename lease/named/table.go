@@ -12,7 +12,12 @@ import (
 type Config struct {
 	Timing     lease.Timing
 	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent about user leases
-	MaxRecords int           // bound on the names remembered at a time
+	// Bucket is what is durable at the start of the run (N4). Without a Length every lease up to M is accepted at once, and the caller
+	// sees to it that the next run is silent for D_Q(M).
+	Bucket Bucket
+	// BucketLinger is for how long at least a bucket that is longer than needed is kept, so that leases that come and go cost no writes.
+	BucketLinger time.Duration
+	MaxRecords   int // bound on the names remembered at a time
 	// Linger is how long a record is kept after its lease has ended, at least: what is dropped raises the floor for all names, and a
 	// raised floor refuses whoever is between promise and Accept.
 	Linger time.Duration
@@ -23,7 +28,7 @@ type Config struct {
 const (
 	// LargestTable bounds MaxRecords.
 	LargestTable = 1 << 28
-	// LongestLinger bounds Linger.
+	// LongestLinger bounds Linger and BucketLinger.
 	LongestLinger = time.Hour
 )
 
@@ -32,6 +37,8 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxRecords < 1 || c.MaxRecords > LargestTable:
 		return fmt.Errorf("named leases: room for %d, not 1 to %d", c.MaxRecords, LargestTable)
+	case c.Bucket.Length < 0 || (c.Bucket.Length > 0 && c.Bucket.Length != BucketOf(c.Bucket.Length)) || c.BucketLinger < 0 || c.BucketLinger > LongestLinger:
+		return fmt.Errorf("named leases: a bucket of %v, not a power of two of milliseconds, or kept for %v, not 0 to %v", c.Bucket.Length, c.BucketLinger, LongestLinger)
 	case c.Linger < 0 || c.Linger > LongestLinger || c.Width <= 0:
 		return fmt.Errorf("named leases: records linger for %v, not 0 to %v, and are dropped every %v", c.Linger, LongestLinger, c.Width)
 	}
@@ -40,14 +47,15 @@ func (c Config) Validate() error {
 
 // Table is the acceptor of all named leases, in memory only; A4 and N3 make up for what it forgets.
 type Table struct {
-	cfg    Config
-	floor  Token // one for everything (N2)
-	open   bool  // an era was given to this very run (N3)
-	slab   slab
-	index  index
-	wheel  wheel
-	runs   runs
-	owners owners
+	cfg     Config
+	floor   Token // one for everything (N2)
+	open    bool  // an era was given to this very run (N3)
+	slab    slab
+	index   index
+	wheel   wheel
+	runs    runs
+	owners  owners
+	buckets buckets // N4
 }
 
 // NewTable starts an acceptor that remembers nothing and answers nobody until Open. Readings of its clock never fall, and are never
@@ -59,7 +67,8 @@ func NewTable(c Config, now time.Duration) (*Table, error) {
 	if now < 0 {
 		return nil, fmt.Errorf("named leases: the elapsed clock reads %v: it counts from 0", now)
 	}
-	return &Table{cfg: c, slab: slab{free: none}, index: newIndex(c.MaxRecords), wheel: newWheel(c.Width, now)}, nil
+	return &Table{cfg: c, slab: slab{free: none}, index: newIndex(c.MaxRecords), wheel: newWheel(c.Width, now),
+		buckets: newBuckets(c)}, nil
 }
 
 // Clone is an independent copy.
@@ -102,7 +111,7 @@ func (t *Table) Handle(now time.Duration, from ballot.Incarnation, r Request) (r
 	case Prepare:
 		return t.prepare(now, from, &r), true
 	case Accept:
-		return t.accept(now, from, &r), true
+		return t.accept(now, from, &r)
 	case Release:
 		t.release(now, &r)
 		return Reply{Kind: Released, Name: r.Name, Counter: r.Counter}, true
@@ -134,23 +143,29 @@ func (t *Table) promised(r *record, b ballot.Ballot) bool {
 }
 
 // accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever ballot,
-// and never shortens an exclusion.
-func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) Reply {
+// and never shortens an exclusion. What only N4 stands against is dropped: it is sent again.
+func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (reply Reply, ok bool) {
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
 	if r == nil || b.Less(t.promise(r)) || r.blocks(now, q.Acquisition) || !t.takes(now, r, q) ||
-		!t.cfg.Timing.Allows(lease.ClassUser, q.Duration) || !t.promised(r, b) {
-		return t.reply(now, AcceptRejected, q, r)
+		!t.cfg.Timing.Allows(lease.ClassUser, q.Duration) {
+		return t.reply(now, AcceptRejected, q, r), true
 	}
 	span, err := t.cfg.Timing.Exclusion(q.Duration)
 	if err != nil {
 		panic(fmt.Sprintf("named: an allowed D_P of %v has no D_A: %v", q.Duration, err))
 	}
+	if !t.covers(now, q.Duration, span) {
+		return Reply{}, false
+	}
+	if !t.promised(r, b) {
+		return t.reply(now, AcceptRejected, q, r), true
+	}
 	t.note(r, now, b, q)
 	t.runs.swap(&r.run, r.promisedRun)
 	r.acquisition, r.counter, r.token = q.Acquisition, q.Counter, q.Token
 	r.until = max(r.until, now+span)
-	return t.reply(now, Accepted, q, r)
+	return t.reply(now, Accepted, q, r), true
 }
 
 // note keeps the owner's text, and whether the lease that is being accepted replaces a live one. The same Accept once more
