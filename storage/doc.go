@@ -18,6 +18,7 @@
 //	a fold is in the image whole or not at all         writeRedo, resumeFold (redo.go), progress (merge.go)
 //	promised and chosen never go backwards             advance (log.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
+//	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
 //	genesis once, and only with the own store id       Found
 //	never retry an fsync                               fail: the first error inside a transaction is returned for ever

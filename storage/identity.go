@@ -88,16 +88,19 @@ func (q Quarantine) covers(o Quarantine) bool { return q.Master >= o.Master && q
 type StartRecord struct {
 	Restart    uint64     // grows with every run; 0 in a new store
 	Quarantine Quarantine // what an acceptor of the next run owes at least
+	// Bucket is the length of leases that Quarantine.User stands for (N4). 0: no run has written one, as in the directories of
+	// older versions.
+	Bucket time.Duration
 }
 
 // StartRecord is what is durable.
 func (s *Store) StartRecord() StartRecord {
 	r := s.start.Load()
-	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}}
+	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket}
 }
 
 // Start writes the start record of this run (A4). It refuses a restart counter that does not grow, and a quarantine
-// that is shorter than the stored one: that is for LowerQuarantine, once the silence has passed.
+// that is shorter than the stored one: that is for LowerQuarantine and SetBucket, once the silence has passed.
 func (s *Store) Start(next StartRecord) error {
 	s.boltMu.Lock()
 	defer s.boltMu.Unlock()
@@ -105,7 +108,7 @@ func (s *Store) Start(next StartRecord) error {
 		return err
 	}
 	was := s.StartRecord()
-	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
+	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) || next.Bucket < 0 {
 		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink", ErrRefused, next, was)
 	}
 	is, err := whereabouts(s.logFile)
@@ -113,7 +116,7 @@ func (s *Store) Start(next StartRecord) error {
 		return s.fail(err)
 	}
 	s.disk = is
-	record := &startRecord{Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User}
+	record := &startRecord{Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket}
 	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
 		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {
 			return err
@@ -127,23 +130,46 @@ func (s *Store) Start(next StartRecord) error {
 	return nil
 }
 
-// LowerQuarantine is A4's second write, made when the silence that the start record asked for has passed: the record
-// then holds what this run itself may owe. It refuses to raise it.
-func (s *Store) LowerQuarantine(q Quarantine) error {
+// LowerQuarantine is A4's second write for the `master` lease, made when the silence that the start record asked for has passed: the
+// record then holds what this run itself may owe. It refuses to raise it. Named leases have SetBucket.
+func (s *Store) LowerQuarantine(master time.Duration) error {
+	return s.changeStart("lower the quarantine", func(r *startRecord) error {
+		if master < 0 || master > r.Master {
+			return fmt.Errorf("%w: quarantine of `master` %v after %v: it can only be lowered here", ErrRefused, master, r.Master)
+		}
+		r.Master = master
+		return nil
+	})
+}
+
+// SetBucket is N4: the bucket of the named leases that this node may have accepted, and the quarantine that the next run owes for it, which
+// replaces Quarantine.User. A longer one must be durable before the acceptor accepts such a lease; whether a shorter one is due is the caller's
+// to know.
+func (s *Store) SetBucket(length, quarantine time.Duration) error {
+	return s.changeStart("set the bucket of named leases", func(r *startRecord) error {
+		if length <= 0 || quarantine <= 0 {
+			return fmt.Errorf("%w: a bucket of %v with a quarantine of %v", ErrRefused, length, quarantine)
+		}
+		r.Bucket, r.User = length, quarantine
+		return nil
+	})
+}
+
+// changeStart changes the start record of this run. fn gets a copy of it.
+func (s *Store) changeStart(what string, fn func(*startRecord) error) error {
 	s.boltMu.Lock()
 	defer s.boltMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
-	was := s.StartRecord()
-	if !was.Quarantine.covers(q) || !q.covers(Quarantine{}) {
-		return fmt.Errorf("%w: quarantine %+v after %+v: it can only be lowered here", ErrRefused, q, was.Quarantine)
-	}
-	record := &startRecord{Restart: was.Restart, Master: q.Master, User: q.User}
-	if err := s.putNode("lower the quarantine", startKey, record); err != nil {
+	record := *s.start.Load()
+	if err := fn(&record); err != nil {
 		return err
 	}
-	s.start.Store(record)
+	if err := s.putNode(what, startKey, &record); err != nil {
+		return err
+	}
+	s.start.Store(&record)
 	return nil
 }
 

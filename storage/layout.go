@@ -76,6 +76,7 @@ type startRecord struct {
 	Restart uint64
 	Master  time.Duration
 	User    time.Duration
+	Bucket  time.Duration // 0: no run has written one
 }
 
 // diskRecord is node/disk: where log.db lay when it was written. See host.go.

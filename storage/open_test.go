@@ -303,14 +303,46 @@ func TestA4StartRecord(t *testing.T) {
 	// A lowered maximum must not shorten what an earlier run owes.
 	wantError(t, s.Start(StartRecord{Restart: 2, Quarantine: brief}), ErrRefused, "no quarantine may shrink")
 	must(t, s.Start(StartRecord{Restart: 2, Quarantine: long}))
-	wantError(t, s.LowerQuarantine(Quarantine{Master: 3 * time.Second}), ErrRefused, "only be lowered")
-	wantError(t, s.LowerQuarantine(Quarantine{Master: -1}), ErrRefused)
-	must(t, s.LowerQuarantine(brief))
+	wantError(t, s.LowerQuarantine(3*time.Second), ErrRefused, "only be lowered")
+	wantError(t, s.LowerQuarantine(-1), ErrRefused)
+	must(t, s.LowerQuarantine(brief.Master))
 	s = reopen(t, s)
+	brief.User = long.User
 	if got := s.StartRecord(); got != (StartRecord{Restart: 2, Quarantine: brief}) {
 		t.Fatalf("%+v", got)
 	}
 	must(t, s.Start(StartRecord{Restart: 7, Quarantine: brief}))
+}
+
+// N4: the bucket and its quarantine are durable when SetBucket returns, in both directions, and leave the rest alone. The start record of
+// an older version, which knows no bucket, is read as one without.
+func TestN4BucketIsDurable(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	must(t, s.putNode("write an old record", startKey, &struct {
+		Restart      uint64
+		Master, User time.Duration
+	}{3, time.Second, time.Minute}))
+	s = reopen(t, s)
+	want := StartRecord{Restart: 3, Quarantine: Quarantine{Master: time.Second, User: time.Minute}}
+	if got := s.StartRecord(); got != want {
+		t.Fatalf("an older version's record is read as %+v", got)
+	}
+	for _, length := range []time.Duration{2048 * time.Millisecond, 4096 * time.Millisecond, 1024 * time.Millisecond} {
+		must(t, s.SetBucket(length, length+time.Millisecond))
+		s = reopen(t, s)
+		want.Bucket, want.Quarantine.User = length, length+time.Millisecond
+		if got := s.StartRecord(); got != want {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+	want.Restart++
+	must(t, s.Start(want))
+	s = reopen(t, s)
+	if got := s.StartRecord(); got != want {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	wantError(t, s.SetBucket(0, time.Second), ErrRefused)
+	wantError(t, s.SetBucket(time.Second, 0), ErrRefused)
 }
 
 func TestClosedStoreRefusesEverything(t *testing.T) {
@@ -323,7 +355,7 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	for name, err := range map[string]error{
 		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Fold": s.Fold(&kv.Fold{}), "Entries": entries, "View": view, "Loaded": loaded,
 		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1), "Verify": s.Verify(t.Context()),
-		"LowerQuarantine": s.LowerQuarantine(Quarantine{}), "Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
+		"LowerQuarantine": s.LowerQuarantine(0), "SetBucket": s.SetBucket(1, 1), "Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
 	} {
 		if name == "" || err == nil {
 			t.Errorf("%s of a closed store went through", name)
