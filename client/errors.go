@@ -41,7 +41,7 @@ var (
 	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too large
 	// to be remembered.
 	ErrDropped = errors.New("applied, but its result is not remembered")
-	// ErrBusy: somebody else holds the lease; see BusyError.
+	// ErrBusy: somebody else holds the lease, or may, since the nodes have restarted; see BusyError and SilentError.
 	ErrBusy = errors.New("busy")
 	// ErrLost: what was held is not held any more, or not for certain: the session, the lock or the lease is lost.
 	ErrLost = errors.New("lost")

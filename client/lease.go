@@ -48,6 +48,9 @@ type LeaseOptions struct {
 	TTL time.Duration
 	// Wait is for how long to queue if somebody else holds the lease. 0: not at all; NoWaitLimit: as long as the context allows.
 	Wait time.Duration
+	// Silent, if not nil, is called each time that a node says that no lease can be acquired yet, since the nodes have restarted, before the call
+	// waits or gives up: to tell people why it takes so long.
+	Silent func(*SilentError)
 	// Acquisition makes this another try of an earlier GrantLease, maybe of another process, which chose this text (up to 128
 	// bytes, never used for anything else, and never again once it was released). "": one is drawn.
 	Acquisition string
@@ -82,8 +85,21 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("it is held by %q, for another %v unless renewed", e.Owner, e.RetryAfter.Round(time.Millisecond))
 }
 
+// SilentError: so many nodes have restarted that nobody can acquire a lease yet, since somebody may own it that they have forgotten. It
+// comes with ErrBusy.
+type SilentError struct {
+	// Begins is for how long that lasts, by the node's clock when it answered.
+	Begins time.Duration
+}
+
+// Error says for how long.
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("leases begin in %v: the nodes have restarted, and keep silent about leases that they may have forgotten", e.Begins)
+}
+
 // AcquireLease acquires a lease and renews it until Release, or until it is lost. Its own time ends it, whatever deadline ctx has.
-// The error is ErrBusy (with a *BusyError) if somebody else holds it for longer than o.Wait; ErrUnknown if the cluster may
+// The error is ErrBusy if somebody else holds it for longer than o.Wait (with a *BusyError), or if nobody can acquire leases for so long because the
+// nodes have restarted (with a *SilentError); ErrUnknown if the cluster may
 // have granted it all the same, so that the name may stay taken for a TTL. An acquisition that is given up is released, for
 // which the call may take a second beyond ctx.
 func (c *Client) AcquireLease(ctx context.Context, name string, o LeaseOptions) (*Lease, error) {

@@ -252,3 +252,45 @@ func TestGrantThatHadToWait(t *testing.T) {
 		})
 	}
 }
+
+// After a restart of the nodes an acquisition that is not to wait fails at once and says how long it would have to; one that may
+// wait tells so, and gets the lease when the silence is over.
+func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		const silence = 12 * time.Second
+		w.SilenceLeases(silence)
+		began := time.Now()
+		for what, try := range map[string]func() error{
+			"AcquireLease": func() error { _, err := w.client.AcquireLease(ctx, "n", client.LeaseOptions{}); return err },
+			"GrantLease": func() error {
+				_, err := w.client.GrantLease(ctx, "n", client.LeaseOptions{Acquisition: "a"})
+				return err
+			},
+		} {
+			err := try()
+			var silent *client.SilentError
+			if kindOf(t, err) != client.ErrBusy || !errors.As(err, &silent) || silent.Begins != silence {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("it took %v", d)
+		}
+		var told []time.Duration
+		_, err := w.client.AcquireLease(ctx, "n", client.LeaseOptions{Wait: 3 * time.Second, Silent: func(e *client.SilentError) { told = append(told, e.Begins) }})
+		if d := time.Since(began); kindOf(t, err) != client.ErrBusy || !errors.As(err, new(*client.SilentError)) || d < 2*time.Second || d > 4*time.Second {
+			t.Errorf("a wait of 3 s ends after %v: %v", d, err)
+		}
+		if len(told) == 0 || told[0] != silence {
+			t.Errorf("told %v", told)
+		}
+		l := acquire(t, w, "n", client.LeaseOptions{Wait: client.NoWaitLimit})
+		if d := time.Since(began); d < silence || d > silence+time.Second || !l.Held() {
+			t.Errorf("acquired after %v, of a silence of %v", d, silence)
+		}
+		if err := l.Release(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -23,6 +23,7 @@ type acquisition struct {
 	asked   time.Duration // before the request that was granted, or before the node began to ask for it
 	doubt   bool          // the cluster may have granted it
 	busy    *BusyError    // what the last answer was, if it was that
+	silent  *SilentError  // likewise
 }
 
 func (c *Client) newAcquisition(name string, o LeaseOptions) (*acquisition, error) {
@@ -114,7 +115,7 @@ func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration)
 		silence = wait + a.c.cfg.AttemptTimeout
 	}
 	r := request{method: http.MethodPost, path: leasePath(a.name, "acquire"), body: encode(body), harmless: true, silence: silence}
-	a.busy = nil
+	a.busy, a.silent = nil, nil
 	a.asked = a.now()
 	got, sent, err := a.c.exchange(ctx, endpoint, r)
 	v := judge(got, sent, err, a.understand)
@@ -131,6 +132,10 @@ func (a *acquisition) understand(got answer) (kind, err error, ok bool) {
 	case http.StatusConflict:
 		a.busy = decodeBusy(got)
 		return ErrBusy, a.busy, true
+	case http.StatusServiceUnavailable:
+		if a.silent = decodeSilent(got); a.silent != nil {
+			return ErrBusy, a.silent, true
+		}
 	}
 	return nil, nil, false
 }
@@ -144,9 +149,12 @@ func (a *acquisition) counts(waited time.Duration) bool {
 	return a.hold.Take(now, leasehold.Reply{Asked: a.asked, TTL: life, Token: a.granted.Token})
 }
 
-// queue makes ready for the next try for a lease that is busy, or says that the time to wait is over. waited is for how long the node was
-// to queue; it may have had no room for that.
+// queue makes ready for the next try for a lease that is busy, or that nobody can acquire yet, or says that the time to wait is over. waited is for
+// how long the node was to queue; it may have had no room for that.
 func (a *acquisition) queue(ctx context.Context, waited time.Duration, end time.Time) error {
+	if a.silent != nil && a.o.Silent != nil {
+		a.o.Silent(a.silent)
+	}
 	if a.o.Wait == 0 || a.o.Wait > 0 && !time.Now().Before(end) {
 		return context.DeadlineExceeded
 	}
@@ -154,13 +162,21 @@ func (a *acquisition) queue(ctx context.Context, waited time.Duration, end time.
 		return ctx.Err()
 	}
 	d := busyPause
-	if a.busy.RetryAfter > 0 {
-		d = min(d, a.busy.RetryAfter)
+	if hint := a.hint(); hint > 0 {
+		d = min(d, hint)
 	}
 	if a.o.Wait > 0 {
 		d = min(d, time.Until(end))
 	}
 	return pause(ctx, max(d, firstBackoff), 0)
+}
+
+// hint is when to try again by what the last answer says; 0: it says nothing.
+func (a *acquisition) hint() time.Duration {
+	if a.silent != nil {
+		return a.silent.Begins
+	}
+	return a.busy.RetryAfter
 }
 
 // giveUp releases what the cluster may have granted: the release is final, so no request of this acquisition that still wanders about
@@ -172,11 +188,14 @@ func (a *acquisition) giveUp(ctx context.Context, kind, err error) error {
 		defer cancel()
 		a.doubt = a.c.releaseLease(ctx, a.name, leaseBody{Owner: a.o.Owner, Acquisition: a.o.Acquisition}) != nil
 	}
-	if kind == ErrNotApplied && a.doubt {
+	if (kind == ErrNotApplied || kind == ErrBusy && a.silent != nil) && a.doubt {
 		kind, err = ErrUnknown, fmt.Errorf("%w; it may be granted, and the name taken for as long as %v", err, a.o.TTL)
 	}
 	if kind == ErrNotApplied && a.busy != nil {
 		kind, err = ErrBusy, a.busy
+	}
+	if kind == ErrNotApplied && a.silent != nil {
+		kind, err = ErrBusy, a.silent
 	}
 	return a.fail(kind, err)
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -95,6 +96,23 @@ func decodeBusy(a answer) *BusyError {
 		d = retryAfter(a.header)
 	}
 	return &BusyError{Owner: w.Owner, RetryAfter: d}
+}
+
+// silentWords begin the text of a 503 that says for how long nobody can acquire leases yet.
+const silentWords = "leases begin in "
+
+// decodeSilent is nil for any other answer.
+func decodeSilent(a answer) *SilentError {
+	text, ok := bytes.CutPrefix(a.body, []byte(silentWords))
+	if !ok || a.status != http.StatusServiceUnavailable {
+		return nil
+	}
+	number, _, _ := bytes.Cut(text, []byte(":"))
+	d, err := time.ParseDuration(string(number))
+	if err != nil || d < 0 {
+		d = retryAfter(a.header)
+	}
+	return &SilentError{Begins: d}
 }
 
 // renewed understands what a renewal of one lease answers.

@@ -20,15 +20,19 @@ func (c Config) timing() lease.Timing {
 // defaultLeases is 2,000,000 names, some 200 MB when all are live.
 const defaultLeases = 2_000_000
 
-// leases is the bounds of the part for named leases. A quarantine that is over at the start is 0.
-func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, seed uint64) replica.LeasesConfig {
+// bucketLinger keeps what comes once a minute, as many jobs do, from costing a write each time.
+const bucketLinger = 2 * time.Minute
+
+// leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading quarantine.
+func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, b named.Bucket, seed uint64) replica.LeasesConfig {
 	most := c.MaxLeases
 	if most == 0 {
 		most = defaultLeases
 	}
 	return replica.LeasesConfig{
 		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
-		Table: named.Config{Timing: c.timing(), Quarantine: quarantine, MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
+		Table: named.Config{Timing: c.timing(), Quarantine: quarantine, Bucket: b, BucketLinger: bucketLinger,
+			MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/watch"
 	"tenure/storage"
@@ -58,7 +59,8 @@ func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		record := n.store.StartRecord()
-		if record.Restart != n.self.Restart || record.Quarantine.Master < n.cfg.LeaseTime || record.Quarantine.User < n.cfg.MaxLeaseTime {
+		if record.Restart != n.self.Restart || record.Quarantine.Master < n.cfg.LeaseTime || record.Quarantine.User < record.Bucket ||
+			record.Bucket != named.LeastBucket(n.cfg.timing()) {
 			t.Errorf("run %d as %v left the start record %+v", run+1, n.self, record)
 		}
 		if n.self.Restart != run+1 || n.self.Nonce == before.Nonce {

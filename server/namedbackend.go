@@ -53,6 +53,8 @@ func (n *Node) leaseGrant(r *web.LeaseRequest, a replica.LeaseAnswer) (web.Lease
 			web.ErrUnknown, a.Reason)
 	}
 	switch a.Reason {
+	case replica.LeaseSilent:
+		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
 	case replica.LeaseNoRoom:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger --max-leases", web.ErrOverloaded, a.Reason)
 	case replica.LeaseOverloaded:

@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/lease/named"
 	"tenure/server/replica"
 )
 
@@ -17,6 +18,7 @@ type namedEvent struct {
 	request *pendingLease
 	cancel  uint64
 	era     uint32
+	bucket  named.Bucket            // is durable (N4)
 	call    func(now time.Duration) // runs in a round
 }
 
@@ -35,10 +37,11 @@ type namedLoop struct {
 	part    *replica.Leases
 	inbox   *inbox[namedEvent]
 	replies map[uint64]chan replica.LeaseAnswer
-	onward  chan struct{} // the turn to step, handed on; room for one
-	rearm   chan struct{} // something is due before armed; room for one
-	armed   atomic.Int64  // reading of the clock at which the timer fires
-	asking  bool          // an era was asked for and has not come
+	onward  chan struct{}     // the turn to step, handed on; room for one
+	rearm   chan struct{}     // something is due before armed; room for one
+	armed   atomic.Int64      // reading of the clock at which the timer fires
+	asking  bool              // an era was asked for and has not come
+	buckets chan named.Bucket // to be made durable; room for one, and the part asks for one at a time
 	view    atomic.Pointer[replica.LeasesStatus]
 
 	quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
@@ -46,7 +49,8 @@ type namedLoop struct {
 
 func newNamedLoop(n *Node, part *replica.Leases, quarantine time.Duration) *namedLoop {
 	l := &namedLoop{n: n, part: part, inbox: newInbox[namedEvent](), replies: map[uint64]chan replica.LeaseAnswer{},
-		onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1), quarantine: quarantine}
+		onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1), buckets: make(chan named.Bucket, 1),
+		quarantine: quarantine}
 	l.view.Store(&replica.LeasesStatus{})
 	l.inbox.drain = l.drain
 	return l
@@ -105,6 +109,9 @@ func (l *namedLoop) round() {
 	}
 	l.part.Tick(now)
 	l.deliver()
+	if b, ok := l.part.NextBucket(now); ok {
+		l.buckets <- b
+	}
 	if l.part.NeedsEra() && !l.asking {
 		l.asking = true
 		go l.n.askEra()
@@ -143,6 +150,8 @@ func (l *namedLoop) input(now time.Duration, e *namedEvent) {
 	case e.era != 0:
 		l.asking = false
 		l.part.Open(e.era)
+	case e.bucket != (named.Bucket{}):
+		l.part.BucketDurable(e.bucket)
 	case e.call != nil:
 		e.call(now)
 	}
@@ -160,6 +169,21 @@ func (l *namedLoop) deliver() {
 	for _, a := range answers {
 		l.replies[a.ID] <- a
 		delete(l.replies, a.ID)
+	}
+}
+
+// runBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops what needs the new one.
+func (l *namedLoop) runBuckets(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		case b := <-l.buckets:
+			if err := l.n.store.SetBucket(b.Length, b.Quarantine); err != nil {
+				return err
+			}
+			l.inbox.put(namedEvent{bucket: b})
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 //	Accept         acquisition (16) | token | D_P in ns | owner (length, text)
 //	Release,
 //	Withdraw       acquisition (16)
+//	Silent         left in ns
 //	Promise,
 //	…Rejected      flags (1: live, 2: full) | report; of rejections promised; if live
 //	               acquisition (16) | token | left in ns | owner (length, text)
@@ -69,6 +70,9 @@ func appendLeaseReply(buf []byte, r *named.Reply) []byte {
 	if r.Kind == named.Accepted || r.Kind == named.Released {
 		return buf
 	}
+	if r.Kind == named.Silent {
+		return binary.AppendUvarint(buf, uint64(max(0, r.Left)))
+	}
 	var flags byte
 	if r.Live {
 		flags |= 1
@@ -104,7 +108,7 @@ func decodeNamed(body []byte) (*replica.LeaseBatch, error) {
 		switch kind := named.Kind(r.byte()); kind {
 		case named.Prepare, named.Accept, named.Release, named.Withdraw:
 			b.Requests = append(b.Requests, r.request(kind))
-		case named.Promise, named.PrepareRejected, named.Accepted, named.AcceptRejected, named.Released:
+		case named.Promise, named.PrepareRejected, named.Accepted, named.AcceptRejected, named.Released, named.Silent:
 			b.Replies = append(b.Replies, r.reply(kind))
 		default:
 			return nil, fmt.Errorf("%w: a lease message of %v", errFrame, kind)
@@ -168,6 +172,10 @@ func (r *namedReader) request(kind named.Kind) named.Request {
 func (r *namedReader) reply(kind named.Kind) named.Reply {
 	out := named.Reply{Kind: kind, Name: named.Name(r.take(16)), Counter: r.number()}
 	if kind == named.Accepted || kind == named.Released {
+		return out
+	}
+	if kind == named.Silent {
+		out.Left = time.Duration(r.number())
 		return out
 	}
 	flags := r.byte()

@@ -16,6 +16,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/transport"
@@ -162,12 +163,18 @@ func (n *Node) startRun(fresh bool) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	bucket, err := named.PlanBucket(named.Bucket{Length: stored.Bucket, Quarantine: stored.Quarantine.User}, timing, fresh)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	var seed [16]byte
 	if _, err := rand.Read(seed[:]); err != nil {
 		return fmt.Errorf("draw the boot nonce: %w", err)
 	}
 	n.self = ballot.Incarnation{Node: n.cfg.Node, Restart: stored.Restart + 1, Nonce: binary.BigEndian.Uint64(seed[:8])}
-	if err := n.store.Start(storage.StartRecord{Restart: n.self.Restart, Quarantine: storage.Quarantine(plan.AtStart)}); err != nil {
+	err = n.store.Start(storage.StartRecord{Restart: n.self.Restart, Bucket: bucket.AtStart.Length,
+		Quarantine: storage.Quarantine{Master: plan.AtStart.Master, User: bucket.AtStart.Quarantine}})
+	if err != nil {
 		return err
 	}
 	n.quarantine, n.quarantineBegan = plan, begin
@@ -186,11 +193,11 @@ func (n *Node) startRun(fresh bool) error {
 	}
 	cluster := n.store.Identity().Cluster
 	n.leaseKey = cluster[:]
-	leases, err := replica.NewLeases(n.cfg.leases(n.self, n.membership, plan.Deadlines(begin).User, binary.BigEndian.Uint64(seed[4:])), begin)
+	leases, err := replica.NewLeases(n.cfg.leases(n.self, n.membership, begin+bucket.Silence, bucket.AtStart, binary.BigEndian.Uint64(seed[4:])), begin)
 	if err != nil {
 		return err
 	}
-	n.named = newNamedLoop(n, leases, plan.Deadlines(begin).User)
+	n.named = newNamedLoop(n, leases, begin+bucket.Silence)
 	return n.openLog()
 }
 
@@ -230,7 +237,8 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
-	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.named.run, n.runVerifier} {
+	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.named.run, n.named.runBuckets,
+		n.runVerifier} {
 		loops.Go(func() error {
 			err := run(stop.Done())
 			if err != nil {

@@ -9,11 +9,12 @@ import (
 	"tenure/storage"
 )
 
-// runWatcher measures the disk and lowers the quarantine record once the silence has been served (A4's second write).
+// runWatcher measures the disk and lowers the quarantine of `master` once the silence has been served (A4's second write). That of named
+// leases is the named loop's to lower (N4).
 func (n *Node) runWatcher(stop <-chan struct{}) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	written := n.quarantine.AtStart
+	written := n.quarantine.AtStart.Master
 	for {
 		err := n.store.Refresh()
 		if errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDamaged) {
@@ -25,8 +26,8 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		u := n.store.Usage()
 		n.room.Store(uint32(roomOf(u)))
 		n.imageBytes.Store(foldedImage(u))
-		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan); r != written {
-			if err := n.store.LowerQuarantine(storage.Quarantine(r)); err != nil {
+		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan).Master; r != written {
+			if err := n.store.LowerQuarantine(r); err != nil {
 				return err
 			}
 			written = r

@@ -22,6 +22,7 @@ type leases struct {
 	tell  bool
 	queue map[string][]string // acquisitions that wait, by name
 	asked map[string]int      // requests by command
+	quiet time.Time           // before it nothing can be acquired
 }
 
 type lease struct {
@@ -87,6 +88,13 @@ func (c *Cluster) TellWaits() {
 	c.leases.tell = true
 }
 
+// SilenceLeases has the nodes refuse acquisitions for d, as after a restart of all of them.
+func (c *Cluster) SilenceLeases(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leases.quiet = time.Now().Add(d)
+}
+
 // wakeAll wakes whoever waits.
 func (c *Cluster) wakeAll() {
 	close(c.changed)
@@ -149,6 +157,10 @@ func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseReque
 	ttl, err := time.ParseDuration(in.TTL)
 	if err != nil || ttl < 100*time.Millisecond || ttl > 24*time.Hour {
 		return sendText(w, 400, "the TTL must be from 100 ms to --max-lease-time")
+	}
+	if left := time.Until(c.leases.quiet).Round(time.Millisecond); left > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
+		return sendText(w, 503, fmt.Sprintf("leases begin in %v: the nodes have restarted", left))
 	}
 	if in.Acquisition == "" {
 		in.Acquisition = fmt.Sprintf("drawn here %d", c.leases.count)

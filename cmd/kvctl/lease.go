@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,8 @@ func newLeaseAcquire(a *app) *cobra.Command {
 		Long: "acquire prints a grant, which renew and release take, and behind a tab the fence for what the lease protects:\n" +
 			"  read -r grant fence < <(kvctl lease acquire jobs/nightly)\n" +
 			"Nothing renews the lease by itself. It is over when its TTL has passed since BEFORE this command was started (and not\n" +
-			"since it has printed anything), a sixteenth of the TTL sooner to be safe. If somebody else holds it: exit code 1.\n\n" +
+			"since it has printed anything), a sixteenth of the TTL sooner to be safe. If somebody else holds it: exit code 1; likewise for\n" +
+			"some time after a restart of all nodes, which the message tells.\n\n" +
 			"With --acquisition, a text of your own that was never used before, the command may be run again when its outcome was\n" +
 			"unknown (exit code 3), here or elsewhere: it is still one acquisition. Without it, one that is given up is released.",
 		Example:           "  kvctl lease acquire jobs/nightly --ttl 30s --wait 1m",
@@ -62,7 +64,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			if o.Wait < 0 {
 				return usage("--wait must not be negative")
 			}
-			o.Owner, a.waits = a.owner(o.Owner), o.Wait
+			o.Owner, a.waits, o.Silent = a.owner(o.Owner), o.Wait, a.sayOnce(o.Wait)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				g, err := c.GrantLease(ctx, args[0], o)
 				if err != nil {
@@ -77,6 +79,18 @@ func newLeaseAcquire(a *app) *cobra.Command {
 	cmd.Flags().DurationVar(&o.Wait, "wait", 0, "how long to queue if somebody else holds it (0: not at all)")
 	cmd.Flags().StringVar(&o.Acquisition, "acquisition", "", "a new name for this acquisition, with which it may be tried again")
 	return cmd
+}
+
+// sayOnce tells on standard error why an acquisition that may wait has to wait after a restart of the nodes. Without a wait
+// the error says it.
+func (a *app) sayOnce(wait time.Duration) func(*client.SilentError) {
+	said := wait == 0 || a.json
+	return func(e *client.SilentError) {
+		if !said {
+			said = true
+			fmt.Fprintf(a.stderr, "kvctl: %v\n", &client.SilentError{Begins: e.Begins.Round(100 * time.Millisecond)})
+		}
+	}
 }
 
 func newLeaseRenew(a *app) *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/client/clienttest"
 )
@@ -151,5 +152,24 @@ func TestOwner(t *testing.T) {
 	a := newApp([]string{"HOME=/root", "USER=ada"}, nil, io.Discard, io.Discard)
 	if o := a.owner(""); !strings.HasPrefix(o, "ada@") || a.owner("me") != "me" {
 		t.Errorf("%q", o)
+	}
+}
+
+// After a restart of all nodes leases cannot be acquired for a while: who does not want to wait is told so at once, who waits
+// is told why.
+func TestLeaseAfterARestart(t *testing.T) {
+	c := start(t, 2)
+	c.SilenceLeases(time.Minute)
+	for _, line := range []string{"lease run job --try -- true", "lease acquire job"} {
+		began := time.Now()
+		o := kvctl(t, c, "", strings.Fields(line)...)
+		if o.code != 1 || !strings.Contains(o.errOut, "leases begin in ") || strings.Count(o.errOut, "\n") != 1 || time.Since(began) > 5*time.Second {
+			t.Errorf("kvctl %s: code %d after %v, %q", line, o.code, time.Since(began), o.errOut)
+		}
+	}
+	c.SilenceLeases(500 * time.Millisecond)
+	o := kvctl(t, c, "", "lease", "run", "job", "--", "true")
+	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: leases begin in ") || !strings.Contains(o.errOut, "the nodes have restarted") {
+		t.Errorf("code %d, %q", o.code, o.errOut)
 	}
 }

@@ -66,7 +66,7 @@ func newLeaseRun(a *app) *cobra.Command {
 	a.ownerFlag(cmd, &o.Owner)
 	f := cmd.Flags()
 	f.DurationVar(&o.TTL, "ttl", client.DefaultLeaseTTL, "how long the lease lasts without being renewed")
-	f.BoolVar(&o.try, "try", false, "fail at once if somebody else holds the lease")
+	f.BoolVar(&o.try, "try", false, "fail at once if somebody else holds the lease, or nobody can yet after a restart of the nodes")
 	f.DurationVar(&o.Wait, "wait", 0, "fail if the lease is not held after that time (0: wait for as long as it takes)")
 	f.DurationVar(&o.killAfter, "kill-after", 5*time.Second, "how long COMMAND may take to end when it must")
 	return cmd
@@ -85,6 +85,7 @@ func (a *app) lease(ctx context.Context, name string, o leaseRunFlags) (*client.
 	case o.Wait == 0:
 		o.Wait = client.NoWaitLimit
 	}
+	o.Silent = a.sayOnce(o.Wait)
 	if o.Wait != client.NoWaitLimit {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.timeout+o.Wait)

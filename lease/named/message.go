@@ -87,6 +87,9 @@ type Reply struct {
 	LiveOwner       string        // for people
 }
 
+// longestSilence is more than any Timing allows.
+const longestSilence = time.Duration(1) << 61
+
 // ErrMalformed is wrapped by every error of a Check.
 var ErrMalformed = errors.New("malformed message of a named lease")
 
@@ -115,6 +118,8 @@ func (r *Reply) Check() error {
 		return fmt.Errorf("%w: a reply of %v", ErrMalformed, r.Kind)
 	case r.Counter == 0 || r.Counter >= lease.MaxCounter || r.Promised >= lease.MaxCounter:
 		return fmt.Errorf("%w: counter %d, promised %d", ErrMalformed, r.Counter, r.Promised)
+	case r.Kind == Silent && (r.Left <= 0 || r.Left > longestSilence):
+		return fmt.Errorf("%w: silent for another %v", ErrMalformed, r.Left)
 	case r.Live && (r.LiveAcquisition.IsZero() || r.LiveToken == 0 || r.LiveToken > r.Report):
 		return fmt.Errorf("%w: a live lease of token %v, reported %v", ErrMalformed, r.LiveToken, r.Report)
 	case len(r.LiveOwner) > MaxOwnerBytes:

@@ -32,7 +32,9 @@ type Leases struct {
 
 	batches []leaseOut // by voter, as far as there is something to send
 	silent  quorum.Set // voters that did not answer in time when they were last asked at once
-	answers []LeaseAnswer
+	// silences is the reading until which other voters keep silent after a restart, as they said; never ranged over.
+	silences map[ballot.NodeID]time.Duration
+	answers  []LeaseAnswer
 }
 
 // leaseTask is one request of a client until its answer.
@@ -63,7 +65,8 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 		return nil, err
 	}
 	return &Leases{cfg: c, table: table, random: c.Seed | 1, sweepAt: now, tasks: map[uint64]*leaseTask{},
-		flights: map[uint64]*leaseTask{}, queues: map[named.Name]*leaseQueue{}}, nil
+		flights: map[uint64]*leaseTask{}, queues: map[named.Name]*leaseQueue{},
+		silences: map[ballot.NodeID]time.Duration{}}, nil
 }
 
 // Request takes a client's request. Exactly one answer with its ID comes out of Take, now or later.
@@ -94,6 +97,15 @@ func (l *Leases) Open(era uint32) {
 	l.table.Open(era)
 	l.highest = max(l.highest, l.table.Floor())
 }
+
+// NextBucket is N4: what the acceptor wants to be made durable now, and BucketDurable that it is. Ask after each step; the next one comes
+// only after BucketDurable.
+func (l *Leases) NextBucket(now time.Duration) (b named.Bucket, ok bool) {
+	return l.table.NextBucket(now)
+}
+
+// BucketDurable tells that what NextBucket asked for is durable.
+func (l *Leases) BucketDurable(b named.Bucket) { l.table.BucketDurable(b) }
 
 // NeedsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of theirs (N3).
 func (l *Leases) NeedsEra() bool {
@@ -143,6 +155,8 @@ func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 		q := &b.Requests[i]
 		if reply, ok := l.table.Handle(now, from, *q); ok {
 			l.reply(from, reply)
+		} else {
+			l.tellSilence(now, from, q)
 		}
 		if q.Kind == named.Release || q.Kind == named.Withdraw {
 			l.released(now, q.Name)
@@ -159,6 +173,10 @@ func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 
 // start begins an attempt of t.
 func (l *Leases) start(now time.Duration, t *leaseTask) {
+	if wait := l.silence(now); wait > 0 {
+		l.refuseInSilence(now, t, wait)
+		return
+	}
 	l.counter = max(l.counter, l.table.Promised(t.req.Name))
 	t.counter, t.tried, t.resent, t.wide = l.nextCounter(), now, 0, false
 	t.first, t.voted = l.first(t.counter), quorum.Set{}
@@ -199,7 +217,17 @@ func (l *Leases) outstanding(now time.Duration, t *leaseTask) (named.Request, qu
 // handle takes an acceptor's reply.
 func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 	t := l.flights[r.Counter]
-	if t == nil || r.Name != t.req.Name {
+	if t != nil && r.Name != t.req.Name {
+		t = nil
+	}
+	if r.Kind == named.Silent {
+		if r.Check() == nil {
+			l.isSilent(now, t, from, r.Left)
+		}
+		return
+	}
+	delete(l.silences, from)
+	if t == nil {
 		return
 	}
 	if t.req.Op == LeaseRelease {

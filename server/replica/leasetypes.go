@@ -55,10 +55,12 @@ const (
 	LeaseNoRoom
 	LeaseEraUsedUp
 	LeaseStopping
+	LeaseSilent // after a restart; RetryAfter is for how long
 )
 
 var leaseReasons = [...]string{"", "no quorum of nodes answered about named leases in time", "too many requests about leases wait on this node",
-	"the nodes have no room for another named lease", "the era of fencing tokens is used up and the next one is not there yet", "this node is stopping"}
+	"the nodes have no room for another named lease", "the era of fencing tokens is used up and the next one is not there yet", "this node is stopping",
+	"the nodes have restarted, and keep silent about leases that they may have forgotten"}
 
 // String is half a sentence for people.
 func (r LeaseReason) String() string { return leaseReasons[r] }
@@ -73,7 +75,7 @@ type LeaseAnswer struct {
 	// Waited is how much later than the request the attempt began that won. The owner's deadline may count from then.
 	Waited     time.Duration
 	Owner      string        // LeaseBusy: a hint, "" if not known
-	RetryAfter time.Duration // LeaseBusy: a hint
+	RetryAfter time.Duration // LeaseBusy, LeaseSilent: a hint
 }
 
 // LeaseBatch is what one node has for another at a time. Requests are of the sender's incarnation, replies are for

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // refusal is an answer other than 200, as plain text that says what to do.
@@ -73,12 +76,20 @@ func (x *exchange) fail(err error, write bool) {
 		if errors.Is(err, ErrOverloaded) {
 			h["Retry-After"] = retryLater
 		}
+		if silent := (*LeaseSilentError)(nil); errors.As(err, &silent) {
+			h["Retry-After"] = wholeSeconds(silent.Begins)
+		}
 	}
 	text := err.Error()
 	if write && code == http.StatusGatewayTimeout && r == nil && !errors.Is(err, ErrUnknown) {
 		text = "outcome unknown: " + text + ": read the key to see, or retry with the same Idempotency-Key"
 	}
 	x.text(code, text)
+}
+
+// wholeSeconds is d as the value of a Retry-After, rounded up.
+func wholeSeconds(d time.Duration) []string {
+	return []string{strconv.Itoa(int(math.Ceil(d.Seconds())))}
 }
 
 // text answers with one line of plain text.

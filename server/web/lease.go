@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -291,7 +289,7 @@ func (s *Server) notGranted(x *exchange, err error) {
 	case errors.As(err, &busy):
 		h := x.w.Header()
 		h["Content-Type"] = jsonType
-		h["Retry-After"] = []string{strconv.Itoa(int(math.Ceil(busy.RetryAfter.Seconds())))}
+		h["Retry-After"] = wholeSeconds(busy.RetryAfter)
 		x.code = http.StatusConflict
 		x.w.WriteHeader(x.code)
 		_, _ = x.w.Write(marshal(struct{ Owner, RetryAfter string }{busy.Owner, durationText(busy.RetryAfter)}))

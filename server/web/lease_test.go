@@ -106,6 +106,7 @@ func TestLeaseRefusals(t *testing.T) {
 		{ErrLeaseGone, 409, "", "gone: "},
 		{fmt.Errorf("%w: no quorum", ErrNotApplied), 503, "0", "not applied: no quorum"},
 		{fmt.Errorf("%w: many", ErrOverloaded), 503, "1", "not applied: overloaded: many"},
+		{&LeaseSilentError{Begins: 12*time.Second + 1}, 503, "13", "leases begin in 12.001s: the nodes have restarted, and keep silent about leases that they may have forgotten: nothing was granted; try again then"},
 		{fmt.Errorf("%w: perhaps", ErrUnknown), 504, "", "outcome unknown: perhaps"},
 	} {
 		f.leaseErr = c.err
