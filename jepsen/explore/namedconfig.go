@@ -25,7 +25,8 @@ type NamedConfig struct {
 	Acquisitions int           // of each client, one after the other
 	Asks         int           // of each client in all: acquiring, renewing, trying again
 	Ballots      int           // highest counter; a node may skip counters, as if it had seen a rejection
-	Lease        time.Duration // D_P, and M
+	Lease        time.Duration // D_P, and M if there is no LongLease
+	LongLease    time.Duration // D_P of any ask besides, and M: then acceptors keep buckets (N4), whose writes take time and may be lost
 	Restarts     int           // of acceptors, together; each then needs an era of its own
 	NodeRestarts int           // of the nodes that clients ask, together
 	Renew        bool          // asks while the name is held
@@ -60,6 +61,10 @@ var namedConfigs = []NamedConfig{
 	{Name: "named-restart-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Restarts: 1, Renew: true},
 	{Name: "named-two-restarts", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Restarts: 2},
 	{Name: "named-era-used-up", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Restarts: 1, UsedUp: true},
+	{Name: "named-buckets", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 4 * ms, Restarts: 2},
+	{Name: "named-buckets-renewal", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 3, Ballots: 3, Lease: ms, LongLease: 3 * ms, Restarts: 2, Renew: true},
+	{Name: "named-buckets-release", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 2 * ms, Restarts: 1, Release: true, Sweep: true},
+	{Name: "named-buckets-three", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, LongLease: 2 * ms, Restarts: 3},
 	{Name: "named-late-replies", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Async: true},
 	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
 }
@@ -78,7 +83,8 @@ func isNamed(name string) bool { return strings.HasPrefix(name, "named-") }
 // Validate tells what is wrong with c, wrapping ErrConfig.
 func (c NamedConfig) Validate() error {
 	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors || c.Names < 1 || c.Names > 2 ||
-		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms || c.Restarts < 0 || c.NodeRestarts < 0 {
+		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms ||
+		c.LongLease != 0 && c.LongLease <= c.Lease || c.Restarts < 0 || c.NodeRestarts < 0 {
 		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
 	}
 	return nil
@@ -93,7 +99,7 @@ func (c NamedConfig) says() string {
 		name string
 	}{
 		{c.Renew, "renewal"}, {c.Retry, "retry"}, {c.GiveUp, "giving up"}, {c.Withdraw, "withdrawal"}, {c.Release, "release"}, {c.Sweep, "sweep"},
-		{c.LoseReplies, "lost replies"}, {c.Async, "late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
+		{c.LongLease > 0, fmt.Sprintf("or %v, with buckets", c.LongLease)}, {c.LoseReplies, "lost replies"}, {c.Async, "late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
 		{c.Restarts > 0, fmt.Sprintf("%d restarts", c.Restarts)}, {c.NodeRestarts > 0, fmt.Sprintf("%d restarts of nodes", c.NodeRestarts)},
 	} {
 		if f.on {
@@ -104,7 +110,15 @@ func (c NamedConfig) says() string {
 }
 
 func (c NamedConfig) timing() lease.Timing {
-	return lease.Timing{MaxMaster: c.Lease, MaxUser: c.Lease}
+	return lease.Timing{MaxMaster: c.Lease, MaxUser: max(c.Lease, c.LongLease)}
+}
+
+// ttl is what an ask is for.
+func (c NamedConfig) ttl(long uint32) time.Duration {
+	if long != 0 {
+		return c.LongLease
+	}
+	return c.Lease
 }
 
 func (c NamedConfig) voters() quorum.Set {

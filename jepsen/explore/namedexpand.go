@@ -16,6 +16,7 @@ const (
 	doLose
 	doReply
 	doGrant
+	doBucket
 )
 
 func (x *namedExplorer) expand(s *state, emit func(next *state, a action)) {
@@ -60,8 +61,12 @@ func (x *namedExplorer) expandClient(s *state, i uint8, try func(a action)) {
 	for n := range uint8(c.Nodes) {
 		for counter := 1; counter <= c.Ballots; counter++ {
 			for _, in := range []uint32{inNew, inAgain, inRenew} {
-				if (in != inAgain || c.Retry) && (in != inRenew || c.Renew) {
-					try(action{kind: doAsk, who: i, to: n, how: uint8(counter), arg: in})
+				if (in == inAgain && !c.Retry) || (in == inRenew && !c.Renew) {
+					continue
+				}
+				try(action{kind: doAsk, who: i, to: n, how: uint8(counter), arg: in})
+				if c.LongLease > 0 {
+					try(action{kind: doAsk, who: i, to: n, how: uint8(counter), arg: in | 1})
 				}
 			}
 		}
@@ -84,6 +89,13 @@ func (x *namedExplorer) expandTable(s *state, i uint8, try func(a action)) {
 	}
 	if int(s[atRestarts]) < c.Restarts {
 		try(action{kind: doCrash, to: i})
+		if c.LongLease > 0 {
+			try(action{kind: doCrash, to: i, arg: 1})
+		}
+	}
+	if c.LongLease > 0 {
+		try(action{kind: doBucket, to: i})
+		try(action{kind: doBucket, to: i, arg: 1})
 	}
 	if c.Restarts > 0 {
 		try(action{kind: doAllot, to: i})
@@ -124,12 +136,14 @@ func (x *namedExplorer) apply(s *state, a action) bool {
 		return x.node(s, a.who, inCrash)
 	case doCrash:
 		s[atRestarts]++
-		return x.table(s, a.to, inCrash)
+		return x.table(s, a.to, inCrash|a.arg)
 	case doAllot:
 		s[atEra]++
 		return x.table(s, a.to, inAllot|s[atEra])
 	case doApply:
 		return x.table(s, a.to, inApply|a.arg)
+	case doBucket:
+		return x.table(s, a.to, inBucket|a.arg)
 	case doSweep:
 		return x.table(s, a.to, inSweep)
 	case doDeliver, doLose:

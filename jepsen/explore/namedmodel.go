@@ -22,20 +22,21 @@ const (
 
 // What a part meets: a kind in the upper bits of the input, its argument in the lower.
 const (
-	inNew       uint32 = (iota + 1) << 24 // client: ask in a new acquisition
-	inAgain                               // client: ask again before any grant
-	inRenew                               // client
+	inNew       uint32 = (iota + 1) << 24 // client: ask in a new acquisition; 1: for the long lease
+	inAgain                               // client: ask again before any grant; 1 as above
+	inRenew                               // client; 1 as above
 	inGiveBack                            // client
 	inGrant                               // client; message
 	inBegin                               // node; counter, message with the ask
 	inReply                               // node; message
 	inGiveUp                              // node; client
 	inWithdraw                            // node; client
-	inCrash                               // node, acceptor
+	inCrash                               // node, acceptor; of an acceptor 1: what was being written is there
 	inClockTick                           // all
 	inSweep                               // acceptor
 	inAllot                               // acceptor; era
 	inApply                               // acceptor; entry
+	inBucket                              // acceptor: asks for a bucket; 1: that is durable
 
 	inArg   = 1<<24 - 1
 	askBits = 20 // of inBegin's message
@@ -146,17 +147,17 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 		}
 		x.hold, x.released, x.asks = leasehold.Hold{}, false, nil
 		x.begun++
-		return l.ask(x, false)
+		return l.ask(x, false, arg)
 	case inAgain:
 		if x.released || granted {
 			return 0
 		}
-		return l.ask(x, false)
+		return l.ask(x, false, arg)
 	case inRenew:
 		if !x.held {
 			return 0
 		}
-		return l.ask(x, true)
+		return l.ask(x, true, arg)
 	case inGiveBack:
 		if x.released || (granted && !x.held) {
 			return 0
@@ -171,7 +172,7 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 			return 0
 		}
 		a := x.asks[m.ask]
-		if !x.hold.Take(x.now, leasehold.Reply{Asked: a.at, TTL: l.c.Lease, Token: uint64(m.token), Renewal: a.renewal}) {
+		if !x.hold.Take(x.now, leasehold.Reply{Asked: a.at, TTL: a.ttl, Token: uint64(m.token), Renewal: a.renewal}) {
 			return 0
 		}
 		return with(l.client(x), 1)
@@ -180,14 +181,14 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 }
 
 // ask has the client ask: the message goes to a node at once.
-func (l *namedModel) ask(x namedClient, renewal bool) uint64 {
+func (l *namedModel) ask(x namedClient, renewal bool, long uint32) uint64 {
 	if int(x.asked) == l.c.Asks {
 		return 0
 	}
 	x.asked++
-	x.asks = append(x.asks, namedAsk{x.now, renewal})
+	x.asks = append(x.asks, namedAsk{x.now, l.c.ttl(long), renewal})
 	m := namedMail{kind: mailAsk, who: x.who, begun: x.begun, ask: uint8(len(x.asks) - 1), renewal: renewal}
-	m.request.Acquisition = x.acquisition()
+	m.request.Acquisition, m.request.Duration = x.acquisition(), l.c.ttl(long)
 	return with(l.client(x), l.mail(m))
 }
 
@@ -209,7 +210,7 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		}
 		x.counter = counter
 		*f = flight{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
-			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition, Duration: l.c.Lease, Renewal: m.renewal,
+			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition, Duration: m.request.Duration, Renewal: m.renewal,
 		}, l.c.voters(), counter)}
 		sent = l.requests(&x, f)
 	case inReply:
@@ -264,7 +265,18 @@ func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
 		x.sweeps += 2
 		x.table.Sweep(x.now+x.sweeps, sweepAll)
 	case inCrash:
+		if arg != 0 {
+			if x.writing == (named.Bucket{}) {
+				return 0
+			}
+			x.disk = x.writing
+		}
 		return uint64(l.restarted(x))
+	case inBucket:
+		x.table = x.table.Clone()
+		if !x.bucket(arg != 0) {
+			return 0
+		}
 	case inAllot:
 		if x.table.Opened() || slices.ContainsFunc(x.eras, func(e eraEntry) bool { return e.run == x.run }) {
 			return 0
@@ -278,6 +290,23 @@ func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
 		x.applied(x.eras[arg])
 	}
 	return uint64(l.acceptor(x))
+}
+
+// bucket asks for a bucket to be written, or says that it is.
+func (x *namedTable) bucket(durable bool) (ok bool) {
+	switch {
+	case !durable:
+		if x.writing, ok = x.table.NextBucket(x.now); !ok {
+			return false
+		}
+	case x.writing == (named.Bucket{}):
+		return false
+	default:
+		x.disk = x.writing
+		x.table.BucketDurable(x.writing)
+		x.writing = named.Bucket{}
+	}
+	return true
 }
 
 // serve gives the acceptor after a request and, in the upper half, its reply.

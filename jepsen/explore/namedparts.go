@@ -8,7 +8,6 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/leasehold"
-	"tenure/lease"
 	"tenure/lease/named"
 )
 
@@ -27,6 +26,7 @@ type namedClient struct {
 
 type namedAsk struct {
 	at      time.Duration
+	ttl     time.Duration
 	renewal bool
 }
 
@@ -58,7 +58,9 @@ type namedTable struct {
 	run    uint8
 	eras   []eraEntry
 	sweeps time.Duration // since the last tick: each goes a little further, so that what is over by now is dropped
-	sum    digest
+	// What is durable, and what is being written (N4).
+	disk, writing named.Bucket
+	sum           digest
 }
 
 type eraEntry struct {
@@ -124,7 +126,7 @@ func (l *namedModel) client(x namedClient) uint32 {
 }
 
 func (l *namedModel) left(x namedClient, a namedAsk) time.Duration {
-	return max(0, a.at+l.c.Lease-x.now)
+	return max(0, a.at+a.ttl-x.now)
 }
 
 func flags(a, b bool) (f byte) {
@@ -164,6 +166,9 @@ func (l *namedModel) acceptor(x namedTable) uint32 {
 	for _, e := range x.eras {
 		key = binary.AppendUvarint(append(key, e.run), uint64(e.era))
 	}
+	for _, b := range [...]named.Bucket{x.disk, x.writing} {
+		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(b.Length)), uint64(b.Quarantine))
+	}
 	key = x.table.AppendState(key, x.now)
 	return internPart(&l.tables, &l.scratch, key, func(d digest) namedTable { x.sum = d; return x })
 }
@@ -174,7 +179,8 @@ func (l *namedModel) genesis(i uint8) uint32 {
 	if l.c.OwnEras {
 		era += uint32(i)
 	}
-	x := namedTable{table: l.table(0), eras: []eraEntry{{0, era}}}
+	x := namedTable{disk: l.plan(named.Bucket{}, true).AtStart, eras: []eraEntry{{0, era}}}
+	x.table = l.table(0, x.disk)
 	x.table.Open(era)
 	if l.c.UsedUp {
 		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7}, Duration: ms,
@@ -187,18 +193,27 @@ func (l *namedModel) genesis(i uint8) uint32 {
 }
 
 func (l *namedModel) restarted(x namedTable) uint32 {
-	silence, err := l.c.timing().Quarantine(lease.ClassUser)
+	p := l.plan(x.disk, false)
+	return l.acceptor(namedTable{table: l.table(p.Silence, p.AtStart), run: x.run + 1, eras: x.eras, disk: p.AtStart})
+}
+
+// plan is what a run's start makes of what is durable. Without buckets that is M's quarantine, and nothing is durable but that.
+func (l *namedModel) plan(disk named.Bucket, genesis bool) named.BucketPlan {
+	p, err := named.PlanBucket(disk, l.c.timing(), genesis)
 	if err != nil {
 		panic(err)
 	}
-	return l.acceptor(namedTable{table: l.table(silence), run: x.run + 1, eras: x.eras})
+	if l.c.LongLease == 0 {
+		p.AtStart = named.Bucket{}
+	}
+	return p
 }
 
 const sweepAll = 1 << 10
 
 // table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by then.
-func (l *namedModel) table(quarantine time.Duration) *named.Table {
-	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, MaxRecords: 16, Width: 1}, 0)
+func (l *namedModel) table(quarantine time.Duration, b named.Bucket) *named.Table {
+	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: b, MaxRecords: 16, Width: 1}, 0)
 	if err != nil {
 		panic(err)
 	}

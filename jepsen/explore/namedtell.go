@@ -47,7 +47,10 @@ func (t *namedTeller) say(s *state, a action) string {
 	case doTick:
 		return "tick"
 	case doAsk:
-		how := map[uint32]string{inNew: "acquire", inAgain: "acquire again", inRenew: "renew"}[a.arg]
+		how := map[uint32]string{inNew: "acquire", inAgain: "acquire again", inRenew: "renew"}[a.arg&^inArg]
+		if t.l.c.LongLease > 0 {
+			how += fmt.Sprintf(" for %v", t.l.c.ttl(a.arg&inArg))
+		}
 		return fmt.Sprintf("%s: %s through %s under %d", client, how, node, a.how)
 	case doGiveUp:
 		return fmt.Sprintf("%s gives up for %s", node, client)
@@ -58,7 +61,15 @@ func (t *namedTeller) say(s *state, a action) string {
 	case doNodeCrash:
 		return "restart " + proposerNames[a.who:a.who+1]
 	case doCrash:
+		if a.arg != 0 {
+			return fmt.Sprintf("restart %d, the bucket was written", a.to+1)
+		}
 		return fmt.Sprintf("restart %d", a.to+1)
+	case doBucket:
+		if a.arg != 0 {
+			return fmt.Sprintf("the bucket of %d is durable", a.to+1)
+		}
+		return fmt.Sprintf("%d asks for a bucket", a.to+1)
 	case doAllot:
 		return fmt.Sprintf("the log allots era %d to %d", s[atEra]+1, a.to+1)
 	case doApply:
@@ -77,7 +88,7 @@ func (t *namedTeller) say(s *state, a action) string {
 
 var namedRules = [...]string{
 	doTick: "time", doAsk: "P1", doGiveUp: "P5", doWithdraw: "A3", doGiveBack: "P6", doNodeCrash: "T4", doCrash: "A4", doAllot: "N3", doApply: "N3",
-	doSweep: "N2", doReply: "P2-P4", doGrant: "N1",
+	doSweep: "N2", doBucket: "N4", doReply: "P2-P4", doGrant: "N1",
 }
 
 func (t *namedTeller) tell(before, after *state, a action) string {
@@ -129,6 +140,9 @@ func (t *namedTeller) table(i int, x *namedTable) string {
 		w += " no era"
 	}
 	w += fmt.Sprintf(" floor %v", x.table.Floor())
+	if t.l.c.LongLease > 0 {
+		w += fmt.Sprintf(" bucket %v, durable %v", x.table.Bucket(), x.disk.Length)
+	}
 	for n := range uint8(t.l.c.Names) {
 		if h, live := x.table.Live(x.now, leaseName(n)); live {
 			w += fmt.Sprintf(" has %s%d %v %v", clientName(h.Acquisition[0]-1), h.Acquisition[1], h.Token, h.Left.Truncate(time.Microsecond))
