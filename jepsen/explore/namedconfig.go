@@ -62,6 +62,7 @@ var namedConfigs = []NamedConfig{
 	{Name: "named-two-restarts", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Restarts: 2},
 	{Name: "named-era-used-up", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Restarts: 1, UsedUp: true},
 	{Name: "named-buckets", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 4 * ms, Restarts: 2},
+	{Name: "named-buckets-lowered", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 2 * ms, Restarts: 1},
 	{Name: "named-buckets-renewal", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 3, Ballots: 3, Lease: ms, LongLease: 3 * ms, Restarts: 2, Renew: true},
 	{Name: "named-buckets-release", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 2 * ms, Restarts: 1, Release: true, Sweep: true},
 	{Name: "named-buckets-three", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, LongLease: 2 * ms, Restarts: 3},

@@ -14,6 +14,7 @@ var required = []string{
 	// named leases
 	"AcquisitionIdReused", "ReplyAfterRelease", "TokenFallsWithinAcquisition", "TokenUnchecked", "TokenOfOneAcceptor",
 	"FloorIgnoredForKnownNames", "NoFloorRaiseOnDrop", "EraFromOldIncarnation", "EraCarry", "WithdrawIgnoresFresh", "WithdrawAnyBallot",
+	"BucketNotDurable", "BucketLoweredEarly", "BucketAcceptNotDropped",
 	// the leases that the product is compared with
 	"FleaseLateExpiry", "FleaseNoSafetyWait", "FleaseNoRestartWait", "FleaseRestartWaitOfThePaper", "FleaseScalarQuorum",
 	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",

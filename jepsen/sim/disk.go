@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -19,6 +20,7 @@ type disk struct {
 	store      ident.StoreID
 	restart    uint64
 	quarantine lease.PerClass
+	bucket     named.Bucket // of named leases, with what they owe (N4)
 	marks      multipaxos.Durable
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
 	image      *kv.MemImage

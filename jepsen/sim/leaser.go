@@ -13,17 +13,19 @@ import (
 
 // leasePlan is what those who own named leases do.
 type leasePlan struct {
-	count    int // 0: there are no named leases in the run
-	names    int
-	think    time.Duration
-	longest  time.Duration // M of user leases
-	patience time.Duration // of a node with an attempt
-	waits    int           // of the acquisitions
-	releases int           // of the ends
-	linger   time.Duration
-	width    time.Duration
-	records  int
-	tasks    int
+	count        int // 0: there are no named leases in the run
+	names        int
+	think        time.Duration
+	longest      time.Duration // M of user leases
+	patience     time.Duration // of a node with an attempt
+	waits        int           // of the acquisitions
+	releases     int           // of the ends
+	linger       time.Duration
+	width        time.Duration
+	records      int
+	long         int // of what is asked for, as long as may be
+	bucketLinger time.Duration
+	tasks        int
 }
 
 // maxAside is how many steps of a run named leases take; then their owners fall silent.
@@ -32,11 +34,11 @@ const maxAside = 5000
 // drawLeasers draws from a stream of its own, as drawGuardian does.
 func (p *plan) drawLeasers(c Config) {
 	r := stream(c.Seed, 9)
-	longest := pick(&r, p.lease/2, p.lease, 2*p.lease)
+	longest := pick(&r, p.lease/2, p.lease, 2*p.lease, 4*p.lease)
 	p.leasers = leasePlan{count: pick(&r, 0, 0, 0, 2, 3, 5), names: pick(&r, 1, 1, 3), think: r.skewed(4*time.Millisecond, longest), longest: longest,
 		patience: r.skewed(20*time.Millisecond, 4*longest), waits: pick(&r, 0, 300, 800), releases: pick(&r, 200, 800),
 		linger: pick(&r, 0, 10*time.Millisecond, longest), width: pick(&r, 30*time.Millisecond, 100*time.Millisecond),
-		records: pick(&r, 8, 64), tasks: pick(&r, 3, 64)}
+		records: pick(&r, 8, 64), tasks: pick(&r, 3, 64), long: pick(&r, 100, 400, 900), bucketLinger: pick(&r, 0, longest)}
 	if c.Clients > 0 {
 		p.leasers.count = min(p.leasers.count, c.Clients)
 	}
@@ -148,9 +150,12 @@ func (a *acquisition) release() {
 func (a *acquisition) ask(op replica.LeaseOp, wait time.Duration) {
 	l := a.owner
 	w, r := l.w, &l.random
-	longest := w.plan.leasers.longest
+	ttl := w.plan.leasers.longest
+	if !r.chance(w.plan.leasers.long) {
+		ttl = max(time.Millisecond, ttl/pick[time.Duration](r, 2, 4, 8))
+	}
 	c := &leaseCall{a: a, wait: wait, asked: l.reading(), began: w.now, request: replica.LeaseRequest{Op: op, Name: a.name, Acquisition: a.id,
-		Owner: fmt.Sprintf("leaser %d", l.id), Duration: pick(r, longest, longest, longest/2, longest/4)}}
+		Owner: fmt.Sprintf("leaser %d", l.id), Duration: ttl}}
 	w.call(w.nodes[r.below(len(w.nodes))], c)
 }
 

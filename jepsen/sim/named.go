@@ -20,15 +20,18 @@ type namedPart struct {
 	calls    []*leaseCall // that wait for their answer
 	asking   bool         // the log is being asked for an era
 	eraAsked int
+	silence  time.Duration
+	writing  named.Bucket // is being made durable
 }
 
 // namedEvent is one input of the loop; none is the timer.
 type namedEvent struct {
-	batch *replica.LeaseBatch
-	from  ballot.Incarnation // of batch
-	call  *leaseCall
-	era   uint32
-	stop  bool
+	batch  *replica.LeaseBatch
+	from   ballot.Incarnation // of batch
+	call   *leaseCall
+	era    uint32
+	bucket named.Bucket // is durable
+	stop   bool
 }
 
 // openNamed builds the part, in runs with named leases.
@@ -39,7 +42,8 @@ func (n *node) openNamed() (err error) {
 	}
 	l := &w.plan.leasers
 	p.named.part, err = replica.NewLeases(replica.LeasesConfig{Self: p.self, Voters: w.plan.part.Core.Voters, MaxTasks: l.tasks, Seed: w.leasing.next(),
-		Table: named.Config{Timing: w.plan.timing, Quarantine: p.quarantine.Deadlines(p.begun).User, MaxRecords: l.records, Linger: l.linger, Width: l.width}}, p.begun)
+		Table: named.Config{Timing: w.plan.timing, Quarantine: p.begun + p.named.silence, Bucket: n.disk.bucket,
+			BucketLinger: l.bucketLinger, MaxRecords: l.records, Linger: l.linger, Width: l.width}}, p.begun)
 	return err
 }
 
@@ -95,6 +99,9 @@ func (n *node) namedRound(now time.Duration, events []namedEvent) {
 	for _, a := range answers {
 		m.answer(n, a)
 	}
+	if b, ok := m.part.NextBucket(now); ok {
+		n.writeBucket(b)
+	}
 	if m.part.NeedsEra() && !m.asking {
 		m.asking = true
 		n.askEra()
@@ -118,8 +125,27 @@ func (n *node) namedTake(now time.Duration, e *namedEvent) {
 		m.asking = false
 		n.w.oracle.opens(n, e.era)
 		m.part.Open(e.era)
+	case e.bucket != (named.Bucket{}):
+		m.part.BucketDurable(e.bucket)
 	case e.stop:
 		m.part.Stop()
+	}
+}
+
+// writeBucket makes b durable, which takes its time.
+func (n *node) writeBucket(b named.Bucket) {
+	n.process.named.writing = b
+	n.w.at(n, kindNamedLater, n.w.leasing.skewed(20*time.Microsecond, n.w.plan.lease/2), func() {
+		n.disk.bucket, n.named.writing = b, named.Bucket{}
+		n.w.counts.Buckets++
+		n.namedInput(namedEvent{bucket: b})
+	})
+}
+
+// loseBucket is a crash in the middle of that: it is there or it is not.
+func (n *node) loseBucket() {
+	if b := n.named.writing; b != (named.Bucket{}) && n.w.leasing.chance(500) {
+		n.disk.bucket = b
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
@@ -120,10 +121,14 @@ func (n *node) start(genesis bool) {
 	if err != nil {
 		w.fail("start", "node %d: %v", n.id, err)
 	}
+	bucket, err := named.PlanBucket(n.disk.bucket, w.plan.timing, genesis)
+	if err != nil {
+		w.fail("start", "node %d: %v", n.id, err)
+	}
 	n.disk.restart++
 	n.disk.home.at.Generation++
-	n.disk.quarantine = plan.AtStart
-	p.quarantine, p.record = plan, plan.AtStart
+	n.disk.quarantine, n.disk.bucket = plan.AtStart, bucket.AtStart
+	p.quarantine, p.record, p.named.silence = plan, plan.AtStart, bucket.Silence
 	p.self = ballot.Incarnation{Node: n.id, Restart: n.disk.restart, Nonce: n.random.next()}
 	n.process = p
 	if err := n.open(); err != nil {
@@ -179,6 +184,7 @@ func (n *node) crash() {
 	}
 	w, p := n.w, n.process
 	n.lose(p.committing, p.moving)
+	n.loseBucket()
 	if p.folding != nil && w.disks.chance(300) {
 		n.disk.merge(p.folding.Fold())
 	}

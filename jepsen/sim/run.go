@@ -40,6 +40,7 @@ type Counts struct {
 	Leases                 int                  // grants of named leases that counted, renewals among them
 	Renewals               int                  // of these
 	Successions            int                  // of owners of a name
+	Buckets                int                  // of named leases, made durable
 	Faults                 [len(faultNames)]int // times that a class took effect
 }
 

@@ -86,6 +86,7 @@ func (c *Counts) add(o *Counts) {
 	c.Leases += o.Leases
 	c.Renewals += o.Renewals
 	c.Successions += o.Successions
+	c.Buckets += o.Buckets
 	for i := range c.Faults {
 		c.Faults[i] += o.Faults[i]
 	}
@@ -143,7 +144,7 @@ func (r *Report) String() string {
 	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
 	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
-	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner\n", c.Leases, c.Renewals, c.Successions)
+	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases, c.Renewals, c.Successions, c.Buckets)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)
