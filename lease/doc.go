@@ -3,7 +3,8 @@
 //
 // The code is pure: a Proposer and an Acceptor take a message and `now`, the reading of their node's elapsed clock
 // (includes suspend, is not slewed, shared with nobody), and return messages. Nothing here keeps time, sends, or
-// writes to disk. Nothing is durable but the restart counter and the durations that PlanQuarantine asks to store.
+// writes to disk. Nothing is durable but the restart counter and the durations that PlanQuarantine asks to store, and
+// PlanBucket of package named.
 // What does not follow the labelled rules below does not belong here; the log never reads this package.
 //
 // Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what

@@ -1,5 +1,6 @@
 // Package named is PaxosLease for any number of resources besides the master's (paper §8): leases that users own by a name of
-// their own, with fencing tokens (N1 to N3), on no disk. The rules of package lease hold here too, as changed by N1 to N3;
+// their own, with fencing tokens. Nothing about a lease is on a disk, only a bound on their lengths (N4). The rules of package lease hold here
+// too, as changed by N1 to N4;
 // what is smaller is what an acceptor remembers.
 //
 //   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept once. A record
@@ -24,6 +25,7 @@
 //	N1    the owner is an acquisition              record.blocks, Attempt.open
 //	N2    tokens grow                              Table.report, Table.takes, Table.drop, Attempt.token
 //	N3    eras                                     Table.Open, Token.next
+//	N4    the silence is for the longest leases    Table.covers, Table.NextBucket, PlanBucket
 //
 // lease/DESIGN.md argues them.
 package named
