@@ -108,7 +108,7 @@ func (s *Store) Start(next StartRecord) error {
 		return err
 	}
 	was := s.StartRecord()
-	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) || next.Bucket < 0 {
+	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
 		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink", ErrRefused, next, was)
 	}
 	is, err := whereabouts(s.logFile)
