@@ -1,5 +1,7 @@
 package kv
 
+import "strings"
+
 // lock carries out what c does to the lock of its key: old is the entry that was there, e the one that comes. Any code
 // but CodeDone refuses c.
 func (s *State) lock(c *Command, old, e *Entry) Code {
@@ -109,6 +111,9 @@ func (s *State) endSession(e *Session) (Result, error) {
 // Session is the session of that ID. It changes nothing in s, like Get.
 func (s *State) Session(id string) (Session, bool) { return s.reg.session(id) }
 
+// SessionCount returns the number of sessions. It changes nothing in s, like Get.
+func (s *State) SessionCount() int { return s.reg.sessions.Len() }
+
 // SessionsIndex is the highest revision at which a session was created or ended, 0 if none ever was.
 func (s *State) SessionsIndex() uint64 { return s.reg.sessionsIndex }
 
@@ -120,6 +125,15 @@ func (v *Snapshot) Session(id string) (Session, bool) { return v.reg.session(id)
 func (v *Snapshot) Sessions(node string, fn func(Session) bool) {
 	v.reg.sessions.Scan(func(_ string, e *Session) bool {
 		return node != "" && e.Node != node || fn(*e)
+	})
+}
+
+// Held calls fn with the keys that a session has locked, in their order, until fn says false.
+func (v *Snapshot) Held(session string, fn func(key string) bool) {
+	prefix := session + "\x00"
+	v.reg.held.Ascend(prefix, func(at string, _ struct{}) bool {
+		key, its := strings.CutPrefix(at, prefix)
+		return its && fn(key)
 	})
 }
 

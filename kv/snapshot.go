@@ -6,7 +6,7 @@ import "fmt"
 // image until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine at a time.
 type Snapshot struct {
 	layers   layers
-	reg      registers // of it: sessions, sessionsIndex, fences, floors and graves
+	reg      registers // of it: sessions, held, sessionsIndex, fences, floors and graves
 	applied  uint64
 	revision uint64
 }
@@ -19,7 +19,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 		return nil, fmt.Errorf("kv: open a view of the image: %w", err)
 	}
 	v := &Snapshot{layers: layers{active: s.active.Copy(), image: image}, applied: s.applied, revision: s.revision}
-	v.reg = registers{sessions: s.reg.sessions.Copy(), sessionsIndex: s.reg.sessionsIndex, graves: s.reg.graves.copy()}
+	v.reg = registers{sessions: s.reg.sessions.Copy(), sessionsIndex: s.reg.sessionsIndex, graves: s.reg.graves.copy(), held: s.reg.held.Copy()}
 	v.reg.fences, v.reg.floors = s.reg.fences.Copy(), s.reg.floors
 	if s.frozen != nil {
 		v.layers.frozen = s.frozen.data

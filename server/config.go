@@ -3,12 +3,16 @@ package server
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/kv"
 	"tenure/lease/named"
 	"tenure/server/watch"
 	"tenure/server/web"
@@ -43,8 +47,11 @@ type Config struct {
 	// lease, and NoGuardian says to people why that is so.
 	Guardian   []string
 	NoGuardian string
-	Version    string
-	Logger     zerolog.Logger
+	// NodeName is what the node is called where Consul's clients expect a name: in sessions, and by /v1/agent/self. Empty: node-N.
+	NodeName string
+	Version  string
+	Revision string // the commit that was built, or ""
+	Logger   zerolog.Logger
 }
 
 // Validate refuses a configuration under which no node may run; nothing has been touched then. Errors wrap ErrConfig
@@ -61,6 +68,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxLeases < 0 || c.MaxLeases > named.LargestTable {
 		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, named.LargestTable)
+	}
+	if len(c.NodeName) > kv.MaxSessionNameBytes || !utf8.ValidString(c.NodeName) || strings.ContainsFunc(c.NodeName, unicode.IsControl) {
+		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig, c.NodeName, kv.MaxSessionNameBytes)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"math"
+	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tenure/server/replica"
+	"tenure/server/web"
 	"tenure/storage"
 )
 
@@ -72,6 +76,47 @@ func (m *metrics) observeWrite(r replica.Reply, took time.Duration) {
 	m.writes[r.Outcome].Observe(took.Seconds())
 }
 
+// registerBuild says which build this is.
+func registerBuild(reg *prometheus.Registry, cfg Config) {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "tenure", Name: "build_info",
+		Help: "1, with the version, the revision that was built, and the Go version as labels."}, []string{"version", "revision", "goversion"})
+	info.WithLabelValues(cfg.Version, cfg.Revision, runtime.Version()).Set(1)
+	reg.MustRegister(info)
+}
+
+// registerPeers adds what is known of each other member.
+func (n *Node) registerPeers(reg *prometheus.Registry) {
+	for _, id := range n.peers {
+		labels := prometheus.Labels{"peer": strconv.FormatUint(uint64(id), 10)}
+		gauge := func(name, help string, read func(p web.PeerStatus, v *logView) float64) {
+			reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "tenure", Name: name, Help: help, ConstLabels: labels}, func() float64 {
+				v := n.logView.Load()
+				for _, p := range n.peerStatus(v, n.clock.Now()) {
+					if p.Node == id {
+						return read(p, v)
+					}
+				}
+				return math.NaN()
+			}))
+		}
+		gauge("peer_connected", "1 if the connections to the peer are up.", func(p web.PeerStatus, _ *logView) float64 {
+			if p.Connected {
+				return 1
+			}
+			return 0
+		})
+		gauge("peer_lag_slots", "Slots that are chosen as far as this node knows, and that the peer has not said to have applied.",
+			func(p web.PeerStatus, v *logView) float64 { return float64(max(v.chosen, p.Chosen) - p.Chosen) })
+		gauge("peer_last_heard_seconds", "Age of the peer's last message about the log; not a number if there was none in this run.",
+			func(p web.PeerStatus, _ *logView) float64 {
+				if p.LastHeardMS < 0 {
+					return math.NaN()
+				}
+				return float64(p.LastHeardMS) / 1000
+			})
+	}
+}
+
 // registerGauges adds the figures that are read from published values when somebody asks for them.
 func (n *Node) registerGauges(reg *prometheus.Registry) {
 	gauge := func(name, help string, read func() float64) {
@@ -109,6 +154,12 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	view("table_bytes", "Applied changes that are not yet folded.", func(v *logView) float64 { return float64(v.tableBytes) })
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.", func(v *logView) float64 { return float64(v.queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *logView) float64 { return float64(v.inFlight) })
+	gauge("keys", "Keys, as counted a little while ago: the more there are, the less often they are counted.", n.counted.read)
+	gauge("sessions", "Sessions as applied here.", func() float64 {
+		n.stateMu.RLock()
+		defer n.stateMu.RUnlock()
+		return float64(n.state.SessionCount())
+	})
 	gauge("named_leases", "Names of leases that this node's acceptor remembers, live or not.", func() float64 { return float64(n.named.view.Load().Records) })
 	gauge("named_lease_requests", "Requests about named leases under way on this node.", func() float64 { return float64(n.named.view.Load().Attempts) })
 	gauge("named_lease_waiting", "Requests that wait for a busy name on this node.", func() float64 { return float64(n.named.view.Load().Waiting) })

@@ -49,6 +49,7 @@ type Node struct {
 
 	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
 	state   *kv.State
+	counted *keyCount
 	hub     *watch.Hub // is told of changes while stateMu is held for writing
 
 	nudged chan struct{} // asks the log loop for a round; room for one

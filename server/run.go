@@ -67,9 +67,10 @@ func (n *Node) open(ctx context.Context) error {
 	}
 	registry := prometheus.NewRegistry()
 	n.metrics = newMetrics(registry)
+	registerBuild(registry, n.cfg)
 	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
-	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version,
+	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, NodeName: n.cfg.NodeName,
 		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime}, front)
 	if err != nil {
 		return err
@@ -101,7 +102,9 @@ func (n *Node) open(ctx context.Context) error {
 		return err
 	}
 	n.startGuardian()
+	n.counted = &keyCount{count: n.countKeys}
 	n.registerGauges(registry)
+	n.registerPeers(registry)
 	n.loop.stages = stages{m: newStageMetrics(registry, n.peers)}
 	return n.serve(ctx, api, front, served)
 }

@@ -14,6 +14,7 @@ import (
 
 	"tenure/cmd/kvctl/bench"
 	"tenure/cmd/kvctl/sweep"
+	"tenure/internal/buildinfo"
 )
 
 // benchSweep is the flags of bench sweep.
@@ -102,7 +103,7 @@ func (s *benchSweep) usual() bench.Config {
 func (s *benchSweep) series(ctx context.Context, x sweep.Series, kvnode string) error {
 	name := filepath.Join(s.out, x.Name+".json")
 	f := sweep.File{
-		Series: x.Name, Command: s.command(x), Started: time.Now().UTC().Truncate(time.Second), Version: versionText(),
+		Series: x.Name, Command: s.command(x), Started: time.Now().UTC().Truncate(time.Second), Version: buildinfo.Read().Version,
 		System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 	}
 	plan := sweep.Plan{

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tenure/client/clienttest"
+	"tenure/internal/buildinfo"
 )
 
 func TestMain(m *testing.M) {
@@ -114,6 +115,8 @@ func TestVerbs(t *testing.T) {
 		{"prune _ --all", "", 0, "deleted 2 keys\n", ""},
 		{"count", "", 0, "0\n", ""},
 		{"version", "", 0, "kvctl ", ""},
+		{"version --json", "", 0, `{"version":"`, ""},
+		{"--version", "", 0, buildinfo.Read().Line("kvctl") + "\n", ""},
 
 		{"nonsense", "", 2, "", "nonsense"},
 		{"get", "", 2, "", "arg"},

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"tenure/client"
+	"tenure/internal/buildinfo"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -50,6 +51,7 @@ func newRoot(a *app) *cobra.Command {
 		Example:       "  kvctl set hello world\n  kvctl get hello\n  kvctl status --watch",
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       buildinfo.Read().Line("kvctl"),
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.started = true
 		},
@@ -61,6 +63,7 @@ func newRoot(a *app) *cobra.Command {
 	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "longest time for the whole command")
 	f.BoolVar(&a.stale, "stale", false, "read what any one node has applied, however old; works without a master")
 	f.BoolVar(&a.consistent, "consistent", false, "read without trusting clocks; costs a round of messages between the nodes")
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		newGet(a), newSet(a), newCAS(a), newTestAndSet(a), newAdd(a), newRename(a), newDelete(a), newRemove(a), newPrune(a),
 		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newSession(a),

@@ -25,6 +25,7 @@ func (s *settings) build() (server.Config, error) {
 		Guardian:      command,
 		NoGuardian:    why,
 		Node:          s.id,
+		NodeName:      s.nodeName,
 		Cluster:       cluster,
 		Data:          filepath.Clean(s.data),
 		ClientAddr:    s.client,

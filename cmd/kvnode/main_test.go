@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"tenure/server"
+
+	"tenure/internal/buildinfo"
 )
 
 // outcome is what a command line came to. Config is nil if the server was not called.
@@ -67,6 +69,9 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	if o := command(t, nil, nil, "--version"); o.code != 0 || o.stdout != buildinfo.Read().Line("kvnode")+"\n" || o.config != nil {
+		t.Errorf("%+v", o)
+	}
 	if o := command(t, nil, nil, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "kvnode ") || o.config != nil {
 		t.Errorf("%+v", o)
 	}

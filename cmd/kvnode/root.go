@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-// version is set when a release is linked.
-var version = ""
+	"tenure/internal/buildinfo"
+)
 
 func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	s := newSettings()
@@ -25,6 +22,7 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 		Example: "  kvnode\n  kvnode dev\n" +
 			"  kvnode --id 1 --cluster 1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 --data ./node1",
 		Args:              noArgs,
+		Version:           buildinfo.Read().Line("kvnode"),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
@@ -33,12 +31,15 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Version = versionText()
+			info := buildinfo.Read()
+			cfg.Version, cfg.Revision = info.Version, info.Revision
 			return runNode(cmd.Context(), cfg, s, stderr)
 		},
 	}
 	root.Flags().SortFlags = false
 	root.Flags().AddFlagSet(s.flags)
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newVersion(stdout), newDev(environ, stdout))
 	return root
@@ -63,31 +64,11 @@ func flagError(cmd *cobra.Command, err error) error {
 func newVersion(stdout io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version and the revision that was built",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(stdout, "kvnode %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(stdout, buildinfo.Read().Line("kvnode"))
 			return err
 		},
 	}
-}
-
-// versionText is the linked version, else what the go command noted, else "devel".
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
 }

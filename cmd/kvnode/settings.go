@@ -41,6 +41,7 @@ type settings struct {
 	logLevel  zerolog.Level
 	logFormat string
 	insecure  bool
+	nodeName  string
 	guardian  bool
 	batch     bool
 	realtime  bool
@@ -55,6 +56,8 @@ func newSettings() *settings {
 	f.Var(setting(&s.id, "1", "number", parseNodeID), "id", "this node's number in --cluster, 1 to 65535")
 	f.Var(setting(&s.cluster, "", "list", parseCluster), "cluster",
 		"all nodes as ID=HOST:PORT,…, at most 7; HOST:PORT is where a node listens for its peers (default: this node alone)")
+	f.Var(setting(&s.nodeName, "", "name", parseText), "node-name",
+		"what this node is called in sessions and by /v1/agent/self (default: node-N, N being its number)")
 	f.Var(setting(&s.data, "./kvnode-data", "dir", parseDir), "data", "data directory, made if missing")
 	f.Var(setting(&s.client, defaultClient, "addr", parseListener), "client", "where to listen for clients (HTTP)")
 	f.Var(setting(&s.peer, "", "addr", parseListener), "peer",

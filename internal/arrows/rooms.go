@@ -66,6 +66,7 @@ var House = Rules{
 	Leaves: []Leaf{
 		{Path: "internal/arrows"},
 		{Path: "internal/ballot", Pure: true},
+		{Path: "internal/buildinfo"},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
 		{Path: "internal/faultfs"},

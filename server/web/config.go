@@ -28,8 +28,10 @@ const (
 type Config struct {
 	// Addr is the host:port to listen on. Beyond loopback it is refused unless Insecure.
 	Addr string
-	// Version is shown by /v1/agent/self.
-	Version string
+	// Version is shown by /v1/agent/self and in metrics; Revision too, which is the commit that was built, or "".
+	Version, Revision string
+	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
+	NodeName string
 	// Insecure allows listening where others can reach the node: there is no TLS and no authentication.
 	Insecure bool
 	// Logger gets panics and what net/http complains about.

@@ -22,7 +22,7 @@ func (s *Server) sessionCreate(x *exchange) {
 	if !ok {
 		return
 	}
-	in := sessionBody{Node: nodeName(s.backend.Status().Node), LockDelay: defaultLockDelay}
+	in := sessionBody{Node: s.nodeName(), LockDelay: defaultLockDelay}
 	err := s.readJSON(x, maxSessionBytes, &in)
 	if err == nil {
 		err = s.describe(&in, &c.Session)

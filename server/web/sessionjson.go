@@ -89,7 +89,7 @@ func (s *Server) describe(in *sessionBody, e *kv.Session) error {
 		return badRequest("Checks: there are no health checks here, so no session can depend on one but %s, which means nothing: give a TTL instead: no session was created", serfHealth)
 	}
 	if e.Node == "" {
-		e.Node = nodeName(s.backend.Status().Node)
+		e.Node = s.nodeName()
 	}
 	return s.setTTL(in.TTL, e)
 }

@@ -55,21 +55,26 @@ func (s *Server) statusPeers(x *exchange) {
 	s.show(x, &consulRules, func() any { return append([]string{}, s.backend.Peers()...) })
 }
 
-// nodeName is what a node is called where Consul's clients expect a name.
-func nodeName(n ballot.NodeID) string { return "node-" + strconv.FormatUint(uint64(n), 10) }
+// nodeName returns what this node is called where Consul's clients expect a name.
+func (s *Server) nodeName() string {
+	if s.cfg.NodeName != "" {
+		return s.cfg.NodeName
+	}
+	return "node-" + strconv.FormatUint(uint64(s.backend.Status().Node), 10)
+}
 
 // agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter
 // and version, and for the shortest TTL of a session, in nanoseconds.
 func (s *Server) agentSelf(x *exchange) {
 	s.show(x, &consulRules, func() any {
 		st := s.backend.Status()
-		name := nodeName(st.Node)
+		name := s.nodeName()
 		host, port, _ := net.SplitHostPort(s.Addr())
 		portNumber, _ := strconv.Atoi(port)
 		type object = map[string]any
 		return map[string]object{
 			"Config": {"Datacenter": Datacenter, "PrimaryDatacenter": Datacenter, "NodeName": name, "NodeID": "",
-				"Server": true, "Revision": "", "Version": s.cfg.Version, "SessionTTLMin": s.cfg.SessionTTLMin},
+				"Server": true, "Revision": s.cfg.Revision, "Version": s.cfg.Version, "SessionTTLMin": s.cfg.SessionTTLMin},
 			"Member": {"Name": name, "Addr": host, "Port": portNumber, "Status": 1,
 				"Tags": map[string]string{"dc": Datacenter, "role": "consul", "tenure": st.Role}},
 			"Stats": {"tenure": object{"cluster": st.Cluster, "version": s.cfg.Version}},

@@ -124,3 +124,23 @@ func TestHealth(t *testing.T) {
 	check("/health/live", 200, "live\n")
 	check("/health/ready", 503, "not ready: no master is known\n")
 }
+
+// A node that was given a name says it in sessions that name no node, and of itself.
+func TestNodeName(t *testing.T) {
+	f := newFake(t)
+	f.status = Status{Node: 3}
+	s := newServer(t, f, func(c *Config) { c.NodeName, c.Revision = "rack 7", "abc" })
+	w := call(s, "GET", "/v1/agent/self", "")
+	if !strings.Contains(w.Body.String(), `"NodeName":"rack 7"`) || !strings.Contains(w.Body.String(), `"Name":"rack 7"`) ||
+		!strings.Contains(w.Body.String(), `"Revision":"abc"`) {
+		t.Error(w.Body)
+	}
+	for _, body := range []string{"", `{"Node":""}`} {
+		if w := call(s, "PUT", "/v1/session/create", body); w.Code != 200 {
+			t.Fatal(w.Code, w.Body)
+		}
+		if f.last.Session.Node != "rack 7" {
+			t.Errorf("after %q the session's node is %q", body, f.last.Session.Node)
+		}
+	}
+}
