@@ -62,7 +62,7 @@ func agent(file string) error {
 	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	node, client, err := start(cfg.DataDir)
+	node, client, err := start(cfg.DataDir, cfg.NodeName)
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,14 @@ func agent(file string) error {
 }
 
 // start runs a cluster of one on ports of its own. It dies with this process.
-func start(data string) (node *exec.Cmd, client string, err error) {
+func start(data, name string) (node *exec.Cmd, client string, err error) {
 	first, err := freeport.Run(2)
 	if err != nil {
 		return nil, "", err
 	}
 	client = freeport.Address(first)
 	node = exec.Command(os.Getenv("TENURE_KVNODE"), "--data", filepath.Join(data, "tenure"), "--client", client,
-		"--peer", freeport.Address(first+1), "--log-level", "warn")
+		"--peer", freeport.Address(first+1), "--node-name", name, "--log-level", "warn")
 	node.Stdout, node.Stderr = os.Stdout, os.Stderr
 	runtime.LockOSThread() // Pdeathsig follows the thread
 	node.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
