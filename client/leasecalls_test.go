@@ -116,3 +116,49 @@ func TestRenewLeases(t *testing.T) {
 		}
 	})
 }
+
+// A list has every lease once, in order, though no node knows all, in pages too; a node that does not answer is named.
+func TestLeases(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		for i := range 50 {
+			if _, err := w.client.GrantLease(ctx, fmt.Sprintf("job/%02d", i), client.LeaseOptions{TTL: time.Minute, Owner: "me"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.EndLease("job/07")
+		for _, limit := range []int{0, 1, 7, 49, 50} {
+			var names []string
+			for o := (client.LeaseListOptions{Prefix: "job/", Limit: limit}); ; {
+				p, err := w.client.Leases(ctx, o)
+				if err != nil || len(p.Unasked) != 0 || limit > 0 && len(p.Leases) > limit {
+					t.Fatalf("%+v, %v", p, err)
+				}
+				for _, l := range p.Leases {
+					if l.Owner != "me" || l.Token == 0 || l.Remaining <= 0 {
+						t.Errorf("%+v", l)
+					}
+					names = append(names, l.Name)
+				}
+				if o.Start = p.Next; o.Start == "" {
+					break
+				}
+			}
+			if len(names) != 49 || !slices.IsSorted(names) || len(slices.Compact(names)) != 49 {
+				t.Errorf("pages of %d: %d names: %v", limit, len(names), names)
+			}
+		}
+		w.on(-1, func(r clienttest.Request) bool { return r.Node == 2 }, clienttest.Drop)
+		p, err := w.client.Leases(ctx, client.LeaseListOptions{Prefix: "job/1"})
+		if err != nil || !slices.Equal(p.Unasked, w.client.Endpoints()[1:2]) || len(p.Leases) != 10 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Drop })
+		if _, err := w.client.Leases(ctx, client.LeaseListOptions{}); kindOf(t, errorOnly(err)) != client.ErrUnavailable {
+			t.Error(err)
+		}
+		if _, err := w.client.Leases(ctx, client.LeaseListOptions{Limit: -1}); kindOf(t, errorOnly(err)) != client.ErrInvalid {
+			t.Error(err)
+		}
+	})
+}

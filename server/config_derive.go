@@ -17,7 +17,7 @@ func (c Config) timing() lease.Timing {
 	return lease.Timing{MaxMaster: c.LeaseTime, MaxUser: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM, Margin: c.LeaseMargin}
 }
 
-// defaultLeases is 2,000,000 names, some 200 MB when all are live.
+// defaultLeases is 2,000,000 names, some 260 MB when all are live.
 const defaultLeases = 2_000_000
 
 // bucketLinger keeps what comes once a minute, as many jobs do, from costing a write each time.

@@ -106,4 +106,11 @@ func (d *door) ShowLease(name string) (web.LeaseHint, bool) {
 	return web.LeaseHint{}, false
 }
 
+func (d *door) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
+	if n := d.node.Load(); n != nil {
+		return n.ListLeases(ctx, q)
+	}
+	return web.LeaseList{}, d.forming()
+}
+
 var _ web.Backend = (*door)(nil)

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/lease/named"
+	"tenure/server/web"
 )
 
 type leaseReply struct {
@@ -142,5 +146,76 @@ func TestStopAnswersWaitingLeases(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("no answer")
+	}
+}
+
+// The nodes that have recorded a lease list it by its name, in pages that together have each once; one that is released goes.
+func TestLeaseList(t *testing.T) {
+	hosts := startCluster(t, 3)
+	h := hosts[0]
+	const n = 30
+	for i := range n {
+		path := fmt.Sprintf("/v1/lease/list/%02d/acquire", i)
+		h.until(t, "granting leases", func() bool {
+			code, _, _ := h.call(http.MethodPost, path, `{"Owner":"o","TTL":"2s","Acquisition":"a`+strconv.Itoa(i)+`"}`)
+			return code == 200
+		})
+	}
+	type page struct {
+		Leases []struct{ Name, Owner, Remaining string }
+		Next   string
+		Hint   bool
+	}
+	read := func(h *host, query string) (p page) {
+		code, text, _ := h.call(http.MethodGet, "/v1/leases?"+query, "")
+		if code != 200 || json.Unmarshal([]byte(text), &p) != nil || !p.Hint {
+			t.Fatalf("%d %s", code, text)
+		}
+		return p
+	}
+	seen := map[string]int{}
+	for _, h := range hosts {
+		p := page{Next: "list/"}
+		for last := ""; p.Next != ""; {
+			p = read(h, "prefix=list/&limit=7&start="+p.Next)
+			for _, l := range p.Leases {
+				if l.Owner != "o" || l.Name <= last {
+					t.Errorf("%+v after %s", l, last)
+				}
+				seen[l.Name]++
+				last = l.Name
+			}
+		}
+	}
+	for i := range n {
+		if c := seen[fmt.Sprintf("list/%02d", i)]; c < 2 || c > 3 {
+			t.Errorf("lease %d is known to %d nodes", i, c)
+		}
+	}
+	if p := read(h, "prefix=none/"); len(p.Leases) != 0 || p.Next != "" {
+		t.Errorf("%+v", p)
+	}
+	h.call(http.MethodPost, "/v1/lease/list/03/release", `{"Owner":"o","Acquisition":"a3"}`)
+	for _, h := range hosts {
+		h.until(t, "without the released lease", func() bool { return !strings.Contains(fmt.Sprint(read(h, "prefix=list/")), "list/03") })
+	}
+}
+
+// A page has the first names of all, whatever order they come in, and a name once.
+func TestLeasePage(t *testing.T) {
+	p := leasePage{query: web.LeaseQuery{Prefix: "a", Start: "a2", Limit: 3}}
+	for round := range 3000 {
+		part := leasePage{query: p.query}
+		for _, name := range []string{"a9", "a5", "a2", "b", "a1", "a7"} {
+			part.add(name, named.Lease{Token: named.Token(round + 1)})
+		}
+		p.merge(part.found)
+	}
+	if len(p.found) > 2*p.query.Limit+leaseScan+6 {
+		t.Errorf("%d are kept", len(p.found))
+	}
+	got := p.result(time.Second)
+	if len(got.Leases) != 3 || got.Leases[0].Name != "a2" || got.Leases[2].Name != "a7" || got.Leases[1].Token != 3000 || got.Next != "a9" || got.Silent != time.Second {
+		t.Errorf("%+v", got)
 	}
 }

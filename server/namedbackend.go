@@ -16,7 +16,7 @@ import (
 // Lease carries out r. When ctx ends, a request that only waits ends too.
 func (n *Node) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
 	p := &pendingLease{patience: r.Patience, wait: r.Wait, reply: make(chan replica.LeaseAnswer, 1), request: replica.LeaseRequest{
-		ID: n.nextID.Add(1), Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Duration: r.TTL,
+		ID: n.nextID.Add(1), Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name, Duration: r.TTL,
 	}}
 	if !n.named.inbox.putClient(namedEvent{request: p}) {
 		return web.LeaseGrant{}, tooMany()

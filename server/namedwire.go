@@ -17,7 +17,7 @@ import (
 //	frameNamed | restart, node, nonce of the incarnation that replies are for (zeros: there are none) | messages
 //
 //	all            kind (1 byte) | name (16) | counter
-//	Accept         acquisition (16) | token | D_P in ns | owner (length, text)
+//	Accept         acquisition (16) | token | D_P in ns | owner (length, text) | the name as people write it (length, text)
 //	Release,
 //	Withdraw       acquisition (16)
 //	Silent         left in ns
@@ -60,7 +60,7 @@ func appendLeaseRequest(buf []byte, q *named.Request) []byte {
 	}
 	buf = binary.AppendUvarint(buf, uint64(q.Token))
 	buf = binary.AppendUvarint(buf, uint64(q.Duration))
-	return appendText(buf, q.Owner)
+	return appendText(appendText(buf, q.Owner), q.Text)
 }
 
 func appendLeaseReply(buf []byte, r *named.Reply) []byte {
@@ -148,9 +148,9 @@ func (r *namedReader) number() uint64 {
 	return v
 }
 
-func (r *namedReader) text() string {
+func (r *namedReader) text(most uint64) string {
 	n := r.number()
-	if n > named.MaxOwnerBytes {
+	if n > most {
 		r.bad, r.b = true, nil
 		return ""
 	}
@@ -164,7 +164,8 @@ func (r *namedReader) request(kind named.Kind) named.Request {
 	}
 	q.Acquisition = named.Acquisition(r.take(16))
 	if kind == named.Accept {
-		q.Token, q.Duration, q.Owner = named.Token(r.number()), time.Duration(r.number()), r.text()
+		q.Token, q.Duration, q.Owner = named.Token(r.number()), time.Duration(r.number()), r.text(named.MaxOwnerBytes)
+		q.Text = r.text(named.MaxTextBytes)
 	}
 	return q
 }
@@ -186,7 +187,7 @@ func (r *namedReader) reply(kind named.Kind) named.Reply {
 	}
 	if out.Live {
 		out.LiveAcquisition = named.Acquisition(r.take(16))
-		out.LiveToken, out.LiveLeft, out.LiveOwner = named.Token(r.number()), time.Duration(r.number()), r.text()
+		out.LiveToken, out.LiveLeft, out.LiveOwner = named.Token(r.number()), time.Duration(r.number()), r.text(named.MaxOwnerBytes)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ func someBatch() replica.LeaseBatch {
 		To: 2, For: ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63},
 		Requests: []named.Request{
 			{Kind: named.Prepare, Name: n, Counter: 1},
-			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second, Owner: "me"},
+			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second, Owner: "me", Text: "jobs/nightly"},
 			{Kind: named.Release, Name: n, Counter: 7, Acquisition: a},
 			{Kind: named.Withdraw, Name: n, Counter: 8, Acquisition: a},
 		},

@@ -125,6 +125,7 @@ const (
 	watchPath    = "/v1/watch"
 	leasePath    = "/v1/lease/"
 	leasesPath   = "/v1/leases/renew"
+	leaseList    = "/v1/leases"
 )
 
 // serve does what is asked and returns what sends the answer; nil if it must wait first.
@@ -141,6 +142,8 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 		return sendJSON(w, 200, c.status(n))
 	case path == transferPath && r.Method == http.MethodPost:
 		return c.transfer(w, body)
+	case path == leaseList && r.Method == http.MethodGet:
+		return c.listLeases(w, n, r.URL.Query())
 	case path == leasesPath, strings.HasPrefix(path, leasePath):
 		return c.lease(w, r, body)
 	case path == watchPath, r.Method == http.MethodGet && r.URL.Query().Get("index") != "":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,6 +143,28 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 		return sendText(w, 200, "true")
 	}
 	return sendText(w, 404, "no such endpoint")
+}
+
+// listLeases lists what node n has recorded. Of three nodes or more each lease is unknown to one, as with real ones.
+func (c *Cluster) listLeases(w http.ResponseWriter, n *Node, q url.Values) func() {
+	limit := 1000
+	if l := number(q, "limit"); l > 0 {
+		limit = int(l)
+	}
+	list, next := []map[string]any{}, ""
+	for _, name := range slices.Sorted(maps.Keys(c.leases.held)) {
+		x := c.leases.live(name)
+		unknown := len(c.nodes) > 2 && x != nil && x.token%uint64(len(c.nodes)) == n.ID-1
+		if x == nil || unknown || !strings.HasPrefix(name, q.Get("prefix")) || name < q.Get("start") {
+			continue
+		}
+		if len(list) == limit {
+			next = name
+			break
+		}
+		list = append(list, map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "Remaining": time.Until(x.ends).String()})
+	}
+	return sendJSON(w, 200, map[string]any{"Leases": list, "Next": next, "Hint": true})
 }
 
 func (c *Cluster) showLease(w http.ResponseWriter, name string) func() {

@@ -54,6 +54,21 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]s
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeLeases offers the names of leases that are held, for a verb's first argument.
+func (a *app) completeLeases(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+		p, _ := c.Leases(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
+		for _, l := range p.Leases {
+			out = append(out, l.Name+"\t"+oneLine(l.Owner))
+		}
+	})
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
 // complete runs f for as long as somebody waits for a tab.
 func (a *app) complete(cmd *cobra.Command, f func(context.Context, *client.Client)) {
 	c, err := a.client()

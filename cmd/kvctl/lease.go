@@ -16,12 +16,12 @@ import (
 func newLease(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "lease",
-		Short: "Hold a lease by name: acquire, renew, release, show, run",
+		Short: "Hold a lease by name: acquire, renew, release, show, list, run",
 		Long: "A lease is held by one owner at a time, for a TTL of 100 ms or more, as long as it is renewed. It costs no disk write, no\n" +
 			"node matters to it, and each owner has a larger token than the one before: pass it with what the lease protects.\n\n" +
 			"kvctl lease run does all that a command under a lease needs. acquire, renew and release are for scripts that do it\n" +
 			"themselves.",
-	}, newLeaseAcquire(a), newLeaseRenew(a), newLeaseRelease(a), newLeaseShow(a), newLeaseRun(a))
+	}, newLeaseAcquire(a), newLeaseRenew(a), newLeaseRelease(a), newLeaseShow(a), newLeaseList(a), newLeaseRun(a))
 }
 
 // ownerFlag is who holds the lease. The default is the same in each command of a user on a host, since a grant is of one owner.
@@ -162,7 +162,7 @@ func newLeaseShow(a *app) *cobra.Command {
 		Long: "show asks one node who holds a lease. It is a hint: the owner may have renewed or released it through others. Exit code 1\n" +
 			"if the node knows of no owner. Never use the token that it shows as a fence: it may be the next owner's.",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.stale || a.consistent {
 				return usage("--stale and --consistent are about keys; what is known of a lease is always a hint")

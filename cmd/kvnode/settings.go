@@ -77,7 +77,7 @@ func newSettings() *settings {
 	f.Var(setting(&s.history, "4MiB", "bytes", parseBytes), "watch-history-bytes",
 		"remember so much of the newest changes for watches, 64KiB to 1GiB; it costs this memory, also if nobody watches")
 	f.Var(setting(&s.maxLeases, "2000000", "number", parseCount), "max-leases",
-		"remember at most so many named leases, some 100 bytes each, 1 to 268435456")
+		"remember at most so many named leases, some 130 bytes each if their names are short, 1 to 268435456")
 	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
 		"run a small second process that releases the lease if this one crashes; false: a crash costs the rest of the lease")
 	f.Lookup("guardian").NoOptDefVal = "true"

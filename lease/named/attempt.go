@@ -14,6 +14,7 @@ type Ask struct {
 	Name        Name
 	Acquisition Acquisition
 	Owner       string        // for people
+	Text        string        // the name as people write it
 	Duration    time.Duration // D_P
 	// Renewal asks only to extend a lease that is held: if no acceptor of a quorum knows it any more, the attempt ends as EndLost.
 	Renewal bool
@@ -108,6 +109,7 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 	q := Request{Kind: Prepare, Name: a.ask.Name, Counter: a.counter}
 	if a.phase == Accepting {
 		q.Kind, q.Acquisition, q.Token, q.Duration, q.Owner = Accept, a.ask.Acquisition, a.proposed, a.ask.Duration, a.ask.Owner
+		q.Text = a.ask.Text
 	}
 	return q, to
 }

@@ -26,6 +26,9 @@ func (a Acquisition) IsZero() bool { return a == Acquisition{} }
 // String is the first half in hex.
 func (a Acquisition) String() string { return hex.EncodeToString(a[:8]) }
 
+// MaxTextBytes bounds the text of a name, which is for people: the hash decides.
+const MaxTextBytes = 256
+
 // MaxOwnerBytes bounds an owner's text, which is for people: it decides nothing.
 const MaxOwnerBytes = 128
 
@@ -68,6 +71,7 @@ type Request struct {
 	Token       Token         // Accept
 	Duration    time.Duration // Accept: D_P
 	Owner       string        // Accept: for people
+	Text        string        // Accept: the name as people write it
 }
 
 // Reply is an acceptor's answer to the request with the same name and counter.
@@ -104,6 +108,8 @@ func (r *Request) Check() error {
 		return fmt.Errorf("%w: %v without acquisition", ErrMalformed, r.Kind)
 	case len(r.Owner) > MaxOwnerBytes:
 		return fmt.Errorf("%w: an owner's text of %d bytes", ErrMalformed, len(r.Owner))
+	case len(r.Text) > MaxTextBytes:
+		return fmt.Errorf("%w: a name's text of %d bytes", ErrMalformed, len(r.Text))
 	case r.Kind == Accept && (r.Duration <= 0 || r.Token == 0):
 		return fmt.Errorf("%w: Accept of token %v for %v", ErrMalformed, r.Token, r.Duration)
 	}

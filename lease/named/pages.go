@@ -8,8 +8,8 @@ type pages[T any] struct {
 	n    uint32
 }
 
-// pageLen makes a page of records exactly as large as the piece of memory that Go gives for it.
-const pageLen = 128
+// pageLen makes a page of records exactly as large as the piece of memory that Go gives for it: eleven of its pages.
+const pageLen = 1024
 
 // at is entry i. It is valid until the next add.
 func (p *pages[T]) at(i uint32) *T { return &p.list[i/pageLen][i%pageLen] }

@@ -6,7 +6,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// record is what an acceptor remembers of one name: 80 bytes without pointers, so that a million cost the garbage
+// record is what an acceptor remembers of one name: 88 bytes without pointers, so that a million cost the garbage
 // collector nothing.
 type record struct {
 	name        Name
@@ -18,6 +18,7 @@ type record struct {
 	run         runID         // incarnation of the ballot last accepted
 	promisedRun runID         // incarnation of the highest ballot promised
 	owner       uint32        // its text; the top bit tells whether the lease replaced no live one
+	text        uint32        // the name as people write it, in texts; 0: not known
 	prev, next  uint32        // in its place of the wheel, or in the list of free records
 }
 

@@ -55,6 +55,7 @@ type Table struct {
 	wheel   wheel
 	runs    runs
 	owners  owners
+	texts   texts
 	buckets buckets // N4
 }
 
@@ -75,6 +76,7 @@ func NewTable(c Config, now time.Duration) (*Table, error) {
 func (t *Table) Clone() *Table {
 	c := *t
 	c.slab, c.index, c.wheel, c.runs, c.owners = t.slab.clone(), t.index.clone(), t.wheel.clone(), t.runs.clone(), t.owners.clone()
+	c.texts = t.texts.clone()
 	return &c
 }
 
@@ -168,13 +170,16 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (
 	return t.reply(now, Accepted, q, r), true
 }
 
-// note keeps the owner's text, and whether the lease that is being accepted replaces a live one. The same Accept once more
+// note keeps the texts, and whether the lease that is being accepted replaces a live one. The same Accept once more
 // replaces nothing but itself.
 func (t *Table) note(r *record, now time.Duration, b ballot.Ballot, q *Request) {
 	fresh := !r.live(now) || (r.fresh() && t.accepted(r) == b)
 	if t.owners.text(r.owner) != q.Owner {
 		t.owners.release(r.owner)
 		r.owner = t.owners.keep(q.Owner)
+	}
+	if r.text == 0 {
+		r.text = t.texts.keep(q.Text)
 	}
 	r.owner &^= freshBit
 	if fresh {
@@ -265,6 +270,7 @@ func (t *Table) drop(i uint32) {
 	r := t.slab.at(i)
 	t.raise(r.token)
 	t.owners.release(r.owner)
+	t.texts.release(r.text)
 	t.runs.swap(&r.run, 0)
 	t.runs.swap(&r.promisedRun, 0)
 	t.index.remove(&t.slab, i)
@@ -290,6 +296,21 @@ func (t *Table) Live(now time.Duration, n Name) (Lease, bool) {
 	}
 	r := t.slab.at(i)
 	return Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token, Left: r.until - now}, true
+}
+
+// Walk is L1 for many names: it calls fn with what this acceptor knows of the live leases whose names it can spell, in no order that means
+// anything. It looks at most records from place from on, and returns the place to go on from; none is left when that is 0.
+func (t *Table) Walk(now time.Duration, from uint32, most int, fn func(name string, l Lease)) (next uint32) {
+	end := min(t.slab.n, from+uint32(most))
+	for i := from; i < end; i++ {
+		if r := t.slab.at(i); r.live(now) && r.text != 0 {
+			fn(t.texts.text(r.text), Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token, Left: r.until - now})
+		}
+	}
+	if end == t.slab.n {
+		return 0
+	}
+	return end
 }
 
 // Promised is the counter of the highest ballot promised for a name; 0 if none is remembered.

@@ -117,6 +117,11 @@ func (l *Leases) Live(now time.Duration, n named.Name) (named.Lease, bool) {
 	return l.table.Live(now, n)
 }
 
+// Walk is what this node's acceptor knows of live leases, some at a time: hints. See named.Table.
+func (l *Leases) Walk(now time.Duration, from uint32, most int, fn func(name string, h named.Lease)) (next uint32) {
+	return l.table.Walk(now, from, most, fn)
+}
+
 // Status is what there is to show.
 func (l *Leases) Status(now time.Duration) LeasesStatus {
 	return LeasesStatus{Records: l.table.Records(), Floor: l.table.Floor(), Opened: l.table.Opened(),
@@ -181,7 +186,7 @@ func (l *Leases) start(now time.Duration, t *leaseTask) {
 	t.counter, t.tried, t.resent, t.wide = l.nextCounter(), now, 0, false
 	t.first, t.voted = l.first(t.counter), quorum.Set{}
 	t.tries++
-	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
+	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner, Text: t.req.Text,
 		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
 	l.flights[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)

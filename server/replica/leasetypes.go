@@ -26,6 +26,7 @@ type LeaseRequest struct {
 	Name        named.Name
 	Acquisition named.Acquisition
 	Owner       string        // for people
+	Text        string        // Name as people write it
 	Duration    time.Duration // D_P of what is asked for
 	Until       time.Duration // no attempt goes on beyond
 	// WaitUntil, beyond now, has an acquire wait for a busy name. Until is later.

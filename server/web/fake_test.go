@@ -41,6 +41,8 @@ type fake struct {
 	grant                                    LeaseGrant
 	leaseErr                                 error
 	hint                                     LeaseHint
+	leaseQuery                               LeaseQuery
+	leaseList                                LeaseList
 	peers                                    []string
 }
 
@@ -137,6 +139,11 @@ func (f *fake) Lease(_ context.Context, r LeaseRequest) (LeaseGrant, error) {
 	defer f.mu.Unlock()
 	f.leases = append(f.leases, r)
 	return f.grant, f.leaseErr
+}
+
+func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
+	f.leaseQuery = q
+	return f.leaseList, f.leaseErr
 }
 
 func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }

@@ -13,6 +13,7 @@ import (
 
 const (
 	leasePrefix    = "/v1/lease/"
+	leasesPath     = "/v1/leases"
 	leasesRenew    = "/v1/leases/renew"
 	acquireVerb    = "/acquire"
 	renewVerb      = "/renew"

@@ -149,3 +149,33 @@ func TestLeaseHint(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+func TestLeaseList(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	check := func(target string, code int, want string) {
+		t.Helper()
+		if w := call(s, "GET", "/v1/leases"+target, ""); w.Code != code || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+	f.leaseList.Silent = 1500 * time.Millisecond
+	check("", 200, `{"Leases":[],"Silent":"1.5s","Hint":true}`)
+	if f.leaseQuery != (LeaseQuery{Limit: 1000}) {
+		t.Errorf("%+v", f.leaseQuery)
+	}
+	f.leaseList = LeaseList{Next: "b", Leases: []NamedHint{{"a", LeaseHint{Owner: "o", Token: 4, Left: time.Second}}}}
+	check("?prefix=p/&start=p/%20&limit=10000", 200, `{"Leases":[{"Name":"a","Owner":"o","Token":4,"Remaining":"1s"}],"Next":"b","Hint":true}`)
+	if f.leaseQuery != (LeaseQuery{Prefix: "p/", Start: "p/ ", Limit: 10000}) {
+		t.Errorf("%+v", f.leaseQuery)
+	}
+	check("?limit=10001", 400, "at most 10000")
+	check("?limit=0", 400, "at least 1")
+	check("?prefix=%ff", 400, "UTF-8")
+	check("?prefxi=p", 400, "unknown query name")
+	f.leaseErr = fmt.Errorf("%w: slow", ErrNotApplied)
+	check("", 503, "slow")
+	if w := call(s, "PUT", "/v1/leases", ""); w.Code != 405 || head(w, "Allow") != "GET, HEAD" {
+		t.Errorf("%d %q", w.Code, head(w, "Allow"))
+	}
+}

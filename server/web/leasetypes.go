@@ -44,6 +44,25 @@ type LeaseHint struct {
 	Left  time.Duration // until others can own; the owner's own deadline is earlier
 }
 
+// LeaseQuery asks for the leases whose names begin with Prefix and are not before Start, in the order of their names, at most Limit.
+type LeaseQuery struct {
+	Prefix, Start string
+	Limit         int
+}
+
+// NamedHint is what a node knows of the lease of a name by itself (L1).
+type NamedHint struct {
+	Name string
+	LeaseHint
+}
+
+// LeaseList is a page of what a node knows.
+type LeaseList struct {
+	Leases []NamedHint
+	Next   string        // name of the first lease that is not on the page; "": there is none
+	Silent time.Duration // the node has been restarted: for so long it learns of no lease
+}
+
 // LeaseBusyError says that somebody else owns. Both are hints.
 type LeaseBusyError struct {
 	Owner      string
@@ -75,4 +94,6 @@ type Leases interface {
 	Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error)
 	// ShowLease is what this node alone knows of a name: a hint.
 	ShowLease(name string) (LeaseHint, bool)
+	// ListLeases returns what this node alone knows of live leases: hints. ctx bounds how long it looks.
+	ListLeases(ctx context.Context, q LeaseQuery) (LeaseList, error)
 }

@@ -46,7 +46,7 @@ var rulesOf = map[string]*rules{
 	"fenceGet": &fenceReadRules, "fenceDrop": &plainWriteRules, "watch": &watchRules,
 	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
-	"leasesRenew": &plainWriteRules, "masterTransfer": &plainWriteRules, "healthLive": &probeRules, "healthReady": &probeRules, "metrics": &probeRules,
+	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "healthLive": &probeRules, "healthReady": &probeRules, "metrics": &probeRules,
 }
 
 // Every route and method is described, and nothing else.

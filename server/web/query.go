@@ -88,7 +88,8 @@ type query struct {
 	index     uint64
 	limit     int // 0: none
 	separator string
-	start     string        // or the prefix, on endpoints that take one in the query
+	start     string
+	prefix    string        // on endpoints that take one in the query
 	session   string        // of acquire or release
 	fence     string        // without its token
 	token     uint64        // of the fence
@@ -178,8 +179,10 @@ func (q *query) set(n names, name, value string) error {
 		q.limit = l
 	case n == nSeparator:
 		q.separator = value
-	case n == nStart || n == nPrefix:
+	case n == nStart:
 		q.start = value
+	case n == nPrefix:
+		q.prefix = value
 	case n == nAcquire || n == nRelease:
 		q.session = value
 	case n == nWait:

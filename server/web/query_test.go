@@ -51,7 +51,7 @@ func TestParseQuery(t *testing.T) {
 		{"fence=lease/x:18446744073709551615", &deleteRules, query{seen: nFence, fence: "lease/x", token: 1<<64 - 1}},
 		{"wait=", &readRules, query{seen: nWait}},
 		{"wait=-5s", &sessionRules, query{seen: nWait, duration: -5 * time.Second}},
-		{"prefix=a%2F&index=7", &watchRules, query{seen: nPrefix | nIndex, start: "a/", index: 7}},
+		{"prefix=a%2F&index=7", &watchRules, query{seen: nPrefix | nIndex, prefix: "a/", index: 7}},
 	} {
 		got, err := parseQuery(c.raw, c.rules)
 		if err != nil {

@@ -63,6 +63,7 @@ func (s *Server) routes() *mux.Router {
 	get("/health/ready", "health-ready", (*Server).healthReady)
 	get("/metrics", "metrics", (*Server).showMetrics)
 	s.routeLeases()
+	get(leasesPath, "leases-list", (*Server).leasesList)
 	s.route(m, leasesRenew, "leases-renew", map[string]handler{"POST": (*Server).leasesRenew})
 	s.route(m, "/v1/master/transfer", "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
 	return m

@@ -52,6 +52,7 @@ var (
 	txnRules       = rules{what: "transaction", consul: true, writes: true, known: nFence | nStale | nConsistent | nIndex | nWait | nCommon}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
 	watchRules     = rules{what: "watch", known: nPrefix | nIndex | nCommon}
+	leasesRules    = rules{what: "read", known: nPrefix | nStart | nLimit | nCommon}
 	// For endpoints that take no names of their own: Consul's, and ours.
 	consulRules      = rules{what: "read", consul: true, known: nCommon}
 	consulWriteRules = rules{what: "write", consul: true, writes: true, known: nCommon}

@@ -27,7 +27,7 @@ import (
 // read falls behind the memory: it says compacted, and ends.
 func (s *Server) watch(x *exchange) {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)
-	if err == nil && kv.ValidatePrefix(q.start) != nil {
+	if err == nil && kv.ValidatePrefix(q.prefix) != nil {
 		err = badRequest("the prefix must be UTF-8 of at most %d bytes", kv.MaxKeyBytes)
 	}
 	if err == nil {
@@ -37,16 +37,16 @@ func (s *Server) watch(x *exchange) {
 		x.fail(err, false)
 		return
 	}
-	w, err := s.cfg.Hub.Prefix(q.start)
+	w, err := s.cfg.Hub.Prefix(q.prefix)
 	if err != nil {
 		x.fail(waitRefused(err), false)
 		return
 	}
 	defer w.Close()
-	e := eventStream{s: s, x: x, prefix: q.start, rc: http.NewResponseController(x.w)}
+	e := eventStream{s: s, x: x, prefix: q.prefix, rc: http.NewResponseController(x.w)}
 	from, missed, err := s.begin(&q)
 	if err == nil {
-		e.cursor, err = s.cfg.Hub.Cursor(q.start, from)
+		e.cursor, err = s.cfg.Hub.Cursor(q.prefix, from)
 	}
 	if err != nil {
 		x.fail(fmt.Errorf("%w: %w; try again", ErrNotApplied, err), false)
@@ -85,7 +85,7 @@ func (s *Server) begin(q *query) (from uint64, missed bool, err error) {
 		from, err = s.cfg.Hub.Newest()
 		return from, false, err
 	}
-	_, err = s.cfg.Hub.Cursor(q.start, q.index)
+	_, err = s.cfg.Hub.Cursor(q.prefix, q.index)
 	if !errors.Is(err, watch.ErrLost) {
 		return q.index, false, err
 	}
@@ -95,8 +95,8 @@ func (s *Server) begin(q *query) (from uint64, missed bool, err error) {
 		return 0, false, err
 	}
 	defer view.Close()
-	newest, _, err := view.Newest(q.start, nil)
-	if newest = max(newest, view.Deleted(q.start)); q.start == "" {
+	newest, _, err := view.Newest(q.prefix, nil)
+	if newest = max(newest, view.Deleted(q.prefix)); q.prefix == "" {
 		newest = max(newest, view.SessionsIndex())
 	}
 	return view.Revision(), newest > q.index, err

@@ -1,0 +1,53 @@
+package web
+
+import (
+	"context"
+	"unicode/utf8"
+)
+
+const (
+	defaultLeasePage = 1000
+	maxLeasePage     = 10_000
+)
+
+// leasesList lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A lease is recorded by
+// a majority of the nodes, which need not have this one in it, and a node that was restarted remembers none.
+func (s *Server) leasesList(x *exchange) {
+	q, err := parseQuery(x.r.URL.RawQuery, &leasesRules)
+	switch {
+	case err != nil:
+	case q.limit > maxLeasePage:
+		err = badRequest("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page", q.limit, maxLeasePage)
+	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
+		err = badRequest("`prefix` and `start` must be UTF-8")
+	}
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
+	defer cancel()
+	list, err := s.backend.ListLeases(ctx, LeaseQuery{Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage)})
+	if err != nil {
+		x.fail(err, false)
+		return
+	}
+	type lease struct {
+		Name, Owner string
+		Token       uint64
+		Remaining   string
+	}
+	out := struct {
+		Leases []lease
+		Next   string `json:",omitempty"`
+		Silent string `json:",omitempty"` // see LeaseList
+		Hint   bool
+	}{Leases: make([]lease, len(list.Leases)), Next: list.Next, Hint: true}
+	if list.Silent > 0 {
+		out.Silent = durationText(list.Silent)
+	}
+	for i, l := range list.Leases {
+		out.Leases[i] = lease{l.Name, l.Owner, l.Token, durationText(l.Left)}
+	}
+	x.json(marshal(out))
+}
