@@ -160,6 +160,72 @@ func (c *Client) SessionsOf(ctx context.Context, node string, o ReadOptions) ([]
 	return c.sessions(ctx, node, "/v1/session/node/"+node, o)
 }
 
+// SessionDetails is a session with what it holds and how long it has, as the node that answered knows it.
+type SessionDetails struct {
+	Session
+	// ExpiresIn is about what is left of its TTL unless it is renewed; 0: it has no TTL.
+	ExpiresIn time.Duration
+	Held      int      // how many keys it has locked
+	Keys      []string // the first 100 of them
+}
+
+// SessionsInDetail lists the sessions whose Node is node (all, if that is empty), by ID, with what they hold.
+func (c *Client) SessionsInDetail(ctx context.Context, node string, o ReadOptions) ([]SessionDetails, Meta, error) {
+	path := "/v1/session/list"
+	if node != "" {
+		path = "/v1/session/node/" + node
+	}
+	return c.sessionDetails(ctx, node, path, o)
+}
+
+// SessionInDetail reads one session with what it holds; ErrNoSession if there is none.
+func (c *Client) SessionInDetail(ctx context.Context, id string, o ReadOptions) (SessionDetails, Meta, error) {
+	if err := checkSession(id); err != nil {
+		return SessionDetails{}, Meta{}, &Error{Op: "session", Key: id, Kind: ErrInvalid, Err: err}
+	}
+	list, meta, err := c.sessionDetails(ctx, id, "/v1/session/info/"+id, o)
+	if err == nil && len(list) == 0 {
+		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
+	}
+	if err != nil {
+		return SessionDetails{}, meta, err
+	}
+	return list[0], meta, nil
+}
+
+func (c *Client) sessionDetails(ctx context.Context, what, path string, o ReadOptions) ([]SessionDetails, Meta, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	var q query
+	q.name("details")
+	q.mode(o.Mode)
+	var list []SessionDetails
+	r := request{method: http.MethodGet, path: path, query: q.String()}
+	a, err := c.read(ctx, "sessions", what, func() request { return r }, func(a answer) error {
+		plain, err := decodeSessions(a.body)
+		var more []struct {
+			ExpiresIn string
+			Held      int
+			Keys      []string
+		}
+		if err != nil || json.Unmarshal(a.body, &more) != nil || len(more) != len(plain) {
+			return errNotUnderstood
+		}
+		list = make([]SessionDetails, len(plain))
+		for i, m := range more {
+			list[i] = SessionDetails{Session: plain[i], Held: m.Held, Keys: m.Keys}
+			if d, err := time.ParseDuration(m.ExpiresIn); err == nil {
+				list[i].ExpiresIn = d
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	return list, a.meta(), nil
+}
+
 func (c *Client) sessions(ctx context.Context, what, path string, o ReadOptions) ([]Session, Meta, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()

@@ -211,7 +211,7 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 		h.Set("X-Consul-Lastcontact", "70")
 	}
 	if what, ok := strings.CutPrefix(r.URL.Path, sessionPath); ok {
-		return sendJSON(w, 200, c.store.listSessions(what))
+		return sendJSON(w, 200, c.store.listSessions(what, q.Has("details")))
 	}
 	key, ok := strings.CutPrefix(r.URL.Path, kvPath)
 	if !ok {

@@ -166,7 +166,7 @@ func (c *Cluster) sessionWrite(what string, body []byte) reply {
 }
 
 // listSessions are those of `list`, `info/ID` or `node/NODE`, as nodes show them.
-func (s *store) listSessions(what string) []map[string]any {
+func (s *store) listSessions(what string, details bool) []map[string]any {
 	verb, name, _ := strings.Cut(what, "/")
 	out := []map[string]any{}
 	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
@@ -178,8 +178,16 @@ func (s *store) listSessions(what string) []map[string]any {
 		if x.TTL > 0 {
 			ttl = x.TTL.String()
 		}
-		out = append(out, map[string]any{"ID": id, "Name": x.Name, "Node": x.Node, "TTL": ttl, "LockDelay": x.LockDelay,
-			"Behavior": x.Behavior, "CreateIndex": x.CreateIndex, "ModifyIndex": x.ModifyIndex})
+		shown := map[string]any{"ID": id, "Name": x.Name, "Node": x.Node, "TTL": ttl, "LockDelay": x.LockDelay,
+			"Behavior": x.Behavior, "CreateIndex": x.CreateIndex, "ModifyIndex": x.ModifyIndex}
+		if details {
+			keys := slices.DeleteFunc(s.keys(""), func(k string) bool { return s.entries[k].Session != id })
+			shown["Held"], shown["Keys"] = len(keys), keys
+			if !x.ends.IsZero() {
+				shown["ExpiresIn"] = time.Until(x.ends).String()
+			}
+		}
+		out = append(out, shown)
 	}
 	return out
 }

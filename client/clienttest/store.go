@@ -283,7 +283,7 @@ func (s *store) renew(id string) []map[string]any {
 	if x := s.sessions[id]; x != nil && x.TTL > 0 {
 		x.ends = time.Now().Add(x.TTL)
 	}
-	return s.listSessions("info/" + id)
+	return s.listSessions("info/"+id, false)
 }
 
 // sweep ends sessions and keys whose time is over at now.

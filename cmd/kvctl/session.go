@@ -64,16 +64,20 @@ func newSessionCreate(a *app) *cobra.Command {
 func newSessionList(a *app) *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List sessions",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List sessions with the time that they have left and the keys that they have locked",
+		Long: "list prints all sessions. LEFT is about how long a session lives yet unless it is renewed, KEYS are the keys that it has\n" +
+			"locked: how many, and the first of them. --json prints up to 100.",
+		Example: "  kvctl session list\n  kvctl session list --node node-1 --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if node == "" && cmd.Flags().Changed("node") {
+				return usage("--node: the name is empty")
+			}
 			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 				o := client.ReadOptions{Mode: mode}
-				list, meta, err := c.Sessions(ctx, o)
-				if cmd.Flags().Changed("node") {
-					list, meta, err = c.SessionsOf(ctx, node, o)
-				}
+				list, meta, err := c.SessionsInDetail(ctx, node, o)
 				if err != nil {
 					return meta, err
 				}
@@ -93,11 +97,11 @@ func newSessionInfo(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
-				s, meta, err := c.SessionInfo(ctx, args[0], client.ReadOptions{Mode: mode})
+				s, meta, err := c.SessionInDetail(ctx, args[0], client.ReadOptions{Mode: mode})
 				if err != nil {
 					return meta, err
 				}
-				return meta, a.printSessions([]client.Session{s})
+				return meta, a.printSessions([]client.SessionDetails{s})
 			})
 		},
 	}
@@ -115,7 +119,7 @@ func newSessionRenew(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printSessions([]client.Session{s})
+				return a.printSession(s)
 			})
 		},
 	}
@@ -157,28 +161,82 @@ type sessionJSON struct {
 	Behavior    string `json:"behavior"`
 	CreateIndex uint64 `json:"create_index"`
 	ModifyIndex uint64 `json:"modify_index"`
+	*sessionMoreJSON
 }
 
-func (a *app) printSessions(list []client.Session) error {
+// sessionMoreJSON is what the details of a session add.
+type sessionMoreJSON struct {
+	Left int64    `json:"left_ms,omitempty"`
+	Held int      `json:"held"`
+	Keys []string `json:"keys"`
+}
+
+func sessionOut(s client.Session) sessionJSON {
+	return sessionJSON{
+		ID: s.ID, Name: s.Name, Node: s.Node, TTL: s.TTL.Milliseconds(), LockDelay: s.LockDelay.Milliseconds(), Behavior: string(s.Behavior),
+		CreateIndex: s.CreateIndex, ModifyIndex: s.ModifyIndex,
+	}
+}
+
+// printSession prints a session without details.
+func (a *app) printSession(s client.Session) error {
+	return a.print([]sessionJSON{sessionOut(s)}, func(w io.Writer) error {
+		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LOCK-DELAY", "BEHAVIOR", "CREATED"}, [][]string{{
+			s.ID, orDash(oneLine(s.Name)), orDash(oneLine(s.Node)), durationOrDash(s.TTL), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex),
+		}})
+	})
+}
+
+func (a *app) printSessions(list []client.SessionDetails) error {
 	out := []sessionJSON{}
 	for _, s := range list {
-		out = append(out, sessionJSON{
-			s.ID, s.Name, s.Node, s.TTL.Milliseconds(), s.LockDelay.Milliseconds(), string(s.Behavior), s.CreateIndex, s.ModifyIndex,
-		})
+		o := sessionOut(s.Session)
+		o.sessionMoreJSON = &sessionMoreJSON{Left: s.ExpiresIn.Milliseconds(), Held: s.Held, Keys: append([]string{}, s.Keys...)}
+		out = append(out, o)
 	}
 	return a.print(out, func(w io.Writer) error {
-		if len(list) == 0 {
-			return nil
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "ID\tNAME\tNODE\tTTL\tLOCK-DELAY\tBEHAVIOR\tCREATED")
+		var rows [][]string
 		for _, s := range list {
-			fmt.Fprintln(t, strings.Join([]string{
-				s.ID, orDash(oneLine(s.Name)), orDash(oneLine(s.Node)), durationOrDash(s.TTL), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex),
-			}, "\t"))
+			left := "-"
+			if s.ExpiresIn > 0 {
+				left = shortDuration(s.ExpiresIn)
+			}
+			rows = append(rows, []string{
+				s.ID, orDash(oneLine(s.Name)), orDash(oneLine(s.Node)), durationOrDash(s.TTL), left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s),
+			})
 		}
-		return t.Flush()
+		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows)
 	})
+}
+
+// shownKeys is how many of a session's keys stand in a table.
+const shownKeys = 3
+
+// heldText is how many keys a session has locked, and the first of them.
+func heldText(s client.SessionDetails) string {
+	if s.Held == 0 {
+		return "-"
+	}
+	var keys []string
+	for _, k := range s.Keys[:min(len(s.Keys), shownKeys)] {
+		keys = append(keys, oneLine(k))
+	}
+	if s.Held > len(keys) {
+		keys = append(keys, "…")
+	}
+	return fmt.Sprintf("%d: %s", s.Held, strings.Join(keys, " "))
+}
+
+// sessionTable prints nothing for no sessions.
+func sessionTable(w io.Writer, head []string, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range append([][]string{head}, rows...) {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	return t.Flush()
 }
 
 func orDash(s string) string {

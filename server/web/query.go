@@ -33,6 +33,7 @@ const (
 	nTTL
 	nFence
 	nPrefix
+	nDetails
 	nPretty
 	nToken
 	nDC
@@ -41,11 +42,11 @@ const (
 
 // nameTexts is in the order of the constants.
 var nameTexts = [...]string{"raw", "recurse", "keys", "count", "separator", "start", "limit", "reverse", "stale",
-	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "prefix", "pretty", "token", "dc", "ns"}
+	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "prefix", "details", "pretty", "token", "dc", "ns"}
 
 const (
 	nCommon  = nPretty | nToken | nDC | nNS
-	nSwitch  = nRaw | nRecurse | nKeys | nCount | nReverse | nStale | nConsistent
+	nSwitch  = nRaw | nRecurse | nKeys | nCount | nReverse | nStale | nConsistent | nDetails
 	nNumbers = nIndex | nCas | nFlags
 )
 

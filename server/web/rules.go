@@ -47,7 +47,7 @@ var (
 		needsKey: nRecurse,
 	}
 	postRules    = rules{what: "POST", known: nFence | nCommon, writes: true}
-	sessionRules = rules{what: "read", consul: true, known: nStale | nConsistent | nIndex | nWait | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	sessionRules = rules{what: "read", consul: true, known: nStale | nConsistent | nIndex | nWait | nDetails | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
 	// A transaction is always linearizable: clients that send read modes with it get what they ask for, or more.
 	txnRules       = rules{what: "transaction", consul: true, writes: true, known: nFence | nStale | nConsistent | nIndex | nWait | nCommon}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}

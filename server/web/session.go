@@ -112,7 +112,7 @@ func (s *Server) renewed(x *exchange, id string) {
 		x.fail(sessionGone(id), false) // it has ended since
 		return
 	}
-	x.json(append(appendSession([]byte{'['}, &e, false), ']'))
+	x.json(append(appendSession([]byte{'['}, &e, nil, false), ']'))
 }
 
 // plainCommand is what writes that name no key have in common.
@@ -178,7 +178,11 @@ func (s *Server) sessions(x *exchange, list func(*kv.Snapshot, func(kv.Session) 
 		}
 		meta.Revision = max(meta.Revision, view.Revision())
 		st := s.openStream(x, index, meta, q.has(nPretty))
-		list(view, st.session)
+		show := st.session
+		if q.has(nDetails) {
+			show = func(e kv.Session) bool { return st.sessionDetails(&e, view) }
+		}
+		list(view, show)
 		if !st.failed {
 			st.end()
 		}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -266,6 +267,49 @@ func TestLocksAndCreationsGetKeys(t *testing.T) {
 	for _, target := range []string{"/v1/kv/k", "/v1/kv/k?cas=0", "/v1/session/renew/" + id} {
 		if call(s, "PUT", target, ""); f.last.IdemKey != "" {
 			t.Errorf("%s has a key", target)
+		}
+	}
+}
+
+// What a session holds and how long it has is shown to whoever asks for it, and to nobody else.
+func TestSessionDetails(t *testing.T) {
+	f := newFake(t)
+	f.remaining = 7200 * time.Millisecond
+	s := newServer(t, f)
+	a, b := create(t, s, `{"TTL":"10s"}`), create(t, s, "")
+	for i := range maxShownKeys + 1 {
+		if w := call(s, "PUT", fmt.Sprintf("/v1/kv/k/%03d?acquire=%s", i, a), ""); w.Body.String() != "true" {
+			t.Fatal(w.Code, w.Body)
+		}
+	}
+	call(s, "PUT", "/v1/kv/k/000?release="+a, "")
+	call(s, "PUT", "/v1/kv/other?acquire="+a, "")
+	type details struct {
+		ExpiresIn string
+		Held      int
+		Keys      []string
+	}
+	for _, path := range []string{"info/" + a, "list", "node/node-0"} {
+		if w := call(s, "GET", "/v1/session/"+path, ""); strings.Contains(w.Body.String(), "Held") || w.Code != 200 {
+			t.Error(w.Code, w.Body)
+		}
+		for _, pretty := range []string{"", "&pretty"} {
+			var list []struct {
+				ID string
+				details
+			}
+			w := call(s, "GET", "/v1/session/"+path+"?details"+pretty, "")
+			if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list) == 0 {
+				t.Fatal(err, w.Body)
+			}
+			for _, got := range list {
+				switch {
+				case got.ID == a && (got.ExpiresIn != "7.2s" || got.Held != maxShownKeys+1 || len(got.Keys) != maxShownKeys || got.Keys[0] != "k/001"):
+					t.Errorf("%s: %+v", path, got)
+				case got.ID == b && (got.ExpiresIn != "" || got.Held != 0 || got.Keys == nil || len(got.Keys) != 0):
+					t.Errorf("%s: %+v", path, got)
+				}
+			}
 		}
 	}
 }

@@ -133,12 +133,41 @@ func sessionID(h http.Header, c *kv.Command) string {
 // session adds e and tells whether to go on.
 func (st *stream) session(e kv.Session) bool {
 	st.element()
-	st.buf = appendSession(st.buf, &e, st.pretty)
+	st.buf = appendSession(st.buf, &e, nil, st.pretty)
 	return st.flushed()
 }
 
-// appendSession writes e as Consul shows it.
-func appendSession(b []byte, e *kv.Session, pretty bool) []byte {
+// maxShownKeys is how many of the keys that a session holds are named.
+const maxShownKeys = 100
+
+// sessionDetails is what `details` shows of a session beyond what Consul does.
+type sessionDetails struct {
+	expiresIn time.Duration // 0: it has no TTL
+	held      uint64        // how many keys it has locked
+	keys      []string      // the first maxShownKeys of them
+}
+
+// sessionDetails adds e with its details and tells whether to go on.
+func (st *stream) sessionDetails(e *kv.Session, view *kv.Snapshot) bool {
+	d := sessionDetails{expiresIn: e.TTL}
+	if st.expiring++; e.TTL > 0 && st.expiring <= maxRemaining {
+		if left, runs := st.local.Remaining(kv.TimedSession, e.ID); runs {
+			d.expiresIn = max(time.Millisecond, left.Round(time.Millisecond))
+		}
+	}
+	view.Held(e.ID, func(key string) bool {
+		if d.held++; d.held <= maxShownKeys {
+			d.keys = append(d.keys, key)
+		}
+		return true
+	})
+	st.element()
+	st.buf = appendSession(st.buf, e, &d, st.pretty)
+	return st.flushed()
+}
+
+// appendSession writes e as Consul shows it, and then d, if there are details.
+func appendSession(b []byte, e *kv.Session, d *sessionDetails, pretty bool) []byte {
 	behavior, ttl := "release", ""
 	if e.Behavior == kv.Delete {
 		behavior = "delete"
@@ -156,6 +185,20 @@ func appendSession(b []byte, e *kv.Session, pretty bool) []byte {
 	b = append(appendField(b, pretty, false, "ServiceChecks"), "[]"...)
 	b = appendUintField(b, pretty, false, "CreateIndex", e.CreateIndex)
 	b = appendUintField(b, pretty, false, "ModifyIndex", e.ModifyIndex)
+	if d != nil {
+		if d.expiresIn > 0 {
+			b = appendJSONString(appendField(b, pretty, false, "ExpiresIn"), d.expiresIn.String())
+		}
+		b = appendUintField(b, pretty, false, "Held", d.held)
+		b = append(appendField(b, pretty, false, "Keys"), '[')
+		for i, key := range d.keys {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSONString(b, key)
+		}
+		b = append(b, ']')
+	}
 	if pretty {
 		b = append(b, "\n    "...)
 	}
