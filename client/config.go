@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,9 @@ const (
 	DefaultMaxAnswerBytes = 256 << 20
 )
 
+// DefaultPort is that of an endpoint that names none.
+const DefaultPort = "8500"
+
 const (
 	dialTimeout = time.Second // a host that does not answer a SYN; the attempt's limit applies too
 	// maxIdleConnsPerHost is how many calls to one node may be under way together without connections being closed
@@ -31,14 +35,17 @@ const (
 
 // Config is fixed for the life of a Client.
 type Config struct {
-	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one. The first is
-	// tried first; after that, the one that answered last.
+	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one; a port that is left out is
+	// DefaultPort. The first is tried first; after that, the one that answered last.
 	Endpoints []string
 	// Timeout bounds a call, all its tries together, whose context has no deadline of its own.
 	Timeout time.Duration
 	// AttemptTimeout is how long a node may make no progress (accept no byte and send none) before the next one is
 	// tried. It does not bound a long answer that keeps coming.
 	AttemptTimeout time.Duration
+	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused to be connected to for so long and none has
+	// answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: a call goes on until its time is over.
+	GiveUpRefused time.Duration
 	// MaxAnswerBytes bounds the body of an answer; a longer one is an error that says to list in pages.
 	MaxAnswerBytes int64
 	// DialContext opens connections; nil is plain TCP. It must not retry.
@@ -55,7 +62,7 @@ func (c Config) Validate() error {
 			return err
 		}
 	}
-	if c.Timeout < 0 || c.AttemptTimeout < 0 || c.MaxAnswerBytes < 0 {
+	if c.Timeout < 0 || c.AttemptTimeout < 0 || c.MaxAnswerBytes < 0 || c.GiveUpRefused < 0 {
 		return errors.New("client: a timeout or limit is negative: give a positive one, or 0 for the default")
 	}
 	return nil
@@ -68,6 +75,7 @@ type Client struct {
 	transport *http.Transport
 	prefer    atomic.Int32 // index of the endpoint to try first
 	seen      seen
+	answered  atomic.Bool // some endpoint has answered
 	// elapsed reads the clock that sessions and leases are reckoned on, which goes on while the machine sleeps. Only the first of
 	// them asks for it, since it needs a kernel that has one.
 	elapsed func() func() time.Duration
@@ -139,14 +147,24 @@ func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFu
 }
 
 func parseEndpoint(s string) (*url.URL, error) {
-	full := s
-	if u, err := url.Parse(s); err != nil || u.Host == "" {
-		full = "http://" + s
+	full := strings.TrimSpace(s)
+	if ip := net.ParseIP(full); ip != nil && ip.To4() == nil {
+		full = "[" + full + "]" // nobody writes a port behind a bare IPv6 address
+	}
+	if !strings.Contains(full, "://") {
+		full = "http://" + full
 	}
 	u, err := url.Parse(full)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" ||
+	if err == nil && u.Scheme == "https" {
+		return nil, fmt.Errorf("client: endpoint %q: there is no TLS yet: write http://%s", s, u.Host)
+	}
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" ||
 		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("client: endpoint %q: want http://host:port", s)
 	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+	host := u.Host
+	if u.Port() == "" {
+		host = net.JoinHostPort(u.Hostname(), DefaultPort)
+	}
+	return &url.URL{Scheme: u.Scheme, Host: host}, nil
 }

@@ -17,7 +17,16 @@ func TestConfig(t *testing.T) {
 		{client.Config{Endpoints: []string{"localhost:8500"}}, "http://localhost:8500"},
 		{client.Config{Endpoints: []string{"http://n1:8500/"}}, "http://n1:8500"},
 		{client.Config{Endpoints: []string{"[::1]:8500"}}, "http://[::1]:8500"},
-		{client.Config{Endpoints: []string{"https://n1"}}, "https://n1"},
+		{client.Config{Endpoints: []string{"n1"}}, "http://n1:8500"},
+		{client.Config{Endpoints: []string{"http://n1"}}, "http://n1:8500"},
+		{client.Config{Endpoints: []string{" n1:7 ", " http://n2 "}}, "http://n1:7"},
+		{client.Config{Endpoints: []string{"[::1]"}}, "http://[::1]:8500"},
+		{client.Config{Endpoints: []string{"::1"}}, "http://[::1]:8500"},
+		{client.Config{Endpoints: []string{"10.0.0.1"}}, "http://10.0.0.1:8500"},
+		{client.Config{Endpoints: []string{"https://n1"}}, ""},
+		{client.Config{Endpoints: []string{"n1:8500", "https://n1:8500"}}, ""},
+		{client.Config{Endpoints: []string{"n1:x"}}, ""},
+		{client.Config{Endpoints: []string{"n1 n2"}}, ""},
 		{client.Config{Endpoints: []string{"n1:8500", ""}}, ""},
 		{client.Config{Endpoints: []string{"ftp://n1"}}, ""},
 		{client.Config{Endpoints: []string{"http://n1/v1"}}, ""},
@@ -34,5 +43,12 @@ func TestConfig(t *testing.T) {
 		case err == nil && x.Endpoints()[0] != c.want:
 			t.Errorf("%+v: %v, want %s", c.cfg, x.Endpoints(), c.want)
 		}
+	}
+}
+
+func TestNoTLSYet(t *testing.T) {
+	_, err := client.New(client.Config{Endpoints: []string{"https://n1:8500"}})
+	if err == nil || err.Error() != `client: endpoint "https://n1:8500": there is no TLS yet: write http://n1:8500` {
+		t.Error(err)
 	}
 }

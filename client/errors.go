@@ -47,6 +47,10 @@ var (
 	ErrLost = errors.New("lost")
 )
 
+// ErrRefused is wrapped by the Err of an Error that ended because every endpoint refused to be connected to, see Config.GiveUpRefused. Its
+// Kind says what became of the call.
+var ErrRefused = errors.New("every endpoint refuses connections")
+
 // Once makes a write one write: copies that carry the same Once are applied at most once. The zero Once is none.
 type Once struct {
 	Key  string // the idempotency key, never used for another write
@@ -70,9 +74,21 @@ func (e *Error) Error() string {
 	}
 	s += ": " + e.Kind.Error()
 	if e.Err != nil {
-		s += ": " + e.Err.Error()
+		s += ": " + withoutWords(e.Err.Error(), e.Kind.Error())
 	}
 	return s
+}
+
+// withoutWords is a text without the words at its beginning, or at that of what a node answered, that were said already.
+func withoutWords(text, words string) string {
+	if rest, ok := strings.CutPrefix(text, words+": "); ok {
+		return rest
+	}
+	before, rest, ok := strings.Cut(text, ": "+words+": ")
+	if ok && !strings.Contains(before, ": ") {
+		return before + ": " + rest
+	}
+	return text
 }
 
 // Unwrap makes errors.Is find the kind, and errors.As the *StatusError.

@@ -108,6 +108,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 		}
 		return answer{}, left.any(), fmt.Errorf("%s: %w", base, err)
 	}
+	c.answered.Store(true)
 	c.seen.observe(a)
 	return a, true, nil
 }

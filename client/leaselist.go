@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -48,14 +49,20 @@ func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, err
 		all.Go(func() { pages[i], errs[i] = c.leasesOf(ctx, i, o) })
 	}
 	all.Wait()
-	out, failed := mergeLeases(pages, errs, o), error(nil)
+	out, failed, refused := mergeLeases(pages, errs, o), error(nil), 0
 	for i, err := range errs {
 		if err != nil {
+			if errors.Is(err, syscall.ECONNREFUSED) {
+				refused++
+			}
 			failed = err
 			out.Unasked = append(out.Unasked, c.endpoints[i].String())
 		}
 	}
 	if len(out.Unasked) == len(c.endpoints) {
+		if refused == len(c.endpoints) {
+			failed = fmt.Errorf("%w: %w", ErrRefused, failed)
+		}
 		kind := ErrUnavailable
 		var status *StatusError
 		if errors.As(failed, &status) && status.Code < 500 {

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"time"
 )
 
@@ -23,6 +25,9 @@ type rounds struct {
 	backoff time.Duration
 	notYet  []time.Time // by endpoint; nil until a node names a time
 	last    error       // why the last try was not the end
+	// refused counts the tries in a row that were refused a connection; since is when the first of them was.
+	refused int
+	since   time.Time
 }
 
 func (c *Client) rounds() *rounds {
@@ -46,6 +51,9 @@ func (r *rounds) next(ctx context.Context) (int, error) {
 	need := time.Duration(0)
 	if r.tried > 0 {
 		need = lastChance
+	}
+	if limit := r.c.cfg.GiveUpRefused; limit > 0 && r.refused >= n && !r.c.answered.Load() && time.Since(r.since)+wait > limit {
+		return 0, fmt.Errorf("%w: %w", ErrRefused, r.last)
 	}
 	if err := pause(ctx, wait, need); err != nil {
 		if r.last == nil {
@@ -76,6 +84,11 @@ func (r *rounds) soonest(t time.Time) (int, time.Time) {
 // failed notes that endpoint e was no use, and moves other calls on to the next.
 func (r *rounds) failed(e int, err error) {
 	r.last = err
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		r.refused = 0
+	} else if r.refused++; r.refused == 1 {
+		r.since = time.Now()
+	}
 	n := len(r.c.endpoints)
 	r.c.prefer.CompareAndSwap(int32(e), int32((e+1)%n))
 	status, ok := err.(*StatusError)

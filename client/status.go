@@ -177,6 +177,9 @@ func (c *Client) Transfer(ctx context.Context, node uint64) error {
 			return &Error{Op: "transfer", Kind: kindOfTransfer(a.status), Err: a.err()}
 		}
 	}
+	if tries.refused == len(c.endpoints) {
+		tries.last = fmt.Errorf("%w: %w", ErrRefused, tries.last)
+	}
 	return &Error{Op: "transfer", Kind: ErrUnavailable, Err: tries.last}
 }
 

@@ -83,6 +83,11 @@ var outcomes = []struct {
 	{client.ErrBusy, "busy"},
 }
 
+// endpointsHint is what to do if nothing listens at the endpoints.
+func (a *app) endpointsHint() string {
+	return "nothing listens at " + strings.Join(a.endpoints, ", ") + ": start the nodes, or say where they are with --endpoints or " + endpointsVariable
+}
+
 // complain says on standard error how the command failed and what to do.
 func (a *app) complain(err error) {
 	if errors.Is(err, errQuiet) || errors.As(err, new(commandExit)) {
@@ -99,6 +104,7 @@ func (a *app) complain(err error) {
 			Outcome string  `json:"outcome"`
 			Key     string  `json:"idempotency_key,omitempty"`
 			Base    *uint64 `json:"base,omitempty"`
+			Hint    string  `json:"hint,omitempty"`
 			Failed  []line  `json:"failed,omitempty"`
 		}{Error: err.Error(), Outcome: "failed", Key: once.Key}
 		if lines := (txnFailed{}); errors.As(err, &lines) {
@@ -112,6 +118,9 @@ func (a *app) complain(err error) {
 		if errors.As(err, new(usageError)) {
 			out.Outcome = "usage"
 		}
+		if errors.Is(err, client.ErrRefused) {
+			out.Hint = a.endpointsHint()
+		}
 		if once.Key != "" {
 			out.Base = &once.Base
 		}
@@ -120,6 +129,9 @@ func (a *app) complain(err error) {
 	}
 	for text := range strings.Lines(strings.TrimSpace(err.Error())) {
 		fmt.Fprintf(a.stderr, "kvctl: %s\n", strings.TrimSpace(text))
+	}
+	if errors.Is(err, client.ErrRefused) {
+		fmt.Fprintf(a.stderr, "kvctl: %s\n", a.endpointsHint())
 	}
 	if once.Key != "" {
 		fmt.Fprintf(a.stderr, "kvctl: it may have been applied, or may still be; to settle it, run the same command again with\n"+

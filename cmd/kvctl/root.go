@@ -58,7 +58,7 @@ func newRoot(a *app) *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(), "client addresses of nodes ("+endpointsVariable+")")
+	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(), "client addresses of nodes, HOST[:PORT] ("+endpointsVariable+")")
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "longest time for the whole command")
 	f.BoolVar(&a.stale, "stale", false, "read what any one node has applied, however old; works without a master")
@@ -90,6 +90,20 @@ func (a *app) environEndpoints() []string {
 	return defaultEndpoints
 }
 
+// giveUpRefused is when a command fails if nothing listens at any endpoint. A node that starts anew is not missed for so long.
+const giveUpRefused = 500 * time.Millisecond
+
+// cleanEndpoints leaves out spaces around commas, and what is empty.
+func cleanEndpoints(list []string) []string {
+	var out []string
+	for _, e := range list {
+		if e = strings.TrimSpace(e); e != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
 // client is the handle on the cluster, made when it is first needed.
 func (a *app) client() (*client.Client, error) {
 	if a.cached != nil {
@@ -98,9 +112,10 @@ func (a *app) client() (*client.Client, error) {
 	if a.timeout <= 0 {
 		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
-	c, err := client.New(client.Config{Endpoints: a.endpoints})
+	a.endpoints = cleanEndpoints(a.endpoints)
+	c, err := client.New(client.Config{Endpoints: a.endpoints, GiveUpRefused: giveUpRefused})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
 	}
 	a.cached = c
 	return c, nil

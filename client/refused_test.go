@@ -1,0 +1,89 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/client"
+)
+
+// A client whose endpoints all refuse gives up soon if it is told to, says so, and does not call a write unknown; one that has had an answer
+// before goes on trying.
+func TestGiveUpRefused(t *testing.T) {
+	refuse := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	}
+	c, err := client.New(client.Config{Endpoints: []string{"a", "b", "c"}, DialContext: refuse, GiveUpRefused: 200 * time.Millisecond, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	for name, call := range map[string]struct {
+		f    func() error
+		kind error
+	}{
+		"get":  {func() error { _, _, err := c.Get(ctx, "k", client.ReadOptions{}); return err }, client.ErrUnavailable},
+		"put":  {func() error { _, err := c.Put(ctx, "k", nil, client.WriteOptions{}); return err }, client.ErrNotApplied},
+		"lock": {func() error { _, err := c.Lock(ctx, "k", client.LockOptions{}); return err }, client.ErrNotApplied},
+		"lease": {func() error {
+			_, err := c.AcquireLease(ctx, "k", client.LeaseOptions{Wait: client.NoWaitLimit})
+			return err
+		}, client.ErrNotApplied},
+		"leases":   {func() error { _, err := c.Leases(ctx, client.LeaseListOptions{}); return err }, client.ErrUnavailable},
+		"transfer": {func() error { return c.Transfer(ctx, 0) }, client.ErrUnavailable},
+	} {
+		began := time.Now()
+		err := call.f()
+		if !errors.Is(err, call.kind) || !errors.Is(err, client.ErrRefused) || time.Since(began) > 10*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(began))
+		}
+	}
+}
+
+func TestRefusedAfterAnAnswer(t *testing.T) {
+	node := httptest.NewServer(http.NotFoundHandler())
+	c, err := client.New(client.Config{Endpoints: []string{node.URL}, GiveUpRefused: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, _, err := c.Get(context.Background(), "k", client.ReadOptions{}); !errors.Is(err, client.ErrNotFound) {
+		t.Fatal(err)
+	}
+	node.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+	defer cancel()
+	_, _, err = c.Get(ctx, "k", client.ReadOptions{})
+	if errors.Is(err, client.ErrRefused) || !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+// No error says its words twice.
+func TestErrorsSayThingsOnce(t *testing.T) {
+	for _, c := range []struct {
+		err  client.Error
+		want string
+	}{
+		{client.Error{Op: "put", Key: "k", Kind: client.ErrFenced, Err: &client.StatusError{Endpoint: "http://n", Code: 409, Message: "fenced: a larger token was seen"}},
+			`put "k": fenced: http://n answers 409: a larger token was seen`},
+		{client.Error{Op: "get", Kind: client.ErrNotApplied, Err: errors.New("not applied: no master")}, "get: not applied: no master"},
+		{client.Error{Op: "get", Kind: client.ErrBusy, Err: errors.New("it is held")}, "get: busy: it is held"},
+		{client.Error{Op: "get", Kind: client.ErrLost, Err: errors.New("why: how: lost: twice")}, "get: lost: why: how: lost: twice"},
+	} {
+		if got := c.err.Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	if strings.Count((&client.BusyError{Owner: "me"}).Error(), "busy") > 0 {
+		t.Error((&client.BusyError{Owner: "me"}).Error())
+	}
+}
