@@ -5,7 +5,9 @@ import (
 	"maps"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tenure/client"
@@ -37,6 +39,7 @@ type Node struct {
 	cluster *Cluster
 	server  *httptest.Server
 	problem string
+	stopped atomic.Bool
 }
 
 // reply is what a write came to.
@@ -98,6 +101,7 @@ func (c *Cluster) Endpoints() []string {
 
 // Stop makes the node's address refuse connections for good.
 func (n *Node) Stop() {
+	n.stopped.Store(true)
 	n.server.CloseClientConnections()
 	n.server.Close()
 }
@@ -249,6 +253,11 @@ func (c *Cluster) status(n *Node) client.Status {
 		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.store.revision, Applied: c.store.revision,
 		Revision: c.store.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
 		Lease: client.LeaseStatus{RemainingMS: 800},
+	}
+	for _, p := range c.nodes {
+		if p != n {
+			s.Peers = append(s.Peers, client.PeerStatus{Node: p.ID, ClientAddress: strings.TrimPrefix(p.URL, "http://"), Connected: !p.stopped.Load()})
+		}
 	}
 	if c.master == n.ID {
 		s.Role, s.Lease.Held = client.RoleMaster, true

@@ -101,6 +101,13 @@ func (b *benchRun) run(cmd *cobra.Command, _ []string) error {
 	if err := b.settle(cmd); err != nil {
 		return err
 	}
+	c, err := b.app.client()
+	if err != nil {
+		return err
+	}
+	if takeSurvey(cmd.Context(), c).refused() {
+		return client.ErrRefused
+	}
 	show := b.app.benchProgress(b.cfg)
 	b.cfg.Watch = show.tell
 	r, err := bench.Run(cmd.Context(), b.cfg)

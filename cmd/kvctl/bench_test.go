@@ -41,7 +41,7 @@ func TestBenchUsage(t *testing.T) {
 		{"bench lease --ttl 1ms", "--ttl 1ms"},
 		{"bench keepalive --keys 2000000", "--keys 2000000"},
 		{"bench keepalive --stale", "only writes"},
-		{"bench get --endpoints https://127.0.0.1:1", "http://host:port"},
+		{"bench get --endpoints https://127.0.0.1:1", "no TLS yet"},
 	} {
 		o := kvctl(t, c, "", strings.Fields(x.line)...)
 		if o.code != exitUsage || o.out != "" || !strings.Contains(o.errOut, x.err) {
@@ -144,13 +144,27 @@ func TestBenchText(t *testing.T) {
 	}
 }
 
-// Nobody there: the failures are counted, and the exit code tells.
+// Nobody there: nothing is measured.
 func TestBenchWithoutANode(t *testing.T) {
 	c := startPlain(t, 1)
-	args := append(benchLine("get"), "--fill=false", "--endpoints", "http://127.0.0.1:1")
-	o := kvctl(t, c, "", args...)
+	o := kvctl(t, c, "", append(benchLine("get"), "--fill=false", "--endpoints", "http://127.0.0.1:1")...)
+	if o.code != exitFailed || o.out != "" || !strings.Contains(o.errOut, "every endpoint refuses connections") {
+		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+}
+
+// Every request fails: the failures are counted, and the exit code tells.
+func TestBenchOfFailures(t *testing.T) {
+	c := startPlain(t, 1)
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if strings.HasPrefix(r.Path, "/v1/kv/") {
+			return clienttest.Busy
+		}
+		return clienttest.None
+	})
+	o := kvctl(t, c, "", append(benchLine("get"), "--fill=false")...)
 	r := decode[bench.Result](t, o.out)
-	if o.code != exitFailed || r.Ops != 0 || r.ErrorsByKind["connection refused"] == 0 || !strings.Contains(o.errOut, "no operation succeeded") {
+	if o.code != exitFailed || r.Ops != 0 || len(r.ErrorsByKind) != 1 || !strings.Contains(o.errOut, "no operation succeeded") {
 		t.Errorf("exit %d, %+v, %q", o.code, r, o.errOut)
 	}
 }

@@ -34,7 +34,11 @@ func newMasterShow(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				m, ok := takeSurvey(ctx, c).master()
+				s := takeSurvey(ctx, c)
+				m, ok := s.master()
+				if s.refused() {
+					return client.ErrRefused
+				}
 				if !ok {
 					return errNoMaster
 				}
@@ -69,7 +73,11 @@ func newMasterTransfer(a *app) *cobra.Command {
 }
 
 func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
-	old, ok := takeSurvey(ctx, c).master()
+	s := takeSurvey(ctx, c)
+	old, ok := s.master()
+	if s.refused() {
+		return client.ErrRefused
+	}
 	if !ok {
 		return errNoMaster
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tenure/client"
 	"tenure/client/clienttest"
+	"tenure/internal/freeport"
 )
 
 func TestStatus(t *testing.T) {
@@ -36,12 +37,99 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	c.Node(1).Stop()
-	if o := kvctl(t, c, "", "status"); o.code != 0 || !strings.Contains(o.out, "no node says that it is master; the last was node 1, 1 of 3") {
-		t.Errorf("exit %d\n%s", o.code, o.out)
+	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no node says that it is master; the last was node 1, 1 of 3") ||
+		o.errOut != "kvctl: no majority: 1 of 3 nodes answer; stale reads work\n" {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+	o = kvctl(t, c, "", "status", "--json")
+	if s := decode[surveyJSON](t, o.out); o.code != 1 || s.Problem != "no majority: 1 of 3 nodes answer; stale reads work" || !strings.Contains(o.errOut, "no majority") {
+		t.Errorf("exit %d, %+v, %s", o.code, s, o.errOut)
 	}
 	c.Node(2).Stop()
-	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") {
-		t.Errorf("exit %d\n%s", o.code, o.out)
+	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") || !strings.Contains(o.errOut, "--endpoints or KVCTL_ENDPOINTS") {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+}
+
+// A majority without a master is a failure too; a master that was not asked is none.
+func TestStatusFails(t *testing.T) {
+	c := start(t, 3)
+	for _, x := range []struct {
+		name      string
+		prepare   func()
+		endpoints []string
+		code      int
+		says      string
+	}{
+		{"all is well", func() {}, c.Endpoints(), 0, ""},
+		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0, "master is node 1, which is not among the endpoints"},
+		{"no master", func() { c.SetMaster(0) }, c.Endpoints(), 1, "no master: 3 of 3 nodes answer, and none says that it is master; stale reads work"},
+		{"one node of a cluster without a master is asked", func() {}, c.Endpoints()[1:2], 1, "no master: 3 of 3 nodes answer"},
+		{"the master is gone", func() { c.SetMaster(1); c.Node(1).Stop() }, c.Endpoints(), 1, "no master: 2 of 3 nodes answer"},
+		{"a master alone", func() { c.SetMaster(2); c.Node(3).Stop() }, c.Endpoints(), 1, "no majority: 1 of 3 nodes answer"},
+	} {
+		x.prepare()
+		o := kvctl(t, c, "", "status", "--endpoints", strings.Join(x.endpoints, " , "))
+		if o.code != x.code || !strings.Contains(o.out+o.errOut, x.says) {
+			t.Errorf("%s: exit %d\n%s%s", x.name, o.code, o.out, o.errOut)
+		}
+	}
+}
+
+// The watch ends when its time is over, and says how it is then.
+func TestWatchObeysTimeout(t *testing.T) {
+	c := start(t, 3)
+	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 0 || !strings.Contains(o.out, "master 1") || o.errOut != "" {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+	c.SetMaster(0)
+	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 1 || !strings.Contains(o.errOut, "no master: 3 of 3") {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+}
+
+// One node is shown as master, and what a silent one said last is marked.
+func TestOldRows(t *testing.T) {
+	began := time.Now()
+	w := &watcher{survey: survey{
+		{endpoint: "http://a", status: client.Status{Node: 1, Role: "master", Master: 1, Epoch: 3}, at: began},
+		{endpoint: "http://b", status: client.Status{Node: 2, Role: "follower", Master: 1, Epoch: 3}, at: began.Add(400 * time.Millisecond)},
+	}}
+	s := w.current(began.Add(400 * time.Millisecond))
+	b := &strings.Builder{}
+	if err := s.write(b); err != nil || strings.Contains(b.String(), "master is node") || !strings.Contains(b.String(), "was master (400 ms ago)") {
+		t.Error(b.String(), err)
+	}
+	if j := s.json(); j.Master != 0 || j.Nodes[0].Old != 400 || j.Nodes[1].Old != 0 {
+		t.Errorf("%+v", j)
+	}
+	w.survey[1].status = client.Status{Node: 2, Role: "master", Master: 2, Epoch: 4}
+	w.survey[0].at = began.Add(390 * time.Millisecond) // it answers and has not noticed yet
+	b.Reset()
+	if err := w.current(began.Add(400 * time.Millisecond)).write(b); err != nil || !strings.Contains(b.String(), "master is node 2") ||
+		strings.Count(b.String(), "  master  ") != 1 || !strings.Contains(b.String(), "was master  ") {
+		t.Error(b.String(), err)
+	}
+}
+
+// Every command fails soon, and says what to do, if nothing listens at any endpoint.
+func TestNothingListens(t *testing.T) {
+	port, err := freeport.Run(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoints := freeport.Address(port) + ", " + freeport.Address(port+1)
+	for _, line := range []string{
+		"get a", "get a --stale", "set a b", "list", "count", "prune a", "status", "status --watch", "master show", "master transfer", "lock k -- true",
+		"lease run l -- true", "lease list", "lease show l", "session list", "session create", "watch k", "bench get --duration 50ms",
+	} {
+		var out, errOut bytes.Buffer
+		began := time.Now()
+		code := run(context.Background(), append([]string{"--endpoints", endpoints}, strings.Fields(line)...), nil, strings.NewReader(""), &out, &errOut)
+		// With no more than its --timeout to end it, a command would take 10 s.
+		if took := time.Since(began); code != exitFailed || !strings.Contains(errOut.String(), "--endpoints or KVCTL_ENDPOINTS") || took > 8*time.Second {
+			t.Errorf("kvctl %s: exit %d after %v, %q", line, code, took, errOut.String())
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	askEvery    = 50 * time.Millisecond  // how finely a failover is timed
 	noMasterFor = 300 * time.Millisecond // silence of the master that is worth a word
 	maxEvents   = 10                     // failovers kept on the screen
+	oldFor      = 250 * time.Millisecond // an answer that is older is marked: its node has been asked since
 	silentFor   = time.Second            // after this long an answer is too old to be shown
 )
 
@@ -45,7 +46,17 @@ type sample struct {
 	view  nodeView
 }
 
-// run ends without an error when ctx does.
+// runFor runs for so long, and then returns what is wrong with the cluster.
+func (w *watcher) runFor(ctx context.Context, d time.Duration) error {
+	timed, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	if err := w.run(timed); err != nil || ctx.Err() != nil {
+		return err
+	}
+	return w.current(time.Now()).problem()
+}
+
+// run ends without an error when ctx does, and with one if nothing listens at any endpoint when it begins.
 func (w *watcher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	samples := make(chan sample)
@@ -71,7 +82,9 @@ func (w *watcher) run(ctx context.Context) error {
 			err = w.take(s)
 			if first {
 				if missing--; missing == 0 && err == nil {
-					err = w.show(time.Now())
+					if err = w.show(time.Now()); err == nil && w.survey.refused() {
+						err = client.ErrRefused
+					}
 				}
 			}
 		case now := <-tick.C:
@@ -144,6 +157,9 @@ func (w *watcher) current(now time.Time) survey {
 		if n.answers() && now.Sub(n.at) > silentFor {
 			s[i].err = context.DeadlineExceeded
 		}
+		if n.answers() {
+			s[i].age = now.Sub(n.at)
+		}
 	}
 	return s
 }
@@ -180,6 +196,9 @@ func (w *watcher) without(now time.Time, master client.Status) time.Duration {
 func (w *watcher) line(s survey, now time.Time) string {
 	m, ok := s.master()
 	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
+	if b := s.believed(); !ok && s.elsewhere() != 0 {
+		master, ok = fmt.Sprintf("master %d, which is not among the endpoints", b), true
+	}
 	if d := w.without(now, m); d > 0 {
 		master = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
 	} else if !ok {

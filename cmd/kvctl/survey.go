@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,22 +22,39 @@ type nodeView struct {
 	status   client.Status
 	err      error
 	at       time.Time // when the answer came; zero: none yet
+	// age is how old the answer is, if it was asked for anew since and nothing came; only status --watch knows that.
+	age time.Duration
 }
+
+// old tells whether a view may be of a node that has stopped since: a paused master looks alive in its last answer.
+func (n nodeView) old() bool { return n.age >= oldFor }
 
 func (n nodeView) answers() bool { return n.err == nil && !n.at.IsZero() }
 
 // survey is what all endpoints said at about one moment, in their order.
 type survey []nodeView
 
-// takeSurvey asks all endpoints at once.
+// takeSurvey asks all endpoints at once. If some were slow to fail, those that have answered are asked again: who is master may have
+// changed meanwhile.
 func takeSurvey(ctx context.Context, c *client.Client) survey {
+	began := time.Now()
 	s := make(survey, len(c.Endpoints()))
+	s.ask(ctx, c, func(nodeView) bool { return true })
+	if s.answering() < len(s) && time.Since(began) > oldFor {
+		s.ask(ctx, c, nodeView.answers)
+	}
+	return s
+}
+
+// ask asks the endpoints whose views match, all at once.
+func (s survey) ask(ctx context.Context, c *client.Client, match func(nodeView) bool) {
 	var all sync.WaitGroup
 	for i, e := range c.Endpoints() {
-		all.Go(func() { s[i] = ask(ctx, c, e) })
+		if match(s[i]) {
+			all.Go(func() { s[i] = ask(ctx, c, e) })
+		}
 	}
 	all.Wait()
-	return s
 }
 
 func ask(ctx context.Context, c *client.Client, endpoint string) nodeView {
@@ -44,11 +64,11 @@ func ask(ctx context.Context, c *client.Client, endpoint string) nodeView {
 	return nodeView{endpoint: endpoint, status: status, err: err, at: time.Now()}
 }
 
-// master is the node that says it is master; the newest, if one does not know yet that it no longer is.
+// master is the node that says it is master; the newest, if one does not know yet that it no longer is, and none whose word is old.
 func (s survey) master() (client.Status, bool) {
 	var m client.Status
 	for _, n := range s {
-		if n.answers() && n.status.Role == client.RoleMaster && n.status.Epoch >= m.Epoch {
+		if n.answers() && !n.old() && n.status.Role == client.RoleMaster && n.status.Epoch >= m.Epoch {
 			m = n.status
 		}
 	}
@@ -107,6 +127,85 @@ func (s survey) revision() (r uint64) {
 		}
 	}
 	return r
+}
+
+// members is how many nodes the cluster has, as far as anybody says.
+func (s survey) members() int {
+	most := 0
+	for _, n := range s {
+		if n.answers() {
+			most = max(most, len(n.status.Peers)+1)
+		}
+	}
+	return most
+}
+
+// alive is how many nodes answer, with those that were not asked and that one of them is connected to.
+func (s survey) alive() int {
+	asked, alive := map[string]bool{}, map[uint64]bool{}
+	for _, n := range s {
+		asked[strings.TrimPrefix(n.endpoint, "http://")] = true
+		if n.answers() && !n.old() {
+			alive[n.status.Node] = true
+		}
+	}
+	for _, n := range s {
+		if !n.answers() || n.old() {
+			continue
+		}
+		for _, p := range n.status.Peers {
+			if p.Connected && !asked[p.ClientAddress] {
+				alive[p.Node] = true
+			}
+		}
+	}
+	return len(alive)
+}
+
+// elsewhere is the master if it is a node that was not asked, as those that answer know it; 0: there is none.
+func (s survey) elsewhere() uint64 {
+	b := s.believed()
+	for _, n := range s {
+		if !n.answers() || n.old() {
+			continue
+		}
+		for _, p := range n.status.Peers {
+			if p.Node == b && p.Connected && !slices.ContainsFunc(s, func(n nodeView) bool { return strings.TrimPrefix(n.endpoint, "http://") == p.ClientAddress }) {
+				return b
+			}
+		}
+	}
+	return 0
+}
+
+// problem is what keeps the cluster from serving writes, or nil.
+func (s survey) problem() error {
+	n, of := s.alive(), s.members()
+	_, ok := s.master()
+	switch {
+	case s.refused():
+		return client.ErrRefused
+	case s.answering() == 0:
+		return errors.New("no node answers")
+	case 2*n <= of:
+		return fmt.Errorf("no majority: %d of %s; stale reads work", n, answers(of))
+	case !ok && s.elsewhere() == 0:
+		return fmt.Errorf("no master: %d of %s, and none says that it is master; stale reads work", n, answers(of))
+	}
+	return nil
+}
+
+// answers is "3 nodes answer".
+func answers(n int) string {
+	if n == 1 {
+		return "1 node answers"
+	}
+	return fmt.Sprintf("%d nodes answer", n)
+}
+
+// refused tells whether nothing listens at any endpoint.
+func (s survey) refused() bool {
+	return len(s) > 0 && !slices.ContainsFunc(s, func(n nodeView) bool { return !errors.Is(n.err, syscall.ECONNREFUSED) })
 }
 
 // clusters are the ids of the clusters that the endpoints belong to: more than one is a mistake in --endpoints.

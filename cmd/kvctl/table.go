@@ -18,6 +18,8 @@ func (s survey) headline() string {
 	}
 	if m, ok := s.master(); ok {
 		parts = append(parts, fmt.Sprintf("master is node %d", m.Node), fmt.Sprintf("epoch %d", m.Epoch), fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS))
+	} else if n := s.elsewhere(); n != 0 {
+		parts = append(parts, fmt.Sprintf("master is node %d, which is not among the endpoints", n))
 	} else if n := s.believed(); n != 0 {
 		parts = append(parts, fmt.Sprintf("no node says that it is master; the last was node %d", n))
 	} else {
@@ -59,8 +61,15 @@ func (s survey) row(n nodeView) []string {
 	if x.Master != 0 {
 		master = number(x.Master)
 	}
+	role := x.Role
+	if m, _ := s.master(); role == client.RoleMaster && m.Node != x.Node {
+		role = "was master" // there is one at a time
+	}
+	if n.old() {
+		role += fmt.Sprintf(" (%s ago)", shortDuration(n.age))
+	}
 	return []string{
-		name, number(x.Node), x.Role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
+		name, number(x.Node), role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
 		number(x.Chosen), number(x.Applied), number(x.Folded), number(s.lag(n)), number(x.Revision),
 		shortBytes(x.Disk.LogBytes), shortBytes(x.Disk.StateBytes), shortBytes(x.Disk.FreeBytes),
 		shortDuration(time.Duration(x.UptimeMS) * time.Millisecond),
