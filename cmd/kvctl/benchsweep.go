@@ -44,7 +44,7 @@ func newBenchSweep(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&s.out, "out", "docs/benchmarks", "directory for the results and plots; made if missing")
+	f.StringVar(&s.out, "out", "", "directory for the results and plots, made if missing (default: a new one, ./kvctl-bench-TIME)")
 	f.IntSliceVar(&s.points, "points", nil, "values to measure at (default: those of the series)")
 	f.IntVar(&s.repeat, "repeat", 3, "measurements of each point")
 	f.DurationVar(&s.duration, "duration", 5*time.Second, "how long each measurement takes")
@@ -84,6 +84,9 @@ func (s *benchSweep) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if s.out == "" {
+		s.out = newResults(time.Now())
+	}
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
 	}
@@ -94,6 +97,9 @@ func (s *benchSweep) run(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// newResults is a directory of its own for one sweep, so that none writes over what another has measured.
+func newResults(now time.Time) string { return "kvctl-bench-" + now.Format("20060102-150405") }
 
 func (s *benchSweep) usual() bench.Config {
 	return bench.Config{Duration: s.duration, Warmup: s.warmup, Timeout: 30 * time.Second}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/client/clienttest"
 	"tenure/cmd/kvctl/sweep"
@@ -141,5 +142,17 @@ func TestBenchSweepUsage(t *testing.T) {
 	}
 	if o := kvctl(t, c, "", "bench", "plot", "/nowhere.json"); o.code != exitFailed || !strings.Contains(o.errOut, "/nowhere.json") {
 		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// Without --out a sweep has a directory of its own, and none that holds results already.
+func TestBenchSweepDirectory(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if a, b := newResults(at), newResults(at.Add(time.Second)); a != "kvctl-bench-20260102-030405" || a == b {
+		t.Errorf("%s, %s", a, b)
+	}
+	cmd := newBenchSweep(newApp(nil, nil, nil, nil))
+	if def := cmd.Flag("out").DefValue; def != "" {
+		t.Errorf("--out is %q", def)
 	}
 }

@@ -12,10 +12,12 @@ func newDelete(a *app) *cobra.Command {
 	var w writeFlags
 	var index uint64
 	cmd := &cobra.Command{
-		Use:   "delete KEY",
-		Short: "Delete a key",
+		Use:     "delete KEY",
+		Aliases: []string{"del", "rm"},
+		Short:   "Delete a key",
 		Long: "delete deletes a key and prints the store's revision after it. That the key is absent already is no failure.\n" +
 			"With --cas N it deletes only if the key's modify index is N; else nothing is changed and the exit code is 1.",
+		Example:           "  kvctl delete hello\n  kvctl rm hello --cas 17",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,17 +23,23 @@ func newDev(a *app) *cobra.Command {
 	d := &dev{app: a}
 	cmd := group(&cobra.Command{
 		Use:   "dev",
-		Short: "Kill, pause and start the nodes of a local cluster (kvnode dev)",
+		Short: "Stop, kill, pause and start the nodes of a local cluster (kvnode dev)",
 		Long: "dev works on the processes of a cluster that kvnode dev has started on this machine, which it finds through the\n" +
 			"cluster's data directory. A process is signalled only if it is still the node that is written down there.\n" +
-			"In place of a node's number, the word master stands for the node that is master.",
-		Example: "  kvctl dev kill master\n  kvctl dev start 2",
+			"In place of a node's number, the word master stands for the node that is master, and all for every node.",
+		Example: "  kvctl dev kill master\n  kvctl dev start 2\n  kvctl dev restart all\n  kvctl dev logs 1 2 --follow",
 	},
 		&cobra.Command{Use: "status", Short: "List the nodes and their processes", Args: cobra.NoArgs, RunE: d.status},
 		&cobra.Command{Use: "kill N...", Short: "Kill nodes with SIGKILL", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGKILL)},
 		&cobra.Command{Use: "pause N...", Short: "Pause nodes with SIGSTOP", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGSTOP)},
 		&cobra.Command{Use: "resume N...", Short: "Let paused nodes go on with SIGCONT", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGCONT)},
 		&cobra.Command{Use: "start N...", Short: "Start nodes again", Args: cobra.MinimumNArgs(1), RunE: d.start},
+		&cobra.Command{Use: "stop N...", Short: "Stop nodes in order with SIGTERM: the master hands over first", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGTERM)},
+		&cobra.Command{
+			Use: "restart N...", Short: "Stop nodes in order and start them again, one after the other", Args: cobra.MinimumNArgs(1), RunE: d.restart,
+			Long: "restart stops each node with SIGTERM, starts it again, and waits until it is ready before it goes on to the next.",
+		},
+		newDevLogs(d),
 		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: cobra.NoArgs, RunE: d.master},
 	)
 	cmd.PersistentFlags().StringVar(&d.data, "data", defaultDevData, "data directory of the cluster")
@@ -50,6 +56,12 @@ type dev struct {
 func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNode, error) {
 	var out []devNode
 	for _, arg := range args {
+		if arg == "all" {
+			if len(args) > 1 {
+				return nil, usage("all stands for every node: leave the others out")
+			}
+			return s.Nodes, nil
+		}
 		id, err := strconv.Atoi(arg)
 		if arg == "master" {
 			var m client.Status
@@ -58,7 +70,7 @@ func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNod
 			}
 			id = int(m.Node)
 		} else if err != nil {
-			return nil, usage("%q is no node: give a number, or master", arg)
+			return nil, usage("%q is no node: give a number, master or all", arg)
 		}
 		n := s.node(id)
 		if n == nil {
@@ -183,7 +195,7 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		want processState
 		word string
 	}{
-		syscall.SIGKILL: {gone, "killed"}, syscall.SIGSTOP: {paused, "paused"}, syscall.SIGCONT: {running, "goes on"},
+		syscall.SIGKILL: {gone, "killed"}, syscall.SIGTERM: {gone, "stopped"}, syscall.SIGSTOP: {paused, "paused"}, syscall.SIGCONT: {running, "goes on"},
 	}[sig]
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := readDevState(d.data)
@@ -198,8 +210,14 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		defer cancel()
 		for _, n := range nodes {
 			p := s.find(n)
+			if p.state == gone && len(args) == 1 && args[0] == "all" {
+				continue
+			}
 			if p.state == gone {
 				return fmt.Errorf("node %d is not running; start it with: kvctl dev start %d", n.ID, n.ID)
+			}
+			if p.state == paused && sig == syscall.SIGTERM {
+				return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: kvctl dev resume %d", n.ID, n.ID)
 			}
 			if err := p.signal(ctx, s, n, sig, effect.want); err != nil {
 				return err
@@ -207,7 +225,7 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 			if err := d.done(n, p.pid, effect.word); err != nil {
 				return err
 			}
-			if sig == syscall.SIGKILL {
+			if effect.want == gone {
 				if err := d.forget(ctx, n.ID, p.pid); err != nil {
 					return err
 				}

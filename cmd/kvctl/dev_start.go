@@ -35,6 +35,9 @@ func (d *dev) start(cmd *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 	defer cancel()
 	for _, n := range nodes {
+		if args[0] == "all" && s.find(n).state != gone {
+			continue
+		}
 		if err := d.startOne(ctx, n.ID); err != nil {
 			return err
 		}

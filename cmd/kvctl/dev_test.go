@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -276,5 +277,73 @@ func TestDevState(t *testing.T) {
 	}
 	if o := d.run("--data", filepath.Join(d.dir, "none"), "status"); o.code != 1 || !strings.Contains(o.errOut, "kvnode dev") {
 		t.Errorf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+func TestDevStopRestartLogs(t *testing.T) {
+	d := newDevCluster(t, 2)
+	d.want(0, "started", "start", "all")
+	d.want(0, fmt.Sprintf("node 2 (pid %d) stopped", d.read().Nodes[1].PID), "stop", "master")
+	if got := d.states(); got != "running follower, not running, running follower" || d.read().Nodes[1].PID != 0 {
+		t.Fatal(got)
+	}
+	d.want(1, "not running", "stop", "2")
+	d.want(0, "node 2", "start", "all")
+	before := d.read().Nodes
+	d.want(0, "node 3 (pid", "restart", "all")
+	for i, n := range d.read().Nodes {
+		if n.PID == 0 || n.PID == before[i].PID {
+			t.Errorf("node %d has pid %d, before %d", n.ID, n.PID, before[i].PID)
+		}
+	}
+	if got := d.states(); got != "running follower, running master, running follower" {
+		t.Fatal(got)
+	}
+	d.want(0, "paused", "pause", "1")
+	d.want(1, "dev resume 1", "stop", "1")
+	d.want(1, "dev resume 1", "restart", "1")
+	d.want(0, "goes on", "resume", "1")
+	d.want(2, "leave the others out", "stop", "all", "1")
+	d.want(0, "", "stop", "all")
+	d.want(0, "", "stop", "all")
+	if got := d.states(); got != "not running, not running, not running" {
+		t.Fatal(got)
+	}
+	d.want(0, "node 1 (pid", "restart", "1") // of one that does not run it is a start
+	d.want(0, "node 2", "restart", "2")
+
+	serving := "serving " + d.state.Nodes[0].Client
+	if o := d.run("logs", "1"); o.code != 0 || o.out != strings.Repeat(serving+"\n", 3) {
+		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
+	}
+	if o := d.run("logs", "1", "2", "--lines", "1"); o.out != "1  "+serving+"\n2  serving "+d.state.Nodes[1].Client+"\n" {
+		t.Errorf("%q, %q", o.out, o.errOut)
+	}
+	d.want(0, "3  serving", "logs")
+	d.want(2, "--lines", "logs", "--lines", "-1")
+}
+
+func TestDevFollowsLogs(t *testing.T) {
+	d := newDevCluster(t, 1)
+	log := func(text string) {
+		f, err := os.OpenFile(d.state.Nodes[0].Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text)
+		}
+		if err != nil || f.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	log("before\nha")
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &lines{more: make(chan struct{}, 1)}
+	code := make(chan int)
+	go func() { code <- run(ctx, []string{"dev", "--data", d.dir, "logs", "1", "-f"}, nil, nil, out, out) }()
+	out.waitFor(t, "before\n")
+	log("lf\nmore\n")
+	out.waitFor(t, "half\nmore\n")
+	cancel()
+	if c := <-code; c != 0 {
+		t.Errorf("exit %d", c)
 	}
 }

@@ -16,8 +16,9 @@ func newList(a *app) *cobra.Command {
 	var values bool
 	var wait waitFlags
 	cmd := &cobra.Command{
-		Use:   "list [PREFIX]",
-		Short: "List keys in order",
+		Use:     "list [PREFIX]",
+		Aliases: []string{"ls"},
+		Short:   "List keys in order",
 		Long: "list prints the keys that start with PREFIX (all keys without one), one a line, in order, from one consistent\n" +
 			"view. Keys, and values with --values, that would not fit on a line are printed quoted. Listing nothing is no\n" +
 			"failure. For pages of N: --limit N+1, and the last key of a page is the --start of the next.\n\n" + waitText,

@@ -16,6 +16,7 @@ func newRemove(a *app) *cobra.Command {
 		Short: "Delete a key and write the value that it had",
 		Long: "remove deletes a key and writes the value that it had to standard output, byte for byte, in one step: of many who\n" +
 			"remove a key one gets it. With --json it prints the whole entry. An absent key is exit code 1.",
+		Example:           "  kvctl remove queue/1",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,10 +25,7 @@ func newRemove(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(entryJSON(e), func(w io.Writer) error {
-					_, err := w.Write(e.Value)
-					return err
-				})
+				return a.print(entryJSON(e), func(w io.Writer) error { return a.writeValue(w, e.Value) })
 			})
 		},
 	}

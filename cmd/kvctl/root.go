@@ -32,13 +32,15 @@ type app struct {
 	timeout           time.Duration
 	stale, consistent bool
 
+	onTerminal func(io.Writer) bool // tells whether what is written is shown on one
+
 	started bool          // the command line was understood
 	waits   time.Duration // what a read that waits for news may take beyond timeout
 	cached  *client.Client
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
+	return &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, onTerminal: terminal}
 }
 
 func newRoot(a *app) *cobra.Command {

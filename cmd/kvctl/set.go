@@ -12,8 +12,9 @@ func newSet(a *app) *cobra.Command {
 	var w writeFlags
 	var acquire, release string
 	cmd := &cobra.Command{
-		Use:   "set KEY VALUE|-",
-		Short: "Write a key",
+		Use:     "set KEY VALUE|-",
+		Aliases: []string{"put"},
+		Short:   "Write a key",
 		Long: "set writes a key and prints the revision of the write. A VALUE of - is read from standard input. A VALUE that\n" +
 			"begins with - goes behind --. A write without --ttl makes the key stay, also if it was to expire.\n\n" +
 			"With --acquire or --release it locks or unlocks the key for a session too; if it cannot, nothing is changed and\n" +

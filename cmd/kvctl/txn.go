@@ -48,7 +48,7 @@ func newTxn(a *app) *cobra.Command {
 				if err != nil {
 					return failedLines(err, name, ops)
 				}
-				return a.printTxn(result)
+				return a.printTxn(plain, result)
 			})
 		},
 	}
@@ -123,14 +123,103 @@ func failedLines(err error, name string, ops []txnOp) error {
 	return out
 }
 
-func (a *app) printTxn(r client.TxnResult) error {
-	entries := make([]entry, len(r.Entries))
+// txnEntry is what an operation answers, as --json prints it: what it does not answer is left out.
+type txnEntry struct {
+	Key         string  `json:"key"`
+	Value       *[]byte `json:"value,omitempty"` // base64
+	Flags       uint64  `json:"flags"`
+	CreateIndex uint64  `json:"create_index,omitempty"` // get-or-empty of an absent key has none
+	ModifyIndex uint64  `json:"modify_index,omitempty"`
+	LockIndex   uint64  `json:"lock_index"`
+	Session     string  `json:"session,omitempty"`
+	ExpiresIn   int64   `json:"expires_in_ms,omitempty"`
+}
+
+// answersOf is how many entries an operation answers, and whether with their values. Of a tree nobody knows how many: -1.
+func answersOf(v client.Verb) (entries int, valued bool) {
+	switch v {
+	case client.TxnGetTree:
+		return -1, true
+	case client.TxnGet, client.TxnGetOrEmpty, client.TxnAdd:
+		return 1, true
+	case client.TxnDelete, client.TxnDeleteCAS, client.TxnDeleteTree, client.TxnCheckNotExists:
+		return 0, false
+	}
+	return 1, false
+}
+
+// withValues tells of each entry whether its operation answers values, so that an empty one can be told from none.
+func withValues(ops []client.TxnOp, entries []client.Entry) []bool {
+	m := txnMatch{ops: ops, entries: entries, hopeless: map[[2]int]bool{}, valued: make([]bool, len(entries))}
+	if !m.from(0, 0) {
+		for i := range m.valued {
+			m.valued[i] = true // not understood: nothing is left out
+		}
+	}
+	return m.valued
+}
+
+// txnMatch finds which entries belong to which operation.
+type txnMatch struct {
+	ops      []client.TxnOp
+	entries  []client.Entry
+	hopeless map[[2]int]bool
+	valued   []bool
+}
+
+// from tells whether the operations from i on can have answered the entries from at on, and notes which have values. What a tree answers
+// is in the order of its keys, and as much as can be.
+func (m *txnMatch) from(i, at int) bool {
+	if i == len(m.ops) {
+		return at == len(m.entries)
+	}
+	if m.hopeless[[2]int{i, at}] {
+		return false
+	}
+	op := &m.ops[i]
+	n, valued := answersOf(op.Verb)
+	end := at + n
+	if n < 0 {
+		for end = at; end < len(m.entries) && strings.HasPrefix(m.entries[end].Key, op.Key) && (end == at || m.entries[end].Key > m.entries[end-1].Key); {
+			end++
+		}
+	} else if end > len(m.entries) || n == 1 && !answers1(op, &m.entries[at], valued) {
+		end = -1
+	}
+	for least := at + max(n, 0); end >= least; end-- {
+		if m.from(i+1, end) {
+			for k := at; k < end; k++ {
+				m.valued[k] = valued
+			}
+			return true
+		}
+	}
+	m.hopeless[[2]int{i, at}] = true
+	return false
+}
+
+// answers1 tells whether e can be what op has answered.
+func answers1(op *client.TxnOp, e *client.Entry, valued bool) bool {
+	key := op.Key
+	if op.Verb == client.TxnRename {
+		key = op.NewKey
+	}
+	return e.Key == key && (valued || len(e.Value) == 0)
+}
+
+func (a *app) printTxn(ops []client.TxnOp, r client.TxnResult) error {
+	entries := make([]txnEntry, len(r.Entries))
+	valued := withValues(ops, r.Entries)
 	for i, e := range r.Entries {
-		entries[i] = entryJSON(e)
+		x := entryJSON(e)
+		entries[i] = txnEntry{x.Key, nil, x.Flags, x.CreateIndex, x.ModifyIndex, x.LockIndex, x.Session, x.ExpiresIn}
+		if valued[i] && e.ModifyIndex != 0 {
+			entries[i].Value = &x.Value
+		}
 	}
 	return a.print(struct {
-		Entries  []entry `json:"entries"`
-		Revision uint64  `json:"revision"`
+		Entries  []txnEntry `json:"entries"`
+		Revision uint64     `json:"revision"`
 	}{entries, r.Revision}, func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		for _, e := range r.Entries {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -255,5 +258,72 @@ func TestSessionList(t *testing.T) {
 	}
 	if o := kvctl(t, c, "", "session", "ls", "--node", ""); o.code != 2 || !strings.Contains(o.errOut, "--node") {
 		t.Error(o)
+	}
+}
+
+// The words that people bring from elsewhere; rm deletes and never removes.
+func TestOtherWords(t *testing.T) {
+	c := start(t, 1)
+	for _, x := range []struct {
+		line, out string
+	}{
+		{"put d/a 1", "revision 2\n"},
+		{"put d/b 2", "revision 3\n"},
+		{"ls d/", "d/a\nd/b\n"},
+		{"get --prefix d/", "d/a\t1\nd/b\t2\n"},
+		{"get --prefix d/a --json", `[{"key":"d/a","value":"MQ==","flags":0,"create_index":2,"modify_index":2,"lock_index":0}]` + "\n"},
+		{"get --prefix none", ""},
+		{"del d/a", "revision 4\n"},
+		{"rm d/b", "revision 5\n"},
+		{"rm d/b", "revision 5\n"},
+		{"count", "0\n"},
+	} {
+		if o := kvctl(t, c, "", strings.Fields(x.line)...); o.code != 0 || o.out != x.out {
+			t.Errorf("kvctl %s: exit %d, %q, %q", x.line, o.code, o.out, o.errOut)
+		}
+	}
+	if o := kvctl(t, c, "", "remove", "--help"); strings.Contains(o.out, "rm") {
+		t.Error(o.out)
+	}
+}
+
+// On a terminal the prompt after a value begins on a line of its own; elsewhere not a byte is added.
+func TestValueOnATerminal(t *testing.T) {
+	for value, want := range map[string]string{"": "", "v": "v\n", "v\n": "v\n", "a\nb": "a\nb\n"} {
+		for _, terminal := range []bool{true, false} {
+			b := &strings.Builder{}
+			a := newApp(nil, nil, b, b)
+			a.onTerminal = func(io.Writer) bool { return terminal }
+			if !terminal {
+				want = value
+			}
+			if err := a.writeValue(b, []byte(value)); err != nil || b.String() != want {
+				t.Errorf("%q, on a terminal %v: %q, %v", value, terminal, b.String(), err)
+			}
+		}
+	}
+}
+
+// An operation that answers no value shows none, and not an empty one.
+func TestTxnJSONLeavesOut(t *testing.T) {
+	c := start(t, 1)
+	c.Set("empty", "")
+	c.Set("t/1", "")
+	c.Set("t/2", "x")
+	text := "get-tree t/\nset t/3 v\nget empty\ncheck-index empty 2\nget-or-empty none\nset n 1\nadd n 1\ndelete t/1\nget-tree t/\nrename n t/m"
+	o := kvctl(t, c, text, "txn", "-", "--json")
+	out := decode[struct{ Entries []map[string]any }](t, o.out)
+	var got []string
+	for _, e := range out.Entries {
+		v, valued := e["value"]
+		got = append(got, fmt.Sprint(e["key"], " ", valued, " ", v))
+	}
+	want := []string{"t/1 true ", "t/2 true eA==", "t/3 false <nil>", "empty true ", "empty false <nil>", "none false <nil>", "n false <nil>", "n true Mg==",
+		"t/2 true eA==", "t/3 true dg==", "t/m false <nil>"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\n%s%s", got, o.out, o.errOut)
+	}
+	if _, there := out.Entries[5]["modify_index"]; there {
+		t.Error("an absent key has a modify index")
 	}
 }
