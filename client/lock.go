@@ -24,6 +24,8 @@ type LockOptions struct {
 	Flags uint64
 	// Try gives up at once, with ErrCondition, if another session holds the key or its lock-delay runs.
 	Try bool
+	// RemoveMade has Unlock delete the key if this lock made it and nobody has written it since. Else the key stays, unlocked.
+	RemoveMade bool
 	// Session is for Client.Lock, which makes a session of its own.
 	Session SessionOptions
 }
@@ -34,6 +36,7 @@ type Lock struct {
 	s     *LiveSession
 	key   string
 	token uint64
+	made  bool // Unlock is to delete the key if it is still at token: the lock made it
 	owns  bool // the session is for this lock alone
 	lost  chan struct{}
 	stop  context.CancelFunc
@@ -83,7 +86,7 @@ func (s *LiveSession) Lock(ctx context.Context, key string, o LockOptions) (*Loc
 		return nil, err
 	}
 	monitor, stopMonitor := context.WithCancel(context.WithoutCancel(ctx))
-	l := &Lock{s: s, key: key, token: e.ModifyIndex, lost: make(chan struct{}), stop: stopMonitor, done: make(chan struct{})}
+	l := &Lock{s: s, key: key, token: e.ModifyIndex, made: o.RemoveMade && e.CreateIndex == e.ModifyIndex, lost: make(chan struct{}), stop: stopMonitor, done: make(chan struct{})}
 	s.mu.Lock()
 	if s.err == nil {
 		s.locks[l] = struct{}{}
@@ -123,10 +126,10 @@ func (s *LiveSession) acquire(ctx context.Context, key string, o LockOptions) (E
 				return Entry{}, &Error{Op: "lock", Key: key, Kind: ErrUnknown, Err: cause(readErr)}
 			}
 		case o.Try:
-			return busy(heldBy(e))
+			return busy(s.c.heldBy(ctx, e))
 		}
-		if err := s.c.free(ctx, key, e, m); err != nil {
-			return busy(fmt.Errorf("%w: %w", heldBy(e), err))
+		if err := s.c.free(ctx, key, &e, m); err != nil {
+			return busy(fmt.Errorf("%w: %w", s.c.heldBy(ctx, e), err))
 		}
 	}
 }
@@ -137,20 +140,49 @@ func again(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, ErrNotApplied) || errors.Is(err, ErrUnknown))
 }
 
-func heldBy(e Entry) error {
+// HolderError says which session holds a lock that somebody else wanted. It comes with ErrCondition.
+type HolderError struct {
+	Session string // its ID
+	Name    string // what it was created as; "" if that is not known
+	Node    string // whose it is; "" if that is not known
+}
+
+// Error names the holder as well as it is known.
+func (e *HolderError) Error() string {
+	s := "it is held by session " + e.Session
+	switch {
+	case e.Name != "" && e.Node != "":
+		s += fmt.Sprintf(" (%q of %s)", e.Name, e.Node)
+	case e.Node != "":
+		s += " of " + e.Node
+	}
+	return s
+}
+
+// holderTimeout bounds the question who holds a lock, when the time to wait for it is over already.
+const holderTimeout = 500 * time.Millisecond
+
+// heldBy is why e could not be locked. Who the holder is, any node may tell, as far as it knows.
+func (c *Client) heldBy(ctx context.Context, e Entry) error {
 	if e.Session == "" {
 		return errors.New("it is in lock-delay, or was held until just now")
 	}
-	return fmt.Errorf("it is held by session %s", e.Session)
+	h := &HolderError{Session: e.Session}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holderTimeout)
+	defer cancel()
+	if s, _, err := c.SessionInfo(ctx, e.Session, ReadOptions{Mode: Stale}); err == nil {
+		h.Name, h.Node = s.Name, s.Node
+	}
+	return h
 }
 
-// free waits until there is reason to try again for a key that was seen as e with m, or until ctx ends.
-func (c *Client) free(ctx context.Context, key string, e Entry, m Meta) error {
+// free waits until there is reason to try again for a key that was seen as *e with m, or until ctx ends. It notes in *e what the key is now.
+func (c *Client) free(ctx context.Context, key string, e *Entry, m Meta) error {
 	for e.Session != "" {
 		next, meta, err := c.GetWait(ctx, key, m.Index, 0, ReadOptions{})
 		switch {
 		case err == nil || errors.Is(err, ErrNotFound):
-			e, m = next, meta
+			*e, m = next, meta
 		case ctx.Err() != nil:
 			return ctx.Err()
 		default:
@@ -206,7 +238,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 
 var errUnlocked = errors.New("it was unlocked here")
 
-// release unlocks the key with the value that it has, whatever that is by now.
+// release unlocks the key with the value that it has, whatever that is by now, or deletes it if the lock made it.
 func (l *Lock) release(ctx context.Context) error {
 	var err error
 	for range unlockTries {
@@ -218,10 +250,11 @@ func (l *Lock) release(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = l.s.c.Txn(ctx, []TxnOp{
-			{Verb: TxnCheckIndex, Key: l.key, Index: e.ModifyIndex},
-			{Verb: TxnUnlock, Key: l.key, Session: l.s.id, Value: e.Value, Flags: e.Flags},
-		}, WriteOptions{})
+		last := TxnOp{Verb: TxnUnlock, Key: l.key, Session: l.s.id, Value: e.Value, Flags: e.Flags}
+		if l.made && e.ModifyIndex == l.token {
+			last = TxnOp{Verb: TxnDelete, Key: l.key}
+		}
+		_, err = l.s.c.Txn(ctx, []TxnOp{{Verb: TxnCheckIndex, Key: l.key, Index: e.ModifyIndex}, last}, WriteOptions{})
 		if !errors.Is(err, ErrCondition) {
 			return err
 		}

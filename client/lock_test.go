@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -201,6 +202,65 @@ func TestLockExcludes(t *testing.T) {
 		all.Wait()
 		if count != workers*rounds {
 			t.Errorf("counted %d of %d", count, workers*rounds)
+		}
+	})
+}
+
+// A key that the lock made goes with it, if nobody else has use for it; one that was there stays.
+func TestLockRemovesWhatItMade(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		for _, x := range []struct {
+			name    string
+			before  func()
+			remove  bool
+			during  func()
+			remains bool
+		}{
+			{"made here", func() {}, true, func() {}, false},
+			{"nobody asked", func() {}, false, func() {}, true},
+			{"there before", func() { w.Set("k", "v") }, true, func() {}, true},
+			{"written meanwhile", func() {}, true, func() { w.Set("k", "other") }, true},
+		} {
+			x.before()
+			l, err := w.client.Lock(ctx, "k", client.LockOptions{RemoveMade: x.remove})
+			if err != nil {
+				t.Fatal(x.name, err)
+			}
+			x.during()
+			if err := l.Unlock(ctx); err != nil {
+				t.Fatal(x.name, err)
+			}
+			if _, there := w.Value("k"); there != x.remains {
+				t.Errorf("%s: the key is there: %v", x.name, there)
+			}
+			if e, _, err := w.client.Get(ctx, "k", client.ReadOptions{}); err == nil && e.Session != "" {
+				t.Errorf("%s: %+v", x.name, e)
+			}
+			w.Delete("k")
+		}
+	})
+}
+
+// Whoever finds a lock held is told by whom.
+func TestBusyLockNamesItsHolder(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		l, err := w.client.Lock(ctx, "k", client.LockOptions{Session: client.SessionOptions{Name: "me@here", Node: "rack 7"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Unlock(ctx) }()
+		short, cancel := within(300 * time.Millisecond)
+		defer cancel()
+		_, tried := w.client.Lock(ctx, "k", client.LockOptions{Try: true})
+		_, waited := w.client.Lock(short, "k", client.LockOptions{})
+		for how, err := range map[string]error{"try": tried, "wait": waited} {
+			var h *client.HolderError
+			if !errors.As(err, &h) || h.Session != l.Session().ID() || h.Name != "me@here" || h.Node != "rack 7" ||
+				!strings.Contains(err.Error(), `("me@here" of rack 7)`) || !errors.Is(err, client.ErrCondition) {
+				t.Errorf("%s: %v", how, err)
+			}
 		}
 	})
 }

@@ -29,7 +29,8 @@ func newLock(a *app) *cobra.Command {
 		Use:   "lock KEY -- COMMAND [ARGUMENT...]",
 		Short: "Run a command while holding a lock",
 		Long: "lock creates a session, waits until it holds the lock of KEY, runs COMMAND, and unlocks. It ends with the exit code\n" +
-			"of COMMAND (128 and the number of the signal that ended it), or as other verbs do if COMMAND was not run.\n\n" +
+			"of COMMAND (128 and the number of the signal that ended it), or as other verbs do if COMMAND was not run. KEY is\n" +
+			"deleted if it was not there before and nobody has written it since.\n\n" +
 			"If the lock is lost, since the session could not be renewed in time or somebody unlocked or deleted KEY, COMMAND is\n" +
 			"sent SIGTERM, and SIGKILL --kill-after later; the exit code is 1 if COMMAND's was 0. The same happens to COMMAND,\n" +
 			"and then the lock is released, when kvctl is interrupted or sent SIGTERM. If kvctl is killed, so is COMMAND (on\n" +
@@ -64,7 +65,7 @@ func newLock(a *app) *cobra.Command {
 	f.DurationVar(&o.wait, "wait", 0, "fail if the lock is not held after that time (0: wait for as long as it takes)")
 	f.DurationVar(&o.Session.TTL, "ttl", client.DefaultSessionTTL, "TTL of the session")
 	f.DurationVar(&o.Session.LockDelay, "lock-delay", 15*time.Second, "how long nobody gets a lock whose session has ended")
-	f.StringVar(&o.Session.Name, "name", "", "name of the session (default: lock KEY)")
+	f.StringVar(&o.Session.Name, "name", "", "name of the session, which those who find the lock held are told (default: USER@HOST: lock KEY)")
 	f.StringVar(&o.value, "value", "", "value to write to KEY")
 	f.DurationVar(&o.killAfter, "kill-after", 5*time.Second, "how long COMMAND may take to end when it must")
 	return cmd
@@ -83,6 +84,7 @@ func (o *lockFlags) check(a *app, cmd *cobra.Command) error {
 		o.Session.LockDelay = client.NoLockDelay
 	}
 	o.Value = []byte(o.value)
+	o.RemoveMade = true
 	return nil
 }
 
@@ -93,7 +95,7 @@ func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, 
 		return nil, err
 	}
 	if o.Session.Name == "" {
-		o.Session.Name = cut("lock "+key, maxSessionName)
+		o.Session.Name = cut(a.owner("")+": lock "+key, maxSessionName)
 	}
 	if o.Try {
 		var l *client.Lock
@@ -140,6 +142,9 @@ type holder interface {
 	Err() error
 }
 
+// clearLost is how long it may take to clear away what is left of a lock or lease that is lost.
+const clearLost = 300 * time.Millisecond
+
 // underLock runs a command, stops it if it must, and releases what it ran under.
 func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration, program string, args []string) error {
 	cmd := exec.Command(program)
@@ -152,7 +157,12 @@ func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration,
 	if startErr == nil {
 		ended, lost = started.supervise(ctx, h, killAfter)
 	}
-	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.timeout)
+	// What is lost is somebody else's to have already, or soon: nobody waits long for the rest of it to be cleared away.
+	limit := a.timeout
+	if lost != nil || h.Err() != nil {
+		limit = min(limit, clearLost)
+	}
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	releaseErr := h.release(releasing)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/client/clienttest"
 )
@@ -113,7 +114,7 @@ func TestLockThatIsHeld(t *testing.T) {
 	c := start(t, 2)
 	locked(t, c, func(cancel func()) {
 		for _, how := range []string{"--try", "--wait=100ms"} {
-			if o := kvctl(t, c, "", "lock", "job", how, "--", "true"); o.code != 1 || !strings.Contains(o.errOut, "held by session") {
+			if o := kvctl(t, c, "", "lock", "job", how, "--", "true"); o.code != 1 || !strings.Contains(o.errOut, ": lock job\" of node-1)") {
 				t.Errorf("%s: exit %d, %q", how, o.code, o.errOut)
 			}
 		}
@@ -121,5 +122,28 @@ func TestLockThatIsHeld(t *testing.T) {
 	}, "--", "sh", "-c", obedient)
 	if o := kvctl(t, c, "", "lock", "job", "--try", "--", "true"); o.code != 0 {
 		t.Errorf("afterwards: exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// A lost lock or lease ends kvctl when its command has ended, also if what is left of it cannot be cleared away.
+func TestLostEndsWithItsCommand(t *testing.T) {
+	for _, verb := range [][]string{{"lock", "job", "--lock-delay", "0s"}, {"lease", "run", "job", "--ttl", "1s"}} {
+		c := start(t, 1)
+		var lost time.Time
+		o := underway(t, c, func(func()) {
+			c.Inject(func(r clienttest.Request) clienttest.Fault {
+				if strings.Contains(r.Path, "/session/destroy/") || strings.HasSuffix(r.Path, "/release") {
+					return clienttest.Busy
+				}
+				return clienttest.None
+			})
+			lost = time.Now()
+			c.Delete("job")
+			c.EndLease("job")
+		}, append(verb, "--", "sh", "-c", obedient)...)
+		// A release that went on for as long as --timeout allows would take 10 s more.
+		if took := time.Since(lost); o.code != exitFailed || !strings.Contains(o.errOut, "lost") || took > 8*time.Second {
+			t.Errorf("%s: exit %d after %v, %q", verb[0], o.code, took, o.errOut)
+		}
 	}
 }
