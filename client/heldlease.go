@@ -156,7 +156,7 @@ func (l *Lease) take(now, asked time.Duration, w *wireGrant) (renewed, again boo
 		return false, false
 	}
 	if w.Lost {
-		l.end(fmt.Errorf("%w: %s", errLeaseGone, oneLine([]byte(w.Error))))
+		l.end(fmt.Errorf("%w: %s", errLeaseGone, withoutWords(oneLine([]byte(w.Error)), "gone")))
 		return false, false
 	}
 	g, ok := w.grant(l.name)

@@ -21,6 +21,7 @@ type lockFlags struct {
 	value     string
 	wait      time.Duration
 	killAfter time.Duration
+	count     int
 }
 
 func newLock(a *app) *cobra.Command {
@@ -40,8 +41,10 @@ func newLock(a *app) *cobra.Command {
 			"  TENURE_FENCE     kv/KEY:TOKEN, for ?fence= and kvctl's --fence\n" +
 			"  TENURE_SESSION   the session's ID\n" +
 			"  TENURE_LOCK      KEY\n" +
-			"  KVCTL_ENDPOINTS  the nodes, for kvctl",
-		Example: "  kvctl lock jobs/nightly -- ./nightly.sh\n" +
+			"  KVCTL_ENDPOINTS  the nodes, for kvctl\n\n" +
+			"With --count N it is a semaphore: at most N hold it at a time, each with a key of its own under KEY/, and KEY/.lock\n" +
+			"lists them, as consul lock -n has it. All must give the same N. There is no TENURE_FENCE then, since nobody is the newest.",
+		Example: "  kvctl lock jobs/encode --count 3 -- ./encode.sh\n  kvctl lock jobs/nightly -- ./nightly.sh\n" +
 			"  kvctl lock leader --try -- sh -c 'kvctl set --fence \"$TENURE_FENCE\" state running; exec ./serve'",
 		Args:              cobra.MinimumNArgs(2),
 		ValidArgsFunction: a.completeKeys,
@@ -52,6 +55,13 @@ func newLock(a *app) *cobra.Command {
 			program, err := exec.LookPath(args[1])
 			if err != nil {
 				return usage("%w", err)
+			}
+			if cmd.Flags().Changed("count") {
+				m, err := a.semaphore(cmd.Context(), args[0], o)
+				if err != nil {
+					return err
+				}
+				return a.underLock(cmd.Context(), underSemaphore(m), o.killAfter, program, args[1:])
 			}
 			l, err := a.lock(cmd.Context(), args[0], o)
 			if err != nil {
@@ -67,6 +77,7 @@ func newLock(a *app) *cobra.Command {
 	f.DurationVar(&o.Session.LockDelay, "lock-delay", 15*time.Second, "how long nobody gets a lock whose session has ended")
 	f.StringVar(&o.Session.Name, "name", "", "name of the session, which those who find the lock held are told (default: USER@HOST: lock KEY)")
 	f.StringVar(&o.value, "value", "", "value to write to KEY")
+	f.IntVar(&o.count, "count", 0, "share the lock: so many may hold it at a time, and KEY is the prefix of their keys")
 	f.DurationVar(&o.killAfter, "kill-after", 5*time.Second, "how long COMMAND may take to end when it must")
 	return cmd
 }
@@ -77,6 +88,8 @@ func (o *lockFlags) check(a *app, cmd *cobra.Command) error {
 		return usage("--stale and --consistent are about reading; leave them out")
 	case o.wait < 0 || o.killAfter < 0 || o.Session.LockDelay < 0:
 		return usage("--wait, --lock-delay and --kill-after must not be negative")
+	case cmd.Flags().Changed("count") && o.count < 1:
+		return usage("--count %d: must be at least 1", o.count)
 	case cmd.ArgsLenAtDash() != 1:
 		return usage("write it as kvctl lock KEY -- COMMAND, with the -- between them")
 	}
@@ -111,6 +124,38 @@ func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, 
 		defer cancel()
 	}
 	return c.Lock(ctx, key, o.LockOptions)
+}
+
+// semaphore waits for a place as long as it is to.
+func (a *app) semaphore(ctx context.Context, prefix string, o lockFlags) (*client.Semaphore, error) {
+	c, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	s := client.SemaphoreOptions{Limit: o.count, Value: o.Value, Try: o.Try, RemoveMade: true, Session: o.Session}
+	if s.Session.Name == "" {
+		s.Session.Name = cut(a.owner("")+": lock "+prefix, maxSessionName)
+	}
+	if len(s.Value) == 0 {
+		s.Value = []byte(a.owner(""))
+	}
+	limit := o.wait
+	if o.Try {
+		limit = a.timeout
+	}
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return c.AcquireSemaphore(ctx, prefix, s)
+}
+
+func underSemaphore(m *client.Semaphore) holding {
+	return holding{
+		holder: m, release: m.Release, until: "its session's TTL has",
+		environ: []string{"TENURE_SESSION=" + m.Session().ID(), "TENURE_LOCK=" + m.Prefix()},
+	}
 }
 
 func underLock(l *client.Lock) holding {

@@ -147,3 +147,30 @@ func TestLostEndsWithItsCommand(t *testing.T) {
 		}
 	}
 }
+
+// A shared lock has so many holders and no more, and leaves nothing behind.
+func TestLockCount(t *testing.T) {
+	c := start(t, 2)
+	locked(t, c, func(cancel func()) {
+		second := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "sh", "-c", `echo "$TENURE_LOCK $TENURE_FENCE"`)
+		if second.code != 0 || second.out != "job \n" {
+			t.Errorf("%+v", second)
+		}
+		underway(t, c, func(stop func()) {
+			if o := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "true"); o.code != 1 || !strings.Contains(o.errOut, "all places are held (2): ") {
+				t.Errorf("%+v", o)
+			}
+			stop()
+		}, "lock", "job", "--count", "2", "--", "sh", "-c", obedient)
+		if o := kvctl(t, c, "", "lock", "job", "--count", "3", "--", "true"); o.code != 1 || !strings.Contains(o.errOut, "limit of 2, not 3") {
+			t.Errorf("%+v", o)
+		}
+		cancel()
+	}, "--count", "2", "--", "sh", "-c", obedient)
+	if o := kvctl(t, c, "", "count"); o.out != "0\n" || len(c.Sessions()) != 0 {
+		t.Errorf("%s keys and %d sessions are left", o.out, len(c.Sessions()))
+	}
+	if o := kvctl(t, c, "", "lock", "job", "--count", "0", "--", "true"); o.code != 2 || !strings.Contains(o.errOut, "--count 0") {
+		t.Errorf("%+v", o)
+	}
+}
