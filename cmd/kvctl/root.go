@@ -49,7 +49,7 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Read, write and look after a Tenure cluster",
 		Long: "kvctl reads, writes and looks after a Tenure cluster. It needs no idea of who is master: any node will do.\n\n" +
 			"Exit codes: 0 done, 1 failed or not found, 2 usage, 3 outcome unknown. kvctl lock and\n" +
-			"kvctl lease run have that of their command.",
+			"kvctl lease run and kvctl elect have that of their command.",
 		Example:       "  kvctl set hello world\n  kvctl get hello\n  kvctl status --watch",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -68,7 +68,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		newGet(a), newSet(a), newCAS(a), newTestAndSet(a), newAdd(a), newRename(a), newDelete(a), newRemove(a), newPrune(a),
-		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newSession(a),
+		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a), newSession(a),
 		newStatus(a), newMaster(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
