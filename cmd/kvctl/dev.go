@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,8 +43,31 @@ func newDev(a *app) *cobra.Command {
 		newDevLogs(d),
 		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: cobra.NoArgs, RunE: d.master},
 	)
+	for _, c := range cmd.Commands() {
+		if strings.Contains(c.Use, "N...") {
+			c.ValidArgsFunction = d.completeNodes
+		}
+	}
 	cmd.PersistentFlags().StringVar(&d.data, "data", defaultDevData, "data directory of the cluster")
 	return cmd
+}
+
+// completeNodes offers what names nodes.
+func (d *dev) completeNodes(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	s, err := readDevState(d.data)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, n := range s.Nodes {
+		if id := strconv.Itoa(n.ID); !slices.Contains(args, id) {
+			out = append(out, id)
+		}
+	}
+	if len(args) == 0 {
+		out = append(out, "master", "all")
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
 // dev is a command on a local cluster.

@@ -126,6 +126,13 @@ func (d *devCluster) run(args ...string) outcome {
 	return outcome{code, out.String(), errOut.String()}
 }
 
+// outcomeOf is that of a whole command line.
+func outcomeOf(d *devCluster, args ...string) outcome {
+	var out, errOut strings.Builder
+	code := run(d.t.Context(), args, nil, nil, &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
 func (d *devCluster) want(code int, text string, args ...string) {
 	d.t.Helper()
 	if o := d.run(args...); o.code != code || !strings.Contains(o.out+o.errOut, text) {
@@ -321,6 +328,12 @@ func TestDevStopRestartLogs(t *testing.T) {
 	}
 	d.want(0, "3  serving", "logs")
 	d.want(2, "--lines", "logs", "--lines", "-1")
+	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "restart", "2", ""); !strings.HasPrefix(o.out, "1\n3\n:") {
+		t.Errorf("%q", o.out)
+	}
+	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "logs", ""); !strings.HasPrefix(o.out, "1\n2\n3\nmaster\nall\n:") {
+		t.Errorf("%q", o.out)
+	}
 }
 
 func TestDevFollowsLogs(t *testing.T) {

@@ -3,7 +3,7 @@
 // too, as changed by N1 to N4;
 // what is smaller is what an acceptor remembers.
 //
-//   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept once. A record
+//   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept once, the names as people write them in cells without pointers. A record
 //     is dropped some time after its lease has ended.
 //   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: whoever renews
 //     brings the acquisition along, so any node can do it.
