@@ -17,12 +17,13 @@ func decode(body []byte, v any) error {
 
 // queryNames are what each kind of request takes, by method and the beginning of the path; the first row that fits counts.
 var queryNames = []struct{ method, prefix, names string }{
+	{http.MethodGet, leaseList, "prefix start limit"},
 	{http.MethodGet, kvPath, "raw recurse keys count separator start limit reverse stale consistent index wait"},
 	{http.MethodPut, kvPath, "cas flags acquire release ttl fence"},
 	{http.MethodDelete, kvPath, "recurse cas fence"},
 	{http.MethodPost, kvPath, "fence"},
 	{http.MethodPut, txnPath, "fence stale consistent index wait"},
-	{http.MethodGet, sessionPath, "stale consistent index wait"},
+	{http.MethodGet, sessionPath, "stale consistent index wait details"},
 	{http.MethodGet, "/v1/fence/", "stale consistent"},
 	{http.MethodGet, watchPath, "prefix index"},
 }
