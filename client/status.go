@@ -29,7 +29,10 @@ type Status struct {
 	Peers     []PeerStatus `json:"peers"`
 	Disk      DiskStatus   `json:"disk"`
 	Guardian  Guardian     `json:"guardian"`
-	UptimeMS  int64        `json:"uptime_ms"`
+	Able      bool         `json:"able"` // the node could serve as master: its disk answers, it has space, it does not stand back
+	// StandingBackMS is how long the node makes way for others yet, having let go of the master lease because it got nowhere.
+	StandingBackMS int64 `json:"standing_back_ms"`
+	UptimeMS       int64 `json:"uptime_ms"`
 	// Problem says why the node takes no part, if it takes none.
 	Problem string `json:"problem,omitempty"`
 }

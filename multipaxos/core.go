@@ -60,6 +60,9 @@ type Core struct {
 	confirm   confirm
 
 	ignored uint64
+	// What M6 counts and listens to (progress.go). Nothing here depends on them.
+	pieces uint64
+	gone   Slot
 }
 
 // New is a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller tells

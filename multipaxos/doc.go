@@ -24,6 +24,7 @@
 //	leadership confirmed by a quorum             confirm.go   handleConfirm, countConfirm
 //	truncation below what all have folded        truncate.go
 //	what a stalled disk may let pile up          backlog.go
+//	what M6 above counts                         progress.go
 //
 // M1 and M4 belong to server/replica, which knows the lease and what is applied. DESIGN.md beside this file argues
 // why the corners are safe.

@@ -58,6 +58,7 @@ func (c *Core) ownPromise() {
 func (c *Core) handlePromise(m *Message) {
 	p := c.peer(m.From)
 	p.chosen = max(p.chosen, m.Chosen)
+	c.gone = max(c.gone, m.Truncated)
 	if c.phase != Preparing || m.Ballot != c.ballot || !c.phase1.own || p.complete || m.Slot != p.asked {
 		return
 	}
@@ -66,6 +67,7 @@ func (c *Core) handlePromise(m *Message) {
 		p.asked = max(p.asked, c.chosen+1)
 		return
 	}
+	c.pieces++
 	through := m.Slot
 	for _, e := range m.Entries {
 		through = e.Slot

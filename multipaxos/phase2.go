@@ -87,6 +87,9 @@ func (c *Core) handleAccepted(m *Message) {
 	if c.phase != Leading || m.Ballot != c.ballot || m.Through >= c.phase2.next {
 		return
 	}
+	if m.Through > p.acked {
+		c.pieces++
+	}
 	p.landed(m.Through)
 	for s := max(m.Slot, c.chosen+1); s <= m.Through; s++ {
 		c.vote(p.node, s)

@@ -16,6 +16,7 @@ type leaseEvent struct {
 	standBack time.Duration
 	release   *release
 	crash     *crash
+	letGo     replica.LetGo // with Holding 0: none
 }
 
 // release asks the lease loop to give the lease up; done is closed when the messages have been handed to the
@@ -77,6 +78,7 @@ func (n *Node) noteLateness(late time.Duration, gap replica.Gap) {
 }
 
 func (n *Node) stepLease(now time.Duration, e leaseEvent) {
+	n.elector.SetBarred(n.standing.Load().Barred)
 	switch {
 	case e.message != nil:
 		n.elector.Handle(now, *e.message)
@@ -88,6 +90,8 @@ func (n *Node) stepLease(now time.Duration, e leaseEvent) {
 		n.giveUp(now, e.release)
 	case e.crash != nil:
 		n.crashReleased(now, e.crash)
+	case e.letGo.Holding != 0:
+		n.letGo(now, e.letGo)
 	}
 	n.elector.Tick(now)
 	n.publishLease(now)
@@ -110,6 +114,20 @@ func (n *Node) giveUp(now time.Duration, r *release) {
 		}
 	}
 	n.elector.Release(now, r.standBack, r.why)
+}
+
+// letGo releases the lease because this node gets nowhere (M6), in the order of P6: the log part has stepped down, and the
+// gate shows no holding.
+func (n *Node) letGo(now time.Duration, g replica.LetGo) {
+	if n.elector.State(now).Holding != g.Holding {
+		return
+	}
+	n.gate.setLease(0, 0)
+	if n.elector.LetGo(now, g.Holding) {
+		n.metrics.letGo.WithLabelValues(g.Reason).Inc()
+		n.log.Warn().Str("reason", g.String()).Uint64("holding", g.Holding).
+			Msg("this node gets nowhere as master and another one is able: it lets go of the master lease and stands back")
+	}
 }
 
 func (n *Node) publishLease(now time.Duration) {
@@ -153,6 +171,9 @@ func (n *Node) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte)
 		if e.nudged = ballot.NodeID(g.Node) == n.self.Node; !e.nudged {
 			e.standBack = n.cfg.LeaseTime / 4
 		}
+	case frameHealth:
+		n.takeHealth(from, body)
+		return
 	default:
 		n.metrics.ignoredFrames.Inc()
 		return

@@ -48,10 +48,12 @@ type logLoop struct {
 	stages  stages
 	ticking atomic.Bool   // a tick is in the inbox
 	onward  chan struct{} // the turn to step, handed on; room for one
+
+	complainAt time.Duration // how long the disk may be silent until the next line in the log
 }
 
 func newLogLoop(n *Node, part *replica.Log) *logLoop {
-	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{}, onward: make(chan struct{}, 1)}
+	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{}, onward: make(chan struct{}, 1), complainAt: diskComplaint}
 	n.inbox.drain = l.drain
 	return l
 }
@@ -139,11 +141,13 @@ func (l *logLoop) round() error {
 	}
 	if tick {
 		l.ticking.Store(false)
+		l.hearHealth(now)
 		l.part.SetRoom(replica.Room(l.n.room.Load()))
 		l.part.SetImageBytes(l.n.imageBytes.Load())
 		if err := l.part.Tick(now, p); err != nil {
 			return err
 		}
+		l.publishStanding(now)
 		l.freeze()
 	}
 	if err := l.settle(now); err != nil {
@@ -210,6 +214,7 @@ func (l *logLoop) deliver(out replica.Output) {
 	if l.n.gate.setReady(out.Ready, out.Epoch) {
 		l.n.readyChanged(out.Ready, out.Epoch)
 	}
+	l.deliverProgress(&out)
 	l.n.sendLog(out.Log)
 	for i := range out.Messages {
 		m := &out.Messages[i]

@@ -29,6 +29,7 @@ type metrics struct {
 	badFrames     prometheus.Counter
 	droppedLease  prometheus.Counter
 	crashReleased prometheus.Counter
+	letGo         *prometheus.CounterVec // by reason
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -57,6 +58,11 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		droppedLease:  counter("lease_messages_dropped_total", "Lease messages dropped because too many waited."),
 		crashReleased: counter("lease_released_after_crash_total", "Live lease records that were cleared here at the word of a dead peer's guardian."),
 	}
+	m.letGo = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "lease_let_go_total",
+		Help: "Times that this node let go of the master lease because it got nowhere, by reason."}, []string{"reason"})
+	for _, reason := range []string{replica.ReasonUnready, replica.ReasonStuck} {
+		m.letGo.WithLabelValues(reason)
+	}
 	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
 		m.writes[o] = m.writeSeconds.WithLabelValues(name)
 	}
@@ -67,7 +73,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		m.tenureStarts.WithLabelValues(e.String())
 	}
 	reg.MustRegister(m.leaseRenewal, m.tenureStarts, m.tenureEnds)
-	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased,
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased, m.letGo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -138,6 +144,16 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 		}
 		return 0
 	})
+	gauge("able", "1 if this node could serve as master: its disk answers, it has space, and it does not stand back.", func() float64 {
+		if n.standing.Load().Able {
+			return 1
+		}
+		return 0
+	})
+	gauge("standing_back_seconds", "For how long this node makes way for others, having let go of the master lease.", func() float64 {
+		return n.standing.Load().StandBack.Seconds()
+	})
+	gauge("disk_silent_seconds", "For how long the disk has not answered a sync that it owes.", func() float64 { return n.standing.Load().DiskSilent.Seconds() })
 	gauge("guardian_up", "1 if this node's guardian runs: a crash then costs milliseconds instead of the rest of the lease.", func() float64 {
 		if n.guard.status().PID != 0 {
 			return 1

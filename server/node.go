@@ -60,6 +60,8 @@ type Node struct {
 	nextID       atomic.Uint64
 	leaseView    atomic.Pointer[leaseView]
 	logView      atomic.Pointer[logView]
+	standing     atomic.Pointer[replica.Standing]
+	healths      healths
 	room         atomic.Uint32 // a replica.Room
 	imageBytes   atomic.Int64  // of state.db, as last measured
 	stopping     atomic.Bool

@@ -46,6 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 		n.addresses[a.Node] = a.Addr
 	}
 	n.logView.Store(&logView{})
+	n.standing.Store(&replica.Standing{})
 	n.leaseView.Store(&leaseView{})
 	return n.open(ctx)
 }
@@ -187,6 +188,7 @@ func (n *Node) startRun(fresh bool) error {
 			n.peers = append(n.peers, m.Node)
 		}
 	}
+	n.healths = newHealths(n.peers)
 	n.elector, err = replica.NewElector(replica.ElectorConfig{
 		Self: n.self, Voters: n.membership.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: n.nextID.Load(),
 		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadlines(begin)},

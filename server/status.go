@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"time"
 
 	"tenure/internal/ballot"
@@ -54,7 +55,7 @@ func (n *Node) masterChanged(old ballot.NodeID, v *logView) {
 // Status is the node's view of itself and its peers, from published values only: it never waits.
 func (n *Node) Status() web.Status {
 	v, now := n.logView.Load(), n.clock.Now()
-	u := n.store.Usage()
+	u, standing := n.store.Usage(), n.standing.Load()
 	return web.Status{
 		Cluster: n.store.Identity().Cluster.String(), Node: n.self.Node, Version: n.cfg.Version,
 		Role: n.role(v.master), Master: v.master, Epoch: v.epoch, Lease: n.leaseStatus(v, now),
@@ -62,6 +63,7 @@ func (n *Node) Status() web.Status {
 		Revision: v.revision, Peers: n.peerStatus(v, now),
 		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
 		Guardian: n.guardStatus(), Leases: n.leasesStatus(now),
+		Able: standing.Able, StandingBackMS: standing.StandBack.Milliseconds(),
 		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(),
 	}
 }
@@ -107,6 +109,9 @@ func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
 
 // problem says in one line what keeps the node from working as it should, or "".
 func (n *Node) problem() string {
+	if silent := n.standing.Load().DiskSilent; silent >= diskComplaint {
+		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
+	}
 	switch replica.Room(n.room.Load()) {
 	case replica.RoomLow:
 		return "the disk has reached its reserve or the quota: writes that need room are refused, deletes are not"

@@ -20,6 +20,7 @@ const (
 	frameReplica     byte = 4 // log connection: replica.Message
 	frameTransfer    byte = 5 // log connection: transferAsk
 	frameTransferred byte = 6 // log connection: transferAnswer
+	frameHealth      byte = 8 // lease connection: replica.Health
 )
 
 // The messages that carry values are laid out so that values are neither copied nor looked at:

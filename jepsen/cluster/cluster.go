@@ -153,8 +153,10 @@ type Status struct {
 		Records int    `json:"records"`
 		Era     uint32 `json:"era"`
 	} `json:"leases"`
-	UptimeMS int64  `json:"uptime_ms"`
-	Problem  string `json:"problem"`
+	Able           bool   `json:"able"`
+	StandingBackMS int64  `json:"standing_back_ms"`
+	UptimeMS       int64  `json:"uptime_ms"`
+	Problem        string `json:"problem"`
 }
 
 // Status asks node n how it is.

@@ -86,7 +86,11 @@ func (w *world) startClients() {
 
 // rest waits before the next operation.
 func (c *client) rest() {
-	c.w.at(nil, kindClient, c.random.skewed(50*time.Microsecond, c.w.plan.clients.think), func() {
+	d := c.random.skewed(50*time.Microsecond, c.w.plan.clients.think)
+	if c.w.phase == phaseStuck {
+		d *= idleFactor
+	}
+	c.w.at(nil, kindClient, d, func() {
 		if c.w.phase <= phaseSettling {
 			c.next()
 		}

@@ -23,9 +23,12 @@
 //	connections, partitions               network.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
 //	crash release                         guardian.go
+//	words of health, letting go (M6)      health.go
+//	stuck disks, lost large messages      stuck.go
 //	named leases: a node's part, clients  named.go, leaser.go; what must hold of them: leaseoracle.go
 //	clients, and what they were told      client.go, attempt.go; locker.go: sessions, locks, times, transactions
 //	checks after every step               owners.go, ledger.go, oracle.go, wire.go
+//	the check of progress in every phase  progress.go
 //	checks at the end                     verdict.go
 //	searching and shrinking               search.go, shrink.go
 //

@@ -43,11 +43,13 @@ const (
 	kindNamed                      // messages of named leases arrive
 	kindNamedTimer                 // the timer of their loop
 	kindNamedLater                 // their loop goes on after it read the clock
+	kindHealth                     // a word of health arrives
+	kindProgress                   // the check of progress looks
 	kindLeaser                     // a client of named leases does something, or is told something
 )
 
 var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "fold", "watch", "start",
-	"ask", "take", "end", "tell", "client", "fault", "hand", "heal", "named", "ntimer", "named+", "leaser"}
+	"ask", "take", "end", "tell", "client", "fault", "hand", "heal", "named", "ntimer", "named+", "health", "progress", "leaser"}
 
 // before orders events.
 func (e *event) before(o *event) bool {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -32,12 +33,18 @@ const (
 	Low                         // a disk reaches its reserve, or has no room at all
 	HandOver                    // the master hands over, or a node is stopped in order
 	Guardian                    // a process that dies leaves a guardian (P7), which tells the others, sooner or later or not at all
+	StuckDisk                   // a disk returns from nothing any more
+	LargeLost                   // large messages of the log from or to a node never arrive, small ones do
 
-	allFaults = Guardian<<1 - 1
+	allFaults  = LargeLost<<1 - 1
+	latecomers = Guardian | StuckDisk | LargeLost // drawn from streams of their own
 )
 
+// index returns the place of a single class in faultNames.
+func (f Fault) index() int { return bits.TrailingZeros32(uint32(f)) }
+
 var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop", "break", "oneway", "partition", "crash", "crashall",
-	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian"}
+	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian", "stuckdisk", "largelost"}
 
 // String is the names of the classes, joined by commas.
 func (f Fault) String() string {

@@ -159,7 +159,7 @@ func (n *node) startMove() {
 	p, d, w := n.process, n.disk, n.w
 	if p.moving == 0 && d.pendingBytes > 0 && (d.pendingBytes >= ringBytes/4 || w.disks.chance(50)) {
 		p.moving = d.ring.Last()
-		w.at(n, kindMove, w.disks.skewed(w.plan.commit, 4*w.plan.commit), n.moveEnds)
+		n.diskEnds(kindMove, w.disks.skewed(w.plan.commit, 4*w.plan.commit), n.moveEnds)
 	}
 }
 

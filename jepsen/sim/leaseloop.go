@@ -14,6 +14,7 @@ type leaseEvent struct {
 	standBack time.Duration
 	release   *handOver
 	crash     *crash
+	letGo     replica.LetGo // with Holding 0: none
 }
 
 // maxLeaseEvents is the shell's bound: a full inbox drops the newest.
@@ -51,6 +52,7 @@ func (n *node) leaseLoop() {
 // stepLease is the shell's: one event, a Tick, and what follows from them.
 func (n *node) stepLease(now time.Duration, e leaseEvent) {
 	p := n.process
+	p.elector.SetBarred(p.standing.Barred)
 	switch {
 	case e.message != nil:
 		p.elector.Handle(now, *e.message)
@@ -63,6 +65,8 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 		p.elector.Release(now, e.release.standBack, e.release.why())
 	case e.crash != nil:
 		n.crashReleased(now, e.crash)
+	case e.letGo.Holding != 0:
+		n.letGo(now, e.letGo)
 	}
 	p.elector.Tick(now)
 	s := p.elector.State(now)
@@ -76,6 +80,9 @@ func (n *node) stepLease(now time.Duration, e leaseEvent) {
 	n.setTimer(p.elector.NextWake(now) - now)
 	if e.release != nil {
 		e.release.released(n)
+	}
+	if changed && s.Holding != 0 && n.process == p {
+		n.w.wins(n)
 	}
 	if changed && n.process == p {
 		if n.w.trace.on() {

@@ -48,7 +48,11 @@ func (w *world) startLockers() {
 
 func (l *locker) rest() {
 	w := l.c.w
-	w.at(nil, kindClient, l.c.random.skewed(50*time.Microsecond, w.plan.lockers.think), func() {
+	d := l.c.random.skewed(50*time.Microsecond, w.plan.lockers.think)
+	if w.phase == phaseStuck {
+		d *= idleFactor
+	}
+	w.at(nil, kindClient, d, func() {
 		if w.phase <= phaseSettling {
 			l.next()
 		}

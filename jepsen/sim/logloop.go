@@ -71,7 +71,9 @@ func (n *node) gap() (time.Duration, bool) {
 	}
 	if w.plan.on(Lag) && w.loops.chance(w.plan.longGaps) {
 		w.effect(Lag)
-		return w.loops.skewed(time.Millisecond, 3*w.plan.lease), true
+		d := w.loops.skewed(time.Millisecond, 3*w.plan.lease)
+		n.truth.laggard = max(n.truth.laggard, w.now+d)
+		return d, true
 	}
 	return w.loops.skewed(5*time.Microsecond, 500*time.Microsecond), true
 }
@@ -152,10 +154,12 @@ func (n *node) take() bool {
 		return true
 	}
 	p.ticked = false
+	n.hearHealth()
 	p.log.SetRoom(n.room)
 	if !n.stepped(p.log.Tick(p.now, p.seen)) {
 		return false
 	}
+	p.standing = p.log.Standing(p.now)
 	if p.log.WantFreeze() {
 		p.log.Freeze()
 		n.compareDigest()
@@ -206,6 +210,7 @@ func (n *node) deliver(out *replica.Output) {
 		}
 		n.publish(p.pub.WithReady(out.Ready, out.Epoch))
 	}
+	n.deliverProgress(out)
 	for i := range out.Log {
 		n.checkSent(&out.Log[i])
 		w.sendLog(n, out.Log[i].To, input{log: &out.Log[i]})
@@ -224,7 +229,7 @@ func (n *node) deliver(out *replica.Output) {
 	}
 	if out.Fold != nil {
 		n.foldBegins(out.Fold)
-		w.at(n, kindFold, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.foldEnds)
+		n.diskEnds(kindFold, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.foldEnds)
 	}
 }
 
@@ -240,7 +245,7 @@ func (n *node) flush() {
 		w.effect(StallDisk)
 		d, n.stall = d+n.stall, 0
 	}
-	w.at(n, kindDisk, d, n.commitEnds)
+	n.diskEnds(kindDisk, d, n.commitEnds)
 }
 
 // commitEnds makes a commit durable, and reports it.
@@ -254,6 +259,7 @@ func (n *node) commitEnds() {
 		return
 	}
 	n.commit(p.committing)
+	n.truth.synced = w.now
 	if n.disk.noticed {
 		n.damage(errRot)
 		return
@@ -273,7 +279,7 @@ func (n *node) commitEnds() {
 func (n *node) foldBegins(f *kv.Frozen) {
 	n.process.folding = f
 	fold := f.Fold()
-	if some := n.w.disks.below(len(fold.Changes)); some > 0 && n.w.disks.chance(500) {
+	if some := n.w.disks.below(len(fold.Changes)); some > 0 && n.w.disks.chance(500) && !n.frozen {
 		n.disk.mergePart(fold, some)
 	}
 }

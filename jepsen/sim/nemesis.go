@@ -25,6 +25,7 @@ var misdeeds = map[Fault]misdeed{
 	Break: breakLink, OneWay: cutOneWay, Partition: cutGroups, Crash: crashOne, CrashAll: crashAll, Pause: pauseOne,
 	Drift: driftOne, Freeze: freezeOne, SlowDisk: slowOne, StallDisk: stallOne, EIO: failOne, Rot: rotOne, Wipe: wipeOne,
 	Low: lowerOne, HandOver: handOverOne, Guardian: askGuardian,
+	StuckDisk: stuckOne, LargeLost: largeOne,
 }
 
 func (w *world) startNemesis() {
@@ -229,6 +230,7 @@ func wipeOne(w *world, r *random) {
 	w.effect(Wipe)
 	n.crash()
 	n.wiped = true
+	n.thaw()
 	n.disk = newDisk(ident.StoreID{byte(n.id), 2})
 	n.restart(r.skewed(time.Millisecond, w.plan.lease), false)
 }

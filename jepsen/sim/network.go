@@ -137,6 +137,10 @@ func (w *world) sendLog(from *node, id ballot.NodeID, m input) {
 		w.effect(LogDrop)
 		return
 	}
+	if size := m.bytes(); from.loses(size) || to.loses(size) {
+		w.effect(LargeLost)
+		return
+	}
 	lane := &l.lanes[i]
 	lane.last = max(lane.last+1, w.now+w.delay(false))
 	generation, k := l.generation, kindLog

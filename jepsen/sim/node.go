@@ -28,6 +28,10 @@ type node struct {
 	stall    time.Duration // of the next commit
 	eio      bool          // the next commit fails
 	room     replica.Room
+	frozen   bool   // the disk returns from nothing
+	owed     []owed // what it would have returned from
+	unlarge  int    // bytes of values above which messages of the log from and to it are lost; 0: none
+	truth    truth
 	probed   bool          // after the faults a write through it succeeded
 	leased   bool          // and so did an acquisition
 	wiped    bool          // its disk was replaced by an empty one
@@ -69,9 +73,12 @@ type process struct {
 	handlers []*attempt          // all of them and those read from, to be told when the process dies
 	asked    map[askKey]time.Duration
 
-	pub     replica.Published
-	shown   uint64          // newest epoch in which this process was seen ready
-	checked multipaxos.Slot // chosen slots up to this one are in the ledger
+	pub replica.Published
+	// Of M6: what the log loop shows the lease loop, and the newest words of the others, by node.
+	standing replica.Standing
+	healths  [5]*replica.Health
+	shown    uint64          // newest epoch in which this process was seen ready
+	checked  multipaxos.Slot // chosen slots up to this one are in the ledger
 
 	// The disk's.
 	persists   []multipaxos.Persist
@@ -108,6 +115,10 @@ func (n *node) start(genesis bool) {
 	}
 	if n.disk.refused != nil {
 		n.leave(n.disk.refused.Error())
+		return
+	}
+	if n.frozen { // it waits in the write of its start record
+		n.owed = append(n.owed, owed{run: n.run, kind: kindStart, do: func() { n.start(genesis) }})
 		return
 	}
 	if n.disk.rotten() && n.random.chance(500) {
@@ -311,7 +322,7 @@ func (n *node) drift(now time.Duration) {
 // watchRecord is A4's second write, once the silence has passed.
 func (n *node) watchRecord() {
 	p := n.process
-	if r := p.quarantine.Record(n.reading() - p.begun); r != p.record {
+	if r := p.quarantine.Record(n.reading() - p.begun); r != p.record && !n.frozen {
 		p.record, n.disk.quarantine = r, r
 	}
 	if p.record != p.quarantine.Own {

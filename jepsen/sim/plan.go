@@ -70,6 +70,7 @@ type plan struct {
 	clients clientPlan
 	lockers lockPlan
 	leasers leasePlan
+	stuck   stuckPlan
 	every   [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 
@@ -103,6 +104,7 @@ func draw(c Config) plan {
 	p.drawNode(&r)
 	p.drawClients(&r)
 	p.drawGuardian(c.Seed)
+	p.drawStuck(c.Seed)
 	p.drawLockers(c)
 	p.drawLeasers(c)
 	p.faults &^= c.Without
@@ -118,7 +120,7 @@ func (p *plan) drawFaults(r *random) {
 	most := pick(r, 150, 300, 500, 700)
 	stormy := r.chance(400)
 	for i := range faultNames {
-		if Fault(1)<<i == Guardian {
+		if Fault(1)<<i&latecomers != 0 {
 			continue
 		}
 		f, on := Fault(1)<<i, r.chance(most)
@@ -144,7 +146,7 @@ func (p *plan) drawGuardian(seed uint64) {
 	if r.chance(500) {
 		p.faults |= Guardian
 	}
-	p.every[len(faultNames)-1] = r.skewed(p.lease/2, 10*p.lease)
+	p.every[Guardian.index()] = r.skewed(p.lease/2, 10*p.lease)
 }
 
 func (p *plan) drawNetwork(r *random) {
@@ -171,7 +173,7 @@ func (p *plan) drawNode(r *random) {
 			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50)},
 		MaxBatchBytes: pick(r, 100, 1000, 10_000), MaxInFlight: pick(r, 1, 2, 4), GatherFor: pick(r, 0, time.Millisecond, 20*time.Millisecond), MaxQueued: pick(r, 3, 64), MaxQueuedBytes: 1 << 20,
 		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), FoldBytes: pick(r, int64(2000), 1<<20),
-		FoldLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond),
+		FoldLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond), Progress: replica.ProgressFor(p.lease),
 	}
 }
 

@@ -34,6 +34,8 @@ type Counts struct {
 	Moves                  int                  // of records of journals to log.db
 	Cut                    int                  // commits that a crash cut off while the journal was written
 	Replayed               int                  // records of journals that a restart found
+	LetGo                  int                  // of the master lease, because its holder got nowhere (M6)
+	Waited                 time.Duration        // the longest that a majority that was well waited for a master
 	Digests                int                  // compared with another node's
 	Ends                   int                  // of sessions, keys and lock-delays, because their time was over
 	Locks                  int                  // acquired
@@ -76,6 +78,7 @@ type world struct {
 
 	network, disks, loops random
 	guardians, leasing    random
+	words, stucks         random // of health; of the phase of stuck nodes
 	nemesis               [len(faultNames)]random
 
 	clients  []*client
@@ -96,6 +99,7 @@ type world struct {
 
 	phase  phase
 	healed time.Duration
+	well   well
 	counts Counts
 }
 
@@ -112,6 +116,7 @@ func Run(c Config) Result {
 	w.trace.out = c.Trace
 	w.network, w.disks, w.loops = stream(c.Seed, 1), stream(c.Seed, 2), stream(c.Seed, 3)
 	w.guardians, w.leasing = stream(c.Seed, 7), stream(c.Seed, 10)
+	w.words, w.stucks = stream(c.Seed, 11), stream(c.Seed, 13)
 	w.owners = leaseOwners{w: w, eras: map[string]uint32{}, runs: map[uint32]ballot.Incarnation{}}
 	for i := range w.nemesis {
 		w.nemesis[i] = stream(c.Seed, 32+uint64(i))
@@ -123,6 +128,7 @@ func Run(c Config) Result {
 	if failure != nil {
 		w.trace.fail(failure)
 	}
+	w.counts.Waited = w.well.worst
 	w.counts.Slots = len(w.ledger.slots)
 	return Result{Config: c, Nodes: w.plan.nodes, Faults: w.plan.faults, Steps: w.steps, Hash: w.trace.hash,
 		Virtual: w.now - startTime, Counts: w.counts, Failure: failure}
@@ -146,10 +152,11 @@ func (w *world) play() (failure *Failure) {
 	w.startClients()
 	w.startLockers()
 	w.startLeasers()
+	w.startProgress()
 	for w.phase != phaseOver {
 		w.step()
 		if w.steps-w.aside >= w.plan.steps && w.phase == phaseFaults {
-			w.heal()
+			w.afterFaults()
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ type phase uint8
 
 const (
 	phaseFaults     phase = iota
+	phaseStuck            // no faults any more but that a minority is stuck, and masters die (stuck.go)
 	phaseSettling         // no faults any more, the clients go on
 	phaseProbing          // a write through each node must succeed
 	phaseConverging       // all nodes must come to hold the same
@@ -37,19 +38,23 @@ func (w *world) progressWithin() time.Duration { return 20*w.plan.lease + 5*time
 // heal ends the faults and brings back every node whose disk is good.
 func (w *world) heal() {
 	w.phase, w.healed = phaseSettling, w.now
-	w.at(nil, kindHeal, 0, func() {
-		w.setCut([5][5]bool{})
-		for _, n := range w.nodes {
-			n.slow, n.stall, n.eio, n.room = 0, 0, false, replica.RoomEnough
-			n.clock.run(w.now, 0)
-			n.drift(w.now)
-			n.resume()
-			if !n.up() {
-				n.restart(0, false)
-			}
-		}
-	})
+	w.at(nil, kindHeal, 0, w.calm)
 	w.at(nil, kindHeal, settleFor, func() { w.phase = phaseProbing; w.probe() })
+}
+
+// calm ends all faults.
+func (w *world) calm() {
+	w.setCut([5][5]bool{})
+	for _, n := range w.nodes {
+		n.slow, n.stall, n.eio, n.room = 0, 0, false, replica.RoomEnough
+		n.thaw()
+		n.clock.run(w.now, 0)
+		n.drift(w.now)
+		n.resume()
+		if !n.up() {
+			n.restart(0, false)
+		}
+	}
 }
 
 // probe writes through each node that takes part, until it succeeds.

@@ -17,6 +17,8 @@
 //	M1  a new holding forgets every earlier recovery          Log.follow
 //	M4  ready only when the opening entry is applied          Log.opened
 //	M5  a higher promise ends readiness, same holding         Log.follow
+//	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
+//	    who is able, and who may try                          progress.able, progress.barred, standBack
 //	    a write is acknowledged only under the lease          Log.Finish
 //	    a read is answered only if the lease is held after it Published.End, Log.Finish
 //	    a consistent read never joins a round already sent    readers.start

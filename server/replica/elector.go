@@ -31,6 +31,7 @@ type Elector struct {
 	resendAt time.Duration
 	trying   bool
 	retired  bool // never tries again: the node is stopping
+	barred   bool // starts no fresh attempt (M6)
 	// Of a hand-over that is under way: this node is the one that should try, or should let another try until then.
 	favoured bool
 	standOff time.Duration
@@ -104,7 +105,7 @@ func (e *Elector) tick(now time.Duration) {
 		}
 		return
 	}
-	if now < e.tryAt || e.waitForOther(now) {
+	if now < e.tryAt || e.barred || e.waitForOther(now) {
 		return
 	}
 	e.start(now)
@@ -113,6 +114,9 @@ func (e *Elector) tick(now time.Duration) {
 // NextWake is the next time at which Tick has something to do.
 func (e *Elector) NextWake(now time.Duration) time.Duration {
 	next := e.tryAt
+	if e.barred {
+		next = now + e.cfg.Duration/10
+	}
 	if _, held := e.proposer.Held(now); held {
 		next = e.renewAt
 	}
@@ -136,6 +140,21 @@ func (e *Elector) Take() []lease.Message {
 	out := e.out
 	e.out = nil
 	return out
+}
+
+// SetBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt under
+// way, and renewals, go on.
+func (e *Elector) SetBarred(barred bool) { e.barred = barred }
+
+// LetGo gives the lease up (P6) if it is still held as this holding, and reports whether it was: the log part, which
+// decided so (M6), has stepped down. The others may try first.
+func (e *Elector) LetGo(now time.Duration, holding uint64) bool {
+	h, held := e.proposer.Held(now)
+	if !held || h.Number != holding {
+		return false
+	}
+	e.Release(now, e.cfg.Duration/4, CauseNoProgress)
+	return true
 }
 
 // Release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and

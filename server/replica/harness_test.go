@@ -62,7 +62,7 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 8},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
-		ApplyBytes: 1 << 16, FoldBytes: 1 << 14, FoldLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second,
+		ApplyBytes: 1 << 16, FoldBytes: 1 << 14, FoldLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
 	}
 }
 
@@ -72,6 +72,7 @@ type testNode struct {
 	disk     *disk
 	up       bool
 	paused   bool
+	frozen   bool // its disk does not answer
 	elector  *Elector
 	log      *Log
 	state    *kv.State
@@ -81,6 +82,7 @@ type testNode struct {
 	replies  map[uint64]Reply
 	nextTick time.Duration
 	attempts map[ballot.Ballot]bool // for the lease, in this run
+	letGo    []LetGo                // in this run
 }
 
 // envelope is a message under way.
@@ -90,6 +92,7 @@ type envelope struct {
 	lease    *lease.Message
 	log      *multipaxos.Message
 	peer     *Message
+	health   *Health
 }
 
 // cluster is a network of testNodes in virtual time: one random seed, one run.
@@ -100,6 +103,25 @@ type cluster struct {
 	nodes  []*testNode
 	net    []envelope
 	cut    func(from, to ballot.NodeID) bool // true: the message is lost
+	large  ballot.NodeID                     // of this node frames above smallFrame are lost
+}
+
+// smallFrame is what a path takes that loses large frames.
+const smallFrame = 100
+
+// bytes is about how large the message is.
+func (e *envelope) bytes() (n int) {
+	if e.log != nil {
+		for i := range e.log.Entries {
+			n += len(e.log.Entries[i].Value)
+		}
+	}
+	if e.peer != nil {
+		for i := range e.peer.Writes {
+			n += len(e.peer.Writes[i].Command)
+		}
+	}
+	return n
 }
 
 func newCluster(t *testing.T, size int, seed uint64) *cluster {
@@ -151,7 +173,7 @@ func (c *cluster) start(n *testNode) {
 		c.t.Fatal(err)
 	}
 	n.pub, n.persists, n.folding, n.replies = Published{}, nil, nil, map[uint64]Reply{}
-	n.attempts = map[ballot.Ballot]bool{}
+	n.attempts, n.letGo = map[ballot.Ballot]bool{}, nil
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
 		if o != n && o.up {
@@ -217,12 +239,15 @@ func (c *cluster) deliver() {
 			c.must(n.log.Step(*e.log))
 		case e.peer != nil:
 			n.log.Receive(c.now, *e.peer)
+		case e.health != nil:
+			n.log.HearHealth(c.now, e.from, *e.health)
 		}
 	}
 }
 
 // round is what the shell does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
+	n.elector.SetBarred(n.log.Standing(c.now).Barred)
 	n.elector.Tick(c.now)
 	s := n.elector.State(c.now)
 	n.pub = n.pub.WithLease(s.Holding, s.Deadline)
@@ -232,12 +257,14 @@ func (c *cluster) round(n *testNode) {
 		}
 		c.send(envelope{from: n.id, to: m.To, lease: &m})
 	}
-	for _, p := range n.persists {
-		n.disk.commit(p)
-		c.must(n.log.Persisted(p.Seq))
+	if !n.frozen {
+		for _, p := range n.persists {
+			n.disk.commit(p)
+			c.must(n.log.Persisted(p.Seq))
+		}
+		n.persists = nil
 	}
-	n.persists = nil
-	if n.folding != nil {
+	if n.folding != nil && !n.frozen {
 		n.disk.image.Merge(n.folding.Fold())
 		c.must(n.log.FoldDone())
 		n.folding = nil
@@ -273,6 +300,18 @@ func (c *cluster) take(n *testNode, out Output) {
 	for _, m := range out.Messages {
 		c.send(envelope{from: n.id, to: m.To, peer: &m})
 	}
+	for _, o := range c.nodes {
+		if out.Health != nil && o != n {
+			c.send(envelope{from: n.id, to: o.id, health: out.Health})
+		}
+	}
+	if out.LetGo.Holding != 0 {
+		n.pub = n.pub.WithLease(0, 0)
+		n.elector.SetBarred(n.log.Standing(c.now).Barred)
+		if n.elector.LetGo(c.now, out.LetGo.Holding) {
+			n.letGo = append(n.letGo, out.LetGo)
+		}
+	}
 	for _, r := range out.Replies {
 		if _, twice := n.replies[r.ID]; twice {
 			c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
@@ -286,7 +325,7 @@ func (c *cluster) take(n *testNode, out Output) {
 
 // send keeps the order of each pair's log connection; lease messages take any time.
 func (c *cluster) send(e envelope) {
-	if c.cut(e.from, e.to) {
+	if c.cut(e.from, e.to) || (c.large != 0 && e.from == c.large && e.bytes() > smallFrame) {
 		return
 	}
 	e.at = c.now + time.Millisecond

@@ -28,6 +28,7 @@ type Config struct {
 	FoldBytes      int64         // changes not yet folded that start a fold, up to largestFold times as many if the image is large: the bound of memory
 	FoldLogBytes   int64         // values applied since the last fold that start one: the bound of the log
 	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
+	Progress       ProgressConfig
 }
 
 // Validate tells which bound is missing.
@@ -40,7 +41,8 @@ func (c Config) Validate() error {
 		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
 		{"ApplyBytes", int64(c.ApplyBytes)}, {"FoldBytes", c.FoldBytes}, {"FoldLogBytes", c.FoldLogBytes},
-		{"MasterTimeout", int64(c.MasterTimeout)},
+		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
+		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
 	} {
 		if b.value <= 0 {
 			return fmt.Errorf("replica: %s must be positive", b.name)
@@ -60,6 +62,10 @@ type Output struct {
 	Ready, Epoch uint64
 	// Apply tells that chosen entries wait for Apply.
 	Apply bool
+	// Health is to be sent to all other voters on their lease connections; nil: nothing.
+	Health *Health
+	// LetGo, if it has a holding, tells the lease part to release that holding (P6): this part has stopped acting for it.
+	LetGo LetGo
 	// Proposed are the batches that went into slots since the last Take. For metrics only.
 	Proposed []Proposal
 }
@@ -88,6 +94,7 @@ type Log struct {
 	state *kv.State
 
 	holding uint64          // holding of the lease for which this part leads; 0: it does not
+	letGo   LetGo           // of a holding that this part leads for no more, though the lease may still show it
 	ballot  ballot.Ballot   // of the epoch that is being opened or open
 	opening multipaxos.Slot // slot of its opening entry; 0: not proposed
 	ready   bool
@@ -105,6 +112,8 @@ type Log struct {
 	reads   readers
 	fold    folding
 	timers  timers
+	pace    progress
+	now     time.Duration // the newest clock reading
 	ticks   uint64
 	out     Output
 	answers []openAnswers // of out.Messages
@@ -115,12 +124,13 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, core: core, state: state, timers: timers{byName: map[timerName]*timer{}}}
+	l := &Log{cfg: cfg, core: core, state: state, timers: timers{byName: map[timerName]*timer{}}, pace: newProgress(cfg.Progress)}
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
 	for _, id := range cfg.Core.Voters.IDs() {
 		if id != cfg.Self.Node {
 			l.peers = append(l.peers, peerView{node: id})
+			l.pace.voices = append(l.pace.voices, voice{node: id})
 		}
 	}
 	// Folded first: the chosen mark on disk may be behind the image, which proves that its slots were chosen.
@@ -137,7 +147,10 @@ func (l *Log) Step(m multipaxos.Message) error {
 }
 
 // Persisted reports that every Persist up to seq is durable.
-func (l *Log) Persisted(seq uint64) error { return l.core.Persisted(seq) }
+func (l *Log) Persisted(seq uint64) error {
+	l.pace.durable(seq)
+	return l.core.Persisted(seq)
+}
 
 // SetRoom tells what is left on the own disk.
 func (l *Log) SetRoom(r Room) {
@@ -150,6 +163,8 @@ func (l *Log) SetRoom(r Room) {
 // Tick drives retransmission, vitals, time-outs, timers and folding; call it every TickEvery.
 func (l *Log) Tick(now time.Duration, p Published) error {
 	l.ticks++
+	l.now = now
+	l.tickProgress(now, p)
 	l.expire(now)
 	if l.ticks%vitalsTicks == 0 {
 		l.sendVitals(now, p.Deadline)
@@ -168,6 +183,7 @@ const (
 
 // Advance follows the lease and moves every waiting request on as far as it can go now.
 func (l *Log) Advance(now time.Duration, p Published) error {
+	l.now = now
 	l.follow(now, p)
 	if l.holding != 0 && l.opening == 0 && l.core.Phase() == multipaxos.Leading {
 		l.open()
@@ -189,7 +205,7 @@ func (l *Log) Advance(now time.Duration, p Published) error {
 // earlier recovery; the end of the holding ends leading; a higher promise ends readiness and starts recovery again
 // under a new ballot within the same holding. Continuity is decided by the holding's number, which is stored data.
 func (l *Log) follow(now time.Duration, p Published) {
-	held := p.Held(now)
+	held := p.Held(now) && p.Holding != l.letGo.Holding
 	if l.holding == 0 && l.stopping {
 		return
 	}
@@ -298,6 +314,9 @@ func (l *Log) Take() Output {
 // collect moves the core's output into the part's.
 func (l *Log) collect() {
 	o := l.core.Take()
+	for i := range o.Persists {
+		l.pace.disk.begin(l.now, o.Persists[i].Seq)
+	}
 	l.out.Persists = append(l.out.Persists, o.Persists...)
 	l.out.Log = append(l.out.Log, o.Messages...)
 }

@@ -90,7 +90,11 @@ type Status struct {
 	Disk      DiskStatus    `json:"disk"`
 	Guardian  Guardian      `json:"guardian"`
 	Leases    LeasesStatus  `json:"leases"`
-	UptimeMS  int64         `json:"uptime_ms"`
+	Able      bool          `json:"able"` // this node could serve as master: its disk answers, it has space, it does not stand back
+	// StandingBackMS is how long this node makes way for others yet, having let go of the master lease; at least 1 while its disk
+	// has not answered since.
+	StandingBackMS int64 `json:"standing_back_ms"`
+	UptimeMS       int64 `json:"uptime_ms"`
 	// Problem says why this node takes no part, if it takes none.
 	Problem string `json:"problem,omitempty"`
 }

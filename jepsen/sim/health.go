@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+)
+
+// The shell's part of M6: words of health on the lease connections, and the release of a lease whose holder gets nowhere.
+
+// sendHealth sends a word of health. It may be lost and be late like any lease message.
+func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
+	to := w.node(id)
+	if w.phase == phaseFaults && w.plan.on(Drop) && w.words.chance(w.plan.dropping) {
+		w.effect(Drop)
+		return
+	}
+	if !to.up() {
+		return
+	}
+	d := w.plan.hop + w.words.between(0, w.plan.hop/4)
+	if w.phase == phaseFaults && w.plan.on(Reorder) {
+		d += w.words.between(0, w.plan.jitter)
+	}
+	w.at(to, kindHealth, d, func() {
+		if !w.passes(from, to) || !w.admits(from, to) {
+			return
+		}
+		if w.trace.on() {
+			w.trace.note("node %d says of itself %+v", from.id, h)
+		}
+		to.healths[from.i] = &h
+	})
+}
+
+// hearHealth hands the words that have come to the log part.
+func (n *node) hearHealth() {
+	p := n.process
+	for i := range p.healths {
+		if h := p.healths[i]; h != nil {
+			p.healths[i] = nil
+			p.log.HearHealth(p.now, n.w.nodes[i].id, *h)
+		}
+	}
+}
+
+// deliverProgress sends this node's health, and asks the lease loop for the release that the log part wants.
+func (n *node) deliverProgress(out *replica.Output) {
+	p := n.process
+	if out.Health != nil {
+		for _, o := range n.w.nodes {
+			if o != n {
+				n.w.sendHealth(n, o.id, *out.Health)
+			}
+		}
+	}
+	if out.LetGo.Holding != 0 {
+		p.standing = p.log.Standing(p.now)
+		n.leaseInput(leaseEvent{letGo: out.LetGo})
+	}
+}
+
+// letGo releases the lease in the order of P6: the log part has stepped down, and nobody shows the holding any more.
+func (n *node) letGo(now time.Duration, g replica.LetGo) {
+	p := n.process
+	if p.elector.State(now).Holding != g.Holding {
+		return
+	}
+	n.publish(p.pub.WithLease(0, 0))
+	if p.elector.LetGo(now, g.Holding) {
+		n.w.counts.LetGo++
+		n.w.mayLetGo(n, g)
+		if n.w.trace.on() {
+			n.w.trace.note("lets go: %v", g)
+		}
+	}
+}

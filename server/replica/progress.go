@@ -1,0 +1,281 @@
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// ProgressConfig holds the bounds of M6.
+type ProgressConfig struct {
+	// Bound is how long a holder of the master lease may be unready, or stuck, before it lets go. Half of it is how
+	// recent a finished sync must be for a node to be able, a quarter how long a word of another node counts.
+	Bound time.Duration
+	// StandBack is how long a node that let go stands back the first time; it doubles up to MaxStandBack.
+	StandBack, MaxStandBack time.Duration
+}
+
+// ProgressFor returns the bounds for a lease time of the master lease.
+func ProgressFor(leaseTime time.Duration) ProgressConfig {
+	return ProgressConfig{Bound: max(4*leaseTime, 2*time.Second), StandBack: 2 * time.Second, MaxStandBack: time.Minute}
+}
+
+// longest is how many bounds a count may last in all, whatever is acknowledged meanwhile.
+const longest = 10
+
+// Health is what a node says of itself on its lease connections, every healthTicks and when it changes. It does not
+// travel with the vitals, because the log connection may be what has stopped.
+type Health struct {
+	Able   bool // it could serve as master now
+	GetsOn bool // it is the ready master, and nothing waits at it in vain
+}
+
+// LetGo is a decision to give the lease up (M6).
+type LetGo struct {
+	Holding uint64
+	Reason  string // "unready" or "stuck"
+	For     time.Duration
+}
+
+// String returns the reason for people: "stuck for 4s".
+func (g LetGo) String() string {
+	return fmt.Sprintf("%s for %v", g.Reason, g.For.Round(100*time.Millisecond))
+}
+
+// The reasons of a LetGo.
+const (
+	ReasonUnready = "unready"
+	ReasonStuck   = "stuck"
+)
+
+// reading is what the log part shows of itself once a tick.
+type reading struct {
+	holding   uint64 // of the lease that this node leads for; 0: none
+	ready     bool
+	stopping  bool   // it is handing over or leaving
+	writes    bool   // something is to be proposed or chosen, or could not be
+	reads     bool   // consistent reads wait for their round
+	chosen    uint64 // slots up to this one are chosen
+	confirmed uint64 // the newest round of consistent reads that a quorum has confirmed
+	pieces    uint64 // rises when another voter acknowledges a piece
+	folding   bool   // proposing waits for the node's own fold
+	space     bool   // there is space to store entries
+	behind    bool   // another node has truncated what this one lacks
+}
+
+// progress is the policy of M6: it judges whether this node gets on as master and whether it is able to be one, and says
+// when it lets go of the lease and when it may try for it. No safety rests on it.
+type progress struct {
+	cfg    ProgressConfig
+	disk   pulse
+	count  patience
+	back   standBack
+	voices []voice
+	own    Health
+	told   Health        // as last sent
+	probed time.Duration // when the newest probe was asked for
+}
+
+// voice is what another voter last said of itself.
+type voice struct {
+	node   ballot.NodeID
+	health Health
+	at     time.Duration
+}
+
+func newProgress(cfg ProgressConfig) progress { return progress{cfg: cfg} }
+
+// hear takes another voter's word.
+func (g *progress) hear(now time.Duration, from ballot.NodeID, h Health) {
+	for i := range g.voices {
+		if g.voices[i].node == from {
+			g.voices[i].health, g.voices[i].at = h, now
+		}
+	}
+}
+
+// hears reports whether the newest word of another voter says so, and is recent.
+func (g *progress) hears(now time.Duration, says func(Health) bool) bool {
+	for i := range g.voices {
+		if v := &g.voices[i]; v.at > 0 && now-v.at < g.cfg.Bound/4 && says(v.health) {
+			return true
+		}
+	}
+	return false
+}
+
+func able(h Health) bool   { return h.Able }
+func getsOn(h Health) bool { return h.GetsOn }
+
+// step passes time. It returns what to let go of, with Holding 0 if nothing.
+func (g *progress) step(now time.Duration, r reading) LetGo {
+	r.folding = r.folding && g.answers(now) // a fold on a disk that has stopped is no progress
+	reason := g.count.step(now, r, g.cfg.Bound/8)
+	if r.ready {
+		g.back.served()
+	}
+	g.own.GetsOn = r.ready && !r.stopping && g.count.lasts(now) < g.cfg.Bound/4
+	g.own.Able = g.able(now, r)
+	if reason == "" || r.stopping || !g.count.over(now, g.cfg.Bound) || !g.hears(now, able) {
+		return LetGo{}
+	}
+	out := LetGo{Holding: r.holding, Reason: reason, For: now - g.count.began}
+	g.count = patience{}
+	g.back.begin(now, g.cfg)
+	g.own = Health{}
+	return out
+}
+
+// able reports whether this node could serve as master: its last sync began within half the bound and returned, it has
+// space, it is not behind a truncation that it has heard of, and it does not stand back (M6).
+func (g *progress) able(now time.Duration, r reading) bool {
+	return !r.stopping && g.answers(now) && r.space && !r.behind && !g.back.stands(now)
+}
+
+// answers reports whether the own disk's last sync began within half the bound and returned.
+func (g *progress) answers(now time.Duration) bool {
+	return g.disk.returned && now-g.disk.last < g.cfg.Bound/2
+}
+
+// durable is told that all Persists up to seq are durable.
+func (g *progress) durable(seq uint64) {
+	if g.disk.end(seq) {
+		g.back.synced()
+	}
+}
+
+// wantsProbe reports whether to sync a probe now: nothing was persisted for a quarter of the bound and no master that
+// gets on is heard, so that able is never a guess (M6); or this node stands back until a sync has returned.
+func (g *progress) wantsProbe(now time.Duration) bool {
+	if g.disk.waits() || now-max(g.disk.last, g.probed) < g.cfg.Bound/4 {
+		return false
+	}
+	quiet := !g.own.GetsOn && !g.hears(now, getsOn)
+	if quiet || g.back.unsynced {
+		g.probed = now
+		return true
+	}
+	return false
+}
+
+// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6). Hearing
+// none it may try at once, also while it stands back.
+func (g *progress) barred(now time.Duration) bool {
+	return !g.own.Able && g.hears(now, able)
+}
+
+// pulse follows what the own disk finishes. One Persist at a time is watched, from when it is handed out.
+type pulse struct {
+	seq      uint64        // of the one that is watched; 0: none
+	began    time.Duration // when that was handed out
+	last     time.Duration // when the newest one that is durable was handed out
+	returned bool          // there is such a one in this run
+}
+
+func (p *pulse) waits() bool { return p.seq != 0 }
+
+// begin is told that Persist seq was handed out.
+func (p *pulse) begin(now time.Duration, seq uint64) {
+	if p.seq == 0 {
+		p.seq, p.began = seq, now
+	}
+}
+
+// end is told that all Persists up to seq are durable, and reports whether the watched one is among them.
+func (p *pulse) end(seq uint64) bool {
+	if p.seq == 0 || seq < p.seq {
+		return false
+	}
+	p.last, p.returned, p.seq = p.began, true, 0
+	return true
+}
+
+// silence returns for how long the disk has not answered.
+func (p *pulse) silence(now time.Duration) time.Duration {
+	if p.seq == 0 {
+		return 0
+	}
+	return max(0, now-p.began)
+}
+
+// patience counts for how long a holder has got nowhere. The count of being unready goes through all log ballots of a
+// tenure (M6).
+type patience struct {
+	holding uint64
+	reason  string        // what is counted; "": nothing
+	began   time.Duration // when the count began
+	since   time.Duration // when it was last started again by a piece
+	waited  time.Duration // when something was last seen to wait
+	wrote   time.Duration // when a write was
+	last    reading
+}
+
+// step follows the reading, and returns what is being counted. Being stuck ends only when nothing has waited for grace:
+// clients give up and come again. That reads get on does not help writes that wait.
+func (p *patience) step(now time.Duration, r reading, grace time.Duration) string {
+	if r.writes {
+		p.wrote = now
+	}
+	if r.writes || r.reads {
+		p.waited = now
+	}
+	reason := ""
+	switch {
+	case r.holding == 0:
+	case !r.ready:
+		reason = ReasonUnready
+	case p.waited == now, p.reason == ReasonStuck && now-p.waited < grace:
+		reason = ReasonStuck
+	}
+	moved := r.chosen != p.last.chosen || (now-p.wrote >= grace && r.confirmed != p.last.confirmed)
+	if reason == "" || reason != p.reason || r.holding != p.holding || (reason == ReasonStuck && moved) {
+		p.began, p.since = now, now
+	} else if r.pieces != p.last.pieces || r.folding {
+		p.since = now
+	}
+	p.reason, p.holding, p.last = reason, r.holding, r
+	return reason
+}
+
+// lasts returns for how long the count has run in all.
+func (p *patience) lasts(now time.Duration) time.Duration {
+	if p.reason == "" {
+		return 0
+	}
+	return now - p.began
+}
+
+// over reports whether the holder has got nowhere for a bound, or for ten of them with a piece now and then.
+func (p *patience) over(now, bound time.Duration) bool {
+	return p.reason != "" && (now-p.since >= bound || now-p.began >= longest*bound)
+}
+
+// standBack is what follows letting go: no attempt until the own disk has finished a sync, and for a time that doubles
+// each time the node lets go again without having been ready in between (M6).
+type standBack struct {
+	until    time.Duration
+	length   time.Duration // of the newest; 0: the node has been ready since
+	unsynced bool          // the own disk has finished no sync since
+}
+
+func (b *standBack) begin(now time.Duration, cfg ProgressConfig) {
+	b.length = min(max(2*b.length, cfg.StandBack), cfg.MaxStandBack)
+	b.until, b.unsynced = now+b.length, true
+}
+
+// served is told that the node is ready.
+func (b *standBack) served() { b.length = 0 }
+
+// synced is told that the own disk has finished a sync.
+func (b *standBack) synced() { b.unsynced = false }
+
+func (b *standBack) stands(now time.Duration) bool { return b.unsynced || now < b.until }
+
+// left returns how long the node stands back yet, at least a millisecond while it waits for its disk.
+func (b *standBack) left(now time.Duration) time.Duration {
+	if b.unsynced {
+		return max(b.until-now, time.Millisecond)
+	}
+	return max(0, b.until-now)
+}

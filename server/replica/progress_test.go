@@ -1,0 +1,264 @@
+package replica
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/kv"
+)
+
+// testBound is the bound of M6 under testConfig.
+const testBound = 4 * time.Second
+
+// elect makes n the next master: everybody else is paused until it holds the lease.
+func (c *cluster) elect(n *testNode) {
+	c.t.Helper()
+	old := c.awaitMaster()
+	if old == n {
+		return
+	}
+	for _, o := range c.nodes {
+		if o != n {
+			o.elector.StandBack(c.now, 2*testLease)
+		}
+	}
+	n.elector.Nudge(c.now)
+	old.log.StepDown(c.now)
+	old.pub = old.pub.WithLease(0, 0)
+	old.elector.Release(c.now, testLease, false)
+	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
+}
+
+// TestM6FrozenAtAnElection: a node whose disk has stopped while nothing was written wins the lease, cannot become ready and
+// lets go; another one serves, and it stays away for as long as its disk does not answer.
+func TestM6FrozenAtAnElection(t *testing.T) {
+	c := newCluster(t, 3, 1)
+	c.awaitMaster()
+	c.run(3 * testBound) // idle: nobody knows anything of anybody's disk
+	frozen := c.nodes[2]
+	if c.master() == frozen {
+		frozen = c.nodes[1]
+	}
+	frozen.frozen = true
+	c.elect(frozen)
+	won := c.now
+	c.until("another master", 2*testBound, func() bool { m := c.master(); return m != nil && m != frozen })
+	if took := c.now - won; took < testBound || took > testBound+2*testLease {
+		t.Errorf("another master after %v", took)
+	}
+	if len(frozen.letGo) != 1 || frozen.letGo[0].Reason != ReasonUnready {
+		t.Fatalf("let go: %v", frozen.letGo)
+	}
+	tries := len(frozen.attempts)
+	for range 20 { // masters come and go, and the frozen node does not try
+		m := c.awaitMaster()
+		c.crash(m)
+		c.run(3 * testLease)
+		c.start(m)
+		c.run(2 * testLease)
+	}
+	if len(frozen.attempts) != tries || len(frozen.letGo) != 1 {
+		t.Errorf("the frozen node tried %d times more, and let go: %v", len(frozen.attempts)-tries, frozen.letGo)
+	}
+	if s := frozen.log.Standing(c.now); s.Able || s.StandBack == 0 || s.DiskSilent < testBound {
+		t.Errorf("the frozen node says %+v", s)
+	}
+	frozen.frozen = false
+	c.run(testBound)
+	if s := frozen.log.Standing(c.now); s.StandBack != 0 || s.DiskSilent != 0 {
+		t.Errorf("after its disk came back: %+v", s)
+	}
+}
+
+// TestM6WhoIsNotAbleMakesWay: a follower whose disk has stopped does not try for the lease while it hears one that is able.
+func TestM6WhoIsNotAbleMakesWay(t *testing.T) {
+	for seed := uint64(10); seed < 16; seed++ {
+		c := newCluster(t, 3, seed)
+		m := c.awaitMaster()
+		frozen := c.nodes[m.id%3] // the first in the ring after the master
+		frozen.frozen = true
+		for i := range uint64(6) {
+			c.run(testBound / 4)
+			if r := c.write(m, i+1, set("k", "v"), time.Second); r.Outcome != Done {
+				t.Fatalf("write %d: %+v", i, r)
+			}
+		}
+		c.run(200 * time.Millisecond) // a word of health later
+		tries := len(frozen.attempts)
+		c.crash(m)
+		c.run(2 * testLease)
+		if n := len(frozen.attempts) - tries; n != 0 {
+			t.Errorf("seed %d: node %d, whose disk has stopped, made %d attempts", seed, frozen.id, n)
+		}
+	}
+}
+
+// TestM6LargeFramesDoNotArrive: a ready master whose large frames are lost is stuck once something large waits.
+func TestM6LargeFramesDoNotArrive(t *testing.T) {
+	c := newCluster(t, 3, 2)
+	m := c.awaitMaster()
+	c.large = m.id
+	large := set("k", strings.Repeat("x", 10*smallFrame))
+	if r := c.write(m, 1, set("k", "small"), time.Second); r.Outcome != Done {
+		t.Fatalf("a small write: %+v", r)
+	}
+	m.log.Request(c.now, Request{ID: 2, Command: kv.EncodeCommand(&large), Until: c.now + time.Minute})
+	c.until("another master", testBound+2*testLease, func() bool { n := c.master(); return n != nil && n != m })
+	if len(m.letGo) != 1 || m.letGo[0].Reason != ReasonStuck || m.letGo[0].For < testBound {
+		t.Fatalf("let go: %v", m.letGo)
+	}
+	if s := m.log.Standing(c.now); s.Able || s.StandBack < time.Second {
+		t.Errorf("it says %+v", s)
+	}
+	if r := c.write(c.master(), 3, large, time.Second); r.Outcome != Done {
+		t.Fatalf("a large write at the next master: %+v", r)
+	}
+}
+
+// TestM6OwnDiskAloneMovesNobody: while the others' votes make majorities a stalled disk of the master changes nothing.
+func TestM6OwnDiskAloneMovesNobody(t *testing.T) {
+	c := newCluster(t, 3, 3)
+	m := c.awaitMaster()
+	m.frozen = true
+	for i := range uint64(8) {
+		c.run(testBound / 4)
+		if r := c.write(m, i+1, set("k", "v"), time.Second); r.Outcome != Done {
+			t.Fatalf("write %d: %+v", i, r)
+		}
+	}
+	if c.master() != m || len(m.letGo) != 0 {
+		t.Errorf("node %d is not the master any more; it let go: %v", m.id, m.letGo)
+	}
+}
+
+// TestM6AllDisksSlowMovesNobody: when no disk answers nobody is able, and the lease stays where it is.
+func TestM6AllDisksSlowMovesNobody(t *testing.T) {
+	c := newCluster(t, 3, 4)
+	m := c.awaitMaster()
+	for _, n := range c.nodes {
+		n.frozen = true
+	}
+	cmd := set("k", "v")
+	m.log.Request(c.now, Request{ID: 1, Command: kv.EncodeCommand(&cmd), Until: c.now + time.Minute})
+	c.run(3 * testBound)
+	for _, n := range c.nodes {
+		n.frozen = false
+	}
+	c.until("the write", time.Second, func() bool { _, ok := m.replies[1]; return ok })
+	if r := m.replies[1]; r.Outcome != Done || c.master() != m || len(m.letGo) != 0 {
+		t.Errorf("%+v; let go: %v", r, m.letGo)
+	}
+}
+
+// TestM6StandBack: the time doubles each time a node lets go without having been ready, up to its bound.
+func TestM6StandBack(t *testing.T) {
+	cfg, b := ProgressFor(time.Second), standBack{}
+	want := []time.Duration{2, 4, 8, 16, 32, 60, 60}
+	for i, w := range want {
+		b.begin(0, cfg)
+		if !b.stands(time.Hour) {
+			t.Error("it ends before a sync has returned")
+		}
+		b.synced()
+		if b.length != w*time.Second || !b.stands(b.length-1) || b.stands(b.length) {
+			t.Errorf("time %d: %v", i, b.length)
+		}
+	}
+	b.served()
+	if b.begin(0, cfg); b.length != cfg.StandBack {
+		t.Errorf("after having been ready: %v", b.length)
+	}
+}
+
+// TestM6StandsBackForOthersOnly: two nodes stand back, one of them for long, and the third dies. Nobody who is able is heard,
+// so one of the two tries at once.
+func TestM6StandsBackForOthersOnly(t *testing.T) {
+	c := newCluster(t, 3, 5)
+	c.awaitMaster()
+	letGo := func(n *testNode) {
+		t.Helper()
+		c.elect(c.nodes[2])
+		c.run(2 * testBound) // idle: nobody is able
+		n.frozen = true
+		times := len(n.letGo)
+		c.elect(n)
+		c.until("that it lets go", 2*testBound, func() bool { return len(n.letGo) > times })
+		c.until("another master", testLease*3, func() bool { m := c.master(); return m != nil && m != n })
+	}
+	a, b := c.nodes[0], c.nodes[1]
+	for range 4 {
+		letGo(a)
+	}
+	a.frozen = false
+	letGo(b)
+	b.frozen = false
+	c.run(testLease)
+	if left := a.log.Standing(c.now).StandBack; left < time.Second {
+		t.Fatalf("node 1 stands back for %v", left)
+	}
+	if left := b.log.Standing(c.now).StandBack; left < 6*testLease {
+		t.Fatalf("node 2 stands back for %v", left)
+	}
+	if m := c.master(); m != c.nodes[2] {
+		t.Fatal("the third node is not the master")
+	}
+	c.crash(c.nodes[2])
+	c.until("a master", 6*testLease, func() bool { return c.master() != nil })
+}
+
+// TestM6PiecesStartTheCountAgain: up to ten bounds in all.
+func TestM6PiecesStartTheCountAgain(t *testing.T) {
+	const bound = time.Second
+	for _, tc := range []struct {
+		name  string
+		every time.Duration // a piece
+		want  time.Duration
+	}{{"no pieces", time.Hour, bound}, {"too seldom", 3 * bound, bound}, {"often enough", bound / 2, longest * bound}} {
+		var p patience
+		r := reading{holding: 1}
+		at := time.Duration(0)
+		for ; at < time.Minute; at += TickEvery {
+			if at%tc.every == 0 {
+				r.pieces++
+			}
+			if p.step(at, r, bound/8); p.over(at, bound) {
+				break
+			}
+		}
+		if at != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, at, tc.want)
+		}
+	}
+}
+
+// TestM6AbleIsNoGuess: without a recent sync a node is not able, however idle it is.
+func TestM6AbleIsNoGuess(t *testing.T) {
+	g := newProgress(ProgressFor(time.Second))
+	r := reading{space: true}
+	at := func(now time.Duration) bool { g.step(now, r); return g.own.Able }
+	if at(10 * time.Second) {
+		t.Error("able before any sync")
+	}
+	if !g.wantsProbe(10 * time.Second) {
+		t.Error("no probe although nothing is known")
+	}
+	g.disk.begin(10*time.Second, 7)
+	if at(11*time.Second) || g.wantsProbe(15*time.Second) {
+		t.Error("able, or a second probe, while the first has not returned")
+	}
+	g.durable(7)
+	if !at(11*time.Second) || at(12*time.Second) {
+		t.Error("a sync that began less than half a bound ago and returned makes able, and no older one")
+	}
+	g.durable(7)
+	r.behind = true
+	g.disk.last = 20 * time.Second
+	if at(20 * time.Second) {
+		t.Error("able behind a truncation point")
+	}
+	r.behind, r.space = false, false
+	if at(20 * time.Second) {
+		t.Error("able without space")
+	}
+}
