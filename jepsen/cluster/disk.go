@@ -137,7 +137,8 @@ func (s *SmallDisks) ballast(id int) string { return filepath.Join(s.path(id), "
 // Close unmounts them.
 func (s *SmallDisks) Close() error {
 	var failed error
-	for _, m := range s.mounts {
+	for i, m := range s.mounts {
+		failed = errors.Join(failed, s.Thaw(i+1)) // else its umount would freeze too
 		failed = errors.Join(failed, again(func() error { return command("umount", m) }))
 	}
 	return failed

@@ -9,6 +9,8 @@ var required = []string{
 	"AcceptKeepsPromise", "ExclusionShrinks", "ReleaseAbandoned", "ReleaseBeforeAbandon", "LateRenewalSameEpoch",
 	"P4NoDeadlineCheck", "QuarantineFromNewM", "QuickRestartForgets", "DriftBeyondBound",
 	"GuardianGuesses",
+	// progress (M6)
+	"UnreadyForEver", "StuckForEver", "UnableTries", "LetsGoThoughNobodyIsAble", "NoStandBack", "AbleWithoutProbe", "StandsBackAlone",
 	// second lines of the lease, each pinned by a unit test
 	"LateTimerAlone", "StaleOwnerOpenAlone", "P2WithoutBase", "P3NoDeadlineCheck", "P4NoDeadlineCheckAlone",
 	// named leases
