@@ -11,22 +11,48 @@ import (
 
 // healths holds the newest word of each peer's health (M6) from when its lease connection brings it until the log loop's
 // next tick: a reader of that connection must never wait for the log loop. It is made before the first frame comes.
-type healths map[ballot.NodeID]*atomic.Pointer[replica.Health]
+type healths map[ballot.NodeID]*atomic.Pointer[word]
+
+// word is a peer's health with the reading at which it came.
+type word struct {
+	replica.Health
+	at time.Duration
+}
 
 func newHealths(peers []ballot.NodeID) healths {
 	h := healths{}
 	for _, p := range peers {
-		h[p] = new(atomic.Pointer[replica.Health])
+		h[p] = new(atomic.Pointer[word])
 	}
 	return h
 }
 
 // takeHealth takes a peer's word from its lease connection.
 func (n *Node) takeHealth(from ballot.NodeID, body []byte) {
-	h := new(replica.Health)
-	if p := n.healths[from]; p != nil && n.decode(from, body, h) {
-		p.Store(h)
+	w := &word{at: n.clock.Now()}
+	if p := n.healths[from]; p != nil && n.decode(from, body, &w.Health) {
+		p.Store(w)
 	}
+}
+
+// logHangs implements M6 for a log loop that hangs itself, in a call of the disk or for want of a processor: if it has not
+// ticked for a bound, and a peer has said since that it is able, this node lets go. The log part is not asked to step down:
+// it acts under the gate only, and finds no holding there when it goes on. Further attempts are barred until it ticks.
+func (n *Node) logHangs(now time.Duration) replica.LetGo {
+	held, s, bound := n.elector.State(now).Holding, n.standing.Load(), replica.ProgressFor(n.cfg.LeaseTime).Bound
+	if held == 0 || s.At == 0 || now-s.At < bound {
+		return replica.LetGo{}
+	}
+	for _, p := range n.peers {
+		if w := n.healths[p].Load(); w != nil && w.Able && now-w.at < bound/4 {
+			hung := *s
+			hung.Able, hung.Barred = false, true
+			n.standing.CompareAndSwap(s, &hung)
+			n.elector.SetBarred(true)
+			return replica.LetGo{Holding: held, Reason: replica.ReasonHung, For: now - s.At}
+		}
+	}
+	return replica.LetGo{}
 }
 
 func encodeHealth(h *replica.Health) []byte { return codec.Append([]byte{frameHealth}, h) }
@@ -35,7 +61,7 @@ func encodeHealth(h *replica.Health) []byte { return codec.Append([]byte{frameHe
 func (l *logLoop) hearHealth(now time.Duration) {
 	for _, p := range l.n.peers {
 		if h := l.n.healths[p].Swap(nil); h != nil {
-			l.part.HearHealth(now, p, *h)
+			l.part.HearHealth(now, p, h.Health)
 		}
 	}
 }

@@ -92,10 +92,15 @@ func (n *Node) stepLease(now time.Duration, e leaseEvent) {
 		n.crashReleased(now, e.crash)
 	case e.letGo.Holding != 0:
 		n.letGo(now, e.letGo)
+	default:
+		if g := n.logHangs(now); g.Holding != 0 {
+			e.letGo = g
+			n.letGo(now, g)
+		}
 	}
 	n.elector.Tick(now)
 	n.publishLease(now)
-	n.noteTenures(now, e.release)
+	n.noteTenures(now, e.release, e.letGo)
 	n.noteBallots(now)
 	n.sendLease()
 	if e.release != nil {

@@ -60,7 +60,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 	}
 	m.letGo = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "lease_let_go_total",
 		Help: "Times that this node let go of the master lease because it got nowhere, by reason."}, []string{"reason"})
-	for _, reason := range []string{replica.ReasonUnready, replica.ReasonStuck} {
+	for _, reason := range []string{replica.ReasonUnready, replica.ReasonStuck, replica.ReasonHung} {
 		m.letGo.WithLabelValues(reason)
 	}
 	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {

@@ -35,13 +35,13 @@ func (t *tenureChanges) list() []web.TenureChange {
 }
 
 // noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. r is the
-// release of this step, if there was one. It waits for nobody: the logger drops what cannot be written.
-func (n *Node) noteTenures(now time.Duration, r *release) {
+// release of this step, g the letting go, if there was one. It waits for nobody: the logger drops what cannot be written.
+func (n *Node) noteTenures(now time.Duration, r *release, g replica.LetGo) {
 	for _, c := range n.elector.TakeTenureChanges() {
 		if c.Start != nil {
 			n.noteStart(now, c.Start)
 		} else {
-			n.noteEnd(now, c.End, r)
+			n.noteEnd(now, c.End, r, g)
 		}
 	}
 }
@@ -55,10 +55,13 @@ func (n *Node) noteStart(now time.Duration, s *replica.TenureStart) {
 		Before: s.Before, OwnerlessMS: s.Ownerless.Milliseconds()})
 }
 
-func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release) {
+func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release, g replica.LetGo) {
 	detail := e.String()
 	if r != nil && r.next != 0 && e.Cause.Released() {
 		detail += fmt.Sprintf(", to node %d", r.next)
+	}
+	if e.Cause == replica.CauseNoProgress && g.Holding == e.Holding {
+		detail += ", " + g.String()
 	}
 	n.metrics.tenureEnds.WithLabelValues(e.Cause.String()).Inc()
 	line := n.log.Warn()

@@ -18,6 +18,8 @@ type Standing struct {
 	StandBack time.Duration
 	// DiskSilent is for how long the disk has not answered; 0: it owes no answer.
 	DiskSilent time.Duration
+	// At is the reading at which this was so.
+	At time.Duration
 }
 
 // HearHealth takes another voter's word of itself.
@@ -26,7 +28,7 @@ func (l *Log) HearHealth(now time.Duration, from ballot.NodeID, h Health) { l.pa
 // Standing returns what the lease part, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {
 	g := &l.pace
-	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now), DiskSilent: g.disk.silence(now)}
+	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now), DiskSilent: g.disk.silence(now), At: now}
 }
 
 // tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats the

@@ -34,7 +34,7 @@ type Health struct {
 // LetGo is a decision to give the lease up (M6).
 type LetGo struct {
 	Holding uint64
-	Reason  string // "unready" or "stuck"
+	Reason  string // one of those below
 	For     time.Duration
 }
 
@@ -47,6 +47,7 @@ func (g LetGo) String() string {
 const (
 	ReasonUnready = "unready"
 	ReasonStuck   = "stuck"
+	ReasonHung    = "hung" // the log loop itself, as the shell finds it
 )
 
 // reading is what the log part shows of itself once a tick.

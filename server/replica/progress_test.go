@@ -26,7 +26,7 @@ func (c *cluster) elect(n *testNode) {
 	n.elector.Nudge(c.now)
 	old.log.StepDown(c.now)
 	old.pub = old.pub.WithLease(0, 0)
-	old.elector.Release(c.now, testLease, false)
+	old.elector.Release(c.now, testLease, CauseHandedOver)
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 
