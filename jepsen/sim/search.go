@@ -146,10 +146,8 @@ func (r *Report) String() string {
 	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
 	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
-	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets
-", c.Leases, c.Renewals, c.Successions, c.Buckets)
-	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most
-", c.LetGo, c.Waited)
+	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases, c.Renewals, c.Successions, c.Buckets)
+	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)
