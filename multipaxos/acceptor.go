@@ -46,7 +46,8 @@ func (c *Core) handlePrepare(m *Message) error {
 	return nil
 }
 
-// handleAccept votes for a row of slots, if the promise allows it and none of them is truncated.
+// handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for those
+// before the first that needs space. For the others there is no answer: the leader asks again until they are chosen.
 func (c *Core) handleAccept(m *Message) {
 	first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
 	if m.Ballot.Less(c.promised) || first <= c.log.truncated {
@@ -58,12 +59,18 @@ func (c *Core) handleAccept(m *Message) {
 		c.noteMark(m.From, m.Ballot, m.Chosen)
 		return
 	}
+	entries := m.Entries[:c.storable(m.Entries)]
+	if len(entries) == 0 {
+		c.noteMark(m.From, m.Ballot, m.Chosen)
+		return
+	}
+	last = entries[len(entries)-1].Slot
 	if c.promised.Less(m.Ballot) {
 		c.raise(m.Ballot)
 	}
 	seq := c.promisedSeq
-	for i := range m.Entries {
-		seq = max(seq, c.accept(m.Entries[i]))
+	for i := range entries {
+		seq = max(seq, c.accept(entries[i]))
 	}
 	r := c.message(KindAccepted, m.From)
 	r.Ballot, r.Slot, r.Through = m.Ballot, first, last

@@ -54,6 +54,9 @@ func (c *Core) AppendState(buf []byte) []byte {
 	s.num(uint64(c.chosen), uint64(c.applied), uint64(c.folded), uint64(c.foldedAll))
 	s.ballot(c.mark.ballot)
 	s.num(uint64(c.mark.through), uint64(c.known), uint64(c.hint), uint64(c.fetchWait))
+	s.num(uint64(c.full))
+	s.flag(c.starved)
+	s.flag(c.short)
 	s.leader(c)
 	return s.buf
 }

@@ -39,6 +39,11 @@ type Core struct {
 	markTicks    int  // since the chosen mark found nothing to ride on
 	synced       Slot // every slot up to this one has its entry durable
 
+	// Space.
+	full    Need // see SetFull
+	starved bool // the next chosen entry was refused for want of space: asking for it again is of no use
+	short   bool // see SetShort
+
 	// Learner. Invariant: the log holds the chosen value of every slot in (truncated, chosen].
 	chosen    Slot
 	applied   Slot

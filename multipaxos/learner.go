@@ -77,6 +77,9 @@ func (c *Core) handleLearn(m *Message) {
 		if e.Slot != c.chosen+1 {
 			break
 		}
+		if c.starved = c.refuses(&e); c.starved {
+			break
+		}
 		c.learn(e)
 	}
 	if c.chosen > before {
@@ -89,7 +92,7 @@ func (c *Core) handleLearn(m *Message) {
 // fetch asks a node for the chosen entries that are missing here. One question is out at a time; Tick repeats it.
 // While the own disk is behind there is none: what is learned stays in memory until it is durable.
 func (c *Core) fetch(from ballot.NodeID) {
-	if c.phase != Following || c.known <= c.chosen || c.fetchWait > 0 || c.flooded() {
+	if c.phase != Following || c.known <= c.chosen || c.fetchWait > 0 || c.flooded() || c.starved {
 		return
 	}
 	m := c.message(KindFetch, from)
@@ -103,7 +106,7 @@ func (c *Core) tickFetch() {
 	if c.fetchWait > 0 {
 		c.fetchWait--
 	}
-	if c.fetchWait > 0 || c.known <= c.chosen || len(c.peers) == 0 || c.flooded() {
+	if c.fetchWait > 0 || c.known <= c.chosen || len(c.peers) == 0 || c.flooded() || c.starved {
 		return
 	}
 	if c.peer(c.hint) == nil {

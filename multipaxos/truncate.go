@@ -35,14 +35,17 @@ func (c *Core) gatherFolded() {
 }
 
 // tickTruncate deletes a bounded number of entries that every member has in its image, but for the newest
-// KeepEntries of them. Never above the own image, whatever a leader says: a promise must not be truncated at a slot
+// KeepEntries of them, unless space is short. Never above the own image, whatever a leader says: a promise must not be truncated at a slot
 // that another member still needs, and none needs what it has folded.
 func (c *Core) tickTruncate() {
-	all := min(c.foldedAll, c.folded)
-	if uint64(all) <= c.cfg.KeepEntries {
+	all, keep := min(c.foldedAll, c.folded), c.cfg.KeepEntries
+	if c.short {
+		keep = 0
+	}
+	if uint64(all) <= keep {
 		return
 	}
-	t := min(all-Slot(c.cfg.KeepEntries), c.log.truncated+maxTruncate)
+	t := min(all-Slot(keep), c.log.truncated+maxTruncate)
 	if t <= c.log.truncated {
 		return
 	}

@@ -104,7 +104,20 @@ type Config struct {
 	CacheBytes int
 	// KeepEntries is the tail kept below what all members have folded, for slow followers.
 	KeepEntries uint64
+	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetFull. It depends on nothing but the
+	// value. Nil: nothing.
+	NeedOf func(value []byte) Need
 }
+
+// Need is what an entry needs of a disk.
+type Need uint8
+
+// The needs, in rising order.
+const (
+	NeedNothing Need = iota // so little that it is always stored: a no-op, a barrier entry
+	NeedReserve             // stored from the reserve, while there is some: it gives space back
+	NeedSpace               // more data
+)
 
 // Output is what the shell has to do after a step, in any order: the order between disk and network is already
 // kept, because messages that wait for the disk come out only of a later Persisted.

@@ -17,7 +17,7 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	w := newAsk()
 	ok := n.inbox.putClient(event{write: &pendingWrite{reply: w.reply, patience: patience, request: replica.Request{
 		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
-		Frees: frees(c.Op),
+		Frees: c.Frees(),
 	}}})
 	if !ok {
 		return kv.Result{}, tooMany()
@@ -31,15 +31,6 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 // repeatable tells whether a second copy of op does nothing more, however late it comes: a session is renewed while it
 // lives, and ends once.
 func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
-
-// frees tells whether op makes room, and so goes on when there is none.
-func frees(op kv.Op) bool {
-	switch op {
-	case kv.OpDelete, kv.OpPrune, kv.OpRemove, kv.OpSessionDestroy, kv.OpSessionRenew, kv.OpDropFence:
-		return true
-	}
-	return false
-}
 
 func tooMany() error {
 	return fmt.Errorf("%w: too many requests are waiting on this node; try again later", web.ErrOverloaded)

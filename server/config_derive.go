@@ -52,7 +52,7 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 		Self: self,
 		Core: multipaxos.Config{
 			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
-			CacheBytes: 4 << 20, KeepEntries: 64,
+			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf,
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20, 4*batch),
 		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, FoldBytes: 16 << 20, FoldLogBytes: 64 << 20,

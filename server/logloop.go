@@ -142,8 +142,8 @@ func (l *logLoop) round() error {
 	if tick {
 		l.ticking.Store(false)
 		l.hearHealth(now)
-		l.part.SetRoom(replica.Room(l.n.room.Load()))
 		l.part.SetImageBytes(l.n.imageBytes.Load())
+		l.part.SetFoldBytes(l.n.foldBytes.Load())
 		if err := l.part.Tick(now, p); err != nil {
 			return err
 		}

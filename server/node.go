@@ -54,8 +54,9 @@ type Node struct {
 
 	nudged chan struct{} // asks the log loop for a round; room for one
 
-	persister *persister
-	foldIn    chan *kv.Frozen // room for one: the log part has one fold out at a time
+	persister  *persister
+	unmeasured int             // bytes committed since the disk was last measured; the persister's
+	foldIn     chan *kv.Frozen // room for one: the log part has one fold out at a time
 
 	nextID       atomic.Uint64
 	leaseView    atomic.Pointer[leaseView]
@@ -64,6 +65,7 @@ type Node struct {
 	healths      healths
 	room         atomic.Uint32 // a replica.Room
 	imageBytes   atomic.Int64  // of state.db, as last measured
+	foldBytes    atomic.Int64  // what the disk has space for
 	stopping     atomic.Bool
 	transfers    transfers
 	transferring atomic.Bool

@@ -61,6 +61,7 @@ func (n *Node) runPersister(stop <-chan struct{}) error {
 			return err
 		}
 		n.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
+		n.committed(ps)
 		e := event{persisted: ps[len(ps)-1].Seq}
 		if n.persister.idle() {
 			n.inbox.put(e)
@@ -85,6 +86,9 @@ func (n *Node) runFolder(stop <-chan struct{}) error {
 			return err
 		}
 		n.metrics.foldSeconds.Observe(time.Since(begin).Seconds())
+		if n.store.Refresh() == nil {
+			n.takeUsage()
+		}
 		n.inbox.put(event{folded: true})
 	}
 }

@@ -55,6 +55,9 @@ func Run(ctx context.Context, cfg Config) error {
 // port, the peer port; then membership, and then the loops.
 func (n *Node) open(ctx context.Context) error {
 	store, err := storage.Open(n.cfg.Data, storage.Options{QuotaBytes: n.cfg.QuotaBytes, Check: n.cfg.checkIdentity})
+	if errors.Is(err, storage.ErrTooSmall) {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	if err != nil {
 		return err
 	}

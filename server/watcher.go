@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/storage"
 )
@@ -12,7 +13,7 @@ import (
 // runWatcher measures the disk and lowers the quarantine of `master` once the silence has been served (A4's second write). That of named
 // leases is the named loop's to lower (N4).
 func (n *Node) runWatcher(stop <-chan struct{}) error {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(measureFor)
 	defer ticker.Stop()
 	written := n.quarantine.AtStart.Master
 	for {
@@ -23,9 +24,7 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 		if err != nil {
 			n.log.Warn().Err(err).Msg("cannot measure the disk")
 		}
-		u := n.store.Usage()
-		n.room.Store(uint32(roomOf(u)))
-		n.imageBytes.Store(foldedImage(u))
+		n.takeUsage()
 		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan).Master; r != written {
 			if err := n.store.LowerQuarantine(r); err != nil {
 				return err
@@ -77,10 +76,43 @@ func foldedImage(u storage.Usage) int64 {
 	return u.StateBytes
 }
 
+// measureFor is the distance between two looks at the disk.
+const measureFor = 250 * time.Millisecond
+
+// takeUsage publishes what the last Refresh found.
+func (n *Node) takeUsage() {
+	u := n.store.Usage()
+	n.room.Store(uint32(roomOf(u)))
+	n.imageBytes.Store(foldedImage(u))
+	n.foldBytes.Store(u.FoldBytes)
+}
+
+// measureEvery is how many bytes are committed before the disk is measured again, whatever the time.
+const measureEvery = 256 << 10
+
+// committed measures the disk when much has been written since it last did: a fast client fills a small disk within
+// the watcher's second. An error shows at the next commit.
+func (n *Node) committed(ps []multipaxos.Persist) {
+	for i := range ps {
+		for j := range ps[i].Entries {
+			n.unmeasured += len(ps[i].Entries[j].Value)
+		}
+	}
+	if n.unmeasured < measureEvery {
+		return
+	}
+	n.unmeasured = 0
+	if n.store.Refresh() == nil {
+		n.takeUsage()
+	}
+}
+
 func roomOf(u storage.Usage) replica.Room {
 	switch {
 	case u.Full:
 		return replica.RoomNone
+	case u.Tight:
+		return replica.RoomTight
 	case u.Low:
 		return replica.RoomLow
 	}

@@ -17,6 +17,8 @@ var (
 	ErrInUse = errors.New("data directory in use")
 	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no room.
 	ErrUnusable = errors.New("data directory unusable")
+	// ErrTooSmall: the file system is too small to keep the reserve. Nothing was touched.
+	ErrTooSmall = errors.New("file system too small")
 	// ErrOtherNode: the directory, or a file in it, belongs to another node.
 	ErrOtherNode = errors.New("data of another node")
 	// ErrCopied: the directory is a copy of the one that the node wrote.

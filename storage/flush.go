@@ -70,6 +70,9 @@ func (s *Store) flusher() {
 		if s.flush() != nil {
 			return // the next call of anything says why
 		}
+		if s.trimming.Load() {
+			idle.Reset(trimPause)
+		}
 		if number, any := s.pending.last(); any { // it came meanwhile
 			seen = number
 			idle.Reset(s.options.FlushIdle)
@@ -103,8 +106,11 @@ func (s *Store) commitHome(r *journal.Record) error {
 func (s *Store) moveHome(r *journal.Record) error {
 	b := s.pending.take(s.batch)
 	was := s.logged.Load()
-	if r == nil && b.number == was.Journaled {
+	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
 		return nil
+	}
+	if err := s.spaceForMove(&b, r); err != nil {
+		return err
 	}
 	if r != nil {
 		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
@@ -135,6 +141,7 @@ func (s *Store) moveHome(r *journal.Record) error {
 		return err
 	}
 	s.first = first
+	s.trimming.Store(first != 0 && first <= next.Truncated)
 	s.pending.drop(&b, func() {
 		s.logged.Store(&next)
 		if r != nil {
@@ -145,6 +152,31 @@ func (s *Store) moveHome(r *journal.Record) error {
 	wake(s.flushed)
 	s.askToGrow()
 	forgetPages(s.log, s.logFile)
+	return nil
+}
+
+// trimPause is the distance between two transactions that only delete truncated entries, of which one takes trimEntries.
+const trimPause = 20 * time.Millisecond
+
+// spaceForMove gives up reserve for what b and r write, if log.db and its file system have no space for it.
+func (s *Store) spaceForMove(b *batch, r *journal.Record) error {
+	need := int64(partOverhead)
+	for i := range b.entries {
+		need += int64(len(b.entries[i].Value))
+	}
+	if r != nil {
+		need += int64(journal.Size(r))
+	}
+	size, err := measure(s.log, s.logFile)
+	if err != nil {
+		return s.fail(err)
+	}
+	if need <= size.reusable {
+		return nil
+	}
+	if _, err := s.giveUp(need); err != nil {
+		return s.fail(err)
+	}
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 // and still be in the image. It keeps no part of f but Meta.
 //
 // Up to Options.FoldPartBytes of changes are one transaction, more are several, after the changes are durable in the redo
-// file; see *Folds* in DESIGN.md.
+// file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it.
 func (s *Store) Fold(f *kv.Fold) error {
 	s.foldMu.Lock()
 	defer s.foldMu.Unlock()
@@ -31,14 +31,23 @@ func (s *Store) Fold(f *kv.Fold) error {
 		panic(fmt.Sprintf("storage: a fold through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
 	mustBeSorted(f.Changes)
-	if s.partEnd(f.Changes) == len(f.Changes) {
+	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
+		if err := s.awaitPart(p); err != nil {
+			return err
+		}
 		return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
+	}
+	if err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redoSize(), nil }); err != nil {
+		return err
 	}
 	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
 	if err := s.writeRedo(f.Changes, &plan); err != nil {
 		return s.fail(fmt.Errorf("%s: fold through slot %d: %w", s.redoPath(), f.Slot, err))
 	}
-	return s.mergeParts(&plan, f.Changes)
+	if err := s.mergeParts(&plan, f.Changes); err != nil {
+		return err
+	}
+	return s.shapeRedo()
 }
 
 // mustBeSorted panics if changes are not by rising space and key, each once, or do not fit.

@@ -16,6 +16,7 @@ const (
 	journalName  = "journal"
 	stateName    = "state.db"
 	redoName     = "redo"          // from the first fold of several parts on
+	reserveName  = "reserve"       // see reserve.go
 	newLogName   = "log.db.new"    // while a store is being created
 	acceptedName = "accept-copy"   // made by an operator; see host.go
 	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds

@@ -8,24 +8,17 @@ import (
 	"tenure/kv"
 )
 
-// partEnd is how many of changes go into the next part of a fold.
-func (s *Store) partEnd(changes []kv.Change) int {
-	size := int64(0)
-	for i := range changes {
-		if size += int64(len(changes[i].Key) + len(changes[i].Value)); size >= s.options.FoldPartBytes {
-			return i + 1
-		}
-	}
-	return len(changes)
-}
-
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
 func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
 		if err := s.failed(); err != nil { // closed, for one: Open makes the rest
 			return err
 		}
-		n := s.partEnd(rest)
+		p := s.nextPart(rest)
+		if err := s.awaitPart(p); err != nil {
+			return err
+		}
+		n := p.n
 		next := s.folded.Load().progress(plan, n)
 		if err := s.merge(rest[:n], &next); err != nil {
 			return err

@@ -51,7 +51,7 @@ func cutOff(t *testing.T, s *Store, f *kv.Fold, parts int) bool {
 	must(t, s.writeRedo(f.Changes, &plan))
 	rest := f.Changes
 	for range parts {
-		n := s.partEnd(rest)
+		n := s.nextPart(rest).n
 		must(t, s.mergeParts(&plan, rest[:n]))
 		rest = rest[n:]
 	}

@@ -19,6 +19,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := checkSize(dir, o.ReserveBytes); err != nil {
+		return nil, err
+	}
 	if err := prepareDir(dir); err != nil {
 		return nil, err
 	}
@@ -30,10 +33,12 @@ func Open(dir string, o Options) (*Store, error) {
 		dir: dir, options: o.withDefaults(), lock: lock, ended: make(chan struct{}), closing: make(chan struct{}),
 		grow: make(chan struct{}, 1), dirty: make(chan struct{}, 1), full: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
 	}
+	s.usage.Store(&Usage{})
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
 	}
+	s.opened.Store(true)
 	s.work.Add(2)
 	go s.grower()
 	go s.flusher()
@@ -52,6 +57,7 @@ func (s *Store) open() error {
 	} else if err := syncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
 		return unusable("cannot sync %s: %w; check the disk", s.dir, plain(err))
 	}
+	s.openReserve()
 	if err := s.openLog(); err != nil {
 		return err
 	}
@@ -65,6 +71,9 @@ func (s *Store) open() error {
 		return err
 	}
 	if err := s.checkRoom(); err != nil {
+		return err
+	}
+	if err := s.shapeRedo(); err != nil {
 		return err
 	}
 	return s.moveHome(nil)
@@ -129,6 +138,7 @@ func (s *Store) openLog() error {
 		return err
 	}
 	s.first, s.disk = c.first, c.disk
+	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
 	s.identity.Store(&c.identity)
 	s.start.Store(&c.start)
 	s.logged.Store(&c.marks)

@@ -54,6 +54,7 @@ type Store struct {
 	logHigh  int64              // bytes up to the last page in use, as of the transaction before
 	logEnd   int64              // size of the file, at least
 	first    multipaxos.Slot    // lowest slot that may have an entry on disk
+	trimming atomic.Bool        // truncated entries are still on disk
 	logged   atomic.Pointer[logMarks]
 	identity atomic.Pointer[identityRecord]
 	start    atomic.Pointer[startRecord]
@@ -65,6 +66,12 @@ type Store struct {
 
 	usageMu sync.Mutex
 	usage   atomic.Pointer[Usage]
+
+	opened atomic.Bool // Open has ended: what lacks space may wait for it
+
+	reserveMu   sync.Mutex // taken last
+	reserveFile *os.File   // nil: there is none
+	held        int64      // bytes that it keeps
 }
 
 type failure struct{ err error }
@@ -178,7 +185,7 @@ func (s *Store) release() error {
 	if s.journalSync != nil {
 		s.journalSync.Close()
 	}
-	for _, f := range []*os.File{s.redoFile, s.stateFile, s.journalFile, s.logFile, s.lock} {
+	for _, f := range []*os.File{s.reserveFile, s.redoFile, s.stateFile, s.journalFile, s.logFile, s.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

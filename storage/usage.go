@@ -23,8 +23,15 @@ type Usage struct {
 	// again: neither file ever gets smaller, so that deletes heal the state, and folds and truncation the log. It ends
 	// when there is a quarter more room than that, and a twentieth of the quota is free.
 	Low bool
+	// Tight: half of that room is left, or the quota is passed by an eighth. What needs space is not to be stored any more,
+	// not even what others have accepted.
+	Tight bool
 	// Full: less than a quarter of that room is left. Deletes too are to be refused now: they take room in the log.
 	Full bool
+	// HeldBytes are kept in the reserve file: free space that nobody else can take. They count as room.
+	HeldBytes int64
+	// FoldBytes is how many bytes of changes may gather for a fold: with all that it writes it stays within the reserve.
+	FoldBytes int64
 }
 
 // Usage is cheap: it is what the last Refresh found. Safe for concurrent use.
@@ -62,25 +69,49 @@ func (s *Store) Refresh() error {
 		FreeBytes:    free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
 	}
 	if u.ReserveBytes == 0 {
-		u.ReserveBytes = min(total/8, maxReserveBytes)
+		u.ReserveBytes = defaultReserve(total)
 	}
+	s.hold(&u)
 	// Half of the state's free pages count: a large value needs many in a row.
-	u.judge(s.Usage().Low, free+logSize.reusable-pending, free+stateSize.reusable/2)
+	room := u.FreeBytes + u.HeldBytes
+	u.FoldBytes = foldBytes(total, u.QuotaBytes)
+	u.judge(*s.usage.Load(), room+logSize.reusable-pending, room+stateSize.reusable/2)
 	s.usage.Store(&u)
 	return nil
 }
 
-// judge sets Low and Full from the room of each file.
-func (u *Usage) judge(wasLow bool, logRoom, stateRoom int64) {
-	stateNeed, quota := u.ReserveBytes, u.QuotaBytes
-	logNeed := min(u.ReserveBytes, u.LogFileBytes/2)
-	u.Full = stateRoom < stateNeed/4 || logRoom < logNeed/4
-	if wasLow {
-		stateNeed += stateNeed / 4
-		logNeed += logNeed / 4
-		quota -= quota / 20
+// foldBytes is a sixty-fourth of what there is in all, for folds write what they hold twice, and the log has it too.
+func foldBytes(total, quota int64) int64 {
+	if quota > 0 {
+		total = min(total, quota)
 	}
-	u.Low = stateRoom < stateNeed || logRoom < logNeed || (u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota)
+	return max(total/64, minFoldBytes)
+}
+
+const minFoldBytes = 256 << 10
+
+// judge sets Low, Tight and Full from the room of each file, and from what they were.
+func (u *Usage) judge(was Usage, logRoom, stateRoom int64) {
+	logNeed := min(u.ReserveBytes, u.LogFileBytes/2)
+	below := func(part int64, was bool) bool {
+		state, log := u.ReserveBytes/part, logNeed/part
+		if part > 1 { // of a large reserve, what is held of it must do
+			state, log = min(state, maxHeldBytes*2/part), min(log, maxHeldBytes*2/part)
+		}
+		if was {
+			state, log = state+state/4, log+log/4
+		}
+		return stateRoom < state || logRoom < log
+	}
+	beyond := func(quota int64, was bool) bool {
+		if was {
+			quota -= quota / 20
+		}
+		return u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota
+	}
+	u.Low = below(1, was.Low) || beyond(u.QuotaBytes, was.Low)
+	u.Tight = below(2, was.Tight) || beyond(u.QuotaBytes+u.QuotaBytes/8, was.Tight)
+	u.Full = below(4, was.Full)
 }
 
 // measures are of one file.
@@ -130,7 +161,7 @@ func (s *Store) checkRoom() error {
 		return err
 	}
 	need := startRoomBytes + s.pending.size()
-	if room := u.FreeBytes + logSize.reusable; room < need {
+	if room := u.FreeBytes + u.HeldBytes + logSize.reusable; room < need {
 		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, need)
 	}
 	return nil

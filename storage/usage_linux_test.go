@@ -36,7 +36,7 @@ func TestJudgeHasHysteresis(t *testing.T) {
 		{"quota healed", 20 * mib, 5 * mib, 14*mib - 1, 100 * mib, 100 * mib, true, false, false},
 	} {
 		u := Usage{LogBytes: r.log, StateBytes: r.state, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: r.quota}
-		u.judge(r.was, r.logRoom, r.stateRoom)
+		u.judge(Usage{Low: r.was, Tight: r.was, Full: r.was && r.fully}, r.logRoom, r.stateRoom)
 		if u.Low != r.low || u.Full != r.fully {
 			t.Errorf("%s: low %v, full %v", r.name, u.Low, u.Full)
 		}

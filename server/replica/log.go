@@ -101,22 +101,24 @@ type Log struct {
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 
-	master  masterView
-	peers   []peerView
-	room    Room // of the own disk
-	queue   queue
-	flights []flight      // proposed, in slot order
-	left    time.Duration // when the newest of them was proposed
-	landed  []flight      // applied, to be acknowledged by Finish
-	away    forwards
-	reads   readers
-	fold    folding
-	timers  timers
-	pace    progress
-	now     time.Duration // the newest clock reading
-	ticks   uint64
-	out     Output
-	answers []openAnswers // of out.Messages
+	master masterView
+	peers  []peerView
+	room   Room // of the own disk
+	// relieved is the tick before which this node does not hand over again for want of space.
+	relieved uint64
+	queue    queue
+	flights  []flight      // proposed, in slot order
+	left     time.Duration // when the newest of them was proposed
+	landed   []flight      // applied, to be acknowledged by Finish
+	away     forwards
+	reads    readers
+	fold     folding
+	timers   timers
+	pace     progress
+	now      time.Duration // the newest clock reading
+	ticks    uint64
+	out      Output
+	answers  []openAnswers // of out.Messages
 }
 
 // NewLog is the log part of a run; core and state belong to it from here on.
@@ -150,14 +152,6 @@ func (l *Log) Step(m multipaxos.Message) error {
 func (l *Log) Persisted(seq uint64) error {
 	l.pace.durable(seq)
 	return l.core.Persisted(seq)
-}
-
-// SetRoom tells what is left on the own disk.
-func (l *Log) SetRoom(r Room) {
-	if r != l.room {
-		l.room = r
-		l.sendVitals(0, 0)
-	}
 }
 
 // Tick drives retransmission, vitals, time-outs, timers and folding; call it every TickEvery.

@@ -42,11 +42,32 @@ type Vitals struct {
 type Room uint8
 
 // The states of a disk. Deletes take room in the log before they free any in the image, so there is an end for them too.
+// The numbers travel; RoomTight does not, peers are told RoomLow.
 const (
-	RoomEnough Room = iota
-	RoomLow         // the reserve or the quota is reached: only deletes
-	RoomNone        // not even deletes
+	RoomEnough Room = 0
+	RoomLow    Room = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes
+	RoomNone   Room = 2 // not even deletes
+	RoomTight  Room = 3 // half of the reserve is left: the member refuses entries that need space
 )
+
+// told is what peers hear of r.
+func (r Room) told() Room {
+	if r == RoomTight {
+		return RoomLow
+	}
+	return r
+}
+
+// String is r in a word, for logs and status.
+func (r Room) String() string {
+	switch r {
+	case RoomEnough:
+		return "enough"
+	case RoomLow, RoomTight:
+		return "low"
+	}
+	return "none"
+}
 
 // ForwardedWrite is a client's write on its way to the master.
 type ForwardedWrite struct {

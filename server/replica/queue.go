@@ -110,6 +110,9 @@ func (q *queue) sendBack(l *Log) {
 // as many are as MaxInFlight allows, for as long as it takes. With nothing in flight nothing waits, and the end of a
 // flight proposes what has gathered: group commit needs no timer.
 func (l *Log) propose(now time.Duration) {
+	if !l.refuseFull() {
+		return
+	}
 	for len(l.queue.items) > 0 && l.mayFly(now) && l.core.Room() && !l.fold.full(l) {
 		n, size := 0, 1
 		for n < len(l.queue.items) && (n == 0 || size+len(l.queue.items[n].command) <= l.cfg.MaxBatchBytes) {

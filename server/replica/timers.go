@@ -99,7 +99,7 @@ func (t *timers) ask(l *Log, now time.Duration) {
 	for t.out < maxAsked && len(t.queue) > 0 && t.queue[0].due <= now {
 		x := t.queue[0]
 		c := x.command()
-		l.queue.push(write{command: kv.EncodeCommand(&c), own: true, at: now, until: math.MaxInt64})
+		l.queue.push(write{command: kv.EncodeCommand(&c), frees: true, own: true, at: now, until: math.MaxInt64})
 		t.out++
 		x.due = now + askAgain
 		heap.Fix(&t.queue, 0)

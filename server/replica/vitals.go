@@ -116,7 +116,7 @@ func (l *Log) vitalsTo(peer ballot.NodeID) {
 }
 
 func (l *Log) vitals(now, deadline time.Duration) Vitals {
-	v := Vitals{Applied: l.state.Applied(), Room: l.room}
+	v := Vitals{Applied: l.state.Applied(), Room: l.room.told()}
 	if l.ready {
 		v.Master, v.Epoch, v.LeaseLeft = true, uint64(l.opening), max(0, deadline-now)
 	}
@@ -135,17 +135,6 @@ func (l *Log) peer(id ballot.NodeID) *peerView {
 		}
 	}
 	return nil
-}
-
-// roomFor tells whether every member that can be reached has room for w: the master refuses it otherwise.
-func (l *Log) roomFor(w write) bool {
-	least := l.room
-	for i := range l.peers {
-		if l.peers[i].connected {
-			least = max(least, l.peers[i].room)
-		}
-	}
-	return least == RoomEnough || (least == RoomLow && w.frees)
 }
 
 // Master is who serves, 0 if unknown, with the epoch, the age of its last word and what is left of its lease, a hint.

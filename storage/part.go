@@ -1,0 +1,242 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+
+	"tenure/kv"
+)
+
+// part is the next piece of a fold.
+type part struct {
+	n    int   // changes
+	need int64 // bytes of new pages that it writes, about
+	run  int64 // bytes of the largest row of pages among them, about
+}
+
+// nextPart is the part with which changes begin.
+//
+// The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its leaf
+// anew, and with large values that is megabytes. So where space is short what lies beside each change is looked at, and a
+// part is what the free pages can take; the pages that it replaces are free for the next one.
+func (s *Store) nextPart(changes []kv.Change) (p part) {
+	limit := s.options.FoldPartBytes
+	room, short := s.foldRoom()
+	if !short {
+		return takePart(changes, limit, func(*kv.Change) int64 { return 0 })
+	}
+	limit = min(limit, max(room/8, minFoldBytes))
+	err := guard(s.statePath(), func() error {
+		tx, err := s.state.Begin(false)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		p = takePart(changes, limit, func(c *kv.Change) int64 { return besideBytes(tx, c) })
+		return nil
+	})
+	if err != nil { // the merge finds out
+		return takePart(changes, limit, func(*kv.Change) int64 { return 0 })
+	}
+	return p
+}
+
+// takePart takes changes while they and what beside says of them are less than limit; one at least.
+func takePart(changes []kv.Change, limit int64, beside func(*kv.Change) int64) (p part) {
+	for p.n < len(changes) && p.need < limit {
+		c := &changes[p.n]
+		one := int64(len(c.Key)+len(c.Value)) + beside(c)
+		p.need += one
+		p.run = max(p.run, one/2)
+		p.n++
+	}
+	p.need += partOverhead
+	return p
+}
+
+// partOverhead is what a transaction writes besides its leaves, about: branches, the free list, the marks.
+const partOverhead = 128 << 10
+
+// foldRoom is what state.db can take, and whether that is little.
+func (s *Store) foldRoom() (room int64, short bool) {
+	u := s.Usage()
+	size, err := measure(s.state, s.stateFile)
+	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
+		return minFoldBytes, true
+	}
+	room = u.FreeBytes + u.HeldBytes + size.reusable/2
+	return room, room < 4*u.ReserveBytes
+}
+
+// besideBytes is the size of what bbolt may write anew when it changes the key of c: two leaves, since a leaf that has
+// become small is joined with the one beside it; with large values a leaf is as large as two or three of them.
+func besideBytes(tx *bolt.Tx, c *kv.Change) (bytes int64) {
+	const pages = 3 * 4096
+	b := tx.Bucket(spaceNames[c.Space])
+	if b == nil {
+		return pages
+	}
+	cursor := b.Cursor()
+	key, value := cursor.Seek(c.Key)
+	for range 3 {
+		if key == nil {
+			break
+		}
+		bytes += int64(len(value))
+		key, value = cursor.Next()
+	}
+	if key, value = cursor.Seek(c.Key); key == nil {
+		key, value = cursor.Last()
+	} else {
+		key, value = cursor.Prev()
+	}
+	for range 2 {
+		if key == nil {
+			break
+		}
+		bytes += int64(len(value))
+		key, value = cursor.Prev()
+	}
+	return bytes + pages
+}
+
+// spacePoll is the distance between two looks at the file system while a fold waits for space.
+const spacePoll = 100 * time.Millisecond
+
+// errNoSpace: there is none for a fold that Open must end.
+var errNoSpace = errors.New("no space left for the rest of a fold")
+
+// awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of the
+// reserve file.
+func (s *Store) awaitPart(p part) error {
+	return s.awaitSpace(s.statePath(), func() (int64, error) {
+		room, short := s.foldRoom()
+		if !short {
+			return p.need - room, nil
+		}
+		free, err := s.freeRuns(p.run)
+		return p.need - free, err
+	})
+}
+
+// freeRuns is the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it would take
+// long to look it counts half of the free pages.
+func (s *Store) freeRuns(run int64) (free int64, err error) {
+	size, err := measure(s.state, s.stateFile)
+	if err != nil || size.file > maxRunsFile {
+		return size.reusable / 2, err
+	}
+	err = guard(s.statePath(), func() error {
+		tx, err := s.state.Begin(false)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		pageBytes := int64(s.state.Info().PageSize)
+		length := int64(0)
+		for id := 2; int64(id)*pageBytes < tx.Size(); {
+			p, err := tx.Page(id)
+			if err != nil || p == nil {
+				return err
+			}
+			if p.Type == "free" {
+				length += pageBytes
+				id++
+				continue
+			}
+			if length >= run {
+				free += length
+			}
+			length = 0
+			id += 1 + p.OverflowCount
+		}
+		if length >= run {
+			free += length
+		}
+		return nil
+	})
+	return free, err
+}
+
+// maxRunsFile is the largest state.db of which freeRuns looks at every page.
+const maxRunsFile = 1 << 30
+
+// awaitSpace returns once the file system has as many bytes free as missing says, with what the reserve file gives up;
+// nothing is missing at 0 or below. It errs when the store has ended, and at once if Open asks.
+func (s *Store) awaitSpace(file string, missing func() (int64, error)) error {
+	for {
+		if err := s.failed(); err != nil {
+			return err
+		}
+		need, err := missing()
+		if err != nil || need <= 0 {
+			return err
+		}
+		free, err := s.giveUp(need)
+		switch {
+		case err != nil:
+			return unusable("cannot ask for the free space of %s: %w", s.dir, err)
+		case free >= need:
+			return nil
+		case !s.opened.Load():
+			return unusable("%w: %s takes %d bytes and %d are free; make room on its file system", errNoSpace, file, need, free)
+		}
+		select {
+		case <-s.closing:
+		case <-s.ended:
+		case <-time.After(spacePoll):
+		}
+	}
+}
+
+// redoBytes is what changes take in the redo file.
+func redoBytes(changes []kv.Change) (n int64) {
+	for i := range changes {
+		n += int64(redoHeadBytes + len(changes[i].Key) + len(changes[i].Value) + len(putMark) + crcBytes)
+	}
+	return n
+}
+
+// redoSize is the size of the redo file, 0 if there is none.
+func (s *Store) redoSize() int64 {
+	if s.redoFile == nil {
+		return 0
+	}
+	n, err := fileSize(s.redoFile)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// redoTarget is the size that the redo file has where space is short: that of the largest fold there, so that it need not
+// grow when there is nothing left.
+func (s *Store) redoTarget() int64 { return largestFold * max(s.Usage().FoldBytes, minFoldBytes) }
+
+// largestFold is how many times Usage.FoldBytes a fold may be: what comes while one runs gathers for the next one.
+const largestFold = 5
+
+// shapeRedo gives the redo file its size where space is short. No fold is in the middle: the file means nothing.
+func (s *Store) shapeRedo() error {
+	u := s.Usage()
+	if u.FoldBytes >= s.options.FoldPartBytes {
+		return nil
+	}
+	if err := s.openRedo(); err != nil {
+		return s.fail(fmt.Errorf("%s: %w", s.redoPath(), plain(err)))
+	}
+	want, has := s.redoTarget(), s.redoSize()
+	switch {
+	case has > want && u.Low:
+		if err := s.redoFile.Truncate(want); err != nil {
+			return s.fail(fmt.Errorf("%s: %w", s.redoPath(), plain(err)))
+		}
+	case has < want && u.FreeBytes > want:
+		_ = unix.Fallocate(int(s.redoFile.Fd()), 0, has, want-has) // else it grows when it must
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// The reserve file holds free space that only this store may use. Others can fill a file system between two looks at it;
+// what is then begun already must still find room, and deletes must. It is given up piece by piece before a write for
+// which the file system alone has no room, and taken again when there is plenty. Its content means nothing, and neither
+// does its absence.
+
+const (
+	// maxHeldBytes bounds the reserve file, half of the reserve otherwise.
+	maxHeldBytes = 32 << 20
+	// minReserveBytes is the least that is taken for a reserve: what is on its way when a disk is found to be short fits.
+	minReserveBytes = 8 << 20
+	// reserveParts: a file system must have so many times the reserve.
+	reserveParts = 6
+)
+
+// defaultReserve is the reserve on a file system of total bytes.
+func defaultReserve(total int64) int64 { return min(max(total/8, minReserveBytes), maxReserveBytes) }
+
+// checkSize refuses a file system on which the reserve would be most of what there is.
+func checkSize(dir string, reserve int64) error {
+	at := dir
+	for { // nothing is made before this has been answered
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) || filepath.Dir(at) == at {
+			break
+		}
+		at = filepath.Dir(at)
+	}
+	_, total, err := freeBytes(at)
+	if err != nil {
+		return unusable("cannot ask for the free space of %s: %w", at, err)
+	}
+	if reserve == 0 {
+		reserve = defaultReserve(total)
+	}
+	if need := reserveParts * reserve; total < need {
+		return fmt.Errorf("%w: the file system of %s has %d bytes and a store needs one of %d at least, of which it keeps %d in reserve; choose a larger one",
+			ErrTooSmall, dir, total, need, reserve)
+	}
+	return nil
+}
+
+func (s *Store) reservePath() string { return filepath.Join(s.dir, reserveName) }
+
+// hold takes what is missing of the reserve file once the file system has it and a little more, and puts what is held into
+// u. The caller holds usageMu.
+func (s *Store) hold(u *Usage) {
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	u.HeldBytes = s.held
+	want := min(u.ReserveBytes/2, maxHeldBytes)
+	if s.held >= want || u.FreeBytes < want-s.held+want/4 || s.reserveFile == nil {
+		return
+	}
+	if err := unix.Fallocate(int(s.reserveFile.Fd()), 0, 0, want); err != nil {
+		s.measureReserve() // some file systems cannot; a part of it may be there
+	} else {
+		s.held = want
+	}
+	u.FreeBytes -= s.held - u.HeldBytes
+	u.HeldBytes = s.held
+}
+
+// openReserve opens the reserve file, and makes an empty one if there is none. A store does without it if need be.
+func (s *Store) openReserve() {
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	f, err := os.OpenFile(s.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			s.notes = append(s.notes, fmt.Sprintf("no space is held in reserve: %v", plain(err)))
+		}
+		return
+	}
+	s.reserveFile = f
+	s.measureReserve()
+}
+
+func (s *Store) measureReserve() {
+	var st unix.Stat_t
+	if unix.Fstat(int(s.reserveFile.Fd()), &st) == nil {
+		s.held = min(st.Size, st.Blocks*512)
+	}
+}
+
+// giveUp makes sure that the file system has need bytes free, as far as the reserve file goes, and tells how many it has.
+func (s *Store) giveUp(need int64) (free int64, err error) {
+	free, _, err = freeBytes(s.dir)
+	if err != nil || free >= need {
+		return free, err
+	}
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	if s.held == 0 {
+		return free, nil
+	}
+	left := max(0, s.held-(need-free))
+	if err := s.reserveFile.Truncate(left); err != nil {
+		return free, plain(err)
+	}
+	s.held = left
+	free, _, err = freeBytes(s.dir)
+	return free, err
+}
