@@ -11,6 +11,9 @@ import (
 // the time in which a busy cluster forgets an idempotency key, or an idle client's first write is "too old".
 const baseMaxAge = time.Second
 
+// roleNonVoter is the role of a node that takes no part.
+const roleNonVoter = "non-voter"
+
 // seen is what the client knows of the store's revision: the source of every write's base.
 type seen struct {
 	mu       sync.Mutex
@@ -56,12 +59,13 @@ func (s *seen) fresh() (uint64, bool) {
 }
 
 // base is a revision that this client has seen and the cluster should still remember: what the newest answers said,
-// or else what a node's status says. A node that takes no part is not asked: it may know nothing.
+// or else what a node's status says. A node that takes no part is not asked: it may know nothing. One whose disk is full
+// is, for it may be the deletes that make space.
 func (c *Client) base(ctx context.Context) (uint64, error) {
 	if revision, ok := c.seen.fresh(); ok {
 		return revision, nil
 	}
-	_, err := c.status(ctx, func(s Status) bool { return s.Problem == "" })
+	_, err := c.status(ctx, func(s Status) bool { return s.Problem == "" || s.Role != roleNonVoter })
 	if err != nil {
 		return 0, err
 	}

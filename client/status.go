@@ -33,7 +33,10 @@ type Status struct {
 	// StandingBackMS is how long the node makes way for others yet, having let go of the master lease because it got nowhere.
 	StandingBackMS int64 `json:"standing_back_ms"`
 	UptimeMS       int64 `json:"uptime_ms"`
-	// Problem says why the node takes no part, if it takes none.
+	// Full lists the members whose disks are short of space, as the node knows it.
+	Full []uint64 `json:"full"`
+	// Problem says what keeps the node from working as it should: it takes no part (its Role is non-voter then), or its
+	// disk is short of space.
 	Problem string `json:"problem,omitempty"`
 }
 

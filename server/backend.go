@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -23,7 +24,7 @@ func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 		return kv.Result{}, tooMany()
 	}
 	if r, ok := w.wait(patience, n.ended); ok {
-		return r.Result, outcomeError(r)
+		return r.Result, n.outcomeError(r)
 	}
 	return kv.Result{}, fmt.Errorf("%w: no answer in time; the write may have been applied, or may still be", web.ErrUnknown)
 }
@@ -37,13 +38,13 @@ func tooMany() error {
 }
 
 // outcomeError is what the client is told of r.
-func outcomeError(r replica.Reply) error {
+func (n *Node) outcomeError(r replica.Reply) error {
 	switch r.Outcome {
 	case replica.Done:
 		return nil
 	case replica.Refused:
 		if r.Reason == replica.NoRoom {
-			return fmt.Errorf("%w: %s; delete keys or make room, then try again", web.ErrNoRoom, r.Reason)
+			return fmt.Errorf("%w: %s; delete keys or make room there, then try again", web.ErrNoRoom, n.noSpace())
 		}
 		if r.Reason == replica.Overloaded {
 			return fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, r.Reason)
@@ -145,7 +146,7 @@ func (n *Node) readPoint(patience time.Duration, consistent bool) (replica.Reply
 		return replica.Reply{}, tooMany()
 	}
 	if reply, ok := r.wait(patience, n.ended); ok {
-		return reply, outcomeError(reply)
+		return reply, n.outcomeError(reply)
 	}
 	return replica.Reply{}, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", web.ErrNotApplied)
 }
@@ -197,6 +198,9 @@ func (n *Node) Ready() error {
 	case v.master == 0:
 		return fmt.Errorf("no master is known")
 	case !v.caughtUp:
+		if slices.Contains(v.full, n.self.Node) {
+			return fmt.Errorf("this node has applied slot %d and cannot catch up: %s", v.applied, n.fullNodes())
+		}
 		return fmt.Errorf("this node has applied slot %d and is catching up with the master", v.applied)
 	}
 	return nil

@@ -64,6 +64,13 @@ func (d *door) Ready() error {
 	return d.forming()
 }
 
+func (d *door) Full() string {
+	if n := d.node.Load(); n != nil {
+		return n.Full()
+	}
+	return ""
+}
+
 func (d *door) Peers() []string {
 	if n := d.node.Load(); n != nil {
 		return n.Peers()

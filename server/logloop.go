@@ -131,6 +131,7 @@ func endOnPanic() {
 func (l *logLoop) round() error {
 	now, p := l.n.clock.Now(), l.n.gate.load()
 	events := l.n.inbox.take()
+	l.part.SetRoom(replica.Room(l.n.room.Load()))
 	tick := false
 	for i := range events {
 		tick = tick || events[i].tick
@@ -149,6 +150,9 @@ func (l *logLoop) round() error {
 		}
 		l.publishStanding(now)
 		l.freeze()
+		if next := l.part.Relief(); next != 0 {
+			l.n.relieve(next)
+		}
 	}
 	if err := l.settle(now); err != nil {
 		return err

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -190,5 +191,17 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	gauge("journal_pending_bytes", "What the journal holds and log.db does not.", func() float64 { return float64(n.store.Stats().PendingBytes) })
 	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.", func() float64 { return float64(n.store.Usage().LogBytes) })
 	gauge("disk_state_bytes", "Size of state.db.", func() float64 { return float64(n.store.Usage().StateBytes) })
+	gauge("disk_reserve_bytes", "Space at which this node counts as full.", func() float64 { return float64(n.store.Usage().ReserveBytes) })
+	gauge("disk_held_bytes", "Space that the reserve file holds: it is not free for others.", func() float64 { return float64(n.store.Usage().HeldBytes) })
+	for _, m := range n.membership.Members {
+		full := prometheus.GaugeOpts{Namespace: "tenure", Name: "disk_full", Help: "1 if the disk of that member has reached its reserve or quota, as this node knows it.",
+			ConstLabels: prometheus.Labels{"member": strconv.FormatUint(uint64(m.Node), 10)}}
+		reg.MustRegister(prometheus.NewGaugeFunc(full, func() float64 {
+			if slices.Contains(n.logView.Load().full, m.Node) {
+				return 1
+			}
+			return 0
+		}))
+	}
 	gauge("disk_free_bytes", "Free space of the data directory's file system.", func() float64 { return float64(n.store.Usage().FreeBytes) })
 }

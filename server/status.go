@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"time"
 
 	"tenure/internal/ballot"
@@ -22,6 +21,7 @@ type logView struct {
 	tableBytes                         int64
 	queued, inFlight, waitingReads     int
 	peers                              []replica.PeerStatus
+	full                               []ballot.NodeID // members that are short of space
 }
 
 // publishLog makes the log part's state visible to everybody.
@@ -30,7 +30,7 @@ func (n *Node) publishLog(part *replica.Log, now time.Duration) {
 	v := &logView{
 		master: s.Master, epoch: s.Epoch, caughtUp: s.CaughtUp, promised: s.Promised.String(), leaseLeft: s.LeaseLeft,
 		chosen: s.Chosen, applied: s.Applied, folded: s.Folded, truncated: s.Truncated, revision: s.Revision,
-		tableBytes: s.TableBytes, queued: s.Queued, inFlight: s.InFlight, waitingReads: s.Reads, peers: s.Peers,
+		tableBytes: s.TableBytes, queued: s.Queued, inFlight: s.InFlight, waitingReads: s.Reads, peers: s.Peers, full: s.Full,
 	}
 	old := n.logView.Load()
 	v.heard = old.heard
@@ -41,6 +41,7 @@ func (n *Node) publishLog(part *replica.Log, now time.Duration) {
 	if old.master != v.master {
 		n.masterChanged(old.master, v)
 	}
+	n.fullChanged(old.full, v.full)
 }
 
 // masterChanged logs who serves now, as this node has heard it.
@@ -64,7 +65,7 @@ func (n *Node) Status() web.Status {
 		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
 		Guardian: n.guardStatus(), Leases: n.leasesStatus(now),
 		Able: standing.Able, StandingBackMS: standing.StandBack.Milliseconds(),
-		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(),
+		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(), Full: append([]ballot.NodeID{}, v.full...),
 	}
 }
 
@@ -105,18 +106,4 @@ func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
 		out = append(out, s)
 	}
 	return out
-}
-
-// problem says in one line what keeps the node from working as it should, or "".
-func (n *Node) problem() string {
-	if silent := n.standing.Load().DiskSilent; silent >= diskComplaint {
-		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
-	}
-	switch replica.Room(n.room.Load()) {
-	case replica.RoomLow:
-		return "the disk has reached its reserve or the quota: writes that need room are refused, deletes are not"
-	case replica.RoomNone:
-		return "the disk is full up to the room that the log needs: all writes are refused; make room on the file system"
-	}
-	return ""
 }

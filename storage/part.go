@@ -118,8 +118,19 @@ func (s *Store) awaitPart(p part) error {
 		if !short {
 			return p.need - room, nil
 		}
-		free, err := s.freeRuns(p.run)
-		return p.need - free, err
+		idle := s.state.Stats().OpenTxN == 0
+		runs, err := s.freeRuns(p.run)
+		if err != nil {
+			return 0, err
+		}
+		// What the last transaction has freed cannot be used before the views that were open then are closed. With
+		// nothing else left it is counted on all the same, when there is no view.
+		pending := int64(s.state.Stats().PendingPageN) * int64(s.state.Info().PageSize)
+		missing := p.need - max(0, runs-pending)
+		if unused, err := s.unusedBytes(); err == nil && idle && unused < missing {
+			missing = p.need - runs
+		}
+		return missing, nil
 	})
 }
 

@@ -93,6 +93,14 @@ func (s *Store) measureReserve() {
 	}
 }
 
+// unusedBytes is what the file system has free, and what the reserve file holds of it.
+func (s *Store) unusedBytes() (int64, error) {
+	free, _, err := freeBytes(s.dir)
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	return free + s.held, err
+}
+
 // giveUp makes sure that the file system has need bytes free, as far as the reserve file goes, and tells how many it has.
 func (s *Store) giveUp(need int64) (free int64, err error) {
 	free, _, err = freeBytes(s.dir)

@@ -111,7 +111,11 @@ func (s survey) notes() []string {
 		case !n.answers():
 			notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err)))
 		case n.status.Problem != "":
-			notes = append(notes, fmt.Sprintf("%s: takes no part: %s", n.endpoint, n.status.Problem))
+			what := ""
+			if n.status.Role == "non-voter" {
+				what = "takes no part: "
+			}
+			notes = append(notes, fmt.Sprintf("%s: %s%s", n.endpoint, what, n.status.Problem))
 		}
 		if n.answers() && n.status.Guardian.Problem != "" {
 			notes = append(notes, fmt.Sprintf("%s: no guardian: %s", n.endpoint, n.status.Guardian.Problem))

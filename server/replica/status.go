@@ -19,10 +19,11 @@ type Status struct {
 	Folded     uint64
 	Truncated  uint64
 	Revision   uint64
-	TableBytes int64 // applied and not yet folded
-	Queued     int   // writes
-	InFlight   int   // slots
-	Reads      int   // waiting
+	TableBytes int64           // applied and not yet folded
+	Queued     int             // writes
+	InFlight   int             // slots
+	Reads      int             // waiting
+	Full       []ballot.NodeID // members that are short of space, as far as known
 	Peers      []PeerStatus
 }
 
@@ -40,7 +41,7 @@ func (l *Log) Status(now time.Duration) Status {
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
 		Folded: l.fold.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.away.live, InFlight: len(l.flights),
-		Reads: len(l.reads.parked) + len(l.reads.pending) + len(l.reads.landing), CaughtUp: l.CaughtUp(),
+		Reads: len(l.reads.parked) + len(l.reads.pending) + len(l.reads.landing), CaughtUp: l.CaughtUp(), Full: l.Full(),
 	}
 	s.Master, s.Epoch, s.MasterAge, s.LeaseLeft = l.Master(now)
 	for _, p := range l.peers {

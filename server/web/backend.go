@@ -55,6 +55,8 @@ type Backend interface {
 	Status() Status
 	// Ready is nil if the node knows a master that is ready, and is caught up; else it says what is missing.
 	Ready() error
+	// Full says which members are short of space, as this node knows it, or is "".
+	Full() string
 	// Peers lists the peer addresses of the members; Leader is the peer address of the master, or "".
 	Peers() []string
 	Leader() string
@@ -95,7 +97,9 @@ type Status struct {
 	// has not answered since.
 	StandingBackMS int64 `json:"standing_back_ms"`
 	UptimeMS       int64 `json:"uptime_ms"`
-	// Problem says why this node takes no part, if it takes none.
+	// Full lists the members whose disks are short of space, as this node knows it: itself, and those connected to it.
+	Full []ballot.NodeID `json:"full"`
+	// Problem says what keeps this node from working as it should: it takes no part, or its disk is short of space.
 	Problem string `json:"problem,omitempty"`
 }
 

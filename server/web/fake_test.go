@@ -30,6 +30,7 @@ type fake struct {
 	transfer ballot.NodeID
 
 	writeErr, readErr, transferErr, readyErr error
+	full                                     string
 	result                                   kv.Result           // if Code is set, the answer to every write
 	meta                                     ReadMeta            // LastContact and KnownLeader of reads
 	onWrite                                  func(time.Duration) // called before a write is applied
@@ -149,6 +150,7 @@ func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
 func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }
 
 func (f *fake) Ready() error    { return f.readyErr }
+func (f *fake) Full() string    { return f.full }
 func (f *fake) Peers() []string { return f.peers }
 func (f *fake) Leader() string  { return f.leader }
 

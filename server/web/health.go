@@ -29,5 +29,9 @@ func (s *Server) healthReady(x *exchange) {
 		x.text(http.StatusServiceUnavailable, "not ready: "+err.Error())
 		return
 	}
-	x.text(http.StatusOK, "ready")
+	text := "ready"
+	if full := s.backend.Full(); full != "" {
+		text += "; " + full
+	}
+	x.text(http.StatusOK, text)
 }
