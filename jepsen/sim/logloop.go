@@ -145,17 +145,19 @@ func (n *node) take() bool {
 	p := n.process
 	events := p.inbox
 	p.inbox = nil
+	p.log.SetRoom(n.room)
+	p.room, p.led = n.room, p.core.Phase() != multipaxos.Following
 	for i := range events {
 		if !n.takeOne(&events[i]) {
 			return false
 		}
+		p.led = p.led || p.core.Phase() != multipaxos.Following
 	}
 	if !p.ticked {
 		return true
 	}
 	p.ticked = false
 	n.hearHealth()
-	p.log.SetRoom(n.room)
 	if !n.stepped(p.log.Tick(p.now, p.seen)) {
 		return false
 	}
@@ -163,6 +165,9 @@ func (n *node) take() bool {
 	if p.log.WantFreeze() {
 		p.log.Freeze()
 		n.compareDigest()
+	}
+	if next := p.log.Relief(); next != 0 {
+		n.handOver(next, false)
 	}
 	return true
 }
@@ -201,6 +206,7 @@ func (n *node) takeOne(e *input) bool {
 func (n *node) deliver(out *replica.Output) {
 	p, w := n.process, n.w
 	if len(out.Persists) > 0 {
+		n.checkSpace(out.Persists)
 		p.persists = append(p.persists, out.Persists...)
 		n.flush()
 	}

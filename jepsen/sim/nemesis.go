@@ -238,8 +238,12 @@ func wipeOne(w *world, r *random) {
 func lowerOne(w *world, r *random) {
 	n := w.victim(r)
 	w.effect(Low)
-	n.room = pick(r, replica.RoomLow, replica.RoomLow, replica.RoomNone)
-	w.at(nil, kindFault, w.moment(r), func() { n.room = replica.RoomEnough })
+	n.room = pick(r, replica.RoomLow, replica.RoomTight, replica.RoomTight, replica.RoomNone)
+	w.at(nil, kindFault, w.moment(r), func() {
+		if w.phase == phaseFaults { // else it may be the one that stays full
+			n.room = replica.RoomEnough
+		}
+	})
 }
 
 // handOverOne: the master hands over, to a node or to anybody; or some node is stopped in order.

@@ -83,7 +83,9 @@ type process struct {
 	// The disk's.
 	persists   []multipaxos.Persist
 	committing []multipaxos.Persist
-	moving     uint64 // log.db takes the journal's records up to this number; 0: it takes none
+	room       replica.Room // as this round was told
+	led        bool         // this round was, for a part at least, a leader's
+	moving     uint64       // log.db takes the journal's records up to this number; 0: it takes none
 	folding    *kv.Frozen
 
 	linked [5]uint64 // generation of the connection to each other node as this process knows it; 0: none

@@ -170,7 +170,7 @@ func (p *plan) drawNode(r *random) {
 	}
 	p.part = replica.Config{
 		Core: multipaxos.Config{Voters: voters, PageBytes: pick(r, 100, 1000, 10_000), WindowEntries: pick(r, 2, 8, 64),
-			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50)},
+			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50), NeedOf: replica.NeedOf},
 		MaxBatchBytes: pick(r, 100, 1000, 10_000), MaxInFlight: pick(r, 1, 2, 4), GatherFor: pick(r, 0, time.Millisecond, 20*time.Millisecond), MaxQueued: pick(r, 3, 64), MaxQueuedBytes: 1 << 20,
 		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), FoldBytes: pick(r, int64(2000), 1<<20),
 		FoldLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond), Progress: replica.ProgressFor(p.lease),

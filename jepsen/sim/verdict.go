@@ -38,7 +38,10 @@ func (w *world) progressWithin() time.Duration { return 20*w.plan.lease + 5*time
 // heal ends the faults and brings back every node whose disk is good.
 func (w *world) heal() {
 	w.phase, w.healed = phaseSettling, w.now
-	w.at(nil, kindHeal, 0, w.calm)
+	w.at(nil, kindHeal, 0, func() {
+		w.calm()
+		w.stayFull()
+	})
 	w.at(nil, kindHeal, settleFor, func() { w.phase = phaseProbing; w.probe() })
 }
 
@@ -113,6 +116,7 @@ func (w *world) await() {
 	switch {
 	case w.phase == phaseProbing && w.idle():
 		w.phase = phaseConverging
+		w.makeSpace()
 	case w.phase == phaseConverging && w.equal():
 		w.phase = phaseReading
 		w.readAll()

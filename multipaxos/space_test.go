@@ -1,0 +1,96 @@
+package multipaxos
+
+import "testing"
+
+// fullFollower has no space for values that begin with "+", and after full NeedReserve none for those with "-".
+func fullFollower(t *testing.T, least Need) *solo {
+	s := follower(t)
+	s.cfg.NeedOf = func(v []byte) Need {
+		switch {
+		case len(v) > 0 && v[0] == '+':
+			return NeedSpace
+		case len(v) > 0 && v[0] == '-':
+			return NeedReserve
+		}
+		return NeedNothing
+	}
+	s.SetFull(least)
+	return s
+}
+
+func TestFullAcceptorVotesForWhatItStoresAlone(t *testing.T) {
+	b := by(2, 1)
+	for _, r := range []struct {
+		name    string
+		least   Need
+		values  []string
+		through Slot // 0: no answer
+	}{
+		{"space for all", NeedNothing, []string{"+a", "-b"}, 2},
+		{"what frees, and a no-op", NeedSpace, []string{"-a", "", "-b"}, 3},
+		{"a vote ends before what needs space", NeedSpace, []string{"-a", "+b", "-c"}, 1},
+		{"no vote", NeedSpace, []string{"+a", "-b"}, 0},
+		{"nothing but a barrier", NeedReserve, []string{"o", "-b"}, 1},
+		{"not even what frees", NeedReserve, []string{"-a"}, 0},
+	} {
+		s := fullFollower(t, r.least)
+		sent := append(s.step(accept(b, 0, 1, r.values...)), s.sync()...)
+		if r.through == 0 {
+			s.none(sent, KindAccepted, r.name)
+		} else if m := s.one(sent, KindAccepted); m.Slot != 1 || m.Through != r.through {
+			t.Errorf("%s: %+v", r.name, m)
+		}
+		if got := Slot(len(s.disk.entries)); got != r.through {
+			t.Errorf("%s: %d entries are on the disk", r.name, got)
+		}
+	}
+}
+
+func TestFullAcceptorPromisesAndVotesBehindAGap(t *testing.T) {
+	s := fullFollower(t, NeedSpace)
+	s.step(accept(by(2, 1), 0, 1, "+a"))
+	if m := s.one(append(s.step(accept(by(2, 1), 1, 2, "-b")), s.sync()...), KindAccepted); m.Slot != 2 || m.Chosen != 0 {
+		t.Errorf("%+v", m)
+	}
+	p := s.one(append(s.step(prepare(by(3, 2), 1)), s.sync()...), KindPromise)
+	if len(p.Entries) != 1 || p.Entries[0].Slot != 2 {
+		t.Errorf("promise %+v", p)
+	}
+	// The new leader may have to have the value of slot 2 voted for again: it is here already.
+	s.one(append(s.step(accept(by(3, 2), 0, 2, "-b")), s.sync()...), KindAccepted)
+}
+
+func TestFullLearnerAsksAgainOnceItHasSpace(t *testing.T) {
+	s := fullFollower(t, NeedSpace)
+	learn := Message{Kind: KindLearn, From: 2, Chosen: 3, Entries: entries(by(2, 1), 1, "-a", "+b", "-c")}
+	s.step(learn)
+	s.sync()
+	if s.Chosen() != 1 || len(s.disk.entries) != 1 {
+		t.Fatalf("chosen %d, %d entries on the disk", s.Chosen(), len(s.disk.entries))
+	}
+	s.none(s.ticks(10), KindFetch, "what cannot be stored")
+	s.SetFull(NeedNothing)
+	if f := s.one(s.ticks(1), KindFetch); f.Slot != 2 {
+		t.Fatalf("%+v", f)
+	}
+	s.step(learn)
+	if s.Chosen() != 3 {
+		t.Fatalf("chosen %d", s.Chosen())
+	}
+}
+
+func TestShortOfSpaceKeepsNoTail(t *testing.T) {
+	cfg := soloConfig(1)
+	cfg.KeepEntries = 5
+	s := leader(t, cfg)
+	s.fill(8)
+	s.Folded(8)
+	s.ticks(1)
+	if s.Truncated() != 3 {
+		t.Fatalf("truncated %d", s.Truncated())
+	}
+	s.SetShort(true)
+	if s.ticks(1); s.Truncated() != 8 {
+		t.Fatalf("short of space, truncated %d", s.Truncated())
+	}
+}

@@ -1,0 +1,116 @@
+package replica
+
+import (
+	"testing"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// A write is for the best quorum to have space for: one full member of three stops nothing.
+func TestSpaceIsTheBestQuorums(t *testing.T) {
+	const enough, low, none, away = RoomEnough, RoomLow, RoomNone, Room(99)
+	for _, r := range []struct {
+		own, two, three Room
+		sets, deletes   bool
+	}{
+		{enough, enough, enough, true, true},
+		{enough, enough, low, true, true},
+		{enough, none, enough, true, true},
+		{enough, low, low, false, true},
+		{enough, none, low, false, true},
+		{enough, none, none, false, false},
+		{enough, away, low, false, true},
+		{enough, away, none, false, false},
+		{enough, away, enough, true, true},
+		{low, enough, enough, false, true},
+		{none, enough, enough, false, false},
+		{RoomTight, low, enough, false, true},
+		{enough, away, away, true, true}, // it waits for them: nothing is known of their space
+	} {
+		b := newBench(t, 1, 2, 3)
+		p := b.lead(holding(1, sec))
+		for i, room := range []Room{r.two, r.three} {
+			if room != away {
+				b.log.Connected(ballot.NodeID(i + 2))
+				b.log.Receive(0, Message{Kind: KindVitals, From: ballot.NodeID(i + 2), Vitals: Vitals{Room: room}})
+			}
+		}
+		b.log.SetRoom(r.own)
+		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
+		b.log.Request(0, Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec})
+		b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec})
+		b.advance(0, p)
+		if set, del := b.replies[1].Reason != NoRoom, b.replies[2].Reason != NoRoom; set != r.sets || del != r.deletes {
+			t.Errorf("%+v: sets %v, deletes %v", r, set, del)
+		}
+	}
+}
+
+// What came in while there was space is refused when it is gone before it is proposed.
+func TestQueuedWritesAreRefusedWhenSpaceIsGone(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	b.request(1, sec)
+	b.log.SetRoom(RoomLow)
+	b.settle(0, p)
+	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoRoom {
+		t.Fatalf("%+v", r)
+	}
+}
+
+// A master without space hands over to a member that has some, if a quorum without it has.
+func TestFullMasterIsRelieved(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.lead(holding(1, sec))
+	hear := func(two, three Room) {
+		for i, room := range []Room{two, three} {
+			b.log.Connected(ballot.NodeID(i + 2))
+			b.log.Receive(0, Message{Kind: KindVitals, From: ballot.NodeID(i + 2), Vitals: Vitals{Room: room, Applied: 100}})
+		}
+	}
+	hear(RoomEnough, RoomEnough)
+	if next := b.log.Relief(); next != 0 {
+		t.Errorf("with space: %d", next)
+	}
+	b.log.SetRoom(RoomLow)
+	hear(RoomLow, RoomEnough)
+	if next := b.log.Relief(); next != 0 {
+		t.Errorf("one other with space is no quorum: %d", next)
+	}
+	hear(RoomEnough, RoomEnough)
+	if next := b.log.Relief(); next != 2 {
+		t.Errorf("relieved by %d", next)
+	}
+	if next := b.log.Relief(); next != 0 {
+		t.Errorf("again at once: %d", next)
+	}
+}
+
+// Space that is short starts a fold although little has changed, once a second, and none when nothing has.
+func TestShortSpaceFoldsAtOnce(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, sec))
+	b.request(1, sec)
+	b.settle(0, p)
+	if b.log.WantFreeze() {
+		t.Fatal("a fold of one write, with space")
+	}
+	b.log.SetRoom(RoomLow)
+	b.log.ticks += shortFoldTicks
+	if !b.log.WantFreeze() {
+		t.Fatal("no fold, without space")
+	}
+	b.log.Freeze()
+	b.settle(0, p)
+	b.log.ticks += shortFoldTicks
+	if b.log.WantFreeze() {
+		t.Fatal("nothing has changed, and another fold")
+	}
+	del := kv.Command{Op: kv.OpDelete, Key: "k"}
+	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.settle(0, p)
+	if !b.log.WantFreeze() {
+		t.Fatal("no fold after a delete")
+	}
+}
