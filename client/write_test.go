@@ -246,6 +246,16 @@ func TestBaseIsNotAskedOfANodeThatTakesNoPart(t *testing.T) {
 	})
 }
 
+// TestBaseIsAskedOfAFullNode: a delete there may be what makes space.
+func TestBaseIsAskedOfAFullNode(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		w.Node(1).SetFull("the disk has reached its reserve")
+		if _, err := w.client.Delete(context.Background(), "k", client.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // TestSteadyWriterAsksNoStatus: the answers to writes are enough.
 func TestSteadyWriterAsksNoStatus(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {

@@ -40,6 +40,7 @@ type Node struct {
 	server  *httptest.Server
 	problem string
 	stopped atomic.Bool
+	apart   bool // it takes no part
 }
 
 // reply is what a write came to.
@@ -110,7 +111,14 @@ func (n *Node) Stop() {
 func (n *Node) SetProblem(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
-	n.problem = why
+	n.problem, n.apart = why, true
+}
+
+// SetFull makes the node's status say that its disk is short of space; it takes part all the same.
+func (n *Node) SetFull(why string) {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.problem, n.apart = why, false
 }
 
 // Inject has f asked about every request. It is called without a lock, from the goroutine of the request.
@@ -261,6 +269,9 @@ func (c *Cluster) status(n *Node) client.Status {
 	}
 	if c.master == n.ID {
 		s.Role, s.Lease.Held = client.RoleMaster, true
+	}
+	if n.apart {
+		s.Role = "non-voter"
 	}
 	return s
 }

@@ -157,6 +157,7 @@ type Status struct {
 	StandingBackMS int64  `json:"standing_back_ms"`
 	UptimeMS       int64  `json:"uptime_ms"`
 	Problem        string `json:"problem"`
+	Full           []int  `json:"full"` // members that are short of space
 }
 
 // Status asks node n how it is.

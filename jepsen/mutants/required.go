@@ -27,6 +27,8 @@ var required = []string{
 	"PromiseNotPersisted", "AcceptNotPersisted", "LogWithoutFsync", "HighestAcceptedIgnored", "AcceptBelowPromise",
 	"HalfQuorum", "LogBallotReused", "LeaseBallotReused", "RestartCounterReused", "OwnVoteBeforeDisk",
 	"ChosenThroughIgnoresBallot", "TruncatedPromiseCounted", "AppliedSlotApart", "FsyncErrorIgnored", "CRCNotChecked",
+	// disks that are full
+	"SpaceByWorstMember", "FullMemberAcceptsInMemory", "FullMemberStores", "ShortSpaceWaitsForChanges",
 	// the journal
 	"JournalNoSync", "JournalTornTailAccepted", "JournalSectorUnchecked", "JournalOverwritesUnflushed", "JournalGapIgnored",
 	"JournalFlushForgetsPending",

@@ -30,6 +30,7 @@ func Stories() []Story {
 		{"stall", "the master's disk stalls for 5 s: no change of master, nothing lost, service resumes", stall},
 		{"leases", "kill -9 of all nodes while a lease is held: the next owner comes soon after its end, not after --max-lease-time", leasesRestart},
 		{"stuck", "a node's disk is frozen, at elections and under the master: the healthy majority has a ready master in time", stuck},
+		{"full", "a quota reached, small file systems full, one member of three full: 507 names the node, deletes heal, one full disk stops nobody else", full},
 		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's data is refused, nothing touched", differentLists},

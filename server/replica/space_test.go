@@ -103,6 +103,11 @@ func TestShortSpaceFoldsAtOnce(t *testing.T) {
 	}
 	b.log.Freeze()
 	b.settle(0, p)
+	f := b.log.fold.frozen
+	b.disk.image.Merge(f.Fold())
+	if err := b.log.FoldDone(); err != nil {
+		t.Fatal(err)
+	}
 	b.log.ticks += shortFoldTicks
 	if b.log.WantFreeze() {
 		t.Fatal("nothing has changed, and another fold")
