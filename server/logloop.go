@@ -240,6 +240,9 @@ func (l *logLoop) reply(replies []replica.Reply) {
 			panic(fmt.Sprintf("server: reply to request %d, which does not wait", r.ID))
 		}
 		delete(l.waiting, r.ID)
+		if r.Reason == replica.NoRoom {
+			l.n.publishLog(l.part, now) // the handler names the nodes that are full
+		}
 		if w.write {
 			l.n.metrics.observeWrite(r, now-w.at)
 		}
