@@ -69,6 +69,9 @@ func (s *Store) create() error {
 	if err := newFile(unfinished, logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk, marks) }); err != nil {
 		return fail(err)
 	}
+	if err := fillHoles(f); err != nil {
+		return fail(err)
+	}
 	if err := zeroFill(f, logBytes); err != nil {
 		return fail(err)
 	}
@@ -124,6 +127,21 @@ func put(b *bolt.Bucket, s seed, key []byte, v any) error {
 		return fmt.Errorf("%w: the bucket of %q is missing", errBadRecord, key)
 	}
 	return b.Put(key, s.seal(nil, key, codec.Marshal(v)))
+}
+
+// fillHoles gives blocks to all of the beginning of f, which bbolt left with holes when it made the file: pages that a
+// commit finds there must not need space. It writes the bytes as they are.
+func fillHoles(f *os.File) error {
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, min(size, zeroChunkBytes))
+	if _, err := f.ReadAt(buf, 0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(buf, 0)
+	return err
 }
 
 var zeros [zeroChunkBytes]byte

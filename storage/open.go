@@ -137,6 +137,7 @@ func (s *Store) openLog() error {
 	if err := settle(f); err != nil { // what was read is not acted upon before it is durable
 		return err
 	}
+	_ = fillHoles(f) // a store of an earlier version has some; with no space left now they stay
 	s.first, s.disk = c.first, c.disk
 	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
 	s.identity.Store(&c.identity)

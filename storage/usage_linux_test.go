@@ -145,3 +145,16 @@ func TestNoRoomForAnOldStore(t *testing.T) {
 	must(t, s.Start(StartRecord{Restart: 1}))
 	fill(t, s, 1, 100)
 }
+
+// A page of log.db that has no block on the disk would need space inside a commit.
+func TestNewLogHasNoHoles(t *testing.T) {
+	s := open(t, t.TempDir(), Options{LogInitialBytes: 1 << 20})
+	if err := s.logFile.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	size, err := fileSize(s.logFile)
+	must(t, err)
+	if hole, err := s.logFile.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
+		t.Errorf("a hole at %d of %d", hole, size)
+	}
+}
