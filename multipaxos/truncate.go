@@ -38,7 +38,8 @@ func (c *Core) gatherFolded() {
 // KeepEntries of them, unless space is short. Never above the own image, whatever a leader says: a promise must not be truncated at a slot
 // that another member still needs, and none needs what it has folded.
 func (c *Core) tickTruncate() {
-	all, keep := min(c.foldedAll, c.folded), c.cfg.KeepEntries
+	all := min(c.foldedAll, c.folded)
+	keep := c.cfg.KeepEntries
 	if c.short {
 		keep = 0
 	}
