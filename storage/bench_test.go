@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,5 +41,89 @@ func BenchmarkCommit(b *testing.B) {
 				must(b, s.Commit(ps))
 			}
 		})
+	}
+}
+
+// benchImage is a store with n keys of 256 bytes in its image.
+func benchImage(b *testing.B, n int) *Store {
+	s := open(b, b.TempDir(), Options{})
+	logTo(b, s, 1)
+	for from := 0; from < n; from += 20_000 {
+		foldKeys(b, s, from, min(n, from+20_000), strings.Repeat("v", 250))
+	}
+	return s
+}
+
+// BenchmarkImageGet is a read of one key in a view of its own, as a client's is.
+func BenchmarkImageGet(b *testing.B) {
+	const n = 100_000
+	s := benchImage(b, n)
+	for _, c := range []struct {
+		name string
+		step int
+	}{{"random", 7919}, {"near", 1}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i++
+				v, err := s.View()
+				must(b, err)
+				value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d", i*c.step%n))
+				if err != nil || value == nil {
+					b.Fatal(i, err)
+				}
+				v.Close()
+			}
+		})
+	}
+	b.Run("missing", func(b *testing.B) {
+		i := 0
+		for b.Loop() {
+			i++
+			v, err := s.View()
+			must(b, err)
+			value, err := v.Get(kv.SpaceData, fmt.Appendf(nil, "key%06d-", i*7919%n))
+			if err != nil || value != nil {
+				b.Fatal(i, err)
+			}
+			v.Close()
+		}
+	})
+}
+
+// BenchmarkImageList is a listing of 100 keys.
+func BenchmarkImageList(b *testing.B) {
+	const n = 100_000
+	s := benchImage(b, n)
+	i := 0
+	for b.Loop() {
+		i++
+		v, err := s.View()
+		must(b, err)
+		left := 100
+		must(b, v.Ascend(kv.SpaceData, fmt.Appendf(nil, "key%06d", i*7919%(n-100)), func(k, value []byte) bool {
+			left--
+			return left > 0
+		}))
+		v.Close()
+	}
+}
+
+// BenchmarkImageFold merges 10,000 changes at random places of 100,000 keys.
+func BenchmarkImageFold(b *testing.B) {
+	const n, changes = 100_000, 10_000
+	s := benchImage(b, n)
+	round := 0
+	for b.Loop() {
+		b.StopTimer()
+		round++
+		f := &kv.Fold{Slot: 1}
+		for i := range changes {
+			key := fmt.Appendf(nil, "key%06d", i*(n/changes)+round%(n/changes))
+			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key, Value: []byte(strings.Repeat("w", 250))})
+		}
+		b.StartTimer()
+		must(b, s.Fold(f))
 	}
 }

@@ -31,8 +31,11 @@ var (
 	ErrClosed = errors.New("storage closed")
 )
 
-// errBadRecord marks damage found inside a transaction, which write turns into ErrDamaged.
-var errBadRecord = errors.New("a record that is not what was written")
+// errBadRecord and errBadPage mark damage found inside a transaction, which write turns into ErrDamaged.
+var (
+	errBadRecord = errors.New("a record that is not what was written")
+	errBadPage   = errors.New("a page that is not what was written")
+)
 
 const replaceNode = "take this node out of service and replace it; do not start it on this directory again"
 

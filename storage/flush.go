@@ -14,7 +14,7 @@ import (
 // each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
 
 // stats counts what the journal does, and folds that were cut off.
-type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed atomic.Uint64 }
+type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed atomic.Uint64 }
 
 // Stats are counts since Open, and what is pending now.
 type Stats struct {
@@ -26,6 +26,7 @@ type Stats struct {
 	CutOff         bool   // Open found a record behind them that was never whole, and dropped it
 	PendingBytes   int64  // of the journal that log.db does not have
 	Resumed        uint64 // folds that a crash had cut off between two parts, and of which Open made the rest
+	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
 }
 
 // Stats is cheap. Safe for concurrent use.
@@ -33,7 +34,7 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
 		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
-		PendingBytes: s.pending.size(), Resumed: s.stats.resumed.Load(),
+		PendingBytes: s.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
 	}
 }
 

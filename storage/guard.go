@@ -10,7 +10,11 @@ import (
 func guard(file string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
-		if r := recover(); r != nil {
+		switch r := recover().(type) {
+		case nil:
+		case error:
+			err = damage(file, "%w", r)
+		default:
 			err = damage(file, "%s", fmt.Sprint(r))
 		}
 	}()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -27,58 +28,52 @@ func (s *Store) View() (kv.Image, error) {
 	if err := s.failed(); err != nil {
 		return nil, err
 	}
-	v := &view{store: s}
-	err := guard(s.statePath(), func() (err error) {
-		v.tx, err = s.state.Begin(false)
-		return err
-	})
+	tx, m, err := s.pinState()
 	if err != nil {
-		return nil, s.fail(fmt.Errorf("%s: open a view: %w", s.statePath(), err))
+		return nil, err
 	}
-	return v, nil
+	return &view{store: s, tx: tx, meta: m}, nil
 }
 
-// pinState opens a read transaction of state.db and finds its meta page, so that its pages can be read from the file.
-func (s *Store) pinState() (*bolt.Tx, metaPage, error) {
-	for range 100 { // a fold may write the page meanwhile
-		var tx *bolt.Tx
+// pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page: in
+// memory, since bbolt takes the older of two if the newer one is damaged.
+func (s *Store) pinState() (tx *bolt.Tx, m *metaPage, err error) {
+	views := &s.checked.views
+	for {
+		settled := views.settled.Load()
+		if err := s.checked.checkMeta(); err != nil {
+			return nil, nil, s.fail(damage(s.statePath(), "%w", err))
+		}
 		err := guard(s.statePath(), func() (err error) {
 			tx, err = s.state.Begin(false)
 			return err
 		})
 		if err != nil {
-			return nil, metaPage{}, s.fail(fmt.Errorf("%s: open a view: %w", s.statePath(), err))
+			s.wedged.Store(errors.Is(err, ErrDamaged))
+			return nil, nil, s.fail(fmt.Errorf("%s: open a view: %w", s.statePath(), err))
 		}
-		metas, err := readMetas(s.stateFile)
-		if err == nil {
-			for _, m := range metas {
-				if m.txid == uint64(tx.ID()) {
-					return tx, m, nil
-				}
-			}
+		id := uint64(tx.ID())
+		m = views.metas[id&1].Load()
+		if m != nil && m.txid == id && id >= settled {
+			return tx, m, nil
 		}
 		tx.Rollback()
+		if id < settled || m == nil || m.txid < id {
+			return nil, nil, s.fail(damage(s.statePath(), "the meta page of transaction %d is not what was written", settled))
+		}
+		// Two folds have ended since.
 	}
-	return nil, metaPage{}, s.fail(damage(s.statePath(), "its meta pages are not those in memory"))
 }
 
-// view implements kv.Image on a read transaction.
+// view implements kv.Image on a read transaction, by reading and checking its pages itself.
 type view struct {
-	store   *Store
-	tx      *bolt.Tx
-	buckets [4]*bolt.Bucket // of the first spaces, once looked for
+	store *Store
+	tx    *bolt.Tx
+	meta  *metaPage
 }
 
-// bucket is the bucket of a space, or nil.
-func (v *view) bucket(space kv.Space) *bolt.Bucket {
-	if int(space) >= len(v.buckets) {
-		return v.tx.Bucket(spaceNames[space])
-	}
-	if v.buckets[space] == nil {
-		v.buckets[space] = v.tx.Bucket(spaceNames[space])
-	}
-	return v.buckets[space]
-}
+// cursors keeps cursors with their buffers.
+var cursors = sync.Pool{New: func() any { return new(cursor) }}
 
 func (v *view) Close() {
 	if v.tx != nil {
@@ -87,127 +82,103 @@ func (v *view) Close() {
 	}
 }
 
-// damaged ends the store with the record that shows it.
-func (v *view) damaged(key []byte, err error) error {
-	return v.store.fail(damage(v.store.statePath(), "the record of key %q %w", key, err))
+// open returns a cursor, which the caller puts back, and the root of a space.
+func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
+	if err := v.store.failed(); err != nil {
+		return nil, bucketRoot{}, err
+	}
+	c := cursors.Get().(*cursor)
+	c.reset(v.store.checked, v.meta.highWater)
+	r, err := c.findBucket(v.meta.root, spaceNames[space])
+	if err != nil {
+		return nil, bucketRoot{}, v.damaged(err)
+	}
+	return c, r, nil
 }
 
-// step runs fn on the mapped file and ends the store if that shows damage.
-func (v *view) step(fn func()) error {
-	if err := v.store.failed(); err != nil {
-		return err
-	}
-	err := guard(v.store.statePath(), func() error { fn(); return nil })
-	if err != nil {
-		return v.store.fail(err)
-	}
-	return nil
+// damaged ends the store because of err, which says where.
+func (v *view) damaged(err error) error {
+	return v.store.fail(damage(v.store.statePath(), "%w", err))
 }
 
 var errOrder = errors.New("is out of order")
 
-// Get checks the record it finds. If it finds none it looks at the two between which key would be: a key whose own
-// bytes were damaged, or which a damaged branch hides, shows there.
-func (v *view) Get(space kv.Space, key []byte) (value []byte, err error) {
-	var bad []byte
-	gerr := v.step(func() {
-		b := v.bucket(space)
-		if b == nil {
-			return
-		}
-		c := b.Cursor()
-		at, record := c.Seek(key)
-		if bytes.Equal(at, key) {
-			bad = at
-			value, err = spaceSeeds[space].open(at, record)
-			return
-		}
-		bad, err = neighbours(c, spaceSeeds[space], key, at, record)
-	})
-	switch {
-	case gerr != nil:
-		return nil, gerr
-	case err != nil:
-		return nil, v.damaged(bad, err)
+// Get implements kv.Image. The bytes are a copy.
+func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
+	c, root, err := v.open(space)
+	if err != nil || !root.found {
+		return nil, err
 	}
-	return value, nil
-}
-
-// neighbours checks the records before and after a key that is not there; the cursor stands on the one after it, or
-// nowhere if at is nil. It returns the key of the bad one.
-func neighbours(c *bolt.Cursor, s seed, key, at, record []byte) ([]byte, error) {
-	if at != nil {
-		if _, err := s.open(at, record); err != nil {
-			return at, err
-		}
-		if bytes.Compare(at, key) < 0 {
-			return at, errOrder
-		}
-		at, record = c.Prev()
-	} else {
-		at, record = c.Last()
+	defer cursors.Put(c)
+	record, err := c.find(&root, key)
+	if err != nil {
+		return nil, v.damaged(err)
 	}
-	if at == nil {
+	if record == nil {
 		return nil, nil
 	}
-	if _, err := s.open(at, record); err != nil {
-		return at, err
+	value, err := spaceSeeds[space].open(key, record)
+	if err != nil {
+		return nil, v.damaged(fmt.Errorf("the record of key %q %w", key, err))
 	}
-	if bytes.Compare(at, key) >= 0 {
-		return at, errOrder
-	}
-	return nil, nil
+	return append(make([]byte, 0, len(value)), value...), nil
 }
 
 // Ascend implements kv.Image.
 func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bool) error {
-	return v.scan(space, +1, func(c *bolt.Cursor) ([]byte, []byte) { return c.Seek(from) }, (*bolt.Cursor).Next, fn)
+	return v.scan(space, +1, fn, func(c *cursor, r *bucketRoot) error {
+		if err := c.seek(r, from); err != nil || c.inside() {
+			return err
+		}
+		return c.step(+1)
+	})
 }
 
 // Descend implements kv.Image.
 func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) bool) error {
-	start := func(c *bolt.Cursor) ([]byte, []byte) {
+	return v.scan(space, -1, fn, func(c *cursor, r *bucketRoot) (err error) {
 		if below == nil {
-			return c.Last()
+			err = c.seekLast(r)
+		} else {
+			err = c.seek(r, below)
 		}
-		if k, _ := c.Seek(below); k == nil {
-			return c.Last()
+		if err != nil {
+			return err
 		}
-		return c.Prev()
-	}
-	return v.scan(space, -1, start, (*bolt.Cursor).Prev, fn)
+		return c.step(-1)
+	})
 }
 
-// scan calls fn for the record that start finds and for those along advance; keys must rise or fall as direction says.
-func (v *view) scan(space kv.Space, direction int, start, advance func(*bolt.Cursor) ([]byte, []byte), fn func(key, value []byte) bool) error {
-	var c *bolt.Cursor
-	var key, value []byte
-	for {
-		var err error
-		before := key
-		gerr := v.step(func() {
-			var record []byte
-			if c != nil {
-				key, record = advance(c)
-			} else if b := v.bucket(space); b != nil {
-				c = b.Cursor()
-				key, record = start(c)
-			}
-			switch {
-			case key == nil:
-			case before != nil && bytes.Compare(key, before) != direction:
-				err = errOrder
-			default:
-				value, err = spaceSeeds[space].open(key, record)
-			}
-		})
-		switch {
-		case gerr != nil:
-			return gerr
-		case err != nil:
-			return v.damaged(key, err)
-		case key == nil || !fn(key, value):
+// scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or fall.
+func (v *view) scan(space kv.Space, direction int, fn func(key, value []byte) bool, start func(*cursor, *bucketRoot) error) error {
+	c, root, err := v.open(space)
+	if err != nil || !root.found {
+		return err
+	}
+	defer cursors.Put(c)
+	var before []byte
+	for err = start(c, &root); err == nil && c.inside(); err = c.step(direction) {
+		if err := v.store.failed(); err != nil {
+			return err
+		}
+		_, key, record, err := c.element()
+		if err != nil {
+			return v.damaged(err)
+		}
+		if before != nil && bytes.Compare(key, before) != direction {
+			return v.damaged(fmt.Errorf("the record of key %q %w", key, errOrder))
+		}
+		value, err := spaceSeeds[space].open(key, record)
+		if err != nil {
+			return v.damaged(fmt.Errorf("the record of key %q %w", key, err))
+		}
+		if !fn(key, value) {
 			return nil
 		}
+		before = append(before[:0], key...)
 	}
+	if err != nil {
+		return v.damaged(err)
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ const (
 	logName      = "log.db"
 	journalName  = "journal"
 	stateName    = "state.db"
+	sumsName     = "state.sums"    // checksums of the pages of state.db
 	redoName     = "redo"          // from the first fold of several parts on
 	reserveName  = "reserve"       // see reserve.go
 	newLogName   = "log.db.new"    // while a store is being created

@@ -43,16 +43,30 @@ func (m *foldMarks) progress(plan *foldPlan, n int) foldMarks {
 // caller holds foldMu, or is Open.
 func (s *Store) merge(changes []kv.Change, next *foldMarks) error {
 	last := s.folded.Load()
+	c := s.checked
+	if err := c.checkMeta(); err != nil {
+		return s.fail(damage(s.statePath(), "%w", err))
+	}
 	err := s.write(s.state, s.statePath(), fmt.Sprintf("fold after slot %d", last.Slot), func(tx *bolt.Tx) error {
-		w := folder{tx: tx, digest: last.Records}
+		if err := c.begin(tx); err != nil {
+			return err
+		}
+		w := newFolder(tx, c, last.Records)
 		for i := range changes {
 			if err := w.apply(&changes[i]); err != nil {
 				return err
 			}
 		}
 		next.Records = w.digest
-		return put(tx.Bucket([]byte(foldBucket)), foldSeed, foldKey, next)
+		if err := w.enter([]byte(foldBucket)); err != nil {
+			return err
+		}
+		if _, err := w.find(foldKey, false); err != nil {
+			return err
+		}
+		return put(w.bucket, foldSeed, foldKey, next)
 	})
+	c.end()
 	if err != nil {
 		return err
 	}
@@ -61,21 +75,39 @@ func (s *Store) merge(changes []kv.Change, next *foldMarks) error {
 	return nil
 }
 
-// folder applies changes in one transaction and keeps the digest of all records.
+// folder applies changes in one transaction and keeps the digest of all records. It finds what was there before by its own
+// reading, on pages that pass their checksums; only then bbolt goes the same way.
 type folder struct {
-	tx     *bolt.Tx
-	digest digest
-	space  kv.Space
-	bucket *bolt.Bucket // of space
-	arena  arena
+	tx      *bolt.Tx
+	digest  digest
+	name    string       // of the bucket
+	bucket  *bolt.Bucket // the current one
+	root    bucketRoot   // of what it held before the transaction
+	buckets cursor
+	cursor  cursor
+	arena   arena
+	scratch []byte
+}
+
+func newFolder(tx *bolt.Tx, c *checkedFile, d digest) *folder {
+	w := &folder{tx: tx, digest: d, scratch: make([]byte, c.pageBytes)}
+	for _, cursor := range []*cursor{&w.buckets, &w.cursor} {
+		cursor.reset(c, c.writer.meta.highWater)
+		cursor.seen = c.writer.seen
+	}
+	return w
 }
 
 func (w *folder) apply(c *kv.Change) error {
-	if err := w.enter(c.Space); err != nil {
+	if err := w.enter(spaceNames[c.Space]); err != nil {
 		return err
 	}
 	seed := spaceSeeds[c.Space]
-	if old := w.bucket.Get(c.Key); old != nil {
+	old, err := w.find(c.Key, c.Value == nil)
+	if err != nil {
+		return err
+	}
+	if old != nil {
 		if _, err := seed.open(c.Key, old); err != nil {
 			return fmt.Errorf("%w: the record of key %q %w", errBadRecord, c.Key, err)
 		}
@@ -92,12 +124,31 @@ func (w *folder) apply(c *kv.Change) error {
 	return w.bucket.Put(c.Key, record)
 }
 
-// enter makes the bucket of a space the current one.
-func (w *folder) enter(s kv.Space) (err error) {
-	if w.bucket != nil && w.space == s {
+// enter makes a bucket the current one.
+func (w *folder) enter(name []byte) (err error) {
+	if w.bucket != nil && w.name == string(name) {
 		return nil
 	}
-	w.space = s
-	w.bucket, err = w.tx.CreateBucketIfNotExists(spaceNames[s])
+	w.name = string(name)
+	if w.root, err = w.buckets.findBucket(w.buckets.file.writer.meta.root, name); err != nil {
+		return fmt.Errorf("%w: %w", errBadPage, err)
+	}
+	w.bucket, err = w.tx.CreateBucketIfNotExists(name)
 	return err
+}
+
+// find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages that
+// bbolt may join with those on the way.
+func (w *folder) find(key []byte, deleted bool) ([]byte, error) {
+	if !w.root.found {
+		return nil, nil
+	}
+	record, err := w.cursor.find(&w.root, key)
+	if err == nil && deleted && record != nil {
+		err = w.cursor.checkSiblings(w.scratch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadPage, err)
+	}
+	return record, nil
 }

@@ -201,13 +201,9 @@ func (s *Store) openState() error {
 	if err != nil {
 		return damage(s.statePath(), "%w", err)
 	}
-	skeleton := size > s.options.VerifyBytes
-	if !skeleton {
-		willRead(f)
-	}
-	c, err := readState(f, m, skeleton, nil)
+	c, err := s.readImage(&m, size)
 	if err != nil {
-		return damage(s.statePath(), "%w", err)
+		return err
 	}
 	if err := s.belongTogether(c); err != nil {
 		return err
@@ -216,7 +212,58 @@ func (s *Store) openState() error {
 	if s.state, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
+	if err := interceptWrites(s.state, s.checked.wrote); err != nil {
+		return unusable("cannot open %s: %w", s.statePath(), err)
+	}
 	return s.resumeFold()
+}
+
+// readImage reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
+// file that has its checksums and is larger than Options.VerifyBytes is not read whole.
+func (s *Store) readImage(m *metaPage, size int64) (*stateContent, error) {
+	side, sums, err := s.loadSums(m)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkedFile{path: s.statePath(), file: s.stateFile, pageBytes: m.pageBytes, side: side}
+	s.checked = c
+	c.writer.free = make(bitmap, m.highWater/64+1)
+	w := walker{r: s.stateFile, meta: *m, skeleton: sums != nil && size > s.options.VerifyBytes, free: c.writer.free.set}
+	if sums != nil {
+		c.sums.sums.Store(&sums)
+		w.check = c.checkRun
+	} else {
+		w.check = c.noteRun
+	}
+	if !w.skeleton {
+		willRead(s.stateFile)
+	}
+	content, err := readState(&w)
+	if err != nil {
+		return nil, s.foreign(m, damage(s.statePath(), "%w", err))
+	}
+	if err := c.noteMetas(m); err != nil {
+		return nil, damage(s.statePath(), "%w", err)
+	}
+	if side == nil {
+		if c.side, err = s.makeSums(&c.sums, m); err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
+
+// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and else
+// err.
+func (s *Store) foreign(m *metaPage, err error) error {
+	c, unreadable := readState(&walker{r: s.stateFile, meta: *m})
+	if unreadable != nil {
+		return err
+	}
+	if other := s.belongTogether(c); other != nil {
+		return other
+	}
+	return err
 }
 
 // belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are

@@ -44,6 +44,7 @@ type metaPage struct {
 	freelist  uint64
 	highWater uint64
 	txid      uint64
+	text      [pageHeaderBytes + metaBytes]byte // as it is in the file
 }
 
 // readMeta reads the meta page at off. A page that does not hold is an error: bbolt would fall back to the other one,
@@ -54,13 +55,19 @@ func readMeta(r io.ReaderAt, off int64) (metaPage, error) {
 	if _, err := r.ReadAt(buf[:], off); err != nil {
 		return metaPage{}, fmt.Errorf("the meta page at byte %d cannot be read: %w", off, err)
 	}
-	b := buf[pageHeaderBytes:]
+	return decodeMeta(buf[:], off)
+}
+
+// decodeMeta decodes the meta page of byte off.
+func decodeMeta(page []byte, off int64) (metaPage, error) {
+	b := page[pageHeaderBytes:]
 	h := fnv.New64a()
 	h.Write(b[:metaBytes-8])
 	m := metaPage{
 		pageBytes: int(order.Uint32(b[8:])), root: order.Uint64(b[16:]), freelist: order.Uint64(b[32:]),
 		highWater: order.Uint64(b[40:]), txid: order.Uint64(b[48:]),
 	}
+	copy(m.text[:], page)
 	switch {
 	case order.Uint32(b) != metaMagic || order.Uint32(b[4:]) != metaVersion || h.Sum64() != order.Uint64(b[56:]):
 		return m, fmt.Errorf("the meta page at byte %d fails its checksum", off)
@@ -126,6 +133,10 @@ type walker struct {
 	// visit is called for each record of each bucket, in the order of bucket and key; the slices are good until it
 	// returns. It may be nil.
 	visit func(bucket string, key, record []byte) error
+	// check is called with each page, its overflow included. It may be nil.
+	check func(id uint64, data []byte) error
+	// free is called with each page of the free list. It may be nil.
+	free func(id uint64)
 	// pause is called before each page, so that a long walk can be ended. It may be nil.
 	pause func() error
 }
@@ -186,7 +197,10 @@ func (w *walker) load(id uint64, level int) (page, error) {
 			return page{}, fmt.Errorf("page %d cannot be read: %w", id, err)
 		}
 	}
-	return p, nil
+	if w.check == nil {
+		return p, nil
+	}
+	return p, w.check(id, p.data)
 }
 
 // tree checks the subtree at page id, whose keys are in [low, high); nil is no bound. It tells whether the page is a
@@ -293,6 +307,19 @@ func (w *walker) freelist() error {
 	if p.flags() != flagFreelist {
 		return fmt.Errorf("page %d has flags %#x and should be the free list", p.id, p.flags())
 	}
+	return eachFree(p, func(id uint64) error {
+		if err := w.claim(id, 0); err != nil {
+			return fmt.Errorf("the free list in page %d: %w", p.id, err)
+		}
+		if w.free != nil {
+			w.free(id)
+		}
+		return nil
+	})
+}
+
+// eachFree calls fn with each page that the free list in p has.
+func eachFree(p page, fn func(id uint64) error) error {
 	ids, n := p.data[pageHeaderBytes:], uint64(p.count())
 	if n == 0xffff {
 		n, ids = order.Uint64(ids), ids[8:]
@@ -301,8 +328,8 @@ func (w *walker) freelist() error {
 		return fmt.Errorf("the free list in page %d names more pages than it holds", p.id)
 	}
 	for i := range n {
-		if err := w.claim(order.Uint64(ids[8*i:]), 0); err != nil {
-			return fmt.Errorf("the free list in page %d: %w", p.id, err)
+		if err := fn(order.Uint64(ids[8*i:])); err != nil {
+			return err
 		}
 	}
 	return nil

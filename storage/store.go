@@ -26,9 +26,11 @@ type Store struct {
 	journalFile *os.File
 	journalSync *syncer
 	state       *bolt.DB
-	stateFile   *os.File // for sizes and for Verify
+	stateFile   *os.File // for all readings but bbolt's own, and for sizes
+	checked     *checkedFile
 
 	failure atomic.Pointer[failure]
+	wedged  atomic.Bool   // bbolt has panicked in Begin: state.db cannot be closed
 	ended   chan struct{} // closed with the first failure
 	closing chan struct{}
 	closed  sync.Once
@@ -79,6 +81,7 @@ type failure struct{ err error }
 func (s *Store) logPath() string     { return filepath.Join(s.dir, logName) }
 func (s *Store) journalPath() string { return filepath.Join(s.dir, journalName) }
 func (s *Store) statePath() string   { return filepath.Join(s.dir, stateName) }
+func (s *Store) sumsPath() string    { return filepath.Join(s.dir, sumsName) }
 func (s *Store) redoPath() string    { return filepath.Join(s.dir, redoName) }
 
 // failed is the error that ended this store, or nil.
@@ -121,7 +124,14 @@ func (s *Store) writeLog(what string, next *logMarks, fn func(*bolt.Tx) error) e
 // damaged file once more, on a goroutine where a second panic ends the process without a word.
 func (s *Store) write(db *bolt.DB, path, what string, fn func(*bolt.Tx) error) error {
 	err := guard(path, func() error {
+		begun := false
+		defer func() {
+			if !begun && db == s.state {
+				s.wedged.Store(true)
+			}
+		}()
 		tx, err := db.Begin(true)
+		begun = true
 		if err != nil {
 			return err
 		}
@@ -143,7 +153,7 @@ func (s *Store) write(db *bolt.DB, path, what string, fn func(*bolt.Tx) error) e
 		return nil
 	case errors.Is(err, ErrDamaged):
 		return s.fail(err)
-	case errors.Is(err, errBadRecord):
+	case errors.Is(err, errBadRecord), errors.Is(err, errBadPage):
 		return s.fail(damage(path, "%s: %w", what, err))
 	}
 	return s.fail(fmt.Errorf("%s: %s: %w", path, what, err))
@@ -176,7 +186,7 @@ func (s *Store) Close() error {
 // release closes whatever is open, the lock last.
 func (s *Store) release() error {
 	var errs []error
-	if s.state != nil {
+	if s.state != nil && !s.wedged.Load() {
 		errs = append(errs, s.state.Close())
 	}
 	if s.log != nil {
@@ -184,6 +194,9 @@ func (s *Store) release() error {
 	}
 	if s.journalSync != nil {
 		s.journalSync.Close()
+	}
+	if s.checked != nil && s.checked.side != nil {
+		errs = append(errs, s.checked.side.file.Close())
 	}
 	for _, f := range []*os.File{s.reserveFile, s.redoFile, s.stateFile, s.journalFile, s.logFile, s.lock} {
 		if f != nil {

@@ -58,6 +58,9 @@ func (s *Store) Refresh() error {
 	if err != nil {
 		return err
 	}
+	if err := s.checked.checkMeta(); err != nil {
+		return s.fail(damage(s.statePath(), "%w", err))
+	}
 	stateSize, err := measure(s.state, s.stateFile)
 	if err != nil {
 		return err

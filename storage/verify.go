@@ -91,13 +91,13 @@ type stateContent struct {
 	marks foldMarks
 }
 
-// readState checks state.db in the transaction of m: its branch pages, its free list and its own records, and, unless
-// it is only the skeleton that is wanted, every record of the image.
-func readState(r io.ReaderAt, m metaPage, skeleton bool, pause func() error) (*stateContent, error) {
+// readState checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
+// skeleton that is wanted, every record of the image.
+func readState(w *walker) (*stateContent, error) {
 	c := &stateContent{}
 	var found digest
 	missing := 2
-	w := walker{r: r, meta: m, skeleton: skeleton, pause: pause, visit: func(bucket string, key, record []byte) error {
+	w.visit = func(bucket string, key, record []byte) error {
 		if bucket == foldBucket {
 			missing--
 			switch {
@@ -116,14 +116,14 @@ func readState(r io.ReaderAt, m metaPage, skeleton bool, pause func() error) (*s
 		}
 		found.add(record)
 		return nil
-	}}
+	}
 	if err := w.walk(); err != nil {
 		return nil, err
 	}
 	switch {
 	case missing != 0:
 		return nil, errors.New("its own records are missing")
-	case !skeleton && found != c.marks.Records:
+	case !w.skeleton && found != c.marks.Records:
 		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count, c.marks.Records.Count)
 	}
 	return c, nil
@@ -148,7 +148,7 @@ func (s *Store) Verify(ctx context.Context) error {
 		}
 		return s.failed() // closed, for one
 	}
-	_, err = readState(s.stateFile, m, false, pause)
+	_, err = readState(&walker{r: s.stateFile, meta: *m, pause: pause, check: s.checked.checkRun})
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}

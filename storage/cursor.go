@@ -1,0 +1,292 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// bucketRoot is where a bucket's records are: in the tree under a page, or in a leaf inside the bucket's header.
+type bucketRoot struct {
+	id     uint64
+	inline page
+	found  bool
+}
+
+// cursor goes through a tree of one transaction. It looks only at pages that passed their checksums. Its leaf is in a
+// buffer that the next leaf overwrites.
+type cursor struct {
+	file      *checkedFile
+	highWater uint64
+	levels    []level
+	buf       []byte
+	// seen notes the pages that were read. With it nothing is taken from the cache: bbolt will read the file itself.
+	seen bitmap
+}
+
+// level is a page on the way to the position, and the element in it.
+type level struct {
+	page page
+	leaf bool
+	i    int
+}
+
+// reset makes c a cursor of another transaction. It keeps the buffers.
+func (c *cursor) reset(file *checkedFile, highWater uint64) {
+	clear(c.levels[:cap(c.levels)])
+	c.file, c.highWater, c.levels, c.seen = file, highWater, c.levels[:0], nil
+	if len(c.buf) < file.pageBytes {
+		c.buf = make([]byte, file.pageBytes)
+	}
+}
+
+// load reads page id. keep says that the page is worth a place in the cache even if it is a leaf.
+func (c *cursor) load(id uint64, keep bool) (level, error) {
+	if c.seen == nil {
+		if data := c.file.cached(id); data != nil {
+			p := page{id: id, data: data}
+			return level{page: p, leaf: p.flags() == flagLeaf}, nil
+		}
+	}
+	p, err := c.file.read(id, c.highWater, c.buf)
+	if err != nil {
+		return level{}, err
+	}
+	if c.seen != nil {
+		for i := p.id; i <= p.id+p.more; i++ {
+			c.seen.set(i)
+		}
+	}
+	switch p.flags() {
+	case flagLeaf:
+	case flagBranch:
+		keep = true
+	default:
+		return level{}, fmt.Errorf("page %d has flags %#x: neither branch nor leaf", id, p.flags())
+	}
+	if keep && p.more == 0 {
+		p.data = c.file.keep(id, p.data)
+	}
+	return level{page: p, leaf: p.flags() == flagLeaf}, nil
+}
+
+// push adds the page of a child; one that is on the same level of the path before it is not read again.
+func (c *cursor) push(id uint64, keep bool) (*level, error) {
+	n := len(c.levels)
+	if n == maxTreeDepth {
+		return nil, fmt.Errorf("page %d lies deeper than a tree can be", id)
+	}
+	if n < cap(c.levels) {
+		if was := c.levels[:n+1]; was[n].page.id == id {
+			c.levels = was
+			return &c.levels[n], nil
+		}
+	}
+	l, err := c.load(id, keep)
+	if err != nil {
+		return nil, err
+	}
+	clear(c.levels[n:cap(c.levels)]) // a leaf further down was in the buffer
+	c.levels = append(c.levels, l)
+	return &c.levels[n], nil
+}
+
+// seek moves to the first record with a key ≥ key, or, if there is none in its leaf, behind the leaf's last one: step
+// goes on from there.
+func (c *cursor) seek(r *bucketRoot, key []byte) error {
+	c.levels = c.levels[:0]
+	if r.id == 0 {
+		c.levels = append(c.levels, level{page: r.inline, leaf: true})
+		return c.search(&c.levels[0], key)
+	}
+	for id := r.id; ; {
+		l, err := c.push(id, false)
+		if err != nil {
+			return err
+		}
+		if err := c.search(l, key); err != nil || l.leaf {
+			return err
+		}
+		if _, id, err = l.page.branchElement(l.i); err != nil {
+			return err
+		}
+	}
+}
+
+// search moves l to the first element with a key ≥ key in a leaf, and to the last with a key ≤ key, or else the first, in
+// a branch.
+func (c *cursor) search(l *level, key []byte) error {
+	low, high := 0, l.page.count()
+	for low < high {
+		mid := int(uint(low+high) / 2)
+		k, err := l.key(mid)
+		if err != nil {
+			return err
+		}
+		d := bytes.Compare(k, key)
+		if d == 0 {
+			l.i = mid
+			return nil
+		}
+		if d < 0 {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if l.i = low; !l.leaf {
+		l.i = max(0, low-1)
+	}
+	return nil
+}
+
+func (l *level) key(i int) (key []byte, err error) {
+	if l.leaf {
+		_, key, _, err = l.page.leafElement(i)
+	} else {
+		key, _, err = l.page.branchElement(i)
+	}
+	return key, err
+}
+
+// seekLast moves behind the last record of the bucket.
+func (c *cursor) seekLast(r *bucketRoot) error {
+	c.levels = c.levels[:0]
+	if r.id == 0 {
+		c.levels = append(c.levels, level{page: r.inline, leaf: true, i: r.inline.count()})
+		return nil
+	}
+	l, err := c.push(r.id, false)
+	if err != nil {
+		return err
+	}
+	l.i = l.page.count()
+	return nil
+}
+
+// step moves by one record, forwards if d is 1 and backwards if it is -1. At the end it leaves no position.
+func (c *cursor) step(d int) error {
+	for len(c.levels) > 0 {
+		l := &c.levels[len(c.levels)-1]
+		l.i += d
+		switch {
+		case l.i < 0 || l.i >= l.page.count():
+			c.levels = c.levels[:len(c.levels)-1]
+		case l.leaf:
+			return nil
+		default:
+			_, id, err := l.page.branchElement(l.i)
+			if err != nil {
+				return err
+			}
+			child, err := c.push(id, false)
+			if err != nil {
+				return err
+			}
+			child.i = -1
+			if d < 0 {
+				child.i = child.page.count()
+			}
+		}
+	}
+	return nil
+}
+
+// inside reports whether the position is at a record, and not behind the last one of its leaf or at no place at all.
+func (c *cursor) inside() bool {
+	if len(c.levels) == 0 {
+		return false
+	}
+	l := &c.levels[len(c.levels)-1]
+	return l.leaf && l.i >= 0 && l.i < l.page.count()
+}
+
+// element is the record at the position.
+func (c *cursor) element() (flags uint32, key, value []byte, err error) {
+	l := &c.levels[len(c.levels)-1]
+	return l.page.leafElement(l.i)
+}
+
+// find returns the record of key, or nil. The bytes are good until the cursor moves.
+func (c *cursor) find(r *bucketRoot, key []byte) ([]byte, error) {
+	if err := c.seek(r, key); err != nil || !c.inside() {
+		return nil, err
+	}
+	flags, at, record, err := c.element()
+	switch {
+	case err != nil || !bytes.Equal(at, key):
+		return nil, err
+	case flags != 0:
+		return nil, errors.New("a bucket lies where a record should")
+	}
+	return record, nil
+}
+
+// findBucket finds the bucket called name in the tree of buckets under page root.
+func (c *cursor) findBucket(root uint64, name []byte) (bucketRoot, error) {
+	c.levels = c.levels[:0]
+	for id := root; ; {
+		l, err := c.push(id, true)
+		if err != nil {
+			return bucketRoot{}, err
+		}
+		if err := c.search(l, name); err != nil {
+			return bucketRoot{}, err
+		}
+		if l.leaf {
+			break
+		}
+		if _, id, err = l.page.branchElement(l.i); err != nil {
+			return bucketRoot{}, err
+		}
+	}
+	if !c.inside() {
+		return bucketRoot{}, nil
+	}
+	flags, at, header, err := c.element()
+	switch {
+	case err != nil || !bytes.Equal(at, name):
+		return bucketRoot{}, err
+	case flags != flagBucket || len(header) < bucketBytes:
+		return bucketRoot{}, fmt.Errorf("bucket %q has no header", name)
+	}
+	r := bucketRoot{id: order.Uint64(header), found: true}
+	if r.id != 0 {
+		return r, nil
+	}
+	r.inline = page{data: bytes.Clone(header[bucketBytes:])}
+	if len(r.inline.data) < pageHeaderBytes || r.inline.flags() != flagLeaf {
+		return bucketRoot{}, fmt.Errorf("bucket %q has no leaf in its header", name)
+	}
+	return r, nil
+}
+
+// checkSiblings reads the pages beside those on the path, which bbolt may join with them after a deletion.
+func (c *cursor) checkSiblings(buf []byte) error {
+	for k := range c.levels {
+		l := &c.levels[k]
+		if l.leaf {
+			return nil
+		}
+		for _, i := range []int{l.i - 1, l.i + 1} {
+			if i < 0 || i >= l.page.count() {
+				continue
+			}
+			_, id, err := l.page.branchElement(i)
+			if err != nil {
+				return err
+			}
+			if id < c.highWater && c.seen.has(id) {
+				continue
+			}
+			p, err := c.file.read(id, c.highWater, buf)
+			if err != nil {
+				return err
+			}
+			for j := p.id; j <= p.id+p.more; j++ {
+				c.seen.set(j)
+			}
+		}
+	}
+	return nil
+}

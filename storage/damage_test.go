@@ -1,0 +1,398 @@
+package storage
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/kv"
+)
+
+var (
+	damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; 0: 300, or 60 with -short")
+	damageSeed   = flag.Uint64("damage-seed", 0, "its seed; 0: a random one")
+)
+
+// imageModel is what an image should hold.
+type imageModel map[kv.Space]map[string]string
+
+func (m imageModel) clone() imageModel {
+	out := imageModel{}
+	for space, records := range m {
+		out[space] = map[string]string{}
+		for k, v := range records {
+			out[space][k] = v
+		}
+	}
+	return out
+}
+
+func (m imageModel) apply(f *kv.Fold) imageModel {
+	out := m.clone()
+	for _, c := range f.Changes {
+		if out[c.Space] == nil {
+			out[c.Space] = map[string]string{}
+		}
+		if delete(out[c.Space], string(c.Key)); c.Value != nil {
+			out[c.Space][string(c.Key)] = string(c.Value)
+		}
+	}
+	return out
+}
+
+func (m imageModel) keys(space kv.Space) []string {
+	return slices.Sorted(maps.Keys(m[space]))
+}
+
+// damageBed is a directory that is put back after each trial.
+type damageBed struct {
+	t     *testing.T
+	dir   string
+	files map[string][]byte
+	older []byte // state.db some folds before
+	model imageModel
+}
+
+func newDamageBed(t *testing.T) *damageBed {
+	b := &damageBed{t: t, dir: t.TempDir(), files: map[string][]byte{}, model: imageModel{}}
+	s := formed(t, b.dir)
+	logTo(t, s, 1)
+	fold := func(from, to, step, valueBytes int, space kv.Space) {
+		f := &kv.Fold{Slot: 1, Meta: []byte("meta")}
+		for i := from; i < to; i += step {
+			value := fmt.Appendf(nil, "%d of %d %s", i, valueBytes, strings.Repeat("v", valueBytes))
+			f.Changes = append(f.Changes, kv.Change{Space: space, Key: fmt.Appendf(nil, "key/%06d", i), Value: value})
+		}
+		must(t, s.Fold(f))
+		b.model = b.model.apply(f)
+	}
+	fold(0, 5000, 1, 30, kv.SpaceData)
+	fold(500, 520, 1, 9000, kv.SpaceData)
+	fold(0, 200, 1, 20, kv.SpaceDedup)
+	fold(0, 4, 1, 4, 7) // a bucket inside its header
+	b.older = readFile(t, s.statePath())
+	for i := range 6 {
+		fold(i, 5000, 13, 40+i, kv.SpaceData)
+	}
+	must(t, s.Close())
+	for _, name := range []string{logName, stateName, sumsName, journalName} {
+		b.files[name] = readFile(t, filepath.Join(b.dir, name))
+	}
+	return b
+}
+
+func (b *damageBed) putBack() {
+	for name, text := range b.files {
+		overwrite(b.t, filepath.Join(b.dir, name), text)
+	}
+	if err := os.Remove(filepath.Join(b.dir, redoName)); err != nil && !os.IsNotExist(err) {
+		b.t.Fatal(err)
+	}
+}
+
+// plant changes the file at path at random, and says how.
+func (b *damageBed) plant(r *rand.Rand, path string) string {
+	t := b.t
+	text := readFile(t, path)
+	end := used(t, text) / 4096
+	at := func(off int, put []byte) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		must(t, err)
+		_, err = f.WriteAt(put, int64(off))
+		must(t, err)
+		must(t, f.Close())
+	}
+	kindOf := func(flags uint16) int { // a page of a kind, in use more often than not
+		for range 200 {
+			id := r.IntN(end)
+			p := page{id: uint64(id), data: text[id*4096 : (id+1)*4096]}
+			if order.Uint64(p.data) == uint64(id) && p.flags() == flags && p.count() > 0 {
+				return id
+			}
+		}
+		return r.IntN(end)
+	}
+	id := kindOf([]uint16{flagLeaf, flagLeaf, flagBranch, flagFreelist}[r.IntN(4)])
+	whole := bytes.Clone(text[id*4096 : (id+1)*4096])
+	p := page{id: uint64(id), data: whole}
+	element := pageHeaderBytes + elementBytes*r.IntN(max(1, min(p.count(), 200)))
+	switch kind := r.IntN(13); kind {
+	case 0: // a count that is lower by one, or lost a bit
+		n := p.count() - 1
+		if r.IntN(2) == 0 {
+			n = p.count() ^ 1<<r.IntN(9)
+		}
+		order.PutUint16(whole[10:], uint16(n))
+		at(id*4096, whole)
+		return fmt.Sprintf("page %d: count %d", id, n)
+	case 1: // a header field
+		i := r.IntN(pageHeaderBytes)
+		whole[i] ^= 1 << r.IntN(8)
+		at(id*4096, whole)
+		return fmt.Sprintf("page %d: header byte %d", id, i)
+	case 2: // an element
+		i := element + r.IntN(elementBytes)
+		whole[i%4096] ^= 1 << r.IntN(8)
+		at(id*4096, whole)
+		return fmt.Sprintf("page %d: element byte %d", id, i)
+	case 3: // a byte of a key
+		if i := bytes.Index(whole[r.IntN(2048):], []byte("key/")); i >= 0 {
+			i = bytes.Index(whole, []byte("key/")) + r.IntN(10)
+			whole[i] ^= 1 << r.IntN(3)
+			at(id*4096, whole)
+			return fmt.Sprintf("page %d: key byte %d", id, i)
+		}
+		fallthrough
+	case 4: // any byte
+		i := r.IntN(4096)
+		whole[i] ^= 1 << r.IntN(8)
+		at(id*4096, whole)
+		return fmt.Sprintf("page %d: byte %d", id, i)
+	case 5:
+		at(id*4096, make([]byte, 4096))
+		return fmt.Sprintf("page %d: zeros", id)
+	case 6: // two pages, each with the id of the place where it is put
+		other := kindOf(flagLeaf)
+		second := bytes.Clone(text[other*4096 : (other+1)*4096])
+		order.PutUint64(whole, uint64(other))
+		order.PutUint64(second, uint64(id))
+		at(id*4096, second)
+		at(other*4096, whole)
+		return fmt.Sprintf("pages %d and %d: swapped", id, other)
+	case 7, 8: // an older copy
+		for range 200 {
+			if (id+1)*4096 <= len(b.older) && !bytes.Equal(b.older[id*4096:(id+1)*4096], text[id*4096:(id+1)*4096]) {
+				break
+			}
+			id = kindOf(flagLeaf)
+		}
+		if (id+1)*4096 <= len(b.older) {
+			at(id*4096, b.older[id*4096:(id+1)*4096])
+		}
+		return fmt.Sprintf("page %d: an older copy", id)
+	case 9: // cut short
+		n := r.IntN(end)
+		must(t, os.Truncate(path, int64(n)*4096+int64(r.IntN(4096))))
+		return fmt.Sprintf("truncated at page %d", n)
+	case 10: // meta pages
+		which := r.IntN(3)
+		for i := range 2 {
+			if which == i || which == 2 {
+				at(i*4096+pageHeaderBytes+r.IntN(metaBytes), []byte{byte(r.IntN(256))})
+			}
+		}
+		return fmt.Sprintf("meta pages %d", which)
+	case 11: // the file as it was, but for its end
+		at(0, b.older[:min(len(b.older), len(text))])
+		return "an older copy of the file"
+	default: // random bytes over half of the page
+		for i := range 2048 {
+			whole[1024+i] = byte(r.Uint32())
+		}
+		at(id*4096, whole)
+		return fmt.Sprintf("page %d: noise", id)
+	}
+}
+
+// ask reads keys and listings at random, all of them if whole is set. It returns an error, or what was answered wrongly.
+func (b *damageBed) ask(r *rand.Rand, s *Store, m imageModel, whole bool) (wrong string, err error) {
+	v, err := s.View()
+	if err != nil {
+		return "", err
+	}
+	defer v.Close()
+	scan := func(space kv.Space, falling bool, limit int) (string, error) {
+		want := m.keys(space)
+		var got []string
+		fn := func(k, value []byte) bool {
+			if m[space][string(k)] != string(value) {
+				got = append(got, fmt.Sprintf("%s=%.20s", k, value))
+			} else {
+				got = append(got, string(k))
+			}
+			return len(got) < limit
+		}
+		from := r.IntN(len(want))
+		if whole {
+			from = 0
+		}
+		if falling {
+			slices.Reverse(want)
+			if from == 0 {
+				err = v.Descend(space, nil, fn)
+			} else {
+				err = v.Descend(space, []byte(want[from-1]), fn)
+			}
+		} else {
+			err = v.Ascend(space, []byte(want[from]), fn)
+		}
+		if want = want[from:]; len(want) > limit {
+			want = want[:limit]
+		}
+		if err == nil && !slices.Equal(got, want) {
+			return fmt.Sprintf("a listing of space %d from %q has %d keys and should have %d, or not these", space, want[0], len(got), len(want)), nil
+		}
+		return "", err
+	}
+	get := func(space kv.Space, key string) (string, error) {
+		want, there := m[space][key]
+		got, err := v.Get(space, []byte(key))
+		if err == nil && (there != (got != nil) || want != string(got)) {
+			return fmt.Sprintf("%q of space %d is %.20q and should be %.20q", key, space, got, want), nil
+		}
+		return "", err
+	}
+	spaces := []kv.Space{kv.SpaceData, kv.SpaceDedup, 7}
+	if !whole {
+		for range 8 {
+			space := spaces[r.IntN(len(spaces))]
+			key := fmt.Sprintf("key/%06d", r.IntN(5100)) // some are not there
+			if wrong, err := get(space, key); wrong != "" || err != nil {
+				return wrong, err
+			}
+			if wrong, err := scan(space, r.IntN(2) == 0, 1+r.IntN(50)); wrong != "" || err != nil {
+				return wrong, err
+			}
+		}
+		return "", nil
+	}
+	for _, space := range spaces {
+		for _, falling := range []bool{false, true} {
+			if wrong, err := scan(space, falling, 1<<30); wrong != "" || err != nil {
+				return wrong, err
+			}
+		}
+		for _, key := range m.keys(space) {
+			if wrong, err := get(space, key); wrong != "" || err != nil {
+				return wrong, err
+			}
+		}
+	}
+	return "", nil
+}
+
+// someFold deletes and writes keys: near each other, so that pages become empty and are joined, or anywhere.
+func someFold(r *rand.Rand) *kv.Fold {
+	f := &kv.Fold{Slot: 1, Meta: []byte("later")}
+	step, n, from := 1+r.IntN(40), 1+r.IntN(200), r.IntN(4500)
+	for i := range n {
+		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key/%06d", from+i*step)}
+		if r.IntN(3) == 0 {
+			c.Value = []byte(strings.Repeat("new", r.IntN(100)))
+		}
+		f.Changes = append(f.Changes, c)
+	}
+	return f
+}
+
+// trial plants one change in the file of a store that is open. It returns what was done and what came of it.
+func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
+	t := b.t
+	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FoldPartBytes: 1 << (10 + r.IntN(12))})
+	defer s.Close()
+	m := b.model
+	if r.IntN(2) == 0 { // pages are in memory already
+		if wrong, err := b.ask(r, s, m, r.IntN(3) == 0); wrong != "" || err != nil {
+			t.Fatalf("before: %s %v", wrong, err)
+		}
+	}
+	f := someFold(r)
+	order := r.IntN(3)
+	folded := make(chan error, 1)
+	if order == 0 { // while a fold runs
+		go func() { folded <- s.Fold(f) }()
+		time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
+	}
+	what = b.plant(r, s.statePath())
+	steps := []func() (string, error){
+		func() (string, error) { return b.ask(r, s, m, false) },
+		func() (string, error) { return b.ask(r, s, m, true) },
+	}
+	fold := func() (string, error) {
+		if order != 0 {
+			folded <- s.Fold(f)
+		}
+		if err := <-folded; err != nil {
+			return "", err
+		}
+		m = m.apply(f)
+		return "", nil
+	}
+	switch order {
+	case 0:
+		steps = slices.Insert(steps, 0, fold)
+	case 1:
+		steps = slices.Insert(steps, r.IntN(2), fold)
+	}
+	for i, step := range steps {
+		wrong, err := step()
+		if wrong != "" {
+			t.Errorf("%s, order %d, step %d: %s", what, order, i, wrong)
+			return what, "wrong"
+		}
+		if err != nil {
+			wantError(t, err, ErrDamaged, stateName)
+			if _, err := s.View(); err == nil {
+				t.Errorf("%s: the store goes on after it has seen damage", what)
+			}
+			return what, "noticed"
+		}
+	}
+	return what, b.afterwards(what, s, m)
+}
+
+// afterwards scrubs a store that has answered everything, and opens it again: it is as it should be, or refused.
+func (b *damageBed) afterwards(what string, s *Store, m imageModel) string {
+	scrubbed := s.Scrub(b.t.Context(), 1<<40)
+	s.Close()
+	again, err := Open(b.dir, small)
+	if err != nil {
+		if scrubbed == nil {
+			b.t.Errorf("%s: the scrub sees nothing, and the next start %v", what, err)
+		}
+		return "noticed by the scrub"
+	}
+	defer again.Close()
+	if wrong, err := b.ask(rand.New(rand.NewPCG(1, 1)), again, m, true); wrong != "" || err != nil {
+		b.t.Errorf("%s: after the next start: %s %v", what, wrong, err)
+	}
+	return "harmless"
+}
+
+// Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after which
+// the store has ended; and no fold makes damage whole.
+func TestPlantedDamageIsNeverServed(t *testing.T) {
+	seed, trials := *damageSeed, *damageTrials
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	if trials == 0 {
+		trials = 300
+		if testing.Short() {
+			trials = 60
+		}
+	}
+	b := newDamageBed(t)
+	outcomes := map[string]int{}
+	for i := range trials {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		what, outcome := b.trial(r)
+		outcomes[outcome]++
+		if t.Failed() {
+			t.Fatalf("trial %d of -damage-seed=%d: %s", i, seed, what)
+		}
+		b.putBack()
+	}
+	t.Logf("%d changes, seed %d: %v", trials, seed, outcomes)
+	if outcomes["noticed"] < trials/2 {
+		t.Error("that is not what a test of damage looks like")
+	}
+}

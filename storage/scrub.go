@@ -1,0 +1,54 @@
+package storage
+
+import (
+	"context"
+	"time"
+)
+
+// scrubPages is how many pages are compared with their checksums at a time. A fold waits for no more than that.
+const scrubPages = 64
+
+// Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
+// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a fold go first.
+func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
+	pace := time.Duration(int64(time.Second) * scrubPages * int64(s.checked.pageBytes) / max(1, bytesPerSecond))
+	ticker := time.NewTicker(max(pace, time.Millisecond))
+	defer ticker.Stop()
+	for id := uint64(0); ; id += scrubPages {
+		if more, err := s.scrubStep(id); err != nil || !more {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.ended:
+			return s.failed()
+		case <-ticker.C:
+		}
+	}
+}
+
+// scrubStep compares the pages from id on. It reports whether there are more behind them.
+func (s *Store) scrubStep(id uint64) (more bool, err error) {
+	s.foldMu.Lock()
+	defer s.foldMu.Unlock()
+	if err := s.failed(); err != nil {
+		return false, err
+	}
+	c := s.checked
+	buf := make([]byte, c.pageBytes)
+	end := c.views.newest().highWater
+	if size, err := fileSize(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
+		return false, s.fail(damage(s.statePath(), "the file has %d bytes and needs %d pages of %d: it was cut short", size, end, c.pageBytes))
+	}
+	for i := id; i < min(end, id+scrubPages); i++ {
+		if i >= 2 && c.writer.free.has(i) {
+			continue
+		}
+		if err := c.readPages(i, buf); err != nil {
+			return false, s.fail(damage(s.statePath(), "%w", err))
+		}
+	}
+	s.stats.scrubbed.Add(min(end, id+scrubPages) - min(end, id))
+	return id+scrubPages < end, nil
+}

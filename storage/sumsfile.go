@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// state.sums has the checksums of the pages of state.db, so that a large one need not be read whole at the start:
+//
+//	0      a slot for transactions with an even number, 512 bytes
+//	512    one for the others
+//	4096   the checksum of page 0, of page 1, …: 4 bytes each, little-endian
+//
+//	slot   "TSUM" · version u32 · transaction u64 · root page u64 · free list page u64 · pages u64 · CRC32C of these u32
+//
+// A transaction writes the entries of its pages, which were free before, and its slot, in place, and syncs, before its
+// meta page is written. So the entries of all pages in use hold at any time, whether or not the transaction does. A file
+// that lacks the slot of the newest transaction, since another version wrote state.db, is made anew from a whole reading.
+const (
+	sumsMagic     = 0x4d555354
+	sumsVersion   = 1
+	sumsSlotBytes = 512
+	sumsHeadBytes = 4096
+	sumsPerSector = 512 / 4
+)
+
+// sumsFile is the open file.
+type sumsFile struct {
+	file *os.File
+	buf  []byte
+}
+
+func sumsSlot(m *metaPage) []byte {
+	b := make([]byte, 0, sumsSlotBytes)
+	b = binary.LittleEndian.AppendUint32(b, sumsMagic)
+	b = binary.LittleEndian.AppendUint32(b, sumsVersion)
+	for _, n := range []uint64{m.txid, m.root, m.freelist, m.highWater} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return b[:sumsSlotBytes]
+}
+
+// appendSums appends n entries from page id on.
+func appendSums(buf []byte, t *sumTable, id uint64, n int) []byte {
+	for range n {
+		buf = binary.LittleEndian.AppendUint32(buf, t.get(id))
+		id++
+	}
+	return buf
+}
+
+// append writes the sectors with the entries of ids, which rise, and the slot of m, and syncs.
+func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
+	const most = 128 // sectors in a call
+	for len(ids) > 0 {
+		first := ids[0] / sumsPerSector
+		last := first
+		for len(ids) > 0 && ids[0]/sumsPerSector <= last+1 && ids[0]/sumsPerSector < first+most {
+			last, ids = ids[0]/sumsPerSector, ids[1:]
+		}
+		f.buf = appendSums(f.buf[:0], t, first*sumsPerSector, int(last-first+1)*sumsPerSector)
+		if _, err := f.file.WriteAt(f.buf, sumsHeadBytes+4*int64(first*sumsPerSector)); err != nil {
+			return err
+		}
+	}
+	if _, err := f.file.WriteAt(sumsSlot(m), int64(m.txid&1)*sumsSlotBytes); err != nil {
+		return err
+	}
+	return dataSync(f.file)
+}
+
+// loadSums opens the file and reads the checksums of the pages of m's transaction. The table is nil if the file is
+// missing or not of that transaction.
+func (s *Store) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
+	f, err := os.OpenFile(s.sumsPath(), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, unusable("cannot open %s: %w; make it readable and writable for user %d", s.sumsPath(), plain(err), os.Getuid())
+	}
+	slot := make([]byte, sumsSlotBytes)
+	text := make([]byte, 4*m.highWater)
+	_, err = f.ReadAt(slot, int64(m.txid&1)*sumsSlotBytes)
+	if err == nil {
+		_, err = f.ReadAt(text, sumsHeadBytes)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.Close()
+		return nil, nil, damage(s.sumsPath(), "it cannot be read: %w", plain(err))
+	}
+	if err != nil || string(slot) != string(sumsSlot(m)) {
+		return nil, nil, f.Close()
+	}
+	sums := make([]uint32, m.highWater)
+	for i := range sums {
+		sums[i] = binary.LittleEndian.Uint32(text[4*i:])
+	}
+	return &sumsFile{file: f}, sums, nil
+}
+
+// makeSums writes the file anew, with what a whole reading of m's transaction has found.
+func (s *Store) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
+	fail := func(err error) (*sumsFile, error) {
+		return nil, unusable("cannot write %s: %w; check the disk", s.sumsPath(), plain(err))
+	}
+	unfinished := s.sumsPath() + ".new"
+	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fail(err)
+	}
+	b := make([]byte, sumsHeadBytes, sumsHeadBytes+4*int(m.highWater))
+	copy(b[(m.txid&1)*sumsSlotBytes:], sumsSlot(m))
+	if _, err = f.WriteAt(appendSums(b, t, 0, int(m.highWater)), 0); err == nil {
+		err = dataSync(f)
+	}
+	if err == nil {
+		err = os.Rename(unfinished, s.sumsPath())
+	}
+	if err == nil {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
+		return fail(fmt.Errorf("%w", errors.Join(err, f.Close())))
+	}
+	return &sumsFile{file: f}, nil
+}

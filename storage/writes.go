@@ -1,0 +1,208 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// bbolt has no hook for its pages, but it writes each of them through one function value, which its own tests replace.
+// So does interceptWrites. Where the hook stands in a transaction:
+//
+//	bbolt                                    here
+//	Begin                                    begin: it found the newest meta page; the free list is what was written
+//	reads pages that changes lead to         folder: each page on the way passed its checksum before
+//	joins and splits pages, in memory
+//	writes pages, rising                     wrote: their checksums, from memory
+//	  one of them the free list                what bbolt read and what it replaces passes its checksum still
+//	  the last of them                         the checksums are durable in state.sums
+//	syncs, writes the meta page, syncs       wroteMeta: views of the transaction may come
+
+// writeAt writes b at off.
+type writeAt func(b []byte, off int64) (int, error)
+
+// interceptWrites has db write through hook, which is given bbolt's own function.
+func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) (int, error)) error {
+	field := reflect.ValueOf(db).Elem().FieldByName("ops")
+	if field.Kind() == reflect.Struct {
+		field = field.FieldByName("writeAt")
+	}
+	if !field.IsValid() || field.Type() != reflect.TypeFor[func([]byte, int64) (int, error)]() {
+		return errors.New("this program was built with a version of bbolt whose writes it cannot see; build it with the version in go.mod")
+	}
+	at := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
+	write := writeAt(*at)
+	*at = func(b []byte, off int64) (int, error) { return hook(write, b, off) }
+	return nil
+}
+
+// metaBook has the meta pages that were written, by the parity of their transactions, so that nothing is believed that is
+// read back.
+type metaBook struct {
+	metas   [2]atomic.Pointer[metaPage]
+	settled atomic.Uint64 // the newest transaction of which the meta page is written
+}
+
+func (b *metaBook) note(m *metaPage) { b.metas[m.txid&1].Store(m) }
+
+// newest is the meta page of the newest transaction. No transaction that writes runs.
+func (b *metaBook) newest() *metaPage { return b.metas[b.settled.Load()&1].Load() }
+
+// checkMeta compares the newest meta page with what was written. bbolt panics in Begin, and keeps its locks, if it finds
+// neither of the two whole.
+func (c *checkedFile) checkMeta() error {
+	for {
+		settled := c.views.settled.Load()
+		m := c.views.metas[settled&1].Load()
+		var b [pageHeaderBytes + metaBytes]byte
+		_, err := c.file.ReadAt(b[:], int64(settled&1)*int64(c.pageBytes))
+		switch {
+		case err == nil && b == m.text:
+			return nil
+		case c.views.settled.Load() != settled:
+			continue // two folds have ended since
+		case err != nil:
+			return fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, plain(err))
+		}
+		return fmt.Errorf("the meta page of transaction %d is not what was written", settled)
+	}
+}
+
+// writer follows a transaction of bbolt's that writes.
+type writer struct {
+	free   bitmap // pages that the last transaction's free list names
+	next   bitmap // that of this one, once its free list was written
+	seen   bitmap // pages that were read for this one, and by bbolt too
+	tx     *bolt.Tx
+	meta   *metaPage // of the transaction before
+	list   uint64    // page of the free list that was written
+	wrote  []uint64  // pages written
+	stored bool      // their checksums are durable
+}
+
+// begin starts to follow tx, before anything was read in it.
+func (c *checkedFile) begin(tx *bolt.Tx) error {
+	m := c.views.newest()
+	if uint64(tx.ID()) != m.txid+1 {
+		return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, m.txid)
+	}
+	w := &c.writer
+	w.tx, w.meta, w.wrote, w.stored, w.next, w.list = tx, m, w.wrote[:0], false, nil, 0
+	w.seen = make(bitmap, m.highWater/64+1)
+	p, err := c.read(m.freelist, m.highWater, make([]byte, c.pageBytes))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadPage, err)
+	}
+	for i := p.id; i <= p.id+p.more; i++ {
+		w.seen.set(i)
+	}
+	return nil
+}
+
+// wrote stands for bbolt's writing of whole pages.
+func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
+	id, w := uint64(off)/uint64(c.pageBytes), &c.writer
+	if id < 2 {
+		return c.wroteMeta(write, b, off)
+	}
+	if w.tx == nil || len(b)%c.pageBytes != 0 {
+		return 0, fmt.Errorf("page %d is written outside of a transaction", id)
+	}
+	p := page{id: id, data: b}
+	for ; len(b) > 0; id, b = id+1, b[c.pageBytes:] {
+		c.sums.set(id, pageSum(id, b[:c.pageBytes]))
+		w.wrote = append(w.wrote, id)
+	}
+	if p.flags() == flagFreelist {
+		if err := c.checkReplaced(p); err != nil {
+			// Not returned: bbolt would read its free list from the file again.
+			panic(fmt.Errorf("%w: %w", errBadPage, err))
+		}
+	}
+	st := w.tx.Stats()
+	if int64(len(w.wrote)) == st.GetPageCount() {
+		if err := c.store(); err != nil {
+			return 0, err
+		}
+	}
+	return write(p.data, off)
+}
+
+// checkReplaced reads once more what this transaction was made from: all pages that it read, and those that its free list
+// has and the one before has not. bbolt has done all its reading when it writes a page.
+func (c *checkedFile) checkReplaced(list page) error {
+	w := &c.writer
+	end := uint64(w.tx.Size()) / uint64(c.pageBytes)
+	w.next = make(bitmap, end/64+1)
+	w.list = list.id
+	if err := eachFree(list, func(id uint64) error {
+		if id >= end {
+			return fmt.Errorf("the free list has page %d of %d", id, end)
+		}
+		w.next.set(id)
+		return nil
+	}); err != nil {
+		return err
+	}
+	const run = 16
+	buf := make([]byte, run*c.pageBytes)
+	for id := uint64(2); id < w.meta.highWater; {
+		n := uint64(0)
+		for n < run && id+n < w.meta.highWater && (w.seen.has(id+n) || w.next.has(id+n) && !w.free.has(id+n)) {
+			n++
+		}
+		if n == 0 {
+			id++
+			continue
+		}
+		if err := c.readPages(id, buf[:n*uint64(c.pageBytes)]); err != nil {
+			return err
+		}
+		id += n
+	}
+	return nil
+}
+
+// store makes the checksums of the pages of this transaction durable. It comes before the meta page, and not with it:
+// bbolt holds up those who open views while it writes that.
+func (c *checkedFile) store() error {
+	w := &c.writer
+	m := metaPage{
+		root: uint64(w.tx.Cursor().Bucket().Root()), freelist: w.list, txid: uint64(w.tx.ID()),
+		highWater: uint64(w.tx.Size()) / uint64(c.pageBytes),
+	}
+	if err := c.side.append(&c.sums, w.wrote, &m); err != nil {
+		return err
+	}
+	w.stored = true
+	return nil
+}
+
+// wroteMeta stands for bbolt's writing of a meta page, the last of its transaction.
+func (c *checkedFile) wroteMeta(write writeAt, b []byte, off int64) (int, error) {
+	m, err := decodeMeta(b, off)
+	w := &c.writer
+	switch {
+	case err != nil:
+		return 0, err
+	case !w.stored || w.list == 0 || m.freelist != w.list || m.txid != w.meta.txid+1:
+		return 0, fmt.Errorf("the meta page of transaction %d comes before its pages", m.txid)
+	}
+	id := uint64(off) / uint64(c.pageBytes)
+	c.sums.set(id, pageSum(id, b))
+	c.views.note(&m)
+	n, err := write(b, off)
+	if err != nil {
+		return n, err
+	}
+	w.free, w.next = w.next, nil
+	c.views.settled.Store(m.txid)
+	return n, nil
+}
+
+// end stops following the transaction.
+func (c *checkedFile) end() { c.writer.tx, c.writer.seen, c.writer.next = nil, nil, nil }
