@@ -1,0 +1,174 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/kv"
+)
+
+// treeStore has a tree of three levels at most, and both meta pages of folds.
+func treeStore(t *testing.T, o Options) *Store {
+	s := open(t, t.TempDir(), o)
+	logTo(t, s, 1)
+	foldKeys(t, s, 0, 2000, "v")
+	foldKeys(t, s, 0, 10, "w")
+	return s
+}
+
+// patchAt overwrites bytes of the file of an open store.
+func patchAt(t *testing.T, path string, off int64, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteAt(b, off)
+	must(t, err)
+	must(t, f.Close())
+}
+
+// pageAt is where page id of s starts.
+func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.checked.pageBytes) }
+
+// borderOf is the first key of a leaf in the middle, and where the branch above has it.
+func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
+	t.Helper()
+	b := readFile(t, s.statePath())
+	for _, p := range pagesOf(t, b, flagBranch) {
+		k, _, err := p.branchElement(2)
+		must(t, err)
+		if !s.checked.writer.free.has(p.id) {
+			return p.id, bytes.Index(p.data, k), string(k)
+		}
+	}
+	t.Fatal("no branch")
+	return 0, 0, ""
+}
+
+// A key in a branch that became larger sends the deletion of a leaf's first key to the leaf before, where it is not: the
+// deletion would be dropped, and the old value served for ever.
+func TestAFoldIsNotMisledByABranch(t *testing.T) {
+	s := treeStore(t, small)
+	branch, off, first := borderOf(t, s)
+	var n int
+	fmt.Sscanf(first, "key%06d", &n)
+	patchAt(t, s.statePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
+	err := s.Fold(&kv.Fold{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
+	wantError(t, err, ErrDamaged, s.statePath(), fmt.Sprintf("page %d fails its checksum", branch))
+	_, err = s.View()
+	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d", branch))
+}
+
+// What changes in a page after it was read for a fold, and before the fold is durable, goes into no new page.
+func TestDamageDuringAFoldIsNotMadeWhole(t *testing.T) {
+	s := treeStore(t, small)
+	c := s.checked
+	before := c.views.settled.Load()
+	err := s.write(s.state, s.statePath(), "fold", func(tx *bolt.Tx) error {
+		must(t, c.begin(tx))
+		w := newFolder(tx, c, s.folded.Load().Records)
+		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
+		leaf := w.cursor.levels[len(w.cursor.levels)-1].page
+		at := bytes.Index(leaf.data, []byte("v1003"))
+		patchAt(t, s.statePath(), pageAt(s, leaf.id)+int64(at), []byte("?"))
+		return nil
+	})
+	c.end()
+	wantError(t, err, ErrDamaged, s.statePath(), "fails its checksum")
+	if after := c.views.settled.Load(); after != before {
+		t.Errorf("transaction %d was made durable", after)
+	}
+}
+
+// Of a large file only the branches are read at the start. Its leaves are held against the checksums of the run before.
+func TestChecksumsOutliveTheProcess(t *testing.T) {
+	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, VerifyBytes: 1})
+	older := readFile(t, s.statePath())
+	foldKeys(t, s, 1000, 1010, "x")
+	foldKeys(t, s, 1000, 1010, "y")
+	foldKeys(t, s, 1000, 1010, "v")
+	s = reopen(t, s)
+	v := viewOf(t, s)
+	n := 0
+	must(t, v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { n++; return true }))
+	if n != 2000 {
+		t.Errorf("%d keys", n)
+	}
+	// A leaf as it once was, put back between two runs.
+	c := cursor{}
+	c.reset(s.checked, s.checked.views.newest().highWater)
+	root, err := c.findBucket(s.checked.views.newest().root, spaceNames[kv.SpaceData])
+	must(t, err)
+	must(t, c.seek(&root, []byte("key001005")))
+	leaf := c.levels[len(c.levels)-1].page.id
+	v.Close()
+	must(t, s.Close())
+	patchAt(t, s.statePath(), pageAt(s, leaf), older[pageAt(s, leaf):pageAt(s, leaf+1)])
+	s = open(t, s.dir, s.options)
+	v = viewOf(t, s)
+	_, err = v.Get(kv.SpaceData, []byte("key001005"))
+	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d fails its checksum", leaf))
+}
+
+// A version that knows no checksums leaves those of an earlier transaction, or none.
+func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
+	s := treeStore(t, small)
+	older := readFile(t, s.sumsPath())
+	foldKeys(t, s, 0, 500, "x")
+	foldKeys(t, s, 0, 500, "y")
+	want := mustContent(t, s)
+	for _, spoil := range []func(path string) error{
+		func(path string) error { overwrite(t, path, older); return nil },
+		os.Remove,
+		func(path string) error { return os.Truncate(path, 100) },
+	} {
+		must(t, s.Close())
+		must(t, spoil(s.sumsPath()))
+		s = open(t, s.dir, small)
+		if mustContent(t, s) != want {
+			t.Error("it holds something else")
+		}
+		must(t, s.Scrub(t.Context(), 1<<40))
+	}
+}
+
+// With the newest meta page damaged, bbolt goes on from the older one, and shows the fold before.
+func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
+	for _, use := range []func(*Store) error{
+		func(s *Store) error { _, err := s.View(); return err },
+		func(s *Store) error { return s.Fold(&kv.Fold{Slot: 1}) },
+		func(s *Store) error { return s.Refresh() },
+		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
+	} {
+		s := treeStore(t, small)
+		m := s.checked.views.newest()
+		patchAt(t, s.statePath(), int64(m.txid&1)*4096+pageHeaderBytes+20, []byte{0xff})
+		wantError(t, use(s), ErrDamaged, s.statePath())
+		must(t, s.Close())
+	}
+}
+
+// The scrub finds what nobody asks for, and leaves alone what is free.
+func TestScrub(t *testing.T) {
+	s := treeStore(t, small)
+	must(t, s.Scrub(t.Context(), 1<<40))
+	passed := s.Stats().ScrubbedPages
+	if end := s.checked.views.newest().highWater; passed != end {
+		t.Errorf("%d pages of %d were passed", passed, end)
+	}
+	free, live := uint64(0), uint64(0)
+	for id := uint64(2); id < passed; id++ {
+		if s.checked.writer.free.has(id) {
+			free = id
+		} else {
+			live = id
+		}
+	}
+	patchAt(t, s.statePath(), pageAt(s, free)+100, []byte("free"))
+	must(t, s.Scrub(t.Context(), 1<<40))
+	patchAt(t, s.statePath(), pageAt(s, live)+4095, []byte{0xff})
+	wantError(t, s.Scrub(t.Context(), 1<<40), ErrDamaged, fmt.Sprintf("page %d fails its checksum", live))
+}
