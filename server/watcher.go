@@ -39,12 +39,16 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 	}
 }
 
-// runVerifier reads the whole image once, in the background, if it was too large to be read at the start: until then a
-// flipped bit may hide keys of it.
+// scrubBytesPerSecond and scrubPause are the pace at which state.db is compared with its checksums while the node runs:
+// 256 MiB take four minutes, and a small file is read six times a minute at most.
+const (
+	scrubBytesPerSecond = 1 << 20
+	scrubPause          = 10 * time.Second
+)
+
+// runVerifier reads every record of the image once, in the background, if it was too large to be read at the start. Then
+// it scrubs its pages for as long as the node runs: damage in what nobody asks for ends the node too.
 func (n *Node) runVerifier(stop <-chan struct{}) error {
-	if n.store.Usage().StateFileBytes <= verifiedAtOpen {
-		return nil
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -54,14 +58,30 @@ func (n *Node) runVerifier(stop <-chan struct{}) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := n.store.Verify(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err == nil {
+	if n.store.Usage().StateFileBytes > verifiedAtOpen {
+		err := n.store.Verify(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 		n.log.Info().Msg("the image on disk was read whole: no damage")
 	}
-	return err
+	for {
+		err := n.store.Scrub(ctx, scrubBytesPerSecond)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-stop:
+			return nil
+		case <-time.After(scrubPause):
+		}
+	}
 }
 
 // verifiedAtOpen is the size up to which storage reads the whole image when it opens it, by its default.

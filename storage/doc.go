@@ -23,12 +23,12 @@
 //	genesis once, and only with the own store id       Found
 //	never retry an fsync                               fail: the first error inside a transaction is returned for ever
 //	damage is noticed and never served                 record.go (checksums, digest), pages.go, verify.go, guard.go,
-//	                                                   journal/sector.go
+//	                                                   sums.go, cursor.go, writes.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     host.go
 //	the reserve heals by itself                        usage.go
 //
 // Concurrency: Commit and Fold are called by one goroutine each and may run at the same time, since they write
-// different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh and Verify may be called by any. What
+// different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh, Verify and Scrub may be called by any. What
 // writes the identity or the start record takes its turn with the moves to log.db and lasts as long as an fsync or
 // several: the lease's goroutine must not wait for it.
 //
