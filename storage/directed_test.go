@@ -49,7 +49,7 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 		say  string
 	}{{logPath, small, "should hold"}, {statePath, small, "should hold"}, {statePath, Options{VerifyBytes: 1}, "fails its checksum"}} {
 		sums := filepath.Join(dir, sumsName)
-		if c.path == statePath && c.o == small { // as an earlier version left it
+		if c.path == statePath && c.o.VerifyBytes == 0 { // as an earlier version left it
 			must(t, os.Remove(sums))
 		}
 		seen := 0
@@ -57,7 +57,7 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 			b := readFile(t, c.path)
 			order.PutUint16(b[p.id*4096+10:], uint16(p.count()-1))
 			err := openWith(t, dir, c.path, b, c.o)
-			if c.path == statePath && c.o == small {
+			if c.path == statePath && c.o.VerifyBytes == 0 {
 				must(t, os.RemoveAll(sums)) // of a change that hit no page in use
 			}
 			if err != nil {

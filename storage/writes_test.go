@@ -89,6 +89,7 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	older := readFile(t, s.statePath())
 	foldKeys(t, s, 1000, 1010, "x")
 	foldKeys(t, s, 1000, 1010, "y")
+	s = reopen(t, s)
 	foldKeys(t, s, 1000, 1010, "v")
 	s = reopen(t, s)
 	v := viewOf(t, s)

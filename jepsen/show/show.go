@@ -32,6 +32,7 @@ func Stories() []Story {
 		{"stuck", "a node's disk is frozen, at elections and under the master: the healthy majority has a ready master in time", stuck},
 		{"full", "a quota reached, small file systems full, one member of three full: 507 names the node, deletes heal, one full disk stops nobody else", full},
 		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
+		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says where", damage},
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
