@@ -139,7 +139,13 @@ func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 // With the newest meta page damaged, bbolt goes on from the older one, and shows the fold before.
 func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 	for _, use := range []func(*Store) error{
-		func(s *Store) error { _, err := s.View(); return err },
+		func(s *Store) error {
+			v, err := s.View()
+			if err == nil {
+				v.Close()
+			}
+			return err
+		},
 		func(s *Store) error { return s.Fold(&kv.Fold{Slot: 1}) },
 		func(s *Store) error { return s.Refresh() },
 		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
