@@ -77,13 +77,13 @@ func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
 		left = p.Deadline - now
 	}
 	s.RemainingMS = max(0, left.Milliseconds())
-	s.QuarantineMS = max(0, (l.quarantineLeft - (now - l.at)).Milliseconds())
+	s.QuarantineMS = millisecondsLeft(l.quarantineLeft - (now - l.at))
 	return s
 }
 
 func (n *Node) leasesStatus(now time.Duration) web.LeasesStatus {
 	v := n.named.view.Load()
-	s := web.LeasesStatus{Records: v.Records, Waiting: v.Waiting, QuarantineMS: max(0, (n.named.quarantine - now).Milliseconds())}
+	s := web.LeasesStatus{Records: v.Records, Waiting: v.Waiting, QuarantineMS: millisecondsLeft(n.named.quarantine - now)}
 	if v.Opened {
 		s.Era = v.Floor.Era()
 	}
@@ -106,4 +106,9 @@ func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
 		out = append(out, s)
 	}
 	return out
+}
+
+// millisecondsLeft rounds what is left of a wait up: it is 0 only when nothing is.
+func millisecondsLeft(d time.Duration) int64 {
+	return max(0, (d + time.Millisecond - 1).Milliseconds())
 }

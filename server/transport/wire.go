@@ -13,7 +13,7 @@ import (
 
 // Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply alike. Nodes
 // of different versions refuse each other; what only adds fields or message types that may be ignored keeps the version.
-const Version uint16 = 3
+const Version uint16 = 4
 
 // A message of the handshake is the body of one frame:
 //
