@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,30 @@ func TestLock(t *testing.T) {
 		}
 		if err := next.Unlock(ctx); kindOf(t, err) != client.ErrLost {
 			t.Fatalf("a second unlock: %v", err)
+		}
+	})
+}
+
+// TestUnlockKeepsWhatOthersWrote: somebody writes the key between the unlock's read of it and its write. That value
+// stays, and so do its flags.
+func TestUnlockKeepsWhatOthersWrote(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		l := lock(t, w, "job", client.LockOptions{Value: []byte("me"), Flags: 7})
+		writes := 0
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path == "/v1/txn" && writes < 3 {
+				writes++
+				w.Set("job", fmt.Sprint("theirs ", writes))
+			}
+			return clienttest.None
+		})
+		if err := l.Unlock(ctx); err != nil {
+			t.Fatal(err)
+		}
+		e, _, err := w.client.Get(ctx, "job", client.ReadOptions{})
+		if err != nil || writes != 3 || string(e.Value) != "theirs 3" || e.Session != "" {
+			t.Fatalf("after %d writes of others: %+v, %v", writes, e, err)
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package replica
 
-import "testing"
+import (
+	"testing"
+
+	"tenure/internal/ballot"
+)
 
 // A master from which nothing comes gets no more writes: what it would take without answering is lost to clients. What
 // waits goes on when it speaks again, or to the next master.
@@ -133,5 +137,50 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 	}
 	if kinds[KindForward] != 1 || kinds[KindReadPoint] != 1 {
 		t.Fatalf("sent to the next master: %v", kinds)
+	}
+}
+
+// A node that restarts may still get the master's answer to a write that its former run forwarded. That answer is not
+// the answer to a write of this run: taken as such it would acknowledge a write that was lost on the way.
+func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
+	const next = uint64(0x1234_5678_9abc_def0) // far from the nonce of the former run, as random ones are
+	forwarded := func(self ballot.Incarnation) (*bench, uint64) {
+		b := newBenchOf(t, self, 1, 2, 3)
+		b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+		b.request(1, 9*sec)
+		b.advance(0, Published{})
+		for _, m := range b.messages {
+			if m.Kind == KindForward && len(m.Writes) == 1 {
+				return b, m.Writes[0].ID
+			}
+		}
+		t.Fatalf("run %v has forwarded nothing", self)
+		return nil, 0
+	}
+	_, former := forwarded(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9})
+	b, own := forwarded(ballot.Incarnation{Node: 1, Restart: 2, Nonce: next})
+	b.log.Receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: former, Outcome: Done}}})
+	b.advance(sec, Published{})
+	if r, answered := b.replies[1]; answered {
+		t.Fatalf("the answer to write %d of the former run was taken for write %d of this one: %+v", former, own, r)
+	}
+	b.log.Receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: own, Outcome: Done}}})
+	b.advance(sec, Published{})
+	if b.replies[1].Outcome != Done {
+		t.Fatalf("the own answer was not taken: %+v", b.replies)
+	}
+}
+
+// Only the node that a write was forwarded to can answer it.
+func TestAnAnswerOfAnotherNodeIsNotTaken(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.request(1, 9*sec)
+	b.advance(0, Published{})
+	id := b.messages[len(b.messages)-1].Writes[0].ID
+	b.log.Receive(0, Message{Kind: KindForwarded, From: 3, To: 1, Answers: []ForwardedAnswer{{ID: id, Outcome: Done}}})
+	b.advance(0, Published{})
+	if r, answered := b.replies[1]; answered {
+		t.Fatalf("node 3 answered what was forwarded to node 2: %+v", r)
 	}
 }

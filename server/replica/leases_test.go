@@ -460,6 +460,79 @@ func TestWhatWasAskedOnceIsUnknown(t *testing.T) {
 	w.want(id, LeaseUnknown)
 }
 
+// A node that stops says "not applied" only of what no acceptor can have accepted. With Accept out, in this attempt or
+// in an earlier one, and for a release, it does not know.
+func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ask  func(w *leaseWorld) uint64
+		want LeaseOutcome
+	}{
+		{"Prepare is out", func(w *leaseWorld) uint64 {
+			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			w.pass(leaseDelay + leaseDelay/2)
+			return id
+		}, LeaseNotApplied},
+		{"Accept is out", func(w *leaseWorld) uint64 {
+			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			w.pass(2*leaseDelay + leaseDelay/2)
+			return id
+		}, LeaseUnknown},
+		{"Accept was out in the attempt before", func(w *leaseWorld) uint64 {
+			id := w.ask(1, LeaseAcquire, "x", "a", 0)
+			w.pass(2*leaseDelay + leaseDelay/2)
+			w.refuseAccept(1, id)
+			w.cut[2], w.cut[3] = true, true
+			w.pass(soon) // the next attempt has begun, and has no promises
+			if task := w.nodes[1].tasks[id]; task.counter == 0 || task.attempt.Phase() != named.Preparing {
+				w.t.Fatal("no other attempt is under way")
+			}
+			return id
+		}, LeaseUnknown},
+		{"a release is out", func(w *leaseWorld) uint64 { return w.ask(1, LeaseRelease, "x", "a", 0) }, LeaseUnknown},
+		{"it waits for its turn", func(w *leaseWorld) uint64 {
+			w.ask(2, LeaseAcquire, "x", "b", 0)
+			w.pass(soon)
+			return w.ask(1, LeaseAcquire, "x", "a", time.Minute)
+		}, LeaseNotApplied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newLeaseWorld(t)
+			id := c.ask(w)
+			if _, answered := w.answers[id]; answered {
+				t.Fatal("it is answered already")
+			}
+			w.nodes[1].Stop()
+			w.collect(1)
+			if a := w.want(id, c.want); a.Reason != LeaseStopping {
+				t.Errorf("because of %v", a.Reason)
+			}
+		})
+	}
+}
+
+// refuseAccept has the voters other than n refuse the Accept of n's request, so that its attempt ends and another is
+// due.
+func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
+	w.t.Helper()
+	task := w.nodes[n].tasks[id]
+	counter := task.counter
+	if task.attempt.Phase() != named.Accepting {
+		w.t.Fatal("no Accept is out")
+	}
+	w.wire = nil
+	for other := ballot.NodeID(1); other <= 3; other++ {
+		if other != n {
+			b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: counter, Promised: counter + 1}}}
+			w.nodes[n].Receive(w.now, w.runs[other], &b)
+		}
+	}
+	w.collect(n)
+	if task.counter == counter {
+		w.t.Fatal("the attempt goes on")
+	}
+}
+
 // Timers of requests that were answered before their time do not pile up, and waiting requests leave room for renewals.
 func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
 	w := newLeaseWorld(t)

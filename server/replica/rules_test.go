@@ -25,8 +25,13 @@ type bench struct {
 
 func newBench(t *testing.T, voters ...ballot.NodeID) *bench {
 	t.Helper()
+	return newBenchOf(t, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9}, voters...)
+}
+
+// newBenchOf is the bench of one run of a node.
+func newBenchOf(t *testing.T, self ballot.Incarnation, voters ...ballot.NodeID) *bench {
+	t.Helper()
 	b := &bench{t: t, disk: newDisk(), replies: map[uint64]Reply{}}
-	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9}
 	var err error
 	if b.state, err = kv.Open(b.disk.image, kv.DefaultLimits); err != nil {
 		t.Fatal(err)

@@ -93,6 +93,50 @@ func TestGrantsAreRenewedAndReleased(t *testing.T) {
 	}
 }
 
+// N1: an acquisition belongs to one owner. Two owners that choose the same text for it are two, or both would own the
+// lease under one token.
+func TestN1AcquisitionsOfTwoOwnersDiffer(t *testing.T) {
+	f := newFake(t)
+	f.grant = LeaseGrant{Token: 1, Serial: 1}
+	s := newServer(t, f)
+	seen := map[[16]byte]string{}
+	for _, body := range []string{
+		`{"Owner":"o","TTL":"1s","Acquisition":"job"}`, `{"Owner":"p","TTL":"1s","Acquisition":"job"}`,
+		`{"Owner":"o","TTL":"1s","Acquisition":"job2"}`, `{"Owner":"oj","TTL":"1s","Acquisition":"ob"}`,
+	} {
+		if w := call(s, "POST", "/v1/lease/a/acquire", body); w.Code != 200 {
+			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+		}
+		a := f.leases[len(f.leases)-1].Acquisition
+		if other, taken := seen[a]; taken {
+			t.Errorf("%s and %s are one acquisition", body, other)
+		}
+		seen[a] = body
+	}
+	// The same request again is the same acquisition: that is what a retry is.
+	call(s, "POST", "/v1/lease/a/acquire", `{"Owner":"o","TTL":"1s","Acquisition":"job"}`)
+	if seen[f.leases[len(f.leases)-1].Acquisition] == "" {
+		t.Error("a retry of the first request is another acquisition")
+	}
+}
+
+// A grant is of one name and one owner: nobody renews or releases with the grant of somebody else.
+func TestGrantsOfOthersAreRefused(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	g := (&grant{ttl: time.Second}).text("a", "o")
+	for _, verb := range []string{"renew", "release"} {
+		for path, owner := range map[string]string{"a": "p", "b": "o"} {
+			if w := call(s, "POST", "/v1/lease/"+path+"/"+verb, `{"Owner":"`+owner+`","Grant":"`+g+`"}`); w.Code != 400 {
+				t.Errorf("%s of %s by %s: %d %s", verb, path, owner, w.Code, w.Body)
+			}
+		}
+	}
+	if len(f.leases) != 0 {
+		t.Errorf("asked for %+v", f.leases)
+	}
+}
+
 func TestLeaseRefusals(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
