@@ -37,7 +37,7 @@ func newDelete(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&index, "cas", 0, "delete only if the key's modify index is this")
+	cmd.Flags().Var((*decimal)(&index), "cas", "delete only if the key's modify index is this")
 	w.add(cmd)
 	return cmd
 }

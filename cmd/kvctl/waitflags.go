@@ -21,7 +21,7 @@ const waitText = "With --index N it waits until there is a change behind index N
 	"The index that goes with that is told on standard error, for the next time; --index 0 waits for nothing."
 
 func (w *waitFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Uint64Var(&w.index, "index", 0, "wait for a change behind this index, and tell the new one")
+	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change behind this index, and tell the new one")
 	cmd.Flags().DurationVar(&w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
 }
 

@@ -67,7 +67,7 @@ func newWatch(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prefix, "prefix", "", "all keys that start with this")
-	f.Uint64Var(&o.index, "index", 0, "begin behind this index")
+	f.Var((*decimal)(&o.index), "index", "begin behind this index")
 	f.IntVar(&o.limit, "limit", 0, "end after so many changes (0: never)")
 	f.StringVar(&o.exec, "exec", "", "run this for each change")
 	return cmd

@@ -59,7 +59,7 @@ func (w *writeFlags) add(cmd *cobra.Command) {
 
 func (w *writeFlags) addOnce(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.once.Key, "idempotency-key", "", "send an earlier write again, whose key this is (goes with --base)")
-	cmd.Flags().Uint64Var(&w.once.Base, "base", 0, "the base of that earlier write")
+	cmd.Flags().Var((*decimal)(&w.once.Base), "base", "the base of that earlier write")
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if f := cmd.Flags(); f.Changed("idempotency-key") != f.Changed("base") {
@@ -70,7 +70,7 @@ func (w *writeFlags) addOnce(cmd *cobra.Command) {
 }
 
 func (w *writeFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().Uint64Var(&w.flags, "flags", 0, "a number stored with the value")
+	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number stored with the value")
 	cmd.Flags().DurationVar(&w.ttl, "ttl", 0, "have the key deleted after that time (0: it stays)")
 }
 
