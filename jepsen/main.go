@@ -30,6 +30,7 @@ func root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(mutantsCommand())
+	c.AddCommand(oneLineCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
 	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand())

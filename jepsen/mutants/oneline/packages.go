@@ -1,0 +1,149 @@
+package oneline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// suites are the packages that are mutated and the packages whose tests are run on their mutants, the own ones first.
+var suites = map[string][]string{
+	"lease":          {"lease", "server/replica", "jepsen/sim"},
+	"lease/named":    {"lease/named", "server/replica", "jepsen/sim"},
+	"multipaxos":     {"multipaxos", "server/replica", "jepsen/sim"},
+	"kv":             {"kv", "server/replica", "server/web", "storage", "jepsen/sim"},
+	"server/replica": {"server/replica", "jepsen/sim", "server"},
+	"server/web":     {"server/web", "server", "client"},
+	"server/watch":   {"server/watch", "server/web", "server"},
+	"client":         {"client"},
+	"storage":        {"storage", "server"},
+}
+
+// noKillers are tests that compare the hash of a whole trace: any change fails them.
+var noKillers = map[string]bool{"jepsen/sim TestTraceHashes": true}
+
+// pkg is a package that is mutated.
+type pkg struct {
+	dir   string // relative to the module's root
+	path  string
+	name  string
+	fset  *token.FileSet
+	files []*file
+	info  types.Info
+	conf  types.Config
+}
+
+type file struct {
+	name string // relative to the module's root
+	src  []byte
+	ast  *ast.File
+}
+
+// listed is what go list tells of a package.
+type listed struct {
+	ImportPath, Dir, Name, Export string
+	GoFiles                       []string
+	Standard                      bool
+}
+
+// load reads and type-checks the packages in dirs.
+func load(root string, dirs []string) ([]*pkg, error) {
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,Standard"}
+	for _, d := range dirs {
+		args = append(args, "./"+d)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Dir, cmd.Stderr = root, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	all, exports := map[string]listed{}, map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var l listed
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		exports[l.ImportPath] = l.Export
+		if !l.Standard {
+			if rel, err := filepath.Rel(root, l.Dir); err == nil {
+				all[filepath.ToSlash(rel)] = l
+			}
+		}
+	}
+	fset := token.NewFileSet()
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+	imp := importer.ForCompiler(fset, "gc", lookup)
+	var ps []*pkg
+	for _, d := range dirs {
+		l, ok := all[d]
+		if !ok {
+			return nil, fmt.Errorf("there is no package %s", d)
+		}
+		p := &pkg{dir: d, path: l.ImportPath, name: l.Name, fset: fset}
+		p.conf = types.Config{Importer: imp}
+		if err := p.read(root, l.GoFiles); err != nil {
+			return nil, err
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+func (p *pkg) read(root string, names []string) error {
+	var parsed []*ast.File
+	for _, name := range names {
+		rel := p.dir + "/" + name
+		src, err := os.ReadFile(filepath.Join(root, rel))
+		if err != nil {
+			return err
+		}
+		f, err := parser.ParseFile(p.fset, rel, src, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		p.files = append(p.files, &file{rel, src, f})
+		parsed = append(parsed, f)
+	}
+	p.info = types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
+	_, err := p.conf.Check(p.path, p.fset, parsed, &p.info)
+	return err
+}
+
+// compiles reports whether the package compiles with m. Imports that m leaves unused do not count: the copy that is
+// run stands beside the original, which uses them.
+func (p *pkg) compiles(m *Mutant) bool {
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, f := range p.files {
+		src := f.src
+		if f.name == m.File {
+			src = m.apply(src)
+		}
+		parsed, err := parser.ParseFile(fset, f.name, src, parser.SkipObjectResolution)
+		if err != nil {
+			return false
+		}
+		files = append(files, parsed)
+	}
+	good := true
+	conf := types.Config{Importer: p.conf.Importer, Error: func(err error) {
+		if !strings.HasSuffix(err.Error(), "imported and not used") || m.Func == "" {
+			good = false
+		}
+	}}
+	_, _ = conf.Check(p.path, fset, files, nil) // its errors have gone to conf.Error
+	return good
+}
