@@ -100,7 +100,11 @@ func (s *LiveSession) Lock(ctx context.Context, key string, o LockOptions) (*Loc
 
 // acquire is the entry once the session holds it, read after that.
 func (s *LiveSession) acquire(ctx context.Context, key string, o LockOptions) (Entry, error) {
+	var doubt error // why the session may hold the key, or may come to hold it
 	busy := func(why error) (Entry, error) {
+		if doubt != nil {
+			return Entry{}, &Error{Op: "lock", Key: key, Kind: ErrUnknown, Err: cause(doubt)}
+		}
 		return Entry{}, &Error{Op: "lock", Key: key, Kind: ErrCondition, Err: why}
 	}
 	for {
@@ -113,18 +117,19 @@ func (s *LiveSession) acquire(ctx context.Context, key string, o LockOptions) (E
 			e, m, readErr = s.c.Get(call, key, ReadOptions{})
 		}
 		cancel()
+		unread := readErr != nil && !errors.Is(readErr, ErrNotFound)
 		switch {
 		case err == nil && readErr == nil && e.Session == s.id:
 			return e, nil
 		case err != nil && !errors.Is(err, ErrCondition):
-			if again(ctx, err) {
-				break
+			if !again(ctx, err) {
+				return Entry{}, err
 			}
-			return Entry{}, err
-		case err == nil && readErr != nil && !errors.Is(readErr, ErrNotFound):
-			if ctx.Err() != nil {
-				return Entry{}, &Error{Op: "lock", Key: key, Kind: ErrUnknown, Err: cause(readErr)}
+			if errors.Is(err, ErrUnknown) {
+				doubt = err
 			}
+		case err == nil && unread:
+			doubt = readErr
 		case o.Try:
 			return busy(s.c.heldBy(ctx, e))
 		}

@@ -1,0 +1,204 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tenure/client"
+	"tenure/client/clienttest"
+)
+
+// onFirst calls f at the first request for which is holds, before a node takes it. f may ask the cluster something.
+func (w *world) onFirst(is func(clienttest.Request) bool, f func()) {
+	var done atomic.Bool
+	w.Inject(func(r clienttest.Request) clienttest.Fault {
+		if is(r) && !done.Swap(true) {
+			f()
+		}
+		return clienttest.None
+	})
+}
+
+func readsJob(r clienttest.Request) bool { return r.Path == "/v1/kv/job" && !r.IsWrite() }
+
+// TestLockWithoutASession fails as creating the session does.
+func TestLockWithoutASession(t *testing.T) {
+	inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Busy })
+		l, err := w.client.Lock(context.Background(), "job", client.LockOptions{})
+		if l != nil || kindOf(t, err) != client.ErrNotApplied {
+			t.Fatalf("%v, %v", l, err)
+		}
+		w.inject(noFaults)
+	})
+}
+
+// TestLockOfAnEndedSession: the cluster has ended the session, which the process has not heard of yet. The lock's
+// failure tells, at once and for the whole session.
+func TestLockOfAnEndedSession(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		s := startSession(t, w, time.Hour)
+		w.EndSession(s.ID())
+		began := time.Now()
+		_, err := s.Lock(context.Background(), "job", client.LockOptions{})
+		if kindOf(t, err) != client.ErrLost || time.Since(began) > 100*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		if text := err.Error(); !strings.HasPrefix(text, `lock "job": lost: `) || !strings.Contains(text, "invalid session") {
+			t.Errorf("it says %q", text)
+		}
+		if s.Err() == nil || !isLost(s) {
+			t.Error("the session is taken to live")
+		}
+		_ = s.Close(context.Background())
+	})
+}
+
+// TestLocksEndWithTheirSession, at the same moment, also when nobody can be asked about the key.
+func TestLocksEndWithTheirSession(t *testing.T) {
+	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+		s := startSession(t, w, 20*time.Second)
+		l, err := s.Lock(context.Background(), "job", client.LockOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Hang })
+		<-s.Lost()
+		if !isLost(l) || kindOf(t, errorOnly(l.Err())) != client.ErrLost || !strings.Contains(l.Err().Error(), "its session is lost") {
+			t.Errorf("the session is lost, the lock is not: %v", l.Err())
+		}
+		w.inject(noFaults)
+		_ = s.Close(context.Background())
+		_ = l.Unlock(context.Background())
+	})
+}
+
+// TestBusyLockSaysWho holds it.
+func TestBusyLockSaysWho(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		l := lock(t, w, "job", client.LockOptions{})
+		s := startSession(t, w, time.Hour)
+		_, err := s.Lock(context.Background(), "job", client.LockOptions{Try: true})
+		if want := `lock "job": condition failed: it is held by session ` + l.Session().ID(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		ctx, cancel := within(time.Minute)
+		defer cancel()
+		_, err = s.Lock(ctx, "job", client.LockOptions{})
+		if !errors.Is(err, client.ErrCondition) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Session().ID()) {
+			t.Errorf("after a minute: %v", err)
+		}
+		if err := errors.Join(l.Unlock(context.Background()), s.Close(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLockIsReadBeforeItIsTold: that the key was locked says nothing about now. Between the lock and the read of it the
+// key may be deleted, or unlocked and locked by another session.
+func TestLockIsReadBeforeItIsTold(t *testing.T) {
+	for _, try := range []bool{true, false} {
+		inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+			ctx := context.Background()
+			mine, theirs := startSession(t, w, time.Hour), startSession(t, w, time.Hour)
+			w.onFirst(readsJob, func() { w.Delete("job") })
+			l, err := mine.Lock(ctx, "job", client.LockOptions{Try: try})
+			if try && kindOf(t, err) != client.ErrCondition {
+				t.Errorf("a key that is deleted: %v", err)
+			}
+			if !try && (err != nil || l.Err() != nil) {
+				t.Errorf("a key that was deleted is not locked again: %v", err)
+			}
+			w.Delete("job")
+			w.onFirst(readsJob, func() {
+				_, err := w.client.Release(ctx, "job", nil, mine.ID(), client.WriteOptions{})
+				if _, other := w.client.Acquire(ctx, "job", nil, theirs.ID(), client.WriteOptions{}); err != nil || other != nil {
+					t.Error(err, other)
+				}
+			})
+			short, cancel := within(time.Minute)
+			defer cancel()
+			if _, err = mine.Lock(short, "job", client.LockOptions{Try: try}); kindOf(t, err) != client.ErrCondition || !strings.Contains(err.Error(), theirs.ID()) {
+				t.Errorf("a key that another session holds: %v", err)
+			}
+			_, _ = mine.Close(ctx), theirs.Close(ctx)
+			if l != nil {
+				_ = l.Unlock(ctx)
+			}
+		})
+	}
+}
+
+// TestLockOutlastsFaults: neither a write nor a read that fails for a time ends the wait for a lock, not even of one
+// that does not wait for its holder.
+func TestLockOutlastsFaults(t *testing.T) {
+	for name, fails := range map[string]func(clienttest.Request) bool{
+		"reads":  readsJob,
+		"writes": func(r clienttest.Request) bool { return r.Path == "/v1/kv/job" && r.IsWrite() },
+	} {
+		for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Hang, clienttest.UnknownApplied} {
+			inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+				until := time.Now().Add(10 * time.Second)
+				w.inject(func(r clienttest.Request) clienttest.Fault {
+					if fails(r) && time.Now().Before(until) {
+						return f
+					}
+					return clienttest.None
+				})
+				s := startSession(t, w, time.Hour)
+				ctx, cancel := within(time.Minute)
+				defer cancel()
+				l, err := s.Lock(ctx, "job", client.LockOptions{Try: true})
+				if err != nil || l.Err() != nil || time.Now().Before(until) {
+					t.Fatalf("%s, fault %d: %v", name, f, err)
+				}
+				if err := errors.Join(l.Unlock(ctx), s.Close(ctx)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestLockThatCannotBeReadIsUnknown: the session may hold it.
+func TestLockThatCannotBeReadIsUnknown(t *testing.T) {
+	inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+		s := startSession(t, w, time.Hour)
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if readsJob(r) {
+				return clienttest.Busy
+			}
+			return clienttest.None
+		})
+		ctx, cancel := within(10 * time.Second)
+		defer cancel()
+		_, err := s.Lock(ctx, "job", client.LockOptions{Try: true})
+		if kindOf(t, err) != client.ErrUnknown || !strings.HasPrefix(err.Error(), `lock "job": outcome unknown: `) {
+			t.Errorf("%v", err)
+		}
+		w.inject(noFaults)
+		_ = s.Close(context.Background())
+	})
+}
+
+// TestLockRefusedForGood is not tried again.
+func TestLockRefusedForGood(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		s := startSession(t, w, time.Hour)
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path == "/v1/kv/job" && r.IsWrite() {
+				return clienttest.TooLarge
+			}
+			return clienttest.None
+		})
+		began := time.Now()
+		if _, err := s.Lock(context.Background(), "job", client.LockOptions{}); kindOf(t, err) != client.ErrTooLarge || time.Since(began) > 100*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		_ = s.Close(context.Background())
+	})
+}
