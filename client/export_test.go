@@ -17,3 +17,10 @@ func Renewals(list []LeaseGrant) []byte {
 	}
 	return text.json()
 }
+
+// Locks is how many locks the session ends when it is lost.
+func (s *LiveSession) Locks() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.locks)
+}

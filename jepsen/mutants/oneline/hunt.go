@@ -21,10 +21,14 @@ type Options struct {
 	Match   *regexp.Regexp // only mutants whose key matches; nil: all
 	Results string         // file that is appended to
 	Again   bool           // try the survivors of the results file once more, and nothing else
+	Quick   bool           // leave out tests of other packages that take longer than quickSeconds
 	List    bool           // print the mutants and run nothing
 	Report  bool           // count the results of the chosen mutants and run nothing
 	Out     io.Writer
 }
+
+// quickSeconds is how long a test of another package may take, without a mutant, to be part of a quick hunt.
+const quickSeconds = 1
 
 // hunt is one run.
 type hunt struct {
@@ -204,6 +208,9 @@ func (h *hunt) plan(m *Mutant) (bs []batch, tests int) {
 		b := batch{pkg: pkg}
 		for _, t := range h.tests[pkg] {
 			if _, calls := t.Reach[reachName(m.File, m.Func)]; m.Func != "" && !calls {
+				continue
+			}
+			if h.o.Quick && pkg != m.pkg.dir && t.Seconds > quickSeconds {
 				continue
 			}
 			tests++
