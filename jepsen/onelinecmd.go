@@ -24,7 +24,7 @@ func oneLineCommand() *cobra.Command {
 	f.StringVar(&match, "match", "", "of those, only mutants whose line in --list matches this regular expression")
 	f.StringVar(&o.Results, "results", "", "append to this file, and skip the mutants that it has (required)")
 	f.BoolVar(&o.Again, "again", false, "try the survivors of --results once more, and nothing else")
-	f.BoolVar(&o.Quick, "quick", false, "run no test of another package that takes more than a second: --again without it tries what survives")
+	f.BoolVar(&o.Quick, "quick", false, "run no test that starts clusters or takes more than two seconds: --again without it tries what survives")
 	f.BoolVar(&o.List, "list", false, "print the mutants and run nothing")
 	f.BoolVar(&o.Report, "report", false, "count the results of what --files, --seed and --count choose, and run nothing")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
 )
 
 // A master from which nothing comes gets no more writes: what it would take without answering is lost to clients. What
@@ -182,5 +184,66 @@ func TestAnAnswerOfAnotherNodeIsNotTaken(t *testing.T) {
 	b.advance(0, Published{})
 	if r, answered := b.replies[1]; answered {
 		t.Fatalf("node 3 answered what was forwarded to node 2: %+v", r)
+	}
+}
+
+// What is forwarded and not yet answered is bounded by number and by bytes; the rest waits here. A message is bounded by
+// bytes, and takes at least one write.
+func TestForwardedWritesAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		bytes        int // of a value
+		times        int
+		most, groups int // writes on their way, messages
+	}{
+		{"by number", 1, 70, 64, 1},
+		{"by bytes", 300 << 10, 5, 4, 4}, // 4 of them are more than MaxQueuedBytes
+		{"a message by bytes", 1000, 9, 9, 3},
+		{"one over the limit of a message", 5000, 1, 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, 1, 2, 3)
+			b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+			cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, c.bytes)}
+			var sent []ForwardedWrite
+			messages := 0
+			step := func() {
+				b.messages = nil
+				b.advance(0, Published{})
+				for _, m := range b.messages {
+					if m.Kind != KindForward {
+						continue
+					}
+					messages++
+					size := 0
+					for _, w := range m.Writes {
+						size += len(w.Command)
+					}
+					if len(m.Writes) == 0 || len(m.Writes) > 1 && size > testConfig(ballot.Incarnation{}, quorum.Set{}).MaxBatchBytes {
+						t.Errorf("a message of %d writes and %d bytes", len(m.Writes), size)
+					}
+					sent = append(sent, m.Writes...)
+				}
+			}
+			for i := range c.times {
+				b.log.Request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec})
+				if i >= 2 && i < 63 || c.times < 6 {
+					step() // the queue has a bound of its own
+				}
+			}
+			step()
+			if len(sent) != c.most || c.groups > 1 && messages < c.groups {
+				t.Fatalf("%d writes in %d messages", len(sent), messages)
+			}
+			if len(b.replies) != 0 {
+				t.Fatalf("answered: %+v", b.replies)
+			}
+			// An answer makes room for the next.
+			b.log.Receive(0, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
+			step()
+			if want := min(c.times, c.most+1); len(sent) != want {
+				t.Errorf("%d writes after an answer, want %d", len(sent), want)
+			}
+		})
 	}
 }

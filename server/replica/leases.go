@@ -148,7 +148,11 @@ func (l *Leases) Cancel(id uint64) {
 	switch {
 	case t == nil:
 	case t.counter == 0:
-		l.answer(t, LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping})
+		a := LeaseAnswer{ID: id, Outcome: LeaseNotApplied, Reason: LeaseStopping}
+		if t.asked {
+			a.Outcome = LeaseUnknown
+		}
+		l.answer(t, a)
 	default:
 		t.req.Until, t.req.WaitUntil = 0, 0
 	}
@@ -309,9 +313,9 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 		out.Reason = LeaseNoRoom
 	default:
 		out.Reason = LeaseNoQuorum
-		if t.asked {
-			out.Outcome = LeaseUnknown
-		}
+	}
+	if t.asked && out.Outcome == LeaseNotApplied {
+		out.Outcome = LeaseUnknown
 	}
 	return out
 }

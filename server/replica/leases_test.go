@@ -511,6 +511,44 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 	}
 }
 
+// A request whose first attempt had Accept out ends as unknown, whatever the next attempt fails of: some acceptor may
+// have accepted the first one.
+func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
+	for _, asked := range []bool{true, false} {
+		w := newLeaseWorld(t)
+		id := w.ask(1, LeaseAcquire, "x", "a", 0)
+		if asked {
+			w.pass(2*leaseDelay + leaseDelay/2)
+			w.refuseAccept(1, id)
+			w.cut[2], w.cut[3] = true, true
+			w.pass(soon)
+		}
+		for n := ballot.NodeID(2); n <= 3; n++ {
+			b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'}, Counter: w.nodes[1].tasks[id].counter, Full: true}}}
+			w.nodes[1].Receive(w.now, w.runs[n], &b)
+		}
+		w.collect(1)
+		want := LeaseNotApplied
+		if asked {
+			want = LeaseUnknown
+		}
+		if a := w.want(id, want); a.Reason != LeaseNoRoom {
+			t.Errorf("asked before: %v, because of %v", asked, a.Reason)
+		}
+	}
+}
+
+// The same goes for a request whose client has gone between two attempts.
+func TestWhatWasAskedOnceIsUnknownWhenCancelled(t *testing.T) {
+	w := newLeaseWorld(t)
+	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(2*leaseDelay + leaseDelay/2)
+	w.refuseAccept(1, id)
+	w.nodes[1].Cancel(id)
+	w.collect(1)
+	w.want(id, LeaseUnknown)
+}
+
 // refuseAccept has the voters other than n refuse the Accept of n's request, so that its attempt ends and another is
 // due.
 func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {

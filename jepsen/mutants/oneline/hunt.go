@@ -21,14 +21,14 @@ type Options struct {
 	Match   *regexp.Regexp // only mutants whose key matches; nil: all
 	Results string         // file that is appended to
 	Again   bool           // try the survivors of the results file once more, and nothing else
-	Quick   bool           // leave out tests of other packages that take longer than quickSeconds
+	Quick   bool           // leave out tests that run whole clusters or take longer than quickSeconds
 	List    bool           // print the mutants and run nothing
 	Report  bool           // count the results of the chosen mutants and run nothing
 	Out     io.Writer
 }
 
-// quickSeconds is how long a test of another package may take, without a mutant, to be part of a quick hunt.
-const quickSeconds = 1
+// quickSeconds is how long a test may take, without a mutant, to be part of a quick hunt.
+const quickSeconds = 2
 
 // hunt is one run.
 type hunt struct {
@@ -78,7 +78,7 @@ func Run(ctx context.Context, root string, o Options) error {
 	}
 	defer os.RemoveAll(dir)
 	h.r = &runner{root, dir}
-	if err := h.prepare(ctx, ps, ms); err != nil {
+	if err := h.prepare(ps, ms); err != nil {
 		return err
 	}
 	for i, m := range ms {
@@ -130,67 +130,84 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 		h.report(ms, broken)
 		return nil, nil
 	}
+	// The packages with the quickest tests come first: binaries are built when they are needed.
+	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica", "server/web", "client", "storage"}
+	sort.SliceStable(ms, func(i, j int) bool {
+		return slices.Index(order, ms[i].pkg.dir) < slices.Index(order, ms[j].pkg.dir)
+	})
 	ms = slices.DeleteFunc(ms, func(m *Mutant) bool { _, done := h.results.old[m.Key()]; return done })
 	fmt.Fprintf(h.o.Out, "%d of them have no result yet\n", len(ms))
 	return ms, nil
 }
 
-// prepare builds the test binaries and measures the tests.
-func (h *hunt) prepare(ctx context.Context, ps []*pkg, ms []*Mutant) error {
+// prepare writes the mutants beside the code.
+func (h *hunt) prepare(ps []*pkg, ms []*Mutant) error {
 	overlay, err := instrument(h.r.root, h.r.dir, ps, ms)
 	if err != nil {
 		return err
 	}
 	h.overlay = overlay
-	path := h.o.Results + ".baseline"
-	if h.baseline, err = readBaseline(path); err != nil {
+	if h.baseline, err = readBaseline(h.o.Results + ".baseline"); err != nil {
 		return err
 	}
-	needed := map[string]bool{}
-	for _, m := range ms {
-		for _, s := range suites[m.pkg.dir] {
-			needed[s] = true
-		}
-	}
 	h.tests = map[string][]*test{}
-	for _, pkg := range sortedKeys(needed) {
-		bin, output, err := h.r.build(ctx, pkg, overlay, "")
-		if err != nil {
-			return err
+	return nil
+}
+
+// suite builds the tests of a package and measures them, the first time that it is asked for.
+func (h *hunt) suite(ctx context.Context, pkg string) error {
+	if h.bins[pkg] != "" {
+		return nil
+	}
+	bin, output, err := h.r.build(ctx, pkg, h.overlay, "")
+	if err != nil {
+		return err
+	}
+	if bin == "" {
+		return fmt.Errorf("the tests of %s do not compile with the mutants beside the code:\n%s", pkg, output)
+	}
+	ts, err := h.r.baseline(ctx, bin, pkg, h.overlay, h.baseline)
+	if err != nil {
+		return err
+	}
+	h.bins[pkg] = bin
+	total, bad := 0.0, []string{}
+	for _, t := range ts {
+		total += t.Seconds
+		h.baseline[t.key()] = t
+		t.Reach = map[string]struct{}{}
+		for _, c := range t.Calls {
+			t.Reach[c] = struct{}{}
 		}
-		if bin == "" {
-			return fmt.Errorf("the tests of %s do not compile with the mutants beside the code:\n%s", pkg, output)
-		}
-		h.bins[pkg] = bin
-		ts, err := h.r.baseline(ctx, bin, pkg, overlay, h.baseline)
-		if err != nil {
-			return err
-		}
-		total, bad := 0.0, []string{}
-		for _, t := range ts {
-			total += t.Seconds
-			h.baseline[t.key()] = t
-			t.Reach = map[string]struct{}{}
-			for _, c := range t.Calls {
-				t.Reach[c] = struct{}{}
-			}
-			if !t.Passes {
-				bad = append(bad, t.Name)
-			}
-		}
-		fmt.Fprintf(h.o.Out, "%s: %d tests, %.0f s; left out because they fail without a mutant: %v\n", pkg, len(ts), total, bad)
-		ts = slices.DeleteFunc(ts, func(t *test) bool { return !t.Passes })
-		sort.SliceStable(ts, func(i, j int) bool { return ts[i].Seconds < ts[j].Seconds })
-		h.tests[pkg] = ts
-		var known []*test
-		for _, k := range sortedKeys(h.baseline) {
-			known = append(known, h.baseline[k])
-		}
-		if err := writeBaseline(path, known); err != nil {
-			return err
+		if !t.Passes {
+			bad = append(bad, t.Name)
 		}
 	}
-	return nil
+	fmt.Fprintf(h.o.Out, "%s: %d tests, %.0f s; left out because they fail without a mutant: %v\n", pkg, len(ts), total, bad)
+	ts = slices.DeleteFunc(ts, func(t *test) bool { return !t.Passes })
+	sort.SliceStable(ts, func(i, j int) bool { return ts[i].Seconds < ts[j].Seconds })
+	h.tests[pkg] = ts
+	var known []*test
+	for _, k := range sortedKeys(h.baseline) {
+		known = append(known, h.baseline[k])
+	}
+	return writeBaseline(h.o.Results+".baseline", known)
+}
+
+// suites are the packages whose tests are run on the mutants of p. A quick hunt leaves out those that run whole
+// clusters.
+func (h *hunt) suites(p *pkg) []string {
+	all := suites[p.dir]
+	if !h.o.Quick {
+		return all
+	}
+	var out []string
+	for _, s := range all {
+		if s == p.dir || s != "jepsen/sim" && s != "server" && s != "client" && s != "storage" {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // batch is tests of one package that are run in one process.
@@ -203,14 +220,14 @@ type batch struct {
 // plan lists the tests that call m's function, the quickest first, in few processes.
 func (h *hunt) plan(m *Mutant) (bs []batch, tests int) {
 	first := map[string]*batch{}
-	for _, pkg := range suites[m.pkg.dir] {
+	for _, pkg := range h.suites(m.pkg) {
 		step, limits := 0, []float64{0.5, 5}
 		b := batch{pkg: pkg}
 		for _, t := range h.tests[pkg] {
 			if _, calls := t.Reach[reachName(m.File, m.Func)]; m.Func != "" && !calls {
 				continue
 			}
-			if h.o.Quick && pkg != m.pkg.dir && t.Seconds > quickSeconds {
+			if h.o.Quick && t.Seconds > quickSeconds {
 				continue
 			}
 			tests++
@@ -236,7 +253,7 @@ func (h *hunt) plan(m *Mutant) (bs []batch, tests int) {
 	}
 	sort.SliceStable(bs, func(i, j int) bool { return bs[i].seconds < bs[j].seconds })
 	var front []batch
-	for _, pkg := range suites[m.pkg.dir] {
+	for _, pkg := range h.suites(m.pkg) {
 		if b := first[pkg]; b != nil {
 			front = append(front, *b)
 		}
@@ -247,7 +264,12 @@ func (h *hunt) plan(m *Mutant) (bs []batch, tests int) {
 // try runs the tests on one mutant until one fails twice.
 func (h *hunt) try(ctx context.Context, m *Mutant) (result, error) {
 	began := time.Now()
-	x := result{Mutant: *m, Verdict: Survived}
+	x := result{Mutant: *m, Verdict: Survived, Quick: h.o.Quick}
+	for _, pkg := range h.suites(m.pkg) {
+		if err := h.suite(ctx, pkg); err != nil {
+			return x, err
+		}
+	}
 	bs, tests := h.plan(m)
 	x.Tests = tests
 	overlay, own := h.overlay, map[string]string{}

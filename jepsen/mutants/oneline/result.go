@@ -31,6 +31,7 @@ type result struct {
 	Verdict Verdict `json:"verdict"`
 	By      string  `json:"by,omitempty"` // package and test
 	Tests   int     `json:"tests"`        // that call the mutant's function
+	Quick   bool    `json:"quick,omitempty"`
 	Seconds float64 `json:"seconds"`
 }
 
