@@ -30,6 +30,9 @@ type Options struct {
 // quickSeconds is how long a test may take, without a mutant, to be part of a quick hunt.
 const quickSeconds = 2
 
+// hangAfter is how much longer than eight times its usual time a test may take. It is a variable for the tests.
+var hangAfter = 12 * time.Second
+
 // hunt is one run.
 type hunt struct {
 	o        Options
@@ -309,7 +312,7 @@ func (h *hunt) try(ctx context.Context, m *Mutant) (result, error) {
 
 // batch reports whether one of the tests of b kills m. A failure counts if it comes again.
 func (h *hunt) batch(ctx context.Context, x *result, m *Mutant, b batch, bin, overlay string) bool {
-	limit := 12*time.Second + time.Duration(8*b.seconds*float64(time.Second))
+	limit := hangAfter + time.Duration(8*b.seconds*float64(time.Second))
 	env := fmt.Sprintf("%s=%d", chooseEnv, m.id)
 	names := b.names
 	for range 3 {
