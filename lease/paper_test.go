@@ -43,6 +43,25 @@ func TestP1Start(t *testing.T) {
 	}
 }
 
+// P1 gives up the attempt in progress, and says so; how one that is over has ended stays known.
+func TestP1StartGivesUpWhatIsInProgress(t *testing.T) {
+	w := newWorld(t)
+	w.win(q, 1, 2*ms, 1, 2)
+	w.start(p, 1, 2*ms)
+	w.deliver(KindPrepare, p, 1, 1, 2) // refused by both: q was first
+	if a := w.proposers[p].Attempt(); a.Phase != PhaseNone || a.Last.Reason != EndRejected {
+		t.Fatalf("the attempt that was refused: %+v", a)
+	}
+	w.start(p, 2, 2*ms)
+	if a := w.proposers[p].Attempt(); a.Last.Reason != EndRejected {
+		t.Errorf("with nothing in progress the start has ended something: %+v", a.Last)
+	}
+	w.start(p, 3, 2*ms)
+	if a := w.proposers[p].Attempt(); a.Last.Reason != EndAbandoned || a.Ballot.Counter != 3 {
+		t.Errorf("the attempt in progress: %+v", a)
+	}
+}
+
 // Paper §3 step 3, §6. P2: a reply of another ballot or phase is ignored; distinct acceptors are counted; a promise is
 // open without a live lease or, while the base of a renewal is held, with one of this incarnation at or above the base.
 func TestP2Promise(t *testing.T) {

@@ -163,6 +163,9 @@ func TestPace(t *testing.T) {
 	if len(seen) < 900 {
 		t.Errorf("only %d different waits", len(seen))
 	}
+	if shortest, longest := pr.RetryAfter(0, 0), pr.RetryAfter(0, uint64(time.Second/8-time.Second/32)); shortest != time.Second/32 || longest != time.Second/8 {
+		t.Errorf("waits from %v to %v", shortest, longest)
+	}
 	pr.last = End{Reason: EndBlocked, Blocker: Record{Left: 500 * ms}}
 	if d := pr.RetryAfter(20*time.Second, 0); d != 500*ms+time.Second/32 {
 		t.Errorf("blocked for 500ms, wait %v", d)

@@ -88,3 +88,41 @@ func TestExclusionOfNonsense(t *testing.T) {
 		}
 	}
 }
+
+// AtLeast is what another clock shows at least while one shows d: both may err by ρ, in opposite directions.
+func TestAtLeast(t *testing.T) {
+	for _, c := range []struct{ driftPPM, d, want time.Duration }{
+		{0, 1500 * ms, 1500 * ms},
+		{0, 1500*ms + 999_999, 1500 * ms}, // whole milliseconds
+		{10_000, time.Second, 980 * ms},   // 980.198 ms
+		{10_000, 101 * time.Second, 99 * time.Second},
+		{10_000, 0, 0},
+		{10_000, -time.Second, 0},
+		{10_000, maxSpan, 0},
+		{500_000, 3 * time.Second, time.Second},
+		{-1, time.Second, 0},
+		{1_000_000, time.Second, 0},
+	} {
+		if got := (Timing{DriftPPM: int64(c.driftPPM)}).AtLeast(c.d); got != c.want {
+			t.Errorf("ρ = %d ppm: %v of %v, want %v", c.driftPPM, got, c.d, c.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x := Timing{DriftPPM: rapid.Int64Range(0, 999_999).Draw(t, "ppm")}
+		d := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "d"))
+		if most, ok := x.stretch(x.AtLeast(d)); !ok || most > d {
+			t.Errorf("ρ = %d ppm: another clock shows at least %v while one shows %v, which is at most %v", x.DriftPPM, x.AtLeast(d), d, most)
+		}
+	})
+}
+
+// A time that overflows when it is stretched is refused: also the first that does.
+func TestStretchOverflows(t *testing.T) {
+	x := Timing{DriftPPM: 500_000} // three halves by one half: d·3
+	const first = (1<<64 + 2) / 3  // d·1,500,000 ≥ 2^64·500,000
+	for _, d := range []time.Duration{first - 1, first, first + 1, math.MaxInt64} {
+		if got, ok := x.stretch(d); ok {
+			t.Errorf("%d is stretched to %d", d, got)
+		}
+	}
+}
