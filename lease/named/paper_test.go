@@ -248,6 +248,23 @@ func TestP5EachPhaseHasItsOwnReasons(t *testing.T) {
 	}
 }
 
+// A lease that was in the way of a promise is not in the way of Accept, too: one more does not block a quorum.
+func TestP5BlocksOfEachPhaseAreCountedAlone(t *testing.T) {
+	inTheWay := func(k Kind, left time.Duration) Reply {
+		return Reply{Kind: k, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"), LiveToken: 1, Report: 1, LiveLeft: left}
+	}
+	a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
+	a.Handle(at, 3, inTheWay(Promise, 9*ms))
+	for n := ballot.NodeID(1); n <= 2; n++ {
+		a.Handle(at, n, Reply{Kind: Promise, Name: nameOf("n"), Counter: 1, Report: 1})
+	}
+	a.Handle(at, 1, inTheWay(AcceptRejected, 5*ms))
+	a.Handle(at, 2, Reply{Kind: AcceptRejected, Name: nameOf("n"), Counter: 1, Promised: 3})
+	if a.End() != EndRejected || a.RetryIn() != 0 {
+		t.Errorf("ended as %v, retry in %v", a.End(), a.RetryIn())
+	}
+}
+
 // P5, A3: what an attempt that has won nothing left behind may be withdrawn, and by nobody but its own node's run, by its own ballot.
 func TestP5Withdraw(t *testing.T) {
 	w := newWorld(t)
