@@ -111,6 +111,23 @@ func TestSilentPeerGetsBoundedBursts(t *testing.T) {
 	}
 }
 
+// What is on its way to a peer is bounded by bytes, too, while the others go on.
+func TestSilentPeerGetsBoundedBytes(t *testing.T) {
+	cfg := soloConfig(3)
+	cfg.PageBytes, cfg.WindowEntries, cfg.WindowBytes = 1, 100, 10
+	s := leader(t, cfg)
+	var sent []Slot
+	for range 20 {
+		s.propose("12345")
+		sent = append(sent, slotsOf(s.take(), 3)...)
+		s.sync()
+		sent = append(sent, slotsOf(s.accepted(2, s.Last(), s.Last()), 3)...)
+	}
+	if p := s.Peers()[1]; len(sent) < 1 || len(sent) > 3 || p.Pending < 5 || p.Pending > 15 {
+		t.Fatalf("a peer that acknowledges nothing was sent %v, %d bytes are on their way", sent, p.Pending)
+	}
+}
+
 func TestLostAcceptIsSentAgain(t *testing.T) {
 	t.Run("on tick", func(t *testing.T) {
 		s := leader(t, soloConfig(3))
@@ -132,6 +149,16 @@ func TestLostAcceptIsSentAgain(t *testing.T) {
 		s.Connected(9)
 		s.Connected(1)
 		s.none(s.take(), KindAccept, "to a stranger")
+	})
+	t.Run("on reconnect, behind what is chosen", func(t *testing.T) {
+		s := leader(t, soloConfig(3))
+		s.fill(3)
+		s.propose("a", "b")
+		s.take()
+		s.Connected(2)
+		if got := slotsOf(s.take(), 2); len(got) == 0 || got[0] != 4 {
+			t.Fatalf("sent again: %v", got)
+		}
 	})
 	t.Run("when a heartbeat shows it lacks it", func(t *testing.T) {
 		s := leader(t, soloConfig(3))
