@@ -1,7 +1,9 @@
 package oneline
 
 import (
-	"math/rand/v2"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"regexp"
 	"slices"
 )
@@ -37,16 +39,31 @@ func (c *choice) pick(all []*Mutant, old map[string]result) (ms []*Mutant, broke
 		}
 	}
 	left := c.count
-	for _, i := range rand.New(rand.NewPCG(c.seed, 0)).Perm(len(all)) {
+	for _, m := range shuffled(all, c.seed) {
 		if left == 0 {
 			break
 		}
-		if slices.Contains(c.files, all[i].File) {
+		if slices.Contains(c.files, m.File) {
 			continue // it is in already
 		}
-		if take(all[i]) {
+		if take(m) {
 			left--
 		}
 	}
 	return ms, broken
+}
+
+// shuffled returns the mutants in an order that depends on the seed and their keys alone: a change of the code changes
+// the draw only where it adds mutants or takes some away.
+func shuffled(all []*Mutant, seed uint64) []*Mutant {
+	rank := make(map[*Mutant][sha256.Size]byte, len(all))
+	for _, m := range all {
+		rank[m] = sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.Key()))
+	}
+	out := slices.Clone(all)
+	slices.SortFunc(out, func(a, b *Mutant) int {
+		x, y := rank[a], rank[b]
+		return bytes.Compare(x[:], y[:])
+	})
+	return out
 }

@@ -133,9 +133,13 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 		h.report(ms, broken)
 		return nil, nil
 	}
-	// The packages with the quickest tests come first: binaries are built when they are needed.
+	// The packages with the quickest tests come first: binaries are built when they are needed. Last come the mutants
+	// outside functions, each of which needs builds of its own.
 	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica", "server/web", "client", "storage"}
 	sort.SliceStable(ms, func(i, j int) bool {
+		if (ms[i].Func == "") != (ms[j].Func == "") {
+			return ms[j].Func == ""
+		}
 		return slices.Index(order, ms[i].pkg.dir) < slices.Index(order, ms[j].pkg.dir)
 	})
 	ms = slices.DeleteFunc(ms, func(m *Mutant) bool { _, done := h.results.old[m.Key()]; return done })

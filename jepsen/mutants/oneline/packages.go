@@ -123,27 +123,59 @@ func (p *pkg) read(root string, names []string) error {
 }
 
 // compiles reports whether the package compiles with m. Imports that m leaves unused do not count: the copy that is
-// run stands beside the original, which uses them.
+// run stands beside the original, which uses them. Only the bodies that m can affect are looked at.
 func (p *pkg) compiles(m *Mutant) bool {
-	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, f := range p.files {
-		src := f.src
-		if f.name == m.File {
-			src = m.apply(src)
+		if f.name != m.File {
+			files = append(files, without(f.ast, m.Func == "", ""))
+			continue
 		}
-		parsed, err := parser.ParseFile(fset, f.name, src, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(p.fset, f.name, m.apply(f.src), parser.SkipObjectResolution)
 		if err != nil {
 			return false
 		}
-		files = append(files, parsed)
+		files = append(files, without(parsed, m.Func == "", m.Func))
 	}
 	good := true
 	conf := types.Config{Importer: p.conf.Importer, Error: func(err error) {
-		if !strings.HasSuffix(err.Error(), "imported and not used") || m.Func == "" {
+		// "x imported and not used", or "x imported as y and not used"
+		if text := err.Error(); m.Func == "" || !strings.Contains(text, " imported ") || !strings.HasSuffix(text, " and not used") {
 			good = false
 		}
 	}}
-	_, _ = conf.Check(p.path, fset, files, nil) // its errors have gone to conf.Error
+	_, _ = conf.Check(p.path, p.fset, files, nil) // its errors have gone to conf.Error
 	return good
+}
+
+// without returns f without the bodies of its functions but the named one; all if it is f itself that is wanted.
+func without(f *ast.File, all bool, name string) *ast.File {
+	if all {
+		return f
+	}
+	c := *f
+	c.Decls = make([]ast.Decl, len(f.Decls))
+	for i, d := range f.Decls {
+		c.Decls[i] = d
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Name.Name == "init" || fn.Type.TypeParams != nil || funcName(fn) == name {
+			continue
+		}
+		if fn.Recv != nil {
+			if _, generic := base(fn.Recv.List[0].Type).(*ast.IndexExpr); generic {
+				continue
+			}
+		}
+		bare := *fn
+		bare.Body = nil
+		c.Decls[i] = &bare
+	}
+	return &c
+}
+
+func base(t ast.Expr) ast.Expr {
+	if s, ok := t.(*ast.StarExpr); ok {
+		return s.X
+	}
+	return t
 }
