@@ -3,7 +3,9 @@ package multipaxos
 import (
 	"bytes"
 	"reflect"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"tenure/internal/ballot"
 )
@@ -45,5 +47,58 @@ func TestMessagesThatDifferHaveDifferentStates(t *testing.T) {
 	walk("Message", func(m *Message) reflect.Value { return reflect.ValueOf(m).Elem() })
 	if changes < 30 {
 		t.Fatalf("only %d changes were tried", changes)
+	}
+}
+
+// A search visits a state once: whatever decides what a node does next must be in its state. Each number and switch of
+// a node is changed here by itself; those that do not count are named with the reason.
+func TestAllThatDecidesIsInTheState(t *testing.T) {
+	without := map[string]string{
+		"Core.ignored":       "it is only shown",
+		"Core.log.bytes":     "the sum of the entries' bytes",
+		"Core.open.Seq":      "it is Core.seq",
+		"Core.open.Chosen":   "it is Core.chosenIssued, or 0",
+		"Core.owes.slots":    "the sum of what is owed",
+		"Core.owes.bytes":    "the sum of what is owed",
+		"Core.owes.open.seq": "it is Core.seq",
+	}
+	cores := map[string]func() *Core{
+		"leader": func() *Core {
+			s := leader(t, soloConfig(3))
+			s.fill(2)
+			s.propose("a", "b")
+			return s.Core
+		},
+	}
+	for name, make := range cores {
+		want := string(make().AppendState(nil))
+		var walk func(path string, pick func(*Core) reflect.Value)
+		walk = func(path string, pick func(*Core) reflect.Value) {
+			c := make()
+			v := pick(c)
+			v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+			switch v.Kind() {
+			case reflect.Struct:
+				if strings.HasPrefix(v.Type().Name(), "ring") || v.Type() == reflect.TypeFor[Config]() {
+					return // where a ring begins decides nothing, and a node's configuration does not change
+				}
+				for i := range v.NumField() {
+					walk(path+"."+v.Type().Field(i).Name, func(c *Core) reflect.Value { return pick(c).Field(i) })
+				}
+				return
+			case reflect.Bool:
+				v.SetBool(!v.Bool())
+			case reflect.Int, reflect.Int64:
+				v.SetInt(v.Int() + 1000)
+			case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+				v.SetUint(v.Uint() + 100)
+			default:
+				return
+			}
+			if string(c.AppendState(nil)) == want && without[path] == "" {
+				t.Errorf("%s: %s does not count", name, path)
+			}
+		}
+		walk("Core", func(c *Core) reflect.Value { return reflect.ValueOf(c).Elem() })
 	}
 }
