@@ -1,6 +1,41 @@
 package named
 
-import "testing"
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tenure/lease"
+)
+
+// What no node sends is dropped unseen.
+func TestMalformedMessagesAreRefused(t *testing.T) {
+	good := func() (Request, Reply) {
+		return Request{Kind: Accept, Name: nameOf("n"), Counter: 1, Acquisition: acquisitionOf("a"), Token: 1, Duration: ms, Owner: strings.Repeat("o", MaxOwnerBytes)},
+			Reply{Kind: Promise, Name: nameOf("n"), Counter: lease.MaxCounter - 1, Promised: lease.MaxCounter - 1, Report: 4,
+				Live: true, LiveAcquisition: acquisitionOf("a"), LiveToken: 4, LiveOwner: strings.Repeat("o", MaxOwnerBytes)}
+	}
+	if q, r := good(); q.Check() != nil || r.Check() != nil {
+		t.Fatalf("%v, %v", q.Check(), r.Check())
+	}
+	for name, f := range map[string]func(q *Request, r *Reply){
+		"no kind":         func(q *Request, r *Reply) { q.Kind, r.Kind = 0, 0 },
+		"the other's":     func(q *Request, r *Reply) { q.Kind, r.Kind = Promise, Prepare },
+		"unknown kind":    func(q *Request, r *Reply) { q.Kind, r.Kind = 10, 10 },
+		"no counter":      func(q *Request, r *Reply) { q.Counter, r.Counter = 0, 0 },
+		"largest counter": func(q *Request, r *Reply) { q.Counter, r.Counter = lease.MaxCounter, lease.MaxCounter },
+		"promised":        func(q *Request, r *Reply) { q.Duration, r.Promised = 0, lease.MaxCounter },
+		"no acquisition":  func(q *Request, r *Reply) { q.Acquisition, r.LiveAcquisition = Acquisition{}, Acquisition{} },
+		"no token":        func(q *Request, r *Reply) { q.Token, r.LiveToken = 0, 0 },
+		"token, duration": func(q *Request, r *Reply) { q.Duration, r.LiveToken = -1, 5 },
+		"owner":           func(q *Request, r *Reply) { q.Owner += "o"; r.LiveOwner += "o" },
+	} {
+		q, r := good()
+		if f(&q, &r); !errors.Is(q.Check(), ErrMalformed) || !errors.Is(r.Check(), ErrMalformed) {
+			t.Errorf("%s: %v, %v", name, q.Check(), r.Check())
+		}
+	}
+}
 
 // Nodes of different versions talk to each other: a kind keeps its number.
 func TestKindsAreOnTheWire(t *testing.T) {
