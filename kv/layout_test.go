@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -43,5 +44,59 @@ func TestBodiesWithOtherThanEntriesAreRefused(t *testing.T) {
 		if o, err := DecodeOutcomes("\x01\x00" + body); !errors.Is(err, ErrBody) {
 			t.Errorf("%s: %+v, %v", name, o, err)
 		}
+	}
+}
+
+// A record of a layout that this version does not know is damage, not a record of zeros.
+func TestUnknownLayoutsAreRefused(t *testing.T) {
+	running := appendRunning(nil, running{arm: 3, after: 200})
+	session := appendSession(nil, &Session{CreateIndex: 3, LockDelay: 1, Behavior: Release})
+	const id = "11111111-0000-4000-8000-000000000000"
+	if _, err := decodeRunning("k", running); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeSession(id, session); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []byte{0, 2, 9} {
+		running[0], session[0] = version, version
+		if x, err := decodeRunning("k", running); err == nil {
+			t.Errorf("version %d: %+v", version, x)
+		}
+		if x, err := decodeSession(id, session); err == nil {
+			t.Errorf("version %d: %+v", version, x)
+		}
+	}
+}
+
+// Replicas are compared by their digests: each register counts.
+func TestTheDigestTellsRegistersApart(t *testing.T) {
+	seen := map[[32]byte]string{}
+	for name, change := range map[string]func(*registers){
+		"nothing":     func(*registers) {},
+		"a session":   func(r *registers) { r.sessions.Set("s", &Session{CreateIndex: 2}) },
+		"its TTL":     func(r *registers) { r.sessions.Set("s", &Session{CreateIndex: 2, TTL: 1}) },
+		"a lock":      func(r *registers) { r.held.Set("s\x00k", struct{}{}) },
+		"an expiry":   func(r *registers) { r.expiry.Set("k", running{arm: 1, after: 2}) },
+		"its end":     func(r *registers) { r.expiry.Set("k", running{arm: 1, after: 3}) },
+		"a delay":     func(r *registers) { r.delays.Set("k", running{arm: 1, after: 2}) },
+		"its arm":     func(r *registers) { r.delays.Set("k", running{arm: 2, after: 2}) },
+		"a fence":     func(r *registers) { r.fences.Set("lease/n", 1) },
+		"its token":   func(r *registers) { r.fences.Set("lease/n", 2) },
+		"tombstone":   func(r *registers) { r.graves.byKey.Set("k", 3) },
+		"a newer one": func(r *registers) { r.graves.byKey.Set("k", 4) },
+	} {
+		s, err := Open(NewMemImage(), DefaultLimits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&s.reg)
+		h := sha256.New()
+		s.reg.digest(h)
+		sum := [32]byte(h.Sum(nil))
+		if other, same := seen[sum]; same {
+			t.Errorf("%s looks like %s", name, other)
+		}
+		seen[sum] = name
 	}
 }

@@ -165,3 +165,16 @@ func TestConfigValidate(t *testing.T) {
 		}
 	}
 }
+
+// noEntries is a disk that has lost what it says that it has.
+type noEntries struct{}
+
+func (noEntries) Entries(Slot, Slot, int) ([]Entry, error) { return nil, nil }
+
+// A chosen slot that the disk does not have is damage.
+func TestMissingChosenSlotsAreDamage(t *testing.T) {
+	l := entryLog{reader: noEntries{}, base: 10}
+	if page, _, err := l.readDisk(3, 7, 100); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, %v", page, err)
+	}
+}

@@ -637,6 +637,11 @@ func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 		"page out of order":      {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 2, Entries: entries(by(2, 0), 1, "a"), Last: true},
 		"empty page, not last":   {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 1},
 		"reply about another":    {Kind: KindAccepted, From: 2, Ballot: by(2, 1), Slot: 1, Through: 1},
+		"slot beyond all":        {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Slot: maxNumber},
+		"through beyond all":     {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Through: maxNumber},
+		"chosen beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
+		"truncated beyond all":   {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
+		"folded beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Folded: maxNumber},
 		"reversed range":         {Kind: KindAccepted, From: 2, Ballot: by(1, 1), Slot: 2, Through: 1},
 	} {
 		s := follower(t)

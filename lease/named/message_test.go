@@ -1,6 +1,7 @@
 package named
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -31,7 +32,13 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 		"owner":           func(q *Request, r *Reply) { q.Owner += "o"; r.LiveOwner += "o" },
 	} {
 		q, r := good()
-		if f(&q, &r); !errors.Is(q.Check(), ErrMalformed) || !errors.Is(r.Check(), ErrMalformed) {
+		w := newWorld(t)
+		before := w.tables[1].AppendState(nil, w.now)
+		f(&q, &r)
+		if reply, ok := w.tables[1].Handle(w.now, w.self, q); ok || !bytes.Equal(w.tables[1].AppendState(nil, w.now), before) {
+			t.Errorf("%s: answered %v with %+v", name, ok, reply)
+		}
+		if !errors.Is(q.Check(), ErrMalformed) || !errors.Is(r.Check(), ErrMalformed) {
 			t.Errorf("%s: %v, %v", name, q.Check(), r.Check())
 		}
 	}
@@ -44,5 +51,28 @@ func TestKindsAreOnTheWire(t *testing.T) {
 		if uint8(k) != want {
 			t.Errorf("%v is %d on the wire, was %d", k, k, want)
 		}
+	}
+}
+
+// A search visits a state once: tables that answer differently have different states.
+func TestTablesThatDifferHaveDifferentStates(t *testing.T) {
+	seen := map[string]string{}
+	for name, q := range map[string]Request{
+		"lease":               {Acquisition: acquisitionOf("a"), Token: 1, Counter: 1, Duration: ms},
+		"another acquisition": {Acquisition: acquisitionOf("b"), Token: 1, Counter: 1, Duration: ms},
+		"another token":       {Acquisition: acquisitionOf("a"), Token: 2, Counter: 1, Duration: ms},
+		"another counter":     {Acquisition: acquisitionOf("a"), Token: 1, Counter: 2, Duration: ms},
+		"longer":              {Acquisition: acquisitionOf("a"), Token: 1, Counter: 1, Duration: 2 * ms},
+	} {
+		w := newWorld(t)
+		q.Kind, q.Name, q.Token = Accept, nameOf("n"), q.Token+w.tables[1].Floor()
+		if r, ok := w.tables[1].Handle(w.now, w.self, q); !ok || r.Kind != Accepted {
+			t.Fatalf("%s: %v %+v", name, ok, r)
+		}
+		s := string(w.tables[1].AppendState(nil, w.now))
+		if other, same := seen[s]; same {
+			t.Errorf("%s looks like %s", name, other)
+		}
+		seen[s] = name
 	}
 }

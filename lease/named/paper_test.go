@@ -183,6 +183,23 @@ func TestP4Own(t *testing.T) {
 	}
 }
 
+// P4: what an attempt has won it does not lose by being asked for its requests after its deadline.
+func TestP4AWinStays(t *testing.T) {
+	a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
+	for n := ballot.NodeID(1); n <= 2; n++ {
+		a.Handle(at, n, Reply{Kind: Promise, Name: nameOf("n"), Counter: 1})
+	}
+	for n := ballot.NodeID(1); n <= 2; n++ {
+		a.Handle(at, n, Reply{Kind: Accepted, Name: nameOf("n"), Counter: 1})
+	}
+	if _, to := a.Requests(at + 500*ms); to.Len() != 0 || a.End() != EndWon {
+		t.Errorf("sends to %v, ended as %v", to, a.End())
+	}
+	if _, ok := a.Withdrawal(); ok {
+		t.Error("a lease that was won is withdrawn")
+	}
+}
+
 // Paper §3.5. P5: a request is repeated unchanged until it is answered; the attempt is given up when no quorum is left, and at its deadline.
 func TestP5Abandon(t *testing.T) {
 	reply := func(k Kind, f func(r *Reply)) Reply {

@@ -227,7 +227,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 			}
 			for i := range c.times {
 				b.log.Request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec})
-				if i >= 2 && i < 63 || c.times < 6 {
+				if c.bytes > 1<<16 || i%40 == 39 {
 					step() // the queue has a bound of its own
 				}
 			}
@@ -238,6 +238,13 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 			if len(b.replies) != 0 {
 				t.Fatalf("answered: %+v", b.replies)
 			}
+			ids := map[uint64]bool{}
+			for _, w := range sent {
+				ids[w.ID] = true
+			}
+			if len(ids) != len(sent) {
+				t.Errorf("%d writes under %d ids", len(sent), len(ids))
+			}
 			// An answer makes room for the next.
 			b.log.Receive(0, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
 			step()
@@ -245,5 +252,85 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				t.Errorf("%d writes after an answer, want %d", len(sent), want)
 			}
 		})
+	}
+}
+
+// What a write needs to be judged by goes with it: how long its client waits yet, and whether it frees space.
+func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.log.Receive(2*sec, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.log.Request(2*sec, Request{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec})
+	b.log.Request(2*sec, Request{ID: 2, Command: []byte("v"), Until: 8 * sec})
+	b.advance(3*sec, Published{})
+	w := b.messages[len(b.messages)-1].Writes
+	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec || string(w[0].Command) != "w" {
+		t.Fatalf("forwarded as %+v", w)
+	}
+}
+
+// A node without the lease refuses what is forwarded to it, each write by its id.
+func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.log.Receive(0, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}})
+	b.drain()
+	if len(b.messages) != 1 || b.messages[0].Kind != KindForwarded || b.messages[0].To != 2 {
+		t.Fatalf("sent %+v", b.messages)
+	}
+	for i, a := range b.messages[0].Answers {
+		if a.ID != uint64(5+i) || a.Outcome != Refused || a.Reason != NoMaster {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	if len(b.messages[0].Answers) != 2 || len(b.log.queue.items) != 0 {
+		t.Errorf("%d answers, %d writes wait", len(b.messages[0].Answers), len(b.log.queue.items))
+	}
+}
+
+// A holder of the lease that is not ready yet keeps what is forwarded to it for as long as its client waits.
+func TestForwardedWritesWaitForReadiness(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.advance(3*sec, holding(1, 90*sec))
+	b.messages = nil
+	b.log.Receive(3*sec, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}})
+	if q := b.log.queue.items; len(q) != 1 || !q[0].frees || q[0].at != 3*sec {
+		t.Fatalf("waits as %+v", q)
+	}
+	b.log.expire(4*sec - 1)
+	if b.drain(); len(b.log.queue.items) != 1 {
+		t.Fatalf("answered early: %+v", b.messages)
+	}
+	b.log.expire(4 * sec)
+	b.drain()
+	if len(b.log.queue.items) != 0 || len(b.messages) == 0 || b.messages[len(b.messages)-1].Answers[0].ID != 5 {
+		t.Fatalf("not answered in time: %+v", b.messages)
+	}
+}
+
+// Answers travel together, within bounds of their number and of their bodies' bytes.
+func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
+	for _, c := range []struct{ answers, bytes, want int }{
+		{maxAnswers, 0, 1}, {maxAnswers + 1, 0, 2}, {4, 1024, 1}, {5, 1024, 2}, {3, 5000, 3},
+	} {
+		b := newBench(t, 1, 2, 3)
+		for i := range c.answers {
+			b.log.replyTo(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, c.bytes))}})
+		}
+		b.log.replyTo(3, ForwardedAnswer{ID: 1})
+		b.drain()
+		seen, to2 := uint64(0), 0
+		for _, m := range b.messages {
+			if m.To == 3 {
+				continue
+			}
+			to2++
+			for _, a := range m.Answers {
+				if seen++; a.ID != seen {
+					t.Fatalf("answer %d comes in the place of %d", a.ID, seen)
+				}
+			}
+		}
+		if to2 != c.want || seen != uint64(c.answers) || len(b.messages) != c.want+1 {
+			t.Errorf("%d answers of %d bytes: %d messages with %d answers, want %d", c.answers, c.bytes, to2, seen, c.want)
+		}
 	}
 }

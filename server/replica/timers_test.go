@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"tenure/kv"
 )
 
@@ -292,4 +294,55 @@ func TestAnswersAreSplitByTheirBodies(t *testing.T) {
 	if m := l.Take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
 		t.Errorf("after a Take: %+v", m)
 	}
+}
+
+// Whatever is set, set anew, taken away and begun anew, the timer in front is the first that is due.
+func TestTimersAreInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := timers{byName: map[timerName]*timer{}}
+		type want struct {
+			arm        uint64
+			due, after time.Duration
+		}
+		model, now := map[timerName]want{}, time.Duration(0)
+		for arm := range uint64(rapid.IntRange(1, 60).Draw(t, "steps")) {
+			now += time.Duration(rapid.IntRange(0, 5).Draw(t, "passes"))
+			if rapid.IntRange(0, 9).Draw(t, "step") == 0 {
+				x.rearm(now)
+				for name, w := range model {
+					w.due = now + w.after
+					model[name] = w
+				}
+			} else {
+				name := timerName{kv.TimedKey, fmt.Sprint(rapid.IntRange(0, 6).Draw(t, "name"))}
+				after := time.Duration(max(0, rapid.IntRange(-4, 20).Draw(t, "after")))
+				x.set(kv.Timed{Kind: name.kind, Name: name.name, Arm: arm, After: after}, now)
+				if delete(model, name); after > 0 {
+					model[name] = want{arm, now + after, after}
+				}
+			}
+			if len(x.queue) != len(model) || len(x.byName) != len(model) {
+				t.Fatalf("%d timers in the queue, %d by name, want %d", len(x.queue), len(x.byName), len(model))
+			}
+			for i, got := range x.queue {
+				if w := model[got.timerName]; w != (want{got.arm, got.due, got.after}) || got.place != i || x.byName[got.timerName] != got || x.queue[0].due > got.due {
+					t.Fatalf("%+v at place %d, want %+v", got, i, w)
+				}
+			}
+		}
+	})
+}
+
+// What was set anew ends too: the command names the newest arm.
+func TestWhatIsSetAnewEnds(t *testing.T) {
+	c := newCluster(t, 3, 5)
+	m := c.awaitMaster()
+	const ttl = 300 * time.Millisecond
+	c.done(m, 1, expiring("a", ttl))
+	c.done(m, 2, kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: testSession, TTL: ttl}})
+	c.run(100 * time.Millisecond)
+	c.done(m, 3, expiring("a", ttl))
+	c.done(m, 4, kv.Command{Op: kv.OpSessionRenew, Session: kv.Session{ID: testSession}})
+	c.until("the key ends", time.Second, func() bool { return !c.has(m, "a") })
+	c.until("the session ends", time.Second, func() bool { _, lives := m.state.Session(testSession); return !lives })
 }
