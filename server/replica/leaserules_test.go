@@ -1,0 +1,183 @@
+package replica
+
+import (
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease/named"
+)
+
+// reply has another node answer what is under way for a request.
+func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
+	w.t.Helper()
+	task := w.nodes[n].tasks[id]
+	if task == nil {
+		w.t.Fatalf("request %d is answered already: %+v", id, w.answers[id])
+	}
+	r.Name, r.Counter = task.req.Name, task.counter
+	b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{r}}
+	w.nodes[n].Receive(w.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: uint64(from)*100 + 1}, &b)
+	w.collect(n)
+}
+
+// A renewal of a lease that nobody holds any more finds it gone: it must not acquire it, since its owner believes to have
+// owned all the time.
+func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.want(acquired(w, "x", soon), LeaseDone)
+	w.pass(3 * leaseTTL)
+	id := w.ask(2, LeaseRenew, "x", "a", 0)
+	w.pass(soon)
+	w.want(id, LeaseGone)
+	if l, live := w.nodes[1].Live(w.now, named.Name{'x'}); live {
+		t.Errorf("it is held again: %+v", l)
+	}
+	id = w.ask(2, LeaseRenew, "never", "a", 0)
+	w.pass(soon)
+	w.want(id, LeaseGone)
+}
+
+// N2: the next attempt of a request takes a token above all that the ones before were told of, also if those who answer
+// now know of less.
+func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[1] = true
+	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	const told = named.Token(1<<32 + 500)
+	w.reply(1, 2, id, named.Reply{Kind: named.PrepareRejected, Promised: 9, Report: told})
+	w.reply(1, 3, id, named.Reply{Kind: named.PrepareRejected, Promised: 7, Report: told - 100})
+	w.pass(soon)
+	if c := w.nodes[1].tasks[id].counter; c <= 9 {
+		t.Errorf("T4: the next attempt is number %d", c)
+	}
+	w.reply(1, 2, id, named.Reply{Kind: named.Promise, Report: 1 << 32}) // and so has the own node
+	w.reply(1, 2, id, named.Reply{Kind: named.Accepted})
+	if a := w.want(id, LeaseDone); a.Token <= told {
+		t.Errorf("token %v after a report of %v", a.Token, told)
+	}
+	if w.nodes[1].highest <= told {
+		t.Errorf("the largest token seen is %v", w.nodes[1].highest)
+	}
+}
+
+// N3: a run asks for an era when it has none, and when half of the newest is used.
+func TestN3AnEraIsAskedForInTime(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.boot(1, 2, 0)
+	if !w.nodes[1].NeedsEra() {
+		t.Error("a run without an era asks for none")
+	}
+	w.nodes[1].Open(2)
+	if w.nodes[1].NeedsEra() {
+		t.Error("a new era is not enough")
+	}
+	for _, c := range []struct {
+		token named.Token
+		want  bool
+	}{{2<<32 + 1<<31 - 2, false}, {2<<32 + 1<<31 + 1, true}, {1<<32 + 1<<31 + 1, false}, {3<<32 + 1<<31 + 1, true}, {3<<32 + 5, false}} {
+		w.nodes[1].highest = c.token
+		if got := w.nodes[1].NeedsEra(); got != c.want {
+			t.Errorf("with token %v in use: %v", c.token, got)
+		}
+	}
+}
+
+// A release is done when a quorum of voters has confirmed it, each once, and is sent again until then.
+func TestAReleaseIsConfirmedByAQuorum(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[1] = true
+	w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.pass(3 * time.Second)
+	id := w.ask(1, LeaseRelease, "x", "a", 0) // confirmed by the own node at once
+	w.reply(1, 2, id, named.Reply{Kind: named.Promise})
+	w.reply(1, 4, id, named.Reply{Kind: named.Released})
+	if a, done := w.answers[id]; done {
+		t.Fatalf("a promise and a stranger confirm a release: %+v", a)
+	}
+	w.cut[1] = false
+	w.pass(leaseResendEvery + soon)
+	w.want(id, LeaseDone)
+}
+
+// A reply about another name says nothing about this one, whatever its counter.
+func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[1] = true
+	id := w.ask(1, LeaseRelease, "x", "a", 0)
+	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'}, Counter: w.nodes[1].tasks[id].counter}}}
+	w.nodes[1].Receive(w.now, w.runs[2], &b)
+	w.collect(1)
+	if a, done := w.answers[id]; done {
+		t.Fatalf("%+v", a)
+	}
+}
+
+// A3: what a failed attempt left behind is withdrawn everywhere, the own acceptor included.
+func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[2], w.cut[3] = true, true
+	id := w.ask(1, LeaseAcquire, "x", "a", 0)
+	w.nodes[1].tasks[id].req.Until = 0 // it is not tried again
+	w.reply(1, 2, id, named.Reply{Kind: named.Promise})
+	if _, live := w.nodes[1].Live(w.now, named.Name{'x'}); !live {
+		t.Fatal("the own acceptor has not accepted")
+	}
+	w.reply(1, 2, id, named.Reply{Kind: named.AcceptRejected, Promised: 9})
+	w.cut[2], w.cut[3] = false, false
+	w.wire = nil
+	task := w.nodes[1].tasks[id]
+	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: task.counter, Promised: 9}}}
+	w.nodes[1].Receive(w.now, w.runs[3], &b)
+	batches, _ := w.nodes[1].Take()
+	withdrawn := map[ballot.NodeID]bool{}
+	for _, b := range batches {
+		for _, q := range b.Requests {
+			if q.Kind == named.Withdraw && q.Name == task.req.Name && q.Acquisition == task.req.Acquisition {
+				withdrawn[b.To] = true
+			}
+		}
+	}
+	if len(withdrawn) != 2 || withdrawn[1] {
+		t.Errorf("withdrawn at %v", withdrawn)
+	}
+	if l, live := w.nodes[1].Live(w.now, named.Name{'x'}); live {
+		t.Errorf("the own acceptor keeps %+v", l)
+	}
+}
+
+// A node does not run with a configuration under which it may not.
+func TestLeasesRefuseBadConfigurations(t *testing.T) {
+	good := newLeaseWorld(t).nodes[1].cfg
+	if l, err := NewLeases(good, time.Minute); err != nil || l == nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*LeasesConfig){
+		"no tasks":  func(c *LeasesConfig) { c.MaxTasks = 0 },
+		"no table":  func(c *LeasesConfig) { c.Table.MaxRecords = 0 },
+		"bad drift": func(c *LeasesConfig) { c.Table.Timing.DriftPPM = -1 },
+	} {
+		bad := good
+		change(&bad)
+		if l, err := NewLeases(bad, time.Minute); err == nil || l != nil {
+			t.Errorf("%s: %v, %v", name, l, err)
+		}
+	}
+}
+
+// Status is what operators see.
+func TestLeasesStatus(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.boot(1, 2, time.Second)
+	if s := w.nodes[1].Status(w.now); s.Opened || s.QuarantineLeft != time.Second || s.Records != 0 {
+		t.Errorf("after a restart: %+v", s)
+	}
+	w = newLeaseWorld(t)
+	w.want(acquired(w, "x", soon), LeaseDone)
+	w.ask(1, LeaseAcquire, "x", "b", time.Minute)
+	w.cut[1] = true
+	w.ask(1, LeaseAcquire, "y", "c", 0)
+	if s := w.nodes[1].Status(w.now); !s.Opened || s.QuarantineLeft != 0 || s.Records < 1 || s.Floor == 0 || s.Attempts != 1 || s.Waiting != 1 {
+		t.Errorf("%+v", s)
+	}
+}
