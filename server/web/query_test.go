@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"tenure/kv"
 )
 
 func TestNamesAndTheirTextsAgree(t *testing.T) {
@@ -16,6 +18,11 @@ func TestNamesAndTheirTextsAgree(t *testing.T) {
 		"fence": nFence, "prefix": nPrefix, "dc": nDC, "pretty": nPretty, "ns": nNS, "nothing": 0, "": 0} {
 		if nameOf(text) != n {
 			t.Errorf("%q is %b, want %b", text, nameOf(text), n)
+		}
+	}
+	for n, want := range map[names]string{0: "", nCas: "`cas`", nCas | nTTL: "`cas` or `ttl`"} {
+		if got := n.list("or"); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 	if got := (nCas | nAcquire | nFlags).list("and"); got != "`cas`, `flags` and `acquire`" {
@@ -43,6 +50,10 @@ func TestParseQuery(t *testing.T) {
 		{"partition=&hash=5&cached&near=x", &readRules, query{}},
 		{"index=0&wait=5m", &readRules, query{seen: nIndex | nWait, duration: 5 * time.Minute}},
 		{"cas=18446744073709551615&flags=42", &putRules, query{seen: nCas | nFlags, cas: 1<<64 - 1, flags: 42}},
+		{"ttl=100ms", &putRules, query{seen: nTTL, duration: MinKeyTTL}},
+		{"ttl=" + kv.MaxTTL.String(), &putRules, query{seen: nTTL, duration: kv.MaxTTL}},
+		{"keys&start=+a", &readRules, query{seen: nKeys | nStart, start: " a"}},
+		{"keys&start=%2Ba", &readRules, query{seen: nKeys | nStart, start: "+a"}},
 		// Numbers are decimal, also those that begin with 0.
 		{"cas=010&flags=011", &putRules, query{seen: nCas | nFlags, cas: 10, flags: 11}},
 		{"index=012", &readRules, query{seen: nIndex, index: 12}},
@@ -116,6 +127,10 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"fence=kv/a:0", &deleteRules, 400, []string{"last colon", "from 1"}},
 		{"fence=kv/a:x", &postRules, 400, []string{"last colon", "from 1"}},
 		{"fence=kv/a:18446744073709551616", &txnRules, 400, []string{"last colon"}},
+		{"cas=x", &putRules, 400, []string{"from 0 to 18446744073709551615"}},
+		{"fence=kv/a:x", &putRules, 400, []string{"from 1 to 18446744073709551615"}},
+		{"fence=:5", &putRules, 400, []string{`fence ""`, "lease/NAME"}},
+		{";a=1", &putRules, 400, []string{"semicolon"}},
 		{"cas=0x10", &putRules, 400, []string{"cas=0x10"}},
 		{"flags=0b1", &putRules, 400, []string{"flags=0b1"}},
 		{"fence=kv/a:0x1", &putRules, 400, []string{"last colon"}},
