@@ -181,3 +181,21 @@ func TestLeasesStatus(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Nodes draw their random waits differently, or they would duel for ever; also one whose seed is 0.
+func TestNodesDrawDifferently(t *testing.T) {
+	cfg := newLeaseWorld(t).nodes[1].cfg
+	seen := map[time.Duration]uint64{}
+	for _, seed := range []uint64{0, 2, 4, 6} {
+		cfg.Seed = seed
+		l, err := NewLeases(cfg, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := l.draw(1<<62), l.draw(1<<62)
+		if other, same := seen[first]; same || first == second {
+			t.Errorf("seed %d draws %v, %v; as seed %d", seed, first, second, other)
+		}
+		seen[first] = seed
+	}
+}
