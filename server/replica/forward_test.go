@@ -334,3 +334,38 @@ func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A forwarded write that nobody answers is unknown when its client's time is over, and its late answer means nothing. A
+// broken connection ends what went over it, and nothing else.
+func TestForwardedWritesEnd(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.request(1, sec)
+	b.request(2, 5*sec)
+	b.advance(0, Published{})
+	sent := b.messages[len(b.messages)-1].Writes
+	b.log.Receive(0, Message{Kind: KindVitals, From: 3, To: 1, Vitals: Vitals{Master: true, Epoch: 8}})
+	b.request(3, 5*sec)
+	b.advance(0, Published{})
+	b.log.expire(sec - 1)
+	if b.drain(); len(b.replies) != 0 {
+		t.Fatalf("answered early: %+v", b.replies)
+	}
+	b.log.expire(sec)
+	b.log.expire(sec)
+	if b.drain(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.away.live != 2 {
+		t.Fatalf("at the end of its time: %+v, %d are away", b.replies, b.log.away.live)
+	}
+	b.log.Receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
+	if b.drain(); b.replies[1].Outcome != Unknown || b.log.away.live != 2 {
+		t.Fatalf("a late answer: %+v, %d are away", b.replies, b.log.away.live)
+	}
+	b.log.Disconnected(2)
+	if b.drain(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.away.live != 1 {
+		t.Fatalf("after the loss of a connection: %+v, %d are away", b.replies, b.log.away.live)
+	}
+	b.log.Disconnected(3)
+	if b.drain(); b.replies[3].Reason != LinkLost || len(b.log.away.items) != 0 || b.log.away.bytes != 0 {
+		t.Fatalf("at last: %+v, %d items of %d bytes are kept", b.replies, len(b.log.away.items), b.log.away.bytes)
+	}
+}
