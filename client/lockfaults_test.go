@@ -203,3 +203,23 @@ func TestLockRefusedForGood(t *testing.T) {
 		_ = s.Close(context.Background())
 	})
 }
+
+// TestLockOfUnknownOutcomeStaysUnknown, though another session holds the key later: a copy of the write may be under way.
+func TestLockOfUnknownOutcomeStaysUnknown(t *testing.T) {
+	inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+		l := lock(t, w, "job", client.LockOptions{})
+		s := startSession(t, w, time.Hour)
+		until := time.Now().Add(3 * time.Second)
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path == "/v1/kv/job" && r.IsWrite() && time.Now().Before(until) {
+				return clienttest.Unknown
+			}
+			return clienttest.None
+		})
+		if _, err := s.Lock(context.Background(), "job", client.LockOptions{Try: true}); kindOf(t, err) != client.ErrUnknown {
+			t.Errorf("%v", err)
+		}
+		w.inject(noFaults)
+		_, _ = s.Close(context.Background()), l.Unlock(context.Background())
+	})
+}
