@@ -168,7 +168,7 @@ func (s *Store) spaceForMove(b *batch, r *journal.Record) error {
 	if r != nil {
 		need += int64(journal.Size(r))
 	}
-	size, err := measure(s.log, s.logFile)
+	size, err := s.measureLog()
 	if err != nil {
 		return s.fail(err)
 	}

@@ -94,14 +94,10 @@ type use struct {
 	live      int64 // of these, bytes that are not free or about to be
 }
 
-func usedBytes(db *bolt.DB) (use, error) {
-	tx, err := db.Begin(false)
-	if err != nil {
-		return use{}, err
-	}
-	defer tx.Rollback()
+// usedBytes is what tx, a view of db, uses of its file.
+func usedBytes(db *bolt.DB, tx *bolt.Tx) use {
 	st := db.Stats()
 	u := use{highWater: tx.Size()}
 	u.live = max(0, u.highWater-int64(st.FreePageN+st.PendingPageN)*int64(db.Info().PageSize))
-	return u, nil
+	return u
 }

@@ -30,12 +30,12 @@ func (s *Store) nextPart(changes []kv.Change) (p part) {
 		return takePart(changes, limit, func(*kv.Change) int64 { return 0 })
 	}
 	limit = min(limit, max(room/8, minFoldBytes))
-	err := guard(s.statePath(), func() error {
-		tx, err := s.state.Begin(false)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
+	tx, _, err := s.pinState()
+	if err != nil {
+		return takePart(changes, limit, func(*kv.Change) int64 { return 0 }) // the merge finds out
+	}
+	defer tx.Rollback()
+	err = guard(s.statePath(), func() error {
 		p = takePart(changes, limit, func(c *kv.Change) int64 { return besideBytes(tx, c) })
 		return nil
 	})
@@ -64,7 +64,7 @@ const partOverhead = 128 << 10
 // foldRoom is what state.db can take, and whether that is little.
 func (s *Store) foldRoom() (room int64, short bool) {
 	u := s.Usage()
-	size, err := measure(s.state, s.stateFile)
+	size, err := s.measureState()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
 		return minFoldBytes, true
 	}
@@ -137,16 +137,16 @@ func (s *Store) awaitPart(p part) error {
 // freeRuns is the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it would take
 // long to look it counts half of the free pages.
 func (s *Store) freeRuns(run int64) (free int64, err error) {
-	size, err := measure(s.state, s.stateFile)
+	size, err := s.measureState()
 	if err != nil || size.file > maxRunsFile {
 		return size.reusable / 2, err
 	}
+	tx, _, err := s.pinState()
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback()
 	err = guard(s.statePath(), func() error {
-		tx, err := s.state.Begin(false)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback()
 		pageBytes := int64(s.state.Info().PageSize)
 		length := int64(0)
 		for id := 2; int64(id)*pageBytes < tx.Size(); {

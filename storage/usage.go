@@ -54,14 +54,11 @@ func (s *Store) Refresh() error {
 	if err != nil {
 		return unusable("cannot ask for the free space of %s: %w", s.dir, err)
 	}
-	logSize, err := measure(s.log, s.logFile)
+	logSize, err := s.measureLog()
 	if err != nil {
 		return err
 	}
-	if err := s.checked.checkMeta(); err != nil {
-		return s.fail(damage(s.statePath(), "%w", err))
-	}
-	stateSize, err := measure(s.state, s.stateFile)
+	stateSize, err := s.measureState()
 	if err != nil {
 		return err
 	}
@@ -124,11 +121,27 @@ type measures struct {
 	reusable int64 // bytes that it has on disk and does not use
 }
 
-func measure(db *bolt.DB, f *os.File) (measures, error) {
-	u, err := usedBytes(db)
+func (s *Store) measureLog() (measures, error) {
+	tx, err := s.log.Begin(false)
 	if err != nil {
 		return measures{}, err
 	}
+	defer tx.Rollback()
+	return measure(s.log, tx, s.logFile)
+}
+
+// measureState opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
+func (s *Store) measureState() (measures, error) {
+	tx, _, err := s.pinState()
+	if err != nil {
+		return measures{}, err
+	}
+	defer tx.Rollback()
+	return measure(s.state, tx, s.stateFile)
+}
+
+func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
+	u := usedBytes(db, tx)
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return measures{}, os.NewSyscallError("fstat", err)
@@ -159,7 +172,7 @@ const startRoomBytes = 256 << 10
 
 func (s *Store) checkRoom() error {
 	u := s.Usage()
-	logSize, err := measure(s.log, s.logFile)
+	logSize, err := s.measureLog()
 	if err != nil {
 		return err
 	}
