@@ -89,7 +89,7 @@ func besideBytes(tx *bolt.Tx, c *kv.Change) (bytes int64) {
 		bytes += int64(len(value))
 		key, value = cursor.Next()
 	}
-	if key, value = cursor.Seek(c.Key); key == nil {
+	if key, _ = cursor.Seek(c.Key); key == nil {
 		key, value = cursor.Last()
 	} else {
 		key, value = cursor.Prev()

@@ -24,7 +24,6 @@ type truth struct {
 	able    time.Duration // since when it could serve; 0: it could not
 	letGo   time.Duration // when it last let go
 	chosen  uint64        // as last looked at
-	holding uint64        // as last looked at
 }
 
 // well is what the checks know about the cluster.
