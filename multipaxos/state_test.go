@@ -61,6 +61,8 @@ func TestAllThatDecidesIsInTheState(t *testing.T) {
 		"Core.owes.slots":    "the sum of what is owed",
 		"Core.owes.bytes":    "the sum of what is owed",
 		"Core.owes.open.seq": "it is Core.seq",
+		"Core.pieces":        "no transition of the log reads it (M6)",
+		"Core.gone":          "no transition of the log reads it (M6)",
 	}
 	cores := map[string]func() *Core{
 		"leader": func() *Core {
