@@ -83,7 +83,7 @@ func (n *Node) relieve(next ballot.NodeID) {
 	n.log.Warn().Uint64("to", uint64(next)).Msg("this master's disk is short of space: it hands over to a member that has some")
 	go func() {
 		defer n.transferring.Store(false)
-		if err := n.transferHere(next); err != nil {
+		if err := n.transferHere(next, replica.CauseNoSpace); err != nil {
 			n.log.Warn().Err(err).Msg("could not hand over")
 		}
 	}()

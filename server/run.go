@@ -266,7 +266,7 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 		n.stopping.Store(true)
 		api.EndWaits()
 		n.named.stop()
-		n.handOver(0, true)
+		n.handOver(0, replica.CauseStopping)
 		n.flushPeers()
 	case err = <-n.failed:
 	case err = <-served:

@@ -15,8 +15,10 @@ const (
 )
 
 // handOver gives up mastership in the order that log.md fixes: take up no new requests, finish what is in flight for a
-// short while, stop acting as master, answer the rest unknown, release the lease. next is a hint, 0 for none.
-func (n *Node) handOver(next ballot.NodeID, forGood bool) {
+// short while, stop acting as master, answer the rest unknown, release the lease. next is a hint, 0 for none. With
+// CauseStopping it is for good.
+func (n *Node) handOver(next ballot.NodeID, why replica.Cause) {
+	forGood := why == replica.CauseStopping
 	n.onLogLoop(func(part *replica.Log) {
 		if forGood {
 			part.Stop()
@@ -33,10 +35,6 @@ func (n *Node) handOver(next ballot.NodeID, forGood bool) {
 		time.Sleep(time.Millisecond)
 	}
 	n.onLogLoop(func(part *replica.Log) { part.StepDown(n.clock.Now()) })
-	why := replica.CauseHandedOver
-	if forGood {
-		why = replica.CauseStopping
-	}
 	r := &release{standBack: standBackLease * n.cfg.LeaseTime, why: why, next: next, done: make(chan struct{})}
 	select {
 	case n.leaseIn <- leaseEvent{release: r}:

@@ -37,7 +37,7 @@ type transfers struct {
 func (n *Node) Transfer(ctx context.Context, to ballot.NodeID) error {
 	for {
 		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
-			return n.transferHere(to)
+			return n.transferHere(to, replica.CauseHandedOver)
 		}
 		if master := n.logView.Load().master; master != 0 && master != n.self.Node {
 			return n.passTransfer(ctx, master, to)
@@ -109,7 +109,7 @@ func (n *Node) takeTransfer(from ballot.NodeID, a transferAsk) {
 	go func() {
 		defer n.transferring.Store(false)
 		answer := transferAnswer{ID: a.ID}
-		if err := n.transferHere(ballot.NodeID(a.To)); err != nil {
+		if err := n.transferHere(ballot.NodeID(a.To), replica.CauseHandedOver); err != nil {
 			answer.Problem = err.Error()
 		}
 		n.transport.SendLog(from, codec.Append([]byte{frameTransferred}, &answer))
@@ -117,7 +117,7 @@ func (n *Node) takeTransfer(from ballot.NodeID, a transferAsk) {
 }
 
 // transferHere hands over from this node.
-func (n *Node) transferHere(to ballot.NodeID) error {
+func (n *Node) transferHere(to ballot.NodeID, why replica.Cause) error {
 	v, p := n.logView.Load(), n.gate.load()
 	if !p.Held(n.clock.Now()) || p.Ready != p.Holding {
 		return fmt.Errorf("%w: node %d is not the master", web.ErrNotApplied, n.self.Node)
@@ -130,7 +130,7 @@ func (n *Node) transferHere(to ballot.NodeID) error {
 			return err
 		}
 	}
-	n.handOver(to, false)
+	n.handOver(to, why)
 	return nil
 }
 

@@ -17,6 +17,7 @@ const (
 	CauseUnknown    Cause = iota // a hole in the bookkeeping: it never occurs
 	CauseStopping                // the node stops in order
 	CauseHandedOver              // handed over by command
+	CauseNoSpace                 // handed over because its disk is short of space
 	CauseNoProgress              // let go because it got nowhere (M6)
 	CauseClockJump               // the clock went on while the process did not: the machine was suspended, or its clock jumped
 	CauseLoopLate                // the lease loop did not run in time
@@ -25,7 +26,7 @@ const (
 	causes
 )
 
-var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_progress", "clock_jump", "loop_late", "refused", "unanswered"}
+var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_space", "no_progress", "clock_jump", "loop_late", "refused", "unanswered"}
 
 // String is the cause as metrics and the API name it.
 func (c Cause) String() string { return causeNames[c] }
@@ -41,7 +42,7 @@ func Causes() []Cause {
 
 // Released reports whether the owner gave the lease up by itself.
 func (c Cause) Released() bool {
-	return c == CauseStopping || c == CauseHandedOver || c == CauseNoProgress
+	return c == CauseStopping || c == CauseHandedOver || c == CauseNoSpace || c == CauseNoProgress
 }
 
 // Gap is what the shell has measured about the time between two steps of the lease loop. It explains a late one and
@@ -78,6 +79,8 @@ func (e TenureEnd) String() string {
 		return "released: this node stops"
 	case CauseHandedOver:
 		return "released: handed over by command"
+	case CauseNoSpace:
+		return "released: the disk of this node is short of space"
 	case CauseNoProgress:
 		return "released: this node got nowhere"
 	case CauseClockJump:

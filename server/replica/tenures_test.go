@@ -71,7 +71,7 @@ func others(w *electors, id ballot.NodeID) (s quorum.Set) {
 }
 
 func TestCauseOfARelease(t *testing.T) {
-	for _, why := range []Cause{CauseStopping, CauseHandedOver, CauseNoProgress} {
+	for _, why := range []Cause{CauseStopping, CauseHandedOver, CauseNoSpace, CauseNoProgress} {
 		w := newElectors(t, 3)
 		id := w.owned()
 		w.nodes[id].Release(w.now, testLease, why)
