@@ -1,0 +1,454 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// loneLeases is node 1 of five, whose peers say only what a test has them say.
+type loneLeases struct {
+	*Leases
+	t       *testing.T
+	now     time.Duration
+	answers map[uint64]LeaseAnswer
+	nextID  uint64
+}
+
+const (
+	loneTasks = 10
+	longWait  = 10 * time.Minute
+)
+
+// stolen is the live lease of somebody else, as replies show it.
+var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.Acquisition{'o'}, LiveToken: 1<<32 + 3, LiveLeft: 700 * time.Millisecond, LiveOwner: "other"}
+
+func newLoneLeases(t *testing.T) *loneLeases {
+	t.Helper()
+	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]LeaseAnswer{}}
+	l, err := NewLeases(LeasesConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1, 2, 3, 4, 5), MaxTasks: loneTasks, Seed: 1,
+		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond},
+			Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, n.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Open(1)
+	n.Leases = l
+	return n
+}
+
+// ask makes a request of an acquisition named who. A Duration and an Until that are missing are filled in, but for releases.
+func (n *loneLeases) ask(r LeaseRequest, name, who string) uint64 {
+	n.nextID++
+	r.ID = n.nextID
+	copy(r.Name[:], name)
+	copy(r.Acquisition[:], who)
+	if r.Op != LeaseRelease {
+		r.Duration, r.Owner, r.Text = leaseTTL, who, name
+	}
+	if r.Until == 0 {
+		r.Until = n.now + longWait
+	}
+	n.Request(n.now, r)
+	return r.ID
+}
+
+func (n *loneLeases) acquire(name, who string) uint64 {
+	return n.ask(LeaseRequest{Op: LeaseAcquire}, name, who)
+}
+
+// told returns the nodes to which something is sent now, and collects answers.
+func (n *loneLeases) told() []ballot.NodeID {
+	n.t.Helper()
+	batches, answers := n.Take()
+	for _, a := range answers {
+		if _, twice := n.answers[a.ID]; twice {
+			n.t.Errorf("request %d is answered twice", a.ID)
+		}
+		n.answers[a.ID] = a
+	}
+	var to []ballot.NodeID
+	for _, b := range batches {
+		to = append(to, b.To)
+	}
+	slices.Sort(to)
+	return to
+}
+
+func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
+	n.t.Helper()
+	if got := n.told(); !slices.Equal(got, want) {
+		n.t.Errorf("%s: sent to %v at once, want %v", when, got, want)
+	}
+}
+
+// reply has other nodes answer what is under way for a request. A rejection shows a higher promise.
+func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
+	n.t.Helper()
+	task := n.tasks[id]
+	if task == nil || task.counter == 0 {
+		n.t.Fatalf("nothing is under way for request %d", id)
+	}
+	r.Kind, r.Name, r.Counter = k, task.req.Name, task.counter
+	if k == named.PrepareRejected || k == named.AcceptRejected {
+		r.Promised = task.counter + 1
+	}
+	for _, node := range from {
+		n.hear(node, r)
+	}
+}
+
+func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
+	b := LeaseBatch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
+	n.Receive(n.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}, &b)
+}
+
+// tick goes on to a later time without a stop.
+func (n *loneLeases) tick(d time.Duration) {
+	n.now += d
+	n.Tick(n.now)
+}
+
+func (n *loneLeases) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }
+
+// unanswered fails if one of the requests has its answer.
+func (n *loneLeases) unanswered(when string, ids ...uint64) {
+	n.t.Helper()
+	n.told()
+	for _, id := range ids {
+		if a, done := n.answers[id]; done {
+			n.t.Errorf("%s: request %d is answered: %+v", when, id, a)
+		}
+	}
+}
+
+func (n *loneLeases) want(id uint64, o LeaseOutcome, why LeaseReason) LeaseAnswer {
+	n.t.Helper()
+	n.told()
+	a, done := n.answers[id]
+	if !done || a.Outcome != o || a.Reason != why {
+		n.t.Fatalf("request %d: answered %v, %+v; want outcome %d because of %q", id, done, a, o, why)
+	}
+	return a
+}
+
+// As few as make a quorum are asked at once. The others are asked at once when a vote is missing, and only then; who has
+// promised is asked to accept.
+func TestTheOthersAreAskedWhenAVoteIsMissing(t *testing.T) {
+	own := named.Reply{Report: 1<<32 + 2, Live: true, LiveAcquisition: named.Acquisition{'a'}, LiveToken: 1<<32 + 2, LiveLeft: time.Second}
+	for _, c := range []struct {
+		name string
+		kind named.Kind
+		r    named.Reply
+		want []ballot.NodeID
+	}{
+		{"a promise", named.Promise, named.Reply{}, nil},
+		{"a promise that knows this very lease", named.Promise, own, nil},
+		{"a promise that knows somebody else's lease", named.Promise, stolen, []ballot.NodeID{4, 5}},
+		{"a refusal for a higher promise", named.PrepareRejected, named.Reply{}, []ballot.NodeID{4, 5}},
+	} {
+		n := newLoneLeases(t)
+		id := n.acquire("x", "a")
+		n.wantTold("at the beginning", 2, 3)
+		n.reply(id, c.kind, c.r, 2)
+		n.wantTold(c.name, c.want...)
+		if c.want != nil {
+			continue
+		}
+		n.reply(id, named.Promise, named.Reply{}, 3)
+		n.wantTold(c.name+" and another one", 2, 3)
+		n.reply(id, named.Accepted, named.Reply{}, 2)
+		n.wantTold("an acceptance")
+		n.reply(id, named.AcceptRejected, named.Reply{}, 3)
+		n.wantTold("a refusal to accept", 4, 5)
+	}
+}
+
+// Another attempt follows one that others have frustrated, after a random wait, a bounded number of times.
+func TestFrustratedAttemptsAreRepeated(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	tries := 0
+	for range 2 * leaseTries {
+		if _, done := n.answers[id]; done {
+			break
+		}
+		tries++
+		n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3)
+		n.reply(id, named.PrepareRejected, stolen, 4)
+		n.told()
+		n.tick(0)
+		if n.underWay(id) {
+			t.Fatalf("attempt %d follows without a wait", tries+1)
+		}
+		n.tick(leaseBackoff + leaseBackoffMax)
+	}
+	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" || busy.RetryAfter != leaseResendEvery {
+		t.Errorf("%+v", busy)
+	}
+	if tries != leaseTries {
+		t.Errorf("%d attempts", tries)
+	}
+}
+
+// No attempt goes on beyond a request's Until, and none waits for a busy name beyond its WaitUntil.
+func TestNoAttemptFollowsTooLate(t *testing.T) {
+	const span = 10 * time.Millisecond
+	for _, late := range []bool{false, true} {
+		n := newLoneLeases(t)
+		plain := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now + span}, "x", "a")
+		waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + span}, "y", "b")
+		n.now += span
+		if !late {
+			n.now--
+		}
+		n.reply(plain, named.PrepareRejected, named.Reply{}, 2, 3, 4)
+		n.reply(waits, named.Promise, stolen, 2, 3, 4)
+		if !late {
+			n.unanswered("before its time", plain, waits)
+			continue
+		}
+		n.want(plain, LeaseBusy, LeaseNoReason)
+		if busy := n.want(waits, LeaseBusy, LeaseNoReason); busy.Owner != "other" || busy.RetryAfter != stolen.LiveLeft {
+			t.Errorf("%+v", busy)
+		}
+	}
+}
+
+// An attempt that some have refused, while the others say nothing, is sent again twice before it is given up.
+func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	n.reply(id, named.PrepareRejected, named.Reply{}, 2)
+	n.told()
+	for range leaseResends {
+		n.tick(leaseResendEvery)
+		n.wantTold("sent again", 3, 4, 5)
+		if !n.underWay(id) {
+			t.Fatal("given up")
+		}
+	}
+	if n.tick(leaseResendEvery); n.underWay(id) {
+		t.Error("it goes on")
+	}
+	n.unanswered("between two attempts", id)
+}
+
+// Half of the requests at a time may be ones that wait; others find room beside them, and so does what cannot wait.
+func TestWaitersLeaveRoomForOthers(t *testing.T) {
+	n := newLoneLeases(t)
+	var waiters []uint64
+	for range loneTasks / 2 {
+		waiters = append(waiters, n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", string(rune('a'+n.nextID))))
+	}
+	n.unanswered("a waiter", waiters...)
+	n.want(n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + 1}, "x", "z"), LeaseNotApplied, LeaseOverloaded)
+	n.unanswered("beside the waiters",
+		n.ask(LeaseRequest{Op: LeaseAcquire}, "y", "a"),
+		n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now}, "z", "a"),
+		n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute}, "u", "a"),
+		n.ask(LeaseRequest{Op: LeaseRelease, WaitUntil: n.now + time.Minute}, "v", "a"))
+}
+
+// A renewal ends with "gone" only if the lease has ended. One that others frustrate is tried again, also if it says that
+// it would wait; one that nobody answers may yet be the owner.
+func TestARenewalThatFailsIsNotGone(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
+	n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3, 4)
+	n.unanswered("frustrated", id)
+	n.tick(leaseBackoff + leaseBackoffMax)
+	if !n.underWay(id) {
+		t.Fatal("it is not tried again")
+	}
+	for range 2 * leaseTTL / leaseResendEvery {
+		n.tick(leaseResendEvery)
+		n.told()
+	}
+	n.want(id, LeaseNotApplied, LeaseNoQuorum)
+	id = n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute}, "x", "a")
+	n.reply(id, named.Promise, stolen, 2, 3, 4)
+	n.want(id, LeaseGone, LeaseNoReason)
+}
+
+// A release goes to all at once, again to those that have not confirmed it, and not before its time. Any number of nodes
+// that have no vote confirm nothing.
+func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.ask(LeaseRequest{Op: LeaseRelease}, "x", "a")
+	n.wantTold("a release", 2, 3, 4, 5)
+	n.tick(leaseResendEvery - 1)
+	n.wantTold("before its time")
+	n.reply(id, named.Released, named.Reply{}, 2, 6, 7, 8, 9, 10, 11, 12, 13)
+	n.tick(1)
+	n.wantTold("sent again", 3, 4, 5)
+	n.unanswered("confirmed by two of five", id)
+	n.reply(id, named.Released, named.Reply{}, 3)
+	n.want(id, LeaseDone, LeaseNoReason)
+}
+
+// What is under way when its client goes away may end by itself, and is not called "not applied"; what waits has had no
+// effect.
+func TestACancelledAttemptMayEndByItself(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	n.reply(id, named.Promise, named.Reply{}, 2, 3)
+	n.Cancel(id)
+	n.unanswered("with Accept out", id)
+	waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "b")
+	n.Cancel(waits)
+	n.want(waits, LeaseNotApplied, LeaseStopping)
+	n.reply(id, named.Accepted, named.Reply{}, 2, 3)
+	n.want(id, LeaseDone, LeaseNoReason)
+}
+
+// A request that finds another owner after an attempt that may have been accepted is told of the owner.
+func TestBusyAfterAnAccept(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	n.reply(id, named.Promise, named.Reply{}, 2, 3)
+	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
+	n.tick(leaseBackoff + leaseBackoffMax)
+	n.reply(id, named.Promise, stolen, 2, 3, 4)
+	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" {
+		t.Errorf("%+v", busy)
+	}
+}
+
+// Those who wait on this node for a name try as soon as an attempt of this node's that stood in their way has failed.
+func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now + 1}, "x", "a")
+	n.reply(id, named.Promise, named.Reply{}, 2, 3)
+	waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "b")
+	if n.underWay(waits) {
+		t.Fatal("it does not wait")
+	}
+	n.tick(1)
+	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
+	n.want(id, LeaseBusy, LeaseNoReason)
+	if n.tick(5*leaseRank + leaseRank/4); !n.underWay(waits) {
+		t.Error("it waits on")
+	}
+}
+
+// A release and a withdrawal that come from another node wake those who wait for the name; a Prepare does not: whoever
+// sends it knows no more than they.
+func TestWhatWakesWaiters(t *testing.T) {
+	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
+	ask := func(k named.Kind) named.Request {
+		return named.Request{Kind: k, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: 1<<32 + 3, Duration: leaseTTL}
+	}
+	for kind, want := range map[named.Kind]bool{named.Prepare: false, named.Release: true, named.Withdraw: true} {
+		n := newLoneLeases(t)
+		if kind != named.Prepare { // else only the others know of the lease
+			n.table.Handle(n.now, other, ask(named.Prepare))
+			n.table.Handle(n.now, other, ask(named.Accept))
+		}
+		id := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "a")
+		if kind == named.Prepare {
+			n.reply(id, named.Promise, stolen, 2, 3, 4)
+		}
+		if n.underWay(id) {
+			t.Fatalf("%v: it does not wait", kind)
+		}
+		n.Receive(n.now, other, &LeaseBatch{To: 1, Requests: []named.Request{ask(kind)}})
+		if n.tick(5*leaseRank + leaseRank/4); n.underWay(id) != want {
+			t.Errorf("after %v it tries: %v", kind, !want)
+		}
+	}
+}
+
+// A node is taken to keep silent from when it says so, for a time that is possible, until it answers anything.
+func TestSilenceEndsWithAnAnswer(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	for _, left := range []time.Duration{0, -1, 1 << 62} {
+		n.reply(id, named.Silent, named.Reply{Left: left}, 2, 3, 4)
+		n.unanswered("a silence that nobody keeps", id)
+	}
+	n.reply(id, named.Silent, named.Reply{Left: 10 * time.Second}, 2, 3, 4)
+	n.want(id, LeaseNotApplied, LeaseSilent)
+	n.want(n.acquire("x", "b"), LeaseNotApplied, LeaseSilent)
+	n.hear(3, named.Reply{Kind: named.Released, Name: named.Name{'y'}, Counter: 77})
+	n.unanswered("with three that speak", n.acquire("x", "c"))
+}
+
+// N3: an era is asked for as soon as the largest token that the node knows has used half of its era, wherever it has seen
+// that, and whatever has come since.
+func TestN3TheLargestTokenSeenCounts(t *testing.T) {
+	const half = named.Token(1<<32 + 1<<31 + 5)
+	n := newLoneLeases(t)
+	won := n.acquire("x", "a")
+	n.reply(won, named.Promise, named.Reply{Report: half}, 2, 3)
+	n.reply(won, named.Accepted, named.Reply{}, 2, 3)
+	n.want(won, LeaseDone, LeaseNoReason)
+	failed := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now}, "y", "a")
+	n.reply(failed, named.PrepareRejected, named.Reply{}, 2, 3, 4)
+	n.want(failed, LeaseBusy, LeaseNoReason)
+	if !n.NeedsEra() {
+		t.Error("an attempt that has seen no token makes the node forget the ones before")
+	}
+	n.Open(1)
+	if !n.NeedsEra() {
+		t.Error("an era that comes late makes the node forget larger tokens")
+	}
+	if n.Open(2); n.NeedsEra() {
+		t.Error("a new era is not enough")
+	}
+
+	// The acceptor has forgotten the name of a large token; it is its floor now.
+	n = newLoneLeases(t)
+	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
+	q := named.Request{Kind: named.Prepare, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half, Duration: leaseTTL}
+	for _, q.Kind = range []named.Kind{named.Prepare, named.Accept, named.Release} {
+		n.table.Handle(n.now, other, q)
+	}
+	for range 40 {
+		n.tick(100 * time.Millisecond)
+	}
+	if n.Open(1); n.table.Floor() != half || !n.NeedsEra() {
+		t.Errorf("with floor %v an era is needed: %v", n.table.Floor(), n.NeedsEra())
+	}
+}
+
+// N3: with the last token of an era no attempt goes on, and the client is told why.
+func TestN3NoTokenIsLeft(t *testing.T) {
+	n := newLoneLeases(t)
+	id := n.acquire("x", "a")
+	n.reply(id, named.Promise, named.Reply{Report: 2<<32 - 1}, 2, 3)
+	n.want(id, LeaseNotApplied, LeaseEraUsedUp)
+}
+
+// L1: each live lease that was acquired under a text is shown once, however few are looked at a time.
+func TestL1WalkShowsEachLeaseOnce(t *testing.T) {
+	n := newLoneLeases(t)
+	want := map[string]int{"x": 1, "y": 1, "z": 1}
+	for name := range want {
+		n.reply(n.acquire(name, "a"), named.Promise, named.Reply{}, 2, 3)
+	}
+	for most := 1; most <= 4; most++ {
+		got, from := map[string]int{}, uint32(0)
+		for page := 0; page == 0 || from != 0; page++ {
+			if page > len(want) {
+				t.Fatalf("by %d it has no end", most)
+			}
+			from = n.Walk(n.now, from, most, func(name string, l named.Lease) { got[name]++ })
+		}
+		if len(got) != len(want) || got["x"] != 1 || got["y"] != 1 || got["z"] != 1 {
+			t.Errorf("by %d: %v", most, got)
+		}
+	}
+}
+
+// A node does not run on a clock that the acceptor refuses.
+func TestLeasesRefuseABadClock(t *testing.T) {
+	if l, err := NewLeases(newLoneLeases(t).cfg, -1); err == nil || l != nil {
+		t.Errorf("%v, %v", l, err)
+	}
+}
