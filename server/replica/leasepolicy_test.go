@@ -292,6 +292,25 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n.want(id, LeaseDone, LeaseNoReason)
 }
 
+// A reply that answers something else than what is under way changes nothing: nobody is asked sooner, or taken to have
+// promised.
+func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
+	n := newLoneLeases(t)
+	release := n.ask(LeaseRequest{Op: LeaseRelease}, "y", "a")
+	n.told()
+	id := n.acquire("x", "a") // asks 3 and 4 at once
+	n.told()
+	for _, k := range []named.Kind{named.PrepareRejected, named.AcceptRejected, named.Promise, named.Accepted} {
+		n.reply(release, k, named.Reply{}, 2)
+	}
+	n.wantTold("refusals of what nobody has asked for")
+	n.reply(id, named.Accepted, named.Reply{}, 5)
+	n.reply(id, named.Released, named.Reply{}, 5)
+	n.reply(id, named.Promise, named.Reply{}, 3, 4)
+	n.wantTold("two promises", 3, 4)
+	n.unanswered("at the end", release, id)
+}
+
 // What is under way when its client goes away may end by itself, and is not called "not applied"; what waits has had no
 // effect.
 func TestACancelledAttemptMayEndByItself(t *testing.T) {

@@ -175,6 +175,21 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	}
 }
 
+// A name that counts by being there is not turned off by a value.
+func TestSwitchesTakeNoValue(t *testing.T) {
+	for name, rules := range map[string]*rules{"raw": &readRules, "recurse": &readRules, "keys": &readRules, "count": &readRules, "reverse": &readRules,
+		"stale": &readRules, "consistent": &readRules, "details": &sessionRules} {
+		for _, value := range []string{"false", "0", "7", "no"} {
+			raw := name + "=" + value
+			_, err := parseQuery(raw, rules)
+			var r *refusal
+			if !errors.As(err, &r) || r.code != 400 || !strings.Contains(r.text, "`"+raw+"`") {
+				t.Errorf("%q: %v", raw, err)
+			}
+		}
+	}
+}
+
 // FuzzQuery holds our parser against net/url's: what it accepts it understands alike, and it never panics.
 func FuzzQuery(f *testing.F) {
 	for _, s := range []string{"raw", "keys&separator=%2f&start=a+b&limit=3&reverse", "cas=1&flags=2", "recurse&cas=0", "a=%", "%6beys", "=&&=;"} {
