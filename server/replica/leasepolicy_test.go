@@ -1,146 +1,18 @@
 package replica
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
-	"tenure/lease"
 	"tenure/lease/named"
 )
 
-// loneLeases is node 1 of five, whose peers say only what a test has them say.
-type loneLeases struct {
-	*Leases
-	t       *testing.T
-	now     time.Duration
-	answers map[uint64]LeaseAnswer
-	nextID  uint64
-}
-
-const (
-	loneTasks = 10
-	longWait  = 10 * time.Minute
-)
-
-// stolen is the live lease of somebody else, as replies show it.
-var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.Acquisition{'o'}, LiveToken: 1<<32 + 3, LiveLeft: 700 * time.Millisecond, LiveOwner: "other"}
-
-func newLoneLeases(t *testing.T) *loneLeases {
-	t.Helper()
-	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]LeaseAnswer{}}
-	l, err := NewLeases(LeasesConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1, 2, 3, 4, 5), MaxTasks: loneTasks, Seed: 1,
-		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond},
-			Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, n.now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Open(1)
-	n.Leases = l
-	return n
-}
-
-// ask makes a request of an acquisition named who. A Duration and an Until that are missing are filled in, but for releases.
-func (n *loneLeases) ask(r LeaseRequest, name, who string) uint64 {
-	n.nextID++
-	r.ID = n.nextID
-	copy(r.Name[:], name)
-	copy(r.Acquisition[:], who)
-	if r.Op != LeaseRelease {
-		r.Duration, r.Owner, r.Text = leaseTTL, who, name
-	}
-	if r.Until == 0 {
-		r.Until = n.now + longWait
-	}
-	n.Request(n.now, r)
-	return r.ID
-}
-
-func (n *loneLeases) acquire(name, who string) uint64 {
-	return n.ask(LeaseRequest{Op: LeaseAcquire}, name, who)
-}
-
-// told returns the nodes to which something is sent now, and collects answers.
-func (n *loneLeases) told() []ballot.NodeID {
-	n.t.Helper()
-	batches, answers := n.Take()
-	for _, a := range answers {
-		if _, twice := n.answers[a.ID]; twice {
-			n.t.Errorf("request %d is answered twice", a.ID)
-		}
-		n.answers[a.ID] = a
-	}
-	var to []ballot.NodeID
-	for _, b := range batches {
-		to = append(to, b.To)
-	}
-	slices.Sort(to)
-	return to
-}
-
-func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
-	n.t.Helper()
-	if got := n.told(); !slices.Equal(got, want) {
-		n.t.Errorf("%s: sent to %v at once, want %v", when, got, want)
-	}
-}
-
-// reply has other nodes answer what is under way for a request. A rejection shows a higher promise.
-func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
-	n.t.Helper()
-	task := n.tasks[id]
-	if task == nil || task.counter == 0 {
-		n.t.Fatalf("nothing is under way for request %d", id)
-	}
-	r.Kind, r.Name, r.Counter = k, task.req.Name, task.counter
-	if k == named.PrepareRejected || k == named.AcceptRejected {
-		r.Promised = task.counter + 1
-	}
-	for _, node := range from {
-		n.hear(node, r)
-	}
-}
-
-func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
-	b := LeaseBatch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
-	n.Receive(n.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}, &b)
-}
-
-// tick goes on to a later time without a stop.
-func (n *loneLeases) tick(d time.Duration) {
-	n.now += d
-	n.Tick(n.now)
-}
-
-func (n *loneLeases) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }
-
-// unanswered fails if one of the requests has its answer.
-func (n *loneLeases) unanswered(when string, ids ...uint64) {
-	n.t.Helper()
-	n.told()
-	for _, id := range ids {
-		if a, done := n.answers[id]; done {
-			n.t.Errorf("%s: request %d is answered: %+v", when, id, a)
-		}
-	}
-}
-
-func (n *loneLeases) want(id uint64, o LeaseOutcome, why LeaseReason) LeaseAnswer {
-	n.t.Helper()
-	n.told()
-	a, done := n.answers[id]
-	if !done || a.Outcome != o || a.Reason != why {
-		n.t.Fatalf("request %d: answered %v, %+v; want outcome %d because of %q", id, done, a, o, why)
-	}
-	return a
-}
-
-// As few as make a quorum are asked at once. The others are asked at once when a vote is missing, and only then; who has
-// promised is asked to accept.
+// As few as make a quorum are asked at once. The others are asked at once when a vote is missing, and only then; who
+// has promised is asked to accept.
 func TestTheOthersAreAskedWhenAVoteIsMissing(t *testing.T) {
-	own := named.Reply{Report: 1<<32 + 2, Live: true, LiveAcquisition: named.Acquisition{'a'}, LiveToken: 1<<32 + 2, LiveLeft: time.Second}
+	own := named.Reply{Report: 1<<32 + 2, Live: true, LiveAcquisition: named.Acquisition{'a'}, LiveToken: 1<<32 + 2,
+		LiveLeft: time.Second}
 	for _, c := range []struct {
 		name string
 		kind named.Kind
@@ -244,7 +116,8 @@ func TestWaitersLeaveRoomForOthers(t *testing.T) {
 	n := newLoneLeases(t)
 	var waiters []uint64
 	for range loneTasks / 2 {
-		waiters = append(waiters, n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", string(rune('a'+n.nextID))))
+		who := string(rune('a' + n.nextID))
+		waiters = append(waiters, n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", who))
 	}
 	n.unanswered("a waiter", waiters...)
 	n.want(n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + 1}, "x", "z"), LeaseNotApplied, LeaseOverloaded)
@@ -255,8 +128,8 @@ func TestWaitersLeaveRoomForOthers(t *testing.T) {
 		n.ask(LeaseRequest{Op: LeaseRelease, WaitUntil: n.now + time.Minute}, "v", "a"))
 }
 
-// A renewal ends with "gone" only if the lease has ended. One that others frustrate is tried again, also if it says that
-// it would wait; one that nobody answers may yet be the owner.
+// A renewal ends with "gone" only if the lease has ended. One that others frustrate is tried again, also if it says
+// that it would wait; one that nobody answers may yet be the owner.
 func TestARenewalThatFailsIsNotGone(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
@@ -276,8 +149,8 @@ func TestARenewalThatFailsIsNotGone(t *testing.T) {
 	n.want(id, LeaseGone, LeaseNoReason)
 }
 
-// A release goes to all at once, again to those that have not confirmed it, and not before its time. Any number of nodes
-// that have no vote confirm nothing.
+// A release goes to all at once, again to those that have not confirmed it, and not before its time. Any number of
+// nodes that have no vote confirm nothing.
 func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.ask(LeaseRequest{Op: LeaseRelease}, "x", "a")
@@ -292,8 +165,8 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n.want(id, LeaseDone, LeaseNoReason)
 }
 
-// A reply that answers something else than what is under way changes nothing: nobody is asked sooner, or taken to have
-// promised.
+// A reply that answers something else than what is under way changes nothing: nobody is asked sooner, or taken to
+// have promised.
 func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n := newLoneLeases(t)
 	release := n.ask(LeaseRequest{Op: LeaseRelease}, "y", "a")
@@ -311,8 +184,8 @@ func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n.unanswered("at the end", release, id)
 }
 
-// What is under way when its client goes away may end by itself, and is not called "not applied"; what waits has had no
-// effect.
+// What is under way when its client goes away may end by itself, and is not called "not applied"; what waits has had
+// no effect.
 func TestACancelledAttemptMayEndByItself(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.acquire("x", "a")
@@ -356,12 +229,13 @@ func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
 	}
 }
 
-// A release and a withdrawal that come from another node wake those who wait for the name; a Prepare does not: whoever
-// sends it knows no more than they.
+// A release and a withdrawal that come from another node wake those who wait for the name; a Prepare does not:
+// whoever sends it knows no more than they.
 func TestWhatWakesWaiters(t *testing.T) {
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	ask := func(k named.Kind) named.Request {
-		return named.Request{Kind: k, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: 1<<32 + 3, Duration: leaseTTL}
+		return named.Request{Kind: k, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'},
+			Token: 1<<32 + 3, Duration: leaseTTL}
 	}
 	for kind, want := range map[named.Kind]bool{named.Prepare: false, named.Release: true, named.Withdraw: true} {
 		n := newLoneLeases(t)
@@ -398,8 +272,8 @@ func TestSilenceEndsWithAnAnswer(t *testing.T) {
 	n.unanswered("with three that speak", n.acquire("x", "c"))
 }
 
-// N3: an era is asked for as soon as the largest token that the node knows has used half of its era, wherever it has seen
-// that, and whatever has come since.
+// N3: an era is asked for as soon as the largest token that the node knows has used half of its era, wherever it has
+// seen that, and whatever has come since.
 func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	const half = named.Token(1<<32 + 1<<31 + 5)
 	n := newLoneLeases(t)
@@ -424,7 +298,7 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	// The acceptor has forgotten the name of a large token; it is its floor now.
 	n = newLoneLeases(t)
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
-	q := named.Request{Kind: named.Prepare, Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half, Duration: leaseTTL}
+	q := named.Request{Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half, Duration: leaseTTL}
 	for _, q.Kind = range []named.Kind{named.Prepare, named.Accept, named.Release} {
 		n.table.Handle(n.now, other, q)
 	}

@@ -177,8 +177,8 @@ func TestQueriesThatAreRefused(t *testing.T) {
 
 // A name that counts by being there is not turned off by a value.
 func TestSwitchesTakeNoValue(t *testing.T) {
-	for name, rules := range map[string]*rules{"raw": &readRules, "recurse": &readRules, "keys": &readRules, "count": &readRules, "reverse": &readRules,
-		"stale": &readRules, "consistent": &readRules, "details": &sessionRules} {
+	for name, rules := range map[string]*rules{"raw": &readRules, "recurse": &readRules, "keys": &readRules, "count": &readRules,
+		"reverse": &readRules, "stale": &readRules, "consistent": &readRules, "details": &sessionRules} {
 		for _, value := range []string{"false", "0", "7", "no"} {
 			raw := name + "=" + value
 			_, err := parseQuery(raw, rules)

@@ -1,0 +1,141 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// loneLeases is node 1 of five, whose peers say only what a test has them say.
+type loneLeases struct {
+	*Leases
+	t       *testing.T
+	now     time.Duration
+	answers map[uint64]LeaseAnswer
+	nextID  uint64
+}
+
+const (
+	loneTasks = 10
+	longWait  = 10 * time.Minute
+)
+
+// stolen is the live lease of somebody else, as replies show it.
+var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.Acquisition{'o'}, LiveToken: 1<<32 + 3,
+	LiveLeft: 700 * time.Millisecond, LiveOwner: "other"}
+
+func newLoneLeases(t *testing.T) *loneLeases {
+	t.Helper()
+	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]LeaseAnswer{}}
+	timing := lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond}
+	l, err := NewLeases(LeasesConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1, 2, 3, 4, 5),
+		MaxTasks: loneTasks, Seed: 1, Table: named.Config{Timing: timing, Quarantine: n.now, MaxRecords: 100,
+			Linger: time.Second, Width: 100 * time.Millisecond}}, n.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Open(1)
+	n.Leases = l
+	return n
+}
+
+// ask makes a request of an acquisition named who. A Duration and an Until that are missing are filled in, but for
+// releases.
+func (n *loneLeases) ask(r LeaseRequest, name, who string) uint64 {
+	n.nextID++
+	r.ID = n.nextID
+	copy(r.Name[:], name)
+	copy(r.Acquisition[:], who)
+	if r.Op != LeaseRelease {
+		r.Duration, r.Owner, r.Text = leaseTTL, who, name
+	}
+	if r.Until == 0 {
+		r.Until = n.now + longWait
+	}
+	n.Request(n.now, r)
+	return r.ID
+}
+
+func (n *loneLeases) acquire(name, who string) uint64 {
+	return n.ask(LeaseRequest{Op: LeaseAcquire}, name, who)
+}
+
+// told returns the nodes to which something is sent now, and collects answers.
+func (n *loneLeases) told() []ballot.NodeID {
+	n.t.Helper()
+	batches, answers := n.Take()
+	for _, a := range answers {
+		if _, twice := n.answers[a.ID]; twice {
+			n.t.Errorf("request %d is answered twice", a.ID)
+		}
+		n.answers[a.ID] = a
+	}
+	var to []ballot.NodeID
+	for _, b := range batches {
+		to = append(to, b.To)
+	}
+	slices.Sort(to)
+	return to
+}
+
+func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
+	n.t.Helper()
+	if got := n.told(); !slices.Equal(got, want) {
+		n.t.Errorf("%s: sent to %v at once, want %v", when, got, want)
+	}
+}
+
+// reply has other nodes answer what is under way for a request. A rejection shows a higher promise.
+func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
+	n.t.Helper()
+	task := n.tasks[id]
+	if task == nil || task.counter == 0 {
+		n.t.Fatalf("nothing is under way for request %d", id)
+	}
+	r.Kind, r.Name, r.Counter = k, task.req.Name, task.counter
+	if k == named.PrepareRejected || k == named.AcceptRejected {
+		r.Promised = task.counter + 1
+	}
+	for _, node := range from {
+		n.hear(node, r)
+	}
+}
+
+func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
+	b := LeaseBatch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
+	n.Receive(n.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}, &b)
+}
+
+// tick goes on to a later time without a stop.
+func (n *loneLeases) tick(d time.Duration) {
+	n.now += d
+	n.Tick(n.now)
+}
+
+func (n *loneLeases) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }
+
+// unanswered fails if one of the requests has its answer.
+func (n *loneLeases) unanswered(when string, ids ...uint64) {
+	n.t.Helper()
+	n.told()
+	for _, id := range ids {
+		if a, done := n.answers[id]; done {
+			n.t.Errorf("%s: request %d is answered: %+v", when, id, a)
+		}
+	}
+}
+
+func (n *loneLeases) want(id uint64, o LeaseOutcome, why LeaseReason) LeaseAnswer {
+	n.t.Helper()
+	n.told()
+	a, done := n.answers[id]
+	if !done || a.Outcome != o || a.Reason != why {
+		n.t.Fatalf("request %d: answered %v, %+v; want outcome %d because of %q", id, done, a, o, why)
+	}
+	return a
+}
