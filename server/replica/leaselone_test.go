@@ -32,10 +32,11 @@ var stolen = named.Reply{Report: 1<<32 + 3, Live: true, LiveAcquisition: named.A
 func newLoneLeases(t *testing.T) *loneLeases {
 	t.Helper()
 	n := &loneLeases{t: t, now: time.Minute, answers: map[uint64]LeaseAnswer{}}
-	timing := lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond}
-	l, err := NewLeases(LeasesConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1, 2, 3, 4, 5),
-		MaxTasks: loneTasks, Seed: 1, Table: named.Config{Timing: timing, Quarantine: n.now, MaxRecords: 100,
-			Linger: time.Second, Width: 100 * time.Millisecond}}, n.now)
+	table := named.Config{Quarantine: n.now, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}
+	table.Timing = lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, Margin: 10 * time.Millisecond}
+	self := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
+	l, err := NewLeases(LeasesConfig{Self: self, Voters: quorum.Of(1, 2, 3, 4, 5), Table: table,
+		MaxTasks: loneTasks, Seed: 1}, n.now)
 	if err != nil {
 		t.Fatal(err)
 	}

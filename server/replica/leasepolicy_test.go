@@ -298,7 +298,8 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	// The acceptor has forgotten the name of a large token; it is its floor now.
 	n = newLoneLeases(t)
 	other := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
-	q := named.Request{Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half, Duration: leaseTTL}
+	q := named.Request{Name: named.Name{'x'}, Counter: 5, Acquisition: named.Acquisition{'o'}, Token: half,
+		Duration: leaseTTL}
 	for _, q.Kind = range []named.Kind{named.Prepare, named.Accept, named.Release} {
 		n.table.Handle(n.now, other, q)
 	}
