@@ -91,6 +91,21 @@ func (n *loneLeases) wantTold(when string, want ...ballot.NodeID) {
 	}
 }
 
+// toldFirst returns the two nodes that are asked at once, beside this one, and those that are not. Which they are is
+// not fixed.
+func (n *loneLeases) toldFirst() (first, others []ballot.NodeID) {
+	n.t.Helper()
+	if first = n.told(); len(first) != 2 {
+		n.t.Fatalf("asked at once: %v; with this node two others make a quorum", first)
+	}
+	for node := ballot.NodeID(2); node <= 5; node++ {
+		if !slices.Contains(first, node) {
+			others = append(others, node)
+		}
+	}
+	return first, others
+}
+
 // reply has other nodes answer what is under way for a request. A rejection shows a higher promise.
 func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballot.NodeID) {
 	n.t.Helper()

@@ -17,27 +17,28 @@ func TestTheOthersAreAskedWhenAVoteIsMissing(t *testing.T) {
 		name string
 		kind named.Kind
 		r    named.Reply
-		want []ballot.NodeID
+		lack bool
 	}{
-		{"a promise", named.Promise, named.Reply{}, nil},
-		{"a promise that knows this very lease", named.Promise, own, nil},
-		{"a promise that knows somebody else's lease", named.Promise, stolen, []ballot.NodeID{4, 5}},
-		{"a refusal for a higher promise", named.PrepareRejected, named.Reply{}, []ballot.NodeID{4, 5}},
+		{"a promise", named.Promise, named.Reply{}, false},
+		{"a promise that knows this very lease", named.Promise, own, false},
+		{"a promise that knows somebody else's lease", named.Promise, stolen, true},
+		{"a refusal for a higher promise", named.PrepareRejected, named.Reply{}, true},
 	} {
 		n := newLoneLeases(t)
 		id := n.acquire("x", "a")
-		n.wantTold("at the beginning", 2, 3)
-		n.reply(id, c.kind, c.r, 2)
-		n.wantTold(c.name, c.want...)
-		if c.want != nil {
+		first, others := n.toldFirst()
+		n.reply(id, c.kind, c.r, first[0])
+		if c.lack {
+			n.wantTold(c.name, others...)
 			continue
 		}
-		n.reply(id, named.Promise, named.Reply{}, 3)
-		n.wantTold(c.name+" and another one", 2, 3)
-		n.reply(id, named.Accepted, named.Reply{}, 2)
+		n.wantTold(c.name)
+		n.reply(id, named.Promise, named.Reply{}, first[1])
+		n.wantTold(c.name+" and another one", first...)
+		n.reply(id, named.Accepted, named.Reply{}, first[0])
 		n.wantTold("an acceptance")
-		n.reply(id, named.AcceptRejected, named.Reply{}, 3)
-		n.wantTold("a refusal to accept", 4, 5)
+		n.reply(id, named.AcceptRejected, named.Reply{}, first[1])
+		n.wantTold("a refusal to accept", others...)
 	}
 }
 
@@ -171,16 +172,16 @@ func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n := newLoneLeases(t)
 	release := n.ask(LeaseRequest{Op: LeaseRelease}, "y", "a")
 	n.told()
-	id := n.acquire("x", "a") // asks 3 and 4 at once
-	n.told()
+	id := n.acquire("x", "a")
+	first, others := n.toldFirst()
 	for _, k := range []named.Kind{named.PrepareRejected, named.AcceptRejected, named.Promise, named.Accepted} {
-		n.reply(release, k, named.Reply{}, 2)
+		n.reply(release, k, named.Reply{}, first[0])
 	}
 	n.wantTold("refusals of what nobody has asked for")
-	n.reply(id, named.Accepted, named.Reply{}, 5)
-	n.reply(id, named.Released, named.Reply{}, 5)
-	n.reply(id, named.Promise, named.Reply{}, 3, 4)
-	n.wantTold("two promises", 3, 4)
+	n.reply(id, named.Accepted, named.Reply{}, others[0])
+	n.reply(id, named.Released, named.Reply{}, others[0])
+	n.reply(id, named.Promise, named.Reply{}, first...)
+	n.wantTold("two promises", first...)
 	n.unanswered("at the end", release, id)
 }
 

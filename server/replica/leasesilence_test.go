@@ -58,7 +58,7 @@ func TestSilenceAfterAnAcceptIsUnknown(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
 	a := w.ask(1, LeaseAcquire, "x", "a", 0)
-	for w.nodes[1].flights[1].attempt.Phase() != named.Accepting {
+	for w.nodes[1].tasks[a].attempt.Phase() != named.Accepting {
 		w.pass(leaseDelay / 4)
 	}
 	w.boot(2, 2, 5*time.Second)
