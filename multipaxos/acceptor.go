@@ -59,7 +59,11 @@ func (c *Core) handleAccept(m *Message) {
 		c.noteMark(m.From, m.Ballot, m.Chosen)
 		return
 	}
+	c.jam.loosen(m.Chosen)
 	entries := m.Entries[:c.storable(m.Entries)]
+	if n := len(entries); n < len(m.Entries) {
+		c.jam.refuse(m.Entries[n].Slot, m.Chosen)
+	}
 	if len(entries) == 0 {
 		c.noteMark(m.From, m.Ballot, m.Chosen)
 		return

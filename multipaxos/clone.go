@@ -57,6 +57,7 @@ func (c *Core) AppendState(buf []byte) []byte {
 	s.num(uint64(c.full))
 	s.flag(c.starved)
 	s.flag(c.short)
+	s.num(uint64(c.jam.from), uint64(c.jam.ticks))
 	s.leader(c)
 	return s.buf
 }

@@ -43,6 +43,7 @@ type Core struct {
 	full    Need // see SetFull
 	starved bool // the next chosen entry was refused for want of space: asking for it again is of no use
 	short   bool // see SetShort
+	jam     jam
 
 	// Learner. Invariant: the log holds the chosen value of every slot in (truncated, chosen].
 	chosen    Slot

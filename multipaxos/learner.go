@@ -77,7 +77,8 @@ func (c *Core) handleLearn(m *Message) {
 		if e.Slot != c.chosen+1 {
 			break
 		}
-		if c.starved = c.refuses(&e); c.starved {
+		if c.refuses(&e) {
+			c.starved = c.cfg.NeedOf(e.Value) >= c.full
 			break
 		}
 		c.learn(e)

@@ -10,6 +10,44 @@ import "bytes"
 func (c *Core) SetFull(least Need) {
 	c.full = least
 	c.starved = false
+	c.jam = jam{}
+}
+
+// jam is the slot from which on this acceptor has refused Accepts for want of space while their leader does not know them to be
+// chosen.
+type jam struct {
+	from  Slot // 0: there is none
+	ticks int  // since then, up to jamTicks
+}
+
+// jamTicks is how long slots must have been refused and not chosen, about a second, before they are stored all the same. A leader
+// proposes nothing that needs space once it hears that a majority has none; but what it had proposed before must be chosen, or nothing
+// behind it is ever applied, the deletes among it that would make space. So it goes into the reserve.
+const jamTicks = 50
+
+// loosen ends the jam once the leader knows its first slot to be chosen.
+func (j *jam) loosen(chosen Slot) {
+	if j.from <= chosen {
+		*j = jam{}
+	}
+}
+
+// refuse notes a slot that was refused. It is not known to be chosen.
+func (j *jam) refuse(slot, chosen Slot) {
+	if slot > chosen && (j.from == 0 || slot < j.from) {
+		*j = jam{from: slot}
+	}
+}
+
+func (c *Core) tickJam() {
+	if c.jam.from != 0 && c.jam.ticks < jamTicks {
+		c.jam.ticks++
+	}
+}
+
+// jammed reports whether e must be stored lest the log stand still. With no space but for promises nothing is.
+func (c *Core) jammed(e *Entry) bool {
+	return c.full == NeedSpace && c.jam.from != 0 && c.jam.ticks == jamTicks && e.Slot >= c.jam.from
 }
 
 // SetShort tells whether space is short: then no tail of the log is kept for slow followers. No member needs it.
@@ -25,7 +63,7 @@ func (c *Core) refuses(e *Entry) bool {
 	if e.Slot <= c.chosen || r != nil && bytes.Equal(r.Value, e.Value) {
 		return false
 	}
-	return c.cfg.NeedOf(e.Value) >= c.full || c.log.bytes > 2*c.cfg.WindowBytes+c.cfg.CacheBytes
+	return c.cfg.NeedOf(e.Value) >= c.full && !c.jammed(e) || c.log.bytes > 2*c.cfg.WindowBytes+c.cfg.CacheBytes
 }
 
 // storable is the number of entries before the first one that is refused.

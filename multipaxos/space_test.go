@@ -94,3 +94,34 @@ func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 		t.Fatalf("short of space, truncated %d", s.Truncated())
 	}
 }
+
+// What was proposed while there was space must be chosen, or nothing behind it is: an acceptor that has refused it for long, and
+// hears that it is not chosen yet, stores it in its reserve.
+func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
+	b := by(2, 1)
+	for _, r := range []struct {
+		name    string
+		least   Need
+		chosen  Slot // by the leader, when it asks again
+		through Slot // that is voted for then; 0: no vote
+	}{
+		{"nothing was chosen", NeedSpace, 0, 4},
+		{"chosen below", NeedSpace, 1, 4},
+		{"chosen without this node", NeedSpace, 2, 0},
+		{"no space but for promises", NeedReserve, 0, 0},
+	} {
+		s := fullFollower(t, r.least)
+		row := accept(b, 0, 2, "+a", "-b", "+c")
+		for range 3 {
+			s.none(append(s.step(row), s.sync()...), KindAccepted, r.name)
+			s.ticks(jamTicks/3 - 1)
+		}
+		s.ticks(jamTicks)
+		row.Chosen = r.chosen
+		if sent := append(s.step(row), s.sync()...); r.through == 0 {
+			s.none(sent, KindAccepted, r.name)
+		} else if m := s.one(sent, KindAccepted); m.Through != r.through {
+			t.Errorf("%s: %+v", r.name, m)
+		}
+	}
+}

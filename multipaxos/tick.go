@@ -7,6 +7,7 @@ import "tenure/internal/ballot"
 func (c *Core) Tick() error {
 	c.tickTruncate()
 	c.tickChosenMark()
+	c.tickJam()
 	switch c.phase {
 	case Following:
 		c.tickFetch()

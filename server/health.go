@@ -44,7 +44,7 @@ func (n *Node) logHangs(now time.Duration) replica.LetGo {
 		return replica.LetGo{}
 	}
 	for _, p := range n.peers {
-		if w := n.healths[p].Load(); w != nil && w.Able && now-w.at < bound/4 {
+		if w := n.healths[p].Load(); w != nil && (w.Able || w.Fit) && now-w.at < bound/4 {
 			hung := *s
 			hung.Able, hung.Barred = false, true
 			n.standing.CompareAndSwap(s, &hung)

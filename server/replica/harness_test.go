@@ -60,7 +60,7 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 	return Config{
 		Self: self,
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
-			CacheBytes: 1 << 16, KeepEntries: 8},
+			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, FoldBytes: 1 << 14, FoldLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
 	}

@@ -64,6 +64,6 @@ func (l *Log) reading() reading {
 		writes: len(l.queue.items) > 0 || len(l.flights) > 0 || l.core.Last() > l.core.Chosen() || full || (l.ready && !l.core.Room()),
 		reads:  len(l.reads.pending) > 0 && l.reads.round > confirmed,
 		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
-		folding: full, space: l.room == RoomEnough, behind: l.core.Behind(),
+		folding: full, room: l.room, behind: l.core.Behind(),
 	}
 }

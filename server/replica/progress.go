@@ -28,6 +28,7 @@ const longest = 10
 // travel with the vitals, because the log connection may be what has stopped.
 type Health struct {
 	Able   bool // it could serve as master now
+	Fit    bool // the same, but that its disk may be short of space: it could serve what frees space
 	GetsOn bool // it is the ready master, and nothing waits at it in vain
 }
 
@@ -61,7 +62,7 @@ type reading struct {
 	confirmed uint64 // the newest round of consistent reads that a quorum has confirmed
 	pieces    uint64 // rises when another voter acknowledges a piece
 	folding   bool   // proposing waits for the node's own fold
-	space     bool   // there is space to store entries
+	room      Room   // of the own disk
 	behind    bool   // another node has truncated what this one lacks
 }
 
@@ -107,6 +108,7 @@ func (g *progress) hears(now time.Duration, says func(Health) bool) bool {
 }
 
 func able(h Health) bool   { return h.Able }
+func fit(h Health) bool    { return h.Able || h.Fit }
 func getsOn(h Health) bool { return h.GetsOn }
 
 // step passes time. It returns what to let go of, with Holding 0 if nothing.
@@ -117,8 +119,9 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 		g.back.served()
 	}
 	g.own.GetsOn = r.ready && !r.stopping && g.count.lasts(now) < g.cfg.Bound/4
-	g.own.Able = g.able(now, r)
-	if reason == "" || r.stopping || !g.count.over(now, g.cfg.Bound) || !g.hears(now, able) {
+	g.own.Fit = g.fit(now, r)
+	g.own.Able = g.own.Fit && r.room == RoomEnough
+	if reason == "" || r.stopping || !g.count.over(now, g.cfg.Bound) || !g.hears(now, fit) {
 		return LetGo{}
 	}
 	out := LetGo{Holding: r.holding, Reason: reason, For: now - g.count.began}
@@ -128,10 +131,11 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 	return out
 }
 
-// able reports whether this node could serve as master: its last sync began within half the bound and returned, it has
-// space, it is not behind a truncation that it has heard of, and it does not stand back (M6).
-func (g *progress) able(now time.Duration, r reading) bool {
-	return !r.stopping && g.answers(now) && r.space && !r.behind && !g.back.stands(now)
+// fit reports whether this node could serve as master if it had space: its last sync began within half the bound and returned,
+// it is not behind a truncation that it has heard of, and it does not stand back (M6). With space it is able. Who is only fit
+// serves reads, and writes that free space: better than a holder that gets nowhere, or one whose disk does not answer.
+func (g *progress) fit(now time.Duration, r reading) bool {
+	return !r.stopping && g.answers(now) && r.room != RoomNone && !r.behind && !g.back.stands(now)
 }
 
 // answers reports whether the own disk's last sync began within half the bound and returned.
@@ -160,10 +164,10 @@ func (g *progress) wantsProbe(now time.Duration) bool {
 	return false
 }
 
-// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6). Hearing
-// none it may try at once, also while it stands back.
+// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6), or it is not even
+// fit, and hears one that is. Hearing none it may try at once, also while it stands back.
 func (g *progress) barred(now time.Duration) bool {
-	return !g.own.Able && g.hears(now, able)
+	return !g.own.Able && g.hears(now, able) || !g.own.Fit && g.hears(now, fit)
 }
 
 // pulse follows what the own disk finishes. One Persist at a time is watched, from when it is handed out.

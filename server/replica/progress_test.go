@@ -235,7 +235,7 @@ func TestM6PiecesStartTheCountAgain(t *testing.T) {
 // TestM6AbleIsNoGuess: without a recent sync a node is not able, however idle it is.
 func TestM6AbleIsNoGuess(t *testing.T) {
 	g := newProgress(ProgressFor(time.Second))
-	r := reading{space: true}
+	r := reading{}
 	at := func(now time.Duration) bool { g.step(now, r); return g.own.Able }
 	if at(10 * time.Second) {
 		t.Error("able before any sync")
@@ -257,8 +257,59 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	if at(20 * time.Second) {
 		t.Error("able behind a truncation point")
 	}
-	r.behind, r.space = false, false
-	if at(20 * time.Second) {
-		t.Error("able without space")
+	for _, r.room = range []Room{RoomLow, RoomTight, RoomNone} {
+		if r.behind = false; at(20*time.Second) || g.own.Fit != (r.room != RoomNone) {
+			t.Errorf("room %v: %+v", r.room, g.own)
+		}
+	}
+}
+
+// TestM6WhoLacksSpaceServesRatherThanNobody: two members have reached their reserve, and the third gets nowhere as master: its disk
+// is frozen, or its large frames are lost. One of the two serves what frees space.
+func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
+	for _, frozen := range []bool{true, false} {
+		c := newCluster(t, 3, 1)
+		c.awaitMaster()
+		c.run(3 * testBound)
+		third := c.nodes[2]
+		for _, n := range c.nodes[:2] {
+			n.log.SetRoom(RoomLow)
+		}
+		third.frozen = frozen
+		c.elect(third)
+		if !frozen {
+			c.awaitMaster()
+			c.large = third.id
+			large := kv.Command{Op: kv.OpDelete, Key: strings.Repeat("k", 10*smallFrame)}
+			third.log.Request(c.now, Request{ID: 2, Command: kv.EncodeCommand(&large), Frees: true, Until: c.now + time.Hour})
+		}
+		c.run(3 * testBound)
+		m := c.master()
+		if m == nil || m == third {
+			t.Fatalf("frozen %v: no master that can serve", frozen)
+		}
+		if r := c.write(m, 9, kv.Command{Op: kv.OpDelete, Key: "k"}, time.Second); r.Outcome != Done {
+			t.Errorf("frozen %v: a delete: %+v", frozen, r)
+		}
+	}
+}
+
+// What was in flight when the disks of a majority became tight does not stand before the deletes that make space.
+func TestDeletesGoOnBehindAWriteWithoutSpace(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		c := newCluster(t, 3, 1)
+		m := c.awaitMaster()
+		c.run(testBound)
+		put := set("k", "v")
+		m.log.Request(c.now, Request{ID: 1, Command: kv.EncodeCommand(&put), Until: c.now + time.Minute})
+		for _, n := range c.nodes {
+			if n != m || own {
+				n.log.SetRoom(RoomTight)
+			}
+		}
+		c.run(testBound / 2) // the master would let go of the lease after a bound
+		if r := c.write(m, 2, kv.Command{Op: kv.OpDelete, Key: "k"}, testBound/4); r.Outcome != Done {
+			t.Errorf("the master too %v: %+v", own, r)
+		}
 	}
 }
