@@ -66,7 +66,8 @@ func (c *Client) Lock(ctx context.Context, key string, o LockOptions) (*Lock, er
 }
 
 // Lock locks a key. If another session holds it, or its lock-delay runs, it waits for as long as ctx allows. The error is
-// ErrCondition if that was not long enough, ErrLost if the session was lost meanwhile, ErrUnknown if the session may
+// ErrCondition if that was not long enough, ErrNotApplied if no write got through in the end, ErrLost if the session was lost
+// meanwhile, ErrUnknown if the session may
 // hold the lock now; closing the session then frees it. A session locks a key once: two Locks of one key with one
 // session do not exclude each other.
 func (s *LiveSession) Lock(ctx context.Context, key string, o LockOptions) (*Lock, error) {
@@ -122,7 +123,7 @@ func (s *LiveSession) acquire(ctx context.Context, key string, o LockOptions) (E
 		case err == nil && readErr == nil && e.Session == s.id:
 			return e, nil
 		case err != nil && !errors.Is(err, ErrCondition):
-			if !again(ctx, err) {
+			if !again(err) {
 				return Entry{}, err
 			}
 			if errors.Is(err, ErrUnknown) {
@@ -133,17 +134,18 @@ func (s *LiveSession) acquire(ctx context.Context, key string, o LockOptions) (E
 		case o.Try:
 			return busy(s.c.heldBy(ctx, e))
 		}
-		if err := s.c.free(ctx, key, &e, m); err != nil {
-			return busy(fmt.Errorf("%w: %w", s.c.heldBy(ctx, e), err))
+		if ended := s.c.free(ctx, key, &e, m); ended != nil {
+			if doubt == nil && err != nil && !errors.Is(err, ErrCondition) {
+				return Entry{}, err // nobody has said that the key is held
+			}
+			return busy(fmt.Errorf("%w: %w", s.c.heldBy(ctx, e), ended))
 		}
 	}
 }
 
 // again tells whether an acquisition that ended in err is worth another while there is time. If an earlier one of this
 // session was applied after all, the next one is a plain write.
-func again(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && (errors.Is(err, ErrNotApplied) || errors.Is(err, ErrUnknown))
-}
+func again(err error) bool { return errors.Is(err, ErrNotApplied) || errors.Is(err, ErrUnknown) }
 
 // HolderError says which session holds a lock that somebody else wanted. It comes with ErrCondition.
 type HolderError struct {

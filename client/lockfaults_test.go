@@ -126,8 +126,12 @@ func TestLockIsReadBeforeItIsTold(t *testing.T) {
 			})
 			short, cancel := within(time.Minute)
 			defer cancel()
+			began := time.Now()
 			if _, err = mine.Lock(short, "job", client.LockOptions{Try: try}); kindOf(t, err) != client.ErrCondition || !strings.Contains(err.Error(), theirs.ID()) {
 				t.Errorf("a key that another session holds: %v", err)
+			}
+			if took := time.Since(began); try != (took < time.Second) {
+				t.Errorf("try %v: given up after %v", try, took)
 			}
 			_, _ = mine.Close(ctx), theirs.Close(ctx)
 		})
@@ -205,19 +209,95 @@ func TestLockRefusedForGood(t *testing.T) {
 }
 
 // TestLockOfUnknownOutcomeStaysUnknown, though another session holds the key later: a copy of the write may be under way.
+// Of a write that was certainly not applied there is none.
 func TestLockOfUnknownOutcomeStaysUnknown(t *testing.T) {
-	inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+	for f, want := range map[clienttest.Fault]error{
+		clienttest.Unknown: client.ErrUnknown,
+		clienttest.Hang:    client.ErrUnknown,
+		clienttest.Busy:    client.ErrCondition,
+	} {
+		inWorld(t, 1, client.Config{Timeout: 2 * time.Second}, func(t *testing.T, w *world) {
+			l := lock(t, w, "job", client.LockOptions{})
+			s := startSession(t, w, time.Hour)
+			until := time.Now().Add(3 * time.Second)
+			w.inject(func(r clienttest.Request) clienttest.Fault {
+				if r.Path == "/v1/kv/job" && r.IsWrite() && time.Now().Before(until) {
+					return f
+				}
+				return clienttest.None
+			})
+			if _, err := s.Lock(context.Background(), "job", client.LockOptions{Try: true}); kindOf(t, err) != want {
+				t.Errorf("fault %d: %v, want %v", f, err, want)
+			}
+			if time.Now().Before(until) {
+				t.Errorf("fault %d: it was not tried again", f)
+			}
+			w.inject(noFaults)
+			_, _ = s.Close(context.Background()), l.Unlock(context.Background())
+		})
+	}
+}
+
+// TestLockWhoseTimeEnds while its writes fail says what is known of all of them, and not that somebody holds the key: no
+// node has said so.
+func TestLockWhoseTimeEnds(t *testing.T) {
+	for _, x := range []struct {
+		first, then clienttest.Fault // of the first write, and of the others
+		want        error
+	}{
+		{clienttest.Busy, clienttest.Busy, client.ErrNotApplied},
+		{clienttest.Unknown, clienttest.Unknown, client.ErrUnknown},
+		{clienttest.Unknown, clienttest.Busy, client.ErrUnknown},
+		{clienttest.Busy, clienttest.Unknown, client.ErrUnknown},
+	} {
+		for after := 500 * time.Millisecond; after < 6*time.Second; after += 500 * time.Millisecond {
+			lockUntil(t, x.first, x.then, after, x.want)
+		}
+	}
+}
+
+// lockUntil locks a key for so long, while its first write and the others end in these faults. want is the error's kind.
+func lockUntil(t *testing.T, first, then clienttest.Fault, after time.Duration, want error) {
+	t.Helper()
+	inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
+		s := startSession(t, w, time.Hour)
+		fault := first
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.Path != "/v1/kv/job" || !r.IsWrite() {
+				return clienttest.None
+			}
+			f := fault
+			fault = then
+			return f
+		})
+		ctx, cancel := within(after)
+		defer cancel()
+		if _, err := s.Lock(ctx, "job", client.LockOptions{}); kindOf(t, err) != want {
+			t.Errorf("faults %d, %d for %v: %v, want %v", first, then, after, err, want)
+		}
+		w.inject(noFaults)
+		_ = s.Close(context.Background())
+	})
+}
+
+// TestBusyLockThatCannotBeRead is busy all the same: the refusal said so.
+func TestBusyLockThatCannotBeRead(t *testing.T) {
+	inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
 		l := lock(t, w, "job", client.LockOptions{})
 		s := startSession(t, w, time.Hour)
-		until := time.Now().Add(3 * time.Second)
+		time.Sleep(time.Second) // the monitor of l reads now, and waits
 		w.inject(func(r clienttest.Request) clienttest.Fault {
-			if r.Path == "/v1/kv/job" && r.IsWrite() && time.Now().Before(until) {
-				return clienttest.Unknown
+			if readsJob(r) {
+				return clienttest.Busy
 			}
 			return clienttest.None
 		})
-		if _, err := s.Lock(context.Background(), "job", client.LockOptions{Try: true}); kindOf(t, err) != client.ErrUnknown {
-			t.Errorf("%v", err)
+		ctx, cancel := within(time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := s.Lock(ctx, "job", client.LockOptions{Try: true})
+		if kindOf(t, err) != client.ErrCondition || time.Since(began) > 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		w.inject(noFaults)
 		_, _ = s.Close(context.Background()), l.Unlock(context.Background())

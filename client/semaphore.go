@@ -116,7 +116,7 @@ func (m *Semaphore) acquire(ctx context.Context) (uint64, error) {
 			index = at
 		case ctx.Err() != nil && full != nil:
 			return 0, m.fail(ErrCondition, full)
-		case !again(ctx, err) && !errors.Is(err, ErrUnavailable):
+		case !again(err) && !errors.Is(err, ErrUnavailable):
 			return 0, err
 		case pause(ctx, delayRetry/4, 0) != nil:
 			return 0, err

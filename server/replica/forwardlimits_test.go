@@ -171,6 +171,10 @@ func TestARefusalOfAFormerMaster(t *testing.T) {
 // Each write ends once, whatever ends it first, and what has ended is forgotten. Answers to what is not known, before or
 // after what is, count for nothing and hide no others.
 func TestAForwardedWriteEndsOnce(t *testing.T) {
+	b, ids := away(t, 2)
+	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Done})
+	b.heardMaster(sec, 3, 8)
+	b.wantAway("write 2 waits for the next master", 0, 0)
 	for _, end := range []string{"answer", "timeout", "lost", "next master"} {
 		b, ids := away(t, 5)
 		last := ids[4]
@@ -184,7 +188,7 @@ func TestAForwardedWriteEndsOnce(t *testing.T) {
 		delete(b.replies, 4)
 		switch end {
 		case "answer":
-			for _, id := range ids {
+			for _, id := range slices.Backward(ids) {
 				b.answers(sec, 2, ForwardedAnswer{ID: id, Outcome: Unknown, Reason: LinkLost})
 			}
 			b.wantAway(end, 0, 0)
