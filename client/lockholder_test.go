@@ -32,19 +32,21 @@ func TestHolderError(t *testing.T) {
 // and without an answer the session's ID is told.
 func TestWhoHoldsALock(t *testing.T) {
 	for name, x := range map[string]struct {
-		asked func(w *world) clienttest.Fault // when a node is asked who it is
+		asked func(clienttest.Request) clienttest.Fault // who it is
 		known bool
 	}{
-		"at once": {func(*world) clienttest.Fault { return clienttest.None }, true},
-		"no master": {func(w *world) clienttest.Fault {
-			w.SetMaster(0)
+		"at once": {noFaults, true},
+		"no master": {func(r clienttest.Request) clienttest.Fault {
+			if !r.Stale {
+				return clienttest.Busy
+			}
 			return clienttest.None
 		}, true},
-		"after 200 ms": {func(*world) clienttest.Fault {
+		"after 200 ms": {func(clienttest.Request) clienttest.Fault {
 			time.Sleep(200 * time.Millisecond)
 			return clienttest.None
 		}, true},
-		"never": {func(*world) clienttest.Fault { return clienttest.Hang }, false},
+		"never": {func(clienttest.Request) clienttest.Fault { return clienttest.Hang }, false},
 	} {
 		inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 			ctx := context.Background()
@@ -52,7 +54,7 @@ func TestWhoHoldsALock(t *testing.T) {
 			s := startSession(t, w, time.Hour)
 			w.Inject(func(r clienttest.Request) clienttest.Fault {
 				if strings.HasPrefix(r.Path, "/v1/session/info/") {
-					return x.asked(w)
+					return x.asked(r)
 				}
 				return clienttest.None
 			})
@@ -65,7 +67,6 @@ func TestWhoHoldsALock(t *testing.T) {
 			if took := time.Since(began); took > 2*time.Second {
 				t.Errorf("%s: it took %v", name, took)
 			}
-			w.SetMaster(1)
 			w.inject(noFaults)
 			_, _ = s.Close(ctx), l.Unlock(ctx)
 		})

@@ -18,6 +18,8 @@ type Request struct {
 	Path   string
 	// What these headers say: Idempotency-Key, X-Tenure-Base, X-Tenure-Timeout-Ms.
 	Key, Base, Timeout string
+	// Stale tells whether any node may answer, whatever it knows of the master.
+	Stale bool
 }
 
 // IsWrite tells whether the request changes something.
@@ -64,6 +66,7 @@ func (n *Node) Handler() http.Handler {
 		f := faults(Request{
 			Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get("Idempotency-Key"),
 			Base: r.Header.Get("X-Tenure-Base"), Timeout: r.Header.Get("X-Tenure-Timeout-Ms"),
+			Stale: r.URL.Query().Has("stale"),
 		})
 		answer := func() {}
 		switch f {

@@ -1,0 +1,47 @@
+package multipaxos
+
+import "testing"
+
+// What a proposal tells of the log's progress is not told once more by a heartbeat; what no proposal tells is.
+func TestProgressIsToldOnce(t *testing.T) {
+	s := leader(t, soloConfig(3))
+	s.ticks(heartbeatTicks)
+	s.propose("a")
+	s.sync()
+	s.accepted(2, 1, 1)
+	s.sync()
+	s.Applied(1)
+	if s.Chosen() != 1 {
+		t.Fatalf("chosen up to %d", s.Chosen())
+	}
+	s.propose("b")
+	sent := only(s.sync(), KindAccept)
+	if len(sent) != 2 || sent[0].Chosen != 1 || sent[1].Chosen != 1 {
+		t.Fatalf("proposals that do not tell what is chosen: %+v", sent)
+	}
+	s.Advertise(2)
+	if again := only(s.take(), KindHeartbeat); len(again) != 0 {
+		t.Errorf("told again: %+v", again)
+	}
+	s.accepted(2, 2, 2)
+	s.Applied(2)
+	s.take()
+	s.Advertise(2)
+	if news := only(s.take(), KindHeartbeat); len(news) != 1 || news[0].Chosen != 2 || news[0].To != 2 {
+		t.Errorf("that slot 2 is chosen was not told: %+v", news)
+	}
+}
+
+// A log that is cut off beyond all that it has in memory goes on right behind, and keeps nothing of what lies between.
+func TestALogGoesOnBehindWhatIsTruncated(t *testing.T) {
+	l := entryLog{reader: noEntries{}, base: 10}
+	l.truncate(1000)
+	l.truncate(500) // long done
+	if l.last() != 1000 {
+		t.Errorf("it ends at slot %d", l.last())
+	}
+	l.put(Entry{Slot: 1001, Ballot: by(1, 1)}, 1)
+	if l.last() != 1001 || l.bytes != recordBytes || l.at(1001) == nil {
+		t.Errorf("with one entry it ends at slot %d and takes %d bytes", l.last(), l.bytes)
+	}
+}
