@@ -1,0 +1,206 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// distinct counts the values that draw gives in n calls, and fails if one is not below d.
+func distinct(t *testing.T, n int, d time.Duration, draw func(time.Duration) time.Duration) int {
+	t.Helper()
+	seen := map[time.Duration]bool{}
+	for range n {
+		x := draw(d)
+		if x < 0 || x >= d {
+			t.Fatalf("%v drawn below %v", x, d)
+		}
+		seen[x] = true
+	}
+	return len(seen)
+}
+
+func TestDrawsAreSpread(t *testing.T) {
+	if n := distinct(t, 200, sec, newElectors(t, 1).nodes[1].draw); n < 190 {
+		t.Errorf("elections: %d different ones of 200", n)
+	}
+	if n := distinct(t, 200, sec, newLeaseWorld(t).nodes[1].draw); n < 190 {
+		t.Errorf("named leases: %d different ones of 200", n)
+	}
+}
+
+// The nodes' waits for a name that has become free are apart, whatever the name, and the first is soon.
+func TestRanksAreApart(t *testing.T) {
+	w := newLeaseWorld(t)
+	for last := range 256 {
+		var name named.Name
+		name[15] = byte(last)
+		var waits []time.Duration
+		for n := ballot.NodeID(1); n <= 3; n++ {
+			waits = append(waits, w.nodes[n].rank(name))
+		}
+		slices.Sort(waits)
+		for i, wait := range waits {
+			if least := time.Duration(i) * leaseRank; wait < least || wait >= least+leaseRank/4 {
+				t.Fatalf("name …%d: waits of %v", last, waits)
+			}
+		}
+	}
+}
+
+// Nodes that are silent are asked first all the same if there are not enough others.
+func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
+	for _, silent := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
+		w := newLeaseWorld(t)
+		l := w.nodes[1]
+		l.silent = silent
+		for counter := range uint64(6) {
+			if s := l.first(counter); s.Len() != 2 {
+				t.Errorf("silent %v: %v are asked first", silent, s)
+			}
+		}
+	}
+}
+
+// A queue that has no time is not woken by a timer of an earlier one.
+func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
+	w := newLeaseWorld(t)
+	l := w.nodes[1]
+	q := &leaseQueue{tasks: []*leaseTask{{req: LeaseRequest{ID: 1, Op: LeaseAcquire, Owner: "o", Acquisition: named.Acquisition{1}, Duration: leaseTTL, Until: w.now + 9*sec}}}}
+	l.due(w.now, q)
+	if batches, _ := l.Take(); len(batches) != 0 || len(l.flights) != 0 {
+		t.Errorf("an attempt was begun: %+v", batches)
+	}
+	l.wake(q, w.now+sec)
+	l.due(w.now+sec-1, q)
+	if len(l.flights) != 0 {
+		t.Error("an attempt was begun early")
+	}
+	l.due(w.now+sec, q)
+	if len(l.flights) != 1 {
+		t.Error("no attempt was begun in time")
+	}
+}
+
+// Timers are kept while what they are for is there.
+func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
+	l := newLeaseWorld(t).nodes[1]
+	here, gone := &leaseQueue{name: named.Name{'h'}, at: 5}, &leaseQueue{name: named.Name{'g'}, at: 5}
+	l.queues[here.name] = here
+	l.tasks[7] = &leaseTask{}
+	for _, x := range []struct {
+		e    timerEntry
+		want bool
+	}{
+		{timerEntry{at: 5, do: leaseTimer{queue: here}}, true},
+		{timerEntry{at: 4, do: leaseTimer{queue: here}}, false},
+		{timerEntry{at: 5, do: leaseTimer{queue: gone}}, false},
+		{timerEntry{do: leaseTimer{next: here}}, true},
+		{timerEntry{do: leaseTimer{next: gone}}, false},
+		{timerEntry{do: leaseTimer{retry: 7}}, true},
+		{timerEntry{do: leaseTimer{retry: 8}}, false},
+		{timerEntry{do: leaseTimer{expire: 7}}, true},
+		{timerEntry{do: leaseTimer{expire: 8}}, false},
+	} {
+		if l.alive(x.e) != x.want {
+			t.Errorf("%+v: kept is %v", x.e, !x.want)
+		}
+	}
+}
+
+// Who was blocked by a lease that its own acceptor does not know of tries again when that may have ended, and not before.
+func TestABlockedAttemptWaits(t *testing.T) {
+	w := newLeaseWorld(t)
+	w.cut[3] = true
+	w.want(acquired(w, "x", 2*soon), LeaseDone) // with node 2
+	w.cut[3] = false
+	id := w.ask(3, LeaseAcquire, "x", "b", 20*sec)
+	w.pass(20 * time.Millisecond)
+	task := w.nodes[3].tasks[id]
+	if task == nil || task.tries == 0 {
+		t.Fatalf("it has not tried: %+v", task)
+	}
+	tries := task.tries
+	w.pass(leaseTTL / 2)
+	if task.tries != tries {
+		t.Errorf("it tried %d times more while the lease ran", task.tries-tries)
+	}
+	w.pass(leaseTTL)
+	w.want(id, LeaseDone)
+}
+
+// prepares counts the attempts for the mastership that node id begins.
+func (w *electors) prepares(id ballot.NodeID) *int {
+	seen := map[ballot.Ballot]bool{}
+	n := new(int)
+	w.sent = func(from ballot.NodeID, m lease.Message) {
+		if m.Kind == lease.KindPrepare && from == id && !seen[m.Ballot] {
+			seen[m.Ballot] = true
+			*n++
+		}
+	}
+	return n
+}
+
+// For as long as a node says that it has nothing to do it has nothing to do; but it looks up ten times in a lease.
+func TestElectorsWakeInTime(t *testing.T) {
+	w := newElectors(t, 3)
+	var most time.Duration
+	w.run("an owner, and its renewals", 5*testLease, func() bool {
+		for _, id := range w.order {
+			wake := w.nodes[id].NextWake(w.now)
+			if wake < w.now || wake > w.now+testLease/10 {
+				t.Fatalf("at %v node %d wants to wake at %v", w.now, id, wake)
+			}
+			most = max(most, wake-w.now)
+		}
+		return w.now > time.Minute+3*testLease
+	})
+	if w.owner() == 0 || most == 0 {
+		t.Fatalf("owner %d, at most %v of sleep", w.owner(), most)
+	}
+}
+
+// Who was blocked by a lease that its own acceptor does not know of tries again after that, and the nodes apart.
+func TestABlockedElectorWaits(t *testing.T) {
+	w := newElectors(t, 3)
+	w.cut[3] = true
+	w.run("an owner", 3*testLease, func() bool { return w.owner() != 0 })
+	owner := w.owner()
+	w.cut[3] = false
+	w.drop = func(m lease.Message) bool { return m.To == 3 && m.Kind == lease.KindPrepare || m.To == 3 && m.Kind == lease.KindAccept }
+	n := w.prepares(3)
+	for range 200 {
+		w.now += time.Millisecond
+		w.step(3)
+		w.deliver()
+		if w.owner() != owner {
+			break
+		}
+	}
+	if *n > 3 {
+		t.Errorf("it tried %d times in 200 ms beside the lease of node %d, of %v", *n, owner, testLease)
+	}
+}
+
+// A node that has released its lease, though it was renewing it, does not try for as long as it was told to stand back.
+func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
+	w := newElectors(t, 3)
+	w.run("an owner", 3*testLease, func() bool { return w.owner() != 0 })
+	id := w.owner()
+	w.cut[id] = true // nobody answers its renewal
+	w.run("a renewal", testLease, func() bool { return w.nodes[id].trying })
+	const back = 5 * testLease
+	released := w.now
+	w.nodes[id].Release(w.now, back, CauseNoProgress)
+	n := w.prepares(id)
+	w.run("its next try", 2*back, func() bool { return *n > 0 })
+	if took := w.now - released; took < back {
+		t.Errorf("it tried after %v, told to stand back for %v", took, back)
+	}
+}

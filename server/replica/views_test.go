@@ -1,0 +1,133 @@
+package replica
+
+import (
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+)
+
+// Whoever says under the highest epoch that it is the master is taken for it, until itself says otherwise or refuses a
+// read because it is not.
+func TestWhoIsTakenForTheMaster(t *testing.T) {
+	b := newBench(t, 1, 2, 3)
+	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
+		t.Helper()
+		b.log.Receive(sec, Message{Kind: KindVitals, From: from, To: 1, Vitals: Vitals{Master: master, Epoch: epoch}})
+		if got := b.log.MasterNode(); got != want {
+			t.Errorf("after vitals of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
+		}
+	}
+	says(2, false, 0, 0)
+	says(2, true, 7, 2)
+	says(3, false, 0, 2)
+	says(3, false, 8, 2)
+	says(3, true, 6, 2)
+	says(3, true, 8, 3)
+	says(2, false, 0, 3)
+	says(3, false, 0, 0)
+	says(2, true, 7, 0) // it does not know yet that it was replaced
+	says(2, true, 9, 2)
+	refused := func(from ballot.NodeID, want ballot.NodeID) {
+		t.Helper()
+		b.messages = nil
+		b.log.ReadRequest(ReadRequest{ID: uint64(from), Until: 90 * sec})
+		b.advance(sec, Published{})
+		for _, m := range b.messages {
+			if m.Kind == KindReadPoint {
+				b.heardMaster(sec, from, 10)
+				b.log.Receive(sec, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: m.Read.ID}})
+			}
+		}
+		if got := b.log.MasterNode(); got != want {
+			t.Errorf("after a refusal by 2: %d, want %d", got, want)
+		}
+	}
+	refused(2, 0)
+	b.heardMaster(sec, 2, 11)
+	b.heardMaster(sec, 3, 12)
+	if got := b.log.MasterNode(); got != 3 {
+		t.Errorf("%d, want 3", got)
+	}
+}
+
+// What is told of the master: who, since when nothing was heard of it, and what may be left of its lease.
+func TestWhatIsToldOfTheMaster(t *testing.T) {
+	b := newBench(t, 1, 2)
+	check := func(now time.Duration, node ballot.NodeID, epoch uint64, age, left time.Duration) {
+		t.Helper()
+		if n, e, a, l := b.log.Master(now); n != node || e != epoch || a != age || l != left {
+			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, n, e, a, l, node, epoch, age, left)
+		}
+	}
+	b.log.Receive(sec, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
+	check(sec, 2, 7, 0, 2*sec)
+	check(2*sec, 2, 7, sec, sec)
+	check(9*sec, 2, 7, 8*sec, 0)
+	b = newBench(t, 1, 2)
+	p := b.lead(holding(1, 9*sec))
+	check(5*sec, 1, p.Epoch, 0, 0)
+}
+
+// A batch takes what fits into MaxBatchBytes.
+func TestBatchesAreBounded(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, 90*sec))
+	cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 1500)}
+	for i := range 8 {
+		b.log.Request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec})
+	}
+	most, writes := testConfig(ballot.Incarnation{}, quorum.Set{}).MaxBatchBytes, 0
+	for range 10 {
+		b.advance(0, p)
+		for _, x := range b.out.Proposed {
+			if writes += x.Writes; x.Bytes > most || x.Writes != 2 {
+				t.Errorf("a batch of %d writes and %d bytes, at most %d", x.Writes, x.Bytes, most)
+			}
+		}
+		b.sync()
+		b.apply()
+		b.finish(0, p)
+	}
+	if writes != 8 || len(b.replies) != 8 {
+		t.Errorf("%d writes proposed, %d answered", writes, len(b.replies))
+	}
+}
+
+// A read that waits when mastership ends waits for the next master; one that has its point ends when its client's time is
+// over before that is applied here.
+func TestReadsOutliveTheMaster(t *testing.T) {
+	b := newBench(t, 1, 2)
+	p := b.lead(holding(1, 9*sec))
+	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
+	b.advance(0, p)
+	b.finish(0, p)
+	if len(b.replies) != 0 {
+		t.Fatalf("answered without a round: %+v", b.replies)
+	}
+	b.log.StepDown(0)
+	b.heardMaster(0, 2, 1<<20)
+	b.messages = nil
+	b.advance(0, Published{})
+	var ask []ReadPoint
+	for _, m := range b.messages {
+		if m.Kind == KindReadPoint && m.To == 2 {
+			ask = append(ask, m.Read)
+		}
+	}
+	if len(ask) != 1 || !ask[0].Consistent {
+		t.Fatalf("the next master is asked %+v", ask)
+	}
+	b.log.Receive(0, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}})
+	b.finish(0, Published{})
+	b.log.expire(9*sec - 1)
+	if b.drain(); len(b.replies) != 0 {
+		t.Fatalf("answered before it is applied: %+v", b.replies)
+	}
+	b.log.expire(9 * sec)
+	if b.drain(); b.replies[1].Outcome != Refused {
+		t.Errorf("at the end of its time: %+v", b.replies)
+	}
+}
