@@ -166,25 +166,30 @@ func TestElectorsWakeInTime(t *testing.T) {
 	}
 }
 
-// Who was blocked by a lease that its own acceptor does not know of tries again after that, and the nodes apart.
+// Who was blocked by a lease that its own acceptor does not know of tries again when that is over, in its turn after the
+// owner, and not before.
 func TestABlockedElectorWaits(t *testing.T) {
-	w := newElectors(t, 3)
-	w.cut[3] = true
+	const late = 5 // it comes when another one has the lease
+	w := newElectors(t, late)
+	w.cut[4], w.cut[late] = true, true
 	w.run("an owner", 3*testLease, func() bool { return w.owner() != 0 })
 	owner := w.owner()
-	w.cut[3] = false
-	w.drop = func(m lease.Message) bool { return m.To == 3 && m.Kind == lease.KindPrepare || m.To == 3 && m.Kind == lease.KindAccept }
-	n := w.prepares(3)
-	for range 200 {
-		w.now += time.Millisecond
-		w.step(3)
-		w.deliver()
-		if w.owner() != owner {
-			break
-		}
+	w.cut[late] = false
+	w.drop = func(m lease.Message) bool { return m.To == late && (m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept) }
+	e, n := w.nodes[late], w.prepares(late)
+	var last lease.End
+	w.run("an attempt that is blocked", 3*testLease, func() bool {
+		last = e.proposer.Attempt().Last
+		return last.Reason == lease.EndBlocked && last.Blocker.Left > 0
+	})
+	place := time.Duration(late - owner - 1)
+	if wait := e.tryAt - w.now; last.Blocker.Owner.Node != owner || wait < last.Blocker.Left+place*testLease/rankPart {
+		t.Errorf("blocked by node %d for %v: the next try is in %v", last.Blocker.Owner.Node, last.Blocker.Left, wait)
 	}
-	if *n > 3 {
-		t.Errorf("it tried %d times in 200 ms beside the lease of node %d, of %v", *n, owner, testLease)
+	*n = 0
+	w.run("half the rest of the lease", testLease, func() bool { return w.now >= e.tryAt-last.Blocker.Left/2 })
+	if *n != 0 {
+		t.Errorf("it tried %d times beside the lease of node %d", *n, owner)
 	}
 }
 
