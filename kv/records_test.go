@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"tenure/internal/codec"
 )
@@ -42,6 +43,20 @@ func TestRecordsThatContradictThemselvesAreDamage(t *testing.T) {
 		change(&m)
 		if got, err := decodeMeta(7, codec.Marshal(&m)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("meta record, %s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+// A prune that meets a damaged entry deletes nothing, wherever the entry is.
+func TestAPruneThatMeetsDamageFails(t *testing.T) {
+	for _, key := range []string{"a/1", "a/2", "a/3"} {
+		m := newMachine(t, small)
+		m.do(set("a/1", "1"), set("a/2", "1"), set("a/3", "1"))
+		m.do(Command{Op: OpSet, Key: "t", TTL: time.Hour}) // entries may have to be taken out of lists of those
+		m.fold()
+		m.image.records.Set(recordKey(SpaceData, []byte(key)), []byte{recordVersion})
+		if r, err := m.Apply(m.Applied()+1, batchOf(prune("a/"))); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s is damaged: %+v, %v", key, r, err)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package multipaxos
 
-import "testing"
+import (
+	"testing"
+
+	"tenure/internal/ballot"
+)
 
 // What a proposal tells of the log's progress is not told once more by a heartbeat; what no proposal tells is.
 func TestProgressIsToldOnce(t *testing.T) {
@@ -44,4 +48,42 @@ func TestALogGoesOnBehindWhatIsTruncated(t *testing.T) {
 	if l.last() != 1001 || l.bytes != recordBytes || l.at(1001) == nil {
 		t.Errorf("with one entry it ends at slot %d and takes %d bytes", l.last(), l.bytes)
 	}
+}
+
+// What a node has heard of the others is told of them, also when it has only learned from them.
+func TestWhatAPeerSaysWhileItTeachesIsKept(t *testing.T) {
+	s := follower(t)
+	s.step(Message{Kind: KindLearn, From: 3, Chosen: 6, Entries: entries(by(2, 1), 1, "a", "b")})
+	for _, p := range s.Peers() {
+		if want := map[ballot.NodeID]Slot{2: 0, 3: 6}[p.Node]; p.Chosen != want {
+			t.Errorf("node %d has chosen up to %d, want %d", p.Node, p.Chosen, want)
+		}
+	}
+}
+
+// A peer that is silent is sent again what it has not acknowledged, and nothing that it has.
+func TestAResendBeginsBehindWhatIsAcknowledged(t *testing.T) {
+	s := leader(t, soloConfig(5))
+	s.propose("a", "b")
+	s.sync()
+	s.accepted(2, 1, 2)
+	s.accepted(3, 1, 2)
+	if s.Chosen() != 2 {
+		t.Fatalf("chosen up to %d", s.Chosen())
+	}
+	s.propose("c", "d")
+	s.sync()
+	s.accepted(2, 3, 3)
+	for range 100 {
+		for _, m := range only(s.ticks(1), KindAccept) {
+			if m.To != 2 {
+				continue
+			}
+			if m.Entries[0].Slot != 4 {
+				t.Errorf("sent again from slot %d on, want 4", m.Entries[0].Slot)
+			}
+			return
+		}
+	}
+	t.Error("nothing is sent again")
 }

@@ -53,6 +53,22 @@ func TestRanksAreApart(t *testing.T) {
 	}
 }
 
+// Those of elections too: the first after the old owner may try at once.
+func TestRanksAfterAnOwnerAreApart(t *testing.T) {
+	const n, step = 5, testLease / rankPart
+	w := newElectors(t, n)
+	for owner := ballot.NodeID(1); owner <= n; owner++ {
+		for range 20 {
+			for i := range time.Duration(n) {
+				id := (owner+ballot.NodeID(i))%n + 1
+				if wait := w.nodes[id].rank(owner); wait < i*step || wait >= i*step+step/4 {
+					t.Fatalf("after node %d node %d waits for %v, want %v and a little", owner, id, wait, i*step)
+				}
+			}
+		}
+	}
+}
+
 // Nodes that are silent are asked first all the same if there are not enough others.
 func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 	for _, silent := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
@@ -175,7 +191,9 @@ func TestABlockedElectorWaits(t *testing.T) {
 	w.run("an owner", 3*testLease, func() bool { return w.owner() != 0 })
 	owner := w.owner()
 	w.cut[late] = false
-	w.drop = func(m lease.Message) bool { return m.To == late && (m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept) }
+	w.drop = func(m lease.Message) bool {
+		return m.To == late && (m.Kind == lease.KindPrepare || m.Kind == lease.KindAccept)
+	}
 	e, n := w.nodes[late], w.prepares(late)
 	var last lease.End
 	w.run("an attempt that is blocked", 3*testLease, func() bool {

@@ -37,12 +37,37 @@ func TestAFailedWriteGetsOneAnswer(t *testing.T) {
 	}
 }
 
-// A refusal names the header that it is about.
-func TestAReusedKeyIsNamed(t *testing.T) {
-	f := newFake(t)
-	f.result = kv.Result{Code: kv.CodeKeyReused}
-	if w := call(newServer(t, f), "PUT", "/v1/kv/k", "v"); w.Code != 409 || !strings.HasPrefix(w.Body.String(), "Idempotency-Key was used by another write") {
-		t.Errorf("%d %s", w.Code, w.Body)
+// A refusal names the header that it is about, and says what to do.
+func TestRefusedIdempotencyKeysAreNamed(t *testing.T) {
+	for _, c := range []struct {
+		result kv.Code
+		code   int
+		says   string
+	}{
+		{kv.CodeKeyReused, 409, "Idempotency-Key was used by another write: nothing was changed: use a new key for each write"},
+		{kv.CodeKeyTooOld, 504, "with this Idempotency-Key may have been: read the key to see, then write with a new key and base\n"},
+	} {
+		f := newFake(t)
+		f.result = kv.Result{Code: c.result}
+		if w := call(newServer(t, f), "PUT", "/v1/kv/k", "v"); w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%v: %d %s", c.result, w.Code, w.Body)
+		}
+	}
+}
+
+// The id of the last event is a decimal number.
+func TestResumedStreamsCountInTens(t *testing.T) {
+	for text, want := range map[string]uint64{"10": 10, "010": 10, "18446744073709551615": 1<<64 - 1, "": 0} {
+		var q query
+		if err := q.resume(http.Header{headLastEvent: {text}}); err != nil || q.index != want || q.has(nIndex) != (text != "") {
+			t.Errorf("%q: %d, %v", text, q.index, err)
+		}
+	}
+	for _, text := range []string{"a", "0x10", "-1", "18446744073709551616"} {
+		var q query
+		if err := q.resume(http.Header{headLastEvent: {text}}); err == nil {
+			t.Errorf("%q is taken for %d", text, q.index)
+		}
 	}
 }
 
