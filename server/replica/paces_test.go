@@ -227,3 +227,26 @@ func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
 		t.Errorf("it tried after %v, told to stand back for %v", took, back)
 	}
 }
+
+// A node that is barred from trying looks up as seldom as any other.
+func TestABarredElectorSleeps(t *testing.T) {
+	w := newElectors(t, 3)
+	e := w.nodes[1]
+	e.SetBarred(true)
+	e.Tick(w.now)
+	if wait := e.NextWake(w.now) - w.now; wait < testLease/20 || wait > testLease/10 {
+		t.Errorf("it wakes in %v", wait)
+	}
+}
+
+// Of changes that nobody takes the newest are kept.
+func TestOldTenureChangesGiveWay(t *testing.T) {
+	var all tenures
+	for i := range maxTenureChanges + 3 {
+		all.add(TenureChange{End: &TenureEnd{}, Start: &TenureStart{Holding: uint64(i)}})
+	}
+	got := all.take()
+	if len(got) != maxTenureChanges || got[0].Start.Holding != 3 || len(all.take()) != 0 {
+		t.Errorf("%d changes are kept", len(got))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 	"tenure/kv"
+	"tenure/multipaxos"
 )
 
 // Whoever says under the highest epoch that it is the master is taken for it, until itself says otherwise or refuses a
@@ -129,5 +130,24 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	b.log.expire(9 * sec)
 	if b.drain(); b.replies[1].Outcome != Refused {
 		t.Errorf("at the end of its time: %+v", b.replies)
+	}
+}
+
+// A disk that is short of space takes what opens an epoch, for that is little, and no-ops; of batches it asks what they free.
+func TestWhatAValueNeeds(t *testing.T) {
+	free := kv.EncodeCommand(&kv.Command{Op: kv.OpDelete, Key: "k"})
+	write := set("k", "v")
+	for name, x := range map[string]struct {
+		value []byte
+		want  multipaxos.Need
+	}{
+		"no-op":   {nil, multipaxos.NeedNothing},
+		"opening": {openValue(ballot.Ballot{}), multipaxos.NeedNothing},
+		"delete":  {kv.AppendBatch([]byte{tagBatch}, free), multipaxos.NeedReserve},
+		"set":     {kv.AppendBatch([]byte{tagBatch}, kv.EncodeCommand(&write)), multipaxos.NeedSpace},
+	} {
+		if got := NeedOf(x.value); got != x.want {
+			t.Errorf("%s: %v, want %v", name, got, x.want)
+		}
 	}
 }
