@@ -74,7 +74,7 @@ func (n *Node) open(ctx context.Context) error {
 	registerBuild(registry, n.cfg)
 	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
-	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, NodeName: n.cfg.NodeName,
+	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
 		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime}, front)
 	if err != nil {
 		return err

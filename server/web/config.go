@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/watch"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	Addr string
 	// Version is shown by /v1/agent/self and in metrics; Revision too, which is the commit that was built, or "".
 	Version, Revision string
+	// Node is the node's number, which errors carry in X-Tenure-Node.
+	Node ballot.NodeID
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
 	NodeName string
 	// Insecure allows listening where others can reach the node: there is no TLS and no authentication.

@@ -97,6 +97,9 @@ func (x *exchange) text(code int, line string) {
 	h := x.w.Header()
 	h["Content-Type"] = textType
 	h["X-Content-Type-Options"] = noSniff
+	if code != http.StatusOK {
+		h[headNode] = x.node
+	}
 	x.code = code
 	x.w.WriteHeader(code)
 	_, _ = x.w.Write(append([]byte(line), '\n')) // a client that went away learns nothing

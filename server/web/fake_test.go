@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -200,6 +201,10 @@ func call(s *Server, method, target, body string, headers ...string) *httptest.R
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
+	// Clients believe no answer without one of these.
+	if h := w.Header(); w.Code != http.StatusOK && h[headNode] == nil && h[headIndex] == nil && h[headRevision] == nil {
+		panic(fmt.Sprintf("%s %s: %d without a mark of a node: %v", method, target, w.Code, h))
+	}
 	return w
 }
 

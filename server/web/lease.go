@@ -291,6 +291,7 @@ func (s *Server) notGranted(x *exchange, err error) {
 		h := x.w.Header()
 		h["Content-Type"] = jsonType
 		h["Retry-After"] = wholeSeconds(busy.RetryAfter)
+		h[headNode] = x.node
 		x.code = http.StatusConflict
 		x.w.WriteHeader(x.code)
 		_, _ = x.w.Write(marshal(struct{ Owner, RetryAfter string }{busy.Owner, durationText(busy.RetryAfter)}))

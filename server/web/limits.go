@@ -16,8 +16,11 @@ const (
 	tooManyText      = "not applied: too many connections to this node: try again later, or another node\n"
 )
 
-var tooMany = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
-	strconv.Itoa(len(tooManyText)) + "\r\nRetry-After: 1\r\nConnection: close\r\n\r\n" + tooManyText)
+// tooMany is the whole answer to a connection that is one too many, of the node of that number.
+func tooMany(node string) []byte {
+	return []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " + strconv.Itoa(len(tooManyText)) +
+		"\r\nRetry-After: 1\r\n" + headNode + ": " + node + "\r\nConnection: close\r\n\r\n" + tooManyText)
+}
 
 // limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. The server
 // reports with count when a connection begins and ends, so that the connections themselves need no wrapper, which
@@ -25,13 +28,14 @@ var tooMany = []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/pla
 type limitListener struct {
 	net.Listener
 	max     int64
+	tooMany []byte // the answer to one more
 	metrics *metrics
 	slots   chan struct{} // of farewells
 	going   sync.WaitGroup
 }
 
-func newLimitListener(l net.Listener, max int, m *metrics) *limitListener {
-	return &limitListener{Listener: l, max: int64(max), metrics: m, slots: make(chan struct{}, farewells)}
+func newLimitListener(l net.Listener, max int, m *metrics, node string) *limitListener {
+	return &limitListener{Listener: l, max: int64(max), tooMany: tooMany(node), metrics: m, slots: make(chan struct{}, farewells)}
 }
 
 // Accept is called by one goroutine, the same that reports new connections.
@@ -45,7 +49,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 		select {
 		case l.slots <- struct{}{}:
 			l.going.Go(func() {
-				farewell(c)
+				farewell(c, l.tooMany)
 				<-l.slots
 			})
 		default: // a flood: no word for this one
@@ -56,7 +60,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 // farewell answers 503 whatever was asked, and reads on for a moment: closing with unread bytes would reset the
 // connection and take the answer with it.
-func farewell(c net.Conn) {
+func farewell(c net.Conn, tooMany []byte) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(farewellTimeout))
 	if _, err := c.Write(tooMany); err != nil {

@@ -10,12 +10,12 @@ import (
 )
 
 func TestTooManyConnections(t *testing.T) {
-	s := newServer(t, newFake(t), func(c *Config) { c.MaxConns = 2 })
+	s := newServer(t, newFake(t), func(c *Config) { c.MaxConns, c.Node = 2, 3 })
 	addr := serve(t, s)
 	a, b := dial(t, addr), dial(t, addr)
 	waitFor(t, func() bool { return s.metrics.conns.Load() == 2 })
 	got := say(t, addr, "GET /v1/kv/k HTTP/1.1\r\nHost: x\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: 1\r\n") || !strings.HasSuffix(got, tooManyText) {
+	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: 1\r\n") || !strings.Contains(got, "\r\nX-Tenure-Node: 3\r\n") || !strings.HasSuffix(got, tooManyText) {
 		t.Errorf("%q", got)
 	}
 	// Those that were there first are served, and make room when they go.

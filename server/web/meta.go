@@ -18,6 +18,9 @@ const (
 	headTimeout     = "X-Tenure-Timeout-Ms"
 	headDropped     = "X-Tenure-Dropped"
 	headLastEvent   = "Last-Event-Id"
+	// headNode is the number of the node, in every answer of a node that is not a success, so that a client can tell
+	// it from one that a proxy made up. A success on keys has headRevision.
+	headNode = "X-Tenure-Node"
 )
 
 // setReadMeta sets the headers of a read, found or not. The index is never 0: a client that waits for an index above

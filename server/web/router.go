@@ -15,7 +15,8 @@ type exchange struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	began time.Time
-	code  int // of the answer; 0 until it is chosen
+	node  []string // value of headNode
+	code  int      // of the answer; 0 until it is chosen
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
 }
@@ -95,7 +96,7 @@ func (x *exchange) rest(prefix string) string { return strings.TrimPrefix(x.r.UR
 // request twice to carry route variables that no route here has.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
-	*x = exchange{w: w, r: r, began: time.Now()}
+	*x = exchange{w: w, r: r, began: time.Now(), node: s.node}
 	e := s.nowhere
 	s.metrics.inFlight.Add(1)
 	defer func() { s.finish(x, e, recover()) }()

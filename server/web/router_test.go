@@ -36,6 +36,9 @@ func TestMethodsAndAllow(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW"} {
 			w := call(s, method, path, "")
 			allowed := strings.Contains(", "+allow+",", ", "+method+",")
+			if !allowed && head(w, headNode) != "0" {
+				t.Errorf("%s %s: %d without %s: %v", method, path, w.Code, headNode, w.Header())
+			}
 			if allowed == (w.Code == 405) {
 				t.Errorf("%s %s: %d", method, path, w.Code)
 			}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ type Server struct {
 	cfg         Config
 	backend     Backend
 	metrics     *metrics
+	node        []string // value of headNode
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
 	keys        *endpoint // of keys, found without the router
@@ -51,7 +53,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, backend: b, metrics: m, crossOrigin: http.NewCrossOriginProtection(),
-		stopping: make(chan struct{})}
+		stopping: make(chan struct{}), node: []string{strconv.FormatUint(uint64(cfg.Node), 10)}}
 	s.nowhere = s.endpoint("none", nil)
 	s.router = s.routes()
 	s.http = &http.Server{
@@ -95,7 +97,7 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.limited = newLimitListener(l, s.cfg.MaxConns, s.metrics)
+	s.limited = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node[0])
 	s.listener = shorthttp.New(s.limited, shorthttp.Config{
 		Handler:  s,
 		Takes:    short,
