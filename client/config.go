@@ -110,7 +110,7 @@ func New(cfg Config) (*Client, error) {
 		}
 		c.endpoints = append(c.endpoints, u)
 	}
-	// No proxy from the environment: see the package comment on who may answer 503.
+	// No proxy from the environment: an endpoint is a node, and one that stands for several would hide which has failed.
 	c.transport = &http.Transport{
 		DialContext:         counted(cfg.DialContext),
 		MaxIdleConnsPerHost: maxIdleConnsPerHost,

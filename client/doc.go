@@ -41,5 +41,9 @@
 // own clock (Lease.Held), and what comes late all the same is for the fence. All leases of a Client are renewed together.
 // GrantLease, RenewLease, RenewLeases, ReleaseLease and ShowLease are the calls below that.
 //
-// Endpoints must be nodes, not proxies that answer 503 on their own: a node's 503 means that nothing was applied.
+// # Endpoints
+//
+// Endpoints should be nodes. What some other server answers in a node's place, such as a proxy that has lost its way, is
+// told from a node's answers by the headers that only those have: it tells nothing about the store, and leaves a
+// write's outcome unknown.
 package client

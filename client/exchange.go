@@ -28,6 +28,7 @@ const (
 	headerIndex       = "X-Consul-Index"
 	headerLastContact = "X-Consul-Lastcontact"
 	headerKnownLeader = "X-Consul-Knownleader"
+	headerNode        = "X-Tenure-Node"
 )
 
 // request is what every try of a call sends.
@@ -45,6 +46,8 @@ type request struct {
 	silence time.Duration
 	// leaves, if not nil, is called before each try.
 	leaves func()
+	// bare reads have none of a read's headers in their answer of 200, which is recognized by its body.
+	bare bool
 	// patient requests are answered only when something is done: only the context bounds a silent node.
 	patient bool
 }
@@ -60,6 +63,22 @@ type answer struct {
 // err is the answer as an error.
 func (a answer) err() *StatusError {
 	return &StatusError{Endpoint: a.endpoint, Code: a.status, Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
+}
+
+// ofNode reports whether a bears a mark that nodes put on their answers: on every one that is not 200, and on a 200 to
+// what reads or writes keys, sessions and fences. Without it the answer may be a proxy's, or that of some other server:
+// it tells nothing about the store, nor what became of a write.
+func (a answer) ofNode() bool {
+	return a.header[headerRevision] != nil || a.header[headerNode] != nil || a.header[headerIndex] != nil
+}
+
+// stranger is the error for an answer that is not of a node. It is errNotUnderstood and a *StatusError.
+func (a answer) stranger() error {
+	status := a.err()
+	if strings.HasPrefix(status.Message, "<") {
+		status.Message = "" // a page for people
+	}
+	return fmt.Errorf("%w: %w", status, errNotUnderstood)
 }
 
 // number is a header's value, 0 if it is absent or none.

@@ -38,6 +38,9 @@ func (c *Client) write(ctx context.Context, op, key string, r request, o WriteOp
 		}
 		a, sent, err := c.exchange(ctx, e, r)
 		v := judge(a, sent, err, r.understand)
+		if err == nil && r.once.Key != "" && !a.ofNode() {
+			v = verdict{word: unknown, err: a.stranger()}
+		}
 		switch {
 		case v.word == settled:
 			tries.answered(e)
@@ -109,6 +112,9 @@ var refusals = []struct {
 
 // decided is the cluster's verdict, if a holds one.
 func decided(a answer, understand understanding) (verdict, bool) {
+	if a.status != http.StatusOK && !a.ofNode() {
+		return verdict{}, false
+	}
 	if understand == nil {
 		understand = trueOrFalse
 	}
@@ -123,7 +129,8 @@ func decided(a answer, understand understanding) (verdict, bool) {
 	return verdict{}, false
 }
 
-// judge tells what one try of a write means, taken by itself. An answer that no node gives is in doubt.
+// judge tells what one try of a write means, taken by itself. An answer that no node gives is in doubt, a refusal too:
+// a proxy may answer 503 or 404 after it has passed the write on.
 func judge(a answer, sent bool, err error, understand understanding) verdict {
 	switch {
 	case err != nil && !sent:
@@ -136,6 +143,8 @@ func judge(a answer, sent bool, err error, understand understanding) verdict {
 	}
 	body := string(a.body)
 	switch {
+	case a.status >= 400 && !a.ofNode():
+		return verdict{word: unknown, err: a.stranger()}
 	case a.status == http.StatusInternalServerError && strings.HasPrefix(body, "Invalid Session TTL"):
 		return verdict{word: refused, kind: ErrInvalid, err: a.err()}
 	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:

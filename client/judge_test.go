@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"time"
 )
 
 func TestJudge(t *testing.T) {
@@ -43,12 +44,26 @@ func TestJudge(t *testing.T) {
 		{"a redirect", 302, "", true, nil, unknown, nil},
 		{"no body", 200, "", true, nil, unknown, nil},
 	} {
-		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{}, body: []byte(c.body)}, c.sent, c.err, nil)
+		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{headerNode: {"1"}}, body: []byte(c.body)}, c.sent, c.err, nil)
 		if v.word != c.word || v.kind != c.kind {
 			t.Errorf("%s: word %d kind %v, want %d %v", c.name, v.word, v.kind, c.word, c.kind)
 		}
 		if v.err == nil && !(v.word == settled) {
 			t.Errorf("%s: nothing is said about why", c.name)
+		}
+	}
+}
+
+// A refusal is believed only of a node: a proxy may say the same after it has passed the write on.
+func TestJudgeStrangers(t *testing.T) {
+	for status, body := range map[int]string{
+		503: "not applied", 429: "", 404: "there is no such key", 400: "", 403: "", 409: "fenced: ", 413: "", 507: "", 500: "invalid session",
+	} {
+		a := answer{endpoint: "n", status: status, header: http.Header{}, body: []byte(body)}
+		for name, understand := range map[string]understanding{"write": nil, "lease": (&acquisition{now: func() time.Duration { return 0 }}).understand, "renewal": renewed("l", new(LeaseGrant))} {
+			if v := judge(a, true, nil, understand); v.word != unknown || !errors.Is(v.err, errNotUnderstood) {
+				t.Errorf("%s: a stranger's %d: word %d, %v, want unknown", name, status, v.word, v.err)
+			}
 		}
 	}
 }

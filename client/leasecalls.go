@@ -189,7 +189,7 @@ func (c *Client) ShowLease(ctx context.Context, name string) (LeaseInfo, error) 
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	var info LeaseInfo
-	r := request{method: http.MethodGet, path: leasePath(name, "")}
+	r := request{method: http.MethodGet, path: leasePath(name, ""), bare: true}
 	a, err := c.read(ctx, op, name, func() request { return r }, func(a answer) error {
 		var w struct {
 			Name, Owner, Remaining string

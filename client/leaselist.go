@@ -65,7 +65,7 @@ func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, err
 		}
 		kind := ErrUnavailable
 		var status *StatusError
-		if errors.As(failed, &status) && status.Code < 500 {
+		if errors.As(failed, &status) && status.Code < 500 && !errors.Is(failed, errNotUnderstood) {
 			kind = kindOfRefusal(status.Code)
 		}
 		return LeasePage{}, &Error{Op: op, Kind: kind, Err: failed}
@@ -99,9 +99,11 @@ func (c *Client) leasesOf(ctx context.Context, endpoint int, o LeaseListOptions)
 	switch {
 	case err != nil:
 		return p, err
+	case a.status != http.StatusOK && !a.ofNode():
+		return p, a.stranger()
 	case a.status != http.StatusOK:
 		return p, a.err()
-	case json.Unmarshal(a.body, &p) != nil:
+	case json.Unmarshal(a.body, &p) != nil || p.Leases == nil:
 		return p, fmt.Errorf("%s: %w", a.endpoint, errNotUnderstood)
 	}
 	return p, nil

@@ -222,7 +222,7 @@ func (a answer) meta() Meta {
 }
 
 // read tries request after request until a node gives an answer that decode accepts, one that no other node would give
-// differently, or ctx ends. ctx has a deadline.
+// differently, or ctx ends. ctx has a deadline. What is not the answer of a node counts as none.
 func (c *Client) read(ctx context.Context, op, key string, next func() request, decode func(answer) error) (answer, error) {
 	tries := c.rounds()
 	for {
@@ -230,11 +230,14 @@ func (c *Client) read(ctx context.Context, op, key string, next func() request, 
 		if err != nil {
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
 		}
-		a, _, err := c.exchange(ctx, e, next())
+		r := next()
+		a, _, err := c.exchange(ctx, e, r)
 		switch {
 		case errors.Is(err, errAnswerTooLarge):
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrTooLarge, Err: err}
 		case err != nil:
+		case !a.ofNode() && !(r.bare && a.status == http.StatusOK):
+			err = a.stranger()
 		case a.status == http.StatusOK || a.status == http.StatusNotFound:
 			if err = decode(a); err == nil {
 				tries.answered(e)

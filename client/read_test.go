@@ -175,6 +175,7 @@ func TestSlowAnswer(t *testing.T) {
 	inWorld(t, 1, client.Config{AttemptTimeout: time.Second, Timeout: 30 * time.Second}, func(t *testing.T, w *world) {
 		stall := false
 		serveOne(t, w, func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("X-Consul-Index", "1")
 			for i, piece := range []string{`[`, `{"Key"`, `:`, `"k"`, `}`, `]`} {
 				if i == 3 && stall {
 					stall = false

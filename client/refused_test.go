@@ -49,7 +49,10 @@ func TestGiveUpRefused(t *testing.T) {
 }
 
 func TestRefusedAfterAnAnswer(t *testing.T) {
-	node := httptest.NewServer(http.NotFoundHandler())
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Consul-Index", "1")
+		w.WriteHeader(http.StatusNotFound)
+	}))
 	c, err := client.New(client.Config{Endpoints: []string{node.URL}, GiveUpRefused: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

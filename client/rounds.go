@@ -91,8 +91,8 @@ func (r *rounds) failed(e int, err error) {
 	}
 	n := len(r.c.endpoints)
 	r.c.prefer.CompareAndSwap(int32(e), int32((e+1)%n))
-	status, ok := err.(*StatusError)
-	if !ok || status.RetryAfter <= 0 {
+	var status *StatusError
+	if !errors.As(err, &status) || status.RetryAfter <= 0 {
 		return
 	}
 	if r.notYet == nil {

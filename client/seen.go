@@ -75,7 +75,7 @@ func (c *Client) base(ctx context.Context) (uint64, error) {
 
 func decodeStatus(a answer) (Status, error) {
 	var s Status
-	if err := json.Unmarshal(a.body, &s); err != nil {
+	if err := json.Unmarshal(a.body, &s); err != nil || s.Node == 0 {
 		return Status{}, errNotUnderstood
 	}
 	return s, nil

@@ -131,7 +131,7 @@ func (c *Client) StatusOf(ctx context.Context, endpoint string) (Status, error) 
 	return Status{}, &Error{Op: "status", Kind: ErrInvalid, Err: errors.New(endpoint + " is not among the client's endpoints")}
 }
 
-var statusRequest = request{method: http.MethodGet, path: "/v1/status"}
+var statusRequest = request{method: http.MethodGet, path: "/v1/status", bare: true}
 
 // status asks one node after the other until one gives a status that will do.
 func (c *Client) status(ctx context.Context, good func(Status) bool) (Status, error) {
@@ -176,7 +176,9 @@ func (c *Client) Transfer(ctx context.Context, node uint64) error {
 			return &Error{Op: "transfer", Kind: ErrUnknown, Err: err}
 		case err != nil:
 			tries.failed(e, err)
-		case a.status/100 == 2:
+		case a.status >= 400 && !a.ofNode(), a.status < 400 && !a.isTrue():
+			return &Error{Op: "transfer", Kind: ErrUnknown, Err: a.stranger()}
+		case a.status == http.StatusOK:
 			tries.answered(e)
 			return nil
 		default:
@@ -187,6 +189,11 @@ func (c *Client) Transfer(ctx context.Context, node uint64) error {
 		tries.last = fmt.Errorf("%w: %w", ErrRefused, tries.last)
 	}
 	return &Error{Op: "transfer", Kind: ErrUnavailable, Err: tries.last}
+}
+
+// isTrue reports whether a says that something was done.
+func (a answer) isTrue() bool {
+	return a.status == http.StatusOK && strings.TrimSpace(string(a.body)) == "true"
 }
 
 func kindOfTransfer(status int) error {

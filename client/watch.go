@@ -105,7 +105,7 @@ func (w *watch) run(ctx context.Context) error {
 		switch {
 		case err == errEnough:
 			return nil
-		case errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusTooManyRequests:
+		case errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusTooManyRequests && !errors.Is(err, errNotUnderstood):
 			return &Error{Op: "watch", Key: w.prefix, Kind: kindOfRefusal(status.Code), Err: err}
 		}
 		tries.failed(e, err)
@@ -135,7 +135,11 @@ func (w *watch) follow(ctx context.Context, endpoint int) error {
 		if err != nil {
 			return w.broken(ctx, base, err)
 		}
-		return answer{base.String(), resp.StatusCode, resp.Header, body}.err()
+		a := answer{base.String(), resp.StatusCode, resp.Header, body}
+		if !a.ofNode() {
+			return a.stranger()
+		}
+		return a.err()
 	}
 	w.c.prefer.Store(int32(endpoint))
 	s := stream{watch: w, skip: w.told, news: time.Now()}
@@ -232,7 +236,9 @@ func (s *stream) check(ctx context.Context, endpoint int) error {
 		return nil
 	}
 	a, _, err := s.c.exchange(ctx, endpoint, headRequest)
-	if err == nil && a.status != http.StatusOK && a.status != http.StatusNotFound {
+	if err == nil && !a.ofNode() {
+		err = a.stranger()
+	} else if err == nil && a.status != http.StatusOK && a.status != http.StatusNotFound {
 		err = a.err()
 	}
 	s.news = time.Now()

@@ -100,16 +100,16 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 			panic(http.ErrAbortHandler)
 		}
 	case Busy:
-		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
+		sendText(w, http.StatusServiceUnavailable, "not applied: injected: try again")()
 	case BusyLater:
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "not applied: injected: try again", http.StatusServiceUnavailable)
+		sendText(w, http.StatusServiceUnavailable, "not applied: injected: try again")()
 	case NoRoom:
-		http.Error(w, "no room: injected", http.StatusInsufficientStorage)
+		sendText(w, http.StatusInsufficientStorage, "no room: injected")()
 	case TooLarge:
-		http.Error(w, "value too large: injected", http.StatusRequestEntityTooLarge)
+		sendText(w, http.StatusRequestEntityTooLarge, "value too large: injected")()
 	case Unknown, UnknownApplied:
-		http.Error(w, "outcome unknown: injected", http.StatusGatewayTimeout)
+		sendText(w, http.StatusGatewayTimeout, "outcome unknown: injected")()
 	case Hang, HangApplied:
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
@@ -194,9 +194,7 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) fun
 		return sendText(w, 400, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}
 	o := c.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.apply(r, body) })
-	if o.revision != 0 {
-		w.Header().Set("X-Tenure-Index", strconv.FormatUint(o.revision, 10))
-	}
+	w.Header().Set("X-Tenure-Index", strconv.FormatUint(o.revision, 10))
 	if r.Method == http.MethodDelete && r.URL.Query().Has("recurse") {
 		w.Header().Set("X-Tenure-Count", strconv.FormatUint(o.count, 10))
 	}
@@ -276,6 +274,9 @@ func sendJSON(w http.ResponseWriter, status int, v any) func() {
 
 func sendText(w http.ResponseWriter, status int, text string) func() {
 	return func() {
+		if status != http.StatusOK {
+			w.Header().Set("X-Tenure-Node", "1") // that it is there is what counts
+		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
 	}

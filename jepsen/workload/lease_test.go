@@ -51,6 +51,7 @@ func (s *leaseServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
+	rw.Header().Set("X-Tenure-Node", "1")
 	if s.calls%50 == 0 {
 		panic(http.ErrAbortHandler) // no answer
 	}
