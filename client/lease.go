@@ -36,7 +36,8 @@ const (
 	maxLeaseWait = 15 * time.Second
 	// busyPause is between tries for a lease whose holder names no time, at most.
 	busyPause = time.Second
-	// giveUpTime is for telling the cluster that an acquisition was given up, beyond the end of its context.
+	// giveUpTime is for telling the cluster that an acquisition was given up, beyond the end of its context. A call that
+	// has less than four times of it takes a quarter of what it has.
 	giveUpTime = time.Second
 )
 
@@ -101,7 +102,7 @@ func (e *SilentError) Error() string {
 // The error is ErrBusy if somebody else holds it for longer than o.Wait (with a *BusyError), or if nobody can acquire leases for so long because the
 // nodes have restarted (with a *SilentError); ErrUnknown if the cluster may
 // have granted it all the same, so that the name may stay taken for a TTL. An acquisition that is given up is released, for
-// which the call may take a second beyond ctx.
+// which the call may take beyond ctx: a quarter of the time that it has, a second at most.
 func (c *Client) AcquireLease(ctx context.Context, name string, o LeaseOptions) (*Lease, error) {
 	if o.Acquisition != "" {
 		return nil, &Error{Op: "acquire lease", Key: name, Kind: ErrInvalid, Err: errors.New("an acquisition of one's own is for GrantLease")}

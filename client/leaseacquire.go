@@ -22,6 +22,7 @@ type acquisition struct {
 	granted LeaseGrant
 	asked   time.Duration // before the request that was granted, or before the node began to ask for it
 	doubt   bool          // the cluster may have granted it
+	parting time.Duration // for the release of what is given up
 	busy    *BusyError    // what the last answer was, if it was that
 	silent  *SilentError  // likewise
 }
@@ -49,6 +50,10 @@ func (a *acquisition) run(ctx context.Context) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	end := time.Now().Add(a.o.Wait)
+	a.parting = giveUpTime
+	if last, ok := ctx.Deadline(); ok {
+		a.parting = min(giveUpTime, time.Until(last)/4)
+	}
 	tries, confirm := a.c.rounds(), false
 	for {
 		e, err := tries.next(ctx)
@@ -184,7 +189,7 @@ func (a *acquisition) hint() time.Duration {
 func (a *acquisition) giveUp(ctx context.Context, kind, err error) error {
 	if a.doubt && a.drawn {
 		a.hold.Release()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveUpTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(a.parting, lastChance))
 		defer cancel()
 		a.doubt = a.c.releaseLease(ctx, a.name, leaseBody{Owner: a.o.Owner, Acquisition: a.o.Acquisition}) != nil
 	}

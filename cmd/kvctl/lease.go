@@ -64,7 +64,7 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			if o.Wait < 0 {
 				return usage("--wait must not be negative")
 			}
-			o.Owner, a.waits, o.Silent = a.owner(o.Owner), o.Wait, a.sayOnce(o.Wait)
+			o.Owner, a.waits, o.Silent = a.owner(o.Owner), a.acquireTime(o.Wait)-a.timeout, a.sayOnce(o.Wait)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				g, err := c.GrantLease(ctx, args[0], o)
 				if err != nil {

@@ -88,10 +88,22 @@ func (a *app) lease(ctx context.Context, name string, o leaseRunFlags) (*client.
 	o.Silent = a.sayOnce(o.Wait)
 	if o.Wait != client.NoWaitLimit {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, a.timeout+o.Wait)
+		ctx, cancel = context.WithTimeout(ctx, a.acquireTime(o.Wait))
 		defer cancel()
 	}
 	return c.AcquireLease(ctx, name, o.LeaseOptions)
+}
+
+// lastAnswer is what the answer to a request that waits may take beyond the wait.
+const lastAnswer = 200 * time.Millisecond
+
+// acquireTime is for how long an acquisition that waits for so long is tried. One that does not wait has --timeout, and of that
+// the client needs a part to give up what may have been granted.
+func (a *app) acquireTime(wait time.Duration) time.Duration {
+	if wait == 0 {
+		return a.timeout * 4 / 5
+	}
+	return wait + lastAnswer
 }
 
 func underLease(l *client.Lease) holding {

@@ -35,7 +35,7 @@ type app struct {
 	onTerminal func(io.Writer) bool // tells whether what is written is shown on one
 
 	started bool          // the command line was understood
-	waits   time.Duration // what a read that waits for news may take beyond timeout
+	waits   time.Duration // what a call that waits may take beyond timeout, or less if it is negative
 	cached  *client.Client
 }
 
@@ -115,7 +115,7 @@ func (a *app) client() (*client.Client, error) {
 		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
 	a.endpoints = cleanEndpoints(a.endpoints)
-	c, err := client.New(client.Config{Endpoints: a.endpoints, GiveUpRefused: giveUpRefused})
+	c, err := client.New(client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: giveUpRefused})
 	if err != nil {
 		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
 	}
