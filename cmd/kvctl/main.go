@@ -95,7 +95,7 @@ func (a *app) complain(err error) {
 	}
 	var once client.Once
 	var e *client.Error
-	if errors.As(err, &e) && errors.Is(err, client.ErrUnknown) {
+	if a.settles && errors.As(err, &e) && errors.Is(err, client.ErrUnknown) {
 		once = e.Once
 	}
 	if a.json {

@@ -170,12 +170,14 @@ func TestExitCodesUnderFaults(t *testing.T) {
 		{"504", clienttest.Unknown, "cas k 0 v", 3, "outcome unknown", true},
 		{"504", clienttest.UnknownApplied, "prune k", 3, "outcome unknown", true},
 		{"silence", clienttest.Hang, "set k v", 3, "outcome unknown", true},
+		{"a session that may be there", clienttest.Hang, "session create", 3, "outcome unknown", true},
+		{"lock has no such flag", clienttest.Hang, "lock k -- true", 3, "outcome unknown", false},
 		{"no room", clienttest.NoRoom, "set k v", 1, "no room", false},
 		{"too large", clienttest.TooLarge, "set k v", 1, "too large", false},
 	} {
 		c := start(t, 3)
 		always(c, x.fault, x.line != "get k")
-		args := append(strings.Fields(x.line), "--timeout", "150ms")
+		args := append([]string{"--timeout", "150ms"}, strings.Fields(x.line)...)
 		o := kvctl(t, c, "", args...)
 		if o.code != x.code || o.out != "" || !strings.Contains(o.errOut, x.says) || strings.Contains(o.errOut, "--idempotency-key") != x.onceIn {
 			t.Errorf("%s: kvctl %s: exit %d, %q, %q; want exit %d, %q", x.name, x.line, o.code, o.out, o.errOut, x.code, x.says)

@@ -35,6 +35,7 @@ type app struct {
 	onTerminal func(io.Writer) bool // tells whether what is written is shown on one
 
 	started bool          // the command line was understood
+	settles bool          // the command can be run again with the idempotency key of its write
 	waits   time.Duration // what a call that waits may take beyond timeout, or less if it is negative
 	cached  *client.Client
 }
@@ -54,8 +55,8 @@ func newRoot(a *app) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildinfo.Read().Line("kvctl"),
-		PersistentPreRun: func(*cobra.Command, []string) {
-			a.started = true
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
+			a.started, a.settles = true, cmd.Flags().Lookup("idempotency-key") != nil
 		},
 	}
 	f := root.PersistentFlags()
