@@ -227,7 +227,7 @@ func TestStatusAndTransfer(t *testing.T) {
 		if s, err := w.client.Status(ctx); err != nil || s.Master != 3 || s.Epoch != 2 {
 			t.Fatalf("%+v %v", s, err)
 		}
-		if err := w.client.Transfer(ctx, 9); kindOf(t, err) != client.ErrUnavailable {
+		if err := w.client.Transfer(ctx, 9); kindOf(t, err) != client.ErrInvalid {
 			t.Fatalf("told %v", err)
 		}
 		w.kill(1)

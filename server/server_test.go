@@ -212,7 +212,7 @@ func TestTransferGoesWhereItIsTold(t *testing.T) {
 func TestTransferToNobodyIsRefused(t *testing.T) {
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)
-	if code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", `{"Node":9}`); code != 503 || !strings.Contains(text, "not a member") {
+	if code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", `{"Node":9}`); code != 400 || !strings.Contains(text, "not a member") {
 		t.Fatalf("%d %s", code, text)
 	}
 	gone := hosts[int(m.cfg.Node)%3]
@@ -227,6 +227,12 @@ func TestTransferToNobodyIsRefused(t *testing.T) {
 	})
 	code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
 	if code != 503 || !strings.Contains(text, "not connected") {
+		t.Fatalf("%d %s", code, text)
+	}
+	// Through another node the words are not doubled.
+	other := hosts[int(m.cfg.Node+1)%3]
+	code, text, _ = other.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
+	if code != 503 || strings.Count(text, "not applied") != 1 {
 		t.Fatalf("%d %s", code, text)
 	}
 	if now := master(t, hosts); now != m {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func (n *Node) passTransfer(ctx context.Context, master, to ballot.NodeID) error
 	select {
 	case problem := <-answer:
 		if problem != "" {
-			return fmt.Errorf("%w: %s", web.ErrNotApplied, problem)
+			return fmt.Errorf("%w: %s", web.ErrNotApplied, strings.TrimPrefix(problem, web.ErrNotApplied.Error()+": "))
 		}
 		return nil
 	case <-ctx.Done():

@@ -168,7 +168,7 @@ func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
 		to.Node = c.master%uint64(len(c.nodes)) + 1
 	}
 	if to.Node > uint64(len(c.nodes)) {
-		return sendText(w, 503, "not applied: no such node")
+		return sendText(w, 400, fmt.Sprintf("node %d is not a member: nothing was changed", to.Node))
 	}
 	c.master = to.Node
 	c.epoch++

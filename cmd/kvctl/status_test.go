@@ -365,7 +365,7 @@ func TestMaster(t *testing.T) {
 		{"master transfer --to 3", 0, "node 1 -> node 3, epoch 2, took ", ""},
 		{"master transfer", 0, "node 3 -> node 1, epoch 3, took ", ""},
 		{"master transfer --to 1", 0, "node 1 is master already, epoch 3\n", ""},
-		{"master transfer --to 9", 1, "", "no such node"},
+		{"master transfer --to 9", 2, "", "node 9 is not a member"},
 		{"master show --json", 0, `{"master":1,"epoch":3,"lease_ms":800}` + "\n", ""},
 	} {
 		o := kvctl(t, c, "", strings.Fields(x.line)...)

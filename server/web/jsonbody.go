@@ -43,8 +43,19 @@ func (s *Server) readJSON(x *exchange, limit int, v any) error {
 	return nil
 }
 
-// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant.
+// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant, or if it is of a
+// member of the wrong type, one that tells which is right.
 func named(err error, v any) error {
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		what, is := "the body", wrong.Value
+		if wrong.Field != "" {
+			what = "member " + strconv.Quote(wrong.Field)
+		}
+		if is == "bool" {
+			is = "true or false"
+		}
+		return fmt.Errorf("%s must be %s, not %.40s", what, inJSON(wrong.Type), is)
+	}
 	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
 	if !ok {
 		return err
@@ -55,6 +66,27 @@ func named(err error, v any) error {
 	}
 	members := membersOf(reflect.TypeOf(v), nil)
 	return fmt.Errorf("unknown member %.80q%s: members are %s", name, meant(name, members, `"`), strings.Join(members, ", "))
+}
+
+// inJSON tells what t is in JSON.
+func inJSON(t reflect.Type) string {
+	switch k := t.Kind(); {
+	case k == reflect.Pointer:
+		return inJSON(t.Elem())
+	case k == reflect.String:
+		return "a string"
+	case k == reflect.Bool:
+		return "true or false"
+	case k >= reflect.Uint && k <= reflect.Uintptr:
+		return fmt.Sprintf("a whole number from 0 to %d", ^uint64(0)>>(64-t.Bits()))
+	case k >= reflect.Int && k <= reflect.Int64:
+		return fmt.Sprintf("a whole number from -%d to %d", uint64(1)<<(t.Bits()-1), uint64(1)<<(t.Bits()-1)-1)
+	case k == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return "a string of base64"
+	case k == reflect.Slice:
+		return "a list"
+	}
+	return "an object"
 }
 
 // membersOf appends the names of the members of t, and of the structures in it that are ours.

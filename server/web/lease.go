@@ -77,7 +77,16 @@ func (l *leaseRoutes) of(method, path string) *endpoint {
 	case strings.HasSuffix(path, releaseVerb):
 		return l.release
 	}
-	return l.show // its 405
+	return l.show // its 405; see misspeltVerb
+}
+
+// misspeltVerb asks for the verb that a POST to a lease probably meant, if its path ends in something like one.
+func misspeltVerb(method, path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if method != http.MethodPost || !strings.HasPrefix(path, leasePrefix) || i < len(leasePrefix) {
+		return ""
+	}
+	return meant(path[i:], []string{acquireVerb, renewVerb, releaseVerb}, "")
 }
 
 func (s *Server) leaseAcquire(x *exchange) {

@@ -219,6 +219,14 @@ func TestLeaseList(t *testing.T) {
 	check("?prefxi=p", 400, "unknown query name")
 	f.leaseErr = fmt.Errorf("%w: slow", ErrNotApplied)
 	check("", 503, "slow")
+	for path, says := range map[string]string{"x/aquire": "did you mean /acquire?", "renew/relase": "did you mean /release?", "a/b/renwe": "did you mean /renew?"} {
+		if w := call(s, "POST", "/v1/lease/"+path, "{}"); w.Code != 405 || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if w := call(s, "POST", "/v1/lease/jobs/nightly", "{}"); w.Code != 405 || strings.Contains(w.Body.String(), "mean") {
+		t.Error(w.Code, w.Body)
+	}
 	if w := call(s, "PUT", "/v1/leases", ""); w.Code != 405 || head(w, "Allow") != "GET, HEAD" {
 		t.Errorf("%d %q", w.Code, head(w, "Allow"))
 	}

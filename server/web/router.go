@@ -138,7 +138,8 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	case e == s.nowhere:
 		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status, and a description of all under /v1/openapi.json")
 	case h == nil:
-		x.fail(&refusal{code: http.StatusMethodNotAllowed, allow: e.allow, text: "method " + x.r.Method + " is not allowed here, only " + e.allow}, false)
+		x.fail(&refusal{code: http.StatusMethodNotAllowed, allow: e.allow,
+			text: "method " + x.r.Method + " is not allowed here, only " + e.allow + misspeltVerb(x.r.Method, x.r.URL.Path)}, false)
 	case method == http.MethodPost && s.crossOrigin.Check(x.r) != nil:
 		// The one method that a page of another origin may send without asking first.
 		x.text(http.StatusForbidden, "refused: sent by a browser from a page of another origin")

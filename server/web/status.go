@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"tenure/internal/ballot"
 )
@@ -110,5 +111,21 @@ func (s *Server) transferTarget(x *exchange) (ballot.NodeID, error) {
 	if body.Node > ballot.MaxNodeID {
 		return 0, badRequest("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
 	}
-	return body.Node, nil
+	return body.Node, s.checkMember(body.Node)
+}
+
+// checkMember refuses a node that is not a member, as far as the members are known here. 0 is none.
+func (s *Server) checkMember(id ballot.NodeID) error {
+	st := s.backend.Status()
+	if id == 0 || id == st.Node || len(st.Peers) == 0 {
+		return nil
+	}
+	members := []string{strconv.FormatUint(uint64(st.Node), 10)}
+	for _, p := range st.Peers {
+		if p.Node == id {
+			return nil
+		}
+		members = append(members, strconv.FormatUint(uint64(p.Node), 10))
+	}
+	return badRequest("node %d is not a member: members are %s: nothing was changed", id, strings.Join(members, ", "))
 }

@@ -85,6 +85,9 @@ func TestMasterTransfer(t *testing.T) {
 		{`{"Node":3} ` + "\n", "?token=x", nil, 200, 3, "true"},
 		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", ErrNotApplied), 503, 3, "not caught up"},
 		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", ErrUnknown), 504, 3, "unknown"},
+		{`{"Node":9}`, "", nil, 400, 0, "node 9 is not a member: members are 1, 3: nothing was changed"},
+		{`{"Node":"3"}`, "", nil, 400, 0, `member "Node" must be a whole number from 0 to 18446744073709551615, not string`},
+		{`[3]`, "", nil, 400, 0, "the body must be an object, not array"},
 		{`{"To":3}`, "", nil, 400, 0, `{"Node":N}`},
 		{`{"Node":-1}`, "", nil, 400, 0, `{"Node":N}`},
 		{`{"Node":70000}`, "", nil, 400, 0, "65535"},
@@ -95,6 +98,7 @@ func TestMasterTransfer(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.transferErr, f.transfer = c.err, 99
+		f.status.Node, f.status.Peers = 1, []PeerStatus{{Node: 3}}
 		w := call(newServer(t, f), "POST", "/v1/master/transfer"+c.query, c.body)
 		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
 			t.Errorf("%.30s%s: %d %s", c.body, c.query, w.Code, w.Body)
