@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,6 +162,13 @@ func parseEndpoint(s string) (*url.URL, error) {
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" ||
 		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		return nil, fmt.Errorf("client: endpoint %q: want http://host:port", s)
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("client: endpoint %q: port %s: ports go from 1 to 65535", s, p)
+		}
+	} else if _, err := strconv.ParseUint(u.Hostname(), 10, 64); err == nil {
+		return nil, fmt.Errorf("client: endpoint %q is a number, not a host: for a port write 127.0.0.1:%s", s, u.Hostname())
 	}
 	host := u.Host
 	if u.Port() == "" {
