@@ -105,6 +105,18 @@ func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNod
 	return out, nil
 }
 
+// hint is the command line that does verb to a node of this cluster.
+func (d *dev) hint(verb string, id int) string {
+	s := fmt.Sprintf("kvctl dev %s %d", verb, id)
+	if d.data == defaultDevData {
+		return s
+	}
+	if strings.ContainsAny(d.data, " \t'\"$\\*?") {
+		return s + " --data " + strconv.Quote(d.data)
+	}
+	return s + " --data " + d.data
+}
+
 // survey asks the nodes that run. A paused one would only be waited for.
 func (d *dev) survey(ctx context.Context, s *devState) (survey, error) {
 	var endpoints []string
@@ -238,10 +250,10 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 				continue
 			}
 			if p.state == gone {
-				return fmt.Errorf("node %d is not running; start it with: kvctl dev start %d", n.ID, n.ID)
+				return fmt.Errorf("node %d is not running; start it with: %s", n.ID, d.hint("start", n.ID))
 			}
 			if p.state == paused && sig == syscall.SIGTERM {
-				return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: kvctl dev resume %d", n.ID, n.ID)
+				return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
 			}
 			if err := p.signal(ctx, s, n, sig, effect.want); err != nil {
 				return err

@@ -41,7 +41,7 @@ func (d *dev) restartOne(ctx context.Context, s *devState, n devNode, others boo
 	defer cancel()
 	switch p := s.find(n); p.state {
 	case paused:
-		return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: kvctl dev resume %d", n.ID, n.ID)
+		return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
 	case running:
 		if err := p.signal(ctx, s, n, syscall.SIGTERM, gone); err != nil {
 			return err

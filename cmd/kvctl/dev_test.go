@@ -307,7 +307,7 @@ func TestDevStopRestartLogs(t *testing.T) {
 		t.Fatal(got)
 	}
 	d.want(0, "paused", "pause", "1")
-	d.want(1, "dev resume 1", "stop", "1")
+	d.want(1, "dev resume 1 --data ", "stop", "1")
 	d.want(1, "dev resume 1", "restart", "1")
 	d.want(0, "goes on", "resume", "1")
 	d.want(2, "leave the others out", "stop", "all", "1")
