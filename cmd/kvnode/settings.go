@@ -73,7 +73,8 @@ func newSettings() *settings {
 		"slack added to every exclusion and quarantine; the same on all nodes")
 	f.Var(setting(&s.maxValue, "512KiB", "bytes", parseBytes), "max-value-bytes", "largest value, at most 16MiB")
 	f.Var(setting(&s.ttlMin, "10s", "duration", parseDuration), "session-ttl-min", "shortest TTL that a session may have, 100ms to 24h")
-	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes", "refuse writes beyond this size of the data; 0 is no quota")
+	f.Var(setting(&s.quota, "0", "bytes", parseBytes), "quota-bytes",
+		"refuse writes when so much of log.db and state.db is in use (journal, reserve file and unused pages not counted); 0: none")
 	f.Var(setting(&s.history, "4MiB", "bytes", parseBytes), "watch-history-bytes",
 		"remember so much of the newest changes for watches, 64KiB to 1GiB; it costs this memory, also if nobody watches")
 	f.Var(setting(&s.maxLeases, "2000000", "number", parseCount), "max-leases",
