@@ -23,8 +23,8 @@ type Usage struct {
 	// again: neither file ever gets smaller, so that deletes heal the state, and folds and truncation the log. It ends
 	// when there is a quarter more room than that, and a twentieth of the quota is free.
 	Low bool
-	// Tight: half of that room is left, or the quota is passed by an eighth. What needs space is not to be stored any more,
-	// not even what others have accepted.
+	// Tight: half of that room is left. What needs space is not to be stored any more, not even what others have accepted.
+	// The quota has no part in it, nor in Full: it governs what is accepted anew, never what is stored or learned.
 	Tight bool
 	// Full: less than a quarter of that room is left. Deletes too are to be refused now: they take room in the log.
 	Full bool
@@ -103,14 +103,12 @@ func (u *Usage) judge(was Usage, logRoom, stateRoom int64) {
 		}
 		return stateRoom < state || logRoom < log
 	}
-	beyond := func(quota int64, was bool) bool {
-		if was {
-			quota -= quota / 20
-		}
-		return u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota
+	quota := u.QuotaBytes
+	if was.Low {
+		quota -= quota / 20
 	}
-	u.Low = below(1, was.Low) || beyond(u.QuotaBytes, was.Low)
-	u.Tight = below(2, was.Tight) || beyond(u.QuotaBytes+u.QuotaBytes/8, was.Tight)
+	u.Low = below(1, was.Low) || u.QuotaBytes > 0 && u.LogBytes+u.StateBytes >= quota
+	u.Tight = below(2, was.Tight)
 	u.Full = below(4, was.Full)
 }
 

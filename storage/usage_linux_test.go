@@ -43,6 +43,16 @@ func TestJudgeHasHysteresis(t *testing.T) {
 	}
 }
 
+// A quota governs what is accepted anew. What others have accepted is stored and learned while the file system has room.
+func TestQuotaNeverStopsStoring(t *testing.T) {
+	const mib = 1 << 20
+	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: 20 * mib}
+	u.judge(Usage{Low: true, Tight: true, Full: true}, 100*mib, 100*mib)
+	if !u.Low || u.Tight || u.Full {
+		t.Errorf("five times the quota: low %v, tight %v, full %v", u.Low, u.Tight, u.Full)
+	}
+}
+
 // write commits and folds values of 100 kB under numbered keys; a nil value deletes.
 func write(t *testing.T, s *Store, from, to int, value []byte) {
 	t.Helper()
