@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 
 	"tenure/kv"
@@ -23,42 +22,50 @@ type part struct {
 // The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its leaf
 // anew, and with large values that is megabytes. So where space is short what lies beside each change is looked at, and a
 // part is what the free pages can take; the pages that it replaces are free for the next one.
-func (s *Store) nextPart(changes []kv.Change) (p part) {
+func (s *Store) nextPart(changes []kv.Change) part {
 	limit := s.options.FoldPartBytes
 	room, short := s.foldRoom()
 	if !short {
-		return takePart(changes, limit, func(*kv.Change) int64 { return 0 })
+		return takePart(changes, limit, changeBytes)
 	}
 	limit = min(limit, max(room/8, minFoldBytes))
-	tx, _, err := s.pinState()
+	tx, m, err := s.pinState()
 	if err != nil {
-		return takePart(changes, limit, func(*kv.Change) int64 { return 0 }) // the merge finds out
+		return takePart(changes, limit, changeBytes) // the merge finds out
 	}
 	defer tx.Rollback()
-	err = guard(s.statePath(), func() error {
-		p = takePart(changes, limit, func(c *kv.Change) int64 { return besideBytes(tx, c) })
-		return nil
+	r := newRewrite(s.checked, m)
+	p := takePart(changes, limit, func(c *kv.Change) (need, row int64) {
+		need, row, err := r.add(c)
+		if err != nil { // the merge finds out
+			return changeBytes(c)
+		}
+		return need, row
 	})
-	if err != nil { // the merge finds out
-		return takePart(changes, limit, func(*kv.Change) int64 { return 0 })
-	}
+	st := s.state.Stats()
+	p.need += int64(st.FreePageN+st.PendingPageN) * 8 // the free list
 	return p
 }
 
-// takePart takes changes while they and what beside says of them are less than limit; one at least.
-func takePart(changes []kv.Change, limit int64, beside func(*kv.Change) int64) (p part) {
+// changeBytes is what c takes without what lies beside it.
+func changeBytes(c *kv.Change) (need, row int64) {
+	n := int64(len(c.Key) + len(c.Value))
+	return n, n
+}
+
+// takePart takes changes while what they need is less than limit; one at least.
+func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, row int64)) (p part) {
 	for p.n < len(changes) && p.need < limit {
-		c := &changes[p.n]
-		one := int64(len(c.Key)+len(c.Value)) + beside(c)
-		p.need += one
-		p.run = max(p.run, one/2)
+		need, row := bytes(&changes[p.n])
+		p.need += need
+		p.run = max(p.run, row)
 		p.n++
 	}
 	p.need += partOverhead
 	return p
 }
 
-// partOverhead is what a transaction writes besides its leaves, about: branches, the free list, the marks.
+// partOverhead is what a transaction writes besides its leaves and the free list, about: the buckets, the marks.
 const partOverhead = 128 << 10
 
 // foldRoom is what state.db can take, and whether that is little.
@@ -70,38 +77,6 @@ func (s *Store) foldRoom() (room int64, short bool) {
 	}
 	room = u.FreeBytes + u.HeldBytes + size.reusable/2
 	return room, room < 4*u.ReserveBytes
-}
-
-// besideBytes is the size of what bbolt may write anew when it changes the key of c: two leaves, since a leaf that has
-// become small is joined with the one beside it; with large values a leaf is as large as two or three of them.
-func besideBytes(tx *bolt.Tx, c *kv.Change) (bytes int64) {
-	const pages = 3 * 4096
-	b := tx.Bucket(spaceNames[c.Space])
-	if b == nil {
-		return pages
-	}
-	cursor := b.Cursor()
-	key, value := cursor.Seek(c.Key)
-	for range 3 {
-		if key == nil {
-			break
-		}
-		bytes += int64(len(value))
-		key, value = cursor.Next()
-	}
-	if key, _ = cursor.Seek(c.Key); key == nil {
-		key, value = cursor.Last()
-	} else {
-		key, value = cursor.Prev()
-	}
-	for range 2 {
-		if key == nil {
-			break
-		}
-		bytes += int64(len(value))
-		key, value = cursor.Prev()
-	}
-	return bytes + pages
 }
 
 // spacePoll is the distance between two looks at the file system while a fold waits for space.

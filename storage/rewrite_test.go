@@ -1,0 +1,61 @@
+package storage
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// mergePart merges the part with which changes begin, as where space is short, and compares what it was measured to take
+// with what bbolt allocated.
+func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
+	t.Helper()
+	s.usage.Store(&Usage{}) // a reserve that is not known counts as short
+	p := s.nextPart(changes)
+	before := s.state.Stats()
+	must(t, s.merge(changes[:p.n], &foldMarks{Slot: 1}))
+	after := s.state.Stats()
+	wrote := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc()
+	if wrote > p.need {
+		t.Errorf("%s: a part of %d changes was measured to take %d bytes and took %d", name, p.n, p.need, wrote)
+	}
+	return p
+}
+
+func big(key string, bytes int) kv.Change {
+	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
+}
+
+// A leaf of large values is written whole for each one that is appended to it, and holds up to four.
+func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
+	for i := range 14 {
+		p := mergePart(t, s, fmt.Sprint("value ", i), []kv.Change{big(fmt.Sprintf("key%04d", i), 450_000)})
+		if most := int64(7 * 450_000); p.need > most {
+			t.Errorf("value %d was measured to take %d bytes: more than any leaf and its neighbours", i, p.need)
+		}
+	}
+}
+
+func TestPartsAreMeasured(t *testing.T) {
+	const parts = 400
+	r := rand.New(rand.NewPCG(1, 2))
+	s := open(t, t.TempDir(), small)
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
+	for i := range parts {
+		var changes []kv.Change
+		for key := r.IntN(8); key < 200; key += 1 + r.IntN(1+r.IntN(60)) {
+			c := big(fmt.Sprintf("key%04d", key), []int{10, 1000, 3000, 50_000, 450_000}[r.IntN(5)])
+			if r.IntN(2) == 0 {
+				c.Value = nil
+			}
+			changes = append(changes, c)
+		}
+		mergePart(t, s, fmt.Sprint("part ", i), changes)
+	}
+	must(t, s.Verify(t.Context()))
+}
