@@ -32,10 +32,13 @@ func (s *Store) Fold(f *kv.Fold) error {
 	}
 	mustBeSorted(f.Changes)
 	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
-		if err := s.awaitPart(p); err != nil {
+		err := s.awaitPart(p)
+		if err == nil {
+			return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
+		}
+		if !errors.Is(err, errShortNow) {
 			return err
 		}
-		return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
 	}
 	if err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redoSize(), nil }); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -15,7 +16,9 @@ func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
 			return err
 		}
 		p := s.nextPart(rest)
-		if err := s.awaitPart(p); err != nil {
+		if err := s.awaitPart(p); errors.Is(err, errShortNow) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		n := p.n

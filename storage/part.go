@@ -15,6 +15,8 @@ type part struct {
 	n    int   // changes
 	need int64 // bytes of new pages that it writes, about
 	run  int64 // bytes of the largest row of pages among them, about
+	// measured: need counts what lies beside the changes. It does where space was short.
+	measured bool
 }
 
 // nextPart is the part with which changes begin.
@@ -31,7 +33,9 @@ func (s *Store) nextPart(changes []kv.Change) part {
 	limit = min(limit, max(room/8, minFoldBytes))
 	tx, m, err := s.pinState()
 	if err != nil {
-		return takePart(changes, limit, changeBytes) // the merge finds out
+		p := takePart(changes, limit, changeBytes) // the merge finds out
+		p.measured = true
+		return p
 	}
 	defer tx.Rollback()
 	r := newRewrite(s.checked, m)
@@ -44,6 +48,7 @@ func (s *Store) nextPart(changes []kv.Change) part {
 	})
 	st := s.state.Stats()
 	p.need += int64(st.FreePageN+st.PendingPageN) * 8 // the free list
+	p.measured = true
 	return p
 }
 
@@ -68,14 +73,19 @@ func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, ro
 // partOverhead is what a transaction writes besides its leaves and the free list, about: the buckets, the marks.
 const partOverhead = 128 << 10
 
-// foldRoom is what state.db can take, and whether that is little.
+// foldRoom is what state.db can take, and whether that is little. It asks the file system: the last Refresh may be a
+// while ago, and others fill it quickly.
 func (s *Store) foldRoom() (room int64, short bool) {
 	u := s.Usage()
 	size, err := s.measureState()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
 		return minFoldBytes, true
 	}
-	room = u.FreeBytes + u.HeldBytes + size.reusable/2
+	unused, err := s.unusedBytes()
+	if err != nil {
+		return minFoldBytes, true
+	}
+	room = unused + size.reusable/2
 	return room, room < 4*u.ReserveBytes
 }
 
@@ -85,13 +95,19 @@ const spacePoll = 100 * time.Millisecond
 // errNoSpace: there is none for a fold that Open must end.
 var errNoSpace = errors.New("no space left for the rest of a fold")
 
+// errShortNow: there was room when a part was taken, and so nobody measured what it needs.
+var errShortNow = errors.New("space has become short")
+
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of the
-// reserve file.
+// reserve file. It returns errShortNow if p must be measured first.
 func (s *Store) awaitPart(p part) error {
 	return s.awaitSpace(s.statePath(), func() (int64, error) {
 		room, short := s.foldRoom()
-		if !short {
-			return p.need - room, nil
+		switch {
+		case short && !p.measured:
+			return 0, errShortNow
+		case !short:
+			return s.missingOf(p.need, room)
 		}
 		idle := s.state.Stats().OpenTxN == 0
 		runs, err := s.freeRuns(p.run)
@@ -107,6 +123,16 @@ func (s *Store) awaitPart(p part) error {
 		}
 		return missing, nil
 	})
+}
+
+// missingOf is what the file system and the reserve file must have for need bytes where state.db can take room, which is
+// much. All of it if they can, since room counts free pages of which nobody looked at the rows.
+func (s *Store) missingOf(need, room int64) (int64, error) {
+	unused, err := s.unusedBytes()
+	if err != nil || unused >= need {
+		return need, err
+	}
+	return need - room, nil
 }
 
 // freeRuns is the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it would take

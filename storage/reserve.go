@@ -103,20 +103,22 @@ func (s *Store) unusedBytes() (int64, error) {
 
 // giveUp makes sure that the file system has need bytes free, as far as the reserve file goes, and tells how many it has.
 func (s *Store) giveUp(need int64) (free int64, err error) {
-	free, _, err = freeBytes(s.dir)
-	if err != nil || free >= need {
-		return free, err
-	}
 	s.reserveMu.Lock()
 	defer s.reserveMu.Unlock()
-	if s.held == 0 {
-		return free, nil
+	for {
+		free, _, err = freeBytes(s.dir)
+		if err != nil || free >= need || s.held == 0 {
+			return free, err
+		}
+		left := max(0, s.held-(need-free))
+		left -= left % reserveBlock
+		if err := s.reserveFile.Truncate(left); err != nil {
+			return free, plain(err)
+		}
+		s.held = left // others may take it at once: then the next piece
 	}
-	left := max(0, s.held-(need-free))
-	if err := s.reserveFile.Truncate(left); err != nil {
-		return free, plain(err)
-	}
-	s.held = left
-	free, _, err = freeBytes(s.dir)
-	return free, err
 }
+
+// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, giveUp goes on
+// to the next piece.
+const reserveBlock = 64 << 10

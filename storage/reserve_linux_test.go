@@ -1,0 +1,117 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// smallFileSystem mounts a file system of its own.
+func smallFileSystem(t *testing.T, size string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skip("cannot mount a small file system: ", err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// othersLeave fills the file system of dir until left bytes are free.
+func othersLeave(t *testing.T, dir string, left int64) {
+	t.Helper()
+	free, _, err := freeBytes(dir)
+	must(t, err)
+	f, err := os.Create(dir + "/filler")
+	must(t, err)
+	defer f.Close()
+	if err := syscall.Fallocate(int(f.Fd()), 0, 0, free-left); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storeOn is a store with a durable slot and its reserve.
+func storeOn(t *testing.T, dir string) *Store {
+	t.Helper()
+	s := open(t, dir, Options{})
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
+	must(t, s.flush())
+	must(t, s.Refresh())
+	return s
+}
+
+func foldOf(n, bytes int) *kv.Fold {
+	f := &kv.Fold{Slot: 1}
+	for i := range n {
+		f.Changes = append(f.Changes, big(string(rune('a'+i)), bytes))
+	}
+	return f
+}
+
+// What is given up is whole blocks: the last part of one frees nothing.
+func TestTheReserveGivesWholeBlocks(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 64<<10)
+	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.held + 64<<10 - 1} {
+		if free, err := s.giveUp(need); err != nil || free < need {
+			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.held)
+		}
+	}
+}
+
+// Open asks for space once: all of the reserve is to be had then.
+func TestOpenTakesWhatTheReserveHas(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 64<<10)
+	s.opened.Store(false)
+	need := s.held + 64<<10 - 5
+	if err := s.awaitSpace(s.statePath(), func() (int64, error) { return need, nil }); err != nil {
+		t.Fatal(err)
+	}
+	err := s.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
+	if !errors.Is(err, errNoSpace) {
+		t.Fatal(err)
+	}
+}
+
+// Others take the file system after the last look at it: the fold gets what the reserve has.
+func TestAFoldLooksAtTheFileSystemItself(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	held := s.held
+	othersLeave(t, dir, 0)
+	if u := s.Usage(); u.Low {
+		t.Fatalf("%+v", u)
+	}
+	must(t, s.Fold(foldOf(2, 500_000)))
+	if s.held >= held {
+		t.Errorf("%d bytes are held, as before", s.held)
+	}
+	must(t, s.Verify(t.Context()))
+}
+
+// A part that was not measured, since there was room, is not written once there is little.
+func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
+	dir := smallFileSystem(t, "96m")
+	s := open(t, dir, Options{ReserveBytes: 8 << 20})
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, strings.Repeat("v", 10))}}}))
+	must(t, s.flush())
+	must(t, s.Refresh())
+	p := s.nextPart(foldOf(1, 100).Changes)
+	must(t, s.awaitPart(p))
+	othersLeave(t, dir, 1<<20)
+	if err := s.awaitPart(p); !errors.Is(err, errShortNow) {
+		t.Fatal(err)
+	}
+	if p = s.nextPart(foldOf(1, 100).Changes); !p.measured {
+		t.Fatalf("%+v", p)
+	}
+	must(t, s.awaitPart(p))
+}
