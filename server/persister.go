@@ -1,11 +1,13 @@
 package server
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage"
 )
 
 // persister commits what the log loop hands it: everything that waits, in one transaction. While one commit syncs the
@@ -82,7 +84,11 @@ func (n *Node) runFolder(stop <-chan struct{}) error {
 		case f = <-n.foldIn:
 		}
 		begin := time.Now()
-		if err := n.store.Fold(f.Fold()); err != nil {
+		err := n.store.Fold(f.Fold())
+		if errors.Is(err, storage.ErrInterrupted) {
+			return nil // the log has what was not folded, and the next start makes the rest
+		}
+		if err != nil {
 			return err
 		}
 		n.metrics.foldSeconds.Observe(time.Since(begin).Seconds())

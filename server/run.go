@@ -275,7 +275,7 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	close(n.ended)
 	n.inbox.close()
 	n.named.inbox.close()
-	stopLoops()
+	n.endLoops(stopLoops)
 	if err != nil {
 		return err // without waiting: a disk that failed may hang too
 	}
@@ -284,6 +284,13 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	n.named.inbox.quiet()
 	n.guard.close() // in any other case it is left to speak
 	return err
+}
+
+// endLoops tells the loops to end. A fold that waits for space would hold up its loop, and the scrub behind it, for as long
+// as there is none; commits still end as they began.
+func (n *Node) endLoops(stop context.CancelFunc) {
+	stop()
+	n.store.Interrupt()
 }
 
 // flushPeers lets the Release leave before the connections end.

@@ -27,6 +27,8 @@ var (
 	ErrFormed = errors.New("already formed")
 	// ErrRefused: a record that would break a rule was asked for; nothing was written.
 	ErrRefused = errors.New("refused")
+	// ErrInterrupted: a fold was not made, or not to its end, because of Interrupt. The store goes on.
+	ErrInterrupted = errors.New("interrupted")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("storage closed")
 )

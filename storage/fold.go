@@ -16,12 +16,18 @@ import (
 // and still be in the image. It keeps no part of f but Meta.
 //
 // Up to Options.FoldPartBytes of changes are one transaction, more are several, after the changes are durable in the redo
-// file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it.
+// file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it, until
+// Interrupt or Close.
 func (s *Store) Fold(f *kv.Fold) error {
 	s.foldMu.Lock()
 	defer s.foldMu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
+	}
+	select {
+	case <-s.interrupted: // one that it has cut off must be made to its end first
+		return ErrInterrupted
+	default:
 	}
 	last := s.folded.Load()
 	if f.Slot < last.Slot {

@@ -31,7 +31,8 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: dir, options: o.withDefaults(), lock: lock, ended: make(chan struct{}), closing: make(chan struct{}),
-		grow: make(chan struct{}, 1), dirty: make(chan struct{}, 1), full: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
+		interrupted: make(chan struct{}),
+		grow:        make(chan struct{}, 1), dirty: make(chan struct{}, 1), full: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
 	}
 	s.usage.Store(&Usage{})
 	if err := s.open(); err != nil {

@@ -178,7 +178,8 @@ func (s *Store) freeRuns(run int64) (free int64, err error) {
 const maxRunsFile = 1 << 30
 
 // awaitSpace returns once the file system has as many bytes free as missing says, with what the reserve file gives up;
-// nothing is missing at 0 or below. It errs when the store has ended, and at once if Open asks.
+// nothing is missing at 0 or below. It errs when the store has ended or after
+// Interrupt, and at once if Open asks.
 func (s *Store) awaitSpace(file string, missing func() (int64, error)) error {
 	for {
 		if err := s.failed(); err != nil {
@@ -198,7 +199,8 @@ func (s *Store) awaitSpace(file string, missing func() (int64, error)) error {
 			return unusable("%w: %s takes %d bytes and %d are free; make room on its file system", errNoSpace, file, need, free)
 		}
 		select {
-		case <-s.closing:
+		case <-s.interrupted:
+			return ErrInterrupted
 		case <-s.ended:
 		case <-time.After(spacePoll):
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -114,4 +115,43 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	must(t, s.awaitPart(p))
+}
+
+// A fold that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits until Close,
+// and once there is space the next Open makes the rest.
+func TestInterruptEndsAFoldThatWaits(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 0)
+	folded, scrubbed := make(chan error, 1), make(chan error, 1)
+	go func() { folded <- s.Fold(foldOf(20, 500_000)) }()
+	for unused := int64(1); unused > 0; time.Sleep(time.Millisecond) { // the reserve is given up first
+		s.reserveMu.Lock()
+		unused = s.held
+		s.reserveMu.Unlock()
+	}
+	go func() { scrubbed <- s.Scrub(t.Context(), 1<<30) }()
+	s.Interrupt()
+	for what, ended := range map[string]chan error{"the fold": folded, "the scrub": scrubbed} {
+		select {
+		case err := <-ended:
+			if what == "the fold" && !errors.Is(err, ErrInterrupted) || what == "the scrub" && err != nil {
+				t.Errorf("%s ended with %v", what, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal(what, " goes on waiting")
+		}
+	}
+	if err := s.Fold(foldOf(1, 1)); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("the next fold: %v", err)
+	}
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(2, 1, "w")}}}))
+	must(t, s.Close())
+	must(t, os.Remove(dir+"/filler"))
+	s = open(t, dir, Options{})
+	if last := s.Durable().Last; last != 2 {
+		t.Errorf("the log ends at slot %d", last)
+	}
+	must(t, s.Fold(foldOf(20, 500_000)))
+	must(t, s.Verify(t.Context()))
 }

@@ -34,8 +34,11 @@ type Store struct {
 	ended   chan struct{} // closed with the first failure
 	closing chan struct{}
 	closed  sync.Once
-	work    sync.WaitGroup
-	grow    chan struct{} // asks for more zeros behind the log
+	// interrupted is closed by Interrupt: nothing waits for space any more.
+	interrupted chan struct{}
+	interrupt   sync.Once
+	work        sync.WaitGroup
+	grow        chan struct{} // asks for more zeros behind the log
 
 	// commitMu is held by Commit. What is under it writes the journal. It is taken before boltMu.
 	commitMu sync.Mutex
@@ -158,6 +161,11 @@ func (s *Store) write(db *bolt.DB, path, what string, fn func(*bolt.Tx) error) e
 	}
 	return s.fail(fmt.Errorf("%s: %s: %w", path, what, err))
 }
+
+// Interrupt ends a Fold that waits for space, and every later one, with ErrInterrupted; a part that is being written is
+// written first. The store goes on: commits, views and Close work as before, and the next Open makes the rest of the fold.
+// Safe for concurrent use, and more than once.
+func (s *Store) Interrupt() { s.interrupt.Do(func() { close(s.interrupted) }) }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them. Nothing needs to
 // be written: what Commit and Fold returned from is durable. It moves what is pending to log.db all the same, so that
