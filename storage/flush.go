@@ -110,9 +110,11 @@ func (s *Store) moveHome(r *journal.Record) error {
 	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
 		return nil
 	}
-	if err := s.spaceForMove(&b, r); err != nil {
+	promised, err := s.spaceForMove(&b, r)
+	if err != nil {
 		return err
 	}
+	defer s.fulfilled(promised)
 	if r != nil {
 		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
 	}
@@ -120,7 +122,7 @@ func (s *Store) moveHome(r *journal.Record) error {
 	next.setDurable(b.marks)
 	next.Journaled = b.number
 	s.arena.reset()
-	err := s.writeLog("commit", &next, func(tx *bolt.Tx) error {
+	err = s.writeLog("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
 		w, err := newLogWriter(tx, was, first, &s.arena)
 		if err != nil {
@@ -160,7 +162,8 @@ func (s *Store) moveHome(r *journal.Record) error {
 const trimPause = 20 * time.Millisecond
 
 // spaceForMove gives up reserve for what b and r write, if log.db and its file system have no space for it.
-func (s *Store) spaceForMove(b *batch, r *journal.Record) error {
+// It is promised until the caller calls fulfilled.
+func (s *Store) spaceForMove(b *batch, r *journal.Record) (promised int64, err error) {
 	need := int64(partOverhead)
 	for i := range b.entries {
 		need += int64(len(b.entries[i].Value))
@@ -170,15 +173,15 @@ func (s *Store) spaceForMove(b *batch, r *journal.Record) error {
 	}
 	size, err := s.measureLog()
 	if err != nil {
-		return s.fail(err)
+		return 0, s.fail(err)
 	}
 	if need <= size.reusable {
-		return nil
+		return 0, nil
 	}
-	if _, err := s.giveUp(need); err != nil {
-		return s.fail(err)
+	if _, promised, err = s.promise(need, true); err != nil {
+		return 0, s.fail(err)
 	}
-	return nil
+	return promised, nil
 }
 
 // forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this process's:

@@ -38,19 +38,23 @@ func (s *Store) Fold(f *kv.Fold) error {
 	}
 	mustBeSorted(f.Changes)
 	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
-		err := s.awaitPart(p)
+		promised, err := s.awaitPart(p)
 		if err == nil {
+			defer s.fulfilled(promised)
 			return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
 		}
 		if !errors.Is(err, errShortNow) {
 			return err
 		}
 	}
-	if err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redoSize(), nil }); err != nil {
+	promised, err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redoSize(), nil })
+	if err != nil {
 		return err
 	}
 	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	if err := s.writeRedo(f.Changes, &plan); err != nil {
+	err = s.writeRedo(f.Changes, &plan)
+	s.fulfilled(promised)
+	if err != nil {
 		return s.fail(fmt.Errorf("%s: fold through slot %d: %w", s.redoPath(), f.Slot, err))
 	}
 	if err := s.mergeParts(&plan, f.Changes); err != nil {

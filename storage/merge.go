@@ -16,14 +16,18 @@ func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
 			return err
 		}
 		p := s.nextPart(rest)
-		if err := s.awaitPart(p); errors.Is(err, errShortNow) {
+		promised, err := s.awaitPart(p)
+		if errors.Is(err, errShortNow) {
 			continue
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		n := p.n
 		next := s.folded.Load().progress(plan, n)
-		if err := s.merge(rest[:n], &next); err != nil {
+		err = s.merge(rest[:n], &next)
+		s.fulfilled(promised)
+		if err != nil {
 			return err
 		}
 		plan.Done += uint64(n)

@@ -99,8 +99,8 @@ var errNoSpace = errors.New("no space left for the rest of a fold")
 var errShortNow = errors.New("space has become short")
 
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of the
-// reserve file. It returns errShortNow if p must be measured first.
-func (s *Store) awaitPart(p part) error {
+// reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls fulfilled.
+func (s *Store) awaitPart(p part) (promised int64, err error) {
 	return s.awaitSpace(s.statePath(), func() (int64, error) {
 		room, short := s.foldRoom()
 		switch {
@@ -179,28 +179,28 @@ const maxRunsFile = 1 << 30
 
 // awaitSpace returns once the file system has as many bytes free as missing says, with what the reserve file gives up;
 // nothing is missing at 0 or below. It errs when the store has ended or after
-// Interrupt, and at once if Open asks.
-func (s *Store) awaitSpace(file string, missing func() (int64, error)) error {
+// Interrupt, and at once if Open asks. The space is promised until the caller calls fulfilled.
+func (s *Store) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
 		if err := s.failed(); err != nil {
-			return err
+			return 0, err
 		}
 		need, err := missing()
 		if err != nil || need <= 0 {
-			return err
+			return 0, err
 		}
-		free, err := s.giveUp(need)
+		free, promised, err := s.promise(need, false)
 		switch {
 		case err != nil:
-			return unusable("cannot ask for the free space of %s: %w", s.dir, err)
+			return 0, unusable("cannot ask for the free space of %s: %w", s.dir, err)
 		case free >= need:
-			return nil
+			return promised, nil
 		case !s.opened.Load():
-			return unusable("%w: %s takes %d bytes and %d are free; make room on its file system", errNoSpace, file, need, free)
+			return 0, unusable("%w: %s takes %d bytes and %d are free; make room on its file system", errNoSpace, file, need, free)
 		}
 		select {
 		case <-s.interrupted:
-			return ErrInterrupted
+			return 0, ErrInterrupted
 		case <-s.ended:
 		case <-time.After(spacePoll):
 		}
@@ -249,8 +249,19 @@ func (s *Store) shapeRedo() error {
 		if err := s.redoFile.Truncate(want); err != nil {
 			return s.fail(fmt.Errorf("%s: %w", s.redoPath(), plain(err)))
 		}
-	case has < want && u.FreeBytes > want:
+	case has < want && s.spareBytes() > want:
 		_ = unix.Fallocate(int(s.redoFile.Fd()), 0, has, want-has) // else it grows when it must
 	}
 	return nil
+}
+
+// spareBytes is what the file system has free and promised to no write, or 0 if it does not tell.
+func (s *Store) spareBytes() int64 {
+	free, _, err := freeBytes(s.dir)
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	if err != nil {
+		return 0
+	}
+	return free - s.promised
 }

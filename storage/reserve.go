@@ -59,7 +59,7 @@ func (s *Store) hold(u *Usage) {
 	defer s.reserveMu.Unlock()
 	u.HeldBytes = s.held
 	want := min(u.ReserveBytes/2, maxHeldBytes)
-	if s.held >= want || u.FreeBytes < want-s.held+want/4 || s.reserveFile == nil {
+	if s.held >= want || u.FreeBytes-s.promised < want-s.held+want/4 || s.reserveFile == nil {
 		return
 	}
 	if err := unix.Fallocate(int(s.reserveFile.Fd()), 0, 0, want); err != nil {
@@ -93,32 +93,49 @@ func (s *Store) measureReserve() {
 	}
 }
 
-// unusedBytes is what the file system has free, and what the reserve file holds of it.
+// unusedBytes is what the file system has free and promised to no write, and what the reserve file holds of it.
 func (s *Store) unusedBytes() (int64, error) {
 	free, _, err := freeBytes(s.dir)
 	s.reserveMu.Lock()
 	defer s.reserveMu.Unlock()
-	return free + s.held, err
+	return free + s.held - s.promised, err
 }
 
-// giveUp makes sure that the file system has need bytes free, as far as the reserve file goes, and tells how many it has.
-func (s *Store) giveUp(need int64) (free int64, err error) {
+// promise makes sure that the file system has need bytes free besides what was promised before, as far as the reserve file
+// goes, and tells how many it has. If they are enough, or anyhow is set, need bytes are promised: neither the reserve file
+// nor another write is to take them before fulfilled is called with what was promised.
+func (s *Store) promise(need int64, anyhow bool) (free, promised int64, err error) {
 	s.reserveMu.Lock()
 	defer s.reserveMu.Unlock()
 	for {
-		free, _, err = freeBytes(s.dir)
-		if err != nil || free >= need || s.held == 0 {
-			return free, err
+		if free, _, err = freeBytes(s.dir); err != nil {
+			return 0, 0, err
+		}
+		free -= s.promised
+		if free >= need || s.held == 0 {
+			break
 		}
 		left := max(0, s.held-(need-free))
 		left -= left % reserveBlock
 		if err := s.reserveFile.Truncate(left); err != nil {
-			return free, plain(err)
+			return free, 0, plain(err)
 		}
 		s.held = left // others may take it at once: then the next piece
 	}
+	if free >= need || anyhow {
+		promised = need
+	}
+	s.promised += promised
+	return free, promised, nil
 }
 
-// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, giveUp goes on
+// fulfilled takes back a promise: the write has ended.
+func (s *Store) fulfilled(promised int64) {
+	s.reserveMu.Lock()
+	defer s.reserveMu.Unlock()
+	s.promised -= promised
+}
+
+// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, promise goes on
 // to the next piece.
 const reserveBlock = 64 << 10

@@ -60,7 +60,9 @@ func TestTheReserveGivesWholeBlocks(t *testing.T) {
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 64<<10)
 	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.held + 64<<10 - 1} {
-		if free, err := s.giveUp(need); err != nil || free < need {
+		free, promised, err := s.promise(need, false)
+		s.fulfilled(promised)
+		if err != nil || free < need {
 			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.held)
 		}
 	}
@@ -73,10 +75,10 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	othersLeave(t, dir, 64<<10)
 	s.opened.Store(false)
 	need := s.held + 64<<10 - 5
-	if err := s.awaitSpace(s.statePath(), func() (int64, error) { return need, nil }); err != nil {
-		t.Fatal(err)
-	}
-	err := s.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
+	promised, err := s.awaitSpace(s.statePath(), func() (int64, error) { return need, nil })
+	must(t, err)
+	s.fulfilled(promised)
+	_, err = s.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) {
 		t.Fatal(err)
 	}
@@ -106,15 +108,18 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	must(t, s.flush())
 	must(t, s.Refresh())
 	p := s.nextPart(foldOf(1, 100).Changes)
-	must(t, s.awaitPart(p))
+	promised, err := s.awaitPart(p)
+	must(t, err)
+	s.fulfilled(promised)
 	othersLeave(t, dir, 1<<20)
-	if err := s.awaitPart(p); !errors.Is(err, errShortNow) {
+	if _, err := s.awaitPart(p); !errors.Is(err, errShortNow) {
 		t.Fatal(err)
 	}
 	if p = s.nextPart(foldOf(1, 100).Changes); !p.measured {
 		t.Fatalf("%+v", p)
 	}
-	must(t, s.awaitPart(p))
+	_, err = s.awaitPart(p)
+	must(t, err)
 }
 
 // A fold that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits until Close,
@@ -154,4 +159,30 @@ func TestInterruptEndsAFoldThatWaits(t *testing.T) {
 	}
 	must(t, s.Fold(foldOf(20, 500_000)))
 	must(t, s.Verify(t.Context()))
+}
+
+// What the reserve gave up for a write is neither taken again nor given to another write before this one has ended.
+func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 1500<<10)
+	const need = 1900 << 10
+	_, promised, err := s.promise(need, false)
+	must(t, err)
+	left := s.held
+	must(t, s.Refresh())
+	if free, _, _ := freeBytes(dir); free < need || s.held != left {
+		t.Errorf("%d bytes are free of %d that were promised, %d held of %d", free, need, s.held, left)
+	}
+	_, more, err := s.promise(need, false)
+	must(t, err)
+	if free, _, _ := freeBytes(dir); promised != need || more != need || free < 2*need {
+		t.Errorf("%d and %d bytes are promised, and %d are free", promised, more, free)
+	}
+	s.fulfilled(promised)
+	s.fulfilled(more)
+	must(t, s.Refresh())
+	if s.promised != 0 || s.held <= left {
+		t.Errorf("after the writes %d bytes are promised and %d held", s.promised, s.held)
+	}
 }

@@ -77,6 +77,7 @@ type Store struct {
 	reserveMu   sync.Mutex // taken last
 	reserveFile *os.File   // nil: there is none
 	held        int64      // bytes that it keeps
+	promised    int64      // bytes of free space that writes under way count on
 }
 
 type failure struct{ err error }
