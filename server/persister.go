@@ -84,11 +84,10 @@ func (n *Node) runFolder(stop <-chan struct{}) error {
 		case f = <-n.foldIn:
 		}
 		begin := time.Now()
-		err := n.store.Fold(f.Fold())
-		if errors.Is(err, storage.ErrInterrupted) {
-			return nil // the log has what was not folded, and the next start makes the rest
-		}
-		if err != nil {
+		if err := n.store.Fold(f.Fold()); err != nil {
+			if errors.Is(err, storage.ErrInterrupted) {
+				return nil // the log has what was not folded, and the next start makes the rest
+			}
 			return err
 		}
 		n.metrics.foldSeconds.Observe(time.Since(begin).Seconds())
