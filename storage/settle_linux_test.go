@@ -1,0 +1,64 @@
+package storage
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/faultfs"
+)
+
+// A sync that failed takes the dirty marks off what it did not write, so a later one alone makes nothing of it durable: settle
+// writes the meta pages once more.
+func TestSettleAfterASyncThatFailed(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made.db")
+	var images [2][]byte // after a transaction, and after the next
+	for i := range images {
+		db, err := bolt.Open(made, 0o600, nil)
+		must(t, err)
+		must(t, db.Update(func(tx *bolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists([]byte{byte(i)})
+			return err
+		}))
+		must(t, db.Close())
+		images[i] = readFile(t, made)
+	}
+	fs, dir := mountFaults(t)
+	dir = filepath.Dir(dir)
+	path := filepath.Join(dir, "state.db")
+	must(t, os.WriteFile(path, images[0], 0o600))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	must(t, f.Sync())
+	d, err := os.Open(dir)
+	must(t, err)
+	must(t, d.Sync())
+	must(t, d.Close())
+	_, err = f.WriteAt(images[1], 0)
+	must(t, err)
+	fs.SetError(faultfs.Sync, syscall.EIO)
+	if f.Sync() == nil {
+		t.Fatal("the sync did not fail")
+	}
+	fs.SetError(faultfs.Sync, 0)
+	want, err := readMetas(f)
+	must(t, err)
+	must(t, settle(f))
+	must(t, f.Close())
+	if _, err := fs.Crash(faultfs.Loss{}); err != nil {
+		t.Fatal(err)
+	}
+	f, err = os.Open(path)
+	must(t, err)
+	defer f.Close()
+	got, err := readMetas(f)
+	must(t, err)
+	for i := range want {
+		if got[i].txid != want[i].txid {
+			t.Errorf("after a loss of power meta page %d is of transaction %d, settled was that of %d", i, got[i].txid, want[i].txid)
+		}
+	}
+}
