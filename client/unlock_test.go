@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,29 +140,32 @@ func TestLockIsWatchedThroughFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reads, bad := 0, true
+		var reads atomic.Int32
+		var bad atomic.Bool
+		bad.Store(true)
 		w.inject(func(r clienttest.Request) clienttest.Fault {
 			if !readsJob(r) {
 				return clienttest.None
 			}
-			if reads++; bad {
+			if reads.Add(1); bad.Load() {
 				return clienttest.Busy
 			}
 			return clienttest.None
 		})
 		w.Set("job", "wakes the monitor") // whose next reads fail
 		time.Sleep(20 * time.Second)
-		if l.Err() != nil || isLost(l) || reads < 5 {
-			t.Fatalf("after %d reads that failed: %v", reads, l.Err())
+		if l.Err() != nil || isLost(l) || reads.Load() < 5 {
+			t.Fatalf("after %d reads that failed: %v", reads.Load(), l.Err())
 		}
-		bad, reads = false, 0
+		bad.Store(false)
+		reads.Store(0)
 		for range 10 {
 			time.Sleep(time.Minute)
 			w.Set("job", "progress")
 		}
 		time.Sleep(time.Minute)
-		if reads > 40 || l.Err() != nil {
-			t.Errorf("%d reads of a key that was written 10 times in 11 minutes, %v", reads, l.Err())
+		if reads.Load() > 40 || l.Err() != nil {
+			t.Errorf("%d reads of a key that was written 10 times in 11 minutes, %v", reads.Load(), l.Err())
 		}
 		w.Delete("job")
 		<-l.Lost()
