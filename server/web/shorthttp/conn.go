@@ -15,7 +15,7 @@ import (
 const (
 	headBytes     = 4 << 10                // a longer head is net/http's
 	lingerTimeout = 500 * time.Millisecond // for a client to read an answer before its connection is closed
-	lingerBytes   = 256 << 10
+	lingerBytes   = 16 << 20               // read of what it still sends, for clients that read only when all is sent
 )
 
 // phase is what a connection is doing, and with it what the sweeper holds against it.

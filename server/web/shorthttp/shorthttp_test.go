@@ -107,6 +107,40 @@ func say(t testing.TB, addr, text string) string {
 	return string(b)
 }
 
+// A body that the handler does not want is not the end of the answer: clients that send all of it first, and those that
+// read beside sending, get the answer whole.
+func TestAnswerBeforeTheBodyIsSentArrives(t *testing.T) {
+	r := newRig(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "too large", 413) })
+	for _, size := range []int{1 << 20, 15 << 20} {
+		c := r.dial(t)
+		if _, err := fmt.Fprintf(c, "PUT /short HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write(make([]byte, size)); err != nil {
+			t.Errorf("a client that sends %d bytes first: %v", size, err)
+		}
+		if b, err := io.ReadAll(c); err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 413 ")) {
+			t.Errorf("a client that sends %d bytes first: %q, %v", size, b, err)
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	body := make([]byte, 64<<20)
+	for range 5 {
+		req, err := http.NewRequest("PUT", "http://"+r.l.Addr().String()+"/short", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 413 {
+			t.Fatal(resp.Status)
+		}
+	}
+}
+
 // echo answers with what it was asked, in ways that the path chooses.
 func echo(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
