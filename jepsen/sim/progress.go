@@ -30,14 +30,16 @@ type truth struct {
 type well struct {
 	pairs  [5][5]time.Duration // since when two nodes are connected; 0: they are not
 	served time.Duration       // when a ready master was last seen that gets on
+	stuck  int                 // the most nodes that were stuck at a time since then
 	cuts   int
 	worst  time.Duration // the longest that a majority that was well had to wait
 }
 
-// servedWithin is the stated bound: two bounds of M6, which are 8 lease times of 500 ms or more, and twice that while messages
-// get lost or late, or loops are not scheduled.
+// servedWithin is the stated bound: two bounds of M6, which are 8 lease times of 500 ms or more, for each node that is stuck, and
+// twice that while messages get lost or late, or loops are not scheduled. A node whose large messages get lost is able, since
+// its disk answers: two of them may win one after the other, and each again when it has stood back for the first time.
 func (w *world) servedWithin() time.Duration {
-	d := 2 * w.plan.part.Progress.Bound
+	d := 2 * w.plan.part.Progress.Bound * time.Duration(max(1, w.well.stuck))
 	if w.phase == phaseFaults && w.plan.on(Drop|LogDrop|Delay|Reorder|Duplicate|Lag) {
 		d *= 2
 	}
@@ -81,9 +83,16 @@ func (w *world) look() {
 		}
 	}
 	w.well.cuts = w.cuts
+	stuck := 0
+	for _, n := range w.nodes {
+		if n.isStuck() {
+			stuck++
+		}
+	}
+	w.well.stuck = max(w.well.stuck, stuck)
 	for _, n := range w.nodes {
 		if n.servesNow() {
-			w.well.served = w.now
+			w.well.served, w.well.stuck = w.now, stuck
 		}
 	}
 	for _, n := range w.nodes {

@@ -80,6 +80,9 @@ func (n *node) freeze(f Fault) {
 	} else {
 		n.unlarge = smallest
 	}
+	if n.w.trace.on() {
+		n.w.trace.note("node %d is stuck: %v", n.id, f)
+	}
 }
 
 // mayStick reports whether another node may be stuck: a majority never is.
