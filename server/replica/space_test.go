@@ -119,3 +119,33 @@ func TestShortSpaceFoldsAtOnce(t *testing.T) {
 		t.Fatal("no fold after a delete")
 	}
 }
+
+// A disk that has not the space for a whole fold keeps no tail of the log either: a tail may be larger than the fold.
+func TestADiskTooSmallForAFoldKeepsNoTail(t *testing.T) {
+	truncated := func(foldBytes int64) (behind uint64) {
+		b := newBench(t, 1)
+		b.log.SetFoldBytes(foldBytes)
+		p := b.settle(0, holding(1, sec))
+		for id := range uint64(12) {
+			b.request(id+1, sec)
+			p = b.settle(0, p)
+		}
+		b.log.Freeze()
+		b.settle(0, p)
+		b.disk.image.Merge(b.log.fold.frozen.Fold())
+		if err := b.log.FoldDone(); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.log.Tick(0, p); err != nil {
+			t.Fatal(err)
+		}
+		return b.log.FoldedThrough() - uint64(b.log.core.Truncated())
+	}
+	cfg := newBench(t, 1).log.cfg
+	if n := truncated(cfg.FoldBytes); n != cfg.Core.KeepEntries {
+		t.Errorf("with space, a tail of %d entries", n)
+	}
+	if n := truncated(cfg.FoldBytes - 1); n != 0 {
+		t.Errorf("without the space for a fold, a tail of %d entries", n)
+	}
+}

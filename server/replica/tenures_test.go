@@ -320,3 +320,52 @@ func TestChangesThatNobodyTakesAreBounded(t *testing.T) {
 		t.Errorf("%d changes, the last %+v", len(c), c[len(c)-1])
 	}
 }
+
+// The text of an end names the nodes that did not take part, and what they said. Logs and status show it.
+func TestTheTextOfAnEndNamesTheNodes(t *testing.T) {
+	gap := Gap{Processor: 3 * time.Millisecond, Faults: 7}
+	for _, c := range []struct {
+		end  TenureEnd
+		want string
+	}{
+		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2)}, "not renewed in time: node 2 refused"},
+		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2, 3), Promised: ballot.New(7, incarnation(3))},
+			"not renewed in time: nodes 2 and 3 refused, promised to node 3"},
+		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2), Owner: incarnation(3), Silent: quorum.Of(3)},
+			"not renewed in time: node 2 refused, with a live lease of node 3; node 3 did not answer"},
+		{TenureEnd{Cause: CauseUnanswered, Tries: 2, Silent: quorum.Of(1, 3)}, "not renewed in time: nodes 1 and 3 did not answer"},
+		{TenureEnd{Cause: CauseLoopLate, Late: 30 * time.Millisecond, Gap: gap},
+			"not renewed in time: the lease loop was late by 30 ms (meanwhile this process used 3 ms of processor time, " +
+				"7 page faults waited for a disk); no renewal was begun"},
+	} {
+		if got := c.end.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// A cause is a release exactly if the text says so. The server logs the end of a tenure as a warning if it is none.
+func TestReleasesAreToldAsReleases(t *testing.T) {
+	for _, c := range Causes() {
+		text := TenureEnd{Cause: c}.String()
+		if c.Released() != strings.HasPrefix(text, "released: ") {
+			t.Errorf("%v: a release is %v, and the text %q", c, c.Released(), text)
+		}
+	}
+}
+
+// P7: the word of a guardian comes between two steps of the lease loop, and does not make the next one look late.
+func TestP7AGuardiansWordIsNoLateness(t *testing.T) {
+	w := newElectors(t, 3)
+	id := w.owned()
+	w.cut[id] = true
+	w.run("a renewal is due", testLease, func() bool { return w.now > w.nodes[id].tenures.renewAt })
+	for range 5 {
+		w.nodes[id].CrashReleased(w.now, incarnation(id%3+1), nil)
+		w.step(id)
+		w.now += time.Millisecond
+	}
+	if e := w.lost(id); e.Cause != CauseUnanswered || e.Late > testLease/16 {
+		t.Errorf("%+v", e)
+	}
+}
