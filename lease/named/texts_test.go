@@ -50,7 +50,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Walk shows every live lease once, in steps of any size, and no other; a dropped record gives its text back.
+// Walk shows every live lease once, as Live does, in steps of any size, and no other; a dropped record gives its text back.
 func TestWalk(t *testing.T) {
 	now := time.Duration(0)
 	table := opened(t, Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Minute, DriftPPM: 10_000, Margin: 10 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}, now)
@@ -71,8 +71,12 @@ func TestWalk(t *testing.T) {
 	list := func(most int) (names []string) {
 		for next := uint32(0); ; {
 			next = table.Walk(now, next, most, func(name string, l Lease) {
-				if l.Owner != "o" || l.Left <= 0 || l.Token == 0 {
-					t.Errorf("%s: %+v", name, l)
+				var i int
+				if _, err := fmt.Sscanf(name, "name/%d", &i); err != nil {
+					t.Errorf("%q: %v", name, err)
+				}
+				if alone, ok := table.Live(now, Name{byte(i), 1}); !ok || l != alone || l.Owner != "o" || l.Left <= 0 || l.Token == 0 {
+					t.Errorf("%s: %+v, alone %+v", name, l, alone)
 				}
 				names = append(names, name)
 			})
