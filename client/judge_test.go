@@ -107,3 +107,18 @@ func TestSeenLearnsNothingFromIndexOne(t *testing.T) {
 		t.Fatalf("revision %d, fresh %v: an entry's index may be old", r, ok)
 	}
 }
+
+// What a call says about a call inside it is that one's reason, or the call's error itself if it gives none: never nothing.
+func TestCause(t *testing.T) {
+	why, bare := errors.New("why"), &Error{Op: "renew session", Key: "s", Kind: ErrNoSession}
+	for _, x := range []struct{ err, want error }{
+		{why, why},
+		{&Error{Op: "session", Kind: ErrLost, Err: why}, why},
+		{&Error{Op: "session", Kind: ErrLost, Err: bare}, bare},
+		{bare, bare},
+	} {
+		if got := cause(x.err); got != x.want {
+			t.Errorf("of %v: %v, want %v", x.err, got, x.want)
+		}
+	}
+}

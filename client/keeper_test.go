@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -326,6 +328,59 @@ func TestRenewalThatIsTooLate(t *testing.T) {
 		time.Sleep(time.Second)
 		if w.LeaseRequests("renew-all") != 1 || l.Held() || !isLost(l) {
 			t.Errorf("%d renewals; held %v, %v", w.LeaseRequests("renew-all"), l.Held(), l.Err())
+		}
+		_ = l.Release(context.Background())
+	})
+}
+
+// TestReleaseDuringARenewal: the node that answers the renewal is as good as before, so the release goes to it.
+func TestReleaseDuringARenewal(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		l := acquire(t, w, "job", client.LeaseOptions{TTL: 6 * time.Second})
+		var mu sync.Mutex
+		var nodes []uint64
+		w.Inject(func(r clienttest.Request) clienttest.Fault {
+			mu.Lock()
+			nodes = append(nodes, r.Node)
+			mu.Unlock()
+			if r.Path == "/v1/leases/renew" {
+				time.Sleep(300 * time.Millisecond)
+			}
+			return clienttest.None
+		})
+		time.Sleep(2*time.Second + 100*time.Millisecond)
+		if err := l.Release(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if len(nodes) != 2 || nodes[0] != nodes[1] {
+			t.Errorf("nodes asked for a renewal, then a release: %v", nodes)
+		}
+	})
+}
+
+// TestRenewalThatIsOverWhenItComes: a node whose answers are of no use any more when they come is no reason to come near a
+// lease's end: the next one is asked.
+func TestRenewalThatIsOverWhenItComes(t *testing.T) {
+	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+		node := w.Node(1).Handler()
+		serveOne(t, w, func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/leases/renew" {
+				node.ServeHTTP(rw, r)
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+			owner, token := w.Lease("job")
+			rw.Header().Set("X-Tenure-Node", "1")
+			_, _ = fmt.Fprintf(rw, `[{"Name":"job","Owner":%q,"Token":%d,"TTL":"5ms","Grant":"short"}]`, owner, token)
+		})
+		l := acquire(t, w, "job", client.LeaseOptions{TTL: 3 * time.Second})
+		least := l.Remaining()
+		for range 200 {
+			time.Sleep(100 * time.Millisecond)
+			least = min(least, l.Remaining())
+		}
+		if !l.Held() || least < 1500*time.Millisecond {
+			t.Errorf("%v left at one time, %v", least, l.Err())
 		}
 		_ = l.Release(context.Background())
 	})

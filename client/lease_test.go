@@ -294,3 +294,48 @@ func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 		}
 	})
 }
+
+// TestGrantThatIsNotConfirmed: a grant that had to wait for too long is asked for again. Until a node has granted it again it does not
+// count, whatever else the next one answers: here the cluster has forgotten it meanwhile.
+func TestGrantThatIsNotConfirmed(t *testing.T) {
+	for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Unknown, clienttest.Drop, clienttest.Garbage} {
+		inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+			first := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second})
+			released := make(chan error, 1)
+			after(1800*time.Millisecond, func() { released <- first.Release(context.Background()) })
+			asked := 0
+			w.inject(func(r clienttest.Request) clienttest.Fault {
+				if !isAcquire(r) {
+					return clienttest.None
+				}
+				if asked++; asked != 2 {
+					return clienttest.None
+				}
+				w.EndLease("job")
+				return f
+			})
+			l := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second, Wait: time.Minute})
+			if _, token := w.Lease("job"); token != l.Token() || asked < 3 {
+				t.Errorf("fault %d: token %d after %d requests, the cluster has %d", f, l.Token(), asked, token)
+			}
+			if err := <-released; err != nil {
+				t.Error(err)
+			}
+			_ = l.Release(context.Background())
+		})
+	}
+}
+
+// TestShortSilenceIsWaitedOut and no longer: nodes say when leases begin.
+func TestShortSilenceIsWaitedOut(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		const silence = 100 * time.Millisecond
+		w.SilenceLeases(silence)
+		began := time.Now()
+		l := acquire(t, w, "job", client.LeaseOptions{Wait: time.Minute})
+		if took := time.Since(began); took < silence || took > 2*silence {
+			t.Errorf("acquired after %v, of a silence of %v", took, silence)
+		}
+		_ = l.Release(context.Background())
+	})
+}

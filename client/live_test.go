@@ -5,7 +5,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tenure/client"
@@ -167,5 +170,30 @@ func TestStartSessionFails(t *testing.T) {
 		if kindOf(t, err) != client.ErrInvalid {
 			t.Errorf("a bad TTL: %v", err)
 		}
+	})
+}
+
+// TestRenewalOfASessionThatIsTooLate: the machine sleeps while a renewal is on its way, until the session's time is over. The answer
+// does not take that back: the session is lost when it comes.
+func TestRenewalOfASessionThatIsTooLate(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		s := startSession(t, w, 16*time.Second)
+		var renewed atomic.Bool
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if strings.HasPrefix(r.Path, "/v1/session/renew/") {
+				renewed.Store(true)
+				w.slept.Store(int64(11 * time.Second))
+			}
+			return clienttest.None
+		})
+		for !renewed.Load() {
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+		}
+		if !isLost(s) || kindOf(t, errorOnly(s.Err())) != client.ErrLost {
+			t.Errorf("Lost closed: %v, %v", isLost(s), s.Err())
+		}
+		w.inject(noFaults)
+		_ = s.Close(context.Background())
 	})
 }

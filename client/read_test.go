@@ -236,7 +236,7 @@ func TestStatusAndTransfer(t *testing.T) {
 		}
 		var asked int
 		w.Inject(func(clienttest.Request) clienttest.Fault { asked++; return clienttest.DropApplied })
-		if err := w.client.Transfer(ctx, 0); kindOf(t, err) != client.ErrUnknown || asked != 1 {
+		if err := w.client.Transfer(ctx, 0); kindOf(t, err) != client.ErrUnknown || asked != 1 || !strings.HasPrefix(err.Error(), "transfer: outcome unknown: ") {
 			t.Fatalf("asked %d times, told %v", asked, err)
 		}
 		if _, err := w.client.StatusOf(ctx, "n1:1"); kindOf(t, err) != client.ErrUnavailable {

@@ -117,3 +117,25 @@ func TestSemaphoreUnderFaults(t *testing.T) {
 		})
 	}
 }
+
+// A place that the cluster refuses to give is told at once, and is not asked for again and again.
+func TestSemaphoreThatIsRefused(t *testing.T) {
+	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
+		asked := 0
+		w.on(100, func(r clienttest.Request) bool {
+			lists := r.IsWrite() && r.Path == "/v1/kv/sem/.lock"
+			if lists {
+				asked++
+			}
+			return lists
+		}, clienttest.NoRoom)
+		began := time.Now()
+		m, err := w.client.AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1})
+		if m != nil {
+			_ = m.Release(context.Background())
+		}
+		if kindOf(t, err) != client.ErrNoRoom || asked != 1 || time.Since(began) > time.Second || len(w.Sessions()) != 0 {
+			t.Errorf("asked %d times in %v: %v; %d sessions are left", asked, time.Since(began), err, len(w.Sessions()))
+		}
+	})
+}
