@@ -53,7 +53,18 @@ func Run(ctx context.Context, root string, o Options) error {
 		return fmt.Errorf("no mutant has a name like that; -list shows all %d", len(all))
 	}
 	begin := time.Now()
-	bad, err := clean(ctx, root, ms, o.Workers)
+	s, err := newSuite(ctx, root, ms, o.Workers)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for pkg, b := range s.bins {
+		if b.bin == "" {
+			fmt.Fprintf(o.Out, "%s does not compile with all mutants in it: each is built by itself\n%s\n", pkg, tail(b.output))
+		}
+	}
+	fmt.Fprintf(o.Out, "%d of %d mutants are in one program, compiled in %.0f s\n", len(s.joint.number), len(ms), time.Since(begin).Seconds())
+	bad, err := s.clean(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,7 +72,7 @@ func Run(ctx context.Context, root string, o Options) error {
 	for _, k := range sortedKeys(bad) {
 		fmt.Fprintf(o.Out, "%s: %s\n%s\n", bad[k].verdict, k, tail(bad[k].output))
 	}
-	rows, err := runAll(ctx, root, ms, o)
+	rows, err := runAll(ctx, s, ms, o)
 	if err != nil {
 		return err
 	}
@@ -85,7 +96,7 @@ func Run(ctx context.Context, root string, o Options) error {
 }
 
 // runAll tries the mutants, some at a time, and prints them in their order as they are done.
-func runAll(ctx context.Context, root string, ms []Mutant, o Options) ([]row, error) {
+func runAll(ctx context.Context, s *suite, ms []Mutant, o Options) ([]row, error) {
 	rows := make([]row, len(ms))
 	done := make([]chan struct{}, len(ms))
 	for i := range done {
@@ -106,7 +117,7 @@ func runAll(ctx context.Context, root string, ms []Mutant, o Options) ([]row, er
 	})
 	for i, m := range ms {
 		g.Go(func() error {
-			fs, err := try(ctx, root, m)
+			fs, err := s.try(ctx, m)
 			rows[i] = row{m, fs}
 			close(done[i])
 			return err

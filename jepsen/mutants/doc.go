@@ -1,8 +1,8 @@
-// Package mutants breaks the rules of the house one by one and looks whether the tests notice.
+// Package mutants breaks the rules one by one and reports whether the tests notice.
 //
 // A mutant is a patch of the production code (or of a checker) that breaks one rule, or a pair of them where one
-// covers for the other. It is built with `go test -overlay`, so that nothing in the tree changes, and its killers are
-// run: each must fail. A killer is a test: a search (explorer, simulator, random schedules), a schedule that plays
+// covers for the other. It is built with `go test -overlay`, so that nothing in the tree changes, most of them together
+// in one program that chooses when it starts (joint.go), and its killers are run: each must fail. A killer is a test: a search (explorer, simulator, random schedules), a schedule that plays
 // the trace of a search, the test of the rule, a crash test of storage, or the stories of a checker. The same killers
 // are run on the unchanged code first, and must pass there.
 //

@@ -3,7 +3,6 @@ package mutants
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"tenure/jepsen/mutants/schemata"
 )
 
 // Verdict is what became of one killer on one mutant.
@@ -44,11 +45,8 @@ type builder struct {
 	temp string // its own directory; binaries and replaced files go there
 }
 
-// overlay writes the replaced files and go's description of them, and returns the latter's path; "" if there are none.
+// overlay writes the replaced files and go's description of them, and returns the latter's path.
 func (b *builder) overlay(changed map[string]string) (string, error) {
-	if len(changed) == 0 {
-		return "", nil
-	}
 	replace := map[string]string{}
 	for file, text := range changed {
 		to := filepath.Join(b.temp, strings.ReplaceAll(file, "/", "__"))
@@ -57,18 +55,13 @@ func (b *builder) overlay(changed map[string]string) (string, error) {
 		}
 		replace[filepath.Join(b.root, file)] = to
 	}
-	j, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(b.temp, "overlay.json")
-	return path, os.WriteFile(path, j, 0o600)
+	return schemata.WriteOverlay(b.temp, replace)
 }
 
 // compile builds the tests of one package. A failure to compile is not an error but output.
 func (b *builder) compile(ctx context.Context, pkg, overlay string) (bin, output string, err error) {
 	bin = filepath.Join(b.temp, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "__")+".test")
-	args := []string{"test", "-c", "-vet=off", "-o", bin}
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", bin}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -88,14 +81,17 @@ func (b *builder) compile(ctx context.Context, pkg, overlay string) (bin, output
 	return bin, "", nil
 }
 
-// execute runs a test binary as `go test` would, in its package's directory.
-func (b *builder) execute(ctx context.Context, bin string, k Killer) finding {
+// execute runs a test binary as `go test` would, in its package's directory, as the mutant of that number.
+func (b *builder) execute(ctx context.Context, bin string, number int, k Killer) finding {
 	limit := time.Duration(k.LimitSeconds) * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)
 	defer cancel()
 	args := append([]string{"-test.run", k.Run, "-test.v", "-test.timeout", limit.String()}, k.Args...)
 	cmd := exec.CommandContext(ctx, bin, args...)
 	cmd.Dir = filepath.Join(b.root, k.Package)
+	if number != 0 {
+		cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chooseEnv, number))
+	}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -139,7 +135,7 @@ func judge(k Killer, passed, cut bool, output string, took time.Duration) findin
 	return f
 }
 
-// try runs one mutant against its killers; one finding for each.
+// try builds one mutant by itself and runs it against its killers; one finding for each.
 func try(ctx context.Context, root string, m Mutant) ([]finding, error) {
 	all := func(v Verdict, output string) []finding {
 		fs := make([]finding, len(m.Killers))
@@ -148,11 +144,7 @@ func try(ctx context.Context, root string, m Mutant) ([]finding, error) {
 		}
 		return fs
 	}
-	ps, err := m.patches(root)
-	if err != nil {
-		return all(NotApplied, err.Error()), nil
-	}
-	changed, err := applyAll(root, ps)
+	changed, err := m.changed(root)
 	if err != nil {
 		return all(NotApplied, err.Error()), nil
 	}
@@ -182,7 +174,7 @@ func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]findi
 			}
 			bins[k.Package] = x
 		}
-		fs = append(fs, b.attempt(ctx, x, k))
+		fs = append(fs, b.attempt(ctx, x, 0, k))
 	}
 	return fs, nil
 }
@@ -190,9 +182,9 @@ func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]findi
 // built is a test binary, or why there is none.
 type built struct{ bin, output string }
 
-func (b *builder) attempt(ctx context.Context, x built, k Killer) finding {
+func (b *builder) attempt(ctx context.Context, x built, number int, k Killer) finding {
 	if x.bin == "" {
 		return finding{verdict: NotBuilt, output: x.output}
 	}
-	return b.execute(ctx, x.bin, k)
+	return b.execute(ctx, x.bin, number, k)
 }

@@ -106,6 +106,14 @@ func TestVerdicts(t *testing.T) {
 			if c.run == "^TestMost$" && c.want == Killed && fs[0].figure != "17 states" {
 				t.Errorf("figure %q", fs[0].figure)
 			}
+			s, err := newSuite(t.Context(), root, ms, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			if fs, err = s.try(t.Context(), ms[0]); err != nil || len(fs) != 1 || fs[0].verdict != c.want {
+				t.Fatalf("in one program with others: %+v, %v", fs, err)
+			}
 		})
 	}
 }

@@ -1,13 +1,13 @@
 package oneline
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
+
+	"tenure/jepsen/mutants/schemata"
 )
 
 const (
@@ -53,25 +53,6 @@ func oneLineOn(i int, name string, first, last int) bool {
 }
 `
 
-// edit replaces some bytes of a file.
-type edit struct {
-	from, to int
-	text     string
-}
-
-func applyEdits(src []byte, edits []edit) string {
-	sort.SliceStable(edits, func(i, j int) bool { return edits[i].from < edits[j].from })
-	var b strings.Builder
-	at := 0
-	for _, e := range edits {
-		b.Write(src[at:e.from])
-		b.WriteString(e.text)
-		at = e.to
-	}
-	b.Write(src[at:])
-	return b.String()
-}
-
 // reachName is what a function is called in reach files.
 func reachName(file, fn string) string { return file + " " + fn }
 
@@ -94,24 +75,31 @@ func instrument(root, dir string, ps []*pkg, ms []*Mutant) (string, error) {
 	for _, p := range ps {
 		funcs := 0
 		for _, f := range p.files {
-			var edits []edit
+			var edits []schemata.Edit
 			var copies strings.Builder
 			for _, d := range f.ast.Decls {
 				fn, ok := d.(*ast.FuncDecl)
-				if !ok || fn.Body == nil || fn.Name.Name == "init" || fn.Name.Name == "_" {
+				if !ok {
+					continue
+				}
+				whole := schemata.Func{Fset: p.fset, Src: f.src, Decl: fn}
+				if !whole.CanChoose() {
 					continue
 				}
 				name := reachName(f.name, funcName(fn))
-				s := splitter{p: p, f: f, fn: fn, index: funcs, first: next}
-				funcs++
+				var ids []int
+				first := next
 				for _, m := range byFunc[name] {
 					m.id = next
+					ids = append(ids, m.id)
 					next++
-					copies.WriteString(s.copy(m))
+					copies.WriteString(variant(whole, m))
 				}
-				edits = append(edits, s.dispatch(name, next-1)...)
+				condition := fmt.Sprintf("oneLineOn(%d, %q, %d, %d)", funcs, name, first, next-1)
+				edits = append(edits, whole.Dispatch(condition, "oneLineID", ids)...)
+				funcs++
 			}
-			if err := put(f.name, applyEdits(f.src, edits)+copies.String()); err != nil {
+			if err := put(f.name, schemata.Apply(f.src, edits)+copies.String()); err != nil {
 				return "", err
 			}
 		}
@@ -119,16 +107,7 @@ func instrument(root, dir string, ps []*pkg, ms []*Mutant) (string, error) {
 			return "", err
 		}
 	}
-	return writeOverlay(dir, replace)
-}
-
-func writeOverlay(dir string, replace map[string]string) (string, error) {
-	j, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "overlay.json")
-	return path, os.WriteFile(path, j, 0o600)
+	return schemata.WriteOverlay(dir, replace)
 }
 
 // single writes the overlay of one mutant.
@@ -139,110 +118,16 @@ func single(root, dir string, m *Mutant) (string, error) {
 			if err := os.WriteFile(to, m.apply(f.src), 0o600); err != nil {
 				return "", err
 			}
-			return writeOverlay(dir, map[string]string{filepath.Join(root, m.File): to})
+			return schemata.WriteOverlay(dir, map[string]string{filepath.Join(root, m.File): to})
 		}
 	}
 	return "", fmt.Errorf("%s is not read", m.File)
 }
 
-// splitter makes of one function a chooser and its mutants.
-type splitter struct {
-	p     *pkg
-	f     *file
-	fn    *ast.FuncDecl
-	index int // of the function in its package
-	first int // id of its first mutant
-}
-
-func (s *splitter) offset(n ast.Node) int { return s.p.fset.Position(n.Pos()).Offset }
-
-// copy is the whole function with m's change, under a name of its own.
-func (s *splitter) copy(m *Mutant) string {
-	from, to := s.offset(s.fn), s.p.fset.Position(s.fn.End()).Offset
-	name := s.offset(s.fn.Name)
-	text := string(s.f.src[from:name]) + copyName(s.fn, m.id) + string(s.f.src[name+len(s.fn.Name.Name):m.from]) + m.text + string(s.f.src[m.to:to])
-	return "\n\n" + text
-}
-
-func copyName(fn *ast.FuncDecl, id int) string { return fmt.Sprintf("oneLine%d_%s", id, fn.Name.Name) }
-
-// dispatch has the function note that it was called and call the chosen mutant in its place. Parameters without a name
-// get one.
-func (s *splitter) dispatch(name string, last int) []edit {
-	var edits []edit
-	var b strings.Builder
-	fmt.Fprintf(&b, " if oneLineOn(%d, %q, %d, %d) {", s.index, name, s.first, last)
-	if last < s.first {
-		b.WriteString("}; ")
-		at := s.offset(s.fn.Body) + 1
-		return []edit{{at, at, b.String()}}
-	}
-	n := 0
-	var receiver, args []string
-	if s.fn.Recv != nil {
-		receiver = s.names(s.fn.Recv, &n, &edits)
-	}
-	args = s.names(s.fn.Type.Params, &n, &edits)
-	b.WriteString(" switch oneLineID {")
-	for id := s.first; id <= last; id++ {
-		fmt.Fprintf(&b, " case %d: ", id)
-		if s.fn.Type.Results != nil && len(s.fn.Type.Results.List) > 0 {
-			b.WriteString("return ")
-		}
-		if receiver != nil {
-			b.WriteString(receiver[0] + ".")
-		}
-		b.WriteString(copyName(s.fn, id) + s.typeArgs() + "(" + strings.Join(args, ", ") + ")")
-		if s.fn.Type.Results == nil || len(s.fn.Type.Results.List) == 0 {
-			b.WriteString("; return")
-		}
-		b.WriteString(";")
-	}
-	b.WriteString(" } }; ")
-	at := s.offset(s.fn.Body) + 1
-	return append(edits, edit{at, at, b.String()})
-}
-
-func (s *splitter) typeArgs() string {
-	if s.fn.Type.TypeParams == nil {
-		return ""
-	}
-	var names []string
-	for _, f := range s.fn.Type.TypeParams.List {
-		for _, id := range f.Names {
-			names = append(names, id.Name)
-		}
-	}
-	return "[" + strings.Join(names, ", ") + "]"
-}
-
-// names returns the parameters as arguments, after giving a name to those that have none.
-func (s *splitter) names(list *ast.FieldList, n *int, edits *[]edit) []string {
-	var out []string
-	fresh := func() string {
-		*n++
-		return fmt.Sprintf("oneLineP%d", *n)
-	}
-	for _, f := range list.List {
-		dots := ""
-		if _, variadic := f.Type.(*ast.Ellipsis); variadic {
-			dots = "..."
-		}
-		if len(f.Names) == 0 {
-			name := fresh()
-			at := s.offset(f.Type)
-			*edits = append(*edits, edit{at, at, name + " "})
-			out = append(out, name+dots)
-		}
-		for _, id := range f.Names {
-			name := id.Name
-			if name == "_" {
-				name = fresh()
-				at := s.offset(id)
-				*edits = append(*edits, edit{at, at + 1, name})
-			}
-			out = append(out, name+dots)
-		}
-	}
-	return out
+// variant is the whole function with m's change, under a name of its own.
+func variant(fn schemata.Func, m *Mutant) string {
+	from, to := fn.Extent()
+	name := fn.Offset(fn.Decl.Name)
+	return "\n\n" + string(fn.Src[from:name]) + fn.VersionName(m.id) +
+		string(fn.Src[name+len(fn.Decl.Name.Name):m.from]) + m.text + string(fn.Src[m.to:to])
 }

@@ -1,0 +1,105 @@
+package mutants
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// suite has the test binaries of all killers, with all mutants in them that can be in one program.
+type suite struct {
+	builder
+	joint   *joint
+	bins    map[string]built // by package
+	killers []Killer         // each once
+	workers int
+}
+
+// newSuite compiles the packages of all killers of ms. close removes the binaries.
+func newSuite(ctx context.Context, root string, ms []Mutant, workers int) (*suite, error) {
+	temp, err := os.MkdirTemp("", "tenure-mutant-")
+	if err != nil {
+		return nil, err
+	}
+	s := &suite{builder: builder{root: root, temp: temp}, bins: map[string]built{}, workers: workers}
+	seen := map[string]bool{}
+	for _, m := range ms {
+		for _, k := range m.Killers {
+			if !seen[k.String()] {
+				seen[k.String()] = true
+				s.killers = append(s.killers, k)
+				s.bins[k.Package] = built{}
+			}
+		}
+	}
+	if s.joint, err = join(root, temp, ms); err != nil {
+		s.close()
+		return nil, err
+	}
+	var mu sync.Mutex
+	packages := sortedKeys(s.bins)
+	err = s.each(ctx, len(packages), func(ctx context.Context, i int) error {
+		bin, output, err := s.compile(ctx, packages[i], s.joint.overlay)
+		mu.Lock()
+		defer mu.Unlock()
+		s.bins[packages[i]] = built{bin, output}
+		return err
+	})
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *suite) close() { os.RemoveAll(s.temp) }
+
+// each calls f for 0 to n-1, some at a time.
+func (s *suite) each(ctx context.Context, n int, f func(context.Context, int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.workers)
+	for i := range n {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// clean runs every killer once without a mutant, where it must pass, and returns those that do not.
+func (s *suite) clean(ctx context.Context) (map[string]finding, error) {
+	bad := map[string]finding{}
+	var mu sync.Mutex
+	err := s.each(ctx, len(s.killers), func(ctx context.Context, i int) error {
+		k := s.killers[i]
+		f := s.attempt(ctx, s.bins[k.Package], 0, k)
+		if f.verdict == Survived { // as it should be
+			return ctx.Err()
+		}
+		if f.verdict == Killed || f.verdict == OtherCause {
+			f.verdict = NotClean
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		bad[k.String()] = f
+		return ctx.Err()
+	})
+	return bad, err
+}
+
+// try runs a mutant against its killers; one finding for each. A mutant that is not in the joint program, or whose
+// packages do not compile in it, is built by itself.
+func (s *suite) try(ctx context.Context, m Mutant) ([]finding, error) {
+	number := s.joint.number[m.Name]
+	if number == 0 {
+		return try(ctx, s.root, m)
+	}
+	var fs []finding
+	for _, k := range m.Killers {
+		if s.bins[k.Package].bin == "" {
+			return try(ctx, s.root, m)
+		}
+		fs = append(fs, s.attempt(ctx, s.bins[k.Package], number, k))
+	}
+	return fs, ctx.Err()
+}
