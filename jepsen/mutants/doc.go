@@ -2,9 +2,10 @@
 //
 // A mutant is a patch of the production code (or of a checker) that breaks one rule, or a pair of them where one
 // covers for the other. It is built with `go test -overlay`, so that nothing in the tree changes, most of them together
-// in one program that chooses when it starts (joint.go), and its killers are run: each must fail. A killer is a test: a search (explorer, simulator, random schedules), a schedule that plays
-// the trace of a search, the test of the rule, a crash test of storage, or the stories of a checker. The same killers
-// are run on the unchanged code first, and must pass there.
+// in one program that chooses when it starts (joint.go), and its killers are run: each must fail. A killer is a test: a
+// search (explorer, simulator, random schedules), a schedule that plays the trace of a search, the test of the rule, a
+// crash test of storage, or the stories of a checker. The same killers are run on the unchanged code first, and must
+// pass there.
 //
 // What does not prove anything is a failure: a survivor, a patch that no longer applies, a mutant that does not
 // compile, a killer that is skipped, finds no test or fails for another reason than the one stated, a time-out.
