@@ -106,6 +106,19 @@ func TestSeenLearnsNothingFromIndexOne(t *testing.T) {
 	if r, ok := s.fresh(); r != 40 || ok {
 		t.Fatalf("revision %d, fresh %v: an entry's index may be old", r, ok)
 	}
+	s.observe(answer{header: http.Header{headerIndex: {"39"}}})
+	if r, _ := s.fresh(); r != 40 {
+		t.Fatalf("revision %d after an older entry", r)
+	}
+}
+
+// The revision of a store is news even if it is 1, that of a new one: a write that follows needs no status.
+func TestSeenLearnsTheRevisionOfANewStore(t *testing.T) {
+	var s seen
+	s.observe(answer{header: http.Header{headerRevision: {"1"}}})
+	if r, ok := s.fresh(); r != 1 || !ok {
+		t.Fatalf("revision %d, fresh %v", r, ok)
+	}
 }
 
 // What a call says about a call inside it is that one's reason, or the call's error itself if it gives none: never nothing.

@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -382,6 +384,20 @@ func TestRenewalThatIsOverWhenItComes(t *testing.T) {
 		if !l.Held() || least < 1500*time.Millisecond {
 			t.Errorf("%v left at one time, %v", least, l.Err())
 		}
+		_ = l.Release(context.Background())
+	})
+}
+
+// TestLostLeaseSaysWhy: the error of a lease whose renewals were cut says so.
+func TestLostLeaseSaysWhy(t *testing.T) {
+	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
+		l := acquire(t, w, "job", client.LeaseOptions{TTL: 2 * time.Second})
+		w.inject(func(clienttest.Request) clienttest.Fault { return clienttest.Drop })
+		<-l.Lost()
+		if err := l.Err(); kindOf(t, errorOnly(err)) != client.ErrLost || !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+		w.inject(noFaults)
 		_ = l.Release(context.Background())
 	})
 }

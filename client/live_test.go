@@ -3,7 +3,10 @@ package client_test
 import (
 	"context"
 	"errors"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -196,4 +199,41 @@ func TestRenewalOfASessionThatIsTooLate(t *testing.T) {
 		w.inject(noFaults)
 		_ = s.Close(context.Background())
 	})
+}
+
+// TestSessionsAreListedWhole, those without a TTL among them.
+func TestSessionsAreListedWhole(t *testing.T) {
+	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
+		ctx, want := context.Background(), map[string]time.Duration{}
+		for _, ttl := range []time.Duration{0, 20 * time.Second, 0, 30 * time.Second} {
+			id, err := w.client.CreateSession(ctx, client.SessionOptions{TTL: ttl})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[id] = ttl
+		}
+		list, _, err := w.client.Sessions(ctx, client.ReadOptions{})
+		got := map[string]time.Duration{}
+		for _, s := range list {
+			got[s.ID] = s.TTL
+		}
+		if err != nil || len(list) != len(want) || !maps.Equal(got, want) {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+	})
+}
+
+// TestRenewalThatNamesNoSession, or several, is not understood: it may have been done.
+func TestRenewalThatNamesNoSession(t *testing.T) {
+	for _, body := range []string{`[]`, `[{"ID":"a"},{"ID":"s"}]`, `{}`} {
+		inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
+			serveOne(t, w, func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("X-Tenure-Node", "1")
+				_, _ = io.WriteString(rw, body)
+			})
+			if s, err := w.client.RenewSession(context.Background(), "s"); kindOf(t, err) != client.ErrUnknown {
+				t.Errorf("%s: %+v, %v", body, s, err)
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tenure/client"
@@ -17,35 +18,40 @@ import (
 // A client whose endpoints all refuse gives up soon if it is told to, says so, and does not call a write unknown; one that has had an answer
 // before goes on trying.
 func TestGiveUpRefused(t *testing.T) {
-	refuse := func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-	}
-	c, err := client.New(client.Config{Endpoints: []string{"a", "b", "c"}, DialContext: refuse, GiveUpRefused: 200 * time.Millisecond, Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	ctx := context.Background()
-	for name, call := range map[string]struct {
-		f    func() error
-		kind error
-	}{
-		"get":  {func() error { _, _, err := c.Get(ctx, "k", client.ReadOptions{}); return err }, client.ErrUnavailable},
-		"put":  {func() error { _, err := c.Put(ctx, "k", nil, client.WriteOptions{}); return err }, client.ErrNotApplied},
-		"lock": {func() error { _, err := c.Lock(ctx, "k", client.LockOptions{}); return err }, client.ErrNotApplied},
-		"lease": {func() error {
-			_, err := c.AcquireLease(ctx, "k", client.LeaseOptions{Wait: client.NoWaitLimit})
-			return err
-		}, client.ErrNotApplied},
-		"leases":   {func() error { _, err := c.Leases(ctx, client.LeaseListOptions{}); return err }, client.ErrUnavailable},
-		"transfer": {func() error { return c.Transfer(ctx, 0) }, client.ErrUnavailable},
-	} {
-		began := time.Now()
-		err := call.f()
-		if !errors.Is(err, call.kind) || !errors.Is(err, client.ErrRefused) || time.Since(began) > 10*time.Second {
-			t.Errorf("%s: %v after %v", name, err, time.Since(began))
+	synctest.Test(t, func(t *testing.T) {
+		refuse := func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 		}
-	}
+		c, err := client.New(client.Config{
+			Endpoints: []string{"a", "b", "c"}, DialContext: refuse, GiveUpRefused: 5 * time.Second, Timeout: time.Minute,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := within(10 * time.Minute)
+		defer cancel()
+		for name, call := range map[string]struct {
+			f    func() error
+			kind error
+		}{
+			"get":  {func() error { _, _, err := c.Get(ctx, "k", client.ReadOptions{}); return err }, client.ErrUnavailable},
+			"put":  {func() error { _, err := c.Put(ctx, "k", nil, client.WriteOptions{}); return err }, client.ErrNotApplied},
+			"lock": {func() error { _, err := c.Lock(ctx, "k", client.LockOptions{}); return err }, client.ErrNotApplied},
+			"lease": {func() error {
+				_, err := c.AcquireLease(ctx, "k", client.LeaseOptions{Wait: client.NoWaitLimit})
+				return err
+			}, client.ErrNotApplied},
+			"leases":   {func() error { _, err := c.Leases(ctx, client.LeaseListOptions{}); return err }, client.ErrUnavailable},
+			"transfer": {func() error { return c.Transfer(ctx, 0) }, client.ErrUnavailable},
+		} {
+			began := time.Now()
+			err := call.f()
+			if !errors.Is(err, call.kind) || !errors.Is(err, client.ErrRefused) || time.Since(began) > 5*time.Second {
+				t.Errorf("%s: %v after %v", name, err, time.Since(began))
+			}
+		}
+	})
 }
 
 func TestRefusedAfterAnAnswer(t *testing.T) {

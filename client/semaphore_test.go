@@ -62,7 +62,7 @@ func TestSemaphoreThatIsFull(t *testing.T) {
 		_, waited := w.client.AcquireSemaphore(short, "sem", o)
 		try := o
 		try.Try = true
-		_, tried := w.client.AcquireSemaphore(ctx, "sem", try)
+		_, tried := w.client.AcquireSemaphore(ctx, "sem/", try) // the same one
 		for _, err := range []error{waited, tried} {
 			if !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), `all places are held (1): "me@here"`) {
 				t.Error(err)

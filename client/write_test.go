@@ -246,6 +246,24 @@ func TestBaseIsNotAskedOfANodeThatTakesNoPart(t *testing.T) {
 	})
 }
 
+// TestNoWriteWithoutABase: a write whose base cannot be learned is not sent, and so not applied.
+func TestNoWriteWithoutABase(t *testing.T) {
+	inWorld(t, 2, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
+		sent := 0
+		w.inject(func(r clienttest.Request) clienttest.Fault {
+			if r.IsWrite() {
+				sent++
+				return clienttest.None
+			}
+			return clienttest.Busy
+		})
+		_, err := w.client.Put(context.Background(), "k", nil, client.WriteOptions{})
+		if kindOf(t, err) != client.ErrNotApplied || sent != 0 {
+			t.Errorf("sent %d times: %v", sent, err)
+		}
+	})
+}
+
 // TestBaseIsAskedOfAFullNode: a delete there may be what makes space.
 func TestBaseIsAskedOfAFullNode(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
@@ -481,6 +499,10 @@ func TestWrites(t *testing.T) {
 		n, rev, err := c.Prune(ctx, "p/", o)
 		if err != nil || n != 2 || rev != w.Revision() {
 			t.Fatalf("pruned %d at %d, %v", n, rev, err)
+		}
+		do(nil)(c.Put(ctx, "sum", []byte("4"), o))
+		if sum, rev, err := c.Add(ctx, "sum", 3, o); err != nil || sum != 7 || rev != w.Revision() {
+			t.Fatalf("sum %d at %d, %v", sum, rev, err)
 		}
 		for _, bad := range []string{"", strings.Repeat("k", 1025), "\xff"} {
 			do(client.ErrInvalid)(c.Put(ctx, bad, nil, o))

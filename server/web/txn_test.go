@@ -101,6 +101,7 @@ func TestTxnsThatAreRefused(t *testing.T) {
 		{"", `[{"KV":{"Verb":"lock","Key":"k","Session":"` + strings.Repeat("s", 129) + `"}}]`, 400, "operation 0: Session: it has 129 bytes"},
 		{"", `[{"KV":{"Verb":"set","Key":"k","Value":"%"}}]`, 400, "Request decode failed"},
 		{"", `{}`, 400, "Request decode failed"},
+		{"", `[{"KV":{"Verb":"add","Key":"k","Num":"1"}}]`, 400, "a whole number from -9223372036854775808 to 9223372036854775807"},
 		{"", `[{"KV":{"Verb":"set","Key":"k","Valeu":"dg=="}}]`, 400, `unknown member "Valeu": did you mean "Value"?`},
 		{"", `[{"VK":{"Verb":"set","Key":"k"}}]`, 400, `unknown member "VK": did you mean "KV"?`},
 		{"", `[{"KV":{"Verb":"stet","Key":"k"}}]`, 400, `unknown KV verb "stet": did you mean "set"?`},
