@@ -2,6 +2,7 @@ package kv
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,23 @@ func TestTableBytesOfRecordsWrittenAnew(t *testing.T) {
 	}
 	if now := m.TableBytes(); now < one || now > one+20 {
 		t.Errorf("%d bytes after 20 renewals, %d before", now, one)
+	}
+}
+
+// The longest records fit into the room that a fold makes for them: at one that does not it would panic.
+func TestTheLongestRecordsFitTheirRoom(t *testing.T) {
+	m := remembered{key: "w", result: Result{
+		Code: math.MaxUint8, Revision: math.MaxUint64, Count: math.MaxUint64,
+		Body: strings.Repeat("b", MaxRememberedBody), Dropped: true,
+	}}
+	if n := len(appendRemembered(nil, &m)); n > rememberedHeaderBytes+len(m.key) {
+		t.Errorf("a remembered result of %d bytes, the room is %d", n, rememberedHeaderBytes+len(m.key))
+	}
+	e := Entry{
+		Flags: math.MaxUint64, CreateIndex: math.MaxUint64, ModifyIndex: math.MaxUint64, LockIndex: math.MaxUint64,
+		TTL: -1, Session: strings.Repeat("s", sessionIDBytes),
+	}
+	if n := len(appendEntry(nil, &e)); n > entryHeaderBytes {
+		t.Errorf("an entry of %d bytes, the room is %d", n, entryHeaderBytes)
 	}
 }

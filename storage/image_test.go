@@ -269,3 +269,29 @@ func BenchmarkGet(b *testing.B) {
 		})
 	}
 }
+
+// A cursor that comes back to a bucket finds it as it was, whatever it has read meanwhile.
+func TestCursorComesBackToABucket(t *testing.T) {
+	s := treeStore(t, small)
+	f := &kv.Fold{Slot: 1}
+	for i := range 40 { // one leaf
+		key := fmt.Appendf(nil, "key%06d", i)
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
+	}
+	must(t, s.Fold(f))
+	m := s.checked.views.newest()
+	var c cursor
+	c.reset(s.checked, m.highWater)
+	data, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
+	must(t, err)
+	dedup, err := c.findBucket(m.root, spaceNames[kv.SpaceDedup])
+	must(t, err)
+	for range 2 {
+		if record, err := c.find(&data, []byte("key001000")); err != nil || record == nil {
+			t.Errorf("a key of many: %q, %v", record, err)
+		}
+		if record, err := c.find(&dedup, []byte("key000020")); err != nil || record == nil {
+			t.Errorf("a key of few: %q, %v", record, err)
+		}
+	}
+}

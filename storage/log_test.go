@@ -234,3 +234,16 @@ func BenchmarkEntries(b *testing.B) {
 		}
 	}
 }
+
+// What was in the log before a restart is deleted like all else once it is truncated.
+func TestTruncationAfterAReopen(t *testing.T) {
+	s := open(t, t.TempDir(), calm)
+	logTo(t, s, 1)
+	s = reopen(t, s)
+	must(t, s.Fold(&kv.Fold{Slot: 1}))
+	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
+	must(t, s.flush())
+	if n := s.logged.Load().Entries.Count; n != 0 {
+		t.Errorf("%d entries are left on disk", n)
+	}
+}

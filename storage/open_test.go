@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/storage/journal"
 )
 
 func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
@@ -389,4 +391,59 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 	cmd.Process.Wait()
 	must(t, in.Close())
 	open(t, dir, small)
+}
+
+// No option of a store is less than nothing, whichever it is, and the error names it.
+func TestNegativeOptionsAreRefused(t *testing.T) {
+	for i, f := range reflect.VisibleFields(reflect.TypeOf(Options{})) {
+		var o Options
+		v := reflect.ValueOf(&o).Elem().Field(i)
+		if !v.CanInt() {
+			continue
+		}
+		v.SetInt(-1)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), f.Name+" is -1") {
+			t.Errorf("%s: %v", f.Name, err)
+		}
+	}
+}
+
+// Only what waits to be written to log.db is pending.
+func TestPendingTellsWhetherAnythingIs(t *testing.T) {
+	var p pending
+	p.start(&logMarks{Journaled: 6})
+	if n, any := p.last(); n != 6 || any {
+		t.Errorf("before any record: %d, %v", n, any)
+	}
+	p.add(&journal.Record{Number: 7})
+	if n, any := p.last(); n != 7 || !any {
+		t.Errorf("after one: %d, %v", n, any)
+	}
+}
+
+// Check looks at the identity; a store that it does not refuse is opened.
+func TestCheckLooksAtTheStore(t *testing.T) {
+	dir := t.TempDir()
+	want := formed(t, dir)
+	must(t, want.Close())
+	o := small
+	var seen Identity
+	o.Check = func(id Identity) error { seen = id; return nil }
+	s := open(t, dir, o)
+	if id := s.Identity(); id.Node != 1 || !reflect.DeepEqual(seen, id) {
+		t.Errorf("it looked at %+v, the store is %+v", seen, id)
+	}
+}
+
+// A redo file that cannot be made is an error at once, and not when a fold needs it.
+func TestOpenNeedsItsRedoFile(t *testing.T) {
+	dir := t.TempDir()
+	o := small
+	o.QuotaBytes = 16 << 20 // little gathers for a fold, so that the file gets its size at once
+	s := open(t, dir, o)
+	must(t, s.Close())
+	must(t, os.Remove(s.redoPath()))
+	must(t, os.Symlink("nowhere", s.redoPath()))
+	_, err := Open(dir, o)
+	wantError(t, err, ErrFailed, s.redoPath(), "file exists")
 }

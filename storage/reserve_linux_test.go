@@ -23,15 +23,20 @@ func smallFileSystem(t *testing.T, size string) (dir string) {
 	return dir
 }
 
-// othersLeave fills the file system of dir until left bytes are free.
-func othersLeave(t *testing.T, dir string, left int64) {
+func freeNow(t *testing.T, dir string) int64 {
 	t.Helper()
 	free, _, err := freeBytes(dir)
 	must(t, err)
+	return free
+}
+
+// othersLeave fills the file system of dir until left bytes are free.
+func othersLeave(t *testing.T, dir string, left int64) {
+	t.Helper()
 	f, err := os.Create(dir + "/filler")
 	must(t, err)
 	defer f.Close()
-	if err := syscall.Fallocate(int(f.Fd()), 0, 0, free-left); err != nil {
+	if err := syscall.Fallocate(int(f.Fd()), 0, 0, freeNow(t, dir)-left); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -60,10 +65,17 @@ func TestTheReserveGivesWholeBlocks(t *testing.T) {
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 64<<10)
 	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.held + 64<<10 - 1} {
+		had, held := freeNow(t, dir), s.held
 		free, promised, err := s.promise(need, false)
 		s.fulfilled(promised)
 		if err != nil || free < need {
 			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.held)
+		}
+		if has := freeNow(t, dir); free != has {
+			t.Errorf("%d bytes are free, not %d", has, free)
+		}
+		if given, missing := held-s.held, max(0, need-had); given >= missing+reserveBlock {
+			t.Errorf("%d bytes were missing and %d are given up", missing, given)
 		}
 	}
 }
@@ -184,5 +196,37 @@ func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
 	must(t, s.Refresh())
 	if s.promised != 0 || s.held <= left {
 		t.Errorf("after the writes %d bytes are promised and %d held", s.promised, s.held)
+	}
+}
+
+// A reserve file that could be filled in part only keeps that part, and it is known: nobody else can take it.
+func TestAPartOfTheReserveIsHeld(t *testing.T) {
+	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 8 << 20})
+	const part = 1 << 20
+	s.reserveMu.Lock()
+	overwrite(t, s.reservePath(), make([]byte, part))
+	must(t, s.reserveFile.Close())
+	f, err := os.Open(s.reservePath()) // it cannot be filled further
+	must(t, err)
+	s.reserveFile, s.held = f, 0
+	s.reserveMu.Unlock()
+	must(t, s.Refresh())
+	if u := s.Usage(); u.HeldBytes != part || s.held != part {
+		t.Errorf("%d bytes are held, and usage says %d", s.held, u.HeldBytes)
+	}
+}
+
+// A commit that goes past the journal gets what the reserve has.
+func TestALargeCommitTakesTheReserve(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := open(t, dir, Options{LogInitialBytes: 256 << 10, JournalBytes: minJournalBytes})
+	othersLeave(t, dir, 0)
+	var p multipaxos.Persist
+	for slot := range 4 {
+		p.Entries = append(p.Entries, entry(slot+1, 1, strings.Repeat("v", 500_000)))
+	}
+	must(t, s.Commit([]multipaxos.Persist{p}))
+	if st := s.Stats(); st.Flushes != 1 {
+		t.Errorf("it went through the journal: %+v", st)
 	}
 }

@@ -29,6 +29,18 @@ func big(key string, bytes int) kv.Change {
 	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: make([]byte, bytes)}
 }
 
+// leafBytes is the size of the leaf in which key lies.
+func leafBytes(t *testing.T, s *Store, key string) int64 {
+	t.Helper()
+	m := s.checked.views.newest()
+	var c cursor
+	c.reset(s.checked, m.highWater)
+	root, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
+	must(t, err)
+	must(t, c.seek(&root, []byte(key)))
+	return int64(c.levels[len(c.levels)-1].page.more+1) * int64(s.checked.pageBytes)
+}
+
 // A leaf of large values is written whole for each one that is appended to it, and holds up to four.
 func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 	s := open(t, t.TempDir(), small)
@@ -37,6 +49,9 @@ func TestAPartOfRisingKeysIsMeasured(t *testing.T) {
 		p := mergePart(t, s, fmt.Sprint("value ", i), []kv.Change{big(fmt.Sprintf("key%04d", i), 450_000)})
 		if most := int64(7 * 450_000); p.need > most {
 			t.Errorf("value %d was measured to take %d bytes: more than any leaf and its neighbours", i, p.need)
+		}
+		if row := leafBytes(t, s, fmt.Sprintf("key%04d", i)); p.run < row {
+			t.Errorf("value %d was measured to need a row of %d bytes, and lies in one of %d", i, p.run, row)
 		}
 	}
 }

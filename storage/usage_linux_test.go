@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -167,4 +168,34 @@ func TestNewLogHasNoHoles(t *testing.T) {
 	if hole, err := s.logFile.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
 		t.Errorf("a hole at %d of %d", hole, size)
 	}
+}
+
+func TestReserveIsWhatTheOptionSays(t *testing.T) {
+	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 3 << 20})
+	if u := s.Usage(); u.ReserveBytes != 3<<20 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// What is pending needs room in log.db: it is none of the log's.
+func TestWhatIsPendingIsNoRoom(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	o := Options{LogInitialBytes: 2 << 20, JournalBytes: 4 << 20, ReserveBytes: 1 << 20, FlushIdle: time.Hour}
+	s := open(t, dir, o)
+	othersLeave(t, dir, 768<<10)
+	must(t, s.Refresh())
+	if u := s.Usage(); u.Low {
+		t.Fatalf("%+v", u)
+	}
+	s.boltMu.Lock() // nothing moves to log.db
+	for slot := range 5 {
+		e := entry(slot+1, 1, strings.Repeat("v", 500_000))
+		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
+	}
+	must(t, s.Refresh())
+	if u := s.Usage(); !u.Low {
+		t.Errorf("with %d bytes pending: %+v", s.Stats().PendingBytes, u)
+	}
+	s.boltMu.Unlock()
+	must(t, s.flush())
 }

@@ -1,0 +1,59 @@
+package storage
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"tenure/internal/faultfs"
+)
+
+// growing are options of a log that grows by little.
+var growing = Options{
+	LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, LogGrowBytes: 2 * zeroChunkBytes, ReserveBytes: 1 << 20,
+}
+
+func TestLogGrowsByWhatTheOptionSays(t *testing.T) {
+	s := open(t, t.TempDir(), growing)
+	before, err := fileSize(s.logFile)
+	must(t, err)
+	must(t, s.growLog())
+	after, err := fileSize(s.logFile)
+	must(t, err)
+	if after != before+growing.LogGrowBytes {
+		t.Errorf("%d bytes became %d", before, after)
+	}
+}
+
+// A sync that failed has lost what it did not write: the store ends, even if it was between two commits.
+func TestGrowingEndsWithTheDisk(t *testing.T) {
+	fs, path := mountFaults(t)
+	f, err := os.Create(path)
+	must(t, err)
+	s := open(t, t.TempDir(), growing)
+	s.boltMu.Lock()
+	log := s.logFile
+	s.logFile = f // bbolt's own stays where it is: a map of what this process serves could stop it
+	s.boltMu.Unlock()
+	fs.SetError(faultfs.Sync, syscall.EIO)
+	wake(s.grow)
+	select {
+	case <-s.ended:
+		wantError(t, s.failed(), ErrFailed, s.logPath(), "grow the file", syscall.EIO.Error())
+	case <-time.After(10 * time.Second):
+		t.Error("the store goes on")
+	}
+	must(t, s.Close())
+	must(t, log.Close())
+}
+
+// An identity that is not durable is none, and its caller knows.
+func TestIdentityNeedsTheDisk(t *testing.T) {
+	s := open(t, t.TempDir(), growing)
+	must(t, interceptWrites(s.log, func(writeAt, []byte, int64) (int, error) { return 0, syscall.EIO }))
+	wantError(t, s.SetNode(1), ErrFailed, s.logPath(), "bind the directory", syscall.EIO.Error())
+	if id := s.Identity(); id.Node != 0 {
+		t.Errorf("%+v", id)
+	}
+}

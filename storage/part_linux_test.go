@@ -1,0 +1,99 @@
+package storage
+
+import (
+	"errors"
+	"math/bits"
+	"path/filepath"
+	"testing"
+
+	"tenure/kv"
+)
+
+// without is f with its keys deleted.
+func without(f *kv.Fold) *kv.Fold {
+	for i := range f.Changes {
+		f.Changes[i].Value = nil
+	}
+	return f
+}
+
+// Where space is short a part is a small share of it: what it replaces is free again for the next one.
+func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 6<<20)
+	room, short := s.foldRoom()
+	p := s.nextPart(foldOf(20, 500_000).Changes)
+	if most := room/8 + 500_000 + 2*partOverhead; !short || p.need > most {
+		t.Errorf("a part of %d changes takes %d bytes, and there is room for %d (short: %v)", p.n, p.need, room, short)
+	}
+}
+
+// Each part writes the free list anew, with the pages that the one before has freed.
+func TestAPartCountsTheFreeList(t *testing.T) {
+	s := open(t, t.TempDir(), small)
+	logTo(t, s, 1)
+	must(t, s.merge(foldOf(8, 500_000).Changes, &foldMarks{Slot: 1}))
+	must(t, s.merge(without(foldOf(8, 500_000)).Changes, &foldMarks{Slot: 1}))
+	changes := []kv.Change{big("z", 10)}
+	tx, m, err := s.pinState()
+	must(t, err)
+	alone, _, err := newRewrite(s.checked, m).add(&changes[0])
+	must(t, tx.Rollback())
+	must(t, err)
+	p := mergePart(t, s, "after large deletions", changes)
+	listed := 0
+	for _, word := range s.checked.writer.free {
+		listed += bits.OnesCount64(word)
+	}
+	const few = 64 // pages that this part itself takes from the list
+	if listed < 900 || p.need < alone+partOverhead+8*int64(listed-few) {
+		t.Errorf("with %d free pages a change that takes %d bytes was measured to take %d", listed, alone, p.need)
+	}
+}
+
+// Pages that a view keeps from being used again are no space for a part.
+func TestAPartDoesNotCountWhatAViewKeeps(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	must(t, s.Fold(foldOf(6, 500_000)))
+	viewOf(t, s)
+	must(t, s.Fold(without(foldOf(6, 500_000))))
+	othersLeave(t, dir, 0)
+	must(t, s.Fold(foldOf(1, 500_000)))
+	must(t, s.Verify(t.Context()))
+}
+
+// A fold of one part for which there is no space is not begun. It can be made once there is.
+func TestAFoldWithoutSpaceIsNotBegun(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	s := storeOn(t, dir)
+	othersLeave(t, dir, 0)
+	_, promised, err := s.promise(s.held, false) // for another write
+	must(t, err)
+	s.opened.Store(false) // Open does not wait
+	if err := s.Fold(foldOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Folded() != 0 {
+		t.Errorf("folded through slot %d: %v", s.Folded(), err)
+	}
+	s.opened.Store(true)
+	s.fulfilled(promised)
+	must(t, s.Fold(foldOf(1, 500_000)))
+	if s.Folded() != 1 {
+		t.Errorf("folded through slot %d", s.Folded())
+	}
+}
+
+// The redo file has its size before space is short, unless one part takes any fold there.
+func TestRedoFileIsReadyIfAFoldMayHaveParts(t *testing.T) {
+	dir := smallFileSystem(t, "64m")
+	const gathered = 1 << 20 // a sixty-fourth
+	for name, c := range map[string]struct{ part, want int64 }{
+		"less": {gathered - 1, 0}, "as much": {gathered, 0}, "more": {gathered + 1, largestFold * gathered},
+	} {
+		o := small
+		o.FoldPartBytes, o.ReserveBytes = c.part, 1<<20
+		if s := open(t, filepath.Join(dir, name), o); s.redoSize() != c.want || s.Usage().FoldBytes != gathered {
+			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.redoSize(), s.Usage().FoldBytes)
+		}
+	}
+}
