@@ -32,7 +32,8 @@ type timeName struct {
 	name string
 }
 
-// times are the newest beginning of a time, and the one before it.
+// times are the newest beginning of a time, and the newest in an earlier slot: a command that ends a time names the latter, if
+// its own slot begins it anew before it.
 type times struct{ now, before runs }
 
 // runs is one beginning of a time.
@@ -120,7 +121,12 @@ func (o *oracle) apply(batch []byte) {
 func (o *oracle) timed(t kv.Timed) {
 	if t.After > 0 {
 		name := timeName{t.Kind, t.Name}
-		o.times[name] = times{runs{t.Arm, o.applied, o.w.now, t.After}, o.times[name].now}
+		old := o.times[name]
+		if old.now.slot != o.applied { // a slot may begin a time more than once
+			old.before = old.now
+		}
+		old.now = runs{t.Arm, o.applied, o.w.now, t.After}
+		o.times[name] = old
 	}
 }
 
