@@ -89,7 +89,11 @@ func newDamageBed(t *testing.T) *damageBed {
 	return b
 }
 
+// putBack makes the files what they were before the trial. state.db becomes a new file: a store whose bbolt has panicked keeps
+// the old one open and locked until its process ends.
 func (b *damageBed) putBack() {
+	must(b.t, os.Remove(filepath.Join(b.dir, stateName)))
+	must(b.t, os.WriteFile(filepath.Join(b.dir, stateName), nil, 0o600))
 	for name, text := range b.files {
 		overwrite(b.t, filepath.Join(b.dir, name), text)
 	}
