@@ -46,8 +46,7 @@ var House = Rules{
 		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv"}},
 		{Path: "server/transport", May: []string{"kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
-		{Path: "server/web", May: []string{"server/watch", "server/web/shorthttp", "kv", "storage"}, Never: []string{"server"}},
-		{Path: "server/web/shorthttp", Never: []string{"server"}},
+		{Path: "server/web", May: []string{"server/watch", "kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/transport"}, Never: []string{"server"}},
 		{Path: "server", May: []string{
 			"server/replica", "server/transport", "server/web", "server/watch", "server/guardian", "storage", "lease", "lease/named",

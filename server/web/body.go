@@ -23,6 +23,28 @@ func putBody(p *[]byte) {
 	}
 }
 
+const (
+	drainTimeout = 500 * time.Millisecond // for a client to send the rest of a body that nobody wants
+	drainBytes   = 16 << 20               // of it; a longer rest is cut off
+)
+
+// unread reports whether the handler has left some of the request's body.
+func (x *exchange) unread() bool { return x.r.ContentLength != 0 && !x.bodyRead }
+
+// drain sends the answer, and then reads what the handler has left of the body. Many clients send all of it before they
+// read: they would not see the answer if the connection ended first, and net/http alone would not send it before up to
+// 256 KiB of the rest have come. A rest that is late or long is cut off together with the connection.
+func drain(w http.ResponseWriter, r *http.Request) {
+	c := http.NewResponseController(w)
+	if c.EnableFullDuplex() != nil || c.Flush() != nil || c.SetReadDeadline(time.Now().Add(drainTimeout)) != nil {
+		return // not on a connection, or it has failed
+	}
+	_, err := io.CopyN(io.Discard, r.Body, drainBytes)
+	if err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) { // the latter: net/http has read it for a long answer
+		panic(http.ErrAbortHandler)
+	}
+}
+
 // readBody reads the whole body into *p, at most limit bytes. A declared length over the limit is refused before
 // anything is read, one that lies costs no more memory than bytes came. After an error nothing may be applied.
 func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
@@ -52,6 +74,7 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 		case len(buf) > limit:
 			return nil, tooLarge(limit)
 		case err == io.EOF:
+			x.bodyRead = true
 			s.metrics.body.Observe(time.Since(x.began).Seconds())
 			return buf, nil
 		case err != nil:

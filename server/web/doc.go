@@ -22,7 +22,7 @@
 //	every route is described                               openapi.json, and its test
 //	the error table                                        errors.go
 //	connections, headers, slow senders and receivers       limits.go, server.go
-//	which requests net/http's server never sees            server.go (short), package shorthttp
+//	an answer before the body was sent arrives             body.go (drain)
 //
 // # Extensions to Consul's format
 //

@@ -100,6 +100,7 @@ func (x *exchange) text(code int, line string) {
 	if code != http.StatusOK {
 		h[headNode] = x.node
 	}
+	h["Content-Length"] = []string{strconv.Itoa(len(line) + 1)}
 	x.code = code
 	x.w.WriteHeader(code)
 	_, _ = x.w.Write(append([]byte(line), '\n')) // a client that went away learns nothing

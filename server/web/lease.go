@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gorilla/mux"
 )
 
 const (
@@ -49,35 +51,18 @@ func (b *leaseBody) takes(what string, members ...string) error {
 	return nil
 }
 
-// leaseRoutes are the endpoints of named leases. Their paths begin and end with what is fixed, so find looks for them
-// itself.
-type leaseRoutes struct{ show, acquire, renew, release *endpoint }
-
-func (s *Server) routeLeases() {
-	post := func(verb, name string, h handler) *endpoint {
-		return s.listed(leasePrefix+"{name}"+verb, name, map[string]handler{"POST": h})
+// routeLeases adds the endpoints of single leases. A name may end like a verb: GET shows it all the same.
+func (s *Server) routeLeases(m *mux.Router) {
+	show := s.handle(s.listed(leasePrefix+"{name}", "lease-show", map[string]handler{"GET": (*Server).leaseShow}))
+	m.PathPrefix(leasePrefix).Methods(http.MethodGet, http.MethodHead).Handler(show)
+	post := func(verb, name string, h handler) {
+		e := s.listed(leasePrefix+"{name}"+verb, name, map[string]handler{"POST": h})
+		m.Path(leasePrefix + "{name:(?s:.*)}" + verb).Handler(s.handle(e))
 	}
-	s.leases = leaseRoutes{
-		show:    s.listed(leasePrefix+"{name}", "lease-show", map[string]handler{"GET": (*Server).leaseShow}),
-		acquire: post(acquireVerb, "lease-acquire", (*Server).leaseAcquire),
-		renew:   post(renewVerb, "lease-renew", (*Server).leaseRenew),
-		release: post(releaseVerb, "lease-release", (*Server).leaseRelease),
-	}
-}
-
-// of is the endpoint of a path that begins with leasePrefix. A name may end like a verb: GET shows it all the same.
-func (l *leaseRoutes) of(method, path string) *endpoint {
-	switch {
-	case method == http.MethodGet || method == http.MethodHead:
-		return l.show
-	case strings.HasSuffix(path, acquireVerb):
-		return l.acquire
-	case strings.HasSuffix(path, renewVerb):
-		return l.renew
-	case strings.HasSuffix(path, releaseVerb):
-		return l.release
-	}
-	return l.show // its 405; see misspeltVerb
+	post(acquireVerb, "lease-acquire", (*Server).leaseAcquire)
+	post(renewVerb, "lease-renew", (*Server).leaseRenew)
+	post(releaseVerb, "lease-release", (*Server).leaseRelease)
+	m.PathPrefix(leasePrefix).Handler(show) // its 405; see misspeltVerb
 }
 
 // misspeltVerb asks for the verb that a POST to a lease probably meant, if its path ends in something like one.
@@ -271,7 +256,7 @@ func answerOf(r *LeaseRequest, g *LeaseGrant) leaseAnswer {
 	return a
 }
 
-// granted asks for r and answers. Only who waits is watched for hanging up: that costs net/http a goroutine.
+// granted asks for r and answers. Only a request that waits ends when its client hangs up.
 func (s *Server) granted(x *exchange, r *LeaseRequest) {
 	ctx := context.Background()
 	if r.Wait > 0 {

@@ -40,6 +40,7 @@ func TestLeaseRequests(t *testing.T) {
 		{"a/renew", `{"Owner":"o","Grant":"x","Acquisition":"mine"}`, `400 renew takes no Acquisition`},
 		{"a/release", `{"Owner":"o","Acquisition":"mine","TTL":"1s"}`, `400 release takes no TTL`},
 		{"a/release", `{"Owner":"o","Acquisition":"mine","Grant":"x"}`, `400 release takes Grant or Acquisition, not both`},
+		{"acquire", `{"Owner":"o","TTL":"1s"}`, `405 method POST is not allowed here, only GET`},
 		{"a/seize", `{"Owner":"o"}`, `405 method POST is not allowed here, only GET`},
 	} {
 		f.leases = nil

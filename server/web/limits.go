@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,9 +23,9 @@ func tooMany(node string) []byte {
 		"\r\nRetry-After: 1\r\n" + headNode + ": " + node + "\r\nConnection: close\r\n\r\n" + tooManyText)
 }
 
-// limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. The server
-// reports with count when a connection begins and ends, so that the connections themselves need no wrapper, which
-// would hide from net/http how to close them gently.
+// limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. How many are
+// open is counted by connections, so that a connection needs no wrapper, which would hide from net/http how to close it
+// gently.
 type limitListener struct {
 	net.Listener
 	max     int64
@@ -38,7 +39,7 @@ func newLimitListener(l net.Listener, max int, m *metrics, node string) *limitLi
 	return &limitListener{Listener: l, max: int64(max), tooMany: tooMany(node), metrics: m, slots: make(chan struct{}, farewells)}
 }
 
-// Accept is called by one goroutine, the same that reports new connections.
+// Accept is called by one goroutine, the same that reports new connections to connections.changed.
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -71,11 +72,38 @@ func farewell(c net.Conn, tooMany []byte) {
 	}
 }
 
-// ended follows the connections that net/http has; they were counted when they were accepted.
-func (m *metrics) ended(_ net.Conn, s http.ConnState) {
-	if s == http.StateClosed || s == http.StateHijacked {
-		m.conns.Add(-1)
+// connections follows the connections that net/http has: it counts them, and knows those on which nothing has been asked
+// yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
+type connections struct {
+	open    *atomic.Int64
+	unused  sync.Map // of net.Conn
+	closing atomic.Bool
+}
+
+// changed is the http.Server's ConnState. It is called for every request, hence no lock here.
+func (c *connections) changed(conn net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		c.open.Add(1)
+		c.unused.Store(conn, nil)
+		if c.closing.Load() {
+			_ = conn.Close()
+		}
+	case http.StateActive:
+		c.unused.Delete(conn)
+	case http.StateClosed, http.StateHijacked:
+		c.unused.Delete(conn)
+		c.open.Add(-1)
 	}
+}
+
+// closeUnused closes the connections on which nothing has been asked, and those that are still to come.
+func (c *connections) closeUnused() {
+	c.closing.Store(true)
+	c.unused.Range(func(conn, _ any) bool {
+		_ = conn.(net.Conn).Close()
+		return true
+	})
 }
 
 // byteCount writes a limit as people give it.

@@ -17,6 +17,8 @@ type exchange struct {
 	began time.Time
 	node  []string // value of headNode
 	code  int      // of the answer; 0 until it is chosen
+	// bodyRead is set once the end of the request's body was seen.
+	bodyRead bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
 	waited time.Duration
 }
@@ -32,18 +34,15 @@ type endpoint struct {
 	latency methodLatency
 }
 
-// ServeHTTP is there so that mux takes an endpoint for its handler; Server.find takes it out of the match, and dispatch
-// calls its method.
-func (*endpoint) ServeHTTP(http.ResponseWriter, *http.Request) {
-	panic("web: an endpoint is called through its server")
-}
-
-// routes is the API. Each route matches by path alone and knows its methods, so that a 405 can name them all.
+// routes is the API. Nearly all routes match by path alone: the endpoint knows its methods, so that a 405 can name them
+// all.
 func (s *Server) routes() *mux.Router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
-	s.keys = s.route(m, kvPrefix+"{key}", "kv", map[string]handler{
+	m.NotFoundHandler = s.handle(s.nowhere)
+	keys := s.route(m, kvPrefix+"{key}", "kv", map[string]handler{
 		"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete, "POST": (*Server).kvPost})
-	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(s.keys)
+	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(s.handle(keys))
+	s.routeLeases(m)
 	get := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"GET": h}) }
 	put := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"PUT": h}) }
 	put("/v1/txn", "txn", (*Server).txn)
@@ -63,7 +62,6 @@ func (s *Server) routes() *mux.Router {
 	get("/health/live", "health-live", (*Server).healthLive)
 	get("/health/ready", "health-ready", (*Server).healthReady)
 	get("/metrics", "metrics", (*Server).showMetrics)
-	s.routeLeases()
 	get(leasesPath, "leases-list", (*Server).leasesList)
 	s.route(m, leasesRenew, "leases-renew", map[string]handler{"POST": (*Server).leasesRenew})
 	s.route(m, "/v1/master/transfer", "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
@@ -74,9 +72,9 @@ func (s *Server) routes() *mux.Router {
 func (s *Server) route(m *mux.Router, path, name string, methods map[string]handler) *endpoint {
 	e := s.listed(path, name, methods)
 	if fixed, _, rest := strings.Cut(path, "{"); rest {
-		m.PathPrefix(fixed).Handler(e)
+		m.PathPrefix(fixed).Handler(s.handle(e))
 	} else {
-		m.Path(path).Handler(e)
+		m.Path(path).Handler(s.handle(e))
 	}
 	return e
 }
@@ -92,41 +90,18 @@ func (s *Server) listed(path, name string, methods map[string]handler) *endpoint
 // rest is what follows prefix in the path.
 func (x *exchange) rest(prefix string) string { return strings.TrimPrefix(x.r.URL.Path, prefix) }
 
-// ServeHTTP answers one request. It asks the router itself instead of going through mux's ServeHTTP, which copies the
-// request twice to carry route variables that no route here has.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := exchanges.Get().(*exchange)
-	*x = exchange{w: w, r: r, began: time.Now(), node: s.node}
-	e := s.nowhere
-	s.metrics.inFlight.Add(1)
-	defer func() { s.finish(x, e, recover()) }()
-	if len(r.RequestURI) > MaxURLBytes {
-		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(r.RequestURI), MaxURLBytes), false)
-		return
-	}
-	e = s.find(r)
-	s.dispatch(x, e)
+// handle returns the handler of the requests to e.
+func (s *Server) handle(e *endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchanges.Get().(*exchange)
+		*x = exchange{w: w, r: r, began: time.Now(), node: s.node}
+		s.metrics.inFlight.Add(1)
+		defer func() { s.finish(x, e, recover()) }()
+		s.dispatch(x, e)
+	})
 }
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
-
-// find is the endpoint of r. Keys are nearly all of the traffic and need no router, which would match regular
-// expressions.
-func (s *Server) find(r *http.Request) *endpoint {
-	if strings.HasPrefix(r.URL.Path, kvPrefix) {
-		return s.keys
-	}
-	if strings.HasPrefix(r.URL.Path, leasePrefix) {
-		return s.leases.of(r.Method, r.URL.Path)
-	}
-	match := mux.RouteMatch{Vars: noVars}
-	if s.router.Match(r, &match) {
-		return match.Handler.(*endpoint)
-	}
-	return s.nowhere
-}
-
-var noVars = map[string]string{}
 
 func (s *Server) dispatch(x *exchange, e *endpoint) {
 	method := x.r.Method
@@ -135,6 +110,8 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	}
 	h := e.methods[method]
 	switch {
+	case len(x.r.RequestURI) > MaxURLBytes:
+		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), MaxURLBytes), false)
 	case e == s.nowhere:
 		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status, and a description of all under /v1/openapi.json")
 	case h == nil:
@@ -148,8 +125,8 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	}
 }
 
-// finish counts the request and deals with a panic of its handler. If an answer had been started, cutting the
-// connection is the only way left to tell the client that it is not whole.
+// finish counts the request, deals with a panic of its handler, and reads what that left of the body. If an answer had
+// been started before a panic, cutting the connection is the only way left to tell the client that it is not whole.
 func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 	s.metrics.inFlight.Add(-1)
 	if panicked != nil && panicked != http.ErrAbortHandler {
@@ -162,9 +139,13 @@ func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 		}
 	}
 	e.latency.observe(x.r.Method, x.code, time.Since(x.began)-x.waited)
+	w, r, unread := x.w, x.r, x.unread()
 	*x = exchange{}
 	exchanges.Put(x)
 	if panicked != nil {
 		panic(http.ErrAbortHandler)
+	}
+	if unread {
+		drain(w, r)
 	}
 }

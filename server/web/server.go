@@ -16,8 +16,6 @@ import (
 
 	"github.com/gorilla/mux"
 	"github.com/rs/zerolog"
-
-	"tenure/server/web/shorthttp"
 )
 
 // Server is the HTTP API of one node.
@@ -28,14 +26,12 @@ type Server struct {
 	node        []string // value of headNode
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
-	keys        *endpoint // of keys, found without the router
-	leases      leaseRoutes
 	endpoints   []*endpoint
 	crossOrigin *http.CrossOriginProtection
 	http        *http.Server
-	limited     *limitListener
-	listener    *shorthttp.Listener // before limited
-	stopping    chan struct{}       // closed when nobody may wait any more
+	conns       connections
+	listener    *limitListener // nil before Listen
+	stopping    chan struct{}  // closed when nobody may wait any more
 	stopOnce    sync.Once
 }
 
@@ -54,17 +50,18 @@ func New(cfg Config, b Backend) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, backend: b, metrics: m, crossOrigin: http.NewCrossOriginProtection(),
 		stopping: make(chan struct{}), node: []string{strconv.FormatUint(uint64(cfg.Node), 10)}}
+	s.conns.open = &m.conns
 	s.nowhere = s.endpoint("none", nil)
 	s.router = s.routes()
 	s.http = &http.Server{
-		Handler:           s,
+		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
 		// It ends with the body: net/http lifts it before it waits for the client to go away.
 		ReadTimeout:    cfg.HeaderTimeout + cfg.BodyTimeout,
 		WriteTimeout:   cfg.ResponseTimeout,
 		IdleTimeout:    cfg.IdleTimeout,
 		MaxHeaderBytes: cfg.MaxHeaderBytes,
-		ConnState:      m.ended,
+		ConnState:      s.conns.changed,
 		ErrorLog:       log.New(complaints{cfg.Logger}, "", 0),
 	}
 	return s, nil
@@ -84,9 +81,9 @@ func (s *Server) endpoint(name string, methods map[string]handler) *endpoint {
 	return e
 }
 
-// Handler serves the API without a listener of the server's own. Limits that belong to connections (timeouts, header
-// bytes, their number) are then the caller's.
-func (s *Server) Handler() http.Handler { return s }
+// ServeHTTP answers one request that did not come through the server's own listener. Limits that belong to connections
+// (timeouts, header bytes, their number) are then the caller's.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.ServeHTTP(w, r) }
 
 // Listen opens Config.Addr. After it, clients can connect; they are answered once Serve runs.
 func (s *Server) Listen() error {
@@ -97,29 +94,8 @@ func (s *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.limited = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node[0])
-	s.listener = shorthttp.New(s.limited, shorthttp.Config{
-		Handler:  s,
-		Takes:    short,
-		Header:   s.cfg.HeaderTimeout,
-		Body:     s.cfg.HeaderTimeout + s.cfg.BodyTimeout,
-		Response: s.cfg.ResponseTimeout,
-		Idle:     s.cfg.IdleTimeout,
-		Opened:   func() { s.metrics.conns.Add(1) },
-		Closed:   func() { s.metrics.conns.Add(-1) },
-		Logger:   s.cfg.Logger,
-	})
+	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node[0])
 	return nil
-}
-
-// short are the requests that come by the thousand: keys, unless the client waits for a change, and leases.
-func short(_, target []byte) bool {
-	switch path, query, _ := bytes.Cut(target, []byte("?")); {
-	case bytes.HasPrefix(path, []byte(kvPrefix)):
-		return !bytes.Contains(query, []byte("index="))
-	default:
-		return bytes.HasPrefix(path, []byte(leasePrefix)) || bytes.Equal(path, []byte(leasesRenew))
-	}
 }
 
 // Addr is where the server listens; before Listen, where it was told to.
@@ -145,11 +121,11 @@ func (s *Server) Serve() error {
 // are cut and ctx's error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.EndWaits()
+	s.conns.closeUnused()
 	err := s.http.Shutdown(ctx)
 	if s.listener != nil {
 		_ = s.listener.Close() // net/http closes only what it has served
-		err = errors.Join(err, s.listener.Wait(ctx))
-		s.limited.going.Wait()
+		s.listener.going.Wait()
 	}
 	if err != nil {
 		_ = s.http.Close()

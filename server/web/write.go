@@ -190,7 +190,9 @@ func noSession(id string) *refusal {
 
 // json answers 200 with a body that is JSON already.
 func (x *exchange) json(body []byte) {
-	x.w.Header()["Content-Type"] = jsonType
+	h := x.w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.code = http.StatusOK
 	_, _ = x.w.Write(body) // a client that went away learns nothing
 }
