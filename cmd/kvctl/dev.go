@@ -15,10 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/devcluster"
 )
-
-// defaultDevData is where `kvnode dev` keeps its cluster.
-const defaultDevData = "./kvnode-dev"
 
 func newDev(a *app) *cobra.Command {
 	d := &dev{app: a}
@@ -48,13 +46,13 @@ func newDev(a *app) *cobra.Command {
 			c.ValidArgsFunction = d.completeNodes
 		}
 	}
-	cmd.PersistentFlags().StringVar(&d.data, "data", defaultDevData, "data directory of the cluster")
+	cmd.PersistentFlags().StringVar(&d.data, "data", devcluster.DefaultDir, "data directory of the cluster")
 	return cmd
 }
 
 // completeNodes offers what names nodes.
 func (d *dev) completeNodes(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	s, err := readDevState(d.data)
+	s, err := devcluster.Read(d.data)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -77,8 +75,8 @@ type dev struct {
 }
 
 // nodesOf looks up what the arguments name, all before anything is done to any.
-func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNode, error) {
-	var out []devNode
+func (d *dev) nodesOf(ctx context.Context, s *devcluster.State, args []string) ([]devcluster.Node, error) {
+	var out []devcluster.Node
 	for _, arg := range args {
 		if arg == "all" {
 			if len(args) > 1 {
@@ -96,9 +94,9 @@ func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNod
 		} else if err != nil {
 			return nil, usage("%q is no node: give a number, master or all", arg)
 		}
-		n := s.node(id)
+		n := s.Node(id)
 		if n == nil {
-			return nil, usage("there is no node %d in %s; it has %s", id, d.data, s.ids())
+			return nil, usage("there is no node %d in %s; it has %s", id, d.data, s.IDs())
 		}
 		out = append(out, *n)
 	}
@@ -108,7 +106,7 @@ func (d *dev) nodesOf(ctx context.Context, s *devState, args []string) ([]devNod
 // hint is the command line that does verb to a node of this cluster.
 func (d *dev) hint(verb string, id int) string {
 	s := fmt.Sprintf("kvctl dev %s %d", verb, id)
-	if d.data == defaultDevData {
+	if d.data == devcluster.DefaultDir {
 		return s
 	}
 	if strings.ContainsAny(d.data, " \t'\"$\\*?") {
@@ -118,10 +116,10 @@ func (d *dev) hint(verb string, id int) string {
 }
 
 // survey asks the nodes that run. A paused one would only be waited for.
-func (d *dev) survey(ctx context.Context, s *devState) (survey, error) {
+func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	var endpoints []string
 	for _, n := range s.Nodes {
-		if s.find(n).state == running {
+		if find(s, n).state == running {
 			endpoints = append(endpoints, n.Client)
 		}
 	}
@@ -130,7 +128,7 @@ func (d *dev) survey(ctx context.Context, s *devState) (survey, error) {
 	}
 	c, err := client.New(client.Config{Endpoints: endpoints})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", devStateName, err)
+		return nil, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)
@@ -138,7 +136,7 @@ func (d *dev) survey(ctx context.Context, s *devState) (survey, error) {
 	return takeSurvey(ctx, c), nil
 }
 
-func (d *dev) findMaster(ctx context.Context, s *devState) (client.Status, error) {
+func (d *dev) findMaster(ctx context.Context, s *devcluster.State) (client.Status, error) {
 	v, err := d.survey(ctx, s)
 	if err != nil {
 		return client.Status{}, err
@@ -151,7 +149,7 @@ func (d *dev) findMaster(ctx context.Context, s *devState) (client.Status, error
 }
 
 func (d *dev) master(cmd *cobra.Command, _ []string) error {
-	s, err := readDevState(d.data)
+	s, err := devcluster.Read(d.data)
 	if err != nil {
 		return err
 	}
@@ -178,7 +176,7 @@ type devStatusJSON struct {
 }
 
 func (d *dev) status(cmd *cobra.Command, _ []string) error {
-	s, err := readDevState(d.data)
+	s, err := devcluster.Read(d.data)
 	if err != nil {
 		return err
 	}
@@ -188,7 +186,7 @@ func (d *dev) status(cmd *cobra.Command, _ []string) error {
 	}
 	out := make([]devStatusJSON, len(s.Nodes))
 	for i, n := range s.Nodes {
-		p := s.find(n)
+		p := find(s, n)
 		out[i] = devStatusJSON{n.ID, p.pid, p.state.String(), "", n.Client, n.Peer, n.Data, n.Log}
 		for _, x := range v {
 			if x.answers() && x.status.Node == uint64(n.ID) {
@@ -214,7 +212,7 @@ func (d *dev) status(cmd *cobra.Command, _ []string) error {
 }
 
 // done reports what became of a node.
-func (d *dev) done(n devNode, pid int, what string) error {
+func (d *dev) done(n devcluster.Node, pid int, what string) error {
 	return d.app.print(struct {
 		Node int    `json:"node"`
 		PID  int    `json:"pid"`
@@ -234,7 +232,7 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		syscall.SIGKILL: {gone, "killed"}, syscall.SIGTERM: {gone, "stopped"}, syscall.SIGSTOP: {paused, "paused"}, syscall.SIGCONT: {running, "goes on"},
 	}[sig]
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := readDevState(d.data)
+		s, err := devcluster.Read(d.data)
 		if err != nil {
 			return err
 		}
@@ -245,7 +243,7 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 		defer cancel()
 		for _, n := range nodes {
-			p := s.find(n)
+			p := find(s, n)
 			if p.state == gone && len(args) == 1 && args[0] == "all" {
 				continue
 			}
@@ -273,8 +271,8 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 
 // forget notes that a process is gone, unless another has taken its place.
 func (d *dev) forget(ctx context.Context, id, pid int) error {
-	return updateDevState(ctx, d.data, func(s *devState) error {
-		if n := s.node(id); n != nil && n.PID == pid {
+	return devcluster.Update(ctx, d.data, func(s *devcluster.State) error {
+		if n := s.Node(id); n != nil && n.PID == pid {
 			n.PID = 0
 		}
 		return nil

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"tenure/internal/devcluster"
 	"tenure/internal/procend"
 )
 
@@ -44,7 +45,7 @@ type process struct {
 
 // find looks for n's process. The handle is taken first and the identity looked at after, so they belong together. A
 // process that is not the node that dev.json describes is nobody's business here: the node is gone then.
-func (s *devState) find(n devNode) process {
+func find(s *devcluster.State, n devcluster.Node) process {
 	if n.PID <= 0 {
 		return process{}
 	}
@@ -52,7 +53,7 @@ func (s *devState) find(n devNode) process {
 	if err != nil {
 		return process{}
 	}
-	state := s.look(n)
+	state := look(s, n)
 	if state == gone {
 		return process{}
 	}
@@ -60,7 +61,7 @@ func (s *devState) find(n devNode) process {
 }
 
 // look tells what process number n.PID does, if it is n: same program, same arguments.
-func (s *devState) look(n devNode) processState {
+func look(s *devcluster.State, n devcluster.Node) processState {
 	proc := fmt.Sprintf("/proc/%d/", n.PID)
 	line, err := os.ReadFile(proc + "cmdline")
 	if err != nil {
@@ -107,7 +108,7 @@ func sameFile(resolved, name string) bool {
 }
 
 // signal sends sig and waits until the process is as wanted.
-func (p process) signal(ctx context.Context, s *devState, n devNode, sig syscall.Signal, want processState) error {
+func (p process) signal(ctx context.Context, s *devcluster.State, n devcluster.Node, sig syscall.Signal, want processState) error {
 	err := p.handle.Signal(sig)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("node %d (pid %d): %w", n.ID, p.pid, err)
@@ -115,7 +116,7 @@ func (p process) signal(ctx context.Context, s *devState, n devNode, sig syscall
 	tick := time.NewTicker(processPoll)
 	defer tick.Stop()
 	for {
-		got := s.look(n)
+		got := look(s, n)
 		if got == want {
 			return nil
 		}

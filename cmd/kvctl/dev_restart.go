@@ -15,11 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/devcluster"
 )
 
 // restart stops nodes and starts them again, one after the other, so that a majority is there all the time.
 func (d *dev) restart(cmd *cobra.Command, args []string) error {
-	s, err := readDevState(d.data)
+	s, err := devcluster.Read(d.data)
 	if err != nil {
 		return err
 	}
@@ -36,10 +37,10 @@ func (d *dev) restart(cmd *cobra.Command, args []string) error {
 }
 
 // restartOne has as long for one node as --timeout says. A node that does not run is only started.
-func (d *dev) restartOne(ctx context.Context, s *devState, n devNode, others bool) error {
+func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.Node, others bool) error {
 	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)
 	defer cancel()
-	switch p := s.find(n); p.state {
+	switch p := find(s, n); p.state {
 	case paused:
 		return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
 	case running:
@@ -60,10 +61,10 @@ func (d *dev) restartOne(ctx context.Context, s *devState, n devNode, others boo
 }
 
 // awaitReady waits until a node knows a master: before, to stop another one could leave no majority.
-func awaitReady(ctx context.Context, n devNode) error {
+func awaitReady(ctx context.Context, n devcluster.Node) error {
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}})
 	if err != nil {
-		return fmt.Errorf("%s: %w", devStateName, err)
+		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
 	defer c.Close()
 	tick := time.NewTicker(startPoll)
@@ -99,7 +100,7 @@ func newDevLogs(d *dev) *cobra.Command {
 			if len(args) == 0 {
 				args = []string{"all"}
 			}
-			s, err := readDevState(d.data)
+			s, err := devcluster.Read(d.data)
 			if err != nil {
 				return err
 			}
@@ -134,7 +135,7 @@ type logWriter struct {
 	several bool
 }
 
-func (l *logWriter) print(n devNode, line string) error {
+func (l *logWriter) print(n devcluster.Node, line string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
@@ -147,7 +148,7 @@ func (l *logWriter) print(n devNode, line string) error {
 }
 
 // last prints the last lines of a node's log and returns where it ends.
-func (l *logWriter) last(n devNode, lines int) (end int64, err error) {
+func (l *logWriter) last(n devcluster.Node, lines int) (end int64, err error) {
 	f, err := os.Open(n.Log)
 	if err != nil {
 		return 0, err
@@ -174,7 +175,7 @@ func (l *logWriter) last(n devNode, lines int) (end int64, err error) {
 }
 
 // follow prints what is added to a node's log until ctx ends.
-func (l *logWriter) follow(ctx context.Context, n devNode, from int64) {
+func (l *logWriter) follow(ctx context.Context, n devcluster.Node, from int64) {
 	tick := time.NewTicker(logPoll)
 	defer tick.Stop()
 	for {
@@ -188,7 +189,7 @@ func (l *logWriter) follow(ctx context.Context, n devNode, from int64) {
 }
 
 // more prints the whole lines behind an offset and returns the offset behind them.
-func (l *logWriter) more(n devNode, from int64) int64 {
+func (l *logWriter) more(n devcluster.Node, from int64) int64 {
 	f, err := os.Open(n.Log)
 	if err != nil {
 		return from

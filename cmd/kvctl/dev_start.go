@@ -8,23 +8,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/internal/devcluster"
 )
 
-const (
-	startPoll    = 50 * time.Millisecond
-	logTailBytes = 4096
-	logTailLines = 6
-)
+const startPoll = 50 * time.Millisecond
 
 func (d *dev) start(cmd *cobra.Command, args []string) error {
-	s, err := readDevState(d.data)
+	s, err := devcluster.Read(d.data)
 	if err != nil {
 		return err
 	}
@@ -35,7 +31,7 @@ func (d *dev) start(cmd *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 	defer cancel()
 	for _, n := range nodes {
-		if args[0] == "all" && s.find(n).state != gone {
+		if args[0] == "all" && find(s, n).state != gone {
 			continue
 		}
 		if err := d.startOne(ctx, n.ID); err != nil {
@@ -51,12 +47,12 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 		return err
 	}
 	var c child
-	err := updateDevState(ctx, d.data, func(s *devState) error {
-		n := s.node(id)
+	err := devcluster.Update(ctx, d.data, func(s *devcluster.State) error {
+		n := s.Node(id)
 		if n == nil {
-			return fmt.Errorf("node %d is no longer in %s", id, devStateName)
+			return fmt.Errorf("node %d is no longer in %s", id, devcluster.StateName)
 		}
-		if p := s.find(*n); p.state != gone {
+		if p := find(s, *n); p.state != gone {
 			return fmt.Errorf("node %d is %v already (pid %d)", id, p.state, p.pid)
 		}
 		var err error
@@ -84,12 +80,12 @@ func (d *dev) awaitEnd(ctx context.Context, id int) error {
 	tick := time.NewTicker(processPoll)
 	defer tick.Stop()
 	for {
-		s, err := readDevState(d.data)
+		s, err := devcluster.Read(d.data)
 		if err != nil {
 			return err
 		}
-		n := s.node(id)
-		if n == nil || s.look(*n) != ending {
+		n := s.Node(id)
+		if n == nil || look(s, *n) != ending {
 			return nil
 		}
 		select {
@@ -102,14 +98,14 @@ func (d *dev) awaitEnd(ctx context.Context, id int) error {
 
 // child is a node that this process has started and will leave behind.
 type child struct {
-	node    devNode
+	node    devcluster.Node
 	pid     int
 	logFrom int64 // where its part of the log begins
 	ended   chan error
 }
 
 // launch starts the node in a session of its own, so that it outlives kvctl and its terminal.
-func launch(binary string, n devNode) (child, error) {
+func launch(binary string, n devcluster.Node) (child, error) {
 	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return child{}, err
@@ -134,7 +130,7 @@ func launch(binary string, n devNode) (child, error) {
 func (c child) await(ctx context.Context) (bool, error) {
 	api, err := client.New(client.Config{Endpoints: []string{c.node.Client}})
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", devStateName, err)
+		return false, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
 	defer api.Close()
 	tick := time.NewTicker(startPoll)
@@ -159,30 +155,8 @@ func (c child) obituary(err error) error {
 		how = err.Error()
 	}
 	text := fmt.Sprintf("node %d (pid %d) has ended at once: %s; the end of %s:", c.node.ID, c.pid, how, c.node.Log)
-	for _, l := range tail(c.node.Log, c.logFrom) {
+	for _, l := range devcluster.LogTail(c.node.Log, c.logFrom) {
 		text += "\n  | " + l
 	}
 	return errors.New(text)
-}
-
-// tail is the last few lines of a log from an offset on.
-func tail(name string, from int64) []string {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	info, err := f.Stat()
-	if err != nil {
-		return nil
-	}
-	size := max(0, min(logTailBytes, info.Size()-from))
-	b := make([]byte, size)
-	n, _ := f.ReadAt(b, info.Size()-size)
-	text := strings.TrimSpace(string(b[:n]))
-	if text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-logTailLines):]
 }

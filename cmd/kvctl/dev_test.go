@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tenure/client/clienttest"
+	"tenure/internal/devcluster"
 	"tenure/internal/freeport"
 )
 
@@ -63,7 +64,7 @@ func init() {
 type devCluster struct {
 	t     *testing.T
 	dir   string
-	state devState
+	state devcluster.State
 }
 
 func newDevCluster(t *testing.T, master int) *devCluster {
@@ -73,14 +74,14 @@ func newDevCluster(t *testing.T, master int) *devCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &devCluster{t: t, dir: t.TempDir(), state: devState{Version: 1, Binary: exe}}
+	d := &devCluster{t: t, dir: t.TempDir(), state: devcluster.State{Version: 1, Binary: exe}}
 	port, err := freeport.Run(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for id := 1; id <= 3; id++ {
 		addr := freeport.Address(port + id - 1)
-		n := devNode{ID: id, Client: addr, Peer: "127.0.0.1:1", Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
+		n := devcluster.Node{ID: id, Client: addr, Peer: "127.0.0.1:1", Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
 		n.Log = n.Data + ".log"
 		n.Args = []string{strconv.Itoa(id), n.Data, addr}
 		if err := os.Mkdir(n.Data, 0o700); err != nil {
@@ -91,7 +92,7 @@ func newDevCluster(t *testing.T, master int) *devCluster {
 	d.write()
 	t.Cleanup(func() {
 		for _, n := range d.read().Nodes {
-			if n.PID > 0 && d.state.look(n) != gone {
+			if n.PID > 0 && look(&d.state, n) != gone {
 				_ = syscall.Kill(n.PID, syscall.SIGKILL)
 			}
 		}
@@ -103,16 +104,16 @@ func (d *devCluster) write() {
 	d.t.Helper()
 	b, err := json.Marshal(d.state)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(d.dir, devStateName), b, 0o600)
+		err = os.WriteFile(filepath.Join(d.dir, devcluster.StateName), b, 0o600)
 	}
 	if err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *devCluster) read() *devState {
+func (d *devCluster) read() *devcluster.State {
 	d.t.Helper()
-	s, err := readDevState(d.dir)
+	s, err := devcluster.Read(d.dir)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestDevStartWaitsForTheEnd(t *testing.T) {
 	d.want(0, "started, clients on", "start", "2")
 	t.Setenv(headlessVariable, "")
 	n := d.read().Nodes[1]
-	for d.read().look(n) != ending {
+	for look(d.read(), n) != ending {
 		time.Sleep(time.Millisecond)
 	}
 	if got := d.states(); got != "not running, ending, not running" {
@@ -259,7 +260,7 @@ func TestDevLeavesOthersAlone(t *testing.T) {
 
 func TestDevState(t *testing.T) {
 	d := newDevCluster(t, 1)
-	name := filepath.Join(d.dir, devStateName)
+	name := filepath.Join(d.dir, devcluster.StateName)
 	for text, want := range map[string]string{
 		`{"version":2}`:            "version 2",
 		`{"version":1`:             "damaged",
@@ -272,15 +273,16 @@ func TestDevState(t *testing.T) {
 		d.want(1, want, "kill", "1")
 	}
 	d.write()
-	f, err := lockDev(t.Context(), d.dir)
+	err := devcluster.Update(t.Context(), d.dir, func(*devcluster.State) error {
+		began := time.Now()
+		d.want(1, "another program holds it", "start", "1", "--timeout", "100ms")
+		if time.Since(began) > 5*time.Second {
+			t.Errorf("gave up after %v", time.Since(began))
+		}
+		return nil
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	began := time.Now()
-	d.want(1, "another program holds it", "start", "1", "--timeout", "100ms")
-	if time.Since(began) > 5*time.Second {
-		t.Errorf("gave up after %v", time.Since(began))
+		t.Error(err)
 	}
 	if o := d.run("--data", filepath.Join(d.dir, "none"), "status"); o.code != 1 || !strings.Contains(o.errOut, "kvnode dev") {
 		t.Errorf("exit %d, %q", o.code, o.errOut)

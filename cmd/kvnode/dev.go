@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/cmd/kvnode/dev"
+	"tenure/internal/devcluster"
 )
 
 func newDev(environ []string, stdout io.Writer) *cobra.Command {
@@ -45,7 +46,7 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.Var(setting(&o.Nodes, "3", "number", parseCount), "nodes", "how many nodes, 1 to 7")
-	f.Var(setting(&o.Data, "./kvnode-dev", "dir", parseDir), "data", "directory of the cluster's data, logs and dev.json")
+	f.Var(setting(&o.Data, devcluster.DefaultDir, "dir", parseDir), "data", "directory of the cluster's data, logs and dev.json")
 	f.Var(setting(&o.BasePort, "8500", "port", parseCount), "base-port", "where node 1 listens for clients; the others on the next ports")
 	f.Var(setting(&o.PeerBasePort, "8300", "port", parseCount), "peer-base-port", "where node 1 listens for its peers; the others on the next ports")
 	return cmd

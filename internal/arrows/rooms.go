@@ -68,6 +68,7 @@ var House = Rules{
 		{Path: "internal/buildinfo"},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
+		{Path: "internal/devcluster"},
 		{Path: "internal/faultfs"},
 		{Path: "internal/frame"},
 		{Path: "internal/freeport"},

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"tenure/internal/devcluster"
 )
 
 const maxLogBytes = 16 << 20 // a longer log is set aside when its node starts
@@ -18,7 +20,7 @@ type exit struct {
 }
 
 // start runs a node and sends its exit to exits. It is called on the supervisor's thread only.
-func start(binary string, n Node, exits chan<- exit) (pid int, logFrom int64, err error) {
+func start(binary string, n devcluster.Node, exits chan<- exit) (pid int, logFrom int64, err error) {
 	if info, err := os.Stat(n.Log); err == nil && info.Size() > maxLogBytes {
 		if err := os.Rename(n.Log, n.Log+".1"); err != nil {
 			return 0, 0, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"tenure/internal/devcluster"
 )
 
 const (
@@ -13,9 +15,9 @@ const (
 
 // member is a node as the supervisor knows it.
 type member struct {
-	node    Node  // PID is what was seen last
-	own     bool  // a child: its exit comes over exits
-	logFrom int64 // where this run's part of the log begins
+	node    devcluster.Node // PID is what was seen last
+	own     bool            // a child: its exit comes over exits
+	logFrom int64           // where this run's part of the log begins
 	paused  bool
 }
 
@@ -34,7 +36,7 @@ type cluster struct {
 	master   int
 }
 
-func newCluster(o Options, dir, binary string, nodes []Node) *cluster {
+func newCluster(o Options, dir, binary string, nodes []devcluster.Node) *cluster {
 	c := &cluster{
 		o: o, dir: dir, binary: binary, tell: &teller{out: o.Out, o: o, dir: dir},
 		exits: make(chan exit, len(nodes)), // a child's exit never waits for the loop
@@ -67,11 +69,7 @@ func (c *cluster) start(m *member) error {
 		return err
 	}
 	m.node.PID, m.own, m.logFrom = pid, true, from
-	return update(c.dir, func(s *State) {
-		if n := s.node(m.node.ID); n != nil {
-			n.PID = pid
-		}
-	})
+	return setPID(c.dir, m.node.ID, -1, pid)
 }
 
 // watch returns when ctx ends, or when there is nothing left to wait for.
@@ -79,7 +77,7 @@ func (c *cluster) watch(ctx context.Context) error {
 	views := make(chan view)
 	polling, end := context.WithCancel(ctx)
 	defer end()
-	nodes := make([]Node, len(c.members))
+	nodes := make([]devcluster.Node, len(c.members))
 	for i, m := range c.members {
 		nodes[i] = m.node
 	}
@@ -130,11 +128,7 @@ func (c *cluster) exited(e exit) error {
 
 // clear notes in dev.json that the process is gone, unless another has taken its place.
 func (c *cluster) clear(id, pid int) error {
-	return update(c.dir, func(s *State) {
-		if n := s.node(id); n != nil && n.PID == pid {
-			n.PID = 0
-		}
-	})
+	return setPID(c.dir, id, pid, 0)
 }
 
 // look compares dev.json and the processes with what was known.
@@ -144,7 +138,7 @@ func (c *cluster) look() error {
 		return err // a directory that was removed is no reason to leave the nodes alone
 	}
 	for _, m := range c.members {
-		n := s.node(m.node.ID)
+		n := s.Node(m.node.ID)
 		if n == nil {
 			continue
 		}
@@ -155,13 +149,13 @@ func (c *cluster) look() error {
 	return nil
 }
 
-func (c *cluster) compare(m *member, seen Node) error {
+func (c *cluster) compare(m *member, seen devcluster.Node) error {
 	switch {
-	case seen.PID != m.node.PID && seen.runs(seen.PID):
+	case seen.PID != m.node.PID && runs(seen, seen.PID):
 		m.node.PID, m.node.Args, m.own, m.paused = seen.PID, seen.Args, false, false
 		m.logFrom = 0
 		c.tell.say("node %d was started, pid %d", m.node.ID, seen.PID)
-	case !m.own && m.node.PID != 0 && !m.node.runs(m.node.PID):
+	case !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID):
 		pid := m.node.PID
 		c.tell.died(m, pid, "")
 		m.node.PID, m.paused = 0, false

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"tenure/internal/devcluster"
 )
 
 // Run starts the cluster and watches it until ctx ends; then it stops all nodes and returns nil. It fails if the
@@ -42,19 +44,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFirst(dir, &State{Version: stateVersion, Binary: binary, Nodes: nodes}); err != nil {
-		return err
+	state := devcluster.State{Version: devcluster.StateVersion, Binary: binary, Nodes: nodes}
+	if err := devcluster.Replace(ctx, dir, &state); err != nil {
+		return fmt.Errorf("write %s: %w", devcluster.StateName, err)
 	}
 	runtime.LockOSThread() // until the process ends: the children must not outlive it
 	return newCluster(o, dir, binary, nodes).run(ctx)
-}
-
-// writeFirst writes dev.json anew, under its lock.
-func writeFirst(dir string, s *State) error {
-	if err := writeState(dir, s); err != nil {
-		return fmt.Errorf("write %s: %w", stateName, err)
-	}
-	return nil
 }
 
 var errAllDead = errors.New("every node has died before the cluster was ready; their logs say why")

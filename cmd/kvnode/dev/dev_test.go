@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/devcluster"
 	"tenure/internal/freeport"
 )
 
@@ -25,7 +26,7 @@ func TestStartsTellsAndStops(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 	for _, n := range s.Nodes {
-		if !n.runs(n.PID) {
+		if !runs(n, n.PID) {
 			t.Errorf("node %d, pid %d, does not run", n.ID, n.PID)
 		}
 		contains(t, r.now(), strconv.Itoa(n.PID), n.Client, n.Peer, n.Data)
@@ -42,7 +43,7 @@ func TestStartsTellsAndStops(t *testing.T) {
 	}
 	contains(t, r.now(), "stopping 3 nodes")
 	r.nothingRuns(s)
-	if log := strings.Join(tail(s.Nodes[0].Log, 0), "\n"); !strings.Contains(log, "fake node 1 stops in order") {
+	if log := strings.Join(devcluster.LogTail(s.Nodes[0].Log, 0), "\n"); !strings.Contains(log, "fake node 1 stops in order") {
 		t.Errorf("node 1 was not asked to stop: %s", log)
 	}
 }
@@ -50,17 +51,17 @@ func TestStartsTellsAndStops(t *testing.T) {
 // kvctlStart does what `kvctl dev start` does.
 func kvctlStart(t *testing.T, dir string, id int) (pid int) {
 	t.Helper()
-	err := update(dir, func(s *State) {
-		n := s.node(id)
+	err := devcluster.Update(t.Context(), dir, func(s *devcluster.State) error {
+		n := s.Node(id)
 		cmd := exec.Command(s.Binary, n.Args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
-			t.Error(err)
-			return
+			return err
 		}
 		n.PID = cmd.Process.Pid
 		pid = n.PID
 		go func() { _ = cmd.Wait() }()
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,11 +195,11 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range s.Nodes {
-		if !n.runs(n.PID) {
+		if !runs(n, n.PID) {
 			t.Errorf("node %d does not run", n.ID)
 		}
 		t.Cleanup(func() {
-			if n.runs(n.PID) {
+			if runs(n, n.PID) {
 				_ = syscall.Kill(n.PID, syscall.SIGKILL)
 			}
 		})
@@ -206,7 +207,7 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 	kill(t, cmd.Process.Pid, syscall.SIGKILL)
 	_ = cmd.Wait()
 	for _, n := range s.Nodes {
-		awaitTrue(t, func() bool { return !n.runs(n.PID) })
+		awaitTrue(t, func() bool { return !runs(n, n.PID) })
 	}
 	// A process that is on its way out has no command line any more, and its sockets still.
 	awaitTrue(t, func() bool {
@@ -237,7 +238,7 @@ func TestWhatAnEarlierRunLeft(t *testing.T) {
 	}
 	s := r.state()
 	kill(t, pid, syscall.SIGTERM)
-	awaitTrue(t, func() bool { return !s.Nodes[0].runs(pid) })
+	awaitTrue(t, func() bool { return !runs(s.Nodes[0], pid) })
 	o.Nodes = 2
 	err := Run(t.Context(), o)
 	if !errors.Is(err, ErrConfig) {
@@ -274,7 +275,7 @@ func TestALateExitLeavesTheSuccessorAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes[0].PID = 200
-	if err := writeState(o.Data, &State{Version: stateVersion, Nodes: nodes}); err != nil {
+	if err := devcluster.Replace(t.Context(), o.Data, &devcluster.State{Version: devcluster.StateVersion, Nodes: nodes}); err != nil {
 		t.Fatal(err)
 	}
 	c := newCluster(o, o.Data, "", nodes)

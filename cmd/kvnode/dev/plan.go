@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tenure/internal/devcluster"
 	"tenure/internal/quorum"
 )
 
@@ -43,7 +44,7 @@ func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(forma
 var owned = []string{"--id", "--cluster", "--data", "--client", "--peer"}
 
 // plan lays out the nodes, none of them running.
-func (o Options) plan() ([]Node, error) {
+func (o Options) plan() ([]devcluster.Node, error) {
 	if o.Nodes < 1 || o.Nodes > quorum.MaxVoters {
 		return nil, refuse("--nodes %d: 1 <= nodes <= %d must hold; use 3", o.Nodes, quorum.MaxVoters)
 	}
@@ -61,11 +62,11 @@ func (o Options) plan() ([]Node, error) {
 	if err != nil || o.Data == "" {
 		return nil, refuse("--data %q: is no directory name; use ./kvnode-dev", o.Data)
 	}
-	nodes := make([]Node, o.Nodes)
+	nodes := make([]devcluster.Node, o.Nodes)
 	var list []string
 	for i := range nodes {
 		id := i + 1
-		nodes[i] = Node{
+		nodes[i] = devcluster.Node{
 			ID: id, Client: loopback(o.BasePort + i), Peer: loopback(o.PeerBasePort + i),
 			Data: filepath.Join(data, fmt.Sprintf("node%d", id)), Log: filepath.Join(data, fmt.Sprintf("node%d.log", id)),
 		}
@@ -103,7 +104,7 @@ func (o Options) checkPorts() error {
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // checkFree finds a port that somebody else holds, before any node would trip over it.
-func checkFree(nodes []Node) error {
+func checkFree(nodes []devcluster.Node) error {
 	for _, n := range nodes {
 		for _, p := range []struct{ addr, flag string }{{n.Client, "--base-port"}, {n.Peer, "--peer-base-port"}} {
 			l, err := net.Listen("tcp", p.addr)

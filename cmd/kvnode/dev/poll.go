@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"tenure/internal/devcluster"
 )
 
 const (
@@ -26,11 +28,11 @@ type view struct {
 
 // poller asks all nodes, again and again, until ctx ends.
 type poller struct {
-	nodes  []Node
+	nodes  []devcluster.Node
 	client *http.Client
 }
 
-func newPoller(nodes []Node) *poller {
+func newPoller(nodes []devcluster.Node) *poller {
 	return &poller{nodes: nodes, client: &http.Client{
 		Timeout:   pollTimeout,
 		Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 1},
@@ -88,7 +90,7 @@ func (p *poller) ask(ctx context.Context) view {
 }
 
 // get is code 0 and the error's text if there is no answer.
-func (p *poller) get(ctx context.Context, n Node, path string) (int, []byte) {
+func (p *poller) get(ctx context.Context, n devcluster.Node, path string) (int, []byte) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Client+path, nil)
 	if err != nil {
 		return 0, []byte(err.Error())

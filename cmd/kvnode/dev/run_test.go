@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/devcluster"
 	"tenure/internal/freeport"
 )
 
@@ -120,7 +121,7 @@ func (r *running) ended() error {
 	}
 }
 
-func (r *running) state() *State {
+func (r *running) state() *devcluster.State {
 	r.t.Helper()
 	s, err := readState(r.o.Data)
 	if err != nil || s == nil {
@@ -130,10 +131,10 @@ func (r *running) state() *State {
 }
 
 // nothingRuns checks that these processes are gone and that dev.json says so.
-func (r *running) nothingRuns(before *State) {
+func (r *running) nothingRuns(before *devcluster.State) {
 	r.t.Helper()
 	for _, n := range before.Nodes {
-		if n.runs(n.PID) {
+		if runs(n, n.PID) {
 			r.t.Errorf("node %d, pid %d, was left running", n.ID, n.PID)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 	"time"
+
+	"tenure/internal/devcluster"
 )
 
 const (
@@ -35,7 +37,7 @@ func (c *cluster) stop() error {
 	}
 	c.signal(syscall.SIGKILL)
 	if !c.await(killGrace, nil) {
-		return fmt.Errorf("%d nodes could not be ended; see %s", c.running(), stateName)
+		return fmt.Errorf("%d nodes could not be ended; see %s", c.running(), devcluster.StateName)
 	}
 	return nil
 }
@@ -49,7 +51,7 @@ func (c *cluster) lookAgain() {
 
 func (c *cluster) signal(sig syscall.Signal) {
 	for _, m := range c.members {
-		if pid := m.node.PID; m.node.runs(pid) { // a dead one's number may belong to somebody else by now
+		if pid := m.node.PID; runs(m.node, pid) { // a dead one's number may belong to somebody else by now
 			_ = syscall.Kill(pid, sig)
 		}
 	}
@@ -66,7 +68,7 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 			c.ended(e.id, e.pid)
 		case <-tick.C:
 			for _, m := range c.members {
-				if !m.own && m.node.PID != 0 && !m.node.runs(m.node.PID) {
+				if !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID) {
 					c.ended(m.node.ID, m.node.PID)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tenure/internal/devcluster"
 )
 
 // defaultData is where kvctl looks by itself.
@@ -73,7 +75,7 @@ func (t *teller) died(m *member, pid int, how string) {
 		how = ": " + how
 	}
 	t.say("node %d (pid %d) has ended%s; start it again with: %s", m.node.ID, pid, how, t.devCommand("start", m.node.ID))
-	lines := tail(m.node.Log, m.logFrom)
+	lines := devcluster.LogTail(m.node.Log, m.logFrom)
 	if len(lines) == 0 || lines[0] == "" {
 		return
 	}

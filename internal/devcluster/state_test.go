@@ -1,4 +1,4 @@
-package dev
+package devcluster
 
 import (
 	"os"
@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestFormat pins dev.json, which kvctl reads.
+// TestFormat pins dev.json: kvctl and kvnode may be of different versions.
 func TestFormat(t *testing.T) {
 	dir := t.TempDir()
 	s := &State{Version: 1, Binary: "/d/kvnode", Nodes: []Node{{
 		ID: 1, PID: 123, Client: "127.0.0.1:8500", Peer: "127.0.0.1:8300", Data: "/d/node1", Log: "/d/node1.log",
 		Args: []string{"--id", "1"},
 	}}}
-	if err := writeState(dir, s); err != nil {
+	if err := Replace(t.Context(), dir, s); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "dev.json"))
@@ -31,13 +31,13 @@ func TestFormat(t *testing.T) {
 
 func TestDamagedOrForeignState(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"version":1`: "is damaged", `{"version":2}`: "is of version 2",
+		`{"version":1`: "is damaged", `{"version":2}`: "is of version 2", `{"version":1}`: "lists no nodes",
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, stateName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, StateName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readState(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestDamagedOrForeignState(t *testing.T) {
 // TestUpdatesAreNotLost has several writers change the state at once.
 func TestUpdatesAreNotLost(t *testing.T) {
 	dir := t.TempDir()
-	if err := writeState(dir, &State{Version: 1, Nodes: []Node{{ID: 1}}}); err != nil {
+	if err := Replace(t.Context(), dir, &State{Version: StateVersion, Nodes: []Node{{ID: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	const writers, each = 4, 25
@@ -54,14 +54,14 @@ func TestUpdatesAreNotLost(t *testing.T) {
 	for range writers {
 		all.Go(func() {
 			for range each {
-				if err := update(dir, func(s *State) { s.Nodes[0].PID++ }); err != nil {
+				if err := Update(t.Context(), dir, func(s *State) error { s.Nodes[0].PID++; return nil }); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	s, err := readState(dir)
+	s, err := Read(dir)
 	if err != nil || s.Nodes[0].PID != writers*each {
 		t.Fatalf("%+v %v", s, err)
 	}
@@ -73,10 +73,10 @@ func TestTail(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(tail(name, 0), ","); got != "2,3,4,5,6,7" {
+	if got := strings.Join(LogTail(name, 0), ","); got != "2,3,4,5,6,7" {
 		t.Error(got)
 	}
-	if got := strings.Join(tail(name, int64(len(text)-4)), ","); got != "6,7" {
+	if got := strings.Join(LogTail(name, int64(len(text)-4)), ","); got != "6,7" {
 		t.Error(got)
 	}
 }

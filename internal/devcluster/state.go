@@ -1,0 +1,184 @@
+// Package devcluster is what `kvnode dev`, which runs a cluster on one machine, and `kvctl dev`, which works on its nodes,
+// share: the file in the cluster's directory that lists the nodes, and the ends of their logs.
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// DefaultDir is the cluster's directory if none is named.
+	DefaultDir = "./kvnode-dev"
+	// StateName is the file in it that holds State.
+	StateName = "dev.json"
+	// StateVersion is the version that this program reads and writes.
+	StateVersion = 1
+
+	lockName = "dev.lock" // held around each change of StateName
+	lockPoll = 10 * time.Millisecond
+)
+
+// State is the content of dev.json.
+type State struct {
+	Version int    `json:"version"`
+	Binary  string `json:"binary"` // absolute path of kvnode
+	Nodes   []Node `json:"nodes"`  // by rising id
+}
+
+// Node is one node of the cluster. Its paths are absolute.
+type Node struct {
+	ID     int      `json:"id"`
+	PID    int      `json:"pid"` // 0: not running
+	Client string   `json:"client"`
+	Peer   string   `json:"peer"`
+	Data   string   `json:"data"`
+	Log    string   `json:"log"`
+	Args   []string `json:"args"` // of the program, without its name
+}
+
+// Node returns the node of that id, for changes too, or nil.
+func (s *State) Node(id int) *Node {
+	for i := range s.Nodes {
+		if s.Nodes[i].ID == id {
+			return &s.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// IDs lists the nodes' ids for people.
+func (s *State) IDs() string {
+	var ids []string
+	for _, n := range s.Nodes {
+		ids = append(ids, fmt.Sprint(n.ID))
+	}
+	return strings.Join(ids, ", ")
+}
+
+// Read reads the State of the cluster in dir. If there is none, the error is an fs.ErrNotExist.
+func Read(dir string) (*State, error) {
+	name := filepath.Join(dir, StateName)
+	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, absent{dir}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fmt.Errorf("%s is damaged (%w); remove it if no node runs", name, err)
+	}
+	if s.Version != StateVersion {
+		return nil, fmt.Errorf("%s is of version %d, and this program knows %d: use the kvctl and kvnode that belong to it", name, s.Version, StateVersion)
+	}
+	if len(s.Nodes) == 0 {
+		return nil, fmt.Errorf("%s lists no nodes; remove it if none runs", name)
+	}
+	return &s, nil
+}
+
+// absent is the error about a directory without a cluster.
+type absent struct{ dir string }
+
+// Error says what to do.
+func (e absent) Error() string {
+	return fmt.Sprintf("there is no local cluster in %s: start one with kvnode dev, or name its directory with --data", e.dir)
+}
+
+// Unwrap returns fs.ErrNotExist.
+func (absent) Unwrap() error { return fs.ErrNotExist }
+
+// Replace writes s as the State of the cluster in dir, whatever was there. It waits for other programs' changes to end.
+func Replace(ctx context.Context, dir string, s *State) error {
+	return locked(ctx, dir, func() error { return write(dir, s) })
+}
+
+// Update changes the State of the cluster in dir in one step, between those of other programs. If change fails, nothing is
+// written.
+func Update(ctx context.Context, dir string, change func(*State) error) error {
+	return locked(ctx, dir, func() error {
+		s, err := Read(dir)
+		if err != nil {
+			return err
+		}
+		if err := change(s); err != nil {
+			return err
+		}
+		return write(dir, s)
+	})
+}
+
+// write replaces the file, whole or not at all. The caller holds the lock.
+func write(dir string, s *State) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(dir, StateName)
+	if err := os.WriteFile(name+".tmp", append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+// locked runs f while no other program changes the file.
+func locked(ctx context.Context, dir string, f func() error) error {
+	name := filepath.Join(dir, lockName)
+	lock, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // closing gives the lock back
+	tick := time.NewTicker(lockPoll)
+	defer tick.Stop()
+	for {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f()
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("lock %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lock %s: another program holds it: %w", name, ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// LogTail returns the last few lines of a log from an offset on; none if it cannot be read.
+func LogTail(name string, from int64) []string {
+	const maxBytes, maxLines = 4096, 6
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	b := make([]byte, min(maxBytes, max(0, info.Size()-from)))
+	n, _ := f.ReadAt(b, info.Size()-int64(len(b)))
+	text := strings.TrimSpace(string(b[:n]))
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	if int64(n) < info.Size()-from {
+		lines = lines[1:] // cut in its middle
+	}
+	return lines[max(0, len(lines)-maxLines):]
+}
