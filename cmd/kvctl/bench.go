@@ -41,7 +41,19 @@ func newBench(a *app) *cobra.Command {
 	for _, v := range benchVerbs {
 		verbs = append(verbs, newBenchOp(a, v.op, v.short, v.long))
 	}
-	return group(cmd, append(verbs, newBenchSweep(a), newBenchPlot(a))...)
+	return group(cmd, append(verbs, movedBench("sweep", "sweep"), movedBench("plot", "sweep draw"))...)
+}
+
+// movedBench stands for a verb that is in the test harness now.
+func movedBench(verb, harness string) *cobra.Command {
+	return &cobra.Command{
+		Use:                verb,
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("kvctl bench %s is in the test harness now; in a checkout of the repository: go run ./jepsen %s --help", verb, harness)
+		},
+	}
 }
 
 // benchRun is one run's flags.

@@ -168,3 +168,15 @@ func TestBenchOfFailures(t *testing.T) {
 		t.Errorf("exit %d, %+v, %q", o.code, r, o.errOut)
 	}
 }
+
+// Verbs that are in the test harness now say so, whatever is given with them.
+func TestBenchSweepHasMoved(t *testing.T) {
+	c := start(t, 1)
+	for line, where := range map[string]string{"bench sweep": "go run ./jepsen sweep --help", "bench sweep keys --points 1": "go run ./jepsen sweep --help",
+		"bench plot x.json": "go run ./jepsen sweep draw --help"} {
+		o := kvctl(t, c, "", strings.Fields(line)...)
+		if o.code != exitUsage || o.out != "" || !strings.Contains(o.errOut, where) {
+			t.Errorf("kvctl %s: exit %d, %q, %q; want exit 2 and %q", line, o.code, o.out, o.errOut, where)
+		}
+	}
+}

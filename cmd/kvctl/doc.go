@@ -9,8 +9,7 @@
 //   - words.go, txnfile.go: the language of `kvctl txn`. command.go, command_*.go: the command under `kvctl lock` and
 //     `kvctl lease run`.
 //   - dev_*.go: `kvctl dev`, which works on the processes of a local cluster, never on others.
-//   - bench.go, benchshow.go: `kvctl bench`; package bench below is the load generator. benchsweep.go, benchcluster.go:
-//     `kvctl bench sweep`, which starts clusters of its own; packages sweep and plot make curves of what it measures.
+//   - bench.go, benchshow.go: `kvctl bench`; package bench below is the load generator.
 //
 // # Exit codes
 //

@@ -16,9 +16,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(testNodeVariable) != "" {
 		os.Exit(testNode(os.Args[1:]))
 	}
-	if os.Getenv(testDevVariable) != "" && len(os.Args) > 1 && os.Args[1] == "dev" {
-		os.Exit(testDev(os.Args[2:]))
-	}
 	os.Exit(m.Run())
 }
 

@@ -67,7 +67,6 @@ type Config struct {
 	Duration  time.Duration // of the window
 	Timeout   time.Duration // of one request
 	Fill      bool          // write every key once before the warm-up
-	FillFrom  int           // but not those with lower numbers: they are there
 	Seed      uint64        // of keys, values and the order of reads and writes
 
 	// Dial opens connections; nil is plain TCP.
@@ -111,8 +110,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("--read-share %v: must be 0 to 1", c.ReadShare)
 	case c.Timeout <= 0:
 		return fmt.Errorf("--timeout %v: must be above 0", c.Timeout)
-	case c.FillFrom < 0 || c.FillFrom > c.Keys:
-		return fmt.Errorf("the first key to write is %d: must be 0 to --keys (%d)", c.FillFrom, c.Keys)
 	case len(c.Endpoints) == 0:
 		return fmt.Errorf("--endpoints: name at least one node")
 	}

@@ -126,7 +126,7 @@ func (w *world) fill(ctx context.Context) error {
 		all.Go(func() {
 			f := w.newWorker(-1 - i)
 			for ctx.Err() == nil {
-				key := w.cfg.FillFrom + int(next.Add(1)-1)
+				key := int(next.Add(1) - 1)
 				if key >= w.cfg.Keys {
 					return
 				}

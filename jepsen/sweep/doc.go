@@ -1,0 +1,8 @@
+// Package sweep measures clusters at one value after the other of something, and draws charts of what was measured.
+//
+//   - series.go: what is varied, and the loads at each value
+//   - run.go: the order of a series' measurements
+//   - trial.go: one cluster of processes, and kvctl bench on it
+//   - file.go: what was measured, as it is kept
+//   - charts.go, draw.go: from what is kept to SVG
+package sweep
