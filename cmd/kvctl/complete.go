@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 const (
@@ -48,7 +49,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]s
 	a.complete(cmd, func(ctx context.Context, c *client.Client) {
 		list, _, _ := c.Sessions(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, s := range list[:min(len(list), completeLimit)] {
-			out = append(out, s.ID+"\t"+oneLine(s.Name))
+			out = append(out, s.ID+"\t"+output.OneLine(s.Name))
 		}
 	})
 	return out, cobra.ShellCompDirectiveNoFileComp
@@ -63,7 +64,7 @@ func (a *app) completeLeases(cmd *cobra.Command, args []string, typed string) ([
 	a.complete(cmd, func(ctx context.Context, c *client.Client) {
 		p, _ := c.Leases(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
 		for _, l := range p.Leases {
-			out = append(out, l.Name+"\t"+oneLine(l.Owner))
+			out = append(out, l.Name+"\t"+output.OneLine(l.Owner))
 		}
 	})
 	return out, cobra.ShellCompDirectiveNoFileComp

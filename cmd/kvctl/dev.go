@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 )
 
@@ -119,7 +120,7 @@ func (d *dev) hint(verb string, id int) string {
 func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	var endpoints []string
 	for _, n := range s.Nodes {
-		if find(s, n).state == running {
+		if process.Find(s, n).State == process.Running {
 			endpoints = append(endpoints, n.Client)
 		}
 	}
@@ -186,8 +187,8 @@ func (d *dev) status(cmd *cobra.Command, _ []string) error {
 	}
 	out := make([]devStatusJSON, len(s.Nodes))
 	for i, n := range s.Nodes {
-		p := find(s, n)
-		out[i] = devStatusJSON{n.ID, p.pid, p.state.String(), "", n.Client, n.Peer, n.Data, n.Log}
+		p := process.Find(s, n)
+		out[i] = devStatusJSON{n.ID, p.PID, p.State.String(), "", n.Client, n.Peer, n.Data, n.Log}
 		for _, x := range v {
 			if x.answers() && x.status.Node == uint64(n.ID) {
 				out[i].Role = x.status.Role
@@ -226,10 +227,10 @@ func (d *dev) done(n devcluster.Node, pid int, what string) error {
 // signal sends sig to each node named and waits until it shows.
 func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 	effect := map[syscall.Signal]struct {
-		want processState
+		want process.State
 		word string
 	}{
-		syscall.SIGKILL: {gone, "killed"}, syscall.SIGTERM: {gone, "stopped"}, syscall.SIGSTOP: {paused, "paused"}, syscall.SIGCONT: {running, "goes on"},
+		syscall.SIGKILL: {process.Gone, "killed"}, syscall.SIGTERM: {process.Gone, "stopped"}, syscall.SIGSTOP: {process.Paused, "paused"}, syscall.SIGCONT: {process.Running, "goes on"},
 	}[sig]
 	return func(cmd *cobra.Command, args []string) error {
 		s, err := devcluster.Read(d.data)
@@ -243,24 +244,24 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 		defer cancel()
 		for _, n := range nodes {
-			p := find(s, n)
-			if p.state == gone && len(args) == 1 && args[0] == "all" {
+			p := process.Find(s, n)
+			if p.State == process.Gone && len(args) == 1 && args[0] == "all" {
 				continue
 			}
-			if p.state == gone {
+			if p.State == process.Gone {
 				return fmt.Errorf("node %d is not running; start it with: %s", n.ID, d.hint("start", n.ID))
 			}
-			if p.state == paused && sig == syscall.SIGTERM {
+			if p.State == process.Paused && sig == syscall.SIGTERM {
 				return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
 			}
-			if err := p.signal(ctx, s, n, sig, effect.want); err != nil {
+			if err := p.Signal(ctx, s, n, sig, effect.want); err != nil {
 				return err
 			}
-			if err := d.done(n, p.pid, effect.word); err != nil {
+			if err := d.done(n, p.PID, effect.word); err != nil {
 				return err
 			}
-			if effect.want == gone {
-				if err := d.forget(ctx, n.ID, p.pid); err != nil {
+			if effect.want == process.Gone {
+				if err := d.forget(ctx, n.ID, p.PID); err != nil {
 					return err
 				}
 			}

@@ -3,18 +3,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
-	"os"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 )
 
@@ -40,17 +37,17 @@ func (d *dev) restart(cmd *cobra.Command, args []string) error {
 func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.Node, others bool) error {
 	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)
 	defer cancel()
-	switch p := find(s, n); p.state {
-	case paused:
+	switch p := process.Find(s, n); p.State {
+	case process.Paused:
 		return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
-	case running:
-		if err := p.signal(ctx, s, n, syscall.SIGTERM, gone); err != nil {
+	case process.Running:
+		if err := p.Signal(ctx, s, n, syscall.SIGTERM, process.Gone); err != nil {
 			return err
 		}
-		if err := d.done(n, p.pid, "stopped"); err != nil {
+		if err := d.done(n, p.PID, "stopped"); err != nil {
 			return err
 		}
-		if err := d.forget(ctx, n.ID, p.pid); err != nil {
+		if err := d.forget(ctx, n.ID, p.PID); err != nil {
 			return err
 		}
 	}
@@ -78,135 +75,5 @@ func awaitReady(ctx context.Context, n devcluster.Node) error {
 			return fmt.Errorf("node %d was started and knows of no master yet: %w; see kvctl dev logs %d", n.ID, ctx.Err(), n.ID)
 		case <-tick.C:
 		}
-	}
-}
-
-// logPoll is how often a log that is followed is looked at.
-const logPoll = 100 * time.Millisecond
-
-func newDevLogs(d *dev) *cobra.Command {
-	var follow bool
-	lines := 20
-	cmd := &cobra.Command{
-		Use:   "logs [N...]",
-		Short: "Print the logs of nodes",
-		Long: "logs prints the last lines of the nodes' logs, of all nodes without an N, each after the node's number if there are several.\n" +
-			"With --follow it goes on until it is interrupted.",
-		Example: "  kvctl dev logs master --lines 100\n  kvctl dev logs --follow",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if lines < 0 {
-				return usage("--lines %d: must not be negative", lines)
-			}
-			if len(args) == 0 {
-				args = []string{"all"}
-			}
-			s, err := devcluster.Read(d.data)
-			if err != nil {
-				return err
-			}
-			nodes, err := d.nodesOf(cmd.Context(), s, args)
-			if err != nil {
-				return err
-			}
-			out := &logWriter{w: d.app.stdout, several: len(nodes) > 1}
-			var all sync.WaitGroup
-			for _, n := range nodes {
-				from, err := out.last(n, lines)
-				if err != nil {
-					return err
-				}
-				if follow {
-					all.Go(func() { out.follow(cmd.Context(), n, from) })
-				}
-			}
-			all.Wait()
-			return nil
-		},
-	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written from now on")
-	cmd.Flags().IntVarP(&lines, "lines", "n", lines, "how many of the last lines to print first")
-	return cmd
-}
-
-// logWriter prints lines of logs, whole.
-type logWriter struct {
-	mu      sync.Mutex
-	w       io.Writer
-	several bool
-}
-
-func (l *logWriter) print(n devcluster.Node, line string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var err error
-	if l.several {
-		_, err = fmt.Fprintf(l.w, "%d  %s\n", n.ID, line)
-	} else {
-		_, err = fmt.Fprintln(l.w, line)
-	}
-	return err
-}
-
-// last prints the last lines of a node's log and returns where it ends.
-func (l *logWriter) last(n devcluster.Node, lines int) (end int64, err error) {
-	f, err := os.Open(n.Log)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	var kept []string
-	b := bufio.NewReader(f)
-	for {
-		line, err := b.ReadString('\n')
-		if err != nil { // what has no line end yet is left for later
-			break
-		}
-		end += int64(len(line))
-		if kept = append(kept, line[:len(line)-1]); len(kept) > lines {
-			kept = kept[1:]
-		}
-	}
-	for _, line := range kept {
-		if err := l.print(n, line); err != nil {
-			return 0, err
-		}
-	}
-	return end, nil
-}
-
-// follow prints what is added to a node's log until ctx ends.
-func (l *logWriter) follow(ctx context.Context, n devcluster.Node, from int64) {
-	tick := time.NewTicker(logPoll)
-	defer tick.Stop()
-	for {
-		from = l.more(n, from)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
-}
-
-// more prints the whole lines behind an offset and returns the offset behind them.
-func (l *logWriter) more(n devcluster.Node, from int64) int64 {
-	f, err := os.Open(n.Log)
-	if err != nil {
-		return from
-	}
-	defer func() { _ = f.Close() }() // it is only read
-	if info, err := f.Stat(); err == nil && info.Size() < from {
-		from = 0 // it was begun anew
-	}
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return from
-	}
-	b := bufio.NewReader(f)
-	for {
-		line, err := b.ReadString('\n')
-		if err != nil || l.print(n, line[:len(line)-1]) != nil {
-			return from
-		}
-		from += int64(len(line))
 	}
 }

@@ -14,10 +14,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 )
 
-const startPoll = 50 * time.Millisecond
+const (
+	startPoll = 50 * time.Millisecond
+	endPoll   = 5 * time.Millisecond
+)
 
 func (d *dev) start(cmd *cobra.Command, args []string) error {
 	s, err := devcluster.Read(d.data)
@@ -31,7 +35,7 @@ func (d *dev) start(cmd *cobra.Command, args []string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), d.app.timeout)
 	defer cancel()
 	for _, n := range nodes {
-		if args[0] == "all" && find(s, n).state != gone {
+		if args[0] == "all" && process.Find(s, n).State != process.Gone {
 			continue
 		}
 		if err := d.startOne(ctx, n.ID); err != nil {
@@ -46,14 +50,14 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 	if err := d.awaitEnd(ctx, id); err != nil {
 		return err
 	}
-	var c child
+	var c startedNode
 	err := devcluster.Update(ctx, d.data, func(s *devcluster.State) error {
 		n := s.Node(id)
 		if n == nil {
 			return fmt.Errorf("node %d is no longer in %s", id, devcluster.StateName)
 		}
-		if p := find(s, *n); p.state != gone {
-			return fmt.Errorf("node %d is %v already (pid %d)", id, p.state, p.pid)
+		if p := process.Find(s, *n); p.State != process.Gone {
+			return fmt.Errorf("node %d is %v already (pid %d)", id, p.State, p.PID)
 		}
 		var err error
 		if c, err = launch(s.Binary, *n); err != nil {
@@ -77,7 +81,7 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 
 // awaitEnd waits for a killed process of the node to be gone with all its files: until then its port and its data are taken.
 func (d *dev) awaitEnd(ctx context.Context, id int) error {
-	tick := time.NewTicker(processPoll)
+	tick := time.NewTicker(endPoll)
 	defer tick.Stop()
 	for {
 		s, err := devcluster.Read(d.data)
@@ -85,7 +89,7 @@ func (d *dev) awaitEnd(ctx context.Context, id int) error {
 			return err
 		}
 		n := s.Node(id)
-		if n == nil || look(s, *n) != ending {
+		if n == nil || process.Look(s, *n) != process.Ending {
 			return nil
 		}
 		select {
@@ -96,8 +100,8 @@ func (d *dev) awaitEnd(ctx context.Context, id int) error {
 	}
 }
 
-// child is a node that this process has started and will leave behind.
-type child struct {
+// startedNode is a node that this process has started and will leave behind.
+type startedNode struct {
 	node    devcluster.Node
 	pid     int
 	logFrom int64 // where its part of the log begins
@@ -105,13 +109,13 @@ type child struct {
 }
 
 // launch starts the node in a session of its own, so that it outlives kvctl and its terminal.
-func launch(binary string, n devcluster.Node) (child, error) {
+func launch(binary string, n devcluster.Node) (startedNode, error) {
 	log, err := os.OpenFile(n.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return child{}, err
+		return startedNode{}, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own
-	c := child{node: n, ended: make(chan error, 1)}
+	c := startedNode{node: n, ended: make(chan error, 1)}
 	if info, err := log.Stat(); err == nil {
 		c.logFrom = info.Size()
 	}
@@ -119,7 +123,7 @@ func launch(binary string, n devcluster.Node) (child, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return child{}, fmt.Errorf("start node %d: %w", n.ID, err)
+		return startedNode{}, fmt.Errorf("start node %d: %w", n.ID, err)
 	}
 	c.pid = cmd.Process.Pid
 	go func() { c.ended <- cmd.Wait() }()
@@ -127,7 +131,7 @@ func launch(binary string, n devcluster.Node) (child, error) {
 }
 
 // await tells whether the node answers before ctx ends. Its error is that the node has ended.
-func (c child) await(ctx context.Context) (bool, error) {
+func (c startedNode) await(ctx context.Context) (bool, error) {
 	api, err := client.New(client.Config{Endpoints: []string{c.node.Client}})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", devcluster.StateName, err)
@@ -149,7 +153,7 @@ func (c child) await(ctx context.Context) (bool, error) {
 	}
 }
 
-func (c child) obituary(err error) error {
+func (c startedNode) obituary(err error) error {
 	how := "exit code 0"
 	if err != nil {
 		how = err.Error()

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tenure/client/clienttest"
+	"tenure/cmd/kvctl/internal/process"
 	"tenure/internal/devcluster"
 	"tenure/internal/freeport"
 )
@@ -92,7 +93,7 @@ func newDevCluster(t *testing.T, master int) *devCluster {
 	d.write()
 	t.Cleanup(func() {
 		for _, n := range d.read().Nodes {
-			if n.PID > 0 && look(&d.state, n) != gone {
+			if n.PID > 0 && process.Look(&d.state, n) != process.Gone {
 				_ = syscall.Kill(n.PID, syscall.SIGKILL)
 			}
 		}
@@ -201,7 +202,7 @@ func TestDevStartWaitsForTheEnd(t *testing.T) {
 	d.want(0, "started, clients on", "start", "2")
 	t.Setenv(headlessVariable, "")
 	n := d.read().Nodes[1]
-	for look(d.read(), n) != ending {
+	for process.Look(d.read(), n) != process.Ending {
 		time.Sleep(time.Millisecond)
 	}
 	if got := d.states(); got != "not running, ending, not running" {

@@ -1,15 +1,16 @@
 // Command kvctl is the command line of Tenure for people and scripts.
 //
-// Every verb has a file of its own, named after it. Around them:
+// Files are named after what their verbs work on:
 //
-//   - main.go: streams, signals, exit codes. root.go: the flags that all verbs share.
-//   - survey.go: what all endpoints say of themselves at about one moment. table.go: the same as text.
-//   - tracker.go: from one survey to the next, who became master and how long there was none. statuswatch.go
-//     shows it.
-//   - words.go, txnfile.go: the language of `kvctl txn`. command.go, command_*.go: the command under `kvctl lock` and
-//     `kvctl lease run`.
-//   - dev_*.go: `kvctl dev`, which works on the processes of a local cluster, never on others.
-//   - bench.go, benchshow.go: `kvctl bench`; package bench below is the load generator.
+//   - kv_read.go, kv_write.go, kv_delete.go: keys. txn.go: transactions. watch.go: changes. flags.go: what these share.
+//   - session.go: sessions. lock.go, lock_elect.go: what is held under one. lease*.go: leases.
+//   - status*.go: what all endpoints say of themselves at about one moment, as a table, and from one moment to the next.
+//     master.go: who is master, and its transfer.
+//   - dev*.go: the processes of a local cluster. bench*.go: load; the generator is package bench below.
+//   - main.go: streams, signals, exit codes. root.go: the flags that all verbs share. complete.go: completion.
+//
+// Packages below internal know nothing of flags: child runs the command under a lock, process finds the processes of a local
+// cluster, txnfile reads transactions, output writes numbers and times for people.
 //
 // # Exit codes
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 func newLease(a *app) *cobra.Command {
@@ -144,7 +145,7 @@ func newLeaseRelease(a *app) *cobra.Command {
 				return a.print(struct {
 					Name string `json:"name"`
 				}{args[0]}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "lease %s released\n", oneLine(args[0]))
+					_, err := fmt.Fprintf(w, "lease %s released\n", output.OneLine(args[0]))
 					return err
 				})
 			})
@@ -179,7 +180,7 @@ func newLeaseShow(a *app) *cobra.Command {
 					Remaining int64  `json:"remaining_ms"`
 					Hint      bool   `json:"hint"`
 				}{i.Name, i.Owner, i.Token, i.Remaining.Milliseconds(), true}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "held by %s, token %d, for another %s unless renewed\n", oneLine(i.Owner), i.Token, shortDuration(i.Remaining))
+					_, err := fmt.Fprintf(w, "held by %s, token %d, for another %s unless renewed\n", output.OneLine(i.Owner), i.Token, output.Duration(i.Remaining))
 					return err
 				})
 			})

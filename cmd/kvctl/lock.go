@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/child"
 )
 
 // fenceVariable holds the fence of a lock or a lease in the environment of its command.
@@ -197,10 +198,13 @@ func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration,
 	cmd.Env = append(append(append(cmd.Env, a.environ...), h.environ...), endpointsVariable+"="+strings.Join(a.endpoints, ","))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.stdin, a.stdout, a.stderr
 	var lost error
-	started, startErr := startCommand(cmd)
+	started, startErr := child.Start(cmd)
 	var ended error
 	if startErr == nil {
-		ended, lost = started.supervise(ctx, h, killAfter)
+		var wasLost bool
+		if ended, wasLost = started.Supervise(ctx, h.Lost(), killAfter); wasLost {
+			lost = h.Err()
+		}
 	}
 	// What is lost is somebody else's to have already, or soon: nobody waits long for the rest of it to be cleared away.
 	limit := a.timeout
@@ -219,33 +223,12 @@ func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration,
 	if startErr != nil {
 		return startErr
 	}
-	code, err := exitOf(ended)
+	code, err := child.ExitCode(ended)
 	if lost != nil && code == exitDone {
 		code = exitFailed
 	}
 	if code != exitDone && err == nil {
-		err = commandExit(code)
+		err = child.Exit(code)
 	}
 	return err
-}
-
-// supervise waits until the command has ended. lost is why what it runs under is, if it was before that.
-func (c *command) supervise(ctx context.Context, l holder, killAfter time.Duration) (err, lost error) {
-	select {
-	case err := <-c.done:
-		return err, nil
-	case <-l.Lost():
-		lost = l.Err()
-	case <-ctx.Done():
-	}
-	c.terminate()
-	timer := time.NewTimer(killAfter)
-	defer timer.Stop()
-	select {
-	case err = <-c.done:
-	case <-timer.C:
-		c.kill()
-		err = <-c.done
-	}
-	return err, lost
 }

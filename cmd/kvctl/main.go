@@ -11,7 +11,11 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/child"
+	"tenure/internal/buildinfo"
 )
 
 // The exit codes.
@@ -57,11 +61,12 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 var errQuiet = errors.New("failed")
 
 func exitCode(err error) int {
+	var command child.Exit
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, new(commandExit)):
-		return commandCode(err)
+	case errors.As(err, &command):
+		return int(command)
 	case errors.Is(err, client.ErrUnknown), errors.Is(err, client.ErrDropped):
 		return exitUnknown
 	case errors.As(err, new(usageError)), errors.Is(err, client.ErrInvalid):
@@ -90,7 +95,7 @@ func (a *app) endpointsHint() string {
 
 // complain says on standard error how the command failed and what to do.
 func (a *app) complain(err error) {
-	if errors.Is(err, errQuiet) || errors.As(err, new(commandExit)) {
+	if errors.Is(err, errQuiet) || errors.As(err, new(child.Exit)) {
 		return
 	}
 	var once client.Once
@@ -137,4 +142,21 @@ func (a *app) complain(err error) {
 		fmt.Fprintf(a.stderr, "kvctl: it may have been applied, or may still be; to settle it, run the same command again with\n"+
 			"kvctl:   --idempotency-key %s --base %d\n", once.Key, once.Base)
 	}
+}
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version and the revision that was built",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
+	}
+}
+
+func (a *app) printVersion() error {
+	info := buildinfo.Read()
+	return a.print(info, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, info.Line("kvctl"))
+		return err
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 const transferPoll = 20 * time.Millisecond
@@ -102,7 +103,7 @@ func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
 			_, err := fmt.Fprintf(w, "node %d is master already, epoch %d\n", now.Node, now.Epoch)
 			return err
 		}
-		_, err := fmt.Fprintf(w, "node %d -> node %d, epoch %d, took %s\n", old.Node, now.Node, now.Epoch, shortDuration(took))
+		_, err := fmt.Fprintf(w, "node %d -> node %d, epoch %d, took %s\n", old.Node, now.Node, now.Epoch, output.Duration(took))
 		return err
 	})
 	if err == nil && to != 0 && now.Node != to {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/buildinfo"
 )
 
@@ -184,7 +185,7 @@ func (a *app) tellAge(m client.Meta) {
 	if a.json || m.KnownLeader && m.LastContact < oldAge {
 		return
 	}
-	fmt.Fprintf(a.stderr, "kvctl: stale: the node last heard from a master %s ago\n", shortDuration(m.LastContact))
+	fmt.Fprintf(a.stderr, "kvctl: stale: the node last heard from a master %s ago\n", output.Duration(m.LastContact))
 }
 
 // print writes v as JSON if that is asked for, and else what text writes.

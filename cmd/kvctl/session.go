@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 func newSession(a *app) *cobra.Command {
@@ -182,7 +183,7 @@ func sessionOut(s client.Session) sessionJSON {
 func (a *app) printSession(s client.Session) error {
 	return a.print([]sessionJSON{sessionOut(s)}, func(w io.Writer) error {
 		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LOCK-DELAY", "BEHAVIOR", "CREATED"}, [][]string{{
-			s.ID, orDash(oneLine(s.Name)), orDash(oneLine(s.Node)), durationOrDash(s.TTL), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex),
+			s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex),
 		}})
 	})
 }
@@ -199,10 +200,10 @@ func (a *app) printSessions(list []client.SessionDetails) error {
 		for _, s := range list {
 			left := "-"
 			if s.ExpiresIn > 0 {
-				left = shortDuration(s.ExpiresIn)
+				left = output.Duration(s.ExpiresIn)
 			}
 			rows = append(rows, []string{
-				s.ID, orDash(oneLine(s.Name)), orDash(oneLine(s.Node)), durationOrDash(s.TTL), left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s),
+				s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL), left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s),
 			})
 		}
 		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows)
@@ -219,7 +220,7 @@ func heldText(s client.SessionDetails) string {
 	}
 	var keys []string
 	for _, k := range s.Keys[:min(len(s.Keys), shownKeys)] {
-		keys = append(keys, oneLine(k))
+		keys = append(keys, output.OneLine(k))
 	}
 	if s.Held > len(keys) {
 		keys = append(keys, "…")

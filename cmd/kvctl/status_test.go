@@ -11,6 +11,7 @@ import (
 
 	"tenure/client"
 	"tenure/client/clienttest"
+	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/freeport"
 )
 
@@ -391,21 +392,21 @@ func TestMaster(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{"a b": "a b", "": "", "a\nb": `"a\nb"`, `"a"`: `"\"a\""`, "\xff": `"\xff"`, "é": "é"} {
-		if got := oneLine(in); got != want {
-			t.Errorf("oneLine(%q) = %s, want %s", in, got, want)
+		if got := output.OneLine(in); got != want {
+			t.Errorf("output.OneLine(%q) = %s, want %s", in, got, want)
 		}
 	}
 	for in, want := range map[time.Duration]string{
 		0: "0 ms", 812 * time.Millisecond: "812 ms", 3290 * time.Millisecond: "3.2 s", 59999 * time.Millisecond: "59.9 s",
 		5 * time.Minute: "5 min", 7 * time.Hour: "7 h", 300 * time.Hour: "12 d",
 	} {
-		if got := shortDuration(in); got != want {
-			t.Errorf("shortDuration(%v) = %s, want %s", in, got, want)
+		if got := output.Duration(in); got != want {
+			t.Errorf("output.Duration(%v) = %s, want %s", in, got, want)
 		}
 	}
 	for in, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB", 3 << 30: "3.0 GiB"} {
-		if got := shortBytes(in); got != want {
-			t.Errorf("shortBytes(%d) = %s, want %s", in, got, want)
+		if got := output.Bytes(in); got != want {
+			t.Errorf("output.Bytes(%d) = %s, want %s", in, got, want)
 		}
 	}
 }

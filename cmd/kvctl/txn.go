@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+	"tenure/cmd/kvctl/internal/txnfile"
 )
 
 func newTxn(a *app) *cobra.Command {
@@ -56,25 +58,25 @@ func newTxn(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) readTxn(name string) ([]txnOp, error) {
+func (a *app) readTxn(name string) ([]txnfile.Op, error) {
 	var text []byte
 	var err error
 	if name == "-" {
-		text, err = readAll(a.stdin, "standard input")
+		text, err = txnfile.ReadAll(a.stdin, "standard input")
 	} else {
-		text, err = readFile(name)
+		text, err = txnfile.ReadFile(name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	ops, err := parseTxn(text)
+	ops, err := txnfile.Parse(text)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(ops) == 0:
 		return nil, errors.New("there is no operation in it")
 	case len(ops) > client.MaxTxnOps:
-		return nil, lineError{ops[client.MaxTxnOps].line, fmt.Errorf("a transaction has at most %d operations, and this is one more", client.MaxTxnOps)}
+		return nil, txnfile.LineError{Line: ops[client.MaxTxnOps].Line, Err: fmt.Errorf("a transaction has at most %d operations, and this is one more", client.MaxTxnOps)}
 	}
 	return ops, nil
 }
@@ -107,7 +109,7 @@ func (e txnFailed) Error() string {
 func (e txnFailed) Unwrap() error { return e.err }
 
 // failedLines finds the lines of the operations that err names.
-func failedLines(err error, name string, ops []txnOp) error {
+func failedLines(err error, name string, ops []txnfile.Op) error {
 	var failed *client.TxnError
 	if !errors.As(err, &failed) {
 		return err
@@ -116,7 +118,7 @@ func failedLines(err error, name string, ops []txnOp) error {
 	for _, f := range failed.Failed {
 		l := line{Op: f.Op, What: f.What}
 		if f.Op >= 0 && f.Op < len(ops) {
-			l.Line = ops[f.Op].line
+			l.Line = ops[f.Op].Line
 		}
 		out.lines = append(out.lines, l)
 	}
@@ -223,7 +225,7 @@ func (a *app) printTxn(ops []client.TxnOp, r client.TxnResult) error {
 	}{entries, r.Revision}, func(w io.Writer) error {
 		b := bufio.NewWriter(w)
 		for _, e := range r.Entries {
-			fmt.Fprintf(b, "%s\t%d\t%s\n", oneLine(e.Key), e.ModifyIndex, oneLine(string(e.Value)))
+			fmt.Fprintf(b, "%s\t%d\t%s\n", output.OneLine(e.Key), e.ModifyIndex, output.OneLine(string(e.Value)))
 		}
 		fmt.Fprintf(b, "revision %d\n", r.Revision)
 		return b.Flush()

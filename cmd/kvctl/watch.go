@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 // watchFlags are what `kvctl watch` is told.
@@ -126,11 +127,11 @@ func (a *app) printEvent(e client.Event) error {
 		text += "\t" + e.Session
 	case client.EventDelete:
 		out.Key = &e.Key
-		text += "\t" + oneLine(e.Key)
+		text += "\t" + output.OneLine(e.Key)
 	case client.EventSet:
 		shown := entryJSON(e.Entry)
 		out.Key, out.Entry = &e.Key, &shown
-		text += "\t" + oneLine(e.Key) + "\t" + oneLine(string(e.Entry.Value))
+		text += "\t" + output.OneLine(e.Key) + "\t" + output.OneLine(string(e.Entry.Value))
 	}
 	return a.print(out, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, text)

@@ -1,6 +1,7 @@
 //go:build unix
 
-package main
+// Package process finds and signals the processes of a local cluster's nodes, and never any other.
+package process
 
 import (
 	"bytes"
@@ -18,86 +19,86 @@ import (
 	"tenure/internal/procend"
 )
 
-const processPoll = 5 * time.Millisecond
+const poll = 5 * time.Millisecond
 
-// processState is what a node's process is doing.
-type processState int
+// State is what a node's process is doing.
+type State int
 
 const (
-	gone processState = iota
-	running
-	paused
-	ending // killed, and its port and its data are not free yet
+	Gone State = iota
+	Running
+	Paused
+	Ending // killed, and its port and its data are not free yet
 )
 
 // String is the word for people.
-func (s processState) String() string {
+func (s State) String() string {
 	return [...]string{"not running", "running", "paused", "ending"}[s]
 }
 
 // process is a node's process. handle names this very process, not its number: a signal through it cannot reach
 // another process that was given the number since.
-type process struct {
-	pid    int // 0 if gone
-	state  processState
+type Process struct {
+	PID    int // 0 if gone
+	State  State
 	handle *os.Process
 }
 
 // find looks for n's process. The handle is taken first and the identity looked at after, so they belong together. A
 // process that is not the node that dev.json describes is nobody's business here: the node is gone then.
-func find(s *devcluster.State, n devcluster.Node) process {
+func Find(s *devcluster.State, n devcluster.Node) Process {
 	if n.PID <= 0 {
-		return process{}
+		return Process{}
 	}
 	handle, err := os.FindProcess(n.PID)
 	if err != nil {
-		return process{}
+		return Process{}
 	}
-	state := look(s, n)
-	if state == gone {
-		return process{}
+	state := Look(s, n)
+	if state == Gone {
+		return Process{}
 	}
-	return process{n.PID, state, handle}
+	return Process{n.PID, state, handle}
 }
 
 // look tells what process number n.PID does, if it is n: same program, same arguments.
-func look(s *devcluster.State, n devcluster.Node) processState {
+func Look(s *devcluster.State, n devcluster.Node) State {
 	proc := fmt.Sprintf("/proc/%d/", n.PID)
 	line, err := os.ReadFile(proc + "cmdline")
 	if err != nil {
-		return gone
+		return Gone
 	}
 	if len(line) == 0 { // of a zombie, and of a process that ends: whose it was is not to be seen any more
 		if procend.Ending(n.PID) {
-			return ending
+			return Ending
 		}
-		return gone
+		return Gone
 	}
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 	if !slices.Equal(args[1:], n.Args) || !slices.Contains(n.Args, n.Data) {
-		return gone
+		return Gone
 	}
 	exe, err := os.Readlink(proc + "exe")
 	if err != nil || !sameFile(strings.TrimSuffix(exe, " (deleted)"), s.Binary) {
-		return gone
+		return Gone
 	}
 	stat, err := os.ReadFile(proc + "stat")
 	if err != nil {
-		return gone
+		return Gone
 	}
 	// The state follows the program's name, which is in parentheses and may hold some itself.
 	rest := stat[bytes.LastIndexByte(stat, ')')+1:]
 	switch fields := bytes.Fields(rest); {
 	case len(fields) == 0:
-		return gone
+		return Gone
 	case procend.Ending(n.PID):
-		return ending
+		return Ending
 	case fields[0][0] == 'Z' || fields[0][0] == 'X':
-		return gone
+		return Gone
 	case fields[0][0] == 'T':
-		return paused
+		return Paused
 	}
-	return running
+	return Running
 }
 
 // sameFile compares a resolved path with one that may lead through links. The program may have been replaced since
@@ -108,24 +109,24 @@ func sameFile(resolved, name string) bool {
 }
 
 // signal sends sig and waits until the process is as wanted.
-func (p process) signal(ctx context.Context, s *devcluster.State, n devcluster.Node, sig syscall.Signal, want processState) error {
+func (p Process) Signal(ctx context.Context, s *devcluster.State, n devcluster.Node, sig syscall.Signal, want State) error {
 	err := p.handle.Signal(sig)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("node %d (pid %d): %w", n.ID, p.pid, err)
+		return fmt.Errorf("node %d (pid %d): %w", n.ID, p.PID, err)
 	}
-	tick := time.NewTicker(processPoll)
+	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		got := look(s, n)
+		got := Look(s, n)
 		if got == want {
 			return nil
 		}
-		if got == gone {
-			return fmt.Errorf("node %d (pid %d) has ended", n.ID, p.pid)
+		if got == Gone {
+			return fmt.Errorf("node %d (pid %d) has ended", n.ID, p.PID)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("node %d (pid %d) was sent %v and is still %v: %w", n.ID, p.pid, sig, got, ctx.Err())
+			return fmt.Errorf("node %d (pid %d) was sent %v and is still %v: %w", n.ID, p.PID, sig, got, ctx.Err())
 		case <-tick.C:
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package child
 
 import (
 	"io"
@@ -9,10 +9,10 @@ import (
 
 func terminalInput(io.Reader) bool { return false }
 
-func (c *command) prepare() {}
+func (p *Process) prepare() {}
 
-func (c *command) terminate() { c.kill() }
+func (p *Process) terminate() { p.kill() }
 
-func (c *command) kill() { _ = c.cmd.Process.Kill() }
+func (p *Process) kill() { _ = p.cmd.Process.Kill() }
 
 func codeOf(e *exec.ExitError) int { return e.ExitCode() }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 const (
@@ -200,7 +201,7 @@ func (w *watcher) line(s survey, now time.Time) string {
 		master, ok = fmt.Sprintf("master %d, which is not among the endpoints", b), true
 	}
 	if d := w.without(now, m); d > 0 {
-		master = fmt.Sprintf("no master for %s, the last was node %d", shortDuration(d), w.tracker.master)
+		master = fmt.Sprintf("no master for %s, the last was node %d", output.Duration(d), w.tracker.master)
 	} else if !ok {
 		master = "no master"
 	}
@@ -214,7 +215,7 @@ func (w *watcher) draw(s survey, now time.Time) error {
 	_ = s.write(b) // a Builder takes everything
 	m, _ := s.master()
 	if d := w.without(now, m); d > 0 {
-		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", shortDuration(d), w.tracker.master)
+		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", output.Duration(d), w.tracker.master)
 	}
 	if len(w.events) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(w.events, "\n"))
@@ -222,4 +223,43 @@ func (w *watcher) draw(s survey, now time.Time) error {
 	picture := strings.ReplaceAll(b.String(), "\n", "\x1b[K\n")
 	_, err := io.WriteString(w.app.stdout, "\x1b[H"+picture+"\x1b[J")
 	return err
+}
+
+// changes tells of the newest loss of the master lease and the newest win with one before it, oldest first, by what the nodes
+// say of themselves. Their clocks may differ: the times are for people.
+func (s survey) changes() []string {
+	var lost, won *client.TenureChange
+	var lostBy, wonBy uint64
+	for _, n := range s {
+		if !n.answers() {
+			continue
+		}
+		for i := range n.status.Lease.Changes {
+			c := &n.status.Lease.Changes[i]
+			switch {
+			case c.Event == client.TenureLost && (lost == nil || c.Time.After(lost.Time)):
+				lost, lostBy = c, n.status.Node
+			case c.Event == client.TenureWon && c.Cause != firstTenure && (won == nil || c.Time.After(won.Time)):
+				won, wonBy = c, n.status.Node
+			}
+		}
+	}
+	var lines []string
+	if lost != nil {
+		lines = append(lines, changeLine(lostBy, "lost the master lease", lost))
+	}
+	if won != nil {
+		lines = append(lines, changeLine(wonBy, "won the master lease", won))
+	}
+	if len(lines) == 2 && won.Time.Before(lost.Time) {
+		lines[0], lines[1] = lines[1], lines[0]
+	}
+	return lines
+}
+
+// firstTenure is the cause of a win that followed no other, as far as its node knows: no change of master.
+const firstTenure = "none"
+
+func changeLine(node uint64, what string, c *client.TenureChange) string {
+	return fmt.Sprintf("%s  node %d %s: %s", c.Time.Local().Format("15:04:05.000"), node, what, c.Detail)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"tenure/cmd/kvctl/bench"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 // printBench prints a result. A run that shows nothing is a failure.
@@ -37,17 +38,17 @@ func writeBench(w io.Writer, r bench.Result) error {
 	if r.Mode != "" {
 		mode = ", " + r.Mode + " reads"
 	}
-	of := plural(uint64(r.Keys), "key") + " of " + shortBytes(int64(r.ValueSize))
+	of := output.Plural(uint64(r.Keys), "key") + " of " + output.Bytes(int64(r.ValueSize))
 	switch ttl := time.Duration(r.TTLMS) * time.Millisecond; r.Op {
 	case bench.Lease:
 		of = fmt.Sprintf("new names for %v", ttl)
 	case bench.Keepalive:
-		of = fmt.Sprintf("%s for %v", plural(uint64(r.Keys), "lease"), ttl)
+		of = fmt.Sprintf("%s for %v", output.Plural(uint64(r.Keys), "lease"), ttl)
 	}
-	fmt.Fprintf(w, "%s, %s: %s, %s, %s%s\n", r.Op, loop, plural(uint64(r.Clients), "client"),
-		plural(uint64(r.Nodes), "endpoint"), of, mode)
+	fmt.Fprintf(w, "%s, %s: %s, %s, %s%s\n", r.Op, loop, output.Plural(uint64(r.Clients), "client"),
+		output.Plural(uint64(r.Nodes), "endpoint"), of, mode)
 	fmt.Fprintf(w, "%s in %.1f s, %.0f/s; this process used %.0f µs of CPU for each\n\n",
-		plural(r.Ops, "operation"), r.Seconds, r.OpsPerS, r.ClientCPUUS)
+		output.Plural(r.Ops, "operation"), r.Seconds, r.OpsPerS, r.ClientCPUUS)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tOPS/S\tP50 MS\tP90\tP99\tP99.9\tMAX\t")
 	row := func(name string, perSecond float64, l bench.Latency) {
@@ -65,7 +66,7 @@ func writeBench(w io.Writer, r bench.Result) error {
 		_, err := fmt.Fprintln(w, "\nno errors")
 		return err
 	}
-	fmt.Fprintf(w, "\n%s:\n", plural(r.Errors, "error"))
+	fmt.Fprintf(w, "\n%s:\n", output.Plural(r.Errors, "error"))
 	for _, k := range slices.Sorted(maps.Keys(r.ErrorsByKind)) {
 		if _, err := fmt.Fprintf(w, "  %-18s %d\n", k, r.ErrorsByKind[k]); err != nil {
 			return err
@@ -110,7 +111,7 @@ func (p *benchProgress) tell(g bench.Progress) {
 		}
 		text := fmt.Sprintf("%s %.0f/s", p.cfg.Op, rate)
 		if g.Failed > 0 {
-			text += ", " + plural(g.Failed, "error")
+			text += ", " + output.Plural(g.Failed, "error")
 		}
 		p.bar.Describe(text)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 // tracker follows mastership from answer to answer. Its zero value has seen nothing.
@@ -63,5 +64,5 @@ func (f failover) String() string {
 	if f.From == f.To {
 		from = fmt.Sprintf("node %d again", f.To)
 	}
-	return fmt.Sprintf("FAILOVER %s, epoch %d, took %s as seen from here", from, f.Epoch, shortDuration(f.Took))
+	return fmt.Sprintf("FAILOVER %s, epoch %d, took %s as seen from here", from, f.Epoch, output.Duration(f.Took))
 }

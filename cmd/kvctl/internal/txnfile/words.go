@@ -1,4 +1,4 @@
-package main
+package txnfile
 
 import (
 	"fmt"
@@ -123,17 +123,17 @@ func (l *lexer) quoted(quote byte, b *strings.Builder) error {
 		}
 		b.WriteByte(c)
 	}
-	return lineError{began, fmt.Errorf("the quote %c is not closed", quote)}
+	return LineError{began, fmt.Errorf("the quote %c is not closed", quote)}
 }
 
-// lineError is what is wrong with a line of the input.
-type lineError struct {
-	line int
-	err  error
+// LineError is what is wrong with a line of the input, which is counted from 1.
+type LineError struct {
+	Line int
+	Err  error
 }
 
 // Error names the line.
-func (e lineError) Error() string { return fmt.Sprintf("line %d: %v", e.line, e.err) }
+func (e LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
 // Unwrap is what is wrong.
-func (e lineError) Unwrap() error { return e.err }
+func (e LineError) Unwrap() error { return e.Err }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package child
 
 import (
 	"io"
@@ -17,22 +17,22 @@ func terminalInput(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func (c *command) prepare() {
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: c.group}
-	endWithParent(c.cmd.SysProcAttr)
+func (p *Process) prepare() {
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: p.group}
+	endWithParent(p.cmd.SysProcAttr)
 }
 
-func (c *command) terminate() { c.signal(syscall.SIGTERM) }
+func (p *Process) terminate() { p.signal(syscall.SIGTERM) }
 
-func (c *command) kill() { c.signal(syscall.SIGKILL) }
+func (p *Process) kill() { p.signal(syscall.SIGKILL) }
 
 // signal reaches the command, and its group if it has one. That it has ended already is no error.
-func (c *command) signal(s syscall.Signal) {
-	if c.group {
-		_ = syscall.Kill(-c.cmd.Process.Pid, s)
+func (p *Process) signal(s syscall.Signal) {
+	if p.group {
+		_ = syscall.Kill(-p.cmd.Process.Pid, s)
 		return
 	}
-	_ = c.cmd.Process.Signal(s)
+	_ = p.cmd.Process.Signal(s)
 }
 
 // codeOf is the exit code as a shell has it.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 // listenEvery is how often elect --listen asks who leads.
@@ -84,7 +85,7 @@ type leaderJSON struct {
 func (a *app) lead(ctx context.Context, l *client.Lease) error {
 	fence := l.Fence()
 	err := a.print(leaderJSON{l.Name(), l.Owner(), fence.Token, fence.String()}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\t%s\t%v\n", oneLine(l.Name()), oneLine(l.Owner()), fence)
+		_, err := fmt.Fprintf(w, "%s\t%s\t%v\n", output.OneLine(l.Name()), output.OneLine(l.Owner()), fence)
 		return err
 	})
 	lost := error(nil)
@@ -138,9 +139,9 @@ func (a *app) listen(ctx context.Context, name string) error {
 			if err := a.print(now, func(w io.Writer) error {
 				who := "nobody"
 				if now.Owner != "" {
-					who = oneLine(now.Owner)
+					who = output.OneLine(now.Owner)
 				}
-				_, err := fmt.Fprintf(w, "%s\t%s\n", oneLine(name), who)
+				_, err := fmt.Fprintf(w, "%s\t%s\n", output.OneLine(name), who)
 				return err
 			}); err != nil {
 				return err

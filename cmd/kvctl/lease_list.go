@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 func newLeaseList(a *app) *cobra.Command {
@@ -75,7 +76,7 @@ func (a *app) printLeases(p client.LeasePage) error {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "NAME\tOWNER\tTOKEN\tLEFT")
 		for _, l := range p.Leases {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", oneLine(l.Name), oneLine(l.Owner), l.Token, shortDuration(l.Remaining))
+			fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", output.OneLine(l.Name), output.OneLine(l.Owner), l.Token, output.Duration(l.Remaining))
 		}
 		return t.Flush()
 	})
@@ -86,7 +87,7 @@ func (a *app) printLeases(p client.LeasePage) error {
 		a.note("no answer from %s: leases that only others know of are missing", strings.Join(p.Unasked, ", "))
 	}
 	if p.Silent > 0 {
-		a.note("a node that was restarted learns of leases in %s", shortDuration(p.Silent))
+		a.note("a node that was restarted learns of leases in %s", output.Duration(p.Silent))
 	}
 	if p.Next != "" {
 		a.note("there are more: go on with --start %s", quoteWord(p.Next))

@@ -1,4 +1,5 @@
-package main
+// Package output writes numbers, times and keys for people.
+package output
 
 import (
 	"fmt"
@@ -8,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// oneLine is s itself if it prints on one line and cannot be taken for a quoted text, else s quoted.
-func oneLine(s string) string {
+// OneLine is s itself if it prints on one line and cannot be taken for a quoted text, else s quoted.
+func OneLine(s string) string {
 	if len(s) > 0 && s[0] == '"' || !utf8.ValidString(s) {
 		return strconv.Quote(s)
 	}
@@ -21,15 +22,16 @@ func oneLine(s string) string {
 	return s
 }
 
-func plural(n uint64, what string) string {
+// Plural is n and what it counts, with an s unless n is 1.
+func Plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// shortDuration is d with two or three digits, as in "812 ms", "3.2 s", "5 min", "7 h", "12 d".
-func shortDuration(d time.Duration) string {
+// Duration is d with two or three digits, as in "812 ms", "3.2 s", "5 min", "7 h", "12 d".
+func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -43,8 +45,8 @@ func shortDuration(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-// shortBytes is n in binary units, as in "12 KiB".
-func shortBytes(n int64) string {
+// Bytes is n in binary units, as in "12 KiB".
+func Bytes(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,4 +116,68 @@ func (a *app) printWritten(key string, revision uint64) error {
 		_, err := fmt.Fprintf(w, "revision %d\n", revision)
 		return err
 	})
+}
+
+// waitFlags are those of the verbs that can wait for news.
+type waitFlags struct {
+	index uint64
+	wait  time.Duration
+	shows bool
+}
+
+const waitText = "With --index N it waits until there is a change behind index N, for at most --wait, and prints what there is then.\n" +
+	"The index that goes with that is told on standard error, for the next time; --index 0 waits for nothing."
+
+func (w *waitFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change behind this index, and tell the new one")
+	cmd.Flags().DurationVar(&w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
+}
+
+// start checks the flags and gives the command the time that they ask for.
+func (w *waitFlags) start(a *app, cmd *cobra.Command) error {
+	w.shows = cmd.Flags().Changed("index")
+	if !w.shows && cmd.Flags().Changed("wait") {
+		return usage("--wait goes with --index N: say behind which index there is to be a change")
+	}
+	if w.wait <= 0 {
+		return usage("--wait %v: must be above 0", w.wait)
+	}
+	if w.index != 0 {
+		a.waits = w.wait
+	}
+	return nil
+}
+
+// tell says at which index the answer is.
+func (w *waitFlags) tell(a *app, m client.Meta) {
+	if !w.shows || m.Index == 0 {
+		return
+	}
+	if a.json {
+		_ = json.NewEncoder(a.stderr).Encode(struct {
+			Index uint64 `json:"index"`
+		}{m.Index})
+		return
+	}
+	fmt.Fprintf(a.stderr, "kvctl: index %d\n", m.Index)
+}
+
+// decimal is the value of a flag that takes a number from 0 up. Unlike pflag's own it reads 010 as ten, as the API and
+// the arguments of the other commands do.
+type decimal uint64
+
+// String is the flag's value.
+func (d *decimal) String() string { return strconv.FormatUint(uint64(*d), 10) }
+
+// Type names the value in usage texts.
+func (d *decimal) Type() string { return "uint64" }
+
+// Set reads the flag's value.
+func (d *decimal) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return errors.New("must be a number from 0 up")
+	}
+	*d = decimal(n)
+	return nil
 }

@@ -1,4 +1,5 @@
-package main
+// Package txnfile reads the files of `kvctl txn`: one operation a line, in words as a shell has them, or JSON.
+package txnfile
 
 import (
 	"bytes"
@@ -14,10 +15,13 @@ import (
 	"tenure/client"
 )
 
-// txnOp is an operation and the line that it comes from.
-type txnOp struct {
+// MaxBytes bounds a file, and each of the values that it names.
+const MaxBytes = 32 << 20
+
+// Op is an operation and the line that it comes from, from 1.
+type Op struct {
 	client.TxnOp
-	line int
+	Line int
 }
 
 // operands are what follows each verb in the file, in order.
@@ -29,28 +33,28 @@ var operands = map[client.Verb]string{
 	client.TxnAdd: "KEY NUMBER", client.TxnRename: "KEY NEWKEY",
 }
 
-// parseTxn reads a transaction: JSON as the API has it if the text begins with [, else an operation a line.
-func parseTxn(text []byte) ([]txnOp, error) {
+// Parse reads a transaction: JSON as the API has it if the text begins with [, else an operation a line.
+func Parse(text []byte) ([]Op, error) {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
-		return parseTxnJSON(text)
+		return parseJSON(text)
 	}
 	statements, err := split(string(text))
 	if err != nil {
 		return nil, err
 	}
-	var ops []txnOp
+	var ops []Op
 	for _, s := range statements {
 		x, err := parseOp(s)
 		if err != nil {
-			return nil, lineError{s.line, err}
+			return nil, LineError{s.line, err}
 		}
 		ops = append(ops, x)
 	}
 	return ops, nil
 }
 
-func parseOp(s statement) (txnOp, error) {
-	x := txnOp{TxnOp: client.TxnOp{Verb: client.Verb(s.words[0].text)}, line: s.line}
+func parseOp(s statement) (Op, error) {
+	x := Op{TxnOp: client.TxnOp{Verb: client.Verb(s.words[0].text)}, Line: s.line}
 	takes, ok := operands[x.Verb]
 	if !ok || s.words[0].file {
 		return x, fmt.Errorf("there is no operation %q: there are %s", s.words[0].text, verbList())
@@ -85,7 +89,7 @@ func isOrAre(n int) string {
 }
 
 // take puts one operand where it belongs.
-func (x *txnOp) take(name string, w word) (err error) {
+func (x *Op) take(name string, w word) (err error) {
 	if w.file && name != "VALUE" {
 		return fmt.Errorf("%s: only a VALUE is read from a file; quote the @ if it is meant", name)
 	}
@@ -106,30 +110,30 @@ func (x *txnOp) take(name string, w word) (err error) {
 		}
 	case "VALUE":
 		if x.Value = []byte(w.text); w.file {
-			x.Value, err = readFile(w.text)
+			x.Value, err = ReadFile(w.text)
 		}
 	}
 	return err
 }
 
-// readFile reads what may be a value.
-func readFile(name string) ([]byte, error) {
+// ReadFile reads what may be a value.
+func ReadFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, name)
+	return ReadAll(f, name)
 }
 
-// readAll reads what may be a value, or a transaction.
-func readAll(r io.Reader, name string) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, 2*maxValueBytes+1))
+// ReadAll reads what may be a value, or a transaction; name is for its errors.
+func ReadAll(r io.Reader, name string) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(b) > 2*maxValueBytes {
-		return nil, fmt.Errorf("%s has over %d bytes, more than any cluster takes", name, 2*maxValueBytes)
+	if len(b) > MaxBytes {
+		return nil, fmt.Errorf("%s has over %d bytes, more than any cluster takes", name, MaxBytes)
 	}
 	return b, nil
 }
@@ -143,8 +147,8 @@ func verbList() string {
 	return strings.Join(out, ", ")
 }
 
-// parseTxnJSON reads the body of PUT /v1/txn.
-func parseTxnJSON(text []byte) ([]txnOp, error) {
+// parseJSON reads the body of PUT /v1/txn.
+func parseJSON(text []byte) ([]Op, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	at := func() int {
@@ -152,13 +156,13 @@ func parseTxnJSON(text []byte) ([]txnOp, error) {
 		skipped := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,"))
 		return 1 + bytes.Count(text[:int(d.InputOffset())+skipped], []byte("\n"))
 	}
-	fail := func(line int, err error) ([]txnOp, error) { return nil, lineError{line, fmt.Errorf("JSON: %w", err)} }
+	fail := func(line int, err error) ([]Op, error) { return nil, LineError{line, fmt.Errorf("JSON: %w", err)} }
 	if _, err := d.Token(); err != nil {
 		return fail(at(), err)
 	}
-	var ops []txnOp
+	var ops []Op
 	for d.More() {
-		x := txnOp{line: at()}
+		x := Op{Line: at()}
 		wrapped := struct{ KV *client.TxnOp }{&x.TxnOp}
 		err := d.Decode(&wrapped)
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -168,7 +172,7 @@ func parseTxnJSON(text []byte) ([]txnOp, error) {
 			err = errors.New(`each operation is {"KV":{"Verb":...}}`)
 		}
 		if err != nil {
-			return fail(x.line, err)
+			return fail(x.Line, err)
 		}
 		ops = append(ops, x)
 	}

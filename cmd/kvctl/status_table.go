@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
 )
 
 // headline is the cluster in one line.
@@ -25,7 +26,7 @@ func (s survey) headline() string {
 	} else {
 		parts = append(parts, "no master")
 	}
-	parts = append(parts, fmt.Sprintf("%d of %s answering", s.answering(), plural(uint64(len(s)), "node")))
+	parts = append(parts, fmt.Sprintf("%d of %s answering", s.answering(), output.Plural(uint64(len(s)), "node")))
 	return strings.Join(parts, ", ")
 }
 
@@ -66,13 +67,13 @@ func (s survey) row(n nodeView) []string {
 		role = "was master" // there is one at a time
 	}
 	if n.old() {
-		role += fmt.Sprintf(" (%s ago)", shortDuration(n.age))
+		role += fmt.Sprintf(" (%s ago)", output.Duration(n.age))
 	}
 	return []string{
 		name, number(x.Node), role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
 		number(x.Chosen), number(x.Applied), number(x.Folded), number(s.lag(n)), number(x.Revision),
-		shortBytes(x.Disk.LogBytes), shortBytes(x.Disk.StateBytes), shortBytes(x.Disk.FreeBytes),
-		shortDuration(time.Duration(x.UptimeMS) * time.Millisecond),
+		output.Bytes(x.Disk.LogBytes), output.Bytes(x.Disk.StateBytes), output.Bytes(x.Disk.FreeBytes),
+		output.Duration(time.Duration(x.UptimeMS) * time.Millisecond),
 	}
 }
 
