@@ -7,91 +7,163 @@ import (
 	"tenure/internal/ballot"
 )
 
-// raise makes b the promise. Whoever answers under it waits for promisedSeq.
-func (c *Core) raise(b ballot.Ballot) {
-	c.promised = b
-	p := c.persist()
-	p.Promised = b
-	c.promisedSeq = p.Seq
-	c.see(b)
+// acceptor is what this node has promised and accepted, and what of that is durable. It knows the chosen mark, because
+// a chosen slot is never written again and what is not chosen stays in memory; the learner and the leader move the
+// mark.
+type acceptor struct {
+	cfg         *Config
+	promised    ballot.Ballot // Invariant: no entry in the log has a ballot above it.
+	promisedSeq uint64        // the Persist that carries promised
+	log         entryLog
+	chosen      Slot // Invariant: the log holds the chosen value of every slot in (truncated, chosen].
+	synced      Slot // every slot up to this one has its entry durable
+	writes      writes
+	space       space
+	ignored     uint64
 }
 
-// reject tells the sender of m what is promised instead. It claims nothing that a crash could make false: a promise
-// that was never durable was never counted by anybody.
-func (c *Core) reject(m *Message) {
-	r := c.message(KindReject, m.From)
-	r.Ballot, r.Promised = m.Ballot, c.promised
-	c.box.now(r)
+// newAcceptor returns the acceptor that a node's disk holds. It reads the entries above d.Chosen through r.
+func newAcceptor(cfg *Config, d Durable, r Reader) (acceptor, error) {
+	chosen := max(d.Chosen, d.Truncated)
+	a := acceptor{
+		cfg: cfg, promised: d.Promised, chosen: chosen, synced: chosen,
+		log:    entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
+		writes: writes{chosen: d.Chosen},
+	}
+	if d.Last < chosen {
+		return a, fmt.Errorf("%w: the last entry is in slot %d but slots up to %d are marked chosen", ErrDamaged, d.Last, chosen)
+	}
+	if err := a.log.load(chosen+1, d.Last, cfg.PageBytes); err != nil {
+		return a, err
+	}
+	for s := chosen + 1; s <= a.log.last(); s++ {
+		if rec := a.log.at(s); rec != nil && a.promised.Less(rec.Ballot) {
+			return a, fmt.Errorf("%w: slot %d was accepted under %v, above the promise %v", ErrDamaged, s, rec.Ballot, a.promised)
+		}
+	}
+	a.walkSynced()
+	return a, nil
+}
+
+// raise makes b the promise. Whoever answers under it waits for promisedSeq.
+func (a *acceptor) raise(b ballot.Ballot) {
+	a.promised = b
+	p := a.writes.persist()
+	p.Promised = b
+	a.promisedSeq = p.Seq
+}
+
+// store puts e into the log and its Persist. A ballot above the promise raises it, which keeps the invariant that an
+// Accept that passes the promise never lowers the ballot of a slot.
+func (a *acceptor) store(e Entry) {
+	if a.promised.Less(e.Ballot) {
+		a.raise(e.Ballot)
+	}
+	a.log.put(e, a.writes.put(e, a.log.at(e.Slot)))
+	a.synced = min(a.synced, e.Slot-1)
+}
+
+// persisted is told that every Persist up to seq is durable.
+func (a *acceptor) persisted(seq uint64) {
+	a.writes.done(seq)
+	a.walkSynced()
+}
+
+func (a *acceptor) walkSynced() {
+	for {
+		r := a.log.at(a.synced + 1)
+		if r == nil || r.seq > a.writes.durable {
+			return
+		}
+		a.synced++
+	}
+}
+
+// evict drops from memory what is chosen and durable, beyond CacheBytes.
+func (a *acceptor) evict() { a.log.evict(a.cfg.CacheBytes, a.chosen, a.writes.durable) }
+
+// flooded reports whether the disk must catch up before more is proposed or fetched.
+func (a *acceptor) flooded() bool { return a.writes.owes.flooded(a.cfg) }
+
+// hears reports whether the promise allows m's leader to be heard, and else rejects m: it tells the sender what is
+// promised instead. A rejection claims nothing that a crash could make false, because nobody counted a promise that was
+// never durable.
+func (a *acceptor) hears(m *Message, out *outbox) bool {
+	if m.Ballot.Less(a.promised) {
+		a.reject(m, out)
+		return false
+	}
+	return true
+}
+
+func (a *acceptor) reject(m *Message, out *outbox) {
+	out.now(Message{Kind: KindReject, To: m.From, Ballot: m.Ballot, Promised: a.promised})
 }
 
 // handlePrepare promises not to take part below m.Ballot, and reports a page of what was accepted. The report waits
 // for everything begun so far, so all that it says is durable when it leaves.
-func (c *Core) handlePrepare(m *Message) error {
-	if m.Ballot.Less(c.promised) {
-		c.reject(m)
+func (a *acceptor) handlePrepare(m *Message, out *outbox) error {
+	if !a.hears(m, out) {
 		return nil
 	}
-	if c.promised.Less(m.Ballot) {
-		c.raise(m.Ballot)
+	if a.promised.Less(m.Ballot) {
+		a.raise(m.Ballot)
 	}
-	page, err := c.log.read(m.Slot, c.log.last(), c.cfg.PageBytes)
+	page, err := a.log.read(m.Slot, a.log.last(), a.cfg.PageBytes)
 	if err != nil {
 		return err
 	}
-	r := c.message(KindPromise, m.From)
-	r.Ballot, r.Slot, r.Entries = m.Ballot, m.Slot, page
-	r.Last = len(page) == 0 || page[len(page)-1].Slot >= c.log.last()
-	r.Truncated, r.Chosen, r.Membership = c.log.truncated, c.chosen, membership
-	c.box.after(max(c.seq, c.promisedSeq), r)
+	r := Message{Kind: KindPromise, To: m.From, Ballot: m.Ballot, Slot: m.Slot, Entries: page}
+	r.Last = len(page) == 0 || page[len(page)-1].Slot >= a.log.last()
+	r.Truncated, r.Chosen, r.Membership = a.log.truncated, a.chosen, membership
+	out.after(max(a.writes.seq, a.promisedSeq), r)
 	return nil
 }
 
-// handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for those
-// before the first that needs space. For the others there is no answer: the leader asks again until they are chosen.
-func (c *Core) handleAccept(m *Message) {
+// handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for
+// those before the first that needs space. For the others there is no answer: the leader asks again until they are
+// chosen. It reports whether the leader was heard, and whether for any slot there is a vote. folded is this node's, for
+// the answer.
+func (a *acceptor) handleAccept(m *Message, folded Slot, out *outbox) (heard, voted bool) {
 	first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
-	if m.Ballot.Less(c.promised) || first <= c.log.truncated {
-		c.reject(m)
-		return
+	if m.Ballot.Less(a.promised) || first <= a.log.truncated {
+		a.reject(m, out)
+		return false, false
 	}
-	if last > c.chosen+maxAhead {
-		c.ignored++
-		c.noteMark(m.From, m.Ballot, m.Chosen)
-		return
+	if last > a.chosen+maxAhead {
+		a.ignored++
+		return true, false
 	}
-	c.jam.loosen(m.Chosen)
-	entries := m.Entries[:c.storable(m.Entries)]
+	a.space.jam.loosen(m.Chosen)
+	entries := m.Entries[:a.storable(m.Entries)]
 	if n := len(entries); n < len(m.Entries) {
-		c.jam.refuse(m.Entries[n].Slot, m.Chosen)
+		a.space.jam.refuse(m.Entries[n].Slot, m.Chosen)
 	}
 	if len(entries) == 0 {
-		c.noteMark(m.From, m.Ballot, m.Chosen)
-		return
+		return true, false
 	}
 	last = entries[len(entries)-1].Slot
-	if c.promised.Less(m.Ballot) {
-		c.raise(m.Ballot)
+	if a.promised.Less(m.Ballot) {
+		a.raise(m.Ballot)
 	}
-	seq := c.promisedSeq
+	seq := a.promisedSeq
 	for i := range entries {
-		seq = max(seq, c.accept(entries[i]))
+		seq = max(seq, a.accept(entries[i]))
 	}
-	r := c.message(KindAccepted, m.From)
-	r.Ballot, r.Slot, r.Through = m.Ballot, first, last
-	r.Chosen, r.Folded = c.chosen, c.folded
-	c.box.after(seq, r)
-	c.noteMark(m.From, m.Ballot, m.Chosen)
-	c.noteFolded(m.Folded)
+	r := Message{Kind: KindAccepted, To: m.From, Ballot: m.Ballot, Slot: first, Through: last}
+	r.Chosen, r.Folded = a.chosen, folded
+	out.after(seq, r)
+	return true, true
 }
 
-// accept votes for e and tells which Persist makes the vote durable. A vote already given is not written again, and
-// neither is a chosen slot: its value cannot change, and the quorum that chose it stands.
+// accept votes for e and returns the number of the Persist that makes the vote durable. A vote already given is not
+// written again, and neither is a chosen slot: its value cannot change, and the quorum that chose it stands.
 //
 // Two values for one ballot and slot, or another value under an equal or higher ballot in a chosen slot, cannot come
 // of the protocol: rather stop than answer.
-func (c *Core) accept(e Entry) uint64 {
-	r := c.log.at(e.Slot)
-	known := e.Slot <= c.chosen
+func (a *acceptor) accept(e Entry) uint64 {
+	r := a.log.at(e.Slot)
+	known := e.Slot <= a.chosen
 	switch {
 	case r == nil && known: // chosen, durable, and no longer in memory
 		return 0
@@ -101,6 +173,36 @@ func (c *Core) accept(e Entry) uint64 {
 		}
 		return r.seq
 	}
-	c.store(e)
-	return c.seq
+	a.store(e)
+	return a.writes.seq
+}
+
+// handleConfirm tells a leader that nothing above its ballot was promised here, promises not yet durable included.
+func (a *acceptor) handleConfirm(m *Message, out *outbox) {
+	if !a.hears(m, out) {
+		return
+	}
+	out.now(Message{Kind: KindConfirmed, To: m.From, Ballot: m.Ballot, Round: m.Round})
+}
+
+// answerHeartbeat answers with the state of this log, and with the first slot that was sent to it and never came. It is
+// no vote: what it says may not be durable.
+func (a *acceptor) answerHeartbeat(m *Message, folded Slot, out *outbox) {
+	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot, Chosen: a.chosen, Folded: folded}
+	r.Slot = a.log.firstLacking(m.Ballot, a.chosen+1, min(m.Through, a.chosen+maxAhead))
+	out.now(r)
+}
+
+// learn takes the chosen value of slot chosen+1 from another's log. It is stored as if accepted under the ballot
+// that the other had it from. That ballot is at least the first under which a quorum chose, so every vote at or
+// above it is for the same value, and no leader that is to come is misled. A higher own ballot is kept.
+func (a *acceptor) learn(e Entry) {
+	if r := a.log.at(e.Slot); r != nil && !r.Ballot.Less(e.Ballot) {
+		if !bytes.Equal(r.Value, e.Value) {
+			panic(fmt.Sprintf("multipaxos: slot %d was chosen under %v with another value than %v holds", e.Slot, e.Ballot, r.Ballot))
+		}
+	} else {
+		a.store(e)
+	}
+	a.chosen = e.Slot
 }

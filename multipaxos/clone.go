@@ -7,58 +7,33 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Clone is a deep copy that shares only what nobody changes: values, and the Reader (see Rebind).
+// Clone returns a deep copy that shares only what nobody changes: values, the configuration, and the Reader (see
+// Rebind).
 func (c *Core) Clone() *Core {
 	n := *c
-	n.log.recent = c.log.recent.clone()
-	n.box = c.box.clone()
-	n.owes.taken = c.owes.taken.clone()
-	n.open.Entries = append([]Entry(nil), c.open.Entries...)
-	n.phase1.found = c.phase1.found.clone()
-	n.phase2.votes = c.phase2.votes.clone()
-	n.peers = append([]peer(nil), c.peers...)
-	for i := range n.peers {
-		n.peers[i].flight = c.peers[i].flight.clone()
-	}
+	n.acceptor.log.recent = c.acceptor.log.recent.clone()
+	n.acceptor.writes.owes.taken = c.acceptor.writes.owes.taken.clone()
+	n.acceptor.writes.open.Entries = append([]Entry(nil), c.acceptor.writes.open.Entries...)
+	n.leader.phase1.found = c.leader.phase1.found.clone()
+	n.leader.phase2.votes = c.leader.phase2.votes.clone()
+	n.leader.peers = c.leader.peers.clone()
+	n.checkpoints.members = append([]member(nil), c.checkpoints.members...)
+	n.out = c.out.clone()
 	return &n
 }
 
 // Rebind makes a clone read from another disk than its origin: one that holds the same entries.
-func (c *Core) Rebind(r Reader) { c.log.reader = r }
+func (c *Core) Rebind(r Reader) { c.acceptor.log.reader = r }
 
 // AppendState writes all that decides c's future behind buf, the same bytes for equal states. Persist numbers are
 // written relative to the durable one, so that states differing only in age are equal.
 func (c *Core) AppendState(buf []byte) []byte {
-	s := state{buf: buf, durable: c.box.durable}
-	s.ballot(c.promised)
-	s.seq(c.promisedSeq)
-	s.num(uint64(c.log.base), uint64(c.log.truncated))
-	s.num(uint64(c.log.recent.len()))
-	for i := range c.log.recent.len() {
-		r := c.log.recent.at(i)
-		s.entry(&r.Entry)
-		s.seq(r.seq)
-	}
-	s.seq(c.seq)
-	s.flag(c.hasOpen)
-	s.ballot(c.open.Promised)
-	s.entries(c.open.Entries)
-	s.num(uint64(c.open.Truncate), uint64(c.chosenIssued), uint64(c.markTicks), uint64(c.synced))
-	s.outbox(&c.box)
-	s.num(uint64(c.owes.open.slots), uint64(c.owes.open.bytes), uint64(c.owes.taken.len()))
-	for i := range c.owes.taken.len() {
-		o := c.owes.taken.at(i)
-		s.seq(o.seq)
-		s.num(uint64(o.slots), uint64(o.bytes))
-	}
-	s.num(uint64(c.chosen), uint64(c.applied), uint64(c.folded), uint64(c.foldedAll))
-	s.ballot(c.mark.ballot)
-	s.num(uint64(c.mark.through), uint64(c.known), uint64(c.hint), uint64(c.fetchWait))
-	s.num(uint64(c.full))
-	s.flag(c.starved)
-	s.flag(c.short)
-	s.num(uint64(c.jam.from), uint64(c.jam.ticks))
-	s.leader(c)
+	s := state{buf: buf, durable: c.acceptor.writes.durable}
+	s.acceptor(&c.acceptor)
+	s.learner(&c.learner, c.acceptor.chosen)
+	s.checkpoints(&c.checkpoints)
+	s.leader(&c.leader)
+	s.outbox(&c.out)
 	return s.buf
 }
 
@@ -137,35 +112,81 @@ func (s *state) outbox(o *outbox) {
 	}
 }
 
-func (s *state) leader(c *Core) {
-	s.num(uint64(c.phase))
-	s.flag(c.preempted)
-	s.ballot(c.ballot)
-	s.ballot(c.seen)
-	s.seq(c.phase1.seq)
-	s.flag(c.phase1.own)
-	s.num(uint64(c.phase1.base), uint64(c.phase1.quiet), uint64(c.phase1.found.len()))
-	for i := range c.phase1.found.len() {
-		s.entry(c.phase1.found.at(i))
+func (s *state) acceptor(a *acceptor) {
+	s.ballot(a.promised)
+	s.seq(a.promisedSeq)
+	s.num(uint64(a.log.base), uint64(a.log.truncated))
+	s.num(uint64(a.log.recent.len()))
+	for i := range a.log.recent.len() {
+		r := a.log.recent.at(i)
+		s.entry(&r.Entry)
+		s.seq(r.seq)
 	}
-	f := &c.phase2
+	s.num(uint64(a.chosen), uint64(a.synced))
+	s.writes(&a.writes)
+	s.num(uint64(a.space.full))
+	s.flag(a.space.short)
+	s.num(uint64(a.space.jam.from), uint64(a.space.jam.ticks))
+}
+
+func (s *state) writes(d *writes) {
+	s.seq(d.seq)
+	s.flag(d.hasOpen)
+	s.ballot(d.open.Promised)
+	s.entries(d.open.Entries)
+	s.num(uint64(d.open.Truncate), uint64(d.chosen), uint64(d.markTicks))
+	s.num(uint64(d.owes.open.slots), uint64(d.owes.open.bytes), uint64(d.owes.taken.len()))
+	for i := range d.owes.taken.len() {
+		o := d.owes.taken.at(i)
+		s.seq(o.seq)
+		s.num(uint64(o.slots), uint64(o.bytes))
+	}
+}
+
+// learner: that something is known to be chosen decides nothing where this node's own mark covers it.
+func (s *state) learner(l *learner, chosen Slot) {
+	s.num(uint64(l.applied))
+	s.ballot(l.mark.ballot)
+	s.num(uint64(l.mark.through), uint64(max(l.known, chosen)), uint64(l.hint), uint64(l.waits))
+	s.flag(l.starved)
+}
+
+func (s *state) checkpoints(c *checkpoints) {
+	s.num(uint64(c.own), uint64(c.all))
+	for _, m := range c.members {
+		s.num(uint64(m.node), uint64(m.chosen), uint64(m.folded))
+	}
+}
+
+func (s *state) leader(l *leader) {
+	s.num(uint64(l.phase))
+	s.flag(l.preempted)
+	s.ballot(l.ballot)
+	s.ballot(l.seen)
+	s.seq(l.phase1.seq)
+	s.flag(l.phase1.own)
+	s.num(uint64(l.phase1.base), uint64(l.phase1.quiet), uint64(l.phase1.found.len()))
+	for i := range l.phase1.found.len() {
+		s.entry(l.phase1.found.at(i))
+	}
+	f := &l.phase2
 	s.num(uint64(f.next), uint64(f.own), uint64(f.bytes), uint64(f.quiet), uint64(f.votes.len()))
 	for i := range f.votes.len() {
 		s.set(*f.votes.at(i))
 	}
-	s.num(c.confirm.round, c.confirm.done, uint64(c.confirm.quiet))
-	for i := range c.peers {
-		s.peer(&c.peers[i])
+	s.num(l.confirm.round, l.confirm.done, uint64(l.confirm.quiet))
+	for i := range l.peers {
+		s.peer(&l.peers[i])
 	}
 }
 
 func (s *state) peer(p *peer) {
-	s.num(uint64(p.node), uint64(p.chosen), uint64(p.folded), uint64(p.asked))
+	s.num(uint64(p.node), uint64(p.asked))
 	s.flag(p.complete)
 	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
-	s.num(uint64(p.quiet), uint64(p.patience), uint64(p.toldChosen), uint64(p.toldFolded), uint64(p.flight.len()))
+	s.num(uint64(p.quiet), uint64(p.patience), uint64(p.told.chosen), uint64(p.told.folded), uint64(p.flight.len()))
 	for i := range p.flight.len() {
 		f := p.flight.at(i)
 		s.num(uint64(f.through), uint64(f.slots), uint64(f.bytes))

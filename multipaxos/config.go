@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 // ErrConfig is wrapped by every error of Config.Validate.
@@ -46,7 +47,35 @@ const (
 // membership is the only membership there is until members can be changed.
 const membership = 1
 
-// Validate tells what is wrong with c, wrapping ErrConfig.
+// Config is fixed for a run.
+type Config struct {
+	Self   ballot.Incarnation
+	Voters quorum.Set // of membership 1; includes Self.Node for a node that takes part
+	// PageBytes bounds the values in one page of Promise, Learn or retransmission.
+	PageBytes int
+	// WindowEntries and WindowBytes bound what the leader has proposed and not yet seen chosen.
+	WindowEntries int
+	WindowBytes   int
+	// CacheBytes bounds the durable entries kept in memory besides those in flight.
+	CacheBytes int
+	// KeepEntries is the tail kept below what all members have folded, for slow followers.
+	KeepEntries uint64
+	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetFull. It depends on nothing but
+	// the value. Nil: nothing.
+	NeedOf func(value []byte) Need
+}
+
+// Need is what an entry needs of a disk.
+type Need uint8
+
+// The needs, in rising order.
+const (
+	NeedNothing Need = iota // so little that it is always stored: a no-op, a barrier entry
+	NeedReserve             // stored from the reserve, while there is some: it gives space back
+	NeedSpace               // more data
+)
+
+// Validate returns what is wrong with c, wrapping ErrConfig, or nil.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))

@@ -9,74 +9,66 @@ type confirm struct {
 	quiet int    // ticks since the newest round was sent
 }
 
-// Confirm starts a new round, and tells its number. A read uses only a round started after it arrived, and so never
-// joins one that was already sent.
-func (c *Core) Confirm() uint64 {
-	c.confirm.round++
-	if c.phase == Leading {
-		c.sendConfirm()
-		c.countConfirm()
+// due passes a tick and reports whether an unanswered round must be sent again.
+func (f *confirm) due() bool {
+	if f.done >= f.round {
+		return false
 	}
-	return c.confirm.round
+	f.quiet++
+	return f.quiet >= confirmTicks
 }
 
-// ConfirmedRound is the highest round for which a quorum of distinct voters, the own acceptor among them, answered
-// under the current ballot; 0 if none. An answer to a later round answers the earlier ones, which began before it.
-func (c *Core) ConfirmedRound() uint64 { return c.confirm.done }
+// startRound starts a new round and returns its number.
+func (l *leader) startRound(a *acceptor, out *outbox) uint64 {
+	l.confirm.round++
+	if l.phase == Leading {
+		l.sendConfirm(out)
+		l.countConfirm(a)
+	}
+	return l.confirm.round
+}
 
-func (c *Core) sendConfirm() {
-	c.confirm.quiet = 0
-	for i := range c.peers {
-		if p := &c.peers[i]; p.round < c.confirm.round {
-			m := c.message(KindConfirm, p.node)
-			m.Ballot, m.Round = c.ballot, c.confirm.round
-			c.box.now(m)
+func (l *leader) sendConfirm(out *outbox) {
+	l.confirm.quiet = 0
+	for i := range l.peers {
+		if p := &l.peers[i]; p.round < l.confirm.round {
+			out.now(Message{Kind: KindConfirm, To: p.node, Ballot: l.ballot, Round: l.confirm.round})
 		}
 	}
 }
 
-// handleConfirm tells a leader that nothing above its ballot was promised here, promises not yet durable included.
-func (c *Core) handleConfirm(m *Message) {
-	if m.Ballot.Less(c.promised) {
-		c.reject(m)
+// handleConfirmed takes a voter's answer to a round.
+func (l *leader) handleConfirmed(m *Message, a *acceptor) {
+	if !l.leads(m) || m.Round > l.confirm.round {
 		return
 	}
-	r := c.message(KindConfirmed, m.From)
-	r.Ballot, r.Round = m.Ballot, m.Round
-	c.box.now(r)
-}
-
-func (c *Core) handleConfirmed(m *Message) {
-	if c.phase != Leading || m.Ballot != c.ballot || m.Round > c.confirm.round {
-		return
-	}
-	p := c.peer(m.From)
+	p := l.peers.get(m.From)
 	p.round = max(p.round, m.Round)
-	c.countConfirm()
+	l.countConfirm(a)
 }
 
 // countConfirm finds the highest round with a quorum. The own acceptor answers at this moment, and without its
 // consent there is none.
-func (c *Core) countConfirm() {
-	if c.ballot.Less(c.promised) {
+func (l *leader) countConfirm(a *acceptor) {
+	if l.ballot.Less(a.promised) {
 		return
 	}
-	for i := -1; i < len(c.peers); i++ {
-		round := c.confirm.round
+	for i := -1; i < len(l.peers); i++ {
+		round := l.confirm.round
 		if i >= 0 {
-			round = c.peers[i].round
+			round = l.peers[i].round
 		}
-		if round <= c.confirm.done {
+		if round <= l.confirm.done {
 			continue
 		}
-		votes := quorum.Of(c.cfg.Self.Node)
-		for j := range c.peers {
-			if c.peers[j].round >= round {
-				votes.Add(c.peers[j].node)
+		votes := quorum.Of(l.cfg.Self.Node)
+		for j := range l.peers {
+			if l.peers[j].round >= round {
+				votes.Add(l.peers[j].node)
 			}
 		}
-		if quorum.Reached(c.cfg.Voters, votes) {
-			c.confirm.done = round
+		if quorum.Reached(l.cfg.Voters, votes) {
+			l.confirm.done = round
 		}
 	}
 }

@@ -6,226 +6,162 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Phase tells what a node does as leader of the log.
-type Phase uint8
-
-// The phases. Leading begins when Phase 1 is complete and everything it found has been proposed again.
-const (
-	Following Phase = iota
-	Preparing
-	Leading
-)
-
-// String names the phase.
-func (p Phase) String() string { return [...]string{"following", "preparing", "leading"}[p] }
-
 // Core is one node's part in the log. It is plain data behind its methods and belongs to one goroutine. Messages and
 // entries that are handed to it, or come out of it, are shared and never changed by anybody afterwards.
+//
+// It joins the roles, none of which knows Core: the acceptor (with the log and what is on its way to the disk), the
+// learner, the leader, and how far checkpoints allow to truncate. What they have to say goes into the outbox.
 type Core struct {
-	cfg Config
-
-	// Acceptor. Invariant: no entry in the log has a ballot above promised.
-	promised    ballot.Ballot
-	promisedSeq uint64 // the Persist that carries promised
-	log         entryLog
-
-	// Disk.
-	seq          uint64 // last Persist begun
-	open         Persist
-	hasOpen      bool // open is seq's, and not yet taken
-	box          outbox
-	owes         backlog
-	chosenIssued Slot // the highest chosen mark in any Persist
-	markTicks    int  // since the chosen mark found nothing to ride on
-	synced       Slot // every slot up to this one has its entry durable
-
-	// Space.
-	full    Need // see SetFull
-	starved bool // the next chosen entry was refused for want of space: asking for it again is of no use
-	short   bool // see SetShort
-	jam     jam
-
-	// Learner. Invariant: the log holds the chosen value of every slot in (truncated, chosen].
-	chosen    Slot
-	applied   Slot
-	folded    Slot
-	foldedAll Slot // by all members, as far as known
-	mark      mark
-	known     Slot // highest slot that anybody said is chosen
-	hint      ballot.NodeID
-	fetchWait int // ticks until an unanswered Fetch is repeated; 0: none is out
-
-	// Leader.
-	phase     Phase
-	preempted bool
-	ballot    ballot.Ballot
-	seen      ballot.Ballot // highest of any message; own ones start above it
-	peers     []peer        // the other voters by rising id
-	phase1    phase1
-	phase2    phase2
-	confirm   confirm
-
-	ignored uint64
-	// What M6 counts and listens to (progress.go). Nothing here depends on them.
-	pieces uint64
-	gone   Slot
+	cfg         *Config // shared with clones: it never changes
+	acceptor    acceptor
+	learner     learner
+	leader      leader
+	checkpoints checkpoints
+	out         outbox
+	ignored     uint64
 }
 
-// New is a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller tells
-// it next, with Folded and Applied, how far the state image is.
+// New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller
+// tells it next, with Folded and Applied, how far the state image is.
 func New(cfg Config, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	chosen := max(d.Chosen, d.Truncated)
-	c := &Core{
-		cfg: cfg, promised: d.Promised, seen: d.Promised,
-		log:          entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
-		chosen:       chosen,
-		chosenIssued: d.Chosen,
-		known:        chosen,
-		synced:       chosen,
-	}
-	for _, id := range cfg.Voters.IDs() {
-		if id != cfg.Self.Node {
-			c.peers = append(c.peers, peer{node: id})
-		}
-	}
-	if d.Last < chosen {
-		return nil, fmt.Errorf("%w: the last entry is in slot %d but slots up to %d are marked chosen", ErrDamaged, d.Last, chosen)
-	}
-	if err := c.log.load(chosen+1, d.Last, cfg.PageBytes); err != nil {
+	a, err := newAcceptor(&cfg, d, r)
+	if err != nil {
 		return nil, err
 	}
-	for s := chosen + 1; s <= c.log.last(); s++ {
-		if rec := c.log.at(s); rec != nil && c.promised.Less(rec.Ballot) {
-			return nil, fmt.Errorf("%w: slot %d was accepted under %v, above the promise %v", ErrDamaged, s, rec.Ballot, c.promised)
+	c := &Core{cfg: &cfg, acceptor: a, leader: leader{cfg: &cfg, seen: d.Promised}, out: outbox{self: cfg.Self.Node}}
+	for _, id := range cfg.Voters.IDs() {
+		if id != cfg.Self.Node {
+			c.leader.peers = append(c.leader.peers, peer{node: id})
+			c.checkpoints.members = append(c.checkpoints.members, member{node: id})
 		}
 	}
-	c.walkSynced()
 	return c, nil
 }
 
-// persist is the Persist being gathered; it is closed by the next Take.
-func (c *Core) persist() *Persist {
-	if !c.hasOpen {
-		c.seq++
-		c.open = Persist{Seq: c.seq}
-		c.hasOpen = true
-	}
-	return &c.open
-}
-
-// store puts e into the log and its Persist. A ballot above the promise raises it, which keeps the invariant that an
-// Accept that passes the promise never lowers the ballot of a slot.
-func (c *Core) store(e Entry) {
-	if c.promised.Less(e.Ballot) {
-		c.raise(e.Ballot)
-	}
-	old := c.log.at(e.Slot)
-	p := c.persist()
-	again := old != nil && old.seq == p.Seq
-	c.log.put(e, p.Seq)
-	c.owes.add(len(e.Value))
-	c.synced = min(c.synced, e.Slot-1)
-	if again {
-		for i := range p.Entries {
-			if p.Entries[i].Slot == e.Slot {
-				p.Entries[i] = e
-				return
-			}
-		}
-	}
-	p.Entries = append(p.Entries, e)
+// Take drains what there is to do.
+func (c *Core) Take() Output {
+	c.leader.flush(c.news(), &c.acceptor, &c.out)
+	a := &c.acceptor
+	return Output{Messages: c.out.take(), Persists: a.writes.take(a.chosen), Chosen: a.chosen}
 }
 
 // Persisted is told that every Persist with Seq ≤ seq is durable. It lets go the messages that waited for them and
 // counts the own promise and votes, which count like anybody's: after the disk.
 func (c *Core) Persisted(seq uint64) error {
-	if seq > c.seq || (c.hasOpen && seq == c.seq) {
+	if !c.acceptor.writes.taken(seq) {
 		panic(fmt.Sprintf("multipaxos: Persist %d reported durable before it was taken", seq))
 	}
-	if seq <= c.box.durable {
+	if seq <= c.acceptor.writes.durable {
 		return nil
 	}
-	c.box.release(seq)
-	c.owes.done(seq)
-	c.walkSynced()
-	c.ownPromise()
-	c.ownVotes()
-	c.evict()
-	c.resume()
-	return nil
-}
-
-func (c *Core) walkSynced() {
-	for {
-		r := c.log.at(c.synced + 1)
-		if r == nil || r.seq > c.box.durable {
-			return
-		}
-		c.synced++
+	c.out.release(seq)
+	c.acceptor.persisted(seq)
+	c.leader.ownPromise(&c.acceptor)
+	c.leader.ownVotes(&c.acceptor)
+	c.acceptor.evict()
+	if c.acceptor.flooded() {
+		return nil
 	}
-}
-
-func (c *Core) evict() { c.log.evict(c.cfg.CacheBytes, c.chosen, c.box.durable) }
-
-// Take drains what there is to do. The chosen mark rides on a Persist that has another reason: all entries up to it
-// are in this Persist or an earlier one, so it never becomes durable early.
-func (c *Core) Take() Output {
-	c.flush()
-	out := Output{Messages: c.box.ready, Chosen: c.chosen}
-	c.box.ready = nil
-	if c.hasOpen {
-		if c.chosen > c.chosenIssued {
-			c.open.Chosen = c.chosen
-			c.chosenIssued = c.chosen
-			c.markTicks = 0
-		}
-		out.Persists = []Persist{c.open}
-		c.owes.take(c.seq)
-		c.open, c.hasOpen = Persist{}, false
-	}
-	return out
-}
-
-// see takes note of a ballot met anywhere. One above the own attempt ends that (M5).
-func (c *Core) see(b ballot.Ballot) {
-	c.seen = c.seen.Max(b)
-	if c.phase != Following && c.ballot.Less(b) {
-		c.preempt()
-	}
-}
-
-// preempt ends leading for good under this ballot. From here on nothing is sent or counted under it: a leader that
-// went on could learn from its successor and then vouch, under its own ballot, for values that were not its own.
-func (c *Core) preempt() {
-	c.phase = Following
-	c.preempted = true
-	c.clearLeader()
-}
-
-func (c *Core) clearLeader() {
-	c.phase1 = phase1{}
-	c.phase2 = phase2{}
-	c.confirm.done = 0
-	for i := range c.peers {
-		c.peers[i].reset()
-	}
-	c.box.cancel(KindPrepare, func(Message) bool { return true })
-}
-
-// peer is the other voter with this id; nil for anybody else.
-func (c *Core) peer(id ballot.NodeID) *peer {
-	for i := range c.peers {
-		if c.peers[i].node == id {
-			return &c.peers[i]
-		}
+	c.leader.resume(&c.out)
+	if c.leader.phase == Following {
+		c.learner.refetch(&c.acceptor, &c.out)
 	}
 	return nil
 }
 
-// message is an empty message of kind k to a peer.
-func (c *Core) message(k Kind, to ballot.NodeID) Message {
-	return Message{Kind: k, From: c.cfg.Self.Node, To: to}
+// Tick passes time, about 20 ms by count. It repeats what may have been lost, in bounded bursts: at most one message
+// of a kind per peer.
+func (c *Core) Tick() error {
+	c.acceptor.truncate(c.checkpoints.truncatable())
+	c.acceptor.writes.tick(c.acceptor.chosen)
+	c.acceptor.space.jam.tick()
+	if c.leader.phase == Following {
+		c.learner.tick(c.checkpoints.members, &c.acceptor, &c.out)
+		return nil
+	}
+	c.leader.tick(c.news(), &c.acceptor, &c.out)
+	return nil
 }
+
+// news returns what this node would tell as leader.
+func (c *Core) news() news {
+	return news{chosen: c.learner.advertised(c.acceptor.chosen), folded: c.checkpoints.all}
+}
+
+// Lead begins to lead under a fresh ballot (M2), whatever is in flight.
+func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
+
+// Retire stops leading. Nothing more is sent or counted under the ballot.
+func (c *Core) Retire() { c.leader.retire(&c.out) }
+
+// Room reports whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum of
+// others. A value may overshoot WindowBytes.
+func (c *Core) Room() bool { return c.leader.room(&c.acceptor) }
+
+// Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
+// next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Room.
+func (c *Core) Propose(value []byte) (Slot, bool) {
+	if !c.leader.room(&c.acceptor) {
+		return 0, false
+	}
+	return c.leader.place(value, &c.acceptor), true
+}
+
+// Confirm starts a new round, and returns its number. A read uses only a round started after it arrived, and so never
+// joins one that was already sent.
+func (c *Core) Confirm() uint64 { return c.leader.startRound(&c.acceptor, &c.out) }
+
+// Advertise tells one peer at once how far the log is, if it has not been told: reads wait there for it.
+func (c *Core) Advertise(id ballot.NodeID) { c.leader.advertise(id, c.news(), &c.out) }
+
+// Connected is told that a new connection to a peer stands. What was in flight on the old one is lost: it is sent
+// again at once, one message until the peer answers.
+func (c *Core) Connected(id ballot.NodeID) {
+	p := c.leader.peers.get(id)
+	if p == nil {
+		return
+	}
+	if c.leader.phase == Following {
+		c.learner.waits = 0
+		c.learner.fetch(id, &c.acceptor, &c.out)
+		return
+	}
+	c.leader.connected(p, c.news(), &c.out)
+}
+
+// Applied is told that the state machine here holds everything through slot s.
+func (c *Core) Applied(s Slot) {
+	if s > c.acceptor.chosen {
+		panic("multipaxos: a slot was applied that is not chosen")
+	}
+	c.learner.applied = max(c.learner.applied, s)
+}
+
+// Folded is told that this node's durable image holds everything through slot s. At start an image can be ahead of
+// the chosen mark on disk, which is written late.
+func (c *Core) Folded(s Slot) {
+	if s > c.acceptor.chosen && (c.leader.phase != Following || c.acceptor.writes.seq > 0) {
+		panic(fmt.Sprintf("multipaxos: slot %d was folded, and slots are chosen only up to %d", s, c.acceptor.chosen))
+	}
+	c.acceptor.checkpointed(s)
+	c.checkpoints.reached(s)
+}
+
+// SetFull tells that the own disk has no space for entries that need as much as least, or more (Config.NeedOf);
+// NeedNothing: it has space for all. A full acceptor does not vote for such entries, nor learn them: what it cannot
+// write it must not keep in memory only. Promises and what needs less are stored all the same, from the reserve. What
+// was refused is learned from the others once there is space again. A leader stores what it recovers and proposes: it
+// is for its owner not to propose.
+func (c *Core) SetFull(least Need) {
+	c.acceptor.space = space{full: least, short: c.acceptor.space.short}
+	c.learner.starved = false
+}
+
+// SetShort tells whether space is short: then no tail of the log is kept for slow followers. No member needs it.
+func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
+
+// Probe begins a Persist that changes nothing. That it is reported durable tells that the disk answers.
+func (c *Core) Probe() { c.acceptor.writes.persist() }

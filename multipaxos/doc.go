@@ -7,24 +7,34 @@
 // The log never reads a lease or a clock: it is safe with any number of nodes that believe they lead it. Who may
 // call Lead, and what clients are shown, is decided above.
 //
+// A Core consists of parts that own their state. A part may be handed those above it in this list, and never Core:
+//
+//	outbox       messages, and which Persist each of them waits for
+//	writes       the Persist being gathered, and what the disk owes
+//	entryLog     the accepted entries, in memory and through the Reader
+//	acceptor     the promise, the log and its chosen mark, with writes and space
+//	checkpoints  how far all members have the state in their own files: what may be truncated
+//	learner      what others say is chosen, and fetching it
+//	leader       this node's attempt to lead: phase1, phase2, confirm, and a peer for each other voter
+//
 // Which rule lives where (rules of the log and M2–M5):
 //
 //	acceptor promises, and what it reports       acceptor.go  handlePrepare, raise
 //	acceptor accepts                             acceptor.go  handleAccept, accept
 //	nothing leaves before its state is durable   outbox.go    after, release; Core.Persisted
-//	M2 fresh ballot, own durable promise first   phase1.go    Lead, ownPromise
+//	M2 fresh ballot, own durable promise first   phase1.go    lead, ownPromise
 //	M2 a truncated promise does not count        phase1.go    handlePromise
 //	M3 highest value again, no-ops into gaps     phase1.go    finishPhase1, recovered
-//	M5 one round per append                      phase2.go    Propose, place, handleAccepted
-//	M5 a higher promise ends leading             core.go      see, preempt
+//	M5 one round per append                      phase2.go    place, handleAccepted; Core.Propose
+//	M5 a higher promise ends leading             leader.go    see, preempt
 //	own vote after the own disk                  phase2.go    ownVotes
 //	votes are sets of voters                     phase2.go    vote, advance
 //	chosen-through only under the same ballot    learner.go   advanceByMark
-//	chosen values from others                    learner.go   learn
-//	leadership confirmed by a quorum             confirm.go   handleConfirm, countConfirm
-//	truncation below what all have folded        truncate.go
-//	what a stalled disk may let pile up          backlog.go
-//	what M6 above counts                         progress.go
+//	chosen values from others                    acceptor.go  learn; step.go handleLearn
+//	leadership confirmed by a quorum             acceptor.go  handleConfirm; confirm.go countConfirm
+//	truncation below what all have folded        truncate.go, checkpoints.go
+//	what a stalled disk may let pile up          writes.go    backlog
+//	what M6 above counts                         state.go     Pieces, Behind; Core.Probe
 //
 // M1 and M4 belong to server/replica, which knows the lease and what is applied. DESIGN.md beside this file argues
 // why the corners are safe.

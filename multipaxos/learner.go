@@ -1,11 +1,16 @@
 package multipaxos
 
-import (
-	"bytes"
-	"fmt"
+import "tenure/internal/ballot"
 
-	"tenure/internal/ballot"
-)
+// learner finds out how far the log is chosen, from leaders' marks and from others' logs, and asks for what is missing.
+type learner struct {
+	applied Slot
+	mark    mark
+	known   Slot          // highest slot that anybody said is chosen; what the acceptor's mark covers need not be in it
+	hint    ballot.NodeID // whom to ask next
+	waits   int           // ticks until an unanswered Fetch is repeated; 0: none is out
+	starved bool          // the next chosen entry was refused for want of space: asking for it again is of no use
+}
 
 // mark is the newest word of a leader: whatever was proposed under its ballot in slots up to through is chosen.
 // Being about one ballot only, it stays true for ever, whoever leads later.
@@ -14,141 +19,105 @@ type mark struct {
 	through Slot
 }
 
-// noteMark takes the chosen mark that came with a leader's message, and asks for what it does not explain.
-func (c *Core) noteMark(from ballot.NodeID, b ballot.Ballot, through Slot) {
-	switch c.mark.ballot.Compare(b) {
-	case -1:
-		c.mark = mark{b, through}
-	case 0:
-		c.mark.through = max(c.mark.through, through)
+// advertised returns the chosen mark as others may know it. It is held back to what this node has applied, because
+// followers show what they apply: nobody may be shown an entry before the master itself would show it.
+func (l *learner) advertised(chosen Slot) Slot { return min(chosen, l.applied) }
+
+// heed takes the chosen mark of a leader that the acceptor has heard, and asks for what it does not explain. phase is
+// this node's own: while it leads, the promise lets it hear nobody, and it follows no mark but its own.
+func (l *learner) heed(m *Message, phase Phase, a *acceptor, out *outbox) {
+	if phase == Leading {
+		return
 	}
-	c.known = max(c.known, through)
-	c.hint = from
-	c.advanceByMark()
-	c.fetch(from)
+	switch l.mark.ballot.Compare(m.Ballot) {
+	case -1:
+		l.mark = mark{m.Ballot, m.Chosen}
+	case 0:
+		l.mark.through = max(l.mark.through, m.Chosen)
+	}
+	l.known = max(l.known, m.Chosen)
+	l.hint = m.From
+	l.advanceByMark(a)
+	if phase == Following {
+		l.fetch(m.From, a, out)
+	}
 }
 
 // advanceByMark calls slots chosen from a leader's mark, but only those whose vote here is of that leader's ballot:
 // what was accepted in a slot under another ballot need not be what was chosen there.
-func (c *Core) advanceByMark() {
-	if c.phase == Leading {
-		return
-	}
-	for c.chosen < c.mark.through {
-		r := c.log.at(c.chosen + 1)
-		if r == nil || r.Ballot != c.mark.ballot {
+func (l *learner) advanceByMark(a *acceptor) {
+	for a.chosen < l.mark.through {
+		r := a.log.at(a.chosen + 1)
+		if r == nil || r.Ballot != l.mark.ballot {
 			break
 		}
-		c.chosen++
+		a.chosen++
 	}
-	c.known = max(c.known, c.chosen)
-	c.evict()
+	a.evict()
 }
 
-// learn takes the chosen value of slot chosen+1 from another's log. It is stored as if accepted under the ballot
-// that the other had it from. That ballot is at least the first under which a quorum chose, so every vote at or
-// above it is for the same value, and no leader that is to come is misled. A higher own ballot is kept.
-func (c *Core) learn(e Entry) {
-	if r := c.log.at(e.Slot); r != nil && !r.Ballot.Less(e.Ballot) {
-		if !bytes.Equal(r.Value, e.Value) {
-			panic(fmt.Sprintf("multipaxos: slot %d was chosen under %v with another value than %v holds", e.Slot, e.Ballot, r.Ballot))
-		}
-	} else {
-		c.store(e)
+// next reports whether e is the next entry to be learned, and whether there is space for it.
+func (l *learner) next(e *Entry, a *acceptor) bool {
+	if e.Slot != a.chosen+1 {
+		return false
 	}
-	c.chosen = e.Slot
+	if a.refuses(e) {
+		l.starved = a.cfg.NeedOf(e.Value) >= a.space.full
+		return false
+	}
+	return true
 }
 
-// handleLearn takes chosen entries from slot chosen+1 on. A leader learns only by counting votes: if it took values
-// from others its mark would no longer speak of its own proposals alone. A higher ballot among them ends that.
-func (c *Core) handleLearn(m *Message) {
-	p := c.peer(m.From)
-	p.chosen = max(p.chosen, m.Chosen)
-	c.known = max(c.known, m.Chosen)
-	before := c.chosen
-	for _, e := range m.Entries {
-		if e.Slot <= before {
-			continue
-		}
-		c.see(e.Ballot)
-		if c.phase == Leading {
-			return
-		}
-		if e.Slot != c.chosen+1 {
-			break
-		}
-		if c.refuses(&e) {
-			c.starved = c.cfg.NeedOf(e.Value) >= c.full
-			break
-		}
-		c.learn(e)
-	}
-	if c.chosen > before {
-		c.fetchWait = 0
-		c.advanceByMark()
-		c.fetch(m.From)
-	}
-}
-
-// fetch asks a node for the chosen entries that are missing here. One question is out at a time; Tick repeats it.
+// fetch asks a node for the chosen entries that are missing here. One question is out at a time; tick repeats it.
 // While the own disk is behind there is none: what is learned stays in memory until it is durable.
-func (c *Core) fetch(from ballot.NodeID) {
-	if c.phase != Following || c.known <= c.chosen || c.fetchWait > 0 || c.flooded() || c.starved {
+func (l *learner) fetch(from ballot.NodeID, a *acceptor, out *outbox) {
+	if l.waits > 0 || !l.lacks(a) {
 		return
 	}
-	m := c.message(KindFetch, from)
-	m.Slot = c.chosen + 1
-	c.fetchWait = fetchTicks
-	c.box.now(m)
+	l.waits = fetchTicks
+	out.now(Message{Kind: KindFetch, To: from, Slot: a.chosen + 1})
 }
 
-// tickFetch repeats an unanswered question, of the next node by id: the one asked may lack the answer too.
-func (c *Core) tickFetch() {
-	if c.fetchWait > 0 {
-		c.fetchWait--
+// lacks reports whether chosen entries are missing here that could be stored now.
+func (l *learner) lacks(a *acceptor) bool {
+	return l.known > a.chosen && !l.starved && !a.flooded()
+}
+
+// refetch goes on with what a flooded disk held up.
+func (l *learner) refetch(a *acceptor, out *outbox) {
+	if l.hint != 0 {
+		l.fetch(l.hint, a, out)
 	}
-	if c.fetchWait > 0 || c.known <= c.chosen || len(c.peers) == 0 || c.flooded() || c.starved {
+}
+
+// tick repeats an unanswered question, of the next member by id: the one asked may lack the answer too.
+func (l *learner) tick(others []member, a *acceptor, out *outbox) {
+	if l.waits > 0 {
+		l.waits--
+	}
+	if l.waits > 0 || !l.lacks(a) || len(others) == 0 {
 		return
 	}
-	if c.peer(c.hint) == nil {
-		c.hint = c.peers[0].node
-	}
-	c.fetch(c.hint)
-	for i := range c.peers {
-		if c.peers[i].node == c.hint {
-			c.hint = c.peers[(i+1)%len(c.peers)].node
-			return
+	at := 0
+	for i := range others {
+		if others[i].node == l.hint {
+			at = i
 		}
 	}
+	l.fetch(others[at].node, a, out)
+	l.hint = others[(at+1)%len(others)].node
 }
 
 // handleFetch answers with a page of chosen entries, as far as this node would show them itself.
-func (c *Core) handleFetch(m *Message) error {
-	adv := c.advertised()
-	if m.Slot > adv || m.Slot <= c.log.truncated {
+func (l *learner) handleFetch(m *Message, a *acceptor, out *outbox) error {
+	through := l.advertised(a.chosen)
+	if m.Slot > through || m.Slot <= a.log.truncated {
 		return nil
 	}
-	page, err := c.log.read(m.Slot, adv, c.cfg.PageBytes)
+	page, err := a.log.read(m.Slot, through, a.cfg.PageBytes)
 	if err != nil {
 		return err
 	}
-	r := c.message(KindLearn, m.From)
-	r.Entries, r.Chosen = page, adv
-	c.box.now(r)
+	out.now(Message{Kind: KindLearn, To: m.From, Entries: page, Chosen: through})
 	return nil
-}
-
-// handleHeartbeat answers with the state of this log, and with the first slot that was sent to it and never came. It
-// is no vote: what it says may not be durable.
-func (c *Core) handleHeartbeat(m *Message) {
-	if m.Ballot.Less(c.promised) {
-		c.reject(m)
-		return
-	}
-	c.noteMark(m.From, m.Ballot, m.Chosen)
-	c.noteFolded(m.Folded)
-	r := c.message(KindHeartbeatReply, m.From)
-	r.Ballot, r.Chosen, r.Folded = m.Ballot, c.chosen, c.folded
-	r.Slot = c.log.firstLacking(m.Ballot, c.chosen+1, min(m.Through, c.chosen+maxAhead))
-	c.box.now(r)
 }

@@ -28,7 +28,7 @@ type entryLog struct {
 	bytes     int // of what is in recent
 }
 
-// at is the record of slot s if it is in memory.
+// at returns the record of slot s, or nil if it is not in memory.
 func (l *entryLog) at(s Slot) *record {
 	if s < l.base || s-l.base >= Slot(l.recent.len()) {
 		return nil
@@ -39,7 +39,7 @@ func (l *entryLog) at(s Slot) *record {
 	return nil
 }
 
-// last is the highest slot with an entry, or base−1 if none is in memory.
+// last returns the highest slot with an entry, or base−1 if none is in memory.
 func (l *entryLog) last() Slot { return l.base + Slot(l.recent.len()) - 1 }
 
 // put stores e, which Persist seq carries. Only slots that are not known chosen are ever written, and those are in
@@ -99,8 +99,8 @@ func (l *entryLog) load(from, through Slot, pageBytes int) error {
 	return nil
 }
 
-// read is one page of the entries that exist in [from, through], from memory and disk. It is empty only if there are
-// none.
+// read returns one page of the entries that exist in [from, through], from memory and disk. It is empty only if there
+// are none.
 func (l *entryLog) read(from, through Slot, maxBytes int) ([]Entry, error) {
 	from, through = max(from, l.truncated+1), min(through, l.last())
 	if from > through {
@@ -122,8 +122,8 @@ func (l *entryLog) read(from, through Slot, maxBytes int) ([]Entry, error) {
 	return page, nil
 }
 
-// readDisk is one page of slots below base. All of them exist, so a gap is damage. A page cut short counts as full,
-// so that memory is not appended behind a hole.
+// readDisk returns one page of slots below base. All of them exist, so a gap is damage. A page cut short counts as
+// full, so that memory is not appended behind a hole.
 func (l *entryLog) readDisk(from, through Slot, maxBytes int) ([]Entry, int, error) {
 	if from > through {
 		return nil, 0, nil
@@ -148,7 +148,19 @@ func (l *entryLog) readDisk(from, through Slot, maxBytes int) ([]Entry, int, err
 	return page, bytes, nil
 }
 
-// firstLacking is the first slot in [from, through] whose vote is not of ballot b, or 0.
+// page returns a row of entries from slot from on, below end, and the bytes of their values. They are all in memory.
+func (l *entryLog) page(from, end Slot, maxBytes int) ([]Entry, int) {
+	page := make([]Entry, 0, min(int(end-from), maxPageEntries))
+	bytes := 0
+	for s := from; s < end && len(page) < maxPageEntries && bytes < maxBytes; s++ {
+		e := l.at(s).Entry
+		page = append(page, e)
+		bytes += len(e.Value)
+	}
+	return page, bytes
+}
+
+// firstLacking returns the first slot in [from, through] whose vote is not of ballot b, or 0.
 func (l *entryLog) firstLacking(b ballot.Ballot, from, through Slot) Slot {
 	for s := from; s <= through; s++ {
 		if r := l.at(s); r == nil || r.Ballot != b {

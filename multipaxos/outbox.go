@@ -1,8 +1,11 @@
 package multipaxos
 
+import "tenure/internal/ballot"
+
 // outbox is the one place that keeps the order between disk and network: a message that speaks of state goes in with
 // the number of the Persist that holds this state, and comes out only once that one is durable.
 type outbox struct {
+	self    ballot.NodeID // who all messages are from
 	ready   []Message
 	waiting ring[waiting] // by rising seq
 	durable uint64        // every Persist up to this one is durable
@@ -18,6 +21,7 @@ func (o *outbox) now(m Message) {
 	if o.ready == nil {
 		o.ready = make([]Message, 0, 2)
 	}
+	m.From = o.self
 	o.ready = append(o.ready, m)
 }
 
@@ -41,6 +45,13 @@ func (o *outbox) after(seq uint64, m Message) {
 	o.waiting.push(waiting{seq, m})
 }
 
+// take gives out what may be sent.
+func (o *outbox) take() []Message {
+	ready := o.ready
+	o.ready = nil
+	return ready
+}
+
 // release is told that every Persist up to seq is durable.
 func (o *outbox) release(seq uint64) {
 	o.durable = seq
@@ -59,5 +70,7 @@ func (o *outbox) cancel(k Kind, which func(Message) bool) {
 }
 
 func (o *outbox) clone() outbox {
-	return outbox{ready: append([]Message(nil), o.ready...), waiting: o.waiting.clone(), durable: o.durable}
+	n := *o
+	n.ready, n.waiting = append([]Message(nil), o.ready...), o.waiting.clone()
+	return n
 }

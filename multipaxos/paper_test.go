@@ -337,7 +337,7 @@ func TestM3ChosenSlotsAreLearned(t *testing.T) {
 
 // M5: "one round per append", and "several slots in flight".
 func TestM5PipelinedRounds(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.propose("a", "b")
 	first := s.one(s.take()[:1], KindAccept)
 	s.propose("c")
@@ -369,7 +369,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := leader(t, soloConfig(3))
+			s := leading(t, soloConfig(3))
 			b := s.Ballot()
 			s.propose("x")
 			s.take()
@@ -393,7 +393,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 
 // A rejection that does not name a higher promise, or a stale lower ballot, ends nothing.
 func TestM5LowerBallotsEndNothing(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.step(Message{Kind: KindReject, From: 2, Ballot: s.Ballot(), Promised: s.Ballot()})
 	s.one(s.step(prepare(by(2, 0), 1)), KindReject)
 	s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 0), Chosen: 9}), KindReject)
@@ -404,7 +404,7 @@ func TestM5LowerBallotsEndNothing(t *testing.T) {
 
 // Leader: "its own vote counts only once that write is durable."
 func TestOwnVoteAfterOwnDisk(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.propose("x")
 	s.take()
 	s.accepted(2, 1, 1)
@@ -412,7 +412,7 @@ func TestOwnVoteAfterOwnDisk(t *testing.T) {
 	s.sync()
 	s.wantChosen(1, "own disk done")
 
-	one := leader(t, soloConfig(1))
+	one := leading(t, soloConfig(1))
 	one.propose("x")
 	one.take()
 	one.wantChosen(0, "single voter before its disk")
@@ -422,7 +422,7 @@ func TestOwnVoteAfterOwnDisk(t *testing.T) {
 
 // Leader: "Its own disk write runs in parallel with the network": a quorum of others suffices.
 func TestOthersCanChooseBeforeTheOwnDisk(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.propose("x")
 	if len(only(s.take(), KindAccept)) != 2 {
 		t.Fatal("Accepts wait for the own disk")
@@ -441,7 +441,7 @@ func TestOthersCanChooseBeforeTheOwnDisk(t *testing.T) {
 
 // Votes under another ballot, or for slots never proposed, count nothing.
 func TestVotesOfAnotherBallotDoNotCount(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	old := s.Ballot()
 	s.lead()
 	s.propose("x")
@@ -502,7 +502,7 @@ func TestLearnTakesOnlyTheNextSlot(t *testing.T) {
 
 // A leader counts and does not learn.
 func TestLeaderDoesNotLearn(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.propose("x")
 	s.take()
 	s.step(Message{Kind: KindLearn, From: 3, Chosen: 1, Entries: entries(s.Ballot(), 1, "x")})
@@ -514,7 +514,7 @@ func TestLeaderDoesNotLearn(t *testing.T) {
 
 // What a leader tells to be chosen is what it has itself applied.
 func TestAdvertisedChosenIsApplied(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	s.propose("a", "b")
 	s.sync()
 	s.accepted(2, 1, 2)
@@ -536,7 +536,7 @@ func TestAdvertisedChosenIsApplied(t *testing.T) {
 
 // Confirm: "a quorum […] (distinct ids, own acceptor included) confirms promised ≤ b".
 func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
-	s := leader(t, soloConfig(5))
+	s := leading(t, soloConfig(5))
 	r := s.Confirm()
 	if c := only(s.take(), KindConfirm); len(c) != 4 || c[0].Round != r || c[0].Ballot != s.Ballot() {
 		t.Fatalf("confirms %+v", c)
@@ -556,7 +556,7 @@ func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
 	if s.ConfirmedRound() != r {
 		t.Fatal("not confirmed by three of five")
 	}
-	one := leader(t, soloConfig(1))
+	one := leading(t, soloConfig(1))
 	if r := one.Confirm(); one.ConfirmedRound() != r {
 		t.Fatal("a single voter confirms itself")
 	}
@@ -565,7 +565,7 @@ func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
 // Confirm: "a read never joins a round already sent". Every Confirm is a new round, and an answer to an earlier round
 // does not answer it; an answer to a later one answers the earlier.
 func TestConfirmRoundsDoNotJoin(t *testing.T) {
-	s := leader(t, soloConfig(3))
+	s := leading(t, soloConfig(3))
 	r1, r2 := s.Confirm(), s.Confirm()
 	if r2 <= r1 {
 		t.Fatalf("rounds %d, %d", r1, r2)
@@ -594,7 +594,7 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 		t.Fatalf("rejection %+v", r)
 	}
 
-	l := leader(t, soloConfig(3))
+	l := leading(t, soloConfig(3))
 	r := l.Confirm()
 	old := l.Ballot()
 	l.step(prepare(by(3, 50), 1))
@@ -609,8 +609,8 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 	}
 
 	// The own acceptor is asked at the moment of counting, whatever else ends a leader that promised more.
-	one := leader(t, soloConfig(1))
-	one.promised = by(1, 50)
+	one := leading(t, soloConfig(1))
+	one.acceptor.promised = by(1, 50)
 	if one.Confirm(); one.ConfirmedRound() != 0 {
 		t.Fatal("confirmed without the own acceptor")
 	}

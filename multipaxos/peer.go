@@ -2,23 +2,52 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// peer is what a node keeps about another voter. All but chosen and folded belongs to one attempt to lead.
+// peers are the other voters by rising id, as a leader sees them.
+type peers []peer
+
+// get returns the other voter with this id; nil for anybody else.
+func (ps peers) get(id ballot.NodeID) *peer {
+	for i := range ps {
+		if ps[i].node == id {
+			return &ps[i]
+		}
+	}
+	return nil
+}
+
+// reset forgets everything that belonged to an attempt to lead.
+func (ps peers) reset() {
+	for i := range ps {
+		f := ps[i].flight
+		f.clear()
+		ps[i] = peer{node: ps[i].node, flight: f, patience: minPatienceTicks}
+	}
+}
+
+func (ps peers) clone() peers {
+	ps = append(peers(nil), ps...)
+	for i := range ps {
+		ps[i].flight = ps[i].flight.clone()
+	}
+	return ps
+}
+
+// peer is what a leader keeps about another voter.
 type peer struct {
-	node           ballot.NodeID
-	chosen, folded Slot // as it last said
+	node ballot.NodeID
 
 	asked    Slot // Phase 1: first slot of the page it was asked for
 	complete bool // Phase 1: it has reported everything
 	held     bool // Phase 1: it is not asked on until the own disk has caught up
 
-	next                   Slot // next slot to send
-	flight                 ring[flight]
-	flightSlots            int
-	flightBytes            int
-	acked                  Slot // highest slot it acknowledged
-	probe                  bool // it went quiet: one message at a time until it acknowledges
-	quiet, patience        int  // ticks without an acknowledgement, and how many of them are borne
-	toldChosen, toldFolded Slot
+	next            Slot // next slot to send
+	flight          ring[flight]
+	flightSlots     int
+	flightBytes     int
+	acked           Slot // highest slot it acknowledged
+	probe           bool // it went quiet: one message at a time until it acknowledges
+	quiet, patience int  // ticks without an acknowledgement, and how many of them are borne
+	told            news // newest
 
 	round uint64 // highest round of confirmation it answered
 }
@@ -30,13 +59,7 @@ type flight struct {
 	bytes   int
 }
 
-func (p *peer) reset() {
-	f := p.flight
-	f.clear()
-	*p = peer{node: p.node, chosen: p.chosen, folded: p.folded, flight: f, patience: minPatienceTicks}
-}
-
-// mayFly tells whether another Accept may be sent now.
+// mayFly reports whether another Accept may be sent now.
 func (p *peer) mayFly(cfg *Config) bool {
 	if p.probe {
 		return p.flight.len() == 0
@@ -70,9 +93,16 @@ func (p *peer) rewind(s Slot) {
 	p.next = s
 }
 
-// heard keeps what a peer says of itself, and tells whether its image has grown.
-func (p *peer) heard(chosen, folded Slot) bool {
-	grown := folded > p.folded
-	p.chosen, p.folded = max(p.chosen, chosen), max(p.folded, folded)
-	return grown
+// tick starts over with a peer that has acknowledged nothing for too long: from owed, the first slot it owes an answer
+// for, one message at a time, more and more rarely.
+func (p *peer) tick(owed Slot) {
+	if p.flight.len() == 0 && owed >= p.next {
+		p.quiet = 0
+		return
+	}
+	if p.quiet++; p.quiet < p.patience {
+		return
+	}
+	p.quiet, p.patience, p.probe = 0, min(2*p.patience, maxPatienceTicks), true
+	p.rewind(owed)
 }

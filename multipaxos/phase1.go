@@ -17,77 +17,130 @@ type phase1 struct {
 	quiet int // ticks since the Prepares were last sent
 }
 
-// Lead begins to lead under a fresh ballot (M2): above everything promised here or seen anywhere, and of this
+// lead begins to lead under a fresh ballot (M2): above everything promised here or seen anywhere, and of this
 // incarnation, so it was never used before. No Prepare leaves before the own promise to this ballot is durable.
 // Whatever an earlier attempt had in flight is found again by Phase 1 or lost to it.
-func (c *Core) Lead() {
-	c.Retire()
-	b := ballot.New(c.seen.Max(c.promised).Counter+1, c.cfg.Self)
-	c.ballot, c.phase = b, Preparing
-	c.raise(b)
-	c.phase1.seq = c.promisedSeq
-	for i := range c.peers {
-		c.peers[i].asked = c.chosen + 1
-		c.box.after(c.phase1.seq, c.prepare(&c.peers[i]))
+func (l *leader) lead(a *acceptor, out *outbox) {
+	l.retire(out)
+	b := ballot.New(l.seen.Max(a.promised).Counter+1, l.cfg.Self)
+	l.ballot, l.phase = b, Preparing
+	l.see(b, out)
+	a.raise(b)
+	l.phase1.seq = a.promisedSeq
+	for i := range l.peers {
+		l.peers[i].asked = a.chosen + 1
+		out.after(l.phase1.seq, l.prepare(&l.peers[i]))
 	}
 }
 
-// Retire stops leading. Nothing more is sent or counted under the ballot.
-func (c *Core) Retire() {
-	c.phase, c.preempted, c.ballot = Following, false, ballot.Ballot{}
-	c.clearLeader()
+func (l *leader) prepare(p *peer) Message {
+	return Message{Kind: KindPrepare, To: p.node, Ballot: l.ballot, Slot: p.asked}
 }
 
-func (c *Core) prepare(p *peer) Message {
-	m := c.message(KindPrepare, p.node)
-	m.Ballot, m.Slot = c.ballot, p.asked
-	return m
+// tickPrepare repeats the Prepares of the pages that have not come.
+func (l *leader) tickPrepare(out *outbox) {
+	if !l.phase1.own {
+		return
+	}
+	if l.phase1.quiet++; l.phase1.quiet < prepareTicks {
+		return
+	}
+	l.phase1.quiet = 0
+	for i := range l.peers {
+		if p := &l.peers[i]; !p.complete && !p.held {
+			out.now(l.prepare(p))
+		}
+	}
+}
+
+// resume asks for the pages that a flooded disk held up.
+func (l *leader) resume(out *outbox) {
+	if l.phase != Preparing {
+		return
+	}
+	for i := range l.peers {
+		if p := &l.peers[i]; p.held {
+			p.held = false
+			out.now(l.prepare(p))
+		}
+	}
 }
 
 // ownPromise counts the own acceptor once its promise is durable. What it would report is in the log.
-func (c *Core) ownPromise() {
-	if c.phase == Preparing && !c.phase1.own && c.phase1.seq <= c.box.durable {
-		c.phase1.own = true
-		c.finishPhase1()
+func (l *leader) ownPromise(a *acceptor) {
+	if l.phase == Preparing && !l.phase1.own && l.phase1.seq <= a.writes.durable {
+		l.phase1.own = true
+		l.finishPhase1(a)
 	}
 }
 
 // handlePromise takes a page of a promise (M2). A page counts if it is the one asked for and nothing of what it
 // should cover is truncated; a promise counts once its last page did. Slots at or below the promiser's own chosen
 // mark hold chosen values, and are learned in order instead of being proposed again.
-func (c *Core) handlePromise(m *Message) {
-	p := c.peer(m.From)
-	p.chosen = max(p.chosen, m.Chosen)
-	c.gone = max(c.gone, m.Truncated)
-	if c.phase != Preparing || m.Ballot != c.ballot || !c.phase1.own || p.complete || m.Slot != p.asked {
+func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
+	p := l.peers.get(m.From)
+	l.gone = max(l.gone, m.Truncated)
+	if l.phase != Preparing || m.Ballot != l.ballot || !l.phase1.own || p.complete || m.Slot != p.asked {
 		return
 	}
 	if m.Truncated >= m.Slot {
 		// No-ops could land on chosen slots that this acceptor no longer knows. Ask again from what is known by then.
-		p.asked = max(p.asked, c.chosen+1)
+		p.asked = max(p.asked, a.chosen+1)
 		return
 	}
-	c.pieces++
+	l.pieces++
 	through := m.Slot
 	for _, e := range m.Entries {
 		through = e.Slot
-		if e.Slot == c.chosen+1 && e.Slot <= m.Chosen {
-			c.learn(e)
-		} else if e.Slot > c.chosen && !c.phase1.offer(e, c.chosen) {
-			c.ignored++
+		if e.Slot == a.chosen+1 && e.Slot <= m.Chosen {
+			a.learn(e)
+		} else if e.Slot > a.chosen && !l.phase1.offer(e, a.chosen) {
+			l.ignored++
 			return
 		}
 	}
-	c.known = max(c.known, c.chosen)
-	c.evict()
+	a.evict()
 	if m.Last {
 		p.complete = true
-		c.finishPhase1()
+		l.finishPhase1(a)
 		return
 	}
-	p.asked = max(through, c.chosen) + 1
-	if p.held = c.flooded(); !p.held {
-		c.box.now(c.prepare(p))
+	p.asked = max(through, a.chosen) + 1
+	if p.held = a.flooded(); !p.held {
+		out.now(l.prepare(p))
+	}
+}
+
+// finishPhase1 starts to lead once a quorum, by distinct nodes, has promised completely: every slot above the chosen
+// mark that anybody reported is proposed again under the own ballot (M3).
+func (l *leader) finishPhase1(a *acceptor) {
+	var done quorum.Set
+	if l.phase1.own {
+		done.Add(l.cfg.Self.Node)
+	}
+	for i := range l.peers {
+		if l.peers[i].complete {
+			done.Add(l.peers[i].node)
+		}
+	}
+	if !quorum.Reached(l.cfg.Voters, done) {
+		return
+	}
+	found := l.phase1
+	l.phase1 = phase1{}
+	l.phase = Leading
+	first := a.chosen + 1
+	l.phase2 = phase2{next: first, own: first}
+	l.peers.reset()
+	for i := range l.peers {
+		l.peers[i].next = first
+	}
+	top := max(a.log.last(), found.base+Slot(found.found.len()))
+	for top > a.chosen && found.at(top).Ballot.IsZero() && a.log.at(top) == nil {
+		top--
+	}
+	for s := first; s <= top; s++ {
+		l.place(found.recovered(s, a.log.at(s)), a)
 	}
 }
 
@@ -112,7 +165,7 @@ func (f *phase1) offer(e Entry, chosen Slot) bool {
 	return true
 }
 
-// at is the best entry reported for s; a zero ballot if none was.
+// at returns the best entry reported for s; a zero ballot if none was.
 func (f *phase1) at(s Slot) Entry {
 	if s < f.base || s-f.base >= Slot(f.found.len()) {
 		return Entry{}
@@ -120,49 +173,16 @@ func (f *phase1) at(s Slot) Entry {
 	return *f.found.at(int(s - f.base))
 }
 
-// finishPhase1 starts to lead once a quorum, by distinct nodes, has promised completely: every slot above the chosen
-// mark that anybody reported is proposed again under the own ballot (M3).
-func (c *Core) finishPhase1() {
-	var done quorum.Set
-	if c.phase1.own {
-		done.Add(c.cfg.Self.Node)
-	}
-	for i := range c.peers {
-		if c.peers[i].complete {
-			done.Add(c.peers[i].node)
+// recovered returns the value that must be proposed in s (M3): that of the highest ballot reported, own, which is the
+// own acceptor's or nil, among them, or a no-op if there is none.
+func (f *phase1) recovered(s Slot, own *record) []byte {
+	best := f.at(s)
+	if own != nil {
+		if own.Ballot == best.Ballot && !bytes.Equal(own.Value, best.Value) {
+			panic(fmt.Sprintf("multipaxos: slot %d has two values under %v", s, own.Ballot))
 		}
-	}
-	if !quorum.Reached(c.cfg.Voters, done) {
-		return
-	}
-	found := c.phase1
-	c.phase1 = phase1{}
-	c.phase = Leading
-	first := c.chosen + 1
-	c.phase2 = phase2{next: first, own: first}
-	for i := range c.peers {
-		c.peers[i].reset()
-		c.peers[i].next = first
-	}
-	top := max(c.log.last(), found.base+Slot(found.found.len()))
-	for top > c.chosen && found.at(top).Ballot.IsZero() && c.log.at(top) == nil {
-		top--
-	}
-	for s := first; s <= top; s++ {
-		c.place(c.recovered(&found, s))
-	}
-}
-
-// recovered is the value that must be proposed in s (M3): that of the highest ballot reported, the own acceptor's
-// among them, or a no-op if there is none.
-func (c *Core) recovered(found *phase1, s Slot) []byte {
-	best := found.at(s)
-	if r := c.log.at(s); r != nil {
-		if r.Ballot == best.Ballot && !bytes.Equal(r.Value, best.Value) {
-			panic(fmt.Sprintf("multipaxos: slot %d has two values under %v", s, r.Ballot))
-		}
-		if best.Ballot.Less(r.Ballot) {
-			best = r.Entry
+		if best.Ballot.Less(own.Ballot) {
+			best = own.Entry
 		}
 	}
 	return best.Value

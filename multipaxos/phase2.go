@@ -9,129 +9,110 @@ import (
 type phase2 struct {
 	next  Slot             // next slot to propose in
 	own   Slot             // first slot whose own vote is not counted yet
-	votes ring[quorum.Set] // of slots chosen+1, … next−1
+	votes ring[quorum.Set] // of the slots first, first+1, … next−1
 	bytes int              // of their values
 	quiet int              // ticks since the last round of heartbeats
 }
 
-// Room tells whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum of
-// others. A value may overshoot WindowBytes.
-func (c *Core) Room() bool {
-	return c.phase == Leading && c.phase2.votes.len() < c.cfg.WindowEntries && c.phase2.bytes < c.cfg.WindowBytes && !c.flooded()
+// first returns the first slot that is not chosen.
+func (f *phase2) first() Slot { return f.next - Slot(f.votes.len()) }
+
+// vote counts a node for the slots in [from, through] that are not chosen. A node counts once, however often it says
+// so.
+func (f *phase2) vote(id ballot.NodeID, from, through Slot) {
+	first := f.first()
+	for s := max(from, first); s <= through; s++ {
+		f.votes.at(int(s - first)).Add(id)
+	}
 }
 
-// Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
-// next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Room.
-func (c *Core) Propose(value []byte) (Slot, bool) {
-	if !c.Room() {
-		return 0, false
+// unvoted returns the first slot, of those not chosen, that a node has not acknowledged, or the next to propose.
+func (f *phase2) unvoted(id ballot.NodeID) Slot {
+	for i := range f.votes.len() {
+		if !f.votes.at(i).Has(id) {
+			return f.first() + Slot(i)
+		}
 	}
-	return c.place(value), true
+	return f.next
+}
+
+// room reports whether place may be called for a new value: leading, the window not full, and the own disk not far
+// behind a quorum of others.
+func (l *leader) room(a *acceptor) bool {
+	f := &l.phase2
+	return l.phase == Leading && f.votes.len() < l.cfg.WindowEntries && f.bytes < l.cfg.WindowBytes && !a.flooded()
 }
 
 // place votes for value in the next slot as the own acceptor, and opens the count. The own vote is not in it yet.
-func (c *Core) place(value []byte) Slot {
-	if c.promised != c.ballot {
+func (l *leader) place(value []byte, a *acceptor) Slot {
+	if a.promised != l.ballot {
 		panic("multipaxos: proposing under a ballot that is not the own promise")
 	}
-	s := c.phase2.next
-	c.phase2.next++
-	c.phase2.votes.push(quorum.Set{})
-	c.phase2.bytes += len(value)
-	c.store(Entry{Slot: s, Ballot: c.ballot, Value: value})
+	s := l.phase2.next
+	l.phase2.next++
+	l.phase2.votes.push(quorum.Set{})
+	l.phase2.bytes += len(value)
+	a.store(Entry{Slot: s, Ballot: l.ballot, Value: value})
 	return s
 }
 
 // flush sends every peer what it has not been sent, as far as its flight allows. Chosen slots are skipped: a peer
 // that lacks one fetches it. Peers that are equally far share one page.
-func (c *Core) flush() {
-	if c.phase != Leading {
+func (l *leader) flush(n news, a *acceptor, out *outbox) {
+	if l.phase != Leading {
 		return
 	}
 	var page []Entry
 	var bytes int
-	for i := range c.peers {
-		p := &c.peers[i]
-		p.next = max(p.next, c.chosen+1)
-		for p.next < c.phase2.next && p.mayFly(&c.cfg) {
+	for i := range l.peers {
+		p := &l.peers[i]
+		p.next = max(p.next, a.chosen+1)
+		for p.next < l.phase2.next && p.mayFly(l.cfg) {
 			if len(page) == 0 || page[0].Slot != p.next {
-				page, bytes = c.page(p.next)
+				page, bytes = a.log.page(p.next, l.phase2.next, l.cfg.PageBytes)
 			}
-			m := c.message(KindAccept, p.node)
-			m.Ballot, m.Entries = c.ballot, page
-			m.Chosen, m.Folded = c.advertised(), c.foldedAll
-			p.toldChosen, p.toldFolded = m.Chosen, m.Folded
+			p.told = n
 			p.sent(page[len(page)-1].Slot, len(page), bytes)
-			c.box.now(m)
+			m := Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page}
+			m.Chosen, m.Folded = n.chosen, n.folded
+			out.now(m)
 		}
 	}
 }
 
-// page is a row of own proposals from slot s; they are all in memory.
-func (c *Core) page(s Slot) ([]Entry, int) {
-	page := make([]Entry, 0, min(int(c.phase2.next-s), maxPageEntries))
-	bytes := 0
-	for ; s < c.phase2.next && len(page) < maxPageEntries && bytes < c.cfg.PageBytes; s++ {
-		e := c.log.at(s).Entry
-		page = append(page, e)
-		bytes += len(e.Value)
-	}
-	return page, bytes
-}
-
-func (c *Core) handleAccepted(m *Message) {
-	p := c.peer(m.From)
-	if p.heard(m.Chosen, m.Folded) {
-		c.gatherFolded()
-	}
-	if c.phase != Leading || m.Ballot != c.ballot || m.Through >= c.phase2.next {
+// handleAccepted counts the votes of a peer.
+func (l *leader) handleAccepted(m *Message, a *acceptor) {
+	p := l.peers.get(m.From)
+	if l.phase != Leading || m.Ballot != l.ballot || m.Through >= l.phase2.next {
 		return
 	}
 	if m.Through > p.acked {
-		c.pieces++
+		l.pieces++
 	}
 	p.landed(m.Through)
-	for s := max(m.Slot, c.chosen+1); s <= m.Through; s++ {
-		c.vote(p.node, s)
-	}
-	c.advance()
+	l.phase2.vote(p.node, m.Slot, m.Through)
+	l.advance(a)
 }
 
 // ownVotes counts the own acceptor's votes as far as they are durable.
-func (c *Core) ownVotes() {
-	if c.phase != Leading {
+func (l *leader) ownVotes(a *acceptor) {
+	if l.phase != Leading {
 		return
 	}
-	f := &c.phase2
-	for f.own = max(f.own, c.chosen+1); f.own < f.next && c.log.at(f.own).seq <= c.box.durable; f.own++ {
-		c.vote(c.cfg.Self.Node, f.own)
+	f := &l.phase2
+	for f.own = max(f.own, a.chosen+1); f.own < f.next && a.log.at(f.own).seq <= a.writes.durable; f.own++ {
+		f.vote(l.cfg.Self.Node, f.own, f.own)
 	}
-	c.advance()
-}
-
-// vote counts a node for slot s, above the chosen mark. A node counts once, however often it says so.
-func (c *Core) vote(id ballot.NodeID, s Slot) {
-	c.phase2.votes.at(int(s - c.chosen - 1)).Add(id)
-}
-
-// unvoted is the first slot above the chosen mark that p has not acknowledged, or the next to propose.
-func (c *Core) unvoted(p *peer) Slot {
-	for i := range c.phase2.votes.len() {
-		if !c.phase2.votes.at(i).Has(p.node) {
-			return c.chosen + 1 + Slot(i)
-		}
-	}
-	return c.phase2.next
+	l.advance(a)
 }
 
 // advance moves the chosen mark over the slots that a quorum has voted for, in order.
-func (c *Core) advance() {
-	f := &c.phase2
-	for f.votes.len() > 0 && quorum.Reached(c.cfg.Voters, *f.votes.at(0)) {
+func (l *leader) advance(a *acceptor) {
+	f := &l.phase2
+	for f.votes.len() > 0 && quorum.Reached(l.cfg.Voters, *f.votes.at(0)) {
 		f.votes.pop()
-		c.chosen++
-		f.bytes -= len(c.log.at(c.chosen).Value)
+		a.chosen++
+		f.bytes -= len(a.log.at(a.chosen).Value)
 	}
-	c.known = max(c.known, c.chosen)
-	c.evict()
+	a.evict()
 }

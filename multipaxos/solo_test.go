@@ -34,8 +34,8 @@ func newSolo(t *testing.T, cfg Config, d *disk) *solo {
 
 func follower(t *testing.T) *solo { return newSolo(t, soloConfig(3), newDisk()) }
 
-// leader is node 1 of n, leading with an empty log, its own promise durable.
-func leader(t *testing.T, cfg Config) *solo {
+// leading is node 1 of n, leading with an empty log, its own promise durable.
+func leading(t *testing.T, cfg Config) *solo {
 	t.Helper()
 	s := newSolo(t, cfg, newDisk())
 	s.lead()
@@ -167,7 +167,7 @@ func (s *solo) none(ms []Message, k Kind, why string) {
 // values is the log in memory and on disk from slot 1, "-" for no entry and "" for a no-op.
 func (s *solo) values() (out []string) {
 	s.t.Helper()
-	es, err := s.log.read(1, s.log.last(), 1<<20)
+	es, err := s.acceptor.log.read(1, s.acceptor.log.last(), 1<<20)
 	if err != nil {
 		s.t.Fatal(err)
 	}

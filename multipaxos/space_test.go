@@ -82,7 +82,7 @@ func TestFullLearnerAsksAgainOnceItHasSpace(t *testing.T) {
 func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	cfg := soloConfig(1)
 	cfg.KeepEntries = 5
-	s := leader(t, cfg)
+	s := leading(t, cfg)
 	s.fill(8)
 	s.Folded(8)
 	s.ticks(1)
@@ -95,8 +95,8 @@ func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	}
 }
 
-// What was proposed while there was space must be chosen, or nothing behind it is: an acceptor that has refused it for long, and
-// hears that it is not chosen yet, stores it in its reserve.
+// What was proposed while there was space must be chosen, or nothing behind it is: an acceptor that has refused it for
+// long, and hears that it is not chosen yet, stores it in its reserve.
 func TestFullAcceptorStoresWhatJamsTheLog(t *testing.T) {
 	b := by(2, 1)
 	for _, r := range []struct {

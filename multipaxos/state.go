@@ -2,58 +2,60 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// Phase is where this node is as leader.
-func (c *Core) Phase() Phase { return c.phase }
+// Phase returns where this node is as leader.
+func (c *Core) Phase() Phase { return c.leader.phase }
 
-// Preempted tells that a higher ballot than the own attempt's was seen, here or elsewhere (M5). It stays so until
+// Preempted reports whether a higher ballot than the own attempt's was seen, here or elsewhere (M5). It stays so until
 // Lead or Retire.
-func (c *Core) Preempted() bool { return c.preempted }
+func (c *Core) Preempted() bool { return c.leader.preempted }
 
-// Ballot is the one of the newest attempt to lead since the last Retire; zero if there is none.
-func (c *Core) Ballot() ballot.Ballot { return c.ballot }
+// Ballot returns that of the newest attempt to lead since the last Retire; zero if there is none.
+func (c *Core) Ballot() ballot.Ballot { return c.leader.ballot }
 
-// Promised is the acceptor's promise, durable or about to be.
-func (c *Core) Promised() ballot.Ballot { return c.promised }
+// ConfirmedRound returns the highest round for which a quorum of distinct voters, the own acceptor among them, answered
+// under the current ballot; 0 if none. An answer to a later round answers the earlier ones, which began before it.
+func (c *Core) ConfirmedRound() uint64 { return c.leader.confirm.done }
 
-// Chosen is the slot up to which every slot is known to be chosen. It can be ahead of what is applied.
-func (c *Core) Chosen() Slot { return c.chosen }
+// Promised returns the acceptor's promise, durable or about to be.
+func (c *Core) Promised() ballot.Ballot { return c.acceptor.promised }
 
-// SyncedThrough is the slot up to which the log is chosen and durable on this node. Only what is at or below it may
-// be folded. It never falls.
-func (c *Core) SyncedThrough() Slot { return min(c.synced, c.chosen) }
+// Chosen returns the slot up to which every slot is known to be chosen. It can be ahead of what is applied.
+func (c *Core) Chosen() Slot { return c.acceptor.chosen }
 
-// Truncated is the slot up to which entries are gone from this node's log.
-func (c *Core) Truncated() Slot { return c.log.truncated }
+// SyncedThrough returns the slot up to which the log is chosen and durable on this node. Only what is at or below it
+// may be folded. It never falls.
+func (c *Core) SyncedThrough() Slot { return min(c.acceptor.synced, c.acceptor.chosen) }
 
-// Last is the highest slot in which this node accepted anything.
-func (c *Core) Last() Slot { return c.log.last() }
+// Truncated returns the slot up to which entries are gone from this node's log.
+func (c *Core) Truncated() Slot { return c.acceptor.log.truncated }
 
-// Ignored counts the messages that were not understood, not addressed to this node, or not from a voter.
-func (c *Core) Ignored() uint64 { return c.ignored }
+// Last returns the highest slot in which this node accepted anything.
+func (c *Core) Last() Slot { return c.acceptor.log.last() }
 
-// ChosenEntries is a page of chosen entries from slot from, in a row, at least one if from ≤ Chosen. It errs with
+// ChosenEntries returns a page of chosen entries from slot from, in a row, at least one if from ≤ Chosen. It errs with
 // ErrTruncated if from is gone, and with ErrDamaged or the Reader's error if the disk does not hold it.
 func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
-	if from > c.chosen {
+	if from > c.acceptor.chosen {
 		return nil, nil
 	}
-	if from <= c.log.truncated {
+	if from <= c.acceptor.log.truncated {
 		return nil, ErrTruncated
 	}
-	return c.log.read(from, c.chosen, maxBytes)
+	return c.acceptor.log.read(from, c.acceptor.chosen, maxBytes)
 }
 
-// Applied is told that the state machine here holds everything through slot s.
-func (c *Core) Applied(s Slot) {
-	if s > c.chosen {
-		panic("multipaxos: a slot was applied that is not chosen")
-	}
-	c.applied = max(c.applied, s)
-}
+// Ignored returns the number of messages that were not understood, not addressed to this node, or not from a voter.
+func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.leader.ignored }
 
-// advertised is the chosen mark as others may know it. It is held back to what this node has applied, because
-// followers show what they apply: nobody may be shown an entry before the master itself would show it.
-func (c *Core) advertised() Slot { return min(c.chosen, c.applied) }
+// What the policy above needs in order to judge whether this node gets anywhere (M6) follows. No transition of the log
+// depends on it.
+
+// Pieces returns a count that rises with each piece of the recovery or of the log that another voter has acknowledged
+// to this node as leader: a page of a promise, or Accepts.
+func (c *Core) Pieces() uint64 { return c.leader.pieces }
+
+// Behind reports whether another voter is known to have truncated slots that this node does not know to be chosen.
+func (c *Core) Behind() bool { return c.acceptor.chosen < c.leader.gone }
 
 // PeerProgress is what this node knows of another voter.
 type PeerProgress struct {
@@ -64,12 +66,14 @@ type PeerProgress struct {
 	Pending int  // bytes sent to it and not acknowledged
 }
 
-// Peers is the progress of the other voters by rising id. It is news only on the leader.
+// Peers returns the progress of the other voters by rising id. It is news only on the leader.
 func (c *Core) Peers() []PeerProgress {
-	out := make([]PeerProgress, 0, len(c.peers))
-	for i := range c.peers {
-		p := &c.peers[i]
-		out = append(out, PeerProgress{Node: p.node, Chosen: p.chosen, Folded: p.folded, Acked: p.acked, Pending: p.flightBytes})
+	out := make([]PeerProgress, 0, len(c.leader.peers))
+	for i := range c.leader.peers {
+		p, m := &c.leader.peers[i], &c.checkpoints.members[i]
+		out = append(out, PeerProgress{
+			Node: p.node, Chosen: m.chosen, Folded: m.folded, Acked: p.acked, Pending: p.flightBytes,
+		})
 	}
 	return out
 }

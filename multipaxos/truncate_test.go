@@ -26,7 +26,7 @@ func (s *solo) foldedBy(from int, at Slot) {
 func TestTruncateBelowWhatAllFolded(t *testing.T) {
 	cfg := soloConfig(3)
 	cfg.KeepEntries = 2
-	s := leader(t, cfg)
+	s := leading(t, cfg)
 	s.fill(10)
 	s.Folded(10)
 	s.foldedBy(2, 8)
@@ -75,7 +75,7 @@ func TestFollowerTruncatesOnlyItsFolded(t *testing.T) {
 }
 
 func TestTruncationIsBoundedPerTick(t *testing.T) {
-	s := leader(t, soloConfig(1))
+	s := leading(t, soloConfig(1))
 	n := maxTruncate + 10
 	for range n {
 		s.propose("x")

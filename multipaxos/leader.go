@@ -1,0 +1,141 @@
+package multipaxos
+
+import "tenure/internal/ballot"
+
+// Phase tells what a node does as leader of the log.
+type Phase uint8
+
+// The phases. Leading begins when Phase 1 is complete and everything it found has been proposed again.
+const (
+	Following Phase = iota
+	Preparing
+	Leading
+)
+
+// String names the phase.
+func (p Phase) String() string { return [...]string{"following", "preparing", "leading"}[p] }
+
+// leader is this node's attempt to lead the log, if it makes one. Its acceptor votes like anybody's, and is handed in.
+type leader struct {
+	cfg       *Config
+	phase     Phase
+	preempted bool
+	ballot    ballot.Ballot
+	seen      ballot.Ballot // highest of any message; own ones start above it
+	peers     peers
+	phase1    phase1
+	phase2    phase2
+	confirm   confirm
+
+	ignored uint64
+	// What M6 counts and listens to. Nothing here depends on them.
+	pieces uint64 // of the recovery and of the log that others have acknowledged
+	gone   Slot   // highest slot that another voter is known to have truncated
+}
+
+// news is what a leader tells of the log beside its proposals: how far it is chosen, and applied here, and what all
+// members have folded.
+type news struct{ chosen, folded Slot }
+
+// see takes note of a ballot met anywhere. One above the own attempt ends that (M5).
+func (l *leader) see(b ballot.Ballot, out *outbox) {
+	l.seen = l.seen.Max(b)
+	if l.phase != Following && l.ballot.Less(b) {
+		l.preempt(out)
+	}
+}
+
+// preempt ends leading for good under this ballot. From here on nothing is sent or counted under it: a leader that
+// went on could learn from its successor and then vouch, under its own ballot, for values that were not its own.
+func (l *leader) preempt(out *outbox) {
+	l.phase = Following
+	l.preempted = true
+	l.clear(out)
+}
+
+// retire stops leading. Nothing more is sent or counted under the ballot.
+func (l *leader) retire(out *outbox) {
+	l.phase, l.preempted, l.ballot = Following, false, ballot.Ballot{}
+	l.clear(out)
+}
+
+func (l *leader) clear(out *outbox) {
+	l.phase1 = phase1{}
+	l.phase2 = phase2{}
+	l.confirm.done = 0
+	l.peers.reset()
+	out.cancel(KindPrepare, func(Message) bool { return true })
+}
+
+// leads reports whether m answers what this node says as leader under its ballot.
+func (l *leader) leads(m *Message) bool { return l.phase == Leading && m.Ballot == l.ballot }
+
+// tick passes time while preparing or leading.
+func (l *leader) tick(n news, a *acceptor, out *outbox) {
+	switch l.phase {
+	case Preparing:
+		l.tickPrepare(out)
+	case Leading:
+		l.tickLeading(n, a, out)
+	}
+}
+
+func (l *leader) tickLeading(n news, a *acceptor, out *outbox) {
+	f := &l.phase2
+	f.quiet++
+	beat := f.quiet >= heartbeatTicks
+	if beat {
+		f.quiet = 0
+	}
+	for i := range l.peers {
+		p := &l.peers[i]
+		p.tick(f.unvoted(p.node))
+		if beat || p.told != n {
+			l.heartbeat(p, n, out)
+		}
+	}
+	if l.confirm.due() {
+		l.sendConfirm(out)
+	}
+}
+
+// heartbeat tells a peer how far the log is, and how far it should have it.
+func (l *leader) heartbeat(p *peer, n news, out *outbox) {
+	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n.chosen, Folded: n.folded}
+	if p.next > 0 {
+		m.Through = p.next - 1
+	}
+	p.told = n
+	out.now(m)
+}
+
+// handleHeartbeatReply sends again what the peer was sent and lacks: connections keep order, so it was lost.
+func (l *leader) handleHeartbeatReply(m *Message, chosen Slot) {
+	p := l.peers.get(m.From)
+	if !l.leads(m) || m.Slot <= chosen || m.Slot >= p.next {
+		return
+	}
+	p.rewind(m.Slot)
+}
+
+// advertise tells one peer at once how far the log is, if it has not been told.
+func (l *leader) advertise(id ballot.NodeID, n news, out *outbox) {
+	if p := l.peers.get(id); l.phase == Leading && p != nil && p.told.chosen != n.chosen {
+		l.heartbeat(p, n, out)
+	}
+}
+
+// connected starts over with a peer to which a new connection stands, if it is one: what was in flight on the old one
+// is lost.
+func (l *leader) connected(p *peer, n news, out *outbox) {
+	switch l.phase {
+	case Preparing:
+		if l.phase1.own && !p.complete && !p.held {
+			out.now(l.prepare(p))
+		}
+	case Leading:
+		p.rewind(l.phase2.unvoted(p.node))
+		p.probe, p.quiet, p.patience = true, 0, minPatienceTicks
+		l.heartbeat(p, n, out)
+	}
+}

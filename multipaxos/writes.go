@@ -1,0 +1,120 @@
+package multipaxos
+
+// writes gathers what this node must make durable into Persists, and knows which of them are durable.
+type writes struct {
+	seq     uint64 // last Persist begun
+	open    Persist
+	hasOpen bool   // open is seq's, and not yet taken
+	durable uint64 // every Persist up to this one is durable
+	owes    backlog
+
+	chosen    Slot // the highest chosen mark in any Persist
+	markTicks int  // since the chosen mark found no Persist to ride on
+}
+
+// persist returns the Persist being gathered; the next take closes it.
+func (w *writes) persist() *Persist {
+	if !w.hasOpen {
+		w.seq++
+		w.open = Persist{Seq: w.seq}
+		w.hasOpen = true
+	}
+	return &w.open
+}
+
+// put adds e to the Persist being gathered and returns its number. old is what the log holds in e's slot, or nil: if it
+// is in this Persist too, e replaces it there.
+func (w *writes) put(e Entry, old *record) uint64 {
+	p := w.persist()
+	w.owes.add(len(e.Value))
+	if old != nil && old.seq == p.Seq {
+		for i := range p.Entries {
+			if p.Entries[i].Slot == e.Slot {
+				p.Entries[i] = e
+				return p.Seq
+			}
+		}
+	}
+	p.Entries = append(p.Entries, e)
+	return p.Seq
+}
+
+// take closes and returns the Persist being gathered, if there is one. The chosen mark rides on a Persist that has
+// another reason: all entries up to it are in this Persist or an earlier one, so it never becomes durable early.
+func (w *writes) take(chosen Slot) []Persist {
+	if !w.hasOpen {
+		return nil
+	}
+	if chosen > w.chosen {
+		w.open.Chosen = chosen
+		w.chosen = chosen
+		w.markTicks = 0
+	}
+	taken := []Persist{w.open}
+	w.owes.take(w.seq)
+	w.open, w.hasOpen = Persist{}, false
+	return taken
+}
+
+// taken reports whether Persist seq was given out, so that it can have become durable.
+func (w *writes) taken(seq uint64) bool { return seq < w.seq || seq == w.seq && !w.hasOpen }
+
+// done is told that every Persist up to seq is durable.
+func (w *writes) done(seq uint64) {
+	w.durable = seq
+	w.owes.done(seq)
+}
+
+// tick gives the chosen mark a Persist of its own if there was none to ride on for chosenTicks.
+func (w *writes) tick(chosen Slot) {
+	if chosen == w.chosen {
+		w.markTicks = 0
+		return
+	}
+	if w.markTicks++; w.markTicks >= chosenTicks {
+		w.persist()
+	}
+}
+
+// backlog counts the entries stored here whose Persist is not durable yet. They are all in memory, so a stalled disk
+// must stop whatever would add to them without limit: new proposals, and catching up from others. What peers propose is
+// bounded by the peers, because this node's votes stay away.
+type backlog struct {
+	slots, bytes int
+	taken        ring[owed]
+	open         owed // of the Persist being gathered
+}
+
+// owed is what one Persist carries.
+type owed struct {
+	seq          uint64
+	slots, bytes int
+}
+
+func (b *backlog) add(bytes int) {
+	b.open.slots++
+	b.open.bytes += bytes
+	b.slots++
+	b.bytes += bytes
+}
+
+func (b *backlog) take(seq uint64) {
+	if b.open.slots > 0 {
+		b.open.seq = seq
+		b.taken.push(b.open)
+		b.open = owed{}
+	}
+}
+
+func (b *backlog) done(seq uint64) {
+	for b.taken.len() > 0 && b.taken.at(0).seq <= seq {
+		o := b.taken.pop()
+		b.slots -= o.slots
+		b.bytes -= o.bytes
+	}
+}
+
+// flooded reports whether so much waits for the disk that it must catch up first.
+func (b *backlog) flooded(cfg *Config) bool {
+	return b.slots >= 4*cfg.WindowEntries || b.bytes >= 2*cfg.WindowBytes
+}
