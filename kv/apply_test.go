@@ -14,8 +14,8 @@ func inEveryLayer(t *testing.T, story func(t *testing.T, m *machine, next func()
 	for name, between := range map[string]func(m *machine){
 		"active": func(*machine) {},
 		"frozen": func(m *machine) {
-			if m.frozen != nil {
-				m.image.Merge(m.frozen.Fold())
+			if m.checkpoint.frozen != nil {
+				m.image.Merge(m.checkpoint.frozen.Fold())
 				if err := m.Folded(); err != nil {
 					m.t.Fatal(err)
 				}

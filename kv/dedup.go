@@ -41,7 +41,8 @@ type dedup struct {
 }
 
 // dedupQueue holds records first to next−1 in chunks that start at multiples of chunkRecords. A copy by share can be
-// read while the original goes on: records are written once, beyond the copy's next, and chunks are dropped, not cleared.
+// read while the original goes on: records are written once, beyond the copy's next, and chunks are dropped, not
+// cleared.
 type dedupQueue struct {
 	first, next uint64
 	chunks      []*chunk // chunks[0] holds first
@@ -150,6 +151,35 @@ func (d *dedup) hash(c *Command) sum {
 	b = d.hasher.Sum(b[:0])
 	d.buf = b
 	return sum(b)
+}
+
+// read puts back the records of an image whose marks are m.
+func (d *dedup) read(view Image, m *meta) error {
+	d.floor = m.Floor
+	d.queue.first, d.queue.next = m.First, m.First
+	var broken error
+	err := view.Ascend(SpaceDedup, nil, func(key, value []byte) bool {
+		var seq uint64
+		var r remembered
+		if seq, broken = parseSequenceKey(key); broken != nil {
+			return false
+		}
+		if r, broken = decodeRemembered(seq, value); broken != nil {
+			return false
+		}
+		broken = d.load(seq, r)
+		return broken == nil
+	})
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		return broken
+	}
+	if d.queue.next != m.Next {
+		return damaged("idempotency records up to %d are there, they should reach up to %d", d.queue.next, m.Next)
+	}
+	return nil
 }
 
 // load puts back a record from the image; they come in rising order without gaps.

@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Digest is a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys, floor, the
-// registers and all entries, wherever they are kept. States with equal applied slots have equal digests. It reads the whole image.
-// It must not run beside writes.
+// Digest is a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys, floor,
+// the registers and all entries, wherever they are kept. States with equal applied slots have equal digests. It reads
+// the whole image. It must not run beside writes.
 func (s *State) Digest() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	var buf []byte
 	q := &s.dedup.queue
-	for _, n := range []uint64{s.applied, s.revision, s.dedup.floor, q.first, q.next} {
+	for _, n := range []uint64{s.applied, s.exec.revision, s.dedup.floor, q.first, q.next} {
 		buf = binary.BigEndian.AppendUint64(buf, n)
 	}
 	h.Write(buf)
@@ -21,7 +21,7 @@ func (s *State) Digest() ([sha256.Size]byte, error) {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(buf))))
 		h.Write(buf)
 	}
-	s.reg.digest(h)
+	s.exec.reg.digest(h)
 	v, err := s.Snapshot()
 	if err != nil {
 		return [sha256.Size]byte{}, err

@@ -10,6 +10,17 @@
 // either way (layers.scan). A fold repeats what frozen says, so a read is right whether the image has it already or
 // not.
 //
+// # Parts
+//
+// A State consists of parts that own their state; a part may be handed those above it, and never State:
+//
+//	entries     the layers: what a key holds now
+//	registers   sessions, times, fences, tombstones, and changes: what of them the next fold writes
+//	notes       what the Observer will be told
+//	executor    carries out commands on those three; an attempt carries out a transaction on it, part by part
+//	dedup       the remembered idempotency keys
+//	checkpoint  the newest fold in the image, and the one on its way (Frozen)
+//
 // # Ownership and concurrency
 //
 // State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, Freeze, Folded,
@@ -53,7 +64,7 @@
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
-//	lock-delay   of every key whose lock ended with its session, by State.endSession; until OpEndDelay
+//	lock-delay   of every key whose lock ended with its session, by executor.endSession; until OpEndDelay
 //	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place and
 //	             by the end of a lock; moved, and started anew, by a rename
 //	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the

@@ -27,7 +27,7 @@ func TestErasOnlyGrow(t *testing.T) {
 
 func TestErasEnd(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
-	m.reg.eras = maxEra - 1
+	m.exec.reg.fences.eras = maxEra - 1
 	m.want(newEra("run 1"), Result{Code: CodeDone, Revision: 1, Count: maxEra})
 	m.want(newEra("run 2"), Result{Code: CodeFull, Revision: 1})
 }

@@ -1,56 +1,81 @@
 package kv
 
-import "strings"
+import (
+	"strings"
 
-// passFence tells whether a command under token may run, with CodeDone, and makes token the largest of its name.
-func (s *State) passFence(name string, token uint64) Code {
-	largest, known := s.reg.fences.Get(name)
-	if !known {
-		largest = s.reg.floors[fenceKind(name)]
-	}
-	switch {
-	case token < largest:
-		return CodeFenced
-	case known && token == largest:
-		return CodeDone
-	case !known && s.reg.fences.Len() >= s.limits.Fences:
-		return CodeFull
-	}
-	s.reg.fences.Set(name, token)
-	s.fold(SpaceFence, name, appendFence(nil, token))
-	return CodeDone
+	"github.com/tidwall/btree"
+)
+
+// fences is the largest token of each fence, and the eras of named leases, which are the upper halves of tokens.
+type fences struct {
+	largest *btree.Map[string, uint64] // by name
+	floors  [2]uint64                  // of lease and kv fences that are not in the table
+	eras    uint64                     // allotted so far: the newest era (N3)
 }
 
-// dropFence forgets a fence. The floor of its kind keeps that tokens never fall, at the price that names of the kind
-// which are not in the table start there.
-func (s *State) dropFence(c *Command) (Result, error) {
-	largest, known := s.reg.fences.Delete(c.Fence)
-	if known {
-		floor := &s.reg.floors[fenceKind(c.Fence)]
-		*floor = max(*floor, largest)
-		s.fold(SpaceFence, c.Fence, nil)
-	}
-	return s.unchanged(CodeDone), nil
+// maxEra: eras are the upper halves of 64-bit tokens.
+const maxEra = 1<<32 - 1
+
+func newFences() fences { return fences{largest: btree.NewMap[string, uint64](0)} }
+
+func (f *fences) copy() fences {
+	return fences{largest: f.largest.Copy(), floors: f.floors, eras: f.eras}
 }
 
-// fenceKind is the place of a fence's kind in registers.floors.
-func fenceKind(name string) int {
+// kind returns the place of a fence's kind in floors.
+func (*fences) kind(name string) int {
 	if strings.HasPrefix(name, leaseFence) {
 		return 0
 	}
 	return 1
 }
 
-// newEra is N3: one counter for all named leases and all nodes, which only grows.
-func (s *State) newEra() (Result, error) {
-	if s.reg.eras == maxEra {
-		return s.unchanged(CodeFull), nil
+// get returns the largest token of the fence of that name; known is false if none of its own is kept: then it is the
+// floor of its kind.
+func (f *fences) get(name string) (token uint64, known bool) {
+	if token, known = f.largest.Get(name); known {
+		return token, true
 	}
-	s.reg.eras++
-	r := s.unchanged(CodeDone)
-	r.Count = s.reg.eras
-	return r, nil
+	return f.floors[f.kind(name)], false
 }
 
-// maxEra: eras are the upper halves of 64-bit tokens.
-const maxEra = 1<<32 - 1
+// pass returns CodeDone if a command under token may run, and then makes token the largest of its name. limit is how
+// many names may be kept.
+func (f *fences) pass(name string, token uint64, limit int, c *changes) Code {
+	largest, known := f.get(name)
+	switch {
+	case token < largest:
+		return CodeFenced
+	case known && token == largest:
+		return CodeDone
+	case !known && f.largest.Len() >= limit:
+		return CodeFull
+	}
+	f.largest.Set(name, token)
+	c.set(SpaceFence, name, appendFence(nil, token))
+	return CodeDone
+}
+
+// drop forgets a fence. The floor of its kind keeps that tokens never fall, at the price that names of the kind
+// which are not in the table start there.
+func (f *fences) drop(name string, c *changes) {
+	largest, known := f.largest.Delete(name)
+	if known {
+		floor := &f.floors[f.kind(name)]
+		*floor = max(*floor, largest)
+		c.set(SpaceFence, name, nil)
+	}
+}
+
+// nextEra is N3: one counter for all named leases and all nodes, which only grows. It is false when none is left.
+func (f *fences) nextEra() (uint64, bool) {
+	if f.eras == maxEra {
+		return 0, false
+	}
+	f.eras++
+	return f.eras, true
+}
+
+// Fence returns the largest token of the fence of that name: a command with a smaller one is refused. known is false if
+// none of its own is kept: then it is the floor of its kind. name must be a valid one (ValidateFence).
+func (v *Snapshot) Fence(name string) (token uint64, known bool) { return v.fences.get(name) }

@@ -74,25 +74,25 @@ func TestTheDigestTellsRegistersApart(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for name, change := range map[string]func(*registers){
 		"nothing":     func(*registers) {},
-		"a session":   func(r *registers) { r.sessions.Set("s", &Session{CreateIndex: 2}) },
-		"its TTL":     func(r *registers) { r.sessions.Set("s", &Session{CreateIndex: 2, TTL: 1}) },
-		"a lock":      func(r *registers) { r.held.Set("s\x00k", struct{}{}) },
-		"an expiry":   func(r *registers) { r.expiry.Set("k", running{arm: 1, after: 2}) },
-		"its end":     func(r *registers) { r.expiry.Set("k", running{arm: 1, after: 3}) },
-		"a delay":     func(r *registers) { r.delays.Set("k", running{arm: 1, after: 2}) },
-		"its arm":     func(r *registers) { r.delays.Set("k", running{arm: 2, after: 2}) },
-		"a fence":     func(r *registers) { r.fences.Set("lease/n", 1) },
-		"its token":   func(r *registers) { r.fences.Set("lease/n", 2) },
-		"tombstone":   func(r *registers) { r.graves.byKey.Set("k", 3) },
-		"a newer one": func(r *registers) { r.graves.byKey.Set("k", 4) },
+		"a session":   func(r *registers) { r.sessions.byID.Set("s", &Session{CreateIndex: 2}) },
+		"its TTL":     func(r *registers) { r.sessions.byID.Set("s", &Session{CreateIndex: 2, TTL: 1}) },
+		"a lock":      func(r *registers) { r.sessions.held.Set("s\x00k", struct{}{}) },
+		"an expiry":   func(r *registers) { r.times.expiry.Set("k", running{arm: 1, after: 2}) },
+		"its end":     func(r *registers) { r.times.expiry.Set("k", running{arm: 1, after: 3}) },
+		"a delay":     func(r *registers) { r.times.delays.Set("k", running{arm: 1, after: 2}) },
+		"its arm":     func(r *registers) { r.times.delays.Set("k", running{arm: 2, after: 2}) },
+		"a fence":     func(r *registers) { r.fences.largest.Set("lease/n", 1) },
+		"its token":   func(r *registers) { r.fences.largest.Set("lease/n", 2) },
+		"tombstone":   func(r *registers) { r.tombstones.byKey.Set("k", 3) },
+		"a newer one": func(r *registers) { r.tombstones.byKey.Set("k", 4) },
 	} {
 		s, err := Open(NewMemImage(), DefaultLimits)
 		if err != nil {
 			t.Fatal(err)
 		}
-		change(&s.reg)
+		change(&s.exec.reg)
 		h := sha256.New()
-		s.reg.digest(h)
+		s.exec.reg.digest(h)
 		sum := [32]byte(h.Sum(nil))
 		if other, same := seen[sum]; same {
 			t.Errorf("%s looks like %s", name, other)

@@ -1,13 +1,11 @@
 package kv
 
-import "strings"
-
 // lock carries out what c does to the lock of its key: old is the entry that was there, e the one that comes. Any code
 // but CodeDone refuses c.
-func (s *State) lock(c *Command, old, e *Entry) Code {
+func (x *executor) lock(c *Command, old, e *Entry) Code {
 	switch c.Lock {
 	case LockAcquire:
-		return s.acquire(c.Session.ID, old, e)
+		return x.reg.acquire(c.Session.ID, old, e, x.limits.Locks)
 	case LockRelease:
 		if old.Session != c.Session.ID {
 			return CodeCondition
@@ -17,18 +15,19 @@ func (s *State) lock(c *Command, old, e *Entry) Code {
 	return CodeDone
 }
 
-// acquire locks e for a session. To the holder the lock is as if it were free, but it is not a new one.
-func (s *State) acquire(session string, old, e *Entry) Code {
-	if _, lives := s.reg.sessions.Get(session); !lives {
+// acquire locks e for a session. To the holder the lock is as if it were free, but it is not a new one. At most limit
+// keys are locked or in lock-delay.
+func (r *registers) acquire(session string, old, e *Entry, limit int) Code {
+	if !r.sessions.lives(session) {
 		return CodeNoSession
 	}
 	if old.Session == session {
 		return CodeDone
 	}
-	if _, delayed := s.reg.delays.Get(e.Key); delayed || old.Session != "" {
+	if _, delayed := r.times.delays.Get(e.Key); delayed || old.Session != "" {
 		return CodeCondition
 	}
-	if s.reg.held.Len()+s.reg.delays.Len() >= s.limits.Locks {
+	if r.sessions.held.Len()+r.times.delays.Len() >= limit {
 		return CodeFull
 	}
 	e.Session = session
@@ -36,117 +35,95 @@ func (s *State) acquire(session string, old, e *Entry) Code {
 	return CodeDone
 }
 
-func (s *State) createSession(c *Command) (Result, error) {
-	if _, exists := s.reg.sessions.Get(c.Session.ID); exists {
-		return s.unchanged(CodeExists), nil
+func (x *executor) createSession(c *Command) (Result, error) {
+	if _, exists := x.reg.sessions.byID.Get(c.Session.ID); exists {
+		return x.unchanged(CodeExists), nil
 	}
-	if s.reg.sessions.Len() >= s.limits.Sessions {
-		return s.unchanged(CodeFull), nil
+	if x.reg.sessions.byID.Len() >= x.limits.Sessions {
+		return x.unchanged(CodeFull), nil
 	}
 	e := c.Session
-	e.CreateIndex = s.stamp()
-	e.ModifyIndex, s.reg.sessionsIndex = e.CreateIndex, e.CreateIndex
-	s.putSession(&e)
-	s.tellSession(e.ID)
-	return Result{Code: CodeDone, Revision: s.revision, Body: e.ID}, nil
+	e.CreateIndex = x.stamp()
+	e.ModifyIndex, x.reg.sessions.index = e.CreateIndex, e.CreateIndex
+	x.notes.time(x.reg.sessions.put(&e, &x.reg.changes))
+	x.notes.session(x.revision, e.ID)
+	return Result{Code: CodeDone, Revision: x.revision, Body: e.ID}, nil
 }
 
-func (s *State) renewSession(c *Command) (Result, error) {
-	old, lives := s.reg.sessions.Get(c.Session.ID)
+func (x *executor) renewSession(c *Command) (Result, error) {
+	old, lives := x.reg.sessions.byID.Get(c.Session.ID)
 	if !lives {
-		return s.unchanged(CodeNoSession), nil
+		return x.unchanged(CodeNoSession), nil
 	}
 	e := *old
 	e.Renewals++
-	s.putSession(&e)
-	return s.unchanged(CodeDone), nil
+	x.notes.time(x.reg.sessions.put(&e, &x.reg.changes))
+	return x.unchanged(CodeDone), nil
 }
 
-func (s *State) destroySession(c *Command) (Result, error) {
-	e, lives := s.reg.sessions.Get(c.Session.ID)
+func (x *executor) destroySession(c *Command) (Result, error) {
+	e, lives := x.reg.sessions.byID.Get(c.Session.ID)
 	if !lives {
-		return s.unchanged(CodeDone), nil
+		return x.unchanged(CodeDone), nil
 	}
-	return s.endSession(e)
+	return x.endSession(e)
 }
 
 // expireSession ends the session that c means, unless it was renewed since.
-func (s *State) expireSession(c *Command) (Result, error) {
-	e, lives := s.reg.sessions.Get(c.Session.ID)
+func (x *executor) expireSession(c *Command) (Result, error) {
+	e, lives := x.reg.sessions.byID.Get(c.Session.ID)
 	if !lives || e.TTL == 0 || e.Renewals != c.Arm {
-		return s.unchanged(CodeCondition), nil
+		return x.unchanged(CodeCondition), nil
 	}
-	return s.endSession(e)
+	return x.endSession(e)
 }
 
 // endSession ends e and every lock that it holds, in one revision.
-func (s *State) endSession(e *Session) (Result, error) {
-	revision := s.stamp()
+func (x *executor) endSession(e *Session) (Result, error) {
+	revision := x.stamp()
 	var deleted uint64
-	for _, key := range s.reg.heldBy(e.ID) {
-		old, err := s.entry(key)
+	for _, key := range x.reg.sessions.heldBy(e.ID) {
+		old, err := x.entries.entry(key)
 		switch {
 		case err != nil:
 			return Result{}, err
 		case old == nil || old.Session != e.ID:
 			return Result{}, damaged("session %s is said to hold the lock of key %q, which it does not", e.ID, key)
 		case e.Behavior == Delete:
-			s.erase(key, e.ID, old.TTL)
+			x.erase(key, e.ID, old.TTL)
 			deleted++
 		default:
 			free := *old
 			free.Session, free.ModifyIndex = "", revision
-			s.place(&free, old)
+			x.place(&free, old)
 		}
 		if e.LockDelay > 0 {
-			s.setDelay(key, e.LockDelay)
+			x.notes.time(x.reg.times.setDelay(key, e.LockDelay, revision, &x.reg.changes))
 		}
 	}
-	s.dropSession(e)
-	s.reg.sessionsIndex = revision
-	s.tellSession(e.ID)
+	x.notes.time(x.reg.sessions.drop(e, &x.reg.changes))
+	x.reg.sessions.index = revision
+	x.notes.session(x.revision, e.ID)
 	return Result{Code: CodeDone, Revision: revision, Count: deleted}, nil
 }
 
-// Session is the session of that ID. It changes nothing in s, like Get.
-func (s *State) Session(id string) (Session, bool) { return s.reg.session(id) }
-
-// SessionCount returns the number of sessions. It changes nothing in s, like Get.
-func (s *State) SessionCount() int { return s.reg.sessions.Len() }
-
-// SessionsIndex is the highest revision at which a session was created or ended, 0 if none ever was.
-func (s *State) SessionsIndex() uint64 { return s.reg.sessionsIndex }
-
-// Session is the session of that ID.
-func (v *Snapshot) Session(id string) (Session, bool) { return v.reg.session(id) }
-
-// Sessions calls fn with the sessions of a node, or with all if node is empty, in the order of their IDs, until fn says
-// false.
-func (v *Snapshot) Sessions(node string, fn func(Session) bool) {
-	v.reg.sessions.Scan(func(_ string, e *Session) bool {
-		return node != "" && e.Node != node || fn(*e)
-	})
-}
-
-// Held calls fn with the keys that a session has locked, in their order, until fn says false.
-func (v *Snapshot) Held(session string, fn func(key string) bool) {
-	prefix := session + "\x00"
-	v.reg.held.Ascend(prefix, func(at string, _ struct{}) bool {
-		key, its := strings.CutPrefix(at, prefix)
-		return its && fn(key)
-	})
-}
-
-// SessionsIndex is the highest revision at which a session was created or ended, 0 if none ever was.
-func (v *Snapshot) SessionsIndex() uint64 { return v.reg.sessionsIndex }
-
-// Deleted is the highest revision at which a key that starts with prefix was deleted. Deletions so old that they are not
-// remembered one by one count for every prefix. 0: there was none.
-func (v *Snapshot) Deleted(prefix string) uint64 { return v.reg.graves.newest(prefix) }
-
-func (r *registers) session(id string) (Session, bool) {
-	if e, lives := r.sessions.Get(id); lives {
-		return *e, true
+// endDelay ends the lock-delay of c's key if it is the one that c means.
+func (x *executor) endDelay(c *Command) Result {
+	t, ended := x.reg.times.endDelay(c.Key, c.Arm, &x.reg.changes)
+	if !ended {
+		return x.unchanged(CodeCondition)
 	}
-	return Session{}, false
+	x.notes.time(t)
+	return x.unchanged(CodeDone)
+}
+
+// newEra allots the next era of named leases (N3).
+func (x *executor) newEra() Result {
+	era, ok := x.reg.fences.nextEra()
+	if !ok {
+		return x.unchanged(CodeFull)
+	}
+	r := x.unchanged(CodeDone)
+	r.Count = era
+	return r
 }

@@ -1,102 +1,130 @@
 package kv
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
+
+// TimedKind says what happens when the time of a Timed has passed.
+type TimedKind uint8
+
+// The kinds of Timed.
+const (
+	TimedSession TimedKind = 1 // Name is a session's ID
+	TimedKey     TimedKind = 2 // Name is a key that expires
+	TimedDelay   TimedKind = 3 // Name is a key in lock-delay
+)
+
+// Timed is a time that runs. The state has no clock: whoever is master measures After from when it learned of this very
+// Arm, or from when it became master, whichever is later, and then logs the command that ends it.
+type Timed struct {
+	Kind  TimedKind
+	Name  string
+	Arm   uint64
+	After time.Duration // 0: it has ended, or was ended; forget it
+}
+
+// Changed is what a command did to one key or session, as watchers see it. A key that a transaction changes several
+// times comes once, as it is afterwards.
+type Changed struct {
+	Revision uint64
+	Key      string
+	Entry    *Entry // nil: deleted; never changed by anybody
+	Session  string // ID of a session that was created or ended; Key and Entry are empty then
+	Last     bool   // no further Changed has this Revision
+}
+
+// Observer is told what Apply does, in order, while Apply runs: it must be quick and must not call the State. What a
+// command did is told once it has succeeded. Either may be nil.
+type Observer struct {
+	Changed func(Changed)
+	Timed   func(Timed)
+}
 
 // Observe makes o's functions those that are called; one that is nil leaves the one before as it is. It counts as a
 // write to s.
 func (s *State) Observe(o Observer) {
+	to := &s.exec.notes.observer
 	if o.Changed != nil {
-		s.observer.Changed = o.Changed
+		to.Changed = o.Changed
 	}
 	if o.Timed != nil {
-		s.observer.Timed = o.Timed
+		to.Timed = o.Timed
 	}
 }
 
-// Timed calls fn with everything that runs now: sessions, keys, lock-delays, each in order.
-func (s *State) Timed(fn func(Timed)) {
-	s.reg.sessions.Scan(func(id string, e *Session) bool {
-		if e.TTL > 0 {
-			fn(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals, After: e.TTL})
-		}
-		return true
-	})
-	s.reg.expiry.Scan(func(key string, t running) bool {
-		fn(Timed{Kind: TimedKey, Name: key, Arm: t.arm, After: t.after})
-		return true
-	})
-	s.reg.delays.Scan(func(key string, t running) bool {
-		fn(Timed{Kind: TimedDelay, Name: key, Arm: t.arm, After: t.after})
-		return true
-	})
+// notes is what the observer will be told when the command has succeeded.
+type notes struct {
+	observer Observer
+	changed  []Changed
+	timed    []Timed
 }
 
-// told is what the observer will be told when the command has succeeded.
-type told struct {
-	changed []Changed
-	timed   []Timed
-}
-
-// tellKey notes that key changed, with nil that it was deleted.
-func (s *State) tellKey(key string, e *Entry) {
-	if s.observer.Changed != nil {
-		s.told.changed = append(s.told.changed, Changed{Revision: s.revision, Key: key, Entry: e})
+// key notes that key changed, with nil that it was deleted.
+func (n *notes) key(revision uint64, key string, e *Entry) {
+	if n.observer.Changed != nil {
+		n.changed = append(n.changed, Changed{Revision: revision, Key: key, Entry: e})
 	}
 }
 
-func (s *State) tellSession(id string) {
-	if s.observer.Changed != nil {
-		s.told.changed = append(s.told.changed, Changed{Revision: s.revision, Session: id})
+// session notes that a session was created or ended.
+func (n *notes) session(revision uint64, id string) {
+	if n.observer.Changed != nil {
+		n.changed = append(n.changed, Changed{Revision: revision, Session: id})
 	}
 }
 
-func (s *State) tellTimed(t Timed) {
-	if s.observer.Timed != nil {
-		s.told.timed = append(s.told.timed, t)
+// time notes that a time runs or has ended; the zero Timed is none.
+func (n *notes) time(t Timed) {
+	if n.observer.Timed != nil && t.Kind != 0 {
+		n.timed = append(n.timed, t)
 	}
 }
+
+// discard forgets what was noted for a command that came to nothing.
+func (n *notes) discard() { n.changed, n.timed = nil, nil }
 
 // tell passes on what was noted for one command.
-func (s *State) tell() {
-	if n := len(s.told.changed); n > 0 {
-		s.told.changed[n-1].Last = true
-		for _, c := range s.told.changed {
-			s.observer.Changed(c)
+func (n *notes) tell() {
+	if last := len(n.changed) - 1; last >= 0 {
+		n.changed[last].Last = true
+		for _, c := range n.changed {
+			n.observer.Changed(c)
 		}
-		s.told.changed = reuse(s.told.changed)
+		n.changed = reuse(n.changed)
 	}
-	if len(s.told.timed) > 0 {
-		for _, t := range s.told.timed {
-			s.observer.Timed(t)
+	if len(n.timed) > 0 {
+		for _, t := range n.timed {
+			n.observer.Timed(t)
 		}
-		s.told.timed = reuse(s.told.timed)
+		n.timed = reuse(n.timed)
 	}
 }
 
 // reuse empties list for the next command, unless it has become large.
 func reuse[T any](list []T) []T {
-	if cap(list) > keepTold {
+	if cap(list) > keepNotes {
 		return nil
 	}
 	clear(list)
 	return list[:0]
 }
 
-const keepTold = 256
+const keepNotes = 256
 
 // settle leaves of each key that a transaction changed several times only the last change: nobody ever sees the others.
-func (t *told) settle() {
-	if len(t.changed) < 2 {
+func (n *notes) settle() {
+	if len(n.changed) < 2 {
 		return
 	}
-	seen := make(map[string]bool, len(t.changed))
-	kept := len(t.changed)
-	for i := len(t.changed) - 1; i >= 0; i-- {
-		if c := t.changed[i]; !seen[c.Key] {
+	seen := make(map[string]bool, len(n.changed))
+	kept := len(n.changed)
+	for i := len(n.changed) - 1; i >= 0; i-- {
+		if c := n.changed[i]; !seen[c.Key] {
 			seen[c.Key] = true
 			kept--
-			t.changed[kept] = c
+			n.changed[kept] = c
 		}
 	}
-	t.changed = slices.Delete(t.changed, 0, kept)
+	n.changed = slices.Delete(n.changed, 0, kept)
 }

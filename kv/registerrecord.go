@@ -75,40 +75,40 @@ func decodeNumber(name string, b []byte) (uint64, error) {
 
 // mark puts into m what is not in a space, and how many records each space has.
 func (r *registers) mark(m *meta) {
-	m.Eras = r.eras
-	m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor = r.sessionsIndex, r.floors[0], r.floors[1], r.graves.floor
-	m.Sessions, m.Held, m.Expiring = uint64(r.sessions.Len()), uint64(r.held.Len()), uint64(r.expiry.Len())
-	m.Delays, m.Fences, m.Tombstones = uint64(r.delays.Len()), uint64(r.fences.Len()), uint64(r.graves.byKey.Len())
+	m.Eras = r.fences.eras
+	m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor = r.sessions.index, r.fences.floors[0], r.fences.floors[1], r.tombstones.floor
+	m.Sessions, m.Held, m.Expiring = uint64(r.sessions.byID.Len()), uint64(r.sessions.held.Len()), uint64(r.times.expiry.Len())
+	m.Delays, m.Fences, m.Tombstones = uint64(r.times.delays.Len()), uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 }
 
 // loadRegisters reads the registers of an image whose marks are m.
 func loadRegisters(view Image, m *meta) (registers, error) {
 	r := newRegisters()
-	r.eras = m.Eras
-	r.sessionsIndex, r.floors, r.graves.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor
+	r.fences.eras = m.Eras
+	r.sessions.index, r.fences.floors, r.tombstones.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor
 	for _, l := range []struct {
 		space Space
 		count uint64
 		take  func(key string, record []byte) error
 	}{
-		{SpaceSession, m.Sessions, r.loadSession},
-		{SpaceHeld, m.Held, r.loadHeld},
+		{SpaceSession, m.Sessions, r.sessions.load},
+		{SpaceHeld, m.Held, r.sessions.loadHeld},
 		{SpaceExpiry, m.Expiring, func(key string, b []byte) error {
 			t, err := decodeRunning(key, b)
-			r.expiry.Set(key, t)
+			r.times.expiry.Set(key, t)
 			return err
 		}},
 		{SpaceDelay, m.Delays, func(key string, b []byte) error {
 			t, err := decodeRunning(key, b)
-			r.delays.Set(key, t)
+			r.times.delays.Set(key, t)
 			return err
 		}},
 		{SpaceFence, m.Fences, func(name string, b []byte) error {
 			token, err := decodeNumber(name, b)
-			r.fences.Set(name, token)
+			r.fences.largest.Set(name, token)
 			return err
 		}},
-		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.loadTombstone(key, b, m) }},
+		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
 	} {
 		var broken error
 		var n uint64
@@ -129,28 +129,28 @@ func loadRegisters(view Image, m *meta) (registers, error) {
 	return r, nil
 }
 
-func (r *registers) loadSession(id string, b []byte) error {
+func (s *sessions) load(id string, b []byte) error {
 	e, err := decodeSession(id, b)
-	r.sessions.Set(id, e)
+	s.byID.Set(id, e)
 	return err
 }
 
-func (r *registers) loadHeld(key string, b []byte) error {
+func (s *sessions) loadHeld(key string, b []byte) error {
 	id, _, ok := strings.Cut(key, "\x00")
-	if _, lives := r.sessions.Get(id); !ok || !lives || len(b) != 1 || b[0] != recordVersion {
+	if !ok || !s.lives(id) || len(b) != 1 || b[0] != recordVersion {
 		return damaged("lock %q: %w", key, errRecord)
 	}
-	r.held.Set(key, struct{}{})
+	s.held.Set(key, struct{}{})
 	return nil
 }
 
-func (r *registers) loadTombstone(key string, b []byte, m *meta) error {
+func (t *tombstones) load(key string, b []byte, m *meta) error {
 	revision, err := decodeNumber(key, b)
 	if err == nil && (revision <= m.TombstoneFloor || revision > m.Revision) {
 		err = damaged("tombstone of key %q: revision %d is not within %d and %d", key, revision, m.TombstoneFloor, m.Revision)
 	}
-	r.graves.byKey.Set(key, revision)
-	r.graves.byAge.Set(grave{revision, key})
+	t.byKey.Set(key, revision)
+	t.byAge.Set(tombstone{revision, key})
 	return err
 }
 
@@ -166,10 +166,10 @@ func (r *registers) digest(h hash.Hash) {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(record))))
 		h.Write(record)
 	}
-	r.sessions.Scan(func(id string, e *Session) bool { write(SpaceSession, id, appendSession(nil, e)); return true })
-	r.held.Scan(func(key string, _ struct{}) bool { write(SpaceHeld, key, nil); return true })
-	r.expiry.Scan(func(key string, t running) bool { write(SpaceExpiry, key, appendRunning(nil, t)); return true })
-	r.delays.Scan(func(key string, t running) bool { write(SpaceDelay, key, appendRunning(nil, t)); return true })
-	r.fences.Scan(func(name string, token uint64) bool { write(SpaceFence, name, appendFence(nil, token)); return true })
-	r.graves.byKey.Scan(func(key string, n uint64) bool { write(SpaceTombstone, key, appendTombstone(nil, n)); return true })
+	r.sessions.byID.Scan(func(id string, e *Session) bool { write(SpaceSession, id, appendSession(nil, e)); return true })
+	r.sessions.held.Scan(func(key string, _ struct{}) bool { write(SpaceHeld, key, nil); return true })
+	r.times.expiry.Scan(func(key string, t running) bool { write(SpaceExpiry, key, appendRunning(nil, t)); return true })
+	r.times.delays.Scan(func(key string, t running) bool { write(SpaceDelay, key, appendRunning(nil, t)); return true })
+	r.fences.largest.Scan(func(name string, token uint64) bool { write(SpaceFence, name, appendFence(nil, token)); return true })
+	r.tombstones.byKey.Scan(func(key string, n uint64) bool { write(SpaceTombstone, key, appendTombstone(nil, n)); return true })
 }

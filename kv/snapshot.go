@@ -5,35 +5,36 @@ import "fmt"
 // Snapshot is the whole state as it was after one slot. It stays so while State moves on, and holds a view of the
 // image until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine at a time.
 type Snapshot struct {
-	layers   layers
-	reg      registers // of it: sessions, held, sessionsIndex, fences, floors and graves
-	applied  uint64
-	revision uint64
+	layers     layers
+	sessions   sessions
+	fences     fences
+	tombstones tombstones
+	applied    uint64
+	revision   uint64
 }
 
-// Snapshot is the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
+// Snapshot returns the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
 // table that they touch. It counts as a write to s (it must not run beside Get).
 func (s *State) Snapshot() (*Snapshot, error) {
-	image, err := s.source.View()
+	image, err := s.exec.entries.source.View()
 	if err != nil {
 		return nil, fmt.Errorf("kv: open a view of the image: %w", err)
 	}
-	v := &Snapshot{layers: layers{active: s.active.Copy(), image: image}, applied: s.applied, revision: s.revision}
-	v.reg = registers{sessions: s.reg.sessions.Copy(), sessionsIndex: s.reg.sessionsIndex, graves: s.reg.graves.copy(), held: s.reg.held.Copy()}
-	v.reg.fences, v.reg.floors = s.reg.fences.Copy(), s.reg.floors
-	if s.frozen != nil {
-		v.layers.frozen = s.frozen.data
-	}
-	return v, nil
+	x := &s.exec
+	return &Snapshot{
+		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, image: image},
+		sessions: x.reg.sessions.copy(), fences: x.reg.fences.copy(), tombstones: x.reg.tombstones.copy(),
+		applied: s.applied, revision: x.revision,
+	}, nil
 }
 
-// Get is the entry of key. It stays valid after Close. An error is damage.
+// Get returns the entry of key. It stays valid after Close. An error is damage.
 func (v *Snapshot) Get(key string) (Entry, bool, error) { return v.layers.get(key) }
 
-// Revision is that of the newest change in v, 1 if there was never one.
+// Revision returns that of the newest change in v, 1 if there was never one.
 func (v *Snapshot) Revision() uint64 { return v.revision }
 
-// Applied is the slot after which v was taken.
+// Applied returns the slot after which v was taken.
 func (v *Snapshot) Applied() uint64 { return v.applied }
 
 // Close ends the view. Doing it again does nothing; reading after it panics.

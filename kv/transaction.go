@@ -5,125 +5,105 @@ import (
 	"fmt"
 )
 
-// savepoint is the way back to where a transaction began.
-type savepoint struct {
-	revision uint64
-	active   *table
-	bytes    int64
-	reg      registers
-}
-
-func (s *State) save() savepoint {
-	return savepoint{revision: s.revision, active: s.active.Copy(), bytes: s.bytes, reg: s.reg.copy()}
-}
-
-func (s *State) restore(p savepoint) {
-	s.revision, s.active, s.bytes, s.reg = p.revision, p.active, p.bytes, p.reg
-	s.told = told{}
-}
-
-// transaction runs all parts in order, each on what those before have made. If any fails, everything is as before, and
-// the outcome says of each that failed why; the others ran to find that out.
-func (s *State) transaction(c *Command) (Result, error) {
-	before := s.save()
-	var g gathered
-	for i := range c.Parts {
-		if err := s.part(i, &c.Parts[i], &g); err != nil {
-			return Result{}, err
-		}
-		if g.full {
-			s.restore(before)
-			return s.unchanged(CodeTooLarge), nil
-		}
-	}
-	code := CodeDone
-	if len(g.Errors) > 0 {
-		s.restore(before)
-		code, g.Results = CodeCondition, nil
-	}
-	body := EncodeOutcomes(g.Outcomes)
-	if len(body) > MaxBodyBytes {
-		s.restore(before)
-		return s.unchanged(CodeTooLarge), nil
-	}
-	s.told.settle()
-	return Result{Code: code, Revision: s.revision, Body: body}, nil
-}
-
-// gathered is the outcome of a transaction as it grows.
-type gathered struct {
+// attempt is a transaction that is being carried out: its outcome as it grows.
+type attempt struct {
 	Outcomes
 	bytes int
 	full  bool
 }
 
-// add keeps e as the answer of part i, with its value if that was asked for. It tells whether there is room for more.
-func (g *gathered) add(i int, e *Entry, valued bool) bool {
+// transact runs all parts of c in order, each on what those before have made. If any fails, everything is as before,
+// and the outcome says of each that failed why; the others ran to find that out.
+func transact(x *executor, c *Command) (Result, error) {
+	before := x.save()
+	var t attempt
+	for i := range c.Parts {
+		if err := t.run(x, i, &c.Parts[i]); err != nil {
+			return Result{}, err
+		}
+		if t.full {
+			x.restore(before)
+			return x.unchanged(CodeTooLarge), nil
+		}
+	}
+	code := CodeDone
+	if len(t.Errors) > 0 {
+		x.restore(before)
+		code, t.Results = CodeCondition, nil
+	}
+	body := EncodeOutcomes(t.Outcomes)
+	if len(body) > MaxBodyBytes {
+		x.restore(before)
+		return x.unchanged(CodeTooLarge), nil
+	}
+	x.notes.settle()
+	return Result{Code: code, Revision: x.revision, Body: body}, nil
+}
+
+// add keeps e as the answer of part i, with its value if that was asked for. It reports whether there is room for more.
+func (t *attempt) add(i int, e *Entry, valued bool) bool {
 	if !valued {
 		bare := *e
 		bare.Value = nil
 		e = &bare
 	}
-	g.bytes += len(e.Key) + len(e.Value)
-	g.full = g.bytes > MaxBodyBytes || len(g.Results) == MaxOutcomes
-	if !g.full {
-		g.Results = append(g.Results, Outcome{Part: i, Entry: e})
+	t.bytes += len(e.Key) + len(e.Value)
+	t.full = t.bytes > MaxBodyBytes || len(t.Results) == MaxOutcomes
+	if !t.full {
+		t.Results = append(t.Results, Outcome{Part: i, Entry: e})
 	}
-	return !g.full
+	return !t.full
 }
 
-func (g *gathered) fail(i int, format string, args ...any) {
-	g.Errors = append(g.Errors, PartError{Part: i, What: fmt.Sprintf(format, args...)})
+func (t *attempt) fail(i int, format string, args ...any) {
+	t.Errors = append(t.Errors, PartError{Part: i, What: fmt.Sprintf(format, args...)})
 }
 
-// part runs one part and gathers what it answers.
-func (s *State) part(i int, p *Part, g *gathered) error {
-	if why := s.noSession(p); why != "" {
-		g.fail(i, "%s", why)
+// run runs one part and keeps what it answers.
+func (t *attempt) run(x *executor, i int, p *Part) error {
+	if why := noSession(&x.reg.sessions, p); why != "" {
+		t.fail(i, "%s", why)
 		return nil
 	}
 	switch p.Op {
 	case OpGetTree:
-		return s.gatherTree(i, p.Key, g)
+		return t.tree(&x.entries, i, p.Key)
 	case OpGet, OpGetOrEmpty, OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue:
-		return s.look(i, p, g)
+		return t.look(&x.entries, i, p)
 	}
-	r, err := s.execute(p)
+	r, err := x.execute(p)
 	if err != nil {
 		return err
 	}
 	if r.Code != CodeDone {
-		g.fail(i, "%s", whyFailed(p, r.Code))
+		t.fail(i, "%s", whyFailed(p, r.Code))
 		return nil
 	}
 	switch p.Op {
 	case OpSet, OpAdd:
-		return s.gather(i, p.Key, p.Op == OpAdd, g)
+		return t.key(&x.entries, i, p.Key, p.Op == OpAdd)
 	case OpRename:
-		return s.gather(i, p.NewKey, false, g)
+		return t.key(&x.entries, i, p.NewKey, false)
 	}
 	return nil
 }
 
-// gather answers part i with the entry of key, which exists.
-func (s *State) gather(i int, key string, valued bool, g *gathered) error {
+// key answers part i with the entry of key, which exists.
+func (t *attempt) key(s *entries, i int, key string, valued bool) error {
 	e, err := s.entry(key)
 	if err == nil {
-		g.add(i, e, valued)
+		t.add(i, e, valued)
 	}
 	return err
 }
 
-func (s *State) gatherTree(i int, prefix string, g *gathered) error {
-	if err := s.openView(); err != nil {
-		return err
-	}
+// tree answers part i with every entry that starts with prefix.
+func (t *attempt) tree(s *entries, i int, prefix string) error {
 	var broken error
-	l := s.layers()
-	err := l.scan(span{lo: prefix, hi: prefixEnd(prefix)}, func(h *hit) bool {
+	err := s.scan(span{lo: prefix, hi: prefixEnd(prefix)}, func(h *hit) bool {
 		var e Entry
 		e, broken = h.load()
-		return broken == nil && g.add(i, &e, true)
+		return broken == nil && t.add(i, &e, true)
 	})
 	if err == nil {
 		err = broken
@@ -132,34 +112,34 @@ func (s *State) gatherTree(i int, prefix string, g *gathered) error {
 }
 
 // look runs a part that reads one key.
-func (s *State) look(i int, p *Part, g *gathered) error {
+func (t *attempt) look(s *entries, i int, p *Part) error {
 	e, err := s.entry(p.Key)
 	if err != nil {
 		return err
 	}
 	switch {
 	case e == nil && p.Op == OpGetOrEmpty:
-		g.add(i, &Entry{Key: p.Key}, true)
+		t.add(i, &Entry{Key: p.Key}, true)
 	case e == nil && p.Op == OpCheckNotExists:
 	case e == nil:
-		g.fail(i, "key %q doesn't exist", p.Key)
+		t.fail(i, "key %q doesn't exist", p.Key)
 	case p.Op == OpCheckNotExists:
-		g.fail(i, "key %q exists", p.Key)
+		t.fail(i, "key %q exists", p.Key)
 	case p.Op == OpCheckIndex && e.ModifyIndex != p.Index:
-		g.fail(i, "failed index check for key %q: its modify index is %d, not %d", p.Key, e.ModifyIndex, p.Index)
+		t.fail(i, "failed index check for key %q: its modify index is %d, not %d", p.Key, e.ModifyIndex, p.Index)
 	case p.Op == OpCheckSession && e.Session != p.Session.ID:
-		g.fail(i, "failed session check for key %q: its session is %q, not %q", p.Key, e.Session, p.Session.ID)
+		t.fail(i, "failed session check for key %q: its session is %q, not %q", p.Key, e.Session, p.Session.ID)
 	case p.Op == OpCheckValue && !bytes.Equal(e.Value, p.Value):
-		g.fail(i, "failed value check for key %q: it holds another value", p.Key)
+		t.fail(i, "failed value check for key %q: it holds another value", p.Key)
 	default:
-		g.add(i, e, p.Op == OpGet || p.Op == OpGetOrEmpty)
+		t.add(i, e, p.Op == OpGet || p.Op == OpGetOrEmpty)
 	}
 	return nil
 }
 
-// noSession is why p fails if it needs a session and names none that there is, else "". It comes before all else: no ID at
-// all would be that of a key without a lock.
-func (s *State) noSession(p *Part) string {
+// noSession returns why p fails if it needs a session and names none that there is, else "". It comes before all else:
+// no ID at all would be that of a key without a lock.
+func noSession(s *sessions, p *Part) string {
 	var to string
 	switch {
 	case p.Lock == LockAcquire:
@@ -171,7 +151,7 @@ func (s *State) noSession(p *Part) string {
 	default:
 		return ""
 	}
-	if _, lives := s.reg.sessions.Get(p.Session.ID); lives {
+	if s.lives(p.Session.ID) {
 		return ""
 	}
 	if p.Session.ID == "" {

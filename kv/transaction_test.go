@@ -85,7 +85,7 @@ func TestAFailedTransactionChangesNothing(t *testing.T) {
 		next()
 		// Of two equal machines one tries: they must be equal after it, and after all that follows.
 		m.do()
-		other := newMachine(t, m.limits)
+		other := newMachine(t, m.exec.limits)
 		other.do(create(Session{ID: one}), create(Session{ID: two}), set("a", "x"), acquire("l", one), timed, set("n", "1"), del("n"))
 		other.do()
 		bytes := m.TableBytes()
@@ -116,8 +116,8 @@ func TestAFailedTransactionChangesNothing(t *testing.T) {
 			m.do(c)
 			other.do(c)
 		}
-		if m.frozen != nil {
-			m.image.Merge(m.frozen.Fold())
+		if m.checkpoint.frozen != nil {
+			m.image.Merge(m.checkpoint.frozen.Fold())
 			if err := m.Folded(); err != nil {
 				t.Fatal(err)
 			}

@@ -9,55 +9,73 @@ import (
 	"tenure/internal/codec"
 )
 
-// Frozen is what was applied between two calls of Freeze, on its way to the image. Nobody changes it any more, so Fold may
-// run on another goroutine while State goes on.
+// Frozen is what was applied between two calls of Freeze, on its way to the image. Nobody changes it any more, so Fold
+// may run on another goroutine while State goes on.
 type Frozen struct {
-	meta   meta
-	data   *table
-	bytes  int64
-	queue  dedupQueue
-	dirty  *btree.Map[string, []byte] // of the registers
-	graves graves
+	meta       meta
+	data       *table
+	bytes      int64
+	queue      dedupQueue
+	changed    *btree.Map[string, []byte] // of the registers
+	tombstones tombstones
 
-	old       meta // of the fold before
-	oldGraves graves
+	old           meta // of the fold before
+	oldTombstones tombstones
+}
+
+// checkpoint is the newest fold in the image and the one on its way there.
+type checkpoint struct {
+	frozen     *Frozen    // or nil
+	newest     meta       // of the newest fold in the image
+	tombstones tombstones // of that fold
+}
+
+// done is told that the frozen changes are durable, and that the image is at slot.
+func (c *checkpoint) done(slot uint64) error {
+	if slot != c.frozen.meta.Slot {
+		return damaged("slot %d was folded, the image is at slot %d", c.frozen.meta.Slot, slot)
+	}
+	c.newest, c.tombstones, c.frozen = c.frozen.meta, c.frozen.tombstones, nil
+	return nil
 }
 
 // Freeze takes everything applied since the last one out of the way, in time that does not grow with how much it is.
 // Nil: an earlier one is outstanding, or not even a slot was applied since. The caller writes its Fold to the image and
 // then calls Folded; until then reads find the frozen changes in memory.
 func (s *State) Freeze() *Frozen {
-	if s.frozen != nil || s.applied == s.folded.Slot {
+	if s.checkpoint.frozen != nil || s.applied == s.checkpoint.newest.Slot {
 		return nil
 	}
-	d := &s.dedup
+	d, reg := &s.dedup, &s.exec.reg
 	m := meta{
-		Format: metaFormat, Slot: s.applied, Revision: s.revision,
+		Format: metaFormat, Slot: s.applied, Revision: s.exec.revision,
 		Floor: d.floor, First: d.queue.first, Next: d.queue.next,
 	}
-	s.reg.mark(&m)
-	s.frozen = &Frozen{
-		meta: m, data: s.active, bytes: s.bytes + d.bytes, queue: d.queue.share(),
-		dirty: s.reg.dirty, graves: s.reg.graves.copy(), old: s.folded, oldGraves: s.settled,
+	reg.mark(&m)
+	f := &Frozen{
+		meta: m, bytes: s.unwritten(), queue: d.queue.share(), changed: reg.changes.records,
+		tombstones: reg.tombstones.copy(), old: s.checkpoint.newest, oldTombstones: s.checkpoint.tombstones,
 	}
-	s.active, s.reg.dirty, s.bytes, d.bytes = newTable(), newDirty(), 0, 0
-	return s.frozen
+	f.data = s.exec.entries.freeze()
+	reg.changes, d.bytes = newChanges(), 0
+	s.checkpoint.frozen = f
+	return f
 }
 
 // Folded drops the frozen changes: their fold is durable and every view opened from now on shows it. An error means
 // that the image says otherwise. It panics if nothing is frozen.
 func (s *State) Folded() error {
-	if s.frozen == nil {
+	if s.checkpoint.frozen == nil {
 		panic("kv: Folded without Freeze")
 	}
-	slot, _, err := s.source.Loaded()
+	slot, _, err := s.exec.entries.source.Loaded()
 	if err != nil {
 		return err
 	}
-	if slot != s.frozen.meta.Slot {
-		return damaged("slot %d was folded, the image is at slot %d", s.frozen.meta.Slot, slot)
+	if err := s.checkpoint.done(slot); err != nil {
+		return err
 	}
-	s.folded, s.settled, s.frozen = s.frozen.meta, s.frozen.graves, nil
+	s.exec.entries.frozen = nil
 	return nil
 }
 
@@ -67,7 +85,7 @@ func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 // Fold is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
 func (f *Frozen) Fold() *Fold {
 	forgotten, fresh := f.dedupChanges()
-	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+f.dirty.Len())
+	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+f.changed.Len())
 	var a arena
 	f.data.Scan(func(key string, e *Entry) bool {
 		c := Change{Space: SpaceData, Key: a.keep(append(a.room(len(key)), key...))}
@@ -85,28 +103,28 @@ func (f *Frozen) Fold() *Fold {
 		record := a.keep(appendRemembered(a.room(rememberedHeaderBytes+len(m.key)), m))
 		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
 	}
-	f.dirty.Scan(func(key string, record []byte) bool {
+	f.changed.Scan(func(key string, record []byte) bool {
 		changes = append(changes, Change{Space: Space(key[0]), Key: bytesOf(key[1:]), Value: slices.Clip(record)})
 		return true
 	})
-	changes = append(changes, f.graveChanges()...)
+	changes = append(changes, f.tombstoneChanges()...)
 	return &Fold{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
 }
 
-// graveChanges is the tombstones that came since the last fold, which their revisions tell, and those of the last one
-// that were compacted.
-func (f *Frozen) graveChanges() (changes []Change) {
-	f.oldGraves.byAge.Scan(func(g grave) bool {
-		if g.revision > f.graves.floor {
+// tombstoneChanges returns the tombstones that came since the last fold, which their revisions tell, and those of the
+// last one that were compacted.
+func (f *Frozen) tombstoneChanges() (changes []Change) {
+	f.oldTombstones.byAge.Scan(func(t tombstone) bool {
+		if t.revision > f.tombstones.floor {
 			return false
 		}
-		if _, again := f.graves.byKey.Get(g.key); !again {
-			changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(g.key)})
+		if _, again := f.tombstones.byKey.Get(t.key); !again {
+			changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key)})
 		}
 		return true
 	})
-	f.graves.byAge.Ascend(grave{revision: f.old.Revision + 1}, func(g grave) bool {
-		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(g.key), Value: slices.Clip(appendTombstone(nil, g.revision))})
+	f.tombstones.byAge.Ascend(tombstone{revision: f.old.Revision + 1}, func(t tombstone) bool {
+		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key), Value: slices.Clip(appendTombstone(nil, t.revision))})
 		return true
 	})
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(string(a.Key), string(b.Key)) })

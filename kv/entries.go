@@ -1,0 +1,149 @@
+package kv
+
+import "time"
+
+// Entry is a key as users see it. Index words are Consul's: CreateIndex and ModifyIndex are revisions.
+type Entry struct {
+	Key         string
+	Value       []byte // shared with the state: never changed by anybody
+	Flags       uint64
+	CreateIndex uint64
+	ModifyIndex uint64
+	LockIndex   uint64
+	Session     string        // ID of the session that holds the lock, or ""
+	TTL         time.Duration // from the command that set it on; later ones that keep it do not start it anew. 0: permanent
+}
+
+// entries is the newest state of the keys: a table of changes (active) over those that a checkpoint is writing (frozen)
+// over the image.
+type entries struct {
+	source Source
+	active *table
+	frozen *table // nil if no checkpoint is being written
+	bytes  int64  // of active
+	view   Image  // while Apply runs: open if it was needed, else nil
+	key    []byte // scratch
+}
+
+// layers returns the newest state, without an image but while Apply runs.
+func (s *entries) layers() layers { return layers{active: s.active, frozen: s.frozen, image: s.view} }
+
+// get returns the newest entry of key, through a view of its own where the image must be asked. It changes nothing.
+func (s *entries) get(key string) (Entry, bool, error) {
+	l := s.layers()
+	if e, known := l.inTables(key); known {
+		if e == nil {
+			return Entry{}, false, nil
+		}
+		return *e, true, nil
+	}
+	image, err := s.source.View()
+	if err != nil {
+		return Entry{}, false, err
+	}
+	defer image.Close()
+	l.image = image
+	return l.get(key)
+}
+
+// entry returns the newest entry of key, for as long as anybody likes but not to be changed; nil if there is none.
+func (s *entries) entry(key string) (*Entry, error) {
+	l := s.layers()
+	if e, known := l.inTables(key); known {
+		return e, nil
+	}
+	if err := s.openView(); err != nil {
+		return nil, err
+	}
+	l.image = s.view
+	e, found, err := l.get(key)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// indexes returns the newest entry of key, of which the value may not be used: it may go with the view. A missing
+// key has ModifyIndex 0, which no entry has.
+func (s *entries) indexes(key string) (Entry, bool, error) {
+	if e, known := s.active.Get(key); known {
+		if e == nil {
+			return Entry{}, false, nil
+		}
+		return *e, true, nil
+	}
+	return s.beneath(key)
+}
+
+// beneath is indexes below the active table.
+func (s *entries) beneath(key string) (Entry, bool, error) {
+	if s.frozen != nil {
+		if e, known := s.frozen.Get(key); known {
+			if e == nil {
+				return Entry{}, false, nil
+			}
+			return *e, true, nil
+		}
+	}
+	if err := s.openView(); err != nil {
+		return Entry{}, false, err
+	}
+	s.key = append(s.key[:0], key...)
+	record, err := s.view.Get(SpaceData, s.key)
+	if err != nil || record == nil {
+		return Entry{}, false, err
+	}
+	e, err := decodeEntry(key, record)
+	return e, err == nil, err
+}
+
+// scan calls fn with every key of p that exists, in p's order, until fn returns false.
+func (s *entries) scan(p span, fn func(h *hit) bool) error {
+	if err := s.openView(); err != nil {
+		return err
+	}
+	l := s.layers()
+	return l.scan(p, fn)
+}
+
+// put makes e, or a tombstone, the newest of key, and returns what the active table had of it.
+func (s *entries) put(key string, e *Entry) (old *Entry, replaced bool) {
+	if old, replaced = s.active.Set(key, e); replaced {
+		s.bytes -= sizeOf(key, old)
+	}
+	s.bytes += sizeOf(key, e)
+	return old, replaced
+}
+
+// takeBack removes e, which put has made the first that the active table has of its key.
+func (s *entries) takeBack(e *Entry) {
+	s.active.Delete(e.Key)
+	s.bytes -= sizeOf(e.Key, e)
+}
+
+// freeze sets the active table aside, to be written by a checkpoint, and begins an empty one.
+func (s *entries) freeze() *table {
+	s.active, s.frozen, s.bytes = newTable(), s.active, 0
+	return s.frozen
+}
+
+// openView opens the image once for a slot. It must not stay open longer: storage cannot grow its file under a view.
+func (s *entries) openView() error {
+	if s.view != nil {
+		return nil
+	}
+	view, err := s.source.View()
+	if err != nil {
+		return err
+	}
+	s.view = view
+	return nil
+}
+
+// closeView closes what one slot needed.
+func (s *entries) closeView() {
+	if s.view != nil {
+		s.view.Close()
+		s.view = nil
+	}
+}

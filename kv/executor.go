@@ -1,0 +1,124 @@
+package kv
+
+import (
+	"fmt"
+	"time"
+)
+
+// executor carries out commands on the entries and the registers. It is what a transaction that fails puts back.
+type executor struct {
+	limits   Limits
+	revision uint64
+	stamped  bool // the command has its revision
+	entries  entries
+	reg      registers
+	notes    notes
+}
+
+// begin starts a command, and returns CodeDone if its fence, if it has one, lets it through.
+func (x *executor) begin(c *Command) Code {
+	x.stamped = false
+	if c.Fence == "" || c.Op == OpDropFence {
+		return CodeDone
+	}
+	return x.reg.fences.pass(c.Fence, c.Token, x.limits.Fences, &x.reg.changes)
+}
+
+// execute runs a command that is no transaction, or a part of a transaction that changes something.
+func (x *executor) execute(c *Command) (Result, error) {
+	switch c.Op {
+	case OpSet:
+		return x.set(c)
+	case OpDelete:
+		return x.delete(c)
+	case OpPrune:
+		return x.prune(c)
+	case OpAdd:
+		return x.add(c)
+	case OpTestAndSet:
+		return x.testAndSet(c)
+	case OpRename:
+		return x.rename(c)
+	case OpRemove:
+		return x.remove(c)
+	case OpExpire:
+		return x.expire(c)
+	case OpSessionCreate:
+		return x.createSession(c)
+	case OpSessionDestroy:
+		return x.destroySession(c)
+	case OpSessionRenew:
+		return x.renewSession(c)
+	case OpDropFence:
+		x.reg.fences.drop(c.Fence, &x.reg.changes)
+		return x.unchanged(CodeDone), nil
+	case OpEndSession:
+		return x.expireSession(c)
+	case OpEndKey:
+		return x.expireKey(c)
+	case OpEndDelay:
+		return x.endDelay(c), nil
+	case OpNewEra:
+		return x.newEra(), nil
+	}
+	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
+}
+
+// stamp returns the revision of what the command changes: the next one at its first change.
+func (x *executor) stamp() uint64 {
+	if !x.stamped {
+		x.stamped = true
+		x.revision++
+	}
+	return x.revision
+}
+
+func (x *executor) unchanged(c Code) Result { return Result{Code: c, Revision: x.revision} }
+
+// place makes e the newest of its key. old is what was there, zero for nothing.
+func (x *executor) place(e, old *Entry) {
+	x.entries.put(e.Key, e)
+	if e.Session != old.Session {
+		if old.Session != "" {
+			x.reg.sessions.unhold(old.Session, e.Key, &x.reg.changes)
+		}
+		if e.Session != "" {
+			x.reg.sessions.hold(e.Session, e.Key, &x.reg.changes)
+		}
+	}
+	x.notes.key(x.revision, e.Key, e)
+}
+
+// erase deletes a key that is there, with what hangs on it: the lock of a session, or "", and its TTL, or 0.
+func (x *executor) erase(key, session string, ttl time.Duration) {
+	revision := x.stamp()
+	x.entries.put(key, nil)
+	x.reg.tombstones.add(key, revision, x.limits.Tombstones)
+	if session != "" {
+		x.reg.sessions.unhold(session, key, &x.reg.changes)
+	}
+	x.setExpiry(key, ttl, 0)
+	x.notes.key(x.revision, key, nil)
+}
+
+// setExpiry makes ttl the time of key from the command on, or ends it if ttl is 0. was is its time so far.
+func (x *executor) setExpiry(key string, was, ttl time.Duration) {
+	x.notes.time(x.reg.times.setExpiry(key, was, ttl, x.revision, &x.reg.changes))
+}
+
+// savepoint is the way back to where a transaction began.
+type savepoint struct {
+	revision uint64
+	active   *table
+	bytes    int64
+	reg      registers
+}
+
+func (x *executor) save() savepoint {
+	return savepoint{revision: x.revision, active: x.entries.active.Copy(), bytes: x.entries.bytes, reg: x.reg.copy()}
+}
+
+func (x *executor) restore(p savepoint) {
+	x.revision, x.entries.active, x.entries.bytes, x.reg = p.revision, p.active, p.bytes, p.reg
+	x.notes.discard()
+}

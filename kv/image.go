@@ -1,0 +1,55 @@
+package kv
+
+// Space separates the kinds of records in the image.
+type Space uint8
+
+// The spaces. Numbers are on disks: they are never reused.
+const (
+	SpaceData  Space = 1 // key → entry
+	SpaceDedup Space = 2 // sequence number (8 bytes, big-endian) → remembered idempotency key
+
+	SpaceSession   Space = 3 // session ID → session
+	SpaceHeld      Space = 4 // session ID, 0, key → nothing: the locks of each session
+	SpaceExpiry    Space = 5 // key → its TTL and the revision at which it was set
+	SpaceDelay     Space = 6 // key → a lock-delay that has not ended
+	SpaceFence     Space = 7 // fence name → largest token
+	SpaceTombstone Space = 8 // key → revision of its deletion
+)
+
+// Change is one record of a fold. A nil Value deletes, also what is not there; other values have at least one byte.
+type Change struct {
+	Space Space
+	Key   []byte
+	Value []byte
+}
+
+// Fold is everything applied since the last fold, to be merged into the durable image: its changes are sorted by space,
+// then key, and each key comes once. After a crash the image holds all of it or nothing. A view that is opened before
+// State.Folded may show some of it: the frozen changes that State still has over the image are all of them.
+type Fold struct {
+	Slot    uint64 // applied slot of the image once this is in it
+	Meta    []byte // the state's own record (revision, dedup marks), opaque to storage
+	Changes []Change
+}
+
+// Image is a consistent read view of the folded state. What Get returns is valid until Close, what Ascend and Descend hand
+// to fn until fn returns; neither may be changed.
+// An error is damage: the node must stop. A view is used by one goroutine at a time.
+type Image interface {
+	// Get is the record of key, or nil.
+	Get(space Space, key []byte) ([]byte, error)
+	// Ascend calls fn in key order from the first key ≥ from, until fn says false.
+	Ascend(space Space, from []byte, fn func(key, value []byte) bool) error
+	// Descend calls fn in falling key order from the last key < below (nil: the last key), until fn says false.
+	Descend(space Space, below []byte, fn func(key, value []byte) bool) error
+	// Close ends the view.
+	Close()
+}
+
+// Source opens views of the folded state; safe for concurrent use.
+type Source interface {
+	// View opens a read view of the newest fold; it may show changes of the one that is being merged.
+	View() (Image, error)
+	// Loaded is the slot and meta record of the newest fold; zero and nil for a new state.
+	Loaded() (slot uint64, meta []byte, err error)
+}

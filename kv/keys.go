@@ -1,0 +1,189 @@
+package kv
+
+import (
+	"errors"
+	"time"
+)
+
+// The commands that write, move and delete keys.
+
+func (x *executor) set(c *Command) (Result, error) {
+	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 {
+		return x.overwrite(c)
+	}
+	old, found, err := x.entries.indexes(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.HasIndex && c.Index != old.ModifyIndex {
+		return x.unchanged(CodeCondition), nil
+	}
+	e := &Entry{Key: c.Key, Flags: c.Flags, LockIndex: old.LockIndex, Session: old.Session, TTL: c.TTL}
+	if code := x.lock(c, &old, e); code != CodeDone {
+		return x.unchanged(code), nil
+	}
+	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
+		return x.unchanged(CodeFull), nil
+	}
+	e.ModifyIndex = x.stamp()
+	e.CreateIndex = e.ModifyIndex
+	if found {
+		e.CreateIndex = old.CreateIndex
+	}
+	if len(c.Value) > 0 {
+		e.Value = c.Value
+	}
+	x.place(e, &old)
+	x.setExpiry(e.Key, old.TTL, e.TTL)
+	return Result{Code: CodeDone, Revision: x.revision}, nil
+}
+
+// overwrite is a set that only writes the value: it looks at what was there only after it has put what comes, which
+// spares the busiest command a search of the table.
+func (x *executor) overwrite(c *Command) (Result, error) {
+	revision := x.stamp()
+	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: revision, ModifyIndex: revision}
+	if len(c.Value) > 0 {
+		e.Value = c.Value
+	}
+	if old, known := x.entries.put(e.Key, e); known {
+		x.succeed(e, old)
+	} else if old, found, err := x.entries.beneath(c.Key); err != nil {
+		x.entries.takeBack(e) // as if it had looked first
+		x.revision--
+		return Result{}, err
+	} else if found {
+		x.succeed(e, &old)
+	}
+	x.notes.key(x.revision, e.Key, e)
+	return Result{Code: CodeDone, Revision: revision}, nil
+}
+
+// succeed takes over from the entry before, nil for a deleted one, what overwriting its value does not change, and ends
+// its TTL.
+func (x *executor) succeed(e, old *Entry) {
+	if old == nil {
+		return
+	}
+	e.CreateIndex, e.LockIndex, e.Session = old.CreateIndex, old.LockIndex, old.Session
+	if old.TTL > 0 {
+		x.setExpiry(e.Key, old.TTL, 0)
+	}
+}
+
+func (x *executor) delete(c *Command) (Result, error) {
+	old, found, err := x.entries.indexes(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	if !found {
+		return x.unchanged(CodeDone), nil
+	}
+	if c.HasIndex && c.Index != old.ModifyIndex {
+		return x.unchanged(CodeCondition), nil
+	}
+	x.erase(c.Key, old.Session, old.TTL)
+	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
+}
+
+// doomed is a key that a prune deletes.
+type doomed struct {
+	key, session string
+	ttl          time.Duration
+}
+
+// prune finds the keys first and deletes them then, for a scan must not see its own tombstones come.
+func (x *executor) prune(c *Command) (Result, error) {
+	var keys []doomed
+	var broken error
+	bare := x.reg.sessions.held.Len()+x.reg.times.expiry.Len() == 0
+	err := x.entries.scan(span{lo: c.Key, hi: prefixEnd(c.Key)}, func(h *hit) bool {
+		d := doomed{key: h.name()}
+		if !bare {
+			var e Entry
+			e, broken = h.peek()
+			d.session, d.ttl = e.Session, e.TTL
+		}
+		keys = append(keys, d)
+		return broken == nil && len(keys) <= x.limits.PruneKeys
+	})
+	switch {
+	case err != nil || broken != nil:
+		return Result{}, errors.Join(err, broken)
+	case len(keys) > x.limits.PruneKeys:
+		return x.unchanged(CodeTooMany), nil
+	}
+	for _, d := range keys {
+		x.erase(d.key, d.session, d.ttl)
+	}
+	return Result{Code: CodeDone, Revision: x.revision, Count: uint64(len(keys))}, nil
+}
+
+// rename moves value, flags and TTL, which starts anew; index and lock are of a key and stay. A lock says that somebody
+// relies on a key, so a key that is locked is neither moved nor overwritten.
+func (x *executor) rename(c *Command) (Result, error) {
+	from, err := x.entries.entry(c.Key)
+	if err != nil || from == nil {
+		return x.unchanged(CodeMissing), err
+	}
+	if c.NewKey == c.Key {
+		return x.unchanged(CodeDone), nil
+	}
+	to, found, err := x.entries.indexes(c.NewKey)
+	if err != nil {
+		return Result{}, err
+	}
+	if from.Session != "" || to.Session != "" {
+		return x.unchanged(CodeCondition), nil
+	}
+	x.erase(c.Key, "", from.TTL)
+	e := &Entry{Key: c.NewKey, Value: from.Value, Flags: from.Flags, CreateIndex: x.revision, ModifyIndex: x.revision,
+		LockIndex: to.LockIndex, TTL: from.TTL}
+	if found {
+		e.CreateIndex = to.CreateIndex
+	}
+	x.place(e, &to)
+	x.setExpiry(e.Key, to.TTL, e.TTL)
+	return Result{Code: CodeDone, Revision: x.revision}, nil
+}
+
+func (x *executor) remove(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil || old == nil {
+		return x.unchanged(CodeMissing), err
+	}
+	x.erase(c.Key, old.Session, old.TTL)
+	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: EncodeEntries(*old)}, nil
+}
+
+func (x *executor) expire(c *Command) (Result, error) {
+	old, err := x.entries.entry(c.Key)
+	if err != nil || old == nil {
+		return x.unchanged(CodeMissing), err
+	}
+	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
+		return x.unchanged(CodeFull), nil
+	}
+	e := *old
+	e.TTL, e.ModifyIndex = c.TTL, x.stamp()
+	x.place(&e, old)
+	x.setExpiry(e.Key, old.TTL, e.TTL)
+	return Result{Code: CodeDone, Revision: x.revision}, nil
+}
+
+// expireKey deletes c's key if its TTL is still the one that c means.
+func (x *executor) expireKey(c *Command) (Result, error) {
+	t, runs := x.reg.times.expiry.Get(c.Key)
+	if !runs || t.arm != c.Arm {
+		return x.unchanged(CodeCondition), nil
+	}
+	old, found, err := x.entries.indexes(c.Key)
+	if err != nil {
+		return Result{}, err
+	}
+	if !found || old.TTL != t.after {
+		return Result{}, damaged("key %q is said to expire after %v, which it does not", c.Key, t.after)
+	}
+	x.erase(c.Key, old.Session, old.TTL)
+	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
+}

@@ -1,0 +1,54 @@
+package kv
+
+import "fmt"
+
+// Code tells how a command ended.
+type Code uint8
+
+// The codes. Numbers are in the dedup table on disks: they are never reused.
+const (
+	CodeDone      Code = 1 // applied
+	CodeCondition Code = 2 // the condition did not hold; nothing was changed
+	CodeKeyReused Code = 3 // the idempotency key was used by another command; nothing was changed
+	CodeKeyTooOld Code = 4 // an earlier copy may have been applied: the outcome is unknown; this copy was not
+	CodeMalformed Code = 5 // not a command this version knows; nothing was changed
+	CodeBaseAhead Code = 6 // Base is above the store's revision, so it was never seen here; nothing was changed
+	CodeTooMany   Code = 7 // a prune of more keys than Limits.PruneKeys; nothing was changed
+
+	CodeMissing   Code = 8  // Key must exist and does not; nothing was changed
+	CodeNoSession Code = 9  // Session.ID is not a session; nothing was changed
+	CodeNotNumber Code = 10 // the value is not a decimal int64, or the sum would not be one; nothing was changed
+	CodeFenced    Code = 11 // a larger token of this fence was seen; nothing was changed
+	CodeFull      Code = 12 // a table of Limits is full (sessions, locks, expiring keys, fences); nothing was changed
+	CodeExists    Code = 13 // a session of this ID exists; nothing was changed
+	CodeTooLarge  Code = 14 // the outcome of a transaction would be larger than MaxBodyBytes; nothing was changed
+
+	maxCode = CodeTooLarge
+)
+
+var codeTexts = [...]string{
+	CodeDone: "done", CodeCondition: "condition not met", CodeKeyReused: "idempotency key used by another command",
+	CodeKeyTooOld: "key too old", CodeMalformed: "malformed command", CodeBaseAhead: "base ahead of the store",
+	CodeTooMany: "too many keys to prune", CodeMissing: "no such key", CodeNoSession: "no such session",
+	CodeNotNumber: "not a number", CodeFenced: "fenced off by a larger token", CodeFull: "a table of the state is full",
+	CodeExists: "it exists", CodeTooLarge: "the outcome is too large",
+}
+
+// String is c in words for logs and errors.
+func (c Code) String() string {
+	if int(c) < len(codeTexts) && codeTexts[c] != "" {
+		return codeTexts[c]
+	}
+	return fmt.Sprintf("code %d", uint8(c))
+}
+
+// Result is what a command came to.
+type Result struct {
+	Code     Code
+	Revision uint64 // of the change; of the store if nothing changed
+	Count    uint64 // keys deleted; see OpTestAndSet
+	// Body is what some ops answer, encoded as their comment says. A remembered result keeps at most MaxRememberedBody
+	// bytes of it: a retry then gets an empty Body and Dropped.
+	Body    string
+	Dropped bool
+}

@@ -1,0 +1,85 @@
+package kv
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// times is the times that run for keys: TTLs and lock-delays.
+type times struct {
+	expiry *btree.Map[string, running] // by key
+	delays *btree.Map[string, running] // by key
+}
+
+// running is a time that runs: a TTL or a lock-delay.
+type running struct {
+	arm   uint64 // revision at which it was set
+	after time.Duration
+}
+
+func newTimes() times {
+	return times{expiry: btree.NewMap[string, running](0), delays: btree.NewMap[string, running](0)}
+}
+
+func (t *times) copy() times { return times{expiry: t.expiry.Copy(), delays: t.delays.Copy()} }
+
+// mayExpire reports whether there is room for a key to get a TTL. was is its TTL so far.
+func (t *times) mayExpire(was, ttl time.Duration, limit int) bool {
+	return ttl == 0 || was > 0 || t.expiry.Len() < limit
+}
+
+// setExpiry makes ttl, from revision on, the time of key, or ends it if ttl is 0. was is its time so far. It returns
+// what runs now, or has ended.
+func (t *times) setExpiry(key string, was, ttl time.Duration, revision uint64, c *changes) Timed {
+	switch {
+	case ttl > 0:
+		r := running{arm: revision, after: ttl}
+		t.expiry.Set(key, r)
+		c.set(SpaceExpiry, key, appendRunning(nil, r))
+		return Timed{Kind: TimedKey, Name: key, Arm: r.arm, After: ttl}
+	case was > 0:
+		r, _ := t.expiry.Delete(key)
+		c.set(SpaceExpiry, key, nil)
+		return Timed{Kind: TimedKey, Name: key, Arm: r.arm}
+	}
+	return Timed{}
+}
+
+// setDelay begins the lock-delay of key at revision.
+func (t *times) setDelay(key string, delay time.Duration, revision uint64, c *changes) Timed {
+	r := running{arm: revision, after: delay}
+	t.delays.Set(key, r)
+	c.set(SpaceDelay, key, appendRunning(nil, r))
+	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm, After: delay}
+}
+
+// endDelay ends the lock-delay of key if it is the one with that arm, and reports whether it was.
+func (t *times) endDelay(key string, arm uint64, c *changes) (Timed, bool) {
+	r, runs := t.delays.Get(key)
+	if !runs || r.arm != arm {
+		return Timed{}, false
+	}
+	t.delays.Delete(key)
+	c.set(SpaceDelay, key, nil)
+	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm}, true
+}
+
+// Timed calls fn with everything that runs now: sessions, keys, lock-delays, each in order.
+func (s *State) Timed(fn func(Timed)) {
+	reg := &s.exec.reg
+	reg.sessions.byID.Scan(func(id string, e *Session) bool {
+		if e.TTL > 0 {
+			fn(Timed{Kind: TimedSession, Name: id, Arm: e.Renewals, After: e.TTL})
+		}
+		return true
+	})
+	reg.times.expiry.Scan(func(key string, t running) bool {
+		fn(Timed{Kind: TimedKey, Name: key, Arm: t.arm, After: t.after})
+		return true
+	})
+	reg.times.delays.Scan(func(key string, t running) bool {
+		fn(Timed{Kind: TimedDelay, Name: key, Arm: t.arm, After: t.after})
+		return true
+	})
+}
