@@ -28,7 +28,7 @@ func (s *Store) create() error {
 	if err != nil {
 		return fail(err)
 	}
-	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.journalSize(free)
+	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
 	if need := logBytes + journalBytes + minRoomBytes; free < need {
 		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, need)
 	}

@@ -5,9 +5,18 @@
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
 // record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal; what the
 // journal holds moves to log.db in the background, many commits in a transaction, and is read from memory until then.
-// state.db holds the image that kv folds into, in parts if the fold is large: its changes are in the file redo before the
-// first one, and Open makes the rest of one that is half done. DESIGN.md has the layouts as tables, and why
-// they survive a crash.
+// state.db holds the image that kv folds into, in parts if the fold is large: its changes are in the file redo before
+// the first one, and Open makes the rest of one that is half done. DESIGN.md has the layouts as tables, and why they
+// survive a crash.
+//
+// A Store consists of parts that own their files and what they know of them; none knows the Store:
+//
+//	fate         the first failure, which ends all of them           fate.go
+//	space        usage, the reserve file, what of it is promised     usage.go, reserve.go
+//	acceptorLog  the journal, what is pending in it, log.db          acceptorlog.go, journal.go, pending.go, log.go
+//	nodeRecords  identity and start record, through acceptorLog      identity.go, host.go
+//	stateDB      state.db with its checksums, folds and views        statedb.go, sums.go, fold.go, merge.go, image.go
+//	redo         the redo file                                       redo.go
 //
 // Which rule lives where:
 //
@@ -21,16 +30,16 @@
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
 //	genesis once, and only with the own store id       Found
-//	never retry an fsync                               fail: the first error inside a transaction is returned for ever
+//	never retry an fsync                               fail (fate.go): the first error inside a transaction is returned for ever
 //	damage is noticed and never served                 record.go (checksums, digest), pages.go, verify.go, guard.go,
 //	                                                   sums.go, cursor.go, writes.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     host.go
 //	the reserve heals by itself                        usage.go
 //
 // Concurrency: Commit and Fold are called by one goroutine each and may run at the same time, since they write
-// different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh, Verify and Scrub may be called by any. What
-// writes the identity or the start record takes its turn with the moves to log.db and lasts as long as an fsync or
-// several: the lease's goroutine must not wait for it.
+// different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh, Verify and Scrub may be called by
+// any. What writes the identity or the start record takes its turn with the moves to log.db and lasts as long as an
+// fsync or several: the lease's goroutine must not wait for it.
 //
 // Two goroutines are the package's own: one moves the journal to log.db, one zero-fills log.db ahead of the log. They
 // end with Close. An error in one of them ends the store: the next call of anything returns it.

@@ -13,13 +13,17 @@ var _ multipaxos.Reader = (*Store)(nil)
 
 // Entries implements multipaxos.Reader: the durable entries in [from, through] that exist and are not truncated, in
 // slot order, until their values hold maxBytes together. The values are copies, or those that Commit was given.
-func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
+func (s *Store) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
+	return s.log.entries(from, through, maxBytes)
+}
+
+func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entries []multipaxos.Entry, err error) {
 	if err := s.failed(); err != nil {
 		return nil, err
 	}
 	err = guard(s.logPath(), func() error {
 		m := merger{from: from, through: through, maxBytes: maxBytes}
-		tx, err := s.pending.view(s.log, &m)
+		tx, err := s.pending.view(s.db, &m)
 		if err != nil {
 			return err
 		}

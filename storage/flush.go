@@ -34,23 +34,22 @@ func (s *Store) Stats() Stats {
 	return Stats{
 		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
 		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
-		PendingBytes: s.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
+		PendingBytes: s.log.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
 	}
 }
 
 // flushBytes is how much is pending before it is moved. With that bound and Limit at a quarter of the ring each, a
 // commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its end wastes.
-func (s *Store) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
+func (s *acceptorLog) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
 
-// flusher runs until Close, or until the store has failed.
-func (s *Store) flusher() {
-	defer s.work.Done()
+// flusher runs until closing is closed, or until the store has failed.
+func (s *acceptorLog) flusher(closing <-chan struct{}) {
 	idle := time.NewTimer(s.options.FlushIdle)
 	defer idle.Stop()
 	var seen uint64
 	for {
 		select {
-		case <-s.closing:
+		case <-closing:
 			return
 		case <-s.full:
 			if s.pending.size() < s.flushBytes() {
@@ -82,9 +81,9 @@ func (s *Store) flusher() {
 }
 
 // flush moves what is pending to log.db.
-func (s *Store) flush() error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+func (s *acceptorLog) flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -93,18 +92,18 @@ func (s *Store) flush() error {
 
 // commitHome commits r, which is too large for the journal, and all that is pending in one transaction of log.db. The
 // caller holds commitMu; it waits for a flush that runs.
-func (s *Store) commitHome(r *journal.Record) error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+func (s *acceptorLog) commitHome(r *journal.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
 	return s.moveHome(r)
 }
 
-// moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds boltMu, and commitMu if
+// moveHome moves what is pending, and r after it unless it is nil, to log.db. The caller holds mu, and commitMu if
 // there is an r; or is Open or Close.
-func (s *Store) moveHome(r *journal.Record) error {
+func (s *acceptorLog) moveHome(r *journal.Record) error {
 	b := s.pending.take(s.batch)
 	was := s.logged.Load()
 	if r == nil && b.number == was.Journaled && !s.trimming.Load() {
@@ -114,7 +113,7 @@ func (s *Store) moveHome(r *journal.Record) error {
 	if err != nil {
 		return err
 	}
-	defer s.fulfilled(promised)
+	defer s.space.reserve.fulfilled(promised)
 	if r != nil {
 		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
 	}
@@ -122,7 +121,7 @@ func (s *Store) moveHome(r *journal.Record) error {
 	next.setDurable(b.marks)
 	next.Journaled = b.number
 	s.arena.reset()
-	err = s.writeLog("commit", &next, func(tx *bolt.Tx) error {
+	err = s.write("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
 		w, err := newLogWriter(tx, was, first, &s.arena)
 		if err != nil {
@@ -154,16 +153,17 @@ func (s *Store) moveHome(r *journal.Record) error {
 	s.stats.flushes.Add(1)
 	wake(s.flushed)
 	s.askToGrow()
-	forgetPages(s.log, s.logFile)
+	forgetPages(s.db, s.file)
 	return nil
 }
 
-// trimPause is the distance between two transactions that only delete truncated entries, of which one takes trimEntries.
+// trimPause is the distance between two transactions that only delete truncated entries, of which one takes
+// trimEntries.
 const trimPause = 20 * time.Millisecond
 
 // spaceForMove gives up reserve for what b and r write, if log.db and its file system have no space for it.
 // It is promised until the caller calls fulfilled.
-func (s *Store) spaceForMove(b *batch, r *journal.Record) (promised int64, err error) {
+func (s *acceptorLog) spaceForMove(b *batch, r *journal.Record) (promised int64, err error) {
 	need := int64(partOverhead)
 	for i := range b.entries {
 		need += int64(len(b.entries[i].Value))
@@ -171,21 +171,22 @@ func (s *Store) spaceForMove(b *batch, r *journal.Record) (promised int64, err e
 	if r != nil {
 		need += int64(journal.Size(r))
 	}
-	size, err := s.measureLog()
+	size, err := s.measure()
 	if err != nil {
 		return 0, s.fail(err)
 	}
 	if need <= size.reusable {
 		return 0, nil
 	}
-	if _, promised, err = s.promise(need, true); err != nil {
+	if _, promised, err = s.space.reserve.promise(need, true); err != nil {
 		return 0, s.fail(err)
 	}
 	return promised, nil
 }
 
-// forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this process's:
-// cutting the log off touches every page of it once, and reads of the log are rare. No transaction that writes db runs.
+// forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this
+// process's: cutting the log off touches every page of it once, and reads of the log are rare. No transaction that
+// writes db runs.
 func forgetPages(db *bolt.DB, file *os.File) {
 	if n, err := fileSize(file); err == nil {
 		unmapPages(db.Info().Data, n)

@@ -23,8 +23,8 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 	commit(t, s, entry(6, 1, "late"))
 	must(t, s.Fold(&kv.Fold{Slot: 4}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 4}}))
-	must(t, s.flush())
-	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 || len(s.pending.entries) != 0 {
+	must(t, s.log.flush())
+	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 || len(s.log.pending.entries) != 0 {
 		t.Errorf("%+v", st)
 	}
 	got, err := s.Entries(0, 100, 1<<20)
@@ -32,7 +32,7 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 	if fmt.Sprint(slots(got)) != "[5 6 7]" || got[2].Ballot != bal(49) {
 		t.Errorf("%v", got)
 	}
-	must(t, s.flush())
+	must(t, s.log.flush())
 	if st := s.Stats(); st.Flushes != 1 {
 		t.Errorf("nothing was pending, and still: %+v", st)
 	}
@@ -41,7 +41,7 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 func TestCommitTooLargeForTheJournal(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
 	commit(t, s, entry(1, 1, "before"))
-	large := strings.Repeat("x", int(s.ring.Limit())+1)
+	large := strings.Repeat("x", int(s.log.ring.Limit())+1)
 	commit(t, s, entry(2, 1, large))
 	if st := s.Stats(); st.JournalSyncs != 1 || st.Flushes != 1 || st.PendingBytes != 0 {
 		t.Errorf("%+v", st)
@@ -60,7 +60,7 @@ func TestCommitsWaitOnlyForRoom(t *testing.T) {
 	o.JournalBytes = minJournalBytes
 	s := open(t, t.TempDir(), o)
 	value := strings.Repeat("v", 1000) // three sectors with what is around it
-	busy, err := s.log.Begin(true)     // the flush waits for it
+	busy, err := s.log.db.Begin(true)  // the flush waits for it
 	must(t, err)
 	done := make(chan struct{})
 	go func() {
@@ -70,9 +70,9 @@ func TestCommitsWaitOnlyForRoom(t *testing.T) {
 			if s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i+1, 1, value)}}}) != nil {
 				break
 			}
-			if !asked && s.pending.size() >= s.flushBytes() { // the flush begins before the ring is full
-				for asked = true; s.boltMu.TryLock(); runtime.Gosched() {
-					s.boltMu.Unlock()
+			if !asked && s.log.pending.size() >= s.log.flushBytes() { // the flush begins before the ring is full
+				for asked = true; s.log.mu.TryLock(); runtime.Gosched() {
+					s.log.mu.Unlock()
 				}
 			}
 		}
@@ -101,7 +101,7 @@ func TestFailureEndsTheWaitForRoom(t *testing.T) {
 	o := calm
 	o.JournalBytes = minJournalBytes
 	s := open(t, t.TempDir(), o)
-	s.boltMu.Lock()
+	s.log.mu.Lock()
 	failed := make(chan error)
 	go func() {
 		for i := 1; ; i++ {
@@ -116,7 +116,7 @@ func TestFailureEndsTheWaitForRoom(t *testing.T) {
 	}
 	s.fail(errors.New("somewhere else"))
 	wantError(t, <-failed, ErrFailed, "somewhere else")
-	s.boltMu.Unlock()
+	s.log.mu.Unlock()
 }
 
 func TestEntriesWhileRecordsMove(t *testing.T) {
@@ -182,7 +182,7 @@ func TestQuietStoreEmptiesItsJournal(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if st := s.Stats(); st.Flushes == 0 || s.logged.Load().Last != 3 {
+	if st := s.Stats(); st.Flushes == 0 || s.log.logged.Load().Last != 3 {
 		t.Errorf("%+v", st)
 	}
 }

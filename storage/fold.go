@@ -10,17 +10,20 @@ import (
 )
 
 // Fold merges f into the image: changes, slot, meta record and digest, durable on return, and after a crash all of them
-// or none. It may run beside Commit and beside views. A view that was open before goes on seeing the fold before; one that
-// is opened meanwhile may see some of the changes. An error ends the store, as Commit's does. It panics if f goes back in
-// slots, is not sorted, or runs ahead of what the own log has durable: such a slot could be lost from the log by a crash
-// and still be in the image. It keeps no part of f but Meta.
+// or none. It may run beside Commit and beside views. A view that was open before goes on seeing the fold before; one
+// that is opened meanwhile may see some of the changes. An error ends the store, as Commit's does. It panics if f goes
+// back in slots, is not sorted, or runs ahead of what the own log has durable: such a slot could be lost from the log
+// by a crash and still be in the image. It keeps no part of f but Meta.
 //
-// Up to Options.FoldPartBytes of changes are one transaction, more are several, after the changes are durable in the redo
-// file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it, until
+// Up to Options.FoldPartBytes of changes are one transaction, more are several, after the changes are durable in the
+// redo file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it, until
 // Interrupt or Close.
-func (s *Store) Fold(f *kv.Fold) error {
-	s.foldMu.Lock()
-	defer s.foldMu.Unlock()
+func (s *Store) Fold(f *kv.Fold) error { return s.state.fold(f, s.log.pending.durable().Last) }
+
+// fold is Fold, of a log that is durable through slot durable.
+func (s *stateDB) fold(f *kv.Fold, durable multipaxos.Slot) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -33,27 +36,27 @@ func (s *Store) Fold(f *kv.Fold) error {
 	if f.Slot < last.Slot {
 		panic(fmt.Sprintf("storage: a fold through slot %d after one through %d", f.Slot, last.Slot))
 	}
-	if durable := s.pending.durable().Last; f.Slot > uint64(durable) {
+	if f.Slot > uint64(durable) {
 		panic(fmt.Sprintf("storage: a fold through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
 	mustBeSorted(f.Changes)
 	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
 		promised, err := s.awaitPart(p)
 		if err == nil {
-			defer s.fulfilled(promised)
+			defer s.space.reserve.fulfilled(promised)
 			return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
 		}
 		if !errors.Is(err, errShortNow) {
 			return err
 		}
 	}
-	promised, err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redoSize(), nil })
+	promised, err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redo.size(), nil })
 	if err != nil {
 		return err
 	}
 	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	err = s.writeRedo(f.Changes, &plan)
-	s.fulfilled(promised)
+	err = s.redo.write(f.Changes, &plan, s.options.FoldPartBytes)
+	s.space.reserve.fulfilled(promised)
 	if err != nil {
 		return s.fail(fmt.Errorf("%s: fold through slot %d: %w", s.redoPath(), f.Slot, err))
 	}
@@ -90,4 +93,4 @@ func follow(before, c *kv.Change) error {
 }
 
 // Folded is the slot that the image has reached, durably.
-func (s *Store) Folded() multipaxos.Slot { return multipaxos.Slot(s.folded.Load().Slot) }
+func (s *Store) Folded() multipaxos.Slot { return multipaxos.Slot(s.state.folded.Load().Slot) }

@@ -13,14 +13,14 @@ import (
 // really written; bbolt then finds the file large enough. Pages are used again after truncation, so that a log in
 // steady state does not grow at all.
 
-// askToGrow wakes the grower when the log comes near the end of its file. The caller holds boltMu.
-func (s *Store) askToGrow() {
+// askToGrow wakes the grower when the log comes near the end of its file. The caller holds mu.
+func (s *acceptorLog) askToGrow() {
 	enough := s.logHigh + s.options.LogGrowBytes/2
 	if s.logEnd >= enough {
 		return
 	}
 	var err error
-	if s.logEnd, err = fileSize(s.logFile); err != nil || s.logEnd >= enough {
+	if s.logEnd, err = fileSize(s.file); err != nil || s.logEnd >= enough {
 		return
 	}
 	select {
@@ -29,13 +29,32 @@ func (s *Store) askToGrow() {
 	}
 }
 
+// growStep writes one chunk of zeros behind the end. No commit runs meanwhile: one that made the file grow itself
+// would find its pages overwritten.
+func (s *acceptorLog) growStep() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.failed(); err != nil {
+		return nil
+	}
+	end, err := fileSize(s.file)
+	if err != nil {
+		return err
+	}
+	if err := allocate(s.file, end, zeroChunkBytes); err != nil {
+		return err
+	}
+	_, err = s.file.WriteAt(zeros[:], end)
+	return err
+}
+
+// grower runs until Close, or until the store has failed.
 func (s *Store) grower() {
-	defer s.work.Done()
 	for {
 		select {
 		case <-s.closing:
 			return
-		case <-s.grow:
+		case <-s.log.grow:
 		}
 		if err := s.growLog(); err != nil && !errors.Is(err, syscall.ENOSPC) {
 			s.fail(fmt.Errorf("%s: grow the file: %w", s.logPath(), err))
@@ -58,34 +77,15 @@ func (s *Store) growLog() error {
 			return nil
 		default:
 		}
-		if err := s.growStep(); err != nil {
+		if err := s.log.growStep(); err != nil {
 			return err
 		}
 		// Not under the lock, and little at a time: a commit must not wait for it, nor sync it as its own.
-		if err := dataSync(s.logFile); err != nil {
+		if err := dataSync(s.log.file); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// growStep writes one chunk of zeros behind the end. No commit runs meanwhile: one that made the file grow itself
-// would find its pages overwritten.
-func (s *Store) growStep() error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
-	if err := s.failed(); err != nil {
-		return nil
-	}
-	end, err := fileSize(s.logFile)
-	if err != nil {
-		return err
-	}
-	if err := allocate(s.logFile, end, zeroChunkBytes); err != nil {
-		return err
-	}
-	_, err = s.logFile.WriteAt(zeros[:], end)
-	return err
 }
 
 // use is how much of a file's pages hold something.

@@ -16,10 +16,10 @@ var growing = Options{
 
 func TestLogGrowsByWhatTheOptionSays(t *testing.T) {
 	s := open(t, t.TempDir(), growing)
-	before, err := fileSize(s.logFile)
+	before, err := fileSize(s.log.file)
 	must(t, err)
 	must(t, s.growLog())
-	after, err := fileSize(s.logFile)
+	after, err := fileSize(s.log.file)
 	must(t, err)
 	if after != before+growing.LogGrowBytes {
 		t.Errorf("%d bytes became %d", before, after)
@@ -32,12 +32,12 @@ func TestGrowingEndsWithTheDisk(t *testing.T) {
 	f, err := os.Create(path)
 	must(t, err)
 	s := open(t, t.TempDir(), growing)
-	s.boltMu.Lock()
-	log := s.logFile
-	s.logFile = f // bbolt's own stays where it is: a map of what this process serves could stop it
-	s.boltMu.Unlock()
+	s.log.mu.Lock()
+	log := s.log.file
+	s.log.file = f // bbolt's own stays where it is: a map of what this process serves could stop it
+	s.log.mu.Unlock()
 	fs.SetError(faultfs.Sync, syscall.EIO)
-	wake(s.grow)
+	wake(s.log.grow)
 	select {
 	case <-s.ended:
 		wantError(t, s.failed(), ErrFailed, s.logPath(), "grow the file", syscall.EIO.Error())

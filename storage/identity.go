@@ -2,6 +2,9 @@ package storage
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -22,17 +25,36 @@ type Identity struct {
 // TakesPart tells whether the durable membership lists this node with this store: only then may it, in both layers.
 func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Node, i.Store) }
 
-// Identity is what is durable.
-func (s *Store) Identity() Identity { return s.identity.Load().public() }
+// nodeRecords is what log.db holds of the node itself: its identity, its start record, and where the file lay.
+type nodeRecords struct {
+	*fate
+	files
+	log      *acceptorLog // which writes log.db
+	identity atomic.Pointer[identityRecord]
+	start    atomic.Pointer[startRecord]
+	disk     diskRecord // under log.mu
+}
+
+// load takes what was read from log.db.
+func (s *nodeRecords) load(c *logContent) {
+	s.disk = c.disk
+	s.identity.Store(&c.identity)
+	s.start.Store(&c.start)
+}
+
+// Identity returns what is durable.
+func (s *Store) Identity() Identity { return s.node.identity.Load().public() }
 
 func (r *identityRecord) public() Identity {
 	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Formed: !r.Cluster.IsZero()}
 }
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
-func (s *Store) SetNode(id ballot.NodeID) error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+func (s *Store) SetNode(id ballot.NodeID) error { return s.node.bind(id) }
+
+func (s *nodeRecords) bind(id ballot.NodeID) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -52,8 +74,12 @@ func (s *Store) SetNode(id ballot.NodeID) error {
 // Found accepts a genesis, durably and once: membership 1 must list this node, set before, with this store. A second
 // call, whatever it says, gets ErrFormed.
 func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+	return s.node.found(cluster, m)
+}
+
+func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -88,30 +114,34 @@ func (q Quarantine) covers(o Quarantine) bool { return q.Master >= o.Master && q
 type StartRecord struct {
 	Restart    uint64     // grows with every run; 0 in a new store
 	Quarantine Quarantine // what an acceptor of the next run owes at least
-	// Bucket is the length of leases that Quarantine.User stands for (N4). 0: no run has written one, as in the directories of
-	// older versions.
+	// Bucket is the length of leases that Quarantine.User stands for (N4). 0: no run has written one, as in the
+	// directories of older versions.
 	Bucket time.Duration
 }
 
-// StartRecord is what is durable.
-func (s *Store) StartRecord() StartRecord {
+// StartRecord returns what is durable.
+func (s *Store) StartRecord() StartRecord { return s.node.startRecord() }
+
+func (s *nodeRecords) startRecord() StartRecord {
 	r := s.start.Load()
 	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket}
 }
 
 // Start writes the start record of this run (A4). It refuses a restart counter that does not grow, and a quarantine
 // that is shorter than the stored one: that is for LowerQuarantine and SetBucket, once the silence has passed.
-func (s *Store) Start(next StartRecord) error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
+
+func (s *nodeRecords) begin(next StartRecord) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
-	was := s.StartRecord()
+	was := s.startRecord()
 	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
 		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink", ErrRefused, next, was)
 	}
-	is, err := whereabouts(s.logFile)
+	is, err := whereabouts(s.log.file)
 	if err != nil {
 		return s.fail(err)
 	}
@@ -130,10 +160,10 @@ func (s *Store) Start(next StartRecord) error {
 	return nil
 }
 
-// LowerQuarantine is A4's second write for the `master` lease, made when the silence that the start record asked for has passed: the
-// record then holds what this run itself may owe. It refuses to raise it. Named leases have SetBucket.
+// LowerQuarantine is A4's second write for the `master` lease, made when the silence that the start record asked for
+// has passed: the record then holds what this run itself may owe. It refuses to raise it. Named leases have SetBucket.
 func (s *Store) LowerQuarantine(master time.Duration) error {
-	return s.changeStart("lower the quarantine", func(r *startRecord) error {
+	return s.node.changeStart("lower the quarantine", func(r *startRecord) error {
 		if master < 0 || master > r.Master {
 			return fmt.Errorf("%w: quarantine of `master` %v after %v: it can only be lowered here", ErrRefused, master, r.Master)
 		}
@@ -142,11 +172,11 @@ func (s *Store) LowerQuarantine(master time.Duration) error {
 	})
 }
 
-// SetBucket is N4: the bucket of the named leases that this node may have accepted, and the quarantine that the next run owes for it, which
-// replaces Quarantine.User. A longer one must be durable before the acceptor accepts such a lease; whether a shorter one is due is the caller's
-// to know.
+// SetBucket is N4: the bucket of the named leases that this node may have accepted, and the quarantine that the next
+// run owes for it, which replaces Quarantine.User. A longer one must be durable before the acceptor accepts such a
+// lease; whether a shorter one is due is the caller's to know.
 func (s *Store) SetBucket(length, quarantine time.Duration) error {
-	return s.changeStart("set the bucket of named leases", func(r *startRecord) error {
+	return s.node.changeStart("set the bucket of named leases", func(r *startRecord) error {
 		if length <= 0 || quarantine <= 0 {
 			return fmt.Errorf("%w: a bucket of %v with a quarantine of %v", ErrRefused, length, quarantine)
 		}
@@ -156,9 +186,9 @@ func (s *Store) SetBucket(length, quarantine time.Duration) error {
 }
 
 // changeStart changes the start record of this run. fn gets a copy of it.
-func (s *Store) changeStart(what string, fn func(*startRecord) error) error {
-	s.boltMu.Lock()
-	defer s.boltMu.Unlock()
+func (s *nodeRecords) changeStart(what string, fn func(*startRecord) error) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -173,25 +203,39 @@ func (s *Store) changeStart(what string, fn func(*startRecord) error) error {
 	return nil
 }
 
-// putNode writes one record of the bucket node. The caller holds boltMu, or is Open.
-func (s *Store) putNode(what string, key []byte, v any) error {
+// putNode writes one record of the bucket node. The caller holds log.mu, or is Open.
+func (s *nodeRecords) putNode(what string, key []byte, v any) error {
 	return s.writeNode(what, func(b *bolt.Bucket) error { return put(b, nodeSeed, key, v) })
 }
 
-// writeNode runs fn on the bucket node in a transaction of log.db. The caller holds boltMu, or is Open.
-func (s *Store) writeNode(what string, fn func(*bolt.Bucket) error) error {
-	next := *s.logged.Load()
-	err := s.writeLog(what, &next, func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte(nodeBucket))) })
+// writeNode runs fn on the bucket node in a transaction of log.db. The caller holds log.mu, or is Open.
+func (s *nodeRecords) writeNode(what string, fn func(*bolt.Bucket) error) error {
+	next := *s.log.logged.Load()
+	err := s.log.write(what, &next, func(tx *bolt.Tx) error { return fn(tx.Bucket([]byte(nodeBucket))) })
 	if err == nil {
-		s.logged.Store(&next)
+		s.log.logged.Store(&next)
 	}
 	return err
 }
 
-func (s *Store) putIdentity(what string, next *identityRecord) error {
+func (s *nodeRecords) putIdentity(what string, next *identityRecord) error {
 	if err := s.putNode(what, identityKey, next); err != nil {
 		return err
 	}
 	s.identity.Store(next)
 	return nil
+}
+
+// acceptCopy records a new place because an operator asked for it, and takes the request away. It returns a
+// note about it.
+func (s *nodeRecords) acceptCopy(is diskRecord) (note string, err error) {
+	s.disk = is
+	if err := s.putNode("record the new place of the directory", diskKey, &s.disk); err != nil {
+		return "", err
+	}
+	path := filepath.Join(s.dir, acceptedName)
+	if err := os.Remove(path); err != nil {
+		return "", unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
+	}
+	return fmt.Sprintf("%s asked for it: this directory is now taken for the original", path), nil
 }

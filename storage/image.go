@@ -18,13 +18,15 @@ func (s *Store) Loaded() (uint64, []byte, error) {
 	if err := s.failed(); err != nil {
 		return 0, nil, err
 	}
-	m := s.folded.Load()
+	m := s.state.folded.Load()
 	return m.Slot, m.Meta, nil
 }
 
 // View opens a read view of the newest fold. Folds go on beside it, into new pages, so that the file grows for as long
 // as it stays open.
-func (s *Store) View() (kv.Image, error) {
+func (s *Store) View() (kv.Image, error) { return s.state.view() }
+
+func (s *stateDB) view() (kv.Image, error) {
 	if err := s.failed(); err != nil {
 		return nil, err
 	}
@@ -32,12 +34,12 @@ func (s *Store) View() (kv.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &view{store: s, tx: tx, meta: m}, nil
+	return &view{state: s, tx: tx, meta: m}, nil
 }
 
-// pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page: in
-// memory, since bbolt takes the older of two if the newer one is damaged.
-func (s *Store) pinState() (tx *bolt.Tx, m *metaPage, err error) {
+// pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
+// in memory, since bbolt takes the older of two if the newer one is damaged.
+func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 	views := &s.checked.views
 	for {
 		settled := views.settled.Load()
@@ -45,7 +47,7 @@ func (s *Store) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 			return nil, nil, s.fail(damage(s.statePath(), "%w", err))
 		}
 		err := guard(s.statePath(), func() (err error) {
-			tx, err = s.state.Begin(false)
+			tx, err = s.db.Begin(false)
 			return err
 		})
 		if err != nil {
@@ -67,7 +69,7 @@ func (s *Store) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 
 // view implements kv.Image on a read transaction, by reading and checking its pages itself.
 type view struct {
-	store *Store
+	state *stateDB
 	tx    *bolt.Tx
 	meta  *metaPage
 }
@@ -84,11 +86,11 @@ func (v *view) Close() {
 
 // open returns a cursor, which the caller puts back, and the root of a space.
 func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
-	if err := v.store.failed(); err != nil {
+	if err := v.state.failed(); err != nil {
 		return nil, bucketRoot{}, err
 	}
 	c := cursors.Get().(*cursor)
-	c.reset(v.store.checked, v.meta.highWater)
+	c.reset(v.state.checked, v.meta.highWater)
 	r, err := c.findBucket(v.meta.root, spaceNames[space])
 	if err != nil {
 		return nil, bucketRoot{}, v.damaged(err)
@@ -98,7 +100,7 @@ func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
 
 // damaged ends the store because of err, which says where.
 func (v *view) damaged(err error) error {
-	return v.store.fail(damage(v.store.statePath(), "%w", err))
+	return v.state.fail(damage(v.state.statePath(), "%w", err))
 }
 
 var errOrder = errors.New("is out of order")
@@ -149,7 +151,8 @@ func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) 
 	})
 }
 
-// scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or fall.
+// scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or
+// fall.
 func (v *view) scan(space kv.Space, direction int, fn func(key, value []byte) bool, start func(*cursor, *bucketRoot) error) error {
 	c, root, err := v.open(space)
 	if err != nil || !root.found {
@@ -158,7 +161,7 @@ func (v *view) scan(space kv.Space, direction int, fn func(key, value []byte) bo
 	defer cursors.Put(c)
 	var before []byte
 	for err = start(c, &root); err == nil && c.inside(); err = c.step(direction) {
-		if err := v.store.failed(); err != nil {
+		if err := v.state.failed(); err != nil {
 			return err
 		}
 		_, key, record, err := c.element()

@@ -217,7 +217,7 @@ func TestImageFileStopsGrowing(t *testing.T) {
 			must(t, s.Fold(f))
 			seen.Close()
 		}
-		return s.state.Stats().FreePageN
+		return s.state.db.Stats().FreePageN
 	}
 	if before, after := free(20), free(80); after > before+500 {
 		t.Errorf("%d pages were free after 20 folds, %d after 100", before, after)
@@ -279,9 +279,9 @@ func TestCursorComesBackToABucket(t *testing.T) {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
 	}
 	must(t, s.Fold(f))
-	m := s.checked.views.newest()
+	m := s.state.checked.views.newest()
 	var c cursor
-	c.reset(s.checked, m.highWater)
+	c.reset(s.state.checked, m.highWater)
 	data, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
 	must(t, err)
 	dedup, err := c.findBucket(m.root, spaceNames[kv.SpaceDedup])

@@ -10,6 +10,7 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
 )
@@ -22,9 +23,9 @@ type dataFile struct {
 
 func (f dataFile) Sync() error { return f.syncer.Sync() }
 
-// journalSize is what a new journal takes.
-func (s *Store) journalSize(free int64) int64 {
-	return max(min(s.options.JournalBytes, free/16), minJournalBytes) &^ 4095
+// journalSize returns what a new journal takes.
+func (o Options) journalSize(free int64) int64 {
+	return max(min(o.JournalBytes, free/16), minJournalBytes) &^ 4095
 }
 
 // makeJournal makes an empty journal, durable but for its name.
@@ -37,7 +38,7 @@ func makeJournal(path string, size int64) error {
 }
 
 // openJournal reads the journal and puts what log.db does not have over it.
-func (s *Store) openJournal() error {
+func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	if s.logged.Load().JournalBytes == 0 {
 		if err := s.addJournal(); err != nil {
 			return err
@@ -62,7 +63,7 @@ func (s *Store) openJournal() error {
 	willRead(f)
 	home := journal.Home{Journaled: marks.Journaled, Generation: marks.Generation}
 	s.journalSync = newSyncer(f)
-	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, s.identity.Load().Store, home)
+	ring, records, err := journal.Open(dataFile{f, s.journalSync}, size, owner, home)
 	switch {
 	case errors.Is(err, journal.ErrHomeOlder):
 		return damage(s.logPath(), "%w: it is an older copy", err)
@@ -99,7 +100,7 @@ func follows(was multipaxos.Durable, r *journal.Record) error {
 }
 
 // addJournal makes the journal of a store that comes from a version without one. A crash in it leaves zeros behind.
-func (s *Store) addJournal() error {
+func (s *acceptorLog) addJournal() error {
 	path := s.journalPath()
 	fail := func(err error) error {
 		return unusable("cannot make %s: %w; check the directory and its disk", path, plain(err))
@@ -108,7 +109,7 @@ func (s *Store) addJournal() error {
 	if err != nil {
 		return fail(err)
 	}
-	size := s.journalSize(free)
+	size := s.options.journalSize(free)
 	if need := size + startRoomBytes; free < need {
 		return unusable("no room in %s: %d bytes are free and the journal takes %d; make room", s.dir, free, need)
 	}
@@ -136,7 +137,7 @@ func (s *Store) addJournal() error {
 	}
 	next := *s.logged.Load()
 	next.JournalBytes = size
-	if err := s.writeLog("add the journal", &next, func(*bolt.Tx) error { return nil }); err != nil {
+	if err := s.write("add the journal", &next, func(*bolt.Tx) error { return nil }); err != nil {
 		return err
 	}
 	s.logged.Store(&next)

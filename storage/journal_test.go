@@ -38,11 +38,11 @@ func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
 func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
 	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(3), Entries: []multipaxos.Entry{entry(1, 3, "a"), entry(2, 3, "b")}}}))
-	must(t, s.flush())
+	must(t, s.log.flush())
 	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(4), Entries: []multipaxos.Entry{entry(4, 4, "d"), entry(2, 4, "B")}, Chosen: 2}}))
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(3, 4, "c")}}, {Promised: bal(5)}}))
 	want := mustContent(t, s)
-	if st := s.Stats(); st.JournalSyncs != 3 || st.Flushes != 1 || st.PendingBytes != 2*journal.SectorBytes || s.logged.Load().Last != 2 {
+	if st := s.Stats(); st.JournalSyncs != 3 || st.Flushes != 1 || st.PendingBytes != 2*journal.SectorBytes || s.log.logged.Load().Last != 2 {
 		t.Errorf("%+v", st)
 	}
 	die(t, s)
@@ -50,8 +50,8 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	if got := mustContent(t, s); got != want {
 		t.Errorf("%s\nbecame\n%s", want, got)
 	}
-	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 || s.logged.Load().durable() != s.Durable() {
-		t.Errorf("%+v, log.db has %+v", st, s.logged.Load())
+	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 || s.log.logged.Load().durable() != s.Durable() {
+		t.Errorf("%+v, log.db has %+v", st, s.log.logged.Load())
 	}
 	die(t, s)
 	if s = open(t, s.dir, calm); s.Stats().Replayed != 0 || mustContent(t, s) != want {
@@ -75,7 +75,7 @@ func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
 	dir := t.TempDir()
 	s := formed(t, dir)
 	fill(t, s, 300, 200)
-	must(t, s.flush())
+	must(t, s.log.flush())
 	fill(t, s, 3, 20)
 	want := mustContent(t, s)
 	die(t, s)
@@ -182,7 +182,7 @@ func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 	journalThen, logThen := readFile(t, path), readFile(t, logPath)
 	s = open(t, dir, small)
 	fill(t, s, 10, 100)
-	must(t, s.flush())
+	must(t, s.log.flush())
 	fill(t, s, 1, 100)
 	die(t, s)
 	journalNow, logNow := readFile(t, path), readFile(t, logPath)

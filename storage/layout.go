@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"path/filepath"
 	"time"
 
 	"tenure/internal/ballot"
@@ -23,6 +24,16 @@ const (
 	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
 	keyLimit     = 32 << 10        // bytes of a key: bbolt's own limit
 )
+
+// files is the paths of a data directory.
+type files struct{ dir string }
+
+func (f files) logPath() string     { return filepath.Join(f.dir, logName) }
+func (f files) journalPath() string { return filepath.Join(f.dir, journalName) }
+func (f files) statePath() string   { return filepath.Join(f.dir, stateName) }
+func (f files) sumsPath() string    { return filepath.Join(f.dir, sumsName) }
+func (f files) redoPath() string    { return filepath.Join(f.dir, redoName) }
+func (f files) reservePath() string { return filepath.Join(f.dir, reserveName) }
 
 // The buckets and keys of log.db.
 const (

@@ -15,8 +15,8 @@ import (
 // what is behind it: at least this many, and at least four for each entry that it writes, so that it catches up.
 const trimEntries = 256
 
-// Durable is what the log holds now; after Open, what this run starts from.
-func (s *Store) Durable() multipaxos.Durable { return s.pending.durable() }
+// Durable returns what the log holds now; after Open, what this run starts from.
+func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
 
 // Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, for what is too
 // large for it, a transaction of log.db. After an error it is not known whether they are, nothing that waits for them
@@ -24,7 +24,10 @@ func (s *Store) Durable() multipaxos.Durable { return s.pending.durable() }
 // entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of ps. It panics if
 // ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what is not durably
 // folded.
-func (s *Store) Commit(ps []multipaxos.Persist) error {
+func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Folded) }
+
+// commit is Commit; folded returns how far the image is durable.
+func (s *acceptorLog) commit(ps []multipaxos.Persist, folded func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if err := s.failed(); err != nil {
@@ -35,10 +38,10 @@ func (s *Store) Commit(ps []multipaxos.Persist) error {
 	}
 	r := &s.record
 	r.Marks, r.Entries = s.pending.durable(), r.Entries[:0]
-	folded := s.Folded()
+	image := folded()
 	for i := range ps {
-		if ps[i].Truncate > folded {
-			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, folded))
+		if ps[i].Truncate > image {
+			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, image))
 		}
 		advance(&r.Marks, &ps[i])
 		r.Entries = append(r.Entries, ps[i].Entries...)
@@ -51,7 +54,7 @@ func (s *Store) Commit(ps []multipaxos.Persist) error {
 }
 
 // append writes r into the journal. It waits while the ring is full of what log.db does not have.
-func (s *Store) append(r *journal.Record) error {
+func (s *acceptorLog) append(r *journal.Record) error {
 	for {
 		home := s.logged.Load()
 		s.ring.Release(home.Journaled)

@@ -101,28 +101,28 @@ func TestMarksNeverGoBack(t *testing.T) {
 func TestTruncationBoundsTheFile(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 64 << 10})
 	fill(t, s, 1000, 200)
-	must(t, s.flush())
+	must(t, s.log.flush())
 	truncate(t, s, 990)
 	if got, err := s.Entries(0, 2000, 1<<30); err != nil || len(got) != 10 {
 		t.Fatalf("%v %v", slots(got), err)
 	}
-	must(t, s.flush())
-	if left := s.logged.Load().Entries.Count; left != 1000-trimEntries {
+	must(t, s.log.flush())
+	if left := s.log.logged.Load().Entries.Count; left != 1000-trimEntries {
 		t.Errorf("%d entries are left in the file after one flush", left)
 	}
 	s = reopen(t, s) // half deleted is no damage
 	for range 4 {
 		must(t, s.Commit([]multipaxos.Persist{{Promised: bal(1)}}))
-		must(t, s.flush())
+		must(t, s.log.flush())
 	}
-	if left := s.logged.Load().Entries.Count; left != 10 {
+	if left := s.log.logged.Load().Entries.Count; left != 10 {
 		t.Errorf("%d entries are left in the file", left)
 	}
 	var size int64
 	for i := range 30 {
 		fill(t, s, 200, 200)
 		truncate(t, s, s.Durable().Last-50)
-		must(t, s.flush())
+		must(t, s.log.flush())
 		must(t, s.Refresh())
 		u := s.Usage()
 		if i == 9 {
@@ -141,7 +141,7 @@ func TestTruncationBoundsTheFile(t *testing.T) {
 func TestLogGrowsAheadOfItsEnd(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, LogGrowBytes: 1 << 20})
 	fill(t, s, 200, 400)
-	must(t, s.flush())
+	must(t, s.log.flush())
 	for deadline := time.Now().Add(20 * time.Second); s.Usage().LogFileBytes < 1<<20; runtime.Gosched() {
 		must(t, s.Refresh())
 		if time.Now().After(deadline) {
@@ -189,7 +189,7 @@ func TestLogIsAMap(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "then") {
 		case 0, 1, 2:
-			if err := s.flush(); err != nil {
+			if err := s.log.flush(); err != nil {
 				t.Fatal(err)
 			}
 		case 3:
@@ -242,8 +242,8 @@ func TestTruncationAfterAReopen(t *testing.T) {
 	s = reopen(t, s)
 	must(t, s.Fold(&kv.Fold{Slot: 1}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
-	must(t, s.flush())
-	if n := s.logged.Load().Entries.Count; n != 0 {
+	must(t, s.log.flush())
+	if n := s.log.logged.Load().Entries.Count; n != 0 {
 		t.Errorf("%d entries are left on disk", n)
 	}
 }

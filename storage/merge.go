@@ -10,7 +10,7 @@ import (
 )
 
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
-func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
+func (s *stateDB) mergeParts(plan *foldPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
 		if err := s.failed(); err != nil { // closed, for one: Open makes the rest
 			return err
@@ -26,7 +26,7 @@ func (s *Store) mergeParts(plan *foldPlan, rest []kv.Change) error {
 		n := p.n
 		next := s.folded.Load().progress(plan, n)
 		err = s.merge(rest[:n], &next)
-		s.fulfilled(promised)
+		s.space.reserve.fulfilled(promised)
 		if err != nil {
 			return err
 		}
@@ -47,14 +47,14 @@ func (m *foldMarks) progress(plan *foldPlan, n int) foldMarks {
 }
 
 // merge makes changes and next, of which it fills in the digest, durable in one transaction, and publishes next. The
-// caller holds foldMu, or is Open.
-func (s *Store) merge(changes []kv.Change, next *foldMarks) error {
+// caller holds mu, or is Open.
+func (s *stateDB) merge(changes []kv.Change, next *foldMarks) error {
 	last := s.folded.Load()
 	c := s.checked
 	if err := c.checkMeta(); err != nil {
 		return s.fail(damage(s.statePath(), "%w", err))
 	}
-	err := s.write(s.state, s.statePath(), fmt.Sprintf("fold after slot %d", last.Slot), func(tx *bolt.Tx) error {
+	err := s.write(fmt.Sprintf("fold after slot %d", last.Slot), func(tx *bolt.Tx) error {
 		if err := c.begin(tx); err != nil {
 			return err
 		}
@@ -78,12 +78,12 @@ func (s *Store) merge(changes []kv.Change, next *foldMarks) error {
 		return err
 	}
 	s.folded.Store(next)
-	forgetPages(s.state, s.stateFile)
+	forgetPages(s.db, s.file)
 	return nil
 }
 
-// folder applies changes in one transaction and keeps the digest of all records. It finds what was there before by its own
-// reading, on pages that pass their checksums; only then bbolt goes the same way.
+// folder applies changes in one transaction and keeps the digest of all records. It finds what was there before by its
+// own reading, on pages that pass their checksums; only then bbolt goes the same way.
 type folder struct {
 	tx      *bolt.Tx
 	digest  digest
@@ -144,8 +144,8 @@ func (w *folder) enter(name []byte) (err error) {
 	return err
 }
 
-// find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages that
-// bbolt may join with those on the way.
+// find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages
+// that bbolt may join with those on the way.
 func (w *folder) find(key []byte, deleted bool) ([]byte, error) {
 	if !w.root.found {
 		return nil, nil

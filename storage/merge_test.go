@@ -48,11 +48,11 @@ func foldingStore(t *testing.T) *Store {
 func cutOff(t *testing.T, s *Store, f *kv.Fold, parts int) bool {
 	t.Helper()
 	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.writeRedo(f.Changes, &plan))
+	must(t, s.state.redo.write(f.Changes, &plan, s.options.FoldPartBytes))
 	rest := f.Changes
 	for range parts {
-		n := s.nextPart(rest).n
-		must(t, s.mergeParts(&plan, rest[:n]))
+		n := s.state.nextPart(rest).n
+		must(t, s.state.mergeParts(&plan, rest[:n]))
 		rest = rest[n:]
 	}
 	die(t, s)
@@ -71,7 +71,7 @@ func TestFoldOfSeveralPartsIsAFold(t *testing.T) {
 	whole.options.FoldPartBytes = 1 << 30
 	must(t, whole.Fold(halfFold(9)))
 	must(t, whole.Fold(halfFold(12)))
-	if got, want := s.folded.Load(), whole.folded.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
+	if got, want := s.state.folded.Load(), whole.state.folded.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
 		t.Errorf("%+v, in one transaction %+v", got, want)
 	}
 	must(t, s.Verify(t.Context()))
@@ -120,14 +120,14 @@ func TestLoadedInTheMiddleOfAFold(t *testing.T) {
 	s := foldingStore(t)
 	f := halfFold(9)
 	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.writeRedo(f.Changes, &plan))
-	must(t, s.mergeParts(&plan, f.Changes[:50]))
+	must(t, s.state.redo.write(f.Changes, &plan, s.options.FoldPartBytes))
+	must(t, s.state.mergeParts(&plan, f.Changes[:50]))
 	slot, meta, err := s.Loaded()
 	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Folded() != 5 {
 		t.Errorf("slot %d, meta %q, folded %d", slot, meta, s.Folded())
 	}
 	must(t, s.Verify(t.Context()))
-	must(t, s.mergeParts(&plan, f.Changes[50:]))
+	must(t, s.state.mergeParts(&plan, f.Changes[50:]))
 	if slot, meta, _ = s.Loaded(); slot != 9 || string(meta) != "meta of 9" {
 		t.Errorf("slot %d, meta %q", slot, meta)
 	}
@@ -200,10 +200,10 @@ func TestCloseBesideAFold(t *testing.T) {
 	cut := uint64(0)
 	for range 20 {
 		s := foldingStore(t)
-		before := s.folded.Load()
+		before := s.state.folded.Load()
 		done := make(chan error)
 		go func() { done <- s.Fold(halfFold(9)) }()
-		for s.folded.Load() == before && s.failed() == nil { // until a part was made
+		for s.state.folded.Load() == before && s.failed() == nil { // until a part was made
 			runtime.Gosched()
 		}
 		must(t, s.Close())

@@ -29,21 +29,32 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		dir: dir, options: o.withDefaults(), lock: lock, ended: make(chan struct{}), closing: make(chan struct{}),
-		interrupted: make(chan struct{}),
-		grow:        make(chan struct{}, 1), dirty: make(chan struct{}, 1), full: make(chan struct{}, 1), flushed: make(chan struct{}, 1),
-	}
-	s.usage.Store(&Usage{})
+	s := newStore(dir, o.withDefaults(), lock)
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, err
 	}
-	s.opened.Store(true)
-	s.work.Add(2)
-	go s.grower()
-	go s.flusher()
+	s.state.opened.Store(true)
+	s.work.Go(s.grower)
+	s.work.Go(func() { s.log.flusher(s.closing) })
 	return s, nil
+}
+
+// newStore returns a store whose parts share its fate and know each other; nothing is open yet.
+func newStore(dir string, o Options, lock *os.File) *Store {
+	s := &Store{fate: newFate(), files: files{dir}, options: o, lock: lock, closing: make(chan struct{})}
+	s.space.reserve.files = s.files
+	wish := func() chan struct{} { return make(chan struct{}, 1) }
+	s.log = acceptorLog{
+		fate: s.fate, files: s.files, options: o, space: &s.space, stats: &s.stats,
+		grow: wish(), dirty: wish(), full: wish(), flushed: wish(),
+	}
+	s.node = nodeRecords{fate: s.fate, files: s.files, log: &s.log}
+	s.state = stateDB{
+		fate: s.fate, files: s.files, options: o, space: &s.space, stats: &s.stats,
+		interrupted: make(chan struct{}), redo: redo{files: s.files},
+	}
+	return s
 }
 
 func (s *Store) open() error {
@@ -58,14 +69,14 @@ func (s *Store) open() error {
 	} else if err := syncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
 		return unusable("cannot sync %s: %w; check the disk", s.dir, plain(err))
 	}
-	s.openReserve()
+	s.note(s.space.reserve.open())
 	if err := s.openLog(); err != nil {
 		return err
 	}
-	if err := s.openJournal(); err != nil {
+	if err := s.log.openJournal(s.node.identity.Load().Store); err != nil {
 		return err
 	}
-	if err := s.openState(); err != nil {
+	if err := s.state.open(s.node.identity.Load().Store, s.log.pending.durable()); err != nil {
 		return err
 	}
 	if err := s.Refresh(); err != nil {
@@ -74,10 +85,10 @@ func (s *Store) open() error {
 	if err := s.checkRoom(); err != nil {
 		return err
 	}
-	if err := s.shapeRedo(); err != nil {
+	if err := s.state.shapeRedo(); err != nil {
 		return err
 	}
-	return s.moveHome(nil)
+	return s.log.moveHome(nil)
 }
 
 // isNew tells whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
@@ -113,19 +124,9 @@ func (s *Store) isNew() (bool, error) {
 
 // openLog reads log.db, then has bbolt open it.
 func (s *Store) openLog() error {
-	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
-	if err != nil {
-		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
-	}
-	s.logFile = f
-	size, err := fileSize(f)
+	c, err := s.log.read()
 	if err != nil {
 		return err
-	}
-	willRead(f)
-	c, err := readLog(f, size)
-	if err != nil {
-		return damage(s.logPath(), "%w", err)
 	}
 	if check := s.options.Check; check != nil {
 		if err := check(c.identity.public()); err != nil {
@@ -135,17 +136,10 @@ func (s *Store) openLog() error {
 	if err := signLock(s.lock); err != nil {
 		return err
 	}
-	if err := settle(f); err != nil { // what was read is not acted upon before it is durable
+	if err := settle(s.log.file); err != nil { // what was read is not acted upon before it is durable
 		return err
 	}
-	_ = fillHoles(f) // a store of an earlier version has some; with no space left now they stay
-	s.first, s.disk = c.first, c.disk
-	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
-	s.identity.Store(&c.identity)
-	s.start.Store(&c.start)
-	s.logged.Store(&c.marks)
-	s.pending.start(&c.marks)
-	is, err := whereabouts(f)
+	is, err := whereabouts(s.log.file)
 	if err != nil {
 		return unusable("cannot look at %s: %w", s.logPath(), plain(err))
 	}
@@ -158,130 +152,25 @@ func (s *Store) openLog() error {
 		return copied
 	}
 	if c.disk.Machine != is.Machine {
-		s.notes = append(s.notes, fmt.Sprintf("%s was last written on machine %q, this is %q", s.logPath(), c.disk.Machine, is.Machine))
+		s.note(fmt.Sprintf("%s was last written on machine %q, this is %q", s.logPath(), c.disk.Machine, is.Machine))
 	}
-	if s.log, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
+	s.node.load(c)
+	if err := s.log.open(c); err != nil {
 		return err
 	}
-	s.log.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
 	if !accept {
 		return nil
 	}
-	return s.acceptCopy(is)
-}
-
-// acceptCopy records a new place because an operator asked for it, and takes the request away.
-func (s *Store) acceptCopy(is diskRecord) error {
-	s.disk = is
-	if err := s.putNode("record the new place of the directory", diskKey, &s.disk); err != nil {
-		return err
-	}
-	path := filepath.Join(s.dir, acceptedName)
-	if err := os.Remove(path); err != nil {
-		return unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
-	}
-	s.notes = append(s.notes, fmt.Sprintf("%s asked for it: this directory is now taken for the original", path))
-	return nil
-}
-
-// openState reads state.db, compares it with the log, then has bbolt open it, and ends a fold that was cut off.
-func (s *Store) openState() error {
-	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
-	if err != nil {
-		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.statePath(), plain(err), os.Getuid())
-	}
-	s.stateFile = f
-	if err := settle(f); err != nil {
-		return err
-	}
-	size, err := fileSize(f)
-	if err != nil {
-		return err
-	}
-	m, err := newestMeta(f, size)
-	if err != nil {
-		return damage(s.statePath(), "%w", err)
-	}
-	c, err := s.readImage(&m, size)
-	if err != nil {
-		return err
-	}
-	if err := s.belongTogether(c); err != nil {
-		return err
-	}
-	s.folded.Store(&c.marks)
-	if s.state, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
-		return err
-	}
-	if err := interceptWrites(s.state, s.checked.wrote); err != nil {
-		return unusable("cannot open %s: %w", s.statePath(), err)
-	}
-	return s.resumeFold()
-}
-
-// readImage reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
-// file that has its checksums and is larger than Options.VerifyBytes is not read whole.
-func (s *Store) readImage(m *metaPage, size int64) (*stateContent, error) {
-	side, sums, err := s.loadSums(m)
-	if err != nil {
-		return nil, err
-	}
-	c := &checkedFile{path: s.statePath(), file: s.stateFile, pageBytes: m.pageBytes, side: side}
-	s.checked = c
-	c.writer.free = make(bitmap, m.highWater/64+1)
-	w := walker{r: s.stateFile, meta: *m, skeleton: sums != nil && size > s.options.VerifyBytes, free: c.writer.free.set}
-	if sums != nil {
-		c.sums.sums.Store(&sums)
-		w.check = c.checkRun
-	} else {
-		w.check = c.noteRun
-	}
-	if !w.skeleton {
-		willRead(s.stateFile)
-	}
-	content, err := readState(&w)
-	if err != nil {
-		return nil, s.foreign(m, damage(s.statePath(), "%w", err))
-	}
-	if err := c.noteMetas(m); err != nil {
-		return nil, damage(s.statePath(), "%w", err)
-	}
-	if side == nil {
-		if c.side, err = s.makeSums(&c.sums, m); err != nil {
-			return nil, err
-		}
-	}
-	return content, nil
-}
-
-// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and else
-// err.
-func (s *Store) foreign(m *metaPage, err error) error {
-	c, unreadable := readState(&walker{r: s.stateFile, meta: *m})
-	if unreadable != nil {
-		return err
-	}
-	if other := s.belongTogether(c); other != nil {
-		return other
-	}
+	note, err := s.node.acceptCopy(is)
+	s.note(note)
 	return err
 }
 
-// belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
-// folded; and it was cut at or before it. So an older copy of either file shows.
-func (s *Store) belongTogether(c *stateContent) error {
-	id, marks := s.identity.Load(), s.pending.durable()
-	through := max(c.marks.Slot, c.marks.Plan.Slot)
-	switch {
-	case c.owner != id.Store:
-		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
-			ErrOtherNode, s.statePath(), c.owner, logName, id.Store)
-	case c.marks.Slot < uint64(marks.Truncated):
-		return damage(s.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
-	case through > uint64(marks.Last):
-		return damage(s.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, through)
+// note adds a remark to Notes, unless it is empty.
+func (s *Store) note(remark string) {
+	if remark != "" {
+		s.notes = append(s.notes, remark)
 	}
-	return nil
 }
 
 // settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing a

@@ -320,7 +320,7 @@ func TestA4StartRecord(t *testing.T) {
 // an older version, which knows no bucket, is read as one without.
 func TestN4BucketIsDurable(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	must(t, s.putNode("write an old record", startKey, &struct {
+	must(t, s.node.putNode("write an old record", startKey, &struct {
 		Restart      uint64
 		Master, User time.Duration
 	}{3, time.Second, time.Minute}))

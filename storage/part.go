@@ -24,7 +24,7 @@ type part struct {
 // The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its leaf
 // anew, and with large values that is megabytes. So where space is short what lies beside each change is looked at, and a
 // part is what the free pages can take; the pages that it replaces are free for the next one.
-func (s *Store) nextPart(changes []kv.Change) part {
+func (s *stateDB) nextPart(changes []kv.Change) part {
 	limit := s.options.FoldPartBytes
 	room, short := s.foldRoom()
 	if !short {
@@ -46,7 +46,7 @@ func (s *Store) nextPart(changes []kv.Change) part {
 		}
 		return need, row
 	})
-	st := s.state.Stats()
+	st := s.db.Stats()
 	p.need += int64(st.FreePageN+st.PendingPageN) * 8 // the free list
 	p.measured = true
 	return p
@@ -75,13 +75,13 @@ const partOverhead = 128 << 10
 
 // foldRoom is what state.db can take, and whether that is little. It asks the file system: the last Refresh may be a
 // while ago, and others fill it quickly.
-func (s *Store) foldRoom() (room int64, short bool) {
-	u := s.Usage()
-	size, err := s.measureState()
+func (s *stateDB) foldRoom() (room int64, short bool) {
+	u := s.space.usage()
+	size, err := s.measure()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
 		return minFoldBytes, true
 	}
-	unused, err := s.unusedBytes()
+	unused, err := s.space.reserve.unused()
 	if err != nil {
 		return minFoldBytes, true
 	}
@@ -100,7 +100,7 @@ var errShortNow = errors.New("space has become short")
 
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of the
 // reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls fulfilled.
-func (s *Store) awaitPart(p part) (promised int64, err error) {
+func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	return s.awaitSpace(s.statePath(), func() (int64, error) {
 		room, short := s.foldRoom()
 		switch {
@@ -109,16 +109,16 @@ func (s *Store) awaitPart(p part) (promised int64, err error) {
 		case !short:
 			return s.missingOf(p.need, room)
 		}
-		idle := s.state.Stats().OpenTxN == 0
+		idle := s.db.Stats().OpenTxN == 0
 		runs, err := s.freeRuns(p.run)
 		if err != nil {
 			return 0, err
 		}
 		// What the last transaction has freed cannot be used before the views that were open then are closed. With
 		// nothing else left it is counted on all the same, when there is no view.
-		pending := int64(s.state.Stats().PendingPageN) * int64(s.state.Info().PageSize)
+		pending := int64(s.db.Stats().PendingPageN) * int64(s.db.Info().PageSize)
 		missing := p.need - max(0, runs-pending)
-		if unused, err := s.unusedBytes(); err == nil && idle && unused < missing {
+		if unused, err := s.space.reserve.unused(); err == nil && idle && unused < missing {
 			missing = p.need - runs
 		}
 		return missing, nil
@@ -127,8 +127,8 @@ func (s *Store) awaitPart(p part) (promised int64, err error) {
 
 // missingOf is what the file system and the reserve file must have for need bytes where state.db can take room, which is
 // much. All of it if they can, since room counts free pages of which nobody looked at the rows.
-func (s *Store) missingOf(need, room int64) (int64, error) {
-	unused, err := s.unusedBytes()
+func (s *stateDB) missingOf(need, room int64) (int64, error) {
+	unused, err := s.space.reserve.unused()
 	if err != nil || unused >= need {
 		return need, err
 	}
@@ -137,8 +137,8 @@ func (s *Store) missingOf(need, room int64) (int64, error) {
 
 // freeRuns is the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it would take
 // long to look it counts half of the free pages.
-func (s *Store) freeRuns(run int64) (free int64, err error) {
-	size, err := s.measureState()
+func (s *stateDB) freeRuns(run int64) (free int64, err error) {
+	size, err := s.measure()
 	if err != nil || size.file > maxRunsFile {
 		return size.reusable / 2, err
 	}
@@ -148,7 +148,7 @@ func (s *Store) freeRuns(run int64) (free int64, err error) {
 	}
 	defer tx.Rollback()
 	err = guard(s.statePath(), func() error {
-		pageBytes := int64(s.state.Info().PageSize)
+		pageBytes := int64(s.db.Info().PageSize)
 		length := int64(0)
 		for id := 2; int64(id)*pageBytes < tx.Size(); {
 			p, err := tx.Page(id)
@@ -180,7 +180,7 @@ const maxRunsFile = 1 << 30
 // awaitSpace returns once the file system has as many bytes free as missing says, with what the reserve file gives up;
 // nothing is missing at 0 or below. It errs when the store has ended or after
 // Interrupt, and at once if Open asks. The space is promised until the caller calls fulfilled.
-func (s *Store) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
+func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
 		if err := s.failed(); err != nil {
 			return 0, err
@@ -189,7 +189,7 @@ func (s *Store) awaitSpace(file string, missing func() (int64, error)) (promised
 		if err != nil || need <= 0 {
 			return 0, err
 		}
-		free, promised, err := s.promise(need, false)
+		free, promised, err := s.space.reserve.promise(need, false)
 		switch {
 		case err != nil:
 			return 0, unusable("cannot ask for the free space of %s: %w", s.dir, err)
@@ -215,53 +215,32 @@ func redoBytes(changes []kv.Change) (n int64) {
 	return n
 }
 
-// redoSize is the size of the redo file, 0 if there is none.
-func (s *Store) redoSize() int64 {
-	if s.redoFile == nil {
-		return 0
-	}
-	n, err := fileSize(s.redoFile)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // redoTarget is the size that the redo file has where space is short: that of the largest fold there, so that it need not
 // grow when there is nothing left.
-func (s *Store) redoTarget() int64 { return largestFold * max(s.Usage().FoldBytes, minFoldBytes) }
+func (s *stateDB) redoTarget() int64 {
+	return largestFold * max(s.space.usage().FoldBytes, minFoldBytes)
+}
 
 // largestFold is how many times Usage.FoldBytes a fold may be: what comes while one runs gathers for the next one.
 const largestFold = 5
 
 // shapeRedo gives the redo file its size where space is short. No fold is in the middle: the file means nothing.
-func (s *Store) shapeRedo() error {
-	u := s.Usage()
+func (s *stateDB) shapeRedo() error {
+	u := s.space.usage()
 	if u.FoldBytes >= s.options.FoldPartBytes {
 		return nil
 	}
-	if err := s.openRedo(); err != nil {
+	if err := s.redo.open(); err != nil {
 		return s.fail(fmt.Errorf("%s: %w", s.redoPath(), plain(err)))
 	}
-	want, has := s.redoTarget(), s.redoSize()
+	want, has := s.redoTarget(), s.redo.size()
 	switch {
 	case has > want && u.Low:
-		if err := s.redoFile.Truncate(want); err != nil {
+		if err := s.redo.file.Truncate(want); err != nil {
 			return s.fail(fmt.Errorf("%s: %w", s.redoPath(), plain(err)))
 		}
-	case has < want && s.spareBytes() > want:
-		_ = unix.Fallocate(int(s.redoFile.Fd()), 0, has, want-has) // else it grows when it must
+	case has < want && s.space.reserve.spare() > want:
+		_ = unix.Fallocate(int(s.redo.file.Fd()), 0, has, want-has) // else it grows when it must
 	}
 	return nil
-}
-
-// spareBytes is what the file system has free and promised to no write, or 0 if it does not tell.
-func (s *Store) spareBytes() int64 {
-	free, _, err := freeBytes(s.dir)
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
-	if err != nil {
-		return 0
-	}
-	return free - s.promised
 }

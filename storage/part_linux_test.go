@@ -22,8 +22,8 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 6<<20)
-	room, short := s.foldRoom()
-	p := s.nextPart(foldOf(20, 500_000).Changes)
+	room, short := s.state.foldRoom()
+	p := s.state.nextPart(foldOf(20, 500_000).Changes)
 	if most := room/8 + 500_000 + 2*partOverhead; !short || p.need > most {
 		t.Errorf("a part of %d changes takes %d bytes, and there is room for %d (short: %v)", p.n, p.need, room, short)
 	}
@@ -33,17 +33,17 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 func TestAPartCountsTheFreeList(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)
-	must(t, s.merge(foldOf(8, 500_000).Changes, &foldMarks{Slot: 1}))
-	must(t, s.merge(without(foldOf(8, 500_000)).Changes, &foldMarks{Slot: 1}))
+	must(t, s.state.merge(foldOf(8, 500_000).Changes, &foldMarks{Slot: 1}))
+	must(t, s.state.merge(without(foldOf(8, 500_000)).Changes, &foldMarks{Slot: 1}))
 	changes := []kv.Change{big("z", 10)}
-	tx, m, err := s.pinState()
+	tx, m, err := s.state.pinState()
 	must(t, err)
-	alone, _, err := newRewrite(s.checked, m).add(&changes[0])
+	alone, _, err := newRewrite(s.state.checked, m).add(&changes[0])
 	must(t, tx.Rollback())
 	must(t, err)
 	p := mergePart(t, s, "after large deletions", changes)
 	listed := 0
-	for _, word := range s.checked.writer.free {
+	for _, word := range s.state.checked.writer.free {
 		listed += bits.OnesCount64(word)
 	}
 	const few = 64 // pages that this part itself takes from the list
@@ -69,14 +69,14 @@ func TestAFoldWithoutSpaceIsNotBegun(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 0)
-	_, promised, err := s.promise(s.held, false) // for another write
+	_, promised, err := s.space.reserve.promise(s.space.reserve.held, false) // for another write
 	must(t, err)
-	s.opened.Store(false) // Open does not wait
+	s.state.opened.Store(false) // Open does not wait
 	if err := s.Fold(foldOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Folded() != 0 {
 		t.Errorf("folded through slot %d: %v", s.Folded(), err)
 	}
-	s.opened.Store(true)
-	s.fulfilled(promised)
+	s.state.opened.Store(true)
+	s.space.reserve.fulfilled(promised)
 	must(t, s.Fold(foldOf(1, 500_000)))
 	if s.Folded() != 1 {
 		t.Errorf("folded through slot %d", s.Folded())
@@ -92,8 +92,8 @@ func TestRedoFileIsReadyIfAFoldMayHaveParts(t *testing.T) {
 	} {
 		o := small
 		o.FoldPartBytes, o.ReserveBytes = c.part, 1<<20
-		if s := open(t, filepath.Join(dir, name), o); s.redoSize() != c.want || s.Usage().FoldBytes != gathered {
-			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.redoSize(), s.Usage().FoldBytes)
+		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want || s.Usage().FoldBytes != gathered {
+			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(), s.Usage().FoldBytes)
 		}
 	}
 }

@@ -25,10 +25,16 @@ const (
 // putMark tells a value, which may be empty, from a deletion.
 var putMark = [1]byte{1}
 
-// writeRedo makes changes durable in the redo file, and notes in plan how to know them again. It syncs now and then, so
-// that the disk is not kept from the journal for long.
-func (s *Store) writeRedo(changes []kv.Change, plan *foldPlan) error {
-	if err := s.openRedo(); err != nil {
+// redo is the redo file.
+type redo struct {
+	files
+	file *os.File // open once it was needed
+}
+
+// write makes changes durable in the redo file, and notes in plan how to know them again. It syncs now and then, each
+// syncBytes, so that the disk is not kept from the journal for long.
+func (r *redo) write(changes []kv.Change, plan *foldPlan, syncBytes int64) error {
+	if err := r.open(); err != nil {
 		return plain(err)
 	}
 	var synced int64
@@ -39,15 +45,15 @@ func (s *Store) writeRedo(changes []kv.Change, plan *foldPlan) error {
 		if len(buf) < redoChunkBytes && !last {
 			continue
 		}
-		if _, err := s.redoFile.WriteAt(buf, plan.Bytes); err != nil {
+		if _, err := r.file.WriteAt(buf, plan.Bytes); err != nil {
 			return plain(err)
 		}
 		plan.Bytes += int64(len(buf))
 		buf = buf[:0]
-		if plan.Bytes-synced < s.options.FoldPartBytes && !last {
+		if plan.Bytes-synced < syncBytes && !last {
 			continue
 		}
-		if err := dataSync(s.redoFile); err != nil {
+		if err := dataSync(r.file); err != nil {
 			return err
 		}
 		synced = plan.Bytes
@@ -55,19 +61,31 @@ func (s *Store) writeRedo(changes []kv.Change, plan *foldPlan) error {
 	return nil
 }
 
-// openRedo opens the file, and makes it, with a durable name, if there is none.
-func (s *Store) openRedo() (err error) {
-	if s.redoFile != nil {
+// open opens the file, and makes it, with a durable name, if there is none.
+func (r *redo) open() (err error) {
+	if r.file != nil {
 		return nil
 	}
-	s.redoFile, err = os.OpenFile(s.redoPath(), os.O_RDWR, 0)
+	r.file, err = os.OpenFile(r.redoPath(), os.O_RDWR, 0)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if s.redoFile, err = os.OpenFile(s.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if r.file, err = os.OpenFile(r.redoPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
-	return syncDir(s.dir)
+	return syncDir(r.dir)
+}
+
+// size returns the size of the redo file, 0 if there is none.
+func (r *redo) size() int64 {
+	if r.file == nil {
+		return 0
+	}
+	n, err := fileSize(r.file)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // appendRedo adds c to buf and to the digest of the fold's changes.
@@ -147,7 +165,7 @@ func (r *redoReader) all(plan *foldPlan) (changes []kv.Change, err error) {
 
 // resumeFold makes the rest of a fold that was cut off between two of its parts, once the redo file is found whole. It has
 // the fold's changes in memory, as Fold had.
-func (s *Store) resumeFold() error {
+func (s *stateDB) resumeFold() error {
 	plan := s.folded.Load().Plan
 	if plan.Changes.Count == 0 {
 		return nil
@@ -159,7 +177,7 @@ func (s *Store) resumeFold() error {
 	case err != nil:
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.redoPath(), plain(err), os.Getuid())
 	}
-	s.redoFile = f
+	s.redo.file = f
 	changes, err := newRedoReader(f, &plan).all(&plan)
 	if err != nil {
 		return damage(s.redoPath(), "%w", err)

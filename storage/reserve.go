@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -50,92 +51,112 @@ func checkSize(dir string, reserve int64) error {
 	return nil
 }
 
-func (s *Store) reservePath() string { return filepath.Join(s.dir, reserveName) }
+// reserve is the reserve file, and what of the free space is promised to writes.
+type reserve struct {
+	files
+	mu       sync.Mutex // taken last
+	file     *os.File   // nil: there is none
+	held     int64      // bytes that it keeps
+	promised int64      // bytes of free space that writes under way count on
+}
 
 // hold takes what is missing of the reserve file once the file system has it and a little more, and puts what is held into
-// u. The caller holds usageMu.
-func (s *Store) hold(u *Usage) {
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
-	u.HeldBytes = s.held
+// u. One caller at a time.
+func (r *reserve) hold(u *Usage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u.HeldBytes = r.held
 	want := min(u.ReserveBytes/2, maxHeldBytes)
-	if s.held >= want || u.FreeBytes-s.promised < want-s.held+want/4 || s.reserveFile == nil {
+	if r.held >= want || u.FreeBytes-r.promised < want-r.held+want/4 || r.file == nil {
 		return
 	}
-	if err := unix.Fallocate(int(s.reserveFile.Fd()), 0, 0, want); err != nil {
-		s.measureReserve() // some file systems cannot; a part of it may be there
+	if err := unix.Fallocate(int(r.file.Fd()), 0, 0, want); err != nil {
+		r.measure() // some file systems cannot; a part of it may be there
 	} else {
-		s.held = want
+		r.held = want
 	}
-	u.FreeBytes -= s.held - u.HeldBytes
-	u.HeldBytes = s.held
+	u.FreeBytes -= r.held - u.HeldBytes
+	u.HeldBytes = r.held
 }
 
-// openReserve opens the reserve file, and makes an empty one if there is none. A store does without it if need be.
-func (s *Store) openReserve() {
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
-	f, err := os.OpenFile(s.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
+// open opens the reserve file, and makes an empty one if there is none. A store does without it if need be: then open
+// returns a note about it.
+func (r *reserve) open() (note string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, err := os.OpenFile(r.reservePath(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			s.notes = append(s.notes, fmt.Sprintf("no space is held in reserve: %v", plain(err)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return ""
 		}
-		return
+		return fmt.Sprintf("no space is held in reserve: %v", plain(err))
 	}
-	s.reserveFile = f
-	s.measureReserve()
+	r.file = f
+	r.measure()
+	return ""
 }
 
-func (s *Store) measureReserve() {
+func (r *reserve) measure() {
 	var st unix.Stat_t
-	if unix.Fstat(int(s.reserveFile.Fd()), &st) == nil {
-		s.held = min(st.Size, st.Blocks*512)
+	if unix.Fstat(int(r.file.Fd()), &st) == nil {
+		r.held = min(st.Size, st.Blocks*512)
 	}
 }
 
-// unusedBytes is what the file system has free and promised to no write, and what the reserve file holds of it.
-func (s *Store) unusedBytes() (int64, error) {
-	free, _, err := freeBytes(s.dir)
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
-	return free + s.held - s.promised, err
+// unused returns what the file system has free and promised to no write, and what the reserve file holds of it.
+func (r *reserve) unused() (int64, error) {
+	free, _, err := freeBytes(r.dir)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return free + r.held - r.promised, err
 }
 
 // promise makes sure that the file system has need bytes free besides what was promised before, as far as the reserve file
 // goes, and tells how many it has. If they are enough, or anyhow is set, need bytes are promised: neither the reserve file
 // nor another write is to take them before fulfilled is called with what was promised.
-func (s *Store) promise(need int64, anyhow bool) (free, promised int64, err error) {
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
+func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for {
-		if free, _, err = freeBytes(s.dir); err != nil {
+		if free, _, err = freeBytes(r.dir); err != nil {
 			return 0, 0, err
 		}
-		free -= s.promised
-		if free >= need || s.held == 0 {
+		free -= r.promised
+		if free >= need || r.held == 0 {
 			break
 		}
-		left := max(0, s.held-(need-free))
+		left := max(0, r.held-(need-free))
 		left -= left % reserveBlock
-		if err := s.reserveFile.Truncate(left); err != nil {
+		if err := r.file.Truncate(left); err != nil {
 			return free, 0, plain(err)
 		}
-		s.held = left // others may take it at once: then the next piece
+		r.held = left // others may take it at once: then the next piece
 	}
 	if free >= need || anyhow {
 		promised = need
 	}
-	s.promised += promised
+	r.promised += promised
 	return free, promised, nil
 }
 
 // fulfilled takes back a promise: the write has ended.
-func (s *Store) fulfilled(promised int64) {
-	s.reserveMu.Lock()
-	defer s.reserveMu.Unlock()
-	s.promised -= promised
+func (r *reserve) fulfilled(promised int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.promised -= promised
 }
 
 // reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, promise goes on
 // to the next piece.
 const reserveBlock = 64 << 10
+
+// spare returns what the file system has free and promised to no write, or 0 if it does not tell.
+func (r *reserve) spare() int64 {
+	free, _, err := freeBytes(r.dir)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return 0
+	}
+	return free - r.promised
+}

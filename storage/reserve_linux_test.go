@@ -46,7 +46,7 @@ func storeOn(t *testing.T, dir string) *Store {
 	t.Helper()
 	s := open(t, dir, Options{})
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}}))
-	must(t, s.flush())
+	must(t, s.log.flush())
 	must(t, s.Refresh())
 	return s
 }
@@ -64,17 +64,17 @@ func TestTheReserveGivesWholeBlocks(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 64<<10)
-	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.held + 64<<10 - 1} {
-		had, held := freeNow(t, dir), s.held
-		free, promised, err := s.promise(need, false)
-		s.fulfilled(promised)
+	for _, need := range []int64{64<<10 + 1, 100_001, 300_001, s.space.reserve.held + 64<<10 - 1} {
+		had, held := freeNow(t, dir), s.space.reserve.held
+		free, promised, err := s.space.reserve.promise(need, false)
+		s.space.reserve.fulfilled(promised)
 		if err != nil || free < need {
-			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.held)
+			t.Errorf("%d bytes wanted, %d are free (%v) and %d held", need, free, err, s.space.reserve.held)
 		}
 		if has := freeNow(t, dir); free != has {
 			t.Errorf("%d bytes are free, not %d", has, free)
 		}
-		if given, missing := held-s.held, max(0, need-had); given >= missing+reserveBlock {
+		if given, missing := held-s.space.reserve.held, max(0, need-had); given >= missing+reserveBlock {
 			t.Errorf("%d bytes were missing and %d are given up", missing, given)
 		}
 	}
@@ -85,12 +85,12 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 64<<10)
-	s.opened.Store(false)
-	need := s.held + 64<<10 - 5
-	promised, err := s.awaitSpace(s.statePath(), func() (int64, error) { return need, nil })
+	s.state.opened.Store(false)
+	need := s.space.reserve.held + 64<<10 - 5
+	promised, err := s.state.awaitSpace(s.statePath(), func() (int64, error) { return need, nil })
 	must(t, err)
-	s.fulfilled(promised)
-	_, err = s.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
+	s.space.reserve.fulfilled(promised)
+	_, err = s.state.awaitSpace(s.statePath(), func() (int64, error) { return 1 << 30, nil })
 	if !errors.Is(err, errNoSpace) {
 		t.Fatal(err)
 	}
@@ -100,14 +100,14 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 func TestAFoldLooksAtTheFileSystemItself(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
-	held := s.held
+	held := s.space.reserve.held
 	othersLeave(t, dir, 0)
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
 	must(t, s.Fold(foldOf(2, 500_000)))
-	if s.held >= held {
-		t.Errorf("%d bytes are held, as before", s.held)
+	if s.space.reserve.held >= held {
+		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
 	}
 	must(t, s.Verify(t.Context()))
 }
@@ -117,20 +117,20 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	dir := smallFileSystem(t, "96m")
 	s := open(t, dir, Options{ReserveBytes: 8 << 20})
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, strings.Repeat("v", 10))}}}))
-	must(t, s.flush())
+	must(t, s.log.flush())
 	must(t, s.Refresh())
-	p := s.nextPart(foldOf(1, 100).Changes)
-	promised, err := s.awaitPart(p)
+	p := s.state.nextPart(foldOf(1, 100).Changes)
+	promised, err := s.state.awaitPart(p)
 	must(t, err)
-	s.fulfilled(promised)
+	s.space.reserve.fulfilled(promised)
 	othersLeave(t, dir, 1<<20)
-	if _, err := s.awaitPart(p); !errors.Is(err, errShortNow) {
+	if _, err := s.state.awaitPart(p); !errors.Is(err, errShortNow) {
 		t.Fatal(err)
 	}
-	if p = s.nextPart(foldOf(1, 100).Changes); !p.measured {
+	if p = s.state.nextPart(foldOf(1, 100).Changes); !p.measured {
 		t.Fatalf("%+v", p)
 	}
-	_, err = s.awaitPart(p)
+	_, err = s.state.awaitPart(p)
 	must(t, err)
 }
 
@@ -143,9 +143,9 @@ func TestInterruptEndsAFoldThatWaits(t *testing.T) {
 	folded, scrubbed := make(chan error, 1), make(chan error, 1)
 	go func() { folded <- s.Fold(foldOf(20, 500_000)) }()
 	for unused := int64(1); unused > 0; time.Sleep(time.Millisecond) { // the reserve is given up first
-		s.reserveMu.Lock()
-		unused = s.held
-		s.reserveMu.Unlock()
+		s.space.reserve.mu.Lock()
+		unused = s.space.reserve.held
+		s.space.reserve.mu.Unlock()
 	}
 	go func() { scrubbed <- s.Scrub(t.Context(), 1<<30) }()
 	s.Interrupt()
@@ -179,23 +179,23 @@ func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 1500<<10)
 	const need = 1900 << 10
-	_, promised, err := s.promise(need, false)
+	_, promised, err := s.space.reserve.promise(need, false)
 	must(t, err)
-	left := s.held
+	left := s.space.reserve.held
 	must(t, s.Refresh())
-	if free, _, _ := freeBytes(dir); free < need || s.held != left {
-		t.Errorf("%d bytes are free of %d that were promised, %d held of %d", free, need, s.held, left)
+	if free, _, _ := freeBytes(dir); free < need || s.space.reserve.held != left {
+		t.Errorf("%d bytes are free of %d that were promised, %d held of %d", free, need, s.space.reserve.held, left)
 	}
-	_, more, err := s.promise(need, false)
+	_, more, err := s.space.reserve.promise(need, false)
 	must(t, err)
 	if free, _, _ := freeBytes(dir); promised != need || more != need || free < 2*need {
 		t.Errorf("%d and %d bytes are promised, and %d are free", promised, more, free)
 	}
-	s.fulfilled(promised)
-	s.fulfilled(more)
+	s.space.reserve.fulfilled(promised)
+	s.space.reserve.fulfilled(more)
 	must(t, s.Refresh())
-	if s.promised != 0 || s.held <= left {
-		t.Errorf("after the writes %d bytes are promised and %d held", s.promised, s.held)
+	if s.space.reserve.promised != 0 || s.space.reserve.held <= left {
+		t.Errorf("after the writes %d bytes are promised and %d held", s.space.reserve.promised, s.space.reserve.held)
 	}
 }
 
@@ -203,16 +203,16 @@ func TestWhatIsPromisedIsNotTakenAgain(t *testing.T) {
 func TestAPartOfTheReserveIsHeld(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, ReserveBytes: 8 << 20})
 	const part = 1 << 20
-	s.reserveMu.Lock()
+	s.space.reserve.mu.Lock()
 	overwrite(t, s.reservePath(), make([]byte, part))
-	must(t, s.reserveFile.Close())
+	must(t, s.space.reserve.file.Close())
 	f, err := os.Open(s.reservePath()) // it cannot be filled further
 	must(t, err)
-	s.reserveFile, s.held = f, 0
-	s.reserveMu.Unlock()
+	s.space.reserve.file, s.space.reserve.held = f, 0
+	s.space.reserve.mu.Unlock()
 	must(t, s.Refresh())
-	if u := s.Usage(); u.HeldBytes != part || s.held != part {
-		t.Errorf("%d bytes are held, and usage says %d", s.held, u.HeldBytes)
+	if u := s.Usage(); u.HeldBytes != part || s.space.reserve.held != part {
+		t.Errorf("%d bytes are held, and usage says %d", s.space.reserve.held, u.HeldBytes)
 	}
 }
 

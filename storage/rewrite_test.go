@@ -13,11 +13,11 @@ import (
 // with what bbolt allocated.
 func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
 	t.Helper()
-	s.usage.Store(&Usage{}) // a reserve that is not known counts as short
-	p := s.nextPart(changes)
-	before := s.state.Stats()
-	must(t, s.merge(changes[:p.n], &foldMarks{Slot: 1}))
-	after := s.state.Stats()
+	s.space.newest.Store(&Usage{}) // a reserve that is not known counts as short
+	p := s.state.nextPart(changes)
+	before := s.state.db.Stats()
+	must(t, s.state.merge(changes[:p.n], &foldMarks{Slot: 1}))
+	after := s.state.db.Stats()
 	wrote := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc()
 	if wrote > p.need {
 		t.Errorf("%s: a part of %d changes was measured to take %d bytes and took %d", name, p.n, p.need, wrote)
@@ -32,13 +32,13 @@ func big(key string, bytes int) kv.Change {
 // leafBytes is the size of the leaf in which key lies.
 func leafBytes(t *testing.T, s *Store, key string) int64 {
 	t.Helper()
-	m := s.checked.views.newest()
+	m := s.state.checked.views.newest()
 	var c cursor
-	c.reset(s.checked, m.highWater)
+	c.reset(s.state.checked, m.highWater)
 	root, err := c.findBucket(m.root, spaceNames[kv.SpaceData])
 	must(t, err)
 	must(t, c.seek(&root, []byte(key)))
-	return int64(c.levels[len(c.levels)-1].page.more+1) * int64(s.checked.pageBytes)
+	return int64(c.levels[len(c.levels)-1].page.more+1) * int64(s.state.checked.pageBytes)
 }
 
 // A leaf of large values is written whole for each one that is appended to it, and holds up to four.

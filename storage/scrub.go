@@ -11,6 +11,10 @@ const scrubPages = 64
 // Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
 // file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a fold go first.
 func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
+	return s.state.scrub(ctx, bytesPerSecond)
+}
+
+func (s *stateDB) scrub(ctx context.Context, bytesPerSecond int64) error {
 	pace := time.Duration(int64(time.Second) * scrubPages * int64(s.checked.pageBytes) / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
 	defer ticker.Stop()
@@ -29,9 +33,9 @@ func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
 }
 
 // scrubStep compares the pages from id on. It reports whether there are more behind them.
-func (s *Store) scrubStep(id uint64) (more bool, err error) {
-	s.foldMu.Lock()
-	defer s.foldMu.Unlock()
+func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return false, err
 	}

@@ -77,7 +77,7 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 
 // loadSums opens the file and reads the checksums of the pages of m's transaction. The table is nil if the file is
 // missing or not of that transaction.
-func (s *Store) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
+func (s *stateDB) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
 	f, err := os.OpenFile(s.sumsPath(), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -106,7 +106,7 @@ func (s *Store) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
 }
 
 // makeSums writes the file anew, with what a whole reading of m's transaction has found.
-func (s *Store) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
+func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 	fail := func(err error) (*sumsFile, error) {
 		return nil, unusable("cannot write %s: %w; check the disk", s.sumsPath(), plain(err))
 	}

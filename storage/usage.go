@@ -2,6 +2,8 @@ package storage
 
 import (
 	"os"
+	"sync"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
@@ -34,19 +36,29 @@ type Usage struct {
 	FoldBytes int64
 }
 
-// Usage is cheap: it is what the last Refresh found. Safe for concurrent use.
-func (s *Store) Usage() Usage {
-	if u := s.usage.Load(); u != nil {
+// space is what the store takes of its file system, and what is left.
+type space struct {
+	reserve reserve
+	mu      sync.Mutex // held by a Refresh
+	newest  atomic.Pointer[Usage]
+}
+
+// usage returns what the last Refresh found.
+func (s *space) usage() Usage {
+	if u := s.newest.Load(); u != nil {
 		return *u
 	}
 	return Usage{}
 }
 
+// Usage is cheap: it is what the last Refresh found. Safe for concurrent use.
+func (s *Store) Usage() Usage { return s.space.usage() }
+
 // Refresh measures the files and the file system anew. The server calls it about once a second, and before it gives
 // up Low; it takes microseconds and never waits for a sync. Safe for concurrent use.
 func (s *Store) Refresh() error {
-	s.usageMu.Lock()
-	defer s.usageMu.Unlock()
+	s.space.mu.Lock()
+	defer s.space.mu.Unlock()
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -54,29 +66,29 @@ func (s *Store) Refresh() error {
 	if err != nil {
 		return unusable("cannot ask for the free space of %s: %w", s.dir, err)
 	}
-	logSize, err := s.measureLog()
+	logSize, err := s.log.measure()
 	if err != nil {
 		return err
 	}
-	stateSize, err := s.measureState()
+	stateSize, err := s.state.measure()
 	if err != nil {
 		return err
 	}
-	pending := s.pending.size()
+	pending := s.log.pending.size()
 	u := Usage{
 		LogBytes: logSize.live + pending, StateBytes: stateSize.live, LogFileBytes: logSize.file, StateFileBytes: stateSize.file,
-		JournalBytes: s.ring.Bytes(),
+		JournalBytes: s.log.ring.Bytes(),
 		FreeBytes:    free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
 	}
 	if u.ReserveBytes == 0 {
 		u.ReserveBytes = defaultReserve(total)
 	}
-	s.hold(&u)
+	s.space.reserve.hold(&u)
 	// Half of the state's free pages count: a large value needs many in a row.
 	room := u.FreeBytes + u.HeldBytes
 	u.FoldBytes = foldBytes(total, u.QuotaBytes)
-	u.judge(*s.usage.Load(), room+logSize.reusable-pending, room+stateSize.reusable/2)
-	s.usage.Store(&u)
+	u.judge(s.space.usage(), room+logSize.reusable-pending, room+stateSize.reusable/2)
+	s.space.newest.Store(&u)
 	return nil
 }
 
@@ -119,25 +131,6 @@ type measures struct {
 	reusable int64 // bytes that it has on disk and does not use
 }
 
-func (s *Store) measureLog() (measures, error) {
-	tx, err := s.log.Begin(false)
-	if err != nil {
-		return measures{}, err
-	}
-	defer tx.Rollback()
-	return measure(s.log, tx, s.logFile)
-}
-
-// measureState opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
-func (s *Store) measureState() (measures, error) {
-	tx, _, err := s.pinState()
-	if err != nil {
-		return measures{}, err
-	}
-	defer tx.Rollback()
-	return measure(s.state, tx, s.stateFile)
-}
-
 func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 	u := usedBytes(db, tx)
 	var st unix.Stat_t
@@ -170,11 +163,11 @@ const startRoomBytes = 256 << 10
 
 func (s *Store) checkRoom() error {
 	u := s.Usage()
-	logSize, err := s.measureLog()
+	logSize, err := s.log.measure()
 	if err != nil {
 		return err
 	}
-	need := startRoomBytes + s.pending.size()
+	need := startRoomBytes + s.log.pending.size()
 	if room := u.FreeBytes + u.HeldBytes + logSize.reusable; room < need {
 		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, need)
 	}

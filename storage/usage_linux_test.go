@@ -160,12 +160,12 @@ func TestNoRoomForAnOldStore(t *testing.T) {
 // A page of log.db that has no block on the disk would need space inside a commit.
 func TestNewLogHasNoHoles(t *testing.T) {
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 1 << 20})
-	if err := s.logFile.Sync(); err != nil {
+	if err := s.log.file.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	size, err := fileSize(s.logFile)
+	size, err := fileSize(s.log.file)
 	must(t, err)
-	if hole, err := s.logFile.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
+	if hole, err := s.log.file.Seek(0, 4); err == nil && hole != size { // SEEK_HOLE
 		t.Errorf("a hole at %d of %d", hole, size)
 	}
 }
@@ -187,7 +187,7 @@ func TestWhatIsPendingIsNoRoom(t *testing.T) {
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
-	s.boltMu.Lock() // nothing moves to log.db
+	s.log.mu.Lock() // nothing moves to log.db
 	for slot := range 5 {
 		e := entry(slot+1, 1, strings.Repeat("v", 500_000))
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{e}}}))
@@ -196,6 +196,6 @@ func TestWhatIsPendingIsNoRoom(t *testing.T) {
 	if u := s.Usage(); !u.Low {
 		t.Errorf("with %d bytes pending: %+v", s.Stats().PendingBytes, u)
 	}
-	s.boltMu.Unlock()
-	must(t, s.flush())
+	s.log.mu.Unlock()
+	must(t, s.log.flush())
 }

@@ -133,7 +133,9 @@ func readState(w *walker) (*stateContent, error) {
 // failed. Open does the same for a state.db of up to Options.VerifyBytes; of a larger one it reads only the branch
 // pages, since a start must not take minutes, and the server runs Verify in the background. It holds a view open while
 // it runs, so that folds meanwhile make the file grow, and reads as fast as it can: ctx ends it early.
-func (s *Store) Verify(ctx context.Context) error {
+func (s *Store) Verify(ctx context.Context) error { return s.state.verify(ctx) }
+
+func (s *stateDB) verify(ctx context.Context) error {
 	if err := s.failed(); err != nil {
 		return err
 	}
@@ -148,7 +150,7 @@ func (s *Store) Verify(ctx context.Context) error {
 		}
 		return s.failed() // closed, for one
 	}
-	_, err = readState(&walker{r: s.stateFile, meta: *m, pause: pause, check: s.checked.checkRun})
+	_, err = readState(&walker{r: s.file, meta: *m, pause: pause, check: s.checked.checkRun})
 	if stopped := pause(); err == nil || stopped != nil {
 		return stopped
 	}

@@ -170,7 +170,7 @@ func TestDamageWhileOpenIsFinal(t *testing.T) {
 		s := open(t, dir, small)
 		spoil(logPath, "largelarge")
 		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 3, "new")}}}))
-		wantError(t, s.flush(), ErrDamaged, "slot 301", logPath)
+		wantError(t, s.log.flush(), ErrDamaged, "slot 301", logPath)
 		wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 300}}), ErrDamaged, "slot 301")
 		must(t, s.Close())
 		overwrite(t, logPath, good)

@@ -31,7 +31,7 @@ func patchAt(t *testing.T, path string, off int64, b []byte) {
 }
 
 // pageAt is where page id of s starts.
-func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.checked.pageBytes) }
+func pageAt(s *Store, id uint64) int64 { return int64(id) * int64(s.state.checked.pageBytes) }
 
 // borderOf is the first key of a leaf in the middle, and where the branch above has it.
 func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
@@ -40,7 +40,7 @@ func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 	for _, p := range pagesOf(t, b, flagBranch) {
 		k, _, err := p.branchElement(2)
 		must(t, err)
-		if !s.checked.writer.free.has(p.id) {
+		if !s.state.checked.writer.free.has(p.id) {
 			return p.id, bytes.Index(p.data, k), string(k)
 		}
 	}
@@ -65,11 +65,11 @@ func TestAFoldIsNotMisledByABranch(t *testing.T) {
 // What changes in a page after it was read for a fold, and before the fold is durable, goes into no new page.
 func TestDamageDuringAFoldIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
-	c := s.checked
+	c := s.state.checked
 	before := c.views.settled.Load()
-	err := s.write(s.state, s.statePath(), "fold", func(tx *bolt.Tx) error {
+	err := s.state.write("fold", func(tx *bolt.Tx) error {
 		must(t, c.begin(tx))
-		w := newFolder(tx, c, s.folded.Load().Records)
+		w := newFolder(tx, c, s.state.folded.Load().Records)
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := w.cursor.levels[len(w.cursor.levels)-1].page
 		at := bytes.Index(leaf.data, []byte("v1003"))
@@ -100,8 +100,8 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 	}
 	// A leaf as it once was, put back between two runs.
 	c := cursor{}
-	c.reset(s.checked, s.checked.views.newest().highWater)
-	root, err := c.findBucket(s.checked.views.newest().root, spaceNames[kv.SpaceData])
+	c.reset(s.state.checked, s.state.checked.views.newest().highWater)
+	root, err := c.findBucket(s.state.checked.views.newest().root, spaceNames[kv.SpaceData])
 	must(t, err)
 	must(t, c.seek(&root, []byte("key001005")))
 	leaf := c.levels[len(c.levels)-1].page.id
@@ -151,7 +151,7 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
 	} {
 		s := treeStore(t, small)
-		m := s.checked.views.newest()
+		m := s.state.checked.views.newest()
 		patchAt(t, s.statePath(), int64(m.txid&1)*4096+pageHeaderBytes+20, []byte{0xff})
 		wantError(t, use(s), ErrDamaged, s.statePath())
 		must(t, s.Close())
@@ -163,12 +163,12 @@ func TestScrub(t *testing.T) {
 	s := treeStore(t, small)
 	must(t, s.Scrub(t.Context(), 1<<40))
 	passed := s.Stats().ScrubbedPages
-	if end := s.checked.views.newest().highWater; passed != end {
+	if end := s.state.checked.views.newest().highWater; passed != end {
 		t.Errorf("%d pages of %d were passed", passed, end)
 	}
 	free, live := uint64(0), uint64(0)
 	for id := uint64(2); id < passed; id++ {
-		if s.checked.writer.free.has(id) {
+		if s.state.checked.writer.free.has(id) {
 			free = id
 		} else {
 			live = id

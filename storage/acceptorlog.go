@@ -1,0 +1,116 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
+type acceptorLog struct {
+	*fate
+	files
+	options Options
+	space   *space
+	stats   *stats
+
+	db          *bolt.DB
+	file        *os.File // log.db, for sizes and for filling with zeros
+	journalFile *os.File
+	journalSync *syncer
+
+	// commitMu is held by Commit. What is under it writes the journal. It is taken before mu.
+	commitMu sync.Mutex
+	ring     *journal.Ring
+	record   journal.Record // of the commit that runs
+
+	// pending is what the journal holds and log.db does not; flush.go moves it.
+	pending pending
+	dirty   chan struct{} // pending was empty and is not any more
+	full    chan struct{} // enough is pending
+	flushed chan struct{} // records have gone to log.db
+	grow    chan struct{} // asks for more zeros behind the log
+
+	// mu is held while log.db is written. The values under it are copies of what the file holds.
+	mu       sync.Mutex
+	arena    arena              // records of the transaction that runs
+	batch    []multipaxos.Entry // its entries
+	logHigh  int64              // bytes up to the last page in use, as of the transaction before
+	logEnd   int64              // size of the file, at least
+	first    multipaxos.Slot    // lowest slot that may have an entry on disk
+	trimming atomic.Bool        // truncated entries are still on disk
+	logged   atomic.Pointer[logMarks]
+}
+
+// read opens and reads log.db. It changes nothing.
+func (s *acceptorLog) read() (*logContent, error) {
+	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
+	if err != nil {
+		return nil, unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
+	}
+	s.file = f
+	size, err := fileSize(f)
+	if err != nil {
+		return nil, err
+	}
+	willRead(f)
+	c, err := readLog(f, size)
+	if err != nil {
+		return nil, damage(s.logPath(), "%w", err)
+	}
+	return c, nil
+}
+
+// open has bbolt open log.db, of which c was read and is durable.
+func (s *acceptorLog) open(c *logContent) (err error) {
+	_ = fillHoles(s.file) // a store of an earlier version has some; with no space left now they stay
+	s.first = c.first
+	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
+	s.logged.Store(&c.marks)
+	s.pending.start(&c.marks)
+	if s.db, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
+		return err
+	}
+	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
+	return nil
+}
+
+// write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it
+// durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
+func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
+	next.Generation++
+	return s.fate.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, next)
+	})
+}
+
+// measure looks at log.db.
+func (s *acceptorLog) measure() (measures, error) {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return measures{}, err
+	}
+	defer tx.Rollback()
+	return measure(s.db, tx, s.file)
+}
+
+// close closes the files of the log.
+func (s *acceptorLog) close() error {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	if s.journalSync != nil {
+		s.journalSync.Close()
+	}
+	return errors.Join(err, closeFiles(s.journalFile, s.file))
+}

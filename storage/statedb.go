@@ -1,0 +1,163 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/internal/ident"
+	"tenure/multipaxos"
+)
+
+// stateDB is state.db, the state that kv folds, with the checksums of its pages and the redo file.
+type stateDB struct {
+	*fate
+	files
+	options Options
+	space   *space
+	stats   *stats
+
+	db      *bolt.DB
+	file    *os.File // for all readings but bbolt's own, and for sizes
+	checked *checkedFile
+	wedged  atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
+
+	opened atomic.Bool // Open has ended: what lacks space may wait for it
+	// interrupted is closed by Interrupt: nothing waits for space any more.
+	interrupted chan struct{}
+	interrupt   sync.Once
+
+	mu     sync.Mutex // held by Fold; taken last
+	folded atomic.Pointer[foldMarks]
+	redo   redo
+}
+
+// open reads state.db, compares it with the log, then has bbolt open it, and ends a fold that was cut off.
+func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
+	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
+	if err != nil {
+		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.statePath(), plain(err), os.Getuid())
+	}
+	s.file = f
+	if err := settle(f); err != nil {
+		return err
+	}
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	m, err := newestMeta(f, size)
+	if err != nil {
+		return damage(s.statePath(), "%w", err)
+	}
+	c, err := s.readImage(&m, size, owner, log)
+	if err != nil {
+		return err
+	}
+	if err := belongTogether(s.files, c, owner, log); err != nil {
+		return err
+	}
+	s.folded.Store(&c.marks)
+	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
+		return err
+	}
+	if err := interceptWrites(s.db, s.checked.wrote); err != nil {
+		return unusable("cannot open %s: %w", s.statePath(), err)
+	}
+	return s.resumeFold()
+}
+
+// readImage reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
+// file that has its checksums and is larger than Options.VerifyBytes is not read whole.
+func (s *stateDB) readImage(m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable) (*stateContent, error) {
+	side, sums, err := s.loadSums(m)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkedFile{path: s.statePath(), file: s.file, pageBytes: m.pageBytes, side: side}
+	s.checked = c
+	c.writer.free = make(bitmap, m.highWater/64+1)
+	w := walker{r: s.file, meta: *m, skeleton: sums != nil && size > s.options.VerifyBytes, free: c.writer.free.set}
+	if sums != nil {
+		c.sums.sums.Store(&sums)
+		w.check = c.checkRun
+	} else {
+		w.check = c.noteRun
+	}
+	if !w.skeleton {
+		willRead(s.file)
+	}
+	content, err := readState(&w)
+	if err != nil {
+		return nil, s.foreign(m, owner, log, damage(s.statePath(), "%w", err))
+	}
+	if err := c.noteMetas(m); err != nil {
+		return nil, damage(s.statePath(), "%w", err)
+	}
+	if side == nil {
+		if c.side, err = s.makeSums(&c.sums, m); err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
+
+// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and else
+// err.
+func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, err error) error {
+	c, unreadable := readState(&walker{r: s.file, meta: *m})
+	if unreadable != nil {
+		return err
+	}
+	if other := belongTogether(s.files, c, owner, log); other != nil {
+		return other
+	}
+	return err
+}
+
+// belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
+// folded; and it was cut at or before it. So an older copy of either file shows.
+func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipaxos.Durable) error {
+	through := max(c.marks.Slot, c.marks.Plan.Slot)
+	switch {
+	case c.owner != owner:
+		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
+			ErrOtherNode, f.statePath(), c.owner, logName, owner)
+	case c.marks.Slot < uint64(marks.Truncated):
+		return damage(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
+	case through > uint64(marks.Last):
+		return damage(f.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, through)
+	}
+	return nil
+}
+
+// write runs fn in one write transaction of state.db and makes it durable.
+func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
+	return s.fate.write(s.db, s.statePath(), what, &s.wedged, fn)
+}
+
+// measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.
+func (s *stateDB) measure() (measures, error) {
+	tx, _, err := s.pinState()
+	if err != nil {
+		return measures{}, err
+	}
+	defer tx.Rollback()
+	return measure(s.db, tx, s.file)
+}
+
+// close closes state.db and what belongs to it, unless bbolt has panicked in it. Views must be closed.
+func (s *stateDB) close() error {
+	var errs []error
+	if s.db != nil && !s.wedged.Load() {
+		errs = append(errs, s.db.Close())
+	}
+	if s.checked != nil && s.checked.side != nil {
+		errs = append(errs, s.checked.side.file.Close())
+	}
+	return errors.Join(append(errs, closeFiles(s.redo.file, s.file))...)
+}
