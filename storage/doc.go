@@ -11,28 +11,29 @@
 //
 // A Store consists of parts that own their files and what they know of them; none knows the Store:
 //
-//	fate         the first failure, which ends all of them           fate.go
-//	space        usage, the reserve file, what of it is promised     usage.go, reserve.go
-//	acceptorLog  the journal, what is pending in it, log.db          acceptorlog.go, journal.go, pending.go, log.go
-//	nodeRecords  identity and start record, through acceptorLog      identity.go, host.go
-//	stateDB      state.db with its checksums, folds and views        statedb.go, sums.go, fold.go, merge.go, image.go
-//	redo         the redo file                                       redo.go
+//	fate         the first failure, which ends all of them         fate.go
+//	space        usage, the reserve file, what of it is promised   usage.go, reserve.go
+//	acceptorLog  the journal, what is pending in it, log.db        log.go, journal.go, log*.go
+//	nodeRecords  identity and start record, through acceptorLog    identity.go, host.go
+//	stateDB      state.db: views of it and writes into it          state.go, stateview.go, checkpoint*.go
+//	redo         the redo file                                     redo.go
+//	checkedFile  the pages of state.db and their checksums         page*.go, scrub.go, verify.go
 //
 // Which rule lives where:
 //
 //	a reply never leaves before its state is on disk   Commit returns only after the record's fdatasync (journal/ring.go)
-//	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (flush.go)
+//	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (logflush.go)
 //	a write that was cut off is told from damage       judge (journal/scan.go)
 //	what was not synced is not built upon              settle (open.go), Open (journal/ring.go)
-//	a fold is in the image whole or not at all         writeRedo, resumeFold (redo.go), progress (merge.go)
-//	promised and chosen never go backwards             advance (log.go), by panic
+//	a fold is in the image whole or not at all         redo.write, resumeFold (redo.go), progress (checkpointmerge.go)
+//	promised and chosen never go backwards             advance (logcommit.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
 //	genesis once, and only with the own store id       Found
 //	never retry an fsync                               fail (fate.go): the first error inside a transaction is returned for ever
-//	damage is noticed and never served                 record.go (checksums, digest), pages.go, verify.go, guard.go,
-//	                                                   sums.go, cursor.go, writes.go, scrub.go, journal/sector.go
+//	damage is noticed and never served                 record.go (checksums, digest), pagewalk.go, verify.go, guard.go,
+//	                                                   pagesums.go, pagecursor.go, pagewrites.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     host.go
 //	the reserve heals by itself                        usage.go
 //

@@ -1,9 +1,10 @@
 package storage
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -11,180 +12,105 @@ import (
 	"tenure/storage/journal"
 )
 
-// trimEntries bounds how many truncated entries one transaction deletes, so that a large truncation does not hold up
-// what is behind it: at least this many, and at least four for each entry that it writes, so that it catches up.
-const trimEntries = 256
+// acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
+type acceptorLog struct {
+	*fate
+	files
+	options Options
+	space   *space
+	stats   *stats
 
-// Durable returns what the log holds now; after Open, what this run starts from.
-func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
+	db          *bolt.DB
+	file        *os.File // log.db, for sizes and for filling with zeros
+	journalFile *os.File
+	journalSync *syncer
 
-// Commit makes ps durable, in their order and all together: one record of the journal, one sync; or, for what is too
-// large for it, a transaction of log.db. After an error it is not known whether they are, nothing that waits for them
-// may be sent, and every later call returns the same error; the caller ends the process. It keeps the values of the
-// entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of ps. It panics if
-// ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what is not durably
-// folded.
-func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Folded) }
+	// commitMu is held by Commit. What is under it writes the journal. It is taken before mu.
+	commitMu sync.Mutex
+	ring     *journal.Ring
+	record   journal.Record // of the commit that runs
 
-// commit is Commit; folded returns how far the image is durable.
-func (s *acceptorLog) commit(ps []multipaxos.Persist, folded func() multipaxos.Slot) error {
-	s.commitMu.Lock()
-	defer s.commitMu.Unlock()
-	if err := s.failed(); err != nil {
+	// pending is what the journal holds and log.db does not; logflush.go moves it.
+	pending pending
+	dirty   chan struct{} // pending was empty and is not any more
+	full    chan struct{} // enough is pending
+	flushed chan struct{} // records have gone to log.db
+	grow    chan struct{} // asks for more zeros behind the log
+
+	// mu is held while log.db is written. The values under it are copies of what the file holds.
+	mu       sync.Mutex
+	arena    arena              // records of the transaction that runs
+	batch    []multipaxos.Entry // its entries
+	logHigh  int64              // bytes up to the last page in use, as of the transaction before
+	logEnd   int64              // size of the file, at least
+	first    multipaxos.Slot    // lowest slot that may have an entry on disk
+	trimming atomic.Bool        // truncated entries are still on disk
+	logged   atomic.Pointer[logMarks]
+}
+
+// read opens and reads log.db. It changes nothing.
+func (s *acceptorLog) read() (*logContent, error) {
+	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
+	if err != nil {
+		return nil, unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
+	}
+	s.file = f
+	size, err := fileSize(f)
+	if err != nil {
+		return nil, err
+	}
+	willRead(f)
+	c, err := readLog(f, size)
+	if err != nil {
+		return nil, damage(s.logPath(), "%w", err)
+	}
+	return c, nil
+}
+
+// open has bbolt open log.db, of which c was read and is durable.
+func (s *acceptorLog) open(c *logContent) (err error) {
+	_ = fillHoles(s.file) // a store of an earlier version has some; with no space left now they stay
+	s.first = c.first
+	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
+	s.logged.Store(&c.marks)
+	s.pending.start(&c.marks)
+	if s.db, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
 		return err
 	}
-	if len(ps) == 0 {
-		return nil
-	}
-	r := &s.record
-	r.Marks, r.Entries = s.pending.durable(), r.Entries[:0]
-	image := folded()
-	for i := range ps {
-		if ps[i].Truncate > image {
-			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, image))
-		}
-		advance(&r.Marks, &ps[i])
-		r.Entries = append(r.Entries, ps[i].Entries...)
-	}
-	defer clear(r.Entries) // they are pending, or home
-	if journal.Size(r) > s.ring.Limit() {
-		return s.commitHome(r)
-	}
-	return s.append(r)
-}
-
-// append writes r into the journal. It waits while the ring is full of what log.db does not have.
-func (s *acceptorLog) append(r *journal.Record) error {
-	for {
-		home := s.logged.Load()
-		s.ring.Release(home.Journaled)
-		r.Generation = home.Generation
-		err := s.ring.Append(r)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, journal.ErrFull) {
-			return s.fail(fmt.Errorf("%s: %w", s.journalPath(), err))
-		}
-		s.stats.waits.Add(1)
-		select {
-		case <-s.flushed:
-		case <-s.ended:
-			return s.failed()
-		}
-	}
-	s.stats.syncs.Add(1)
-	before, after := s.pending.add(r)
-	if before == 0 {
-		wake(s.dirty)
-	}
-	if after >= s.flushBytes() {
-		wake(s.full)
-	}
+	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
 	return nil
 }
 
-// wake puts a token into a channel of one, unless it is there.
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// advance applies p to the marks. Promised and Chosen never go backwards, and a slot that was truncated stays so.
-func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
-	if !p.Promised.IsZero() && p.Promised.Less(m.Promised) {
-		panic(fmt.Sprintf("storage: persist %d would lower the promised ballot from %s to %s", p.Seq, m.Promised, p.Promised))
-	}
-	if p.Chosen != 0 && p.Chosen < m.Chosen {
-		panic(fmt.Sprintf("storage: persist %d would lower the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen))
-	}
-	for i := range p.Entries {
-		e := &p.Entries[i]
-		if e.Slot <= m.Truncated {
-			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot, m.Truncated))
-		}
-		if len(e.Value) > recordLimit {
-			panic(fmt.Sprintf("storage: the value of slot %d has %d bytes", e.Slot, len(e.Value)))
-		}
-		m.Last = max(m.Last, e.Slot)
-	}
-	m.Promised = m.Promised.Max(p.Promised)
-	m.Truncated = max(m.Truncated, p.Truncate)
-	m.Chosen = max(m.Chosen, p.Chosen, m.Truncated) // only what is chosen is truncated
-	m.Last = max(m.Last, m.Truncated)
-}
-
-// logWriter changes entries in one transaction and keeps their digest.
-type logWriter struct {
-	bucket *bolt.Bucket
-	digest digest
-	last   multipaxos.Slot // highest slot that may have an entry
-	first  multipaxos.Slot // lowest, 0 if there is none
-	arena  *arena
-	key    [8]byte // bbolt keeps a copy
-}
-
-func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*logWriter, error) {
-	b := tx.Bucket([]byte(entryBucket))
-	if b == nil {
-		return nil, fmt.Errorf("%w: the bucket of the entries is missing", errBadRecord)
-	}
-	b.FillPercent = 1 // slots rise: no page is ever split in its middle
-	return &logWriter{bucket: b, digest: m.Entries, last: m.Last, first: first, arena: a}, nil
-}
-
-func (w *logWriter) put(entries []multipaxos.Entry) error {
-	for i := range entries {
-		e := &entries[i]
-		key := binary.BigEndian.AppendUint64(w.key[:0], uint64(e.Slot))
-		if e.Slot <= w.last {
-			if old := w.bucket.Get(key); old != nil {
-				if _, err := openEntry(key, old); err != nil {
-					return fmt.Errorf("%w: %w", errBadRecord, err)
-				}
-				w.digest.remove(old)
-			}
-		}
-		record := sealEntry(w.arena.take(len(e.Value)+ballotBytes+crcBytes), key, e)
-		if err := w.bucket.Put(key, record); err != nil {
+// write runs fn in a write transaction of log.db, with next as its marks and one generation more, and makes it
+// durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
+func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
+	next.Generation++
+	return s.fate.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
+		if err := fn(tx); err != nil {
 			return err
 		}
-		w.digest.add(record)
-		w.last = max(w.last, e.Slot)
-		if w.first == 0 || e.Slot < w.first {
-			w.first = e.Slot
-		}
-	}
-	return nil
+		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, next)
+	})
 }
 
-// trim deletes at most limit entries up to and including slot `through`; the rest is for later commits, and is not
-// returned meanwhile.
-func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
-	if w.first == 0 || w.first > through {
-		return nil
+// measure looks at log.db.
+func (s *acceptorLog) measure() (measures, error) {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return measures{}, err
 	}
-	var gone []multipaxos.Slot
-	w.first = 0
-	c := w.bucket.Cursor()
-	for key, record := c.First(); key != nil; key, record = c.Next() {
-		slot, err := decodeSlot(key)
-		if err != nil || len(record) < crcBytes {
-			return fmt.Errorf("%w: it is no entry", errBadRecord)
-		}
-		if slot > through || len(gone) == limit {
-			w.first = slot
-			break
-		}
-		w.digest.remove(record)
-		gone = append(gone, slot)
+	defer tx.Rollback()
+	return measure(s.db, tx, s.file)
+}
+
+// close closes the files of the log.
+func (s *acceptorLog) close() error {
+	var err error
+	if s.db != nil {
+		err = s.db.Close()
 	}
-	for _, slot := range gone { // after the walk: a cursor does not survive deletions
-		if err := w.bucket.Delete(slotKey(slot)); err != nil {
-			return err
-		}
+	if s.journalSync != nil {
+		s.journalSync.Close()
 	}
-	return nil
+	return errors.Join(err, closeFiles(s.journalFile, s.file))
 }
