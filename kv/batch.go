@@ -31,7 +31,7 @@ func DecodeBatch(batch []byte, fn func(cmd []byte) bool) error {
 	return nil
 }
 
-// countCommands is how many results batch needs, at most: its commands, and one for a broken rest.
+// countCommands returns how many results batch needs, at most: its commands, and one for a broken rest.
 func countCommands(batch []byte) int {
 	for n := 0; ; n++ {
 		_, rest, ok := cutPiece(batch)
@@ -42,8 +42,8 @@ func countCommands(batch []byte) int {
 	}
 }
 
-// cutPiece splits the first length-prefixed piece off b: a command off a batch, the header off a command; false if there
-// is no whole one.
+// cutPiece splits the first length-prefixed piece off b: a command off a batch, the header off a command; false if
+// there is no whole one.
 func cutPiece(b []byte) (piece, rest []byte, ok bool) {
 	size, n := binary.Uvarint(b)
 	if n <= 0 || size > uint64(len(b)-n) {

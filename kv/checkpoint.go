@@ -79,7 +79,7 @@ func (s *State) Folded() error {
 	return nil
 }
 
-// Slot is the applied slot of the image once f is in it.
+// Slot returns the applied slot of the image once f is in it.
 func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 
 // Fold is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
@@ -146,7 +146,7 @@ type arena struct{ free []byte }
 
 const arenaBytes = 64 << 10
 
-// room is an empty slice to append at most n bytes to.
+// room returns an empty slice to append at most n bytes to.
 func (a *arena) room(n int) []byte {
 	if n > len(a.free) {
 		a.free = make([]byte, max(n, arenaBytes))

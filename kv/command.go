@@ -17,9 +17,9 @@ var ErrCommand = errors.New("invalid command")
 //
 //	struct { Op Op; Key string; Flags uint64; HasIndex bool; Index uint64; IdemKey string; Base uint64; More []byte }
 //
-// but without More, which is a commandMore, where that is zero: the busiest commands do not pay for what they do not use.
-// The order of the fields is the encoding: new ones go to the end of commandMore. Reflection over the header took half the
-// time of Apply; command_test.go holds it against the library.
+// but without More, which is a commandMore, where that is zero: the busiest commands do not pay for what they do not
+// use. The order of the fields is the encoding: new ones go to the end of commandMore. Reflection over the header took
+// half the time of Apply; command_test.go holds it against the library.
 
 // commandMore is the fields that most commands leave zero.
 type commandMore struct {
@@ -44,7 +44,7 @@ type moreSession struct {
 	TTL       time.Duration
 }
 
-// more is what c needs beyond a plain header.
+// more returns what c needs beyond a plain header.
 func (c *Command) more() commandMore {
 	return commandMore{
 		Lock: c.Lock, TTL: c.TTL, Num: c.Num, NewKey: c.NewKey, TestBytes: uint64(len(c.Test)), Arm: c.Arm,
@@ -55,9 +55,9 @@ func (c *Command) more() commandMore {
 }
 
 // EncodeCommand is c as it travels and is stored: the length of the header as a uvarint, the header in msgpack, and the
-// payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the msgpack
-// because it is the one large thing: it is copied once, and its cost is in proportion to its length. EncodeCommand does
-// not check c: see Command.Validate.
+// payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the
+// msgpack because it is the one large thing: it is copied once, and its cost is in proportion to its length.
+// EncodeCommand does not check c: see Command.Validate.
 func EncodeCommand(c *Command) []byte {
 	var parts []byte
 	for i := range c.Parts {
@@ -96,8 +96,8 @@ func appendHeader(b []byte, c *Command) []byte {
 	return b
 }
 
-// DecodeCommand is the valid command that fills b. It copies: the result does not keep b alive. An empty value comes out
-// nil. Errors wrap ErrCommand.
+// DecodeCommand returns the valid command that fills b. It copies: the result does not keep b alive. An empty value
+// comes out nil. Errors wrap ErrCommand.
 func DecodeCommand(b []byte) (Command, error) {
 	var c Command
 	if err := decodeCommand(b, &c); err != nil {
@@ -192,8 +192,8 @@ func decodeParts(payload []byte, c *Command) error {
 	return err
 }
 
-// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it, so that Test, which no
-// part has, need not be copied.
+// decodePart is decodeCommand for a part, which has no parts itself. The transaction validates it, so that Test, which
+// no part has, need not be copied.
 func decodePart(b []byte, p *Part) error {
 	payload, err := decodeHeader(b, p)
 	if err != nil {

@@ -76,7 +76,7 @@ func (q *dedupQueue) share() dedupQueue {
 	return dedupQueue{first: q.first, next: q.next, chunks: slices.Clone(q.chunks)}
 }
 
-// check tells whether a command may be applied at revision; if not, why or what its first copy came to. The order of
+// check reports whether a command may be applied at revision; if not, why or what its first copy came to. The order of
 // the rules is that of the package comment.
 func (d *dedup) check(c *Command, s sum, revision uint64) (Result, bool) {
 	if seq, known := d.index[c.IdemKey]; known {

@@ -77,8 +77,8 @@ func TestDedupFreshStoreAcceptsWhatCanBeSeenOfIt(t *testing.T) {
 	}
 }
 
-// What is forgotten of a store that was never changed makes the bases too old that were seen of it. Stores are there that
-// began at revision 0: F = 0 is not "none forgotten".
+// What is forgotten of a store that was never changed makes the bases too old that were seen of it. Stores are there
+// that began at revision 0: F = 0 is not "none forgotten".
 func TestDedupForgottenBeforeTheFirstChange(t *testing.T) {
 	old := NewMemImage()
 	old.Merge(&Fold{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})

@@ -41,10 +41,10 @@
 // # Exactly once
 //
 // A command may carry an idempotency key and a base: a revision that the client had seen before its first try, the
-// same in all retries. The state remembers keys with a hash of the command (without base) and its result (without a body
-// above MaxRememberedBody), refused conditions too, and forgets the oldest beyond Limits. F is the highest revision at
-// which a forgotten key was remembered; the state keeps floor = F+1, and 0 while nothing has been forgotten. The rules,
-// in dedup.check:
+// same in all retries. The state remembers keys with a hash of the command (without base) and its result (without a
+// body above MaxRememberedBody), refused conditions too, and forgets the oldest beyond Limits. F is the highest
+// revision at which a forgotten key was remembered; the state keeps floor = F+1, and 0 while nothing has been
+// forgotten. The rules, in dedup.check:
 //
 //	key known, same command      its first result again
 //	key known, another command   CodeKeyReused
@@ -57,10 +57,10 @@
 //
 // # Registers
 //
-// What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions, the
-// locks that each holds, TTLs, lock-delays, fences, tombstones. Each is bounded by Limits, and has a Space of its own in
-// the image, of which a fold writes only what changed. The tables share their nodes with their copies, so a snapshot, a
-// fold and the way back of a transaction that fails (savepoint) cost a few words each.
+// What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions,
+// the locks that each holds, TTLs, lock-delays, fences, tombstones. Each is bounded by Limits, and has a Space of its
+// own in the image, of which a fold writes only what changed. The tables share their nodes with their copies, so a
+// snapshot, a fold and the way back of a transaction that fails (savepoint) cost a few words each.
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
@@ -72,8 +72,8 @@
 //	fence        largest token of a name. It is checked after the idempotency key and before the command, and counts
 //	             whatever becomes of the command.
 //
-// Time does not pass here. Everything that must end after a while is a Timed with an Arm: the revision at which it was set,
-// or for a session the number of its renewals. The master logs OpEnd… with the Arm that it saw, and a command with
+// Time does not pass here. Everything that must end after a while is a Timed with an Arm: the revision at which it was
+// set, or for a session the number of its renewals. The master logs OpEnd… with the Arm that it saw, and a command with
 // another Arm changes nothing, so it does not matter how late it comes or how often.
 //
 // A transaction runs its parts one after the other, each on what those before made, under one revision. If one fails

@@ -32,9 +32,9 @@ type Fold struct {
 	Changes []Change
 }
 
-// Image is a consistent read view of the folded state. What Get returns is valid until Close, what Ascend and Descend hand
-// to fn until fn returns; neither may be changed.
-// An error is damage: the node must stop. A view is used by one goroutine at a time.
+// Image is a consistent read view of the folded state. What Get returns is valid until Close, what Ascend and Descend
+// hand to fn until fn returns; neither may be changed. An error is damage: the node must stop. A view is used by one
+// goroutine at a time.
 type Image interface {
 	// Get is the record of key, or nil.
 	Get(space Space, key []byte) ([]byte, error)

@@ -38,8 +38,8 @@ func (x *executor) set(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision}, nil
 }
 
-// overwrite is a set that only writes the value: it looks at what was there only after it has put what comes, which
-// spares the busiest command a search of the table.
+// overwrite carries out a set that only writes the value: it looks at what was there only after it has put what comes,
+// which spares the busiest command a search of the table.
 func (x *executor) overwrite(c *Command) (Result, error) {
 	revision := x.stamp()
 	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: revision, ModifyIndex: revision}

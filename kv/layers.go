@@ -23,7 +23,7 @@ func (h *hit) name() string {
 	return string(h.key)
 }
 
-// peek is the entry, of which the value may go with the view.
+// peek returns the entry, of which the value may go with the view.
 func (h *hit) peek() (Entry, error) {
 	if h.entry != nil {
 		return *h.entry, nil
@@ -31,7 +31,7 @@ func (h *hit) peek() (Entry, error) {
 	return decodeEntry(string(h.key), h.record)
 }
 
-// load is the entry; unlike the record it came from, it stays valid when the view is closed.
+// load returns the entry; unlike the record it came from, it stays valid when the view is closed.
 func (h *hit) load() (Entry, error) {
 	if h.entry != nil {
 		return *h.entry, nil
@@ -54,7 +54,7 @@ func (l *layers) inTables(key string) (e *Entry, known bool) {
 	return l.frozen.Get(key)
 }
 
-// get is the newest entry of key.
+// get returns the newest entry of key.
 func (l *layers) get(key string) (Entry, bool, error) {
 	if e, known := l.inTables(key); known {
 		if e == nil {
@@ -143,7 +143,7 @@ func (m *merge) step() bool {
 	return m.call()
 }
 
-// front is the cursor with the next key, the active one if both have it, or nil.
+// front returns the cursor with the next key, the active one if both have it, or nil.
 func (m *merge) front() *cursor {
 	switch {
 	case !m.frozen.ok && !m.active.ok:

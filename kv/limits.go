@@ -43,19 +43,20 @@ type Limits struct {
 	// PruneKeys is how many keys one prune may delete; a larger one is refused whole with CodeTooMany, for until the
 	// next fold every deletion takes memory.
 	PruneKeys int
-	// Sessions, Locks, ExpiringKeys and Fences bound tables that are in memory whole; what would go beyond is refused with
-	// CodeFull. Locks counts keys that are locked and keys in lock-delay together, so that a session always finds room for
-	// its lock-delays when it ends.
+	// Sessions, Locks, ExpiringKeys and Fences bound tables that are in memory whole; what would go beyond is refused
+	// with CodeFull. Locks counts keys that are locked and keys in lock-delay together, so that a session always finds
+	// room for its lock-delays when it ends.
 	Sessions     int
 	Locks        int
 	ExpiringKeys int
 	Fences       int
-	// Tombstones is how many deletions are remembered one by one, the newest; of those before only the newest revision is.
+	// Tombstones is how many deletions are remembered one by one, the newest; of those before only the newest revision
+	// is.
 	Tombstones int
 }
 
-// DefaultLimits are those of every server. The table of idempotency keys takes some 20 MiB when it is full of keys of 36
-// bytes, and covers 26 s of 5,000 keyed writes a second.
+// DefaultLimits are those of every server. The table of idempotency keys takes some 20 MiB when it is full of keys of
+// 36 bytes, and covers 26 s of 5,000 keyed writes a second.
 var DefaultLimits = Limits{
 	DedupEntries: 1 << 17, DedupRevisions: 1 << 20, PruneKeys: 1 << 20,
 	Sessions: 1 << 16, Locks: 1 << 18, ExpiringKeys: 1 << 20, Fences: 1 << 16, Tombstones: 1 << 16,

@@ -19,7 +19,7 @@ type Range struct {
 	Cancel func() error
 }
 
-// span is the keys of r. separator is that of Keys, where Start means a listed name: a whole group of keys.
+// span returns the keys of r. separator is that of Keys, where Start means a listed name: a whole group of keys.
 func (r *Range) span(separator string) span {
 	s := span{lo: r.Prefix, hi: prefixEnd(r.Prefix), falling: r.Reverse}
 	if r.Start == "" {
@@ -46,7 +46,7 @@ func (r *Range) span(separator string) span {
 	return s
 }
 
-// prefixEnd is the first key behind all that start with prefix, or "" if there is none.
+// prefixEnd returns the first key behind all that start with prefix, or "" if there is none.
 func prefixEnd(prefix string) string {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] < 0xff {
@@ -56,7 +56,7 @@ func prefixEnd(prefix string) string {
 	return ""
 }
 
-// group is the name under which key is listed together with others: up to and with the first separator behind the
+// group returns the name under which key is listed together with others: up to and with the first separator behind the
 // prefix. It is empty for a key that is listed alone.
 func group(prefix, key, separator string) string {
 	if separator == "" || !strings.HasPrefix(key, prefix) {
@@ -123,7 +123,7 @@ func (s *span) pass(g string) bool {
 	return !s.empty()
 }
 
-// Count is the number of keys of r, at most r.Limit.
+// Count returns the number of keys of r, at most r.Limit.
 func (v *Snapshot) Count(r Range) (int, error) {
 	w := walk{r: &r}
 	err := v.layers.scan(r.span(""), func(*hit) bool { return w.admit() && w.more() })
@@ -160,9 +160,9 @@ func (w *walk) end(err error) error {
 	return err
 }
 
-// Newest returns the highest ModifyIndex of the keys that start with prefix, and how many there are; 0 and 0 if there is none.
-// It looks at every one of them, but copies nothing. cancel, if set, is asked now and then, as Range.Cancel is. An error is
-// damage or comes from cancel.
+// Newest returns the highest ModifyIndex of the keys that start with prefix, and how many there are; 0 and 0 if there
+// is none. It looks at every one of them, but copies nothing. cancel, if set, is asked now and then, as Range.Cancel
+// is. An error is damage or comes from cancel.
 func (v *Snapshot) Newest(prefix string, cancel func() error) (index uint64, n int, err error) {
 	w := walk{r: &Range{Cancel: cancel}}
 	err = v.layers.scan(span{lo: prefix, hi: prefixEnd(prefix)}, func(h *hit) bool {

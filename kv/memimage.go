@@ -7,15 +7,15 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// MemImage is a Source in memory, for simulators and tests. Views may be opened and used at a time; Merge and Clone must
-// not run beside anything.
+// MemImage is a Source in memory, for simulators and tests. Views may be opened and used at a time; Merge and Clone
+// must not run beside anything.
 type MemImage struct {
 	slot    uint64
 	meta    []byte
 	records *btree.Map[string, []byte] // space byte and key → record; never changed, replaced by Merge
 }
 
-// NewMemImage is the image of a new state.
+// NewMemImage returns the image of a new state.
 func NewMemImage() *MemImage { return &MemImage{records: btree.NewMap[string, []byte](0)} }
 
 // Merge makes f part of the image, as one transaction; open views stay as they are. It keeps f's bytes. It panics on
@@ -50,7 +50,7 @@ func (m *MemImage) change(f *Fold, n int) {
 	m.records = records
 }
 
-// Clone is an image that holds the same and goes its own way from here.
+// Clone returns an image that holds the same and goes its own way from here.
 func (m *MemImage) Clone() *MemImage {
 	c := *m
 	return &c
@@ -59,7 +59,7 @@ func (m *MemImage) Clone() *MemImage {
 // View opens a view; its error is always nil.
 func (m *MemImage) View() (Image, error) { return &memView{records: m.records}, nil }
 
-// Loaded is the slot and meta record of the newest merged fold; its error is always nil.
+// Loaded returns the slot and meta record of the newest merged fold; its error is always nil.
 func (m *MemImage) Loaded() (slot uint64, meta []byte, err error) { return m.slot, m.meta, nil }
 
 func recordKey(space Space, key []byte) string {

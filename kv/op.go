@@ -24,14 +24,15 @@ const (
 
 	OpDropFence Op = 13 // forget the largest token of Fence, but keep it as the floor for every name of its kind
 
-	// Logged by the master when a time has passed on its clock. Arm must be that of the Timed they end, else they change
-	// nothing: it was armed anew meanwhile.
+	// Logged by the master when a time has passed on its clock. Arm must be that of the Timed they end, else they
+	// change nothing: it was armed anew meanwhile.
 	OpEndSession Op = 14 // Session.ID expired
 	OpEndKey     Op = 15 // Key expired
 	OpEndDelay   Op = 16 // the lock-delay of Key has passed; changes no revision
 
-	// OpNewEra allots the next era of the tokens of named leases (N3); Result.Count is the era. Only nodes ask for it. IdemKey must be there
-	// and name the node's run: a copy of the command gives no second era, and nobody takes another run's for its own.
+	// OpNewEra allots the next era of the tokens of named leases (N3); Result.Count is the era. Only nodes ask for it.
+	// IdemKey must be there and name the node's run: a copy of the command gives no second era, and nobody takes
+	// another run's for its own.
 	OpNewEra Op = 17
 )
 
@@ -80,13 +81,14 @@ type Command struct {
 	Session Session       // OpSession…, OpCheckSession, and with a Lock: of these only the ID
 	Arm     uint64        // OpEnd…
 	Parts   []Part        // OpTransaction, at most MaxParts
-	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token the
-	// largest, whatever becomes of the command's condition. The name is `lease/N` or `kv/K`. An empty Fence is none.
+	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token
+	// the largest, whatever becomes of the command's condition. The name is `lease/N` or `kv/K`. An empty Fence is
+	// none.
 	Fence string
 	Token uint64
 }
 
-// Part is one operation of a transaction: a Command without idempotency key, fence and parts of its own. Its Op is OpSet (with a
-// condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its Session.ID may be
-// any text of at most MaxPartSessionBytes: one that is no session fails the part.
+// Part is one operation of a transaction: a Command without idempotency key, fence and parts of its own. Its Op is
+// OpSet (with a condition or a Lock or neither), OpDelete, OpPrune, OpAdd, OpRename or a verb that only parts have. Its
+// Session.ID may be any text of at most MaxPartSessionBytes: one that is no session fails the part.
 type Part = Command

@@ -14,8 +14,8 @@ type Outcomes struct {
 	Errors  []PartError
 }
 
-// Outcome is what a part answers: the gets and OpAdd an entry, a whole tree of them one each; a set, rename or check the
-// entry without its value; deletions and OpCheckNotExists nothing.
+// Outcome is what a part answers: the gets and OpAdd an entry, a whole tree of them one each; a set, rename or check
+// the entry without its value; deletions and OpCheckNotExists nothing.
 type Outcome struct {
 	Part  int    // its place in Command.Parts
 	Entry *Entry // never nil; of OpGetOrEmpty and an absent key all but its Key is zero
@@ -98,7 +98,7 @@ func (r *reader) named() *Entry {
 	return &e
 }
 
-// piece is a length and so many bytes.
+// piece reads a length and returns so many bytes.
 func (r *reader) piece() []byte {
 	p, rest, ok := cutPiece(r.b)
 	if r.bad || !ok {
@@ -109,7 +109,7 @@ func (r *reader) piece() []byte {
 	return p
 }
 
-// part is the place of a part.
+// part reads the place of a part.
 func (r *reader) part() int {
 	n := r.uvarint()
 	r.bad = r.bad || n > math.MaxInt32

@@ -128,8 +128,8 @@ func parseSequenceKey(b []byte) (uint64, error) {
 
 const metaFormat = 1
 
-// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0, and a
-// client that has read an empty store waits for what is above that index: no change may have it.
+// firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0,
+// and a client that has read an empty store waits for what is above that index: no change may have it.
 const firstRevision = 1
 
 // meta is the state's own record in every fold. First and Next say which dedup records must be there, and the numbers
@@ -210,7 +210,7 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-// duration is a time of at most MaxTTL.
+// duration reads a time of at most MaxTTL.
 func (r *reader) duration() time.Duration {
 	n := r.uvarint()
 	if n > uint64(MaxTTL) {
@@ -220,7 +220,7 @@ func (r *reader) duration() time.Duration {
 	return time.Duration(n)
 }
 
-// sessionID is the ID of a session, or nothing.
+// sessionID reads the ID of a session, or nothing.
 func (r *reader) sessionID() string {
 	p := r.piece()
 	if len(p) != 0 && len(p) != sessionIDBytes {

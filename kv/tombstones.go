@@ -55,8 +55,8 @@ func (t *tombstones) compact() {
 	}
 }
 
-// newest is the highest revision at which a key that starts with prefix was deleted, at least the floor. It searches by
-// age and by key in turns: of few keys it has soon seen all, and of many a young one comes soon.
+// newest returns the highest revision at which a key that starts with prefix was deleted, at least the floor. It
+// searches by age and by key in turns: of few keys it has soon seen all, and of many a young one comes soon.
 func (t *tombstones) newest(prefix string) uint64 {
 	best := t.floor
 	keys, ages := t.byKey.Iter(), t.byAge.Iter()

@@ -34,7 +34,7 @@ const (
 var fieldTexts = [...]string{"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
 	"value to compare", "session", "settings of a session", "arm", "fence", "token"}
 
-// present is the fields of c that are not zero, but for Op and Key.
+// present returns the fields of c that are not zero, but for Op and Key.
 func (c *Command) present() (f fields) {
 	if len(c.Value) > 0 {
 		f |= hasValue
@@ -142,7 +142,7 @@ var rules = [...]rule{
 	OpCheckValue:     {named: byKey, takes: hasValue, part: true, partial: true},
 }
 
-// ruleOf is the rule of op; its named is 0 if there is no such operation.
+// ruleOf returns the rule of op; its named is 0 if there is no such operation.
 func ruleOf(op Op) rule {
 	if int(op) < len(rules) {
 		return rules[op]
@@ -266,7 +266,7 @@ var (
 	errTooManyParts = fmt.Errorf("%w: the transaction has more than %d parts", ErrCommand, MaxParts)
 )
 
-// String is the first field of f in words.
+// String returns the first field of f in words.
 func (f fields) String() string {
 	for i, text := range fieldTexts {
 		if f&(1<<i) != 0 {

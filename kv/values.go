@@ -26,7 +26,7 @@ func (x *executor) add(c *Command) (Result, error) {
 // mostDigits is more than any int64 has, leading zeros that somebody wrote included.
 const mostDigits = 64
 
-// addDecimal is the sum of num and what value says in decimal, with a sign or without.
+// addDecimal returns the sum of num and what value says in decimal, with a sign or without.
 func addDecimal(value []byte, num int64) (int64, bool) {
 	if len(value) > mostDigits {
 		return 0, false

@@ -186,7 +186,7 @@ func (s *state) peer(p *peer) {
 	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
-	s.num(uint64(p.quiet), uint64(p.patience), uint64(p.told.chosen), uint64(p.told.folded), uint64(p.flight.len()))
+	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.folded), uint64(p.flight.len()))
 	for i := range p.flight.len() {
 		f := p.flight.at(i)
 		s.num(uint64(f.through), uint64(f.slots), uint64(f.bytes))

@@ -14,7 +14,7 @@ var ErrConfig = errors.New("invalid log configuration")
 // ErrDamaged is wrapped by errors that tell of a log whose disk does not hold what it must. The node must stop.
 var ErrDamaged = errors.New("log damaged")
 
-// ErrTruncated is returned for slots that are gone from the log because every member has them in its image.
+// ErrTruncated is returned for slots that are gone from the log because every member has them in its state database.
 var ErrTruncated = errors.New("slot truncated from the log")
 
 // Limits that do not depend on configuration, so that nodes with different configurations understand each other.
@@ -35,13 +35,13 @@ const (
 
 // Intervals in ticks.
 const (
-	heartbeatTicks   = 5  // between heartbeats that have nothing new to say
-	prepareTicks     = 3  // between repetitions of an unanswered Prepare
-	confirmTicks     = 2  // between repetitions of an unanswered Confirm
-	fetchTicks       = 3  // before a Fetch without an answer goes to another node
-	chosenTicks      = 50 // before a chosen mark that found no Persist to ride on gets its own
-	minPatienceTicks = 3  // without an acknowledgement before Accepts are sent again; doubles each time
-	maxPatienceTicks = 50
+	heartbeatTicks = 5  // between heartbeats that have nothing new to say
+	prepareTicks   = 3  // between repetitions of an unanswered Prepare
+	confirmTicks   = 2  // between repetitions of an unanswered Confirm
+	fetchTicks     = 3  // before a Fetch without an answer goes to another node
+	chosenTicks    = 50 // before a chosen mark that found no Persist to ride on gets its own
+	minResendTicks = 3  // without an acknowledgement before Accepts are sent again; doubles each time
+	maxResendTicks = 50
 )
 
 // membership is the only membership there is until members can be changed.

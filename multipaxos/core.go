@@ -22,7 +22,7 @@ type Core struct {
 }
 
 // New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller
-// tells it next, with Folded and Applied, how far the state image is.
+// tells it next, with Folded and Applied, how far the state database is.
 func New(cfg Config, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func (c *Core) Applied(s Slot) {
 	c.learner.applied = max(c.learner.applied, s)
 }
 
-// Folded is told that this node's durable image holds everything through slot s. At start an image can be ahead of
-// the chosen mark on disk, which is written late.
+// Folded is told that this node's state database holds everything through slot s. At start a state database can be
+// ahead of the chosen mark on disk, which is written late.
 func (c *Core) Folded(s Slot) {
 	if s > c.acceptor.chosen && (c.leader.phase != Following || c.acceptor.writes.seq > 0) {
 		panic(fmt.Sprintf("multipaxos: slot %d was folded, and slots are chosen only up to %d", s, c.acceptor.chosen))
@@ -160,7 +160,7 @@ func (c *Core) SetFull(least Need) {
 	c.learner.starved = false
 }
 
-// SetShort tells whether space is short: then no tail of the log is kept for slow followers. No member needs it.
+// SetShort reports whether space is short: then no tail of the log is kept for slow followers. No member needs it.
 func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
 
 // Probe begins a Persist that changes nothing. That it is reported durable tells that the disk answers.

@@ -133,7 +133,7 @@ func TestLostAcceptIsSentAgain(t *testing.T) {
 		s := leading(t, soloConfig(3))
 		s.propose("a", "b")
 		s.take()
-		if got := slotsOf(s.ticks(minPatienceTicks), 2); !slices.Equal(got, []Slot{1, 2}) {
+		if got := slotsOf(s.ticks(minResendTicks), 2); !slices.Equal(got, []Slot{1, 2}) {
 			t.Fatalf("sent again: %v", got)
 		}
 	})

@@ -65,7 +65,7 @@ func (d *disk) clone() *disk {
 	return &n
 }
 
-// node is one Core with its disk, its image and what storage has not made durable yet.
+// node is one Core with its disk, its state database and what storage has not made durable yet.
 type node struct {
 	id      ballot.NodeID
 	core    *Core

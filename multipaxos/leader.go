@@ -135,7 +135,7 @@ func (l *leader) connected(p *peer, n news, out *outbox) {
 		}
 	case Leading:
 		p.rewind(l.phase2.unvoted(p.node))
-		p.probe, p.quiet, p.patience = true, 0, minPatienceTicks
+		p.probe, p.quiet, p.resend = true, 0, minResendTicks
 		l.heartbeat(p, n, out)
 	}
 }

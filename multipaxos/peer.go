@@ -20,7 +20,7 @@ func (ps peers) reset() {
 	for i := range ps {
 		f := ps[i].flight
 		f.clear()
-		ps[i] = peer{node: ps[i].node, flight: f, patience: minPatienceTicks}
+		ps[i] = peer{node: ps[i].node, flight: f, resend: minResendTicks}
 	}
 }
 
@@ -40,14 +40,14 @@ type peer struct {
 	complete bool // Phase 1: it has reported everything
 	held     bool // Phase 1: it is not asked on until the own disk has caught up
 
-	next            Slot // next slot to send
-	flight          ring[flight]
-	flightSlots     int
-	flightBytes     int
-	acked           Slot // highest slot it acknowledged
-	probe           bool // it went quiet: one message at a time until it acknowledges
-	quiet, patience int  // ticks without an acknowledgement, and how many of them are borne
-	told            news // newest
+	next          Slot // next slot to send
+	flight        ring[flight]
+	flightSlots   int
+	flightBytes   int
+	acked         Slot // highest slot it acknowledged
+	probe         bool // it went quiet: one message at a time until it acknowledges
+	quiet, resend int  // ticks without an acknowledgement, and after how many of them all is sent again
+	told          news // newest
 
 	round uint64 // highest round of confirmation it answered
 }
@@ -83,7 +83,7 @@ func (p *peer) landed(through Slot) {
 		p.flightBytes -= f.bytes
 	}
 	p.acked = max(p.acked, through)
-	p.probe, p.quiet, p.patience = false, 0, minPatienceTicks
+	p.probe, p.quiet, p.resend = false, 0, minResendTicks
 }
 
 // rewind makes slot s the next to be sent.
@@ -100,9 +100,9 @@ func (p *peer) tick(owed Slot) {
 		p.quiet = 0
 		return
 	}
-	if p.quiet++; p.quiet < p.patience {
+	if p.quiet++; p.quiet < p.resend {
 		return
 	}
-	p.quiet, p.patience, p.probe = 0, min(2*p.patience, maxPatienceTicks), true
+	p.quiet, p.resend, p.probe = 0, min(2*p.resend, maxResendTicks), true
 	p.rewind(owed)
 }

@@ -9,7 +9,7 @@ type ring[T any] struct {
 
 func (r *ring[T]) len() int { return r.n }
 
-// at is the i-th element from the front; the pointer is good until the next push.
+// at returns the i-th element from the front; the pointer is good until the next push.
 func (r *ring[T]) at(i int) *T {
 	if i < 0 || i >= r.n {
 		panic("multipaxos: ring index out of range")

@@ -61,7 +61,7 @@ func (c *Core) Behind() bool { return c.acceptor.chosen < c.leader.gone }
 type PeerProgress struct {
 	Node    ballot.NodeID
 	Chosen  Slot // as it last said
-	Folded  Slot // its durable image, as it last said
+	Folded  Slot // its state database, as it last said
 	Acked   Slot // highest slot it acknowledged to this leader's ballot
 	Pending int  // bytes sent to it and not acknowledged
 }

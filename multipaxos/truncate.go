@@ -1,8 +1,8 @@
 package multipaxos
 
-// checkpointed is told that the durable image holds everything through slot s. If it is ahead of the chosen mark, the
-// mark moves: what is in the image was chosen. If even the entries are missing here, the log counts as truncated
-// through s, so that no promise vouches for slots it cannot report.
+// checkpointed is told that the state database holds everything through slot s. If it is ahead of the chosen mark, the
+// mark moves: what is in the state database was chosen. If even the entries are missing here, the log counts as
+// truncated through s, so that no promise vouches for slots it cannot report.
 func (a *acceptor) checkpointed(s Slot) {
 	for a.chosen < s && a.log.at(a.chosen+1) != nil {
 		a.chosen++
@@ -14,8 +14,8 @@ func (a *acceptor) checkpointed(s Slot) {
 	}
 }
 
-// truncate deletes a bounded number of entries through slot all, which every member has in its image, but for the
-// newest KeepEntries of them, unless space is short.
+// truncate deletes a bounded number of entries through slot all, which every member has in its state database, but for
+// the newest KeepEntries of them, unless space is short.
 func (a *acceptor) truncate(all Slot) {
 	keep := a.cfg.KeepEntries
 	if a.space.short {

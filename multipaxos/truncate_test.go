@@ -52,7 +52,7 @@ func TestTruncateBelowWhatAllFolded(t *testing.T) {
 	s.none(s.step(Message{Kind: KindFetch, From: 3, Slot: 4}), KindLearn, "a truncated entry")
 }
 
-// A follower goes by the leader's word, and never above its own image.
+// A follower goes by the leader's word, and never above its own state database.
 func TestFollowerTruncatesOnlyItsFolded(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))
@@ -93,7 +93,7 @@ func TestTruncationIsBoundedPerTick(t *testing.T) {
 	}
 }
 
-// An image can be ahead of the lazily written chosen mark: what is in it was chosen.
+// A state database can be ahead of the lazily written chosen mark: what is in it was chosen.
 func TestImageAheadOfTheChosenMark(t *testing.T) {
 	d := newDisk()
 	d.promised, d.chosen, d.last = by(2, 1), 1, 4

@@ -92,5 +92,5 @@ func follow(before, c *kv.Change) error {
 	return nil
 }
 
-// Folded is the slot that the image has reached, durably.
+// Folded returns the slot that the image has reached, durably.
 func (s *Store) Folded() multipaxos.Slot { return multipaxos.Slot(s.state.folded.Load().Slot) }

@@ -36,8 +36,8 @@ func (s *stateDB) mergeParts(plan *foldPlan, rest []kv.Change) error {
 	return nil
 }
 
-// progress is the marks after n more changes of plan: in the middle of it those of the fold before, with the plan, and
-// after the last those of the new one.
+// progress returns the marks after n more changes of plan: in the middle of it those of the fold before, with the plan,
+// and after the last those of the new one.
 func (m *foldMarks) progress(plan *foldPlan, n int) foldMarks {
 	next := foldMarks{Slot: m.Slot, Meta: m.Meta, Plan: *plan}
 	if next.Plan.Done += uint64(n); next.Plan.Done == plan.Changes.Count {

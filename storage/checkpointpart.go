@@ -19,11 +19,11 @@ type part struct {
 	measured bool
 }
 
-// nextPart is the part with which changes begin.
+// nextPart returns the part with which changes begin.
 //
-// The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its leaf
-// anew, and with large values that is megabytes. So where space is short what lies beside each change is looked at, and a
-// part is what the free pages can take; the pages that it replaces are free for the next one.
+// The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its
+// leaf anew, and with large values that is megabytes. So where space is short what lies beside each change is looked
+// at, and a part is what the free pages can take; the pages that it replaces are free for the next one.
 func (s *stateDB) nextPart(changes []kv.Change) part {
 	limit := s.options.FoldPartBytes
 	room, short := s.foldRoom()
@@ -52,7 +52,7 @@ func (s *stateDB) nextPart(changes []kv.Change) part {
 	return p
 }
 
-// changeBytes is what c takes without what lies beside it.
+// changeBytes returns what c takes without what lies beside it.
 func changeBytes(c *kv.Change) (need, row int64) {
 	n := int64(len(c.Key) + len(c.Value))
 	return n, n
@@ -73,8 +73,8 @@ func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, ro
 // partOverhead is what a transaction writes besides its leaves and the free list, about: the buckets, the marks.
 const partOverhead = 128 << 10
 
-// foldRoom is what state.db can take, and whether that is little. It asks the file system: the last Refresh may be a
-// while ago, and others fill it quickly.
+// foldRoom returns what state.db can take, and whether that is little. It asks the file system: the last Refresh may be
+// a while ago, and others fill it quickly.
 func (s *stateDB) foldRoom() (room int64, short bool) {
 	u := s.space.usage()
 	size, err := s.measure()
@@ -98,8 +98,9 @@ var errNoSpace = errors.New("no space left for the rest of a fold")
 // errShortNow: there was room when a part was taken, and so nobody measured what it needs.
 var errShortNow = errors.New("space has become short")
 
-// awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of the
-// reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls fulfilled.
+// awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of
+// the reserve file. It returns errShortNow if p must be measured first. The space is promised until the caller calls
+// fulfilled.
 func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	return s.awaitSpace(s.statePath(), func() (int64, error) {
 		room, short := s.foldRoom()
@@ -125,8 +126,8 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	})
 }
 
-// missingOf is what the file system and the reserve file must have for need bytes where state.db can take room, which is
-// much. All of it if they can, since room counts free pages of which nobody looked at the rows.
+// missingOf returns what the file system and the reserve file must have for need bytes where state.db can take room,
+// which is much. All of it if they can, since room counts free pages of which nobody looked at the rows.
 func (s *stateDB) missingOf(need, room int64) (int64, error) {
 	unused, err := s.space.reserve.unused()
 	if err != nil || unused >= need {
@@ -135,8 +136,8 @@ func (s *stateDB) missingOf(need, room int64) (int64, error) {
 	return need - room, nil
 }
 
-// freeRuns is the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it would take
-// long to look it counts half of the free pages.
+// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it
+// would take long to look it counts half of the free pages.
 func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	size, err := s.measure()
 	if err != nil || size.file > maxRunsFile {
@@ -207,7 +208,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 	}
 }
 
-// redoBytes is what changes take in the redo file.
+// redoBytes returns what changes take in the redo file.
 func redoBytes(changes []kv.Change) (n int64) {
 	for i := range changes {
 		n += int64(redoHeadBytes + len(changes[i].Key) + len(changes[i].Value) + len(putMark) + crcBytes)
@@ -215,8 +216,8 @@ func redoBytes(changes []kv.Change) (n int64) {
 	return n
 }
 
-// redoTarget is the size that the redo file has where space is short: that of the largest fold there, so that it need not
-// grow when there is nothing left.
+// redoTarget returns the size that the redo file has where space is short: that of the largest fold there, so that it
+// need not grow when there is nothing left.
 func (s *stateDB) redoTarget() int64 {
 	return largestFold * max(s.space.usage().FoldBytes, minFoldBytes)
 }

@@ -36,8 +36,8 @@ func newRewrite(c *checkedFile, m *metaPage) *rewrite {
 	return r
 }
 
-// add returns how many bytes of new pages c takes besides those before it, and of how many bytes the row of pages may be in
-// which its leaf comes to lie. Changes come in order.
+// add returns how many bytes of new pages c takes besides those before it, and of how many bytes the row of pages may
+// be in which its leaf comes to lie. Changes come in order.
 func (r *rewrite) add(c *kv.Change) (need, row int64, err error) {
 	pageBytes := int64(r.cursor.file.pageBytes)
 	size := int64(len(c.Key) + len(c.Value))
@@ -98,7 +98,7 @@ func (l *leafRewrite) change(at *cursor, c *kv.Change) error {
 	return nil
 }
 
-// beside is the size of the larger one of the leaves on both sides of the position.
+// beside returns the size of the larger one of the leaves on both sides of the position.
 func (r *rewrite) beside() (most int64, err error) {
 	n := len(r.cursor.levels)
 	if n < 2 {

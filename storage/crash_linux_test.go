@@ -464,8 +464,8 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// What a process that died had not synced must not be built upon before it is: the next one works on it for a while, and
-// the power fails then.
+// What a process that died had not synced must not be built upon before it is: the next one works on it for a while,
+// and the power fails then.
 func TestUnsyncedStateIsNotBuiltUpon(t *testing.T) {
 	histories, rounds := uint64(5), 60
 	if testing.Short() {

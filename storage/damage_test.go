@@ -217,7 +217,8 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 	}
 }
 
-// ask reads keys and listings at random, all of them if whole is set. It returns an error, or what was answered wrongly.
+// ask reads keys and listings at random, all of them if whole is set. It returns an error, or what was answered
+// wrongly.
 func (b *damageBed) ask(r *rand.Rand, s *Store, m imageModel, whole bool) (wrong string, err error) {
 	v, err := s.View()
 	if err != nil {
@@ -382,8 +383,8 @@ func (b *damageBed) afterwards(what string, s *Store, m imageModel) string {
 	return "harmless"
 }
 
-// Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after which
-// the store has ended; and no fold makes damage whole.
+// Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after
+// which the store has ended; and no fold makes damage whole.
 func TestPlantedDamageIsNeverServed(t *testing.T) {
 	seed, trials := *damageSeed, *damageTrials
 	if seed == 0 {

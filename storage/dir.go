@@ -80,7 +80,7 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// exists tells whether there is a file at path. Anything but a plain file is an error.
+// exists reports whether there is a file at path. Anything but a plain file is an error.
 func exists(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -94,7 +94,7 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
-// plain is the cause of err without the path, which the caller names.
+// plain returns the cause of err without the path, which the caller names.
 func plain(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -41,12 +41,12 @@ var (
 
 const replaceNode = "take this node out of service and replace it; do not start it on this directory again"
 
-// damage is an error about the content of a file; what says which record or page.
+// damage returns an error about the content of a file; what says which record or page.
 func damage(file, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %w; %s", ErrDamaged, file, fmt.Errorf(format, args...), replaceNode)
 }
 
-// unusable is an error about the directory.
+// unusable returns an error about the directory.
 func unusable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnusable, fmt.Errorf(format, args...))
 }

@@ -36,14 +36,14 @@ func refuseCopy(dir string, was, is diskRecord) error {
 		was.Inode, was.BirthSec, was.BirthNsec, filepath.Join(dir, acceptedName))
 }
 
-// whereabouts is the record of an open log.db.
+// whereabouts returns the record of an open log.db.
 func whereabouts(f *os.File) (diskRecord, error) {
 	d, err := fileBirth(f)
 	d.Machine = machineID()
 	return d, err
 }
 
-// machineID is the machine's id, or "" where there is none.
+// machineID returns the machine's id, or "" where there is none.
 func machineID() string {
 	b, err := os.ReadFile("/etc/machine-id")
 	if err != nil || len(b) > 64 {

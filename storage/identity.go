@@ -22,7 +22,7 @@ type Identity struct {
 	Formed     bool // Found has been called, in this run or an earlier one
 }
 
-// TakesPart tells whether the durable membership lists this node with this store: only then may it, in both layers.
+// TakesPart reports whether the durable membership lists this node with this store: only then may it, in both layers.
 func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Node, i.Store) }
 
 // nodeRecords is what log.db holds of the node itself: its identity, its start record, and where the file lay.
@@ -107,7 +107,7 @@ type Quarantine struct {
 	User   time.Duration // named leases
 }
 
-// covers tells whether q is at least as long as o in every class.
+// covers reports whether q is at least as long as o in every class.
 func (q Quarantine) covers(o Quarantine) bool { return q.Master >= o.Master && q.User >= o.User }
 
 // StartRecord is what a run writes before it says anything to anybody.

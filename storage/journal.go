@@ -144,7 +144,7 @@ func (s *acceptorLog) addJournal() error {
 	return nil
 }
 
-// onlyZeros tells whether nothing was ever written into the file at path.
+// onlyZeros reports whether nothing was ever written into the file at path.
 func onlyZeros(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -38,7 +38,7 @@ func (s *Store) Stats() Stats {
 	}
 }
 
-// flushBytes is how much is pending before it is moved. With that bound and Limit at a quarter of the ring each, a
+// flushBytes returns how much is pending before it is moved. With that bound and Limit at a quarter of the ring each, a
 // commit waits only for a flush that has been asked for: half of the ring is free otherwise, whatever its end wastes.
 func (s *acceptorLog) flushBytes() int64 { return min(s.options.FlushBytes, s.ring.Bytes()/4) }
 

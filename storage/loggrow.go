@@ -94,7 +94,7 @@ type use struct {
 	live      int64 // of these, bytes that are not free or about to be
 }
 
-// usedBytes is what tx, a view of db, uses of its file.
+// usedBytes returns what tx, a view of db, uses of its file.
 func usedBytes(db *bolt.DB, tx *bolt.Tx) use {
 	st := db.Stats()
 	u := use{highWater: tx.Size()}

@@ -40,7 +40,7 @@ func (p *pending) size() int64 {
 	return p.bytes
 }
 
-// last is the number of the last record, and whether it or any before it is pending.
+// last returns the number of the last record, and whether it or any before it is pending.
 func (p *pending) last() (number uint64, any bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -73,7 +73,7 @@ func (p *pending) put(e pendingEntry) {
 	}
 }
 
-// find is where a slot is or would be.
+// find returns where a slot is or would be.
 func (p *pending) find(slot multipaxos.Slot) (int, bool) {
 	return slices.BinarySearchFunc(p.entries, slot, func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
 }

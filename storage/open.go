@@ -91,7 +91,7 @@ func (s *Store) open() error {
 	return s.log.moveHome(nil)
 }
 
-// isNew tells whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
+// isNew reports whether a store has to be created. log.db comes to its name last, complete, by a rename; so one file
 // without the other is a loss, and no crash.
 func (s *Store) isNew() (bool, error) {
 	haveLog, err := exists(s.logPath())
@@ -173,11 +173,11 @@ func (s *Store) note(remark string) {
 	}
 }
 
-// settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing a
-// meta page and its sync leaves a page that the page cache alone may have; what is then built on it, records of the
-// journal overwritten first, outlives a loss of power that takes the page back. The meta pages are written once more, as
-// they are, because a sync that failed took the dirty marks off them, and no later one would write them. What they lead
-// to was synced before they were written.
+// settle makes the last transaction of a bbolt file durable before it is believed. A process that died between writing
+// a meta page and its sync leaves a page that the page cache alone may have; what is then built on it, records of the
+// journal overwritten first, outlives a loss of power that takes the page back. The meta pages are written once more,
+// as they are, because a sync that failed took the dirty marks off them, and no later one would write them. What they
+// lead to was synced before they were written.
 func settle(f *os.File) error {
 	metas, err := readMetas(f)
 	if err != nil {
@@ -200,9 +200,10 @@ func settle(f *os.File) error {
 }
 
 // logBolt: the free list is not written with each commit, it is found by a scan when the file is opened.
-// stateBolt: no scan, the file may be large. The list must find room for itself, in one run of pages, with each fold. The array is used up from the
-// file's beginning and leaves such runs; the map breaks them up until the list goes to the file's end each time
-// (TestImageFileStopsGrowing; 100,000 keys: 178 MiB of 223 free after 40 minutes of writes, and growing).
+// stateBolt: no scan, the file may be large. The list must find room for itself, in one run of pages, with each fold.
+// The array is used up from the file's beginning and leaves such runs; the map breaks them up until the list goes to
+// the file's end each time (TestImageFileStopsGrowing; 100,000 keys: 178 MiB of 223 free after 40 minutes of writes,
+// and growing).
 var (
 	logBolt   = bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, Timeout: time.Second}
 	stateBolt = bolt.Options{FreelistType: bolt.FreelistArrayType, Timeout: time.Second}

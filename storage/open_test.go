@@ -292,7 +292,8 @@ func TestGenesisIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
 	}
 }
 
-// A4: the restart counter grows, the start record keeps the longest quarantine owed, and only the second write lowers it.
+// A4: the restart counter grows, the start record keeps the longest quarantine owed, and only the second write lowers
+// it.
 func TestA4StartRecord(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	long, brief := Quarantine{Master: 2 * time.Second, User: time.Minute}, Quarantine{Master: time.Second, User: time.Second}
@@ -316,8 +317,8 @@ func TestA4StartRecord(t *testing.T) {
 	must(t, s.Start(StartRecord{Restart: 7, Quarantine: brief}))
 }
 
-// N4: the bucket and its quarantine are durable when SetBucket returns, in both directions, and leave the rest alone. The start record of
-// an older version, which knows no bucket, is read as one without.
+// N4: the bucket and its quarantine are durable when SetBucket returns, in both directions, and leave the rest alone.
+// The start record of an older version, which knows no bucket, is read as one without.
 func TestN4BucketIsDurable(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	must(t, s.node.putNode("write an old record", startKey, &struct {

@@ -28,7 +28,7 @@ func (p page) cut(i, off int, pos, n uint32) ([]byte, error) {
 	return p.data[from:to:to], nil
 }
 
-// element is where element i starts.
+// element returns where element i starts.
 func (p page) element(i int) (int, error) {
 	off := pageHeaderBytes + i*elementBytes
 	if off+elementBytes > len(p.data) {

@@ -113,8 +113,8 @@ func (c *cursor) seek(r *bucketRoot, key []byte) error {
 	}
 }
 
-// search moves l to the first element with a key ≥ key in a leaf, and to the last with a key ≤ key, or else the first, in
-// a branch.
+// search moves l to the first element with a key ≥ key in a leaf, and to the last with a key ≤ key, or else the first,
+// in a branch.
 func (c *cursor) search(l *level, key []byte) error {
 	low, high := 0, l.page.count()
 	for low < high {
@@ -201,7 +201,7 @@ func (c *cursor) inside() bool {
 	return l.leaf && l.i >= 0 && l.i < l.page.count()
 }
 
-// element is the record at the position.
+// element returns the record at the position.
 func (c *cursor) element() (flags uint32, key, value []byte, err error) {
 	l := &c.levels[len(c.levels)-1]
 	return l.page.leafElement(l.i)

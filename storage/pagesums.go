@@ -8,12 +8,13 @@ import (
 	"sync/atomic"
 )
 
-// sumTable holds the checksum of each page of a file by its number, outside of the page, so that it shows any change of a
-// page, an older copy of it included. One goroutine writes; any number reads at the same time. An entry changes only while
-// its page is free, which is when bbolt writes to it, so that no reader of a transaction sees the entry of another one.
+// sumTable holds the checksum of each page of a file by its number, outside of the page, so that it shows any change of
+// a page, an older copy of it included. One goroutine writes; any number reads at the same time. An entry changes only
+// while its page is free, which is when bbolt writes to it, so that no reader of a transaction sees the entry of
+// another one.
 type sumTable struct{ sums atomic.Pointer[[]uint32] }
 
-// pageSum is the checksum of page id; never 0.
+// pageSum returns the checksum of page id; never 0.
 func pageSum(id uint64, page []byte) uint32 {
 	return max(1, crc32.Update(uint32(id)*0x9e3779b1, castagnoli, page))
 }
@@ -52,7 +53,8 @@ func (t *sumTable) check(id uint64, page []byte) error {
 }
 
 // checkedFile reads pages of state.db into memory of this process and believes only those that pass their checksum. It
-// reads with plain calls: a copy cannot change after it was checked, and a disk that cannot read is an error and no fault.
+// reads with plain calls: a copy cannot change after it was checked, and a disk that cannot read is an error and no
+// fault.
 type checkedFile struct {
 	path      string
 	file      *os.File
@@ -75,8 +77,8 @@ type cachedPage struct {
 	data []byte
 }
 
-// read reads page id, with its overflow, in a transaction of which the file has highWater pages. Its data is in buf, which
-// has room for a page, or in new memory if there is overflow.
+// read reads page id, with its overflow, in a transaction of which the file has highWater pages. Its data is in buf,
+// which has room for a page, or in new memory if there is overflow.
 func (c *checkedFile) read(id, highWater uint64, buf []byte) (page, error) {
 	if id < 2 || id >= highWater {
 		return page{}, fmt.Errorf("page %d is not among the %d pages of the file", id, highWater)

@@ -19,8 +19,9 @@ import (
 //	slot   "TSUM" · version u32 · transaction u64 · root page u64 · free list page u64 · pages u64 · CRC32C of these u32
 //
 // A transaction writes the entries of its pages, which were free before, and its slot, in place, and syncs, before its
-// meta page is written. So the entries of all pages in use hold at any time, whether or not the transaction does. A file
-// that lacks the slot of the newest transaction, since another version wrote state.db, is made anew from a whole reading.
+// meta page is written. So the entries of all pages in use hold at any time, whether or not the transaction does. A
+// file that lacks the slot of the newest transaction, since another version wrote state.db, is made anew from a whole
+// reading.
 const (
 	sumsMagic     = 0x4d555354
 	sumsVersion   = 1

@@ -40,8 +40,8 @@ func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) 
 	return nil
 }
 
-// metaBook has the meta pages that were written, by the parity of their transactions, so that nothing is believed that is
-// read back.
+// metaBook has the meta pages that were written, by the parity of their transactions, so that nothing is believed that
+// is read back.
 type metaBook struct {
 	metas   [2]atomic.Pointer[metaPage]
 	settled atomic.Uint64 // the newest transaction of which the meta page is written
@@ -49,11 +49,11 @@ type metaBook struct {
 
 func (b *metaBook) note(m *metaPage) { b.metas[m.txid&1].Store(m) }
 
-// newest is the meta page of the newest transaction. No transaction that writes runs.
+// newest returns the meta page of the newest transaction. No transaction that writes runs.
 func (b *metaBook) newest() *metaPage { return b.metas[b.settled.Load()&1].Load() }
 
-// checkMeta compares the newest meta page with what was written. bbolt panics in Begin, and keeps its locks, if it finds
-// neither of the two whole.
+// checkMeta compares the newest meta page with what was written. bbolt panics in Begin, and keeps its locks, if it
+// finds neither of the two whole.
 func (c *checkedFile) checkMeta() error {
 	for {
 		settled := c.views.settled.Load()
@@ -132,8 +132,8 @@ func (c *checkedFile) wrote(write writeAt, b []byte, off int64) (int, error) {
 	return write(p.data, off)
 }
 
-// checkReplaced reads once more what this transaction was made from: all pages that it read, and those that its free list
-// has and the one before has not. bbolt has done all its reading when it writes a page.
+// checkReplaced reads once more what this transaction was made from: all pages that it read, and those that its free
+// list has and the one before has not. bbolt has done all its reading when it writes a page.
 func (c *checkedFile) checkReplaced(list page) error {
 	w := &c.writer
 	end := uint64(w.tx.Size()) / uint64(c.pageBytes)

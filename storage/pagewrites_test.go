@@ -48,8 +48,8 @@ func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 	return 0, 0, ""
 }
 
-// A key in a branch that became larger sends the deletion of a leaf's first key to the leaf before, where it is not: the
-// deletion would be dropped, and the old value served for ever.
+// A key in a branch that became larger sends the deletion of a leaf's first key to the leaf before, where it is not:
+// the deletion would be dropped, and the old value served for ever.
 func TestAFoldIsNotMisledByABranch(t *testing.T) {
 	s := treeStore(t, small)
 	branch, off, first := borderOf(t, s)

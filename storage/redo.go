@@ -12,10 +12,10 @@ import (
 	"tenure/kv"
 )
 
-// The redo file holds the changes of a fold of several parts, from its beginning: for each the space, the lengths of key
-// and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the value, or
-// nothing for a deletion. What lies behind them is of folds before. Nothing in it counts but by the marks of a fold in the
-// middle.
+// The redo file holds the changes of a fold of several parts, from its beginning: for each the space, the lengths of
+// key and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the
+// value, or nothing for a deletion. What lies behind them is of folds before. Nothing in it counts but by the marks of
+// a fold in the middle.
 
 const (
 	redoHeadBytes  = 1 + 4 + 4
@@ -116,7 +116,7 @@ func newRedoReader(f io.ReaderAt, plan *foldPlan) *redoReader {
 	return &redoReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, plan.Bytes), redoChunkBytes), left: plan.Bytes}
 }
 
-// next is the next change, in memory of its own.
+// next returns the next change, in memory of its own.
 func (r *redoReader) next() (*kv.Change, error) {
 	var head [redoHeadBytes]byte
 	if _, err := io.ReadFull(r.r, head[:]); err != nil {
@@ -163,8 +163,8 @@ func (r *redoReader) all(plan *foldPlan) (changes []kv.Change, err error) {
 	return changes, nil
 }
 
-// resumeFold makes the rest of a fold that was cut off between two of its parts, once the redo file is found whole. It has
-// the fold's changes in memory, as Fold had.
+// resumeFold makes the rest of a fold that was cut off between two of its parts, once the redo file is found whole. It
+// has the fold's changes in memory, as Fold had.
 func (s *stateDB) resumeFold() error {
 	plan := s.folded.Load().Plan
 	if plan.Changes.Count == 0 {

@@ -11,21 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The reserve file holds free space that only this store may use. Others can fill a file system between two looks at it;
-// what is then begun already must still find room, and deletes must. It is given up piece by piece before a write for
-// which the file system alone has no room, and taken again when there is plenty. Its content means nothing, and neither
-// does its absence.
+// The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
+// it; what is then begun already must still find room, and deletes must. It is given up piece by piece before a write
+// for which the file system alone has no room, and taken again when there is plenty. Its content means nothing, and
+// neither does its absence.
 
 const (
 	// maxHeldBytes bounds the reserve file, half of the reserve otherwise.
 	maxHeldBytes = 32 << 20
-	// minReserveBytes is the least that is taken for a reserve: what is on its way when a disk is found to be short fits.
+	// minReserveBytes is the least that is taken for a reserve: what is on its way when a disk is found to be short
+	// fits.
 	minReserveBytes = 8 << 20
 	// reserveParts: a file system must have so many times the reserve.
 	reserveParts = 6
 )
 
-// defaultReserve is the reserve on a file system of total bytes.
+// defaultReserve returns the reserve on a file system of total bytes.
 func defaultReserve(total int64) int64 { return min(max(total/8, minReserveBytes), maxReserveBytes) }
 
 // checkSize refuses a file system on which the reserve would be most of what there is.
@@ -60,8 +61,8 @@ type reserve struct {
 	promised int64      // bytes of free space that writes under way count on
 }
 
-// hold takes what is missing of the reserve file once the file system has it and a little more, and puts what is held into
-// u. One caller at a time.
+// hold takes what is missing of the reserve file once the file system has it and a little more, and puts what is held
+// into u. One caller at a time.
 func (r *reserve) hold(u *Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,9 +112,9 @@ func (r *reserve) unused() (int64, error) {
 	return free + r.held - r.promised, err
 }
 
-// promise makes sure that the file system has need bytes free besides what was promised before, as far as the reserve file
-// goes, and tells how many it has. If they are enough, or anyhow is set, need bytes are promised: neither the reserve file
-// nor another write is to take them before fulfilled is called with what was promised.
+// promise makes sure that the file system has need bytes free besides what was promised before, as far as the reserve
+// file goes, and tells how many it has. If they are enough, or anyhow is set, need bytes are promised: neither the
+// reserve file nor another write is to take them before fulfilled is called with what was promised.
 func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +147,8 @@ func (r *reserve) fulfilled(promised int64) {
 	r.promised -= promised
 }
 
-// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, promise goes on
-// to the next piece.
+// reserveBlock divides the sizes of the reserve file: a part of a block frees nothing. Where blocks are larger, promise
+// goes on to the next piece.
 const reserveBlock = 64 << 10
 
 // spare returns what the file system has free and promised to no write, or 0 if it does not tell.

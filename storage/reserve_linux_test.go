@@ -134,8 +134,8 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	must(t, err)
 }
 
-// A fold that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits until Close,
-// and once there is space the next Open makes the rest.
+// A fold that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits until
+// Close, and once there is space the next Open makes the rest.
 func TestInterruptEndsAFoldThatWaits(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)

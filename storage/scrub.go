@@ -9,7 +9,8 @@ import (
 const scrubPages = 64
 
 // Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
-// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a fold go first.
+// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a fold go
+// first.
 func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
 	return s.state.scrub(ctx, bytesPerSecond)
 }

@@ -11,8 +11,8 @@ import (
 	"tenure/internal/faultfs"
 )
 
-// A sync that failed takes the dirty marks off what it did not write, so a later one alone makes nothing of it durable: settle
-// writes the meta pages once more.
+// A sync that failed takes the dirty marks off what it did not write, so a later one alone makes nothing of it durable:
+// settle writes the meta pages once more.
 func TestSettleAfterASyncThatFailed(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.db")
 	var images [2][]byte // after a transaction, and after the next

@@ -106,8 +106,8 @@ func (s *stateDB) readImage(m *metaPage, size int64, owner ident.StoreID, log mu
 	return content, nil
 }
 
-// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and else
-// err.
+// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and
+// else err.
 func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, err error) error {
 	c, unreadable := readState(&walker{r: s.file, meta: *m})
 	if unreadable != nil {

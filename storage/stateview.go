@@ -13,7 +13,7 @@ import (
 
 var _ kv.Source = (*Store)(nil)
 
-// Loaded is the slot and meta record of the newest fold; zero and nil for a new state. The bytes are shared.
+// Loaded returns the slot and meta record of the newest fold; zero and nil for a new state. The bytes are shared.
 func (s *Store) Loaded() (uint64, []byte, error) {
 	if err := s.failed(); err != nil {
 		return 0, nil, err

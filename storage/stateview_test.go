@@ -197,8 +197,9 @@ func TestImageIsAMap(t *testing.T) {
 	reopen(t, s)
 }
 
-// Folds at random places use the same pages again and again. bbolt's other free list picks any run that is long enough, until none
-// is left that could hold the list itself: then each fold puts that at the end of the file, which grows without end.
+// Folds at random places use the same pages again and again. bbolt's other free list picks any run that is long enough,
+// until none is left that could hold the list itself: then each fold puts that at the end of the file, which grows
+// without end.
 func TestImageFileStopsGrowing(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)

@@ -31,8 +31,8 @@ type Store struct {
 func (s *Store) Notes() []string { return s.notes }
 
 // Interrupt ends a Fold that waits for space, and every later one, with ErrInterrupted; a part that is being written is
-// written first. The store goes on: commits, views and Close work as before, and the next Open makes the rest of the fold.
-// Safe for concurrent use, and more than once.
+// written first. The store goes on: commits, views and Close work as before, and the next Open makes the rest of the
+// fold. Safe for concurrent use, and more than once.
 func (s *Store) Interrupt() { s.state.interrupt.Do(func() { close(s.state.interrupted) }) }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them. Nothing needs to

@@ -13,13 +13,13 @@ import (
 
 // syncer makes a file's data durable. It hands the kernel the fdatasync by io_submit and waits for an eventfd that Go's
 // poller watches, as it does for a socket. A goroutine inside the system call fdatasync would keep a processor of Go's
-// scheduler until the runtime's monitor takes it away; with a sync every few hundred microseconds that monitor polls every
-// 20 µs for good, a tenth of a node's processor time under load.
+// scheduler until the runtime's monitor takes it away; with a sync every few hundred microseconds that monitor polls
+// every 20 µs for good, a tenth of a node's processor time under load.
 //
 // Where the kernel has no asynchronous I/O, or not for this file system, or a sandbox forbids it, syncs are plain
 // calls: nothing was asked of the disk by then, so this is no second try of a sync. So is the first one, with which a
-// journal is opened: to give a context back takes the kernel some 40 ms, and most of those who open a store to look at it
-// never sync again. Not safe for concurrent use.
+// journal is opened: to give a context back takes the kernel some 40 ms, and most of those who open a store to look at
+// it never sync again. Not safe for concurrent use.
 type syncer struct {
 	file    *os.File
 	phase   phase

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileBirth is the inode and, where the file system knows it, the birth time of f.
+// fileBirth returns the inode and, where the file system knows it, the birth time of f.
 func fileBirth(f *os.File) (diskRecord, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {

@@ -25,14 +25,16 @@ type Usage struct {
 	// again: neither file ever gets smaller, so that deletes heal the state, and folds and truncation the log. It ends
 	// when there is a quarter more room than that, and a twentieth of the quota is free.
 	Low bool
-	// Tight: half of that room is left. What needs space is not to be stored any more, not even what others have accepted.
-	// The quota has no part in it, nor in Full: it governs what is accepted anew, never what is stored or learned.
+	// Tight: half of that room is left. What needs space is not to be stored any more, not even what others have
+	// accepted. The quota has no part in it, nor in Full: it governs what is accepted anew, never what is stored or
+	// learned.
 	Tight bool
 	// Full: less than a quarter of that room is left. Deletes too are to be refused now: they take room in the log.
 	Full bool
 	// HeldBytes are kept in the reserve file: free space that nobody else can take. They count as room.
 	HeldBytes int64
-	// FoldBytes is how many bytes of changes may gather for a fold: with all that it writes it stays within the reserve.
+	// FoldBytes is how many bytes of changes may gather for a fold: with all that it writes it stays within the
+	// reserve.
 	FoldBytes int64
 }
 
@@ -92,7 +94,8 @@ func (s *Store) Refresh() error {
 	return nil
 }
 
-// foldBytes is a sixty-fourth of what there is in all, for folds write what they hold twice, and the log has it too.
+// foldBytes returns a sixty-fourth of what there is in all, for folds write what they hold twice, and the log has it
+// too.
 func foldBytes(total, quota int64) int64 {
 	if quota > 0 {
 		total = min(total, quota)
@@ -142,7 +145,7 @@ func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 	return m, nil
 }
 
-// freeBytes is what the file system of dir has left for this user, and its size.
+// freeBytes returns what the file system of dir has left for this user, and its size.
 func freeBytes(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {

@@ -44,7 +44,8 @@ func TestJudgeHasHysteresis(t *testing.T) {
 	}
 }
 
-// A quota governs what is accepted anew. What others have accepted is stored and learned while the file system has room.
+// A quota governs what is accepted anew. What others have accepted is stored and learned while the file system has
+// room.
 func TestQuotaNeverStopsStoring(t *testing.T) {
 	const mib = 1 << 20
 	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: 20 * mib}

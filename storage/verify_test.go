@@ -305,8 +305,8 @@ func FuzzOpenRecords(f *testing.F) {
 	})
 }
 
-// Whatever bytes a file has, reading it ends, in bounded memory, without a panic. The input is written over a good file,
-// some bytes at a time: page number, place in the page, value.
+// Whatever bytes a file has, reading it ends, in bounded memory, without a panic. The input is written over a good
+// file, some bytes at a time: page number, place in the page, value.
 func FuzzReadFiles(f *testing.F) {
 	dir := f.TempDir()
 	s := formed(f, dir)

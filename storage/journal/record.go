@@ -44,12 +44,12 @@ var (
 	order   = binary.BigEndian
 )
 
-// Size is the number of bytes that r takes in the ring.
+// Size returns the number of bytes that r takes in the ring.
 func Size(r *Record) int { return sectorsOf(sizeOf(r)) * SectorBytes }
 
 func sectorsOf(body int) int { return (body + roomBytes - 1) / roomBytes }
 
-// sizeOf is the length of r's body.
+// sizeOf returns the length of r's body.
 func sizeOf(r *Record) int {
 	n := bodyBytes
 	before := r.Marks.Promised

@@ -101,13 +101,13 @@ func (g *Ring) settle(r run) error {
 	return g.file.Sync()
 }
 
-// Last is the highest number that a record in the file has, complete or not.
+// Last returns the highest number that a record in the file has, complete or not.
 func (g *Ring) Last() uint64 { return g.next - 1 }
 
-// Bytes is the size of the file.
+// Bytes returns the size of the file.
 func (g *Ring) Bytes() int64 { return int64(g.sectors) * SectorBytes }
 
-// Limit is the largest Size of a record that Append takes.
+// Limit returns the largest Size of a record that Append takes.
 func (g *Ring) Limit() int { return min(maxRecordBytes, g.sectors/limitShare*SectorBytes) }
 
 // Append gives r its number and makes it durable: one write, one sync. It keeps no part of r. ErrFull changes nothing;

@@ -36,7 +36,7 @@ type seed uint32
 
 func seedOf(store ident.StoreID) seed { return seed(crc32.Checksum(store[:], castagnoli)) }
 
-// sum is the checksum of a sector in place `at` of the file, counted in sectors.
+// sum returns the checksum of a sector in place `at` of the file, counted in sectors.
 func (s seed) sum(at int, sector []byte) uint32 {
 	return crc32.Update(uint32(s)+uint32(at)*0x9e3779b1, castagnoli, sector[4:SectorBytes])
 }
