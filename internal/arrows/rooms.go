@@ -37,8 +37,6 @@ var House = Rules{
 	Rooms: []Room{
 		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
 		{Path: "lease/named", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
-		{Path: "lease/flease", Pure: true, Never: []string{"multipaxos"}},
-		{Path: "lease/majority", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
 		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},
 		{Path: "kv", Pure: true},
 		{Path: "storage/journal", Pure: true, May: []string{"multipaxos"}},
@@ -55,10 +53,11 @@ var House = Rules{
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},
 		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
+		{Path: "jepsen/compare/flease", Pure: true},
+		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
-			Path: "jepsen/...",
-			May: []string{"server/replica", "storage/journal", "lease", "lease/named", "lease/flease", "lease/majority",
-				"multipaxos", "kv", "client"},
+			Path:  "jepsen/...",
+			May:   []string{"server/replica", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client"},
 			Never: []string{"server"},
 		},
 	},

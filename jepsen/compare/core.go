@@ -5,8 +5,8 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
+	"tenure/jepsen/compare/flease"
 	"tenure/lease"
-	"tenure/lease/flease"
 )
 
 // voters are how many nodes vote: nodes 1 to 3, whoever else contends.

@@ -1,6 +1,6 @@
-// Package compare plays three lease algorithms under the same schedules: PaxosLease (package lease, which the product uses), Flease
-// (lease/flease) and the naive majority vote (lease/majority). It drives the real cores; the figures in docs/leases-compared.md are its
-// output.
+// Package compare plays three lease algorithms under the same schedules: PaxosLease (package lease, which the product
+// uses), Flease (compare/flease) and the naive majority vote (compare/majority). It drives the real cores; the figures
+// in docs/leases-compared.md are its output.
 //
 // A schedule is a function of its seed and of true time only: when a message leaves a node for another, the seed says how long it
 // takes, whether it is lost, and whether it comes twice, whatever it says; when nodes crash, stop, and what their clocks do is drawn

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/lease/flease"
+	"tenure/jepsen/compare/flease"
 )
 
 func fleaseCore(p Params) core {

@@ -2,8 +2,8 @@ package compare
 
 import (
 	"tenure/internal/ballot"
+	"tenure/jepsen/compare/majority"
 	"tenure/lease"
-	"tenure/lease/majority"
 )
 
 func voteCore(p Params) core {

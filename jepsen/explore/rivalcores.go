@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/jepsen/compare/flease"
+	"tenure/jepsen/compare/majority"
 	"tenure/lease"
-	"tenure/lease/flease"
-	"tenure/lease/majority"
 )
 
 // rivalMessage is a message of either core. Its text tells it from all others. A request has no addressee: it goes to all acceptors.

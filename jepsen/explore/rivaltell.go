@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"tenure/internal/ballot"
-	"tenure/lease/flease"
-	"tenure/lease/majority"
+	"tenure/jepsen/compare/flease"
+	"tenure/jepsen/compare/majority"
 )
 
 // rivalTeller puts what happens in a rivalModel into words.
