@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/lease"
 )
 
@@ -59,14 +57,12 @@ type Config struct {
 	Epochs bool
 	// Guardian has a guardian beside each proposer (P7): what it notes is released at any time after a restart.
 	Guardian bool
-	// Unreduced turns the symmetry of acceptors off.
-	Unreduced bool
 }
 
 // Validate tells what is wrong with c, wrapping ErrConfig.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: configuration %q: %s", ErrConfig, c.Name, fmt.Sprintf(format, args...))
+		return refused(c.Name, format, args...)
 	}
 	switch {
 	case c.Proposers < 1 || c.Proposers > maxProposers:
@@ -93,16 +89,19 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) timing(m time.Duration) lease.Timing {
-	return lease.Timing{MaxMaster: m, MaxUser: m, DriftPPM: c.DriftPPM, Margin: c.Margin}
+func (c Config) label() string { return c.Name }
+
+func (c Config) says() string {
+	return fmt.Sprintf("proposers %d, acceptors %d, ballots %d", c.Proposers, c.Acceptors, c.Ballots)
 }
 
-func (c Config) voters() quorum.Set {
-	var s quorum.Set
-	for i := range c.Acceptors {
-		s.Add(ballot.NodeID(i + 1))
-	}
-	return s
+func (c Config) open() (model, narrator) {
+	l := newLeaseModel(c)
+	return l, &teller{l}
+}
+
+func (c Config) timing(m time.Duration) lease.Timing {
+	return lease.Timing{MaxMaster: m, MaxUser: m, DriftPPM: c.DriftPPM, Margin: c.Margin}
 }
 
 // longest are the M that an acceptor may start under; the first is every node's at genesis.

@@ -1,6 +1,7 @@
-// Package explore visits every state of a small world of the real lease core, of the real log core, or of named leases, breadth first: each
-// order of delivery, loss, repetition, crash, restart, tick, renewal, release and of giving up. What it finds broken it
-// shows by one of the shortest ways there. A search that a bound stopped says so; it is never called complete.
+// Package explore visits every state of a small world breadth first: of the real lease core, of the real log core, of
+// named leases, or of the leases of jepsen/compare. It tries each order of delivery, loss, repetition, crash, restart,
+// tick, renewal, release and of giving up. What it finds broken it shows by one of the shortest ways there. A search
+// that a bound stopped says so; it is never called complete.
 //
 // # How a state is kept
 //
@@ -11,17 +12,19 @@
 //
 // # What is bounded
 //
-// The configuration (Config, LogConfig, NamedConfig) says how many nodes, ballots, lengths and restarts there are. Time goes in ticks
-// in which every clock moves by its own rate. Messages are not bounded: what was sent may arrive at any time, and any
-// number of times, or never.
+// The configuration (Config, LogConfig, NamedConfig, RivalConfig) says how many nodes, ballots, lengths and restarts
+// there are. Time goes in ticks in which every clock moves by its own rate. Messages are not bounded: what was sent may
+// arrive at any time, and any number of times, or never.
 //
 // # Which file
 //
-//	config.go features.go tablenames.go   what can be explored, by name
-//	search.go visited.go fingerprint.go   the search, which knows nothing of what it searches
-//	intern.go                             parts, and the memo of what the real code did with them
-//	lease*.go                             the world of the lease
-//	log*.go                               the world of the log
-//	named*.go                             the world of named leases; namedcaller.go holds what they leave to their users
-//	trace.go script.go report.go          what comes out: traces, replays, the table
+//	run.go features.go tablenames.go *config.go   what can be explored, by name
+//	search.go visited.go fingerprint.go           the search, which knows nothing of what it searches
+//	intern.go                                     parts, sets of messages, and the memo of what the real code did with them
+//	common.go symmetry.go                         what all worlds share: steps, moves, and acceptors that can be exchanged
+//	lease*.go                                     the world of the lease
+//	log*.go                                       the world of the log
+//	named*.go                                     the world of named leases; namedcaller.go holds what they leave to their users
+//	rival*.go                                     the world of Flease and the majority vote
+//	trace.go script.go report.go                  what comes out: traces, replays, the table
 package explore

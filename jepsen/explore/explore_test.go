@@ -10,35 +10,46 @@ import (
 	"time"
 )
 
-// explored runs a configuration to its end.
-func explored(t *testing.T, c Config, lim Limits) Result {
+func parse[C World](t *testing.T, name string) C {
 	t.Helper()
-	r, err := Run(context.Background(), c, lim)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func parse(t *testing.T, name string) Config {
-	t.Helper()
-	c, err := Parse(name)
-	if err != nil {
-		t.Fatal(err)
+	w, err := Parse(name)
+	c, ok := w.(C)
+	if !ok {
+		t.Fatalf("%s: %T, %v", name, w, err)
 	}
 	return c
 }
 
-// clean fails unless a configuration is searched to its end and nothing is broken; it shows the trace if something is.
-func clean(t *testing.T, name string) Result {
+// explored searches a configuration, and logs what it found.
+func explored(t *testing.T, w World, lim Limits) Result {
 	t.Helper()
-	r := explored(t, parse(t, name), Limits{MaxStates: 5_000_000})
-	if !r.Complete() {
+	r, err := Run(context.Background(), w, lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %s: %d states, depth %d, %.0f a second, %d blocked", w.label(), r.Verdict(), r.States, r.Depth, pace(r.States, r.Elapsed), r.Blocked)
+	return r
+}
+
+// sound fails if something is broken within so many states of a configuration, and shows the trace.
+func sound(t *testing.T, name string, maxStates int) Result {
+	t.Helper()
+	r := explored(t, parse[World](t, name), Limits{MaxStates: maxStates})
+	if r.Violation != "" {
 		var b strings.Builder
 		r.Print(&b)
 		t.Fatalf("go run ./jepsen explore --config %s\n%s", name, b.String())
 	}
-	t.Logf("%s: %d states, depth %d, %.0f a second", name, r.States, r.Depth, pace(r.States, r.Elapsed))
+	return r
+}
+
+// clean fails unless a configuration is searched to its end and nothing is broken.
+func clean(t *testing.T, name string) Result {
+	t.Helper()
+	r := sound(t, name, 5_000_000)
+	if !r.Complete() {
+		t.Fatalf("%s: %s", name, r.Verdict())
+	}
 	return r
 }
 
@@ -118,7 +129,7 @@ func TestReplay(t *testing.T) {
 
 // Drift holds within ρ and breaks beyond it: so the clocks of the model do run at their rates.
 func TestDriftBeyondBound(t *testing.T) {
-	within := parse(t, "drift+three-acceptors+one-ballot")
+	within := parse[Config](t, "drift+three-acceptors+one-ballot")
 	if r := explored(t, within, Limits{}); !r.Complete() {
 		t.Fatalf("within the bound: %s", r.Verdict())
 	}
@@ -131,55 +142,14 @@ func TestDriftBeyondBound(t *testing.T) {
 	}
 }
 
-// The symmetry loses nothing: what is found without it falls into exactly the classes found with it.
-func TestSymmetryIsOne(t *testing.T) {
-	for _, name := range []string{"release", "redelivery+renewal", "three-acceptors+one-ballot+short-leases", "at-most-once+one-ballot", "asynchrony+one-ballot+short-leases"} {
-		c := parse(t, name)
-		with := explored(t, c, Limits{})
-		l := newLeaseModel(c)
-		perms := l.perms
-		l.perms = perms[:1]
-		s := &orbits{leaseModel: l, perms: perms, classes: map[digest]bool{}}
-		without, _ := runModel(context.Background(), s, Limits{Workers: 1})
-		if without.States <= with.States || len(s.classes) != with.States || with.Depth != without.Depth {
-			t.Errorf("%s: %d states to depth %d, without symmetry %d to depth %d, in %d classes", name, with.States, with.Depth, without.States, without.Depth, len(s.classes))
-		}
-		t.Logf("%s: %d classes of %d states", name, with.States, without.States)
-	}
-}
-
-// orbits searches without the symmetry and notes the classes it would have made.
-type orbits struct {
-	*leaseModel
-	perms   []permutation
-	classes map[digest]bool
-}
-
-type orbitExplorer struct {
-	*leaseExplorer
-	o *orbits
-}
-
-func (o *orbits) explorer() explorer {
-	return &orbitExplorer{o.leaseModel.explorer().(*leaseExplorer), o}
-}
-
-func (x *orbitExplorer) canonical(s *state) digest {
-	n := *s
-	x.l.perms = x.o.perms
-	x.o.classes[x.leaseExplorer.canonical(&n)] = true
-	x.l.perms = x.o.perms[:1]
-	return x.leaseExplorer.canonical(s)
-}
-
 // The result does not depend on how many goroutines searched.
 func TestWorkersDoNotShow(t *testing.T) {
-	c := parse(t, "three-acceptors+one-ballot")
+	c := parse[Config](t, "three-acceptors+one-ballot")
 	for i := range c.AcceptorRates {
 		c.AcceptorRates[i] = 1 * ms
 	}
 	c.Margin = 0
-	beyond := parse(t, "drift+three-acceptors+one-ballot")
+	beyond := parse[Config](t, "drift+three-acceptors+one-ballot")
 	beyond.AcceptorRates = []time.Duration{6 * ms, 6 * ms, 6 * ms}
 	for _, c := range []Config{c, beyond} {
 		one, two := explored(t, c, Limits{Workers: 1}), explored(t, c, Limits{Workers: 3})
@@ -191,7 +161,7 @@ func TestWorkersDoNotShow(t *testing.T) {
 }
 
 func TestABoundIsSaid(t *testing.T) {
-	r := explored(t, parse(t, "base"), Limits{MaxStates: 5000})
+	r := explored(t, parse[Config](t, "base"), Limits{MaxStates: 5000})
 	if r.Complete() || !strings.Contains(r.Verdict(), "stopped at 5000 states") {
 		t.Errorf("stopped search says %q", r.Verdict())
 	}
@@ -199,23 +169,7 @@ func TestABoundIsSaid(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, name := range TableNames() {
-		if isNamed(name) {
-			if _, err := ParseNamed(name); err != nil {
-				t.Error(err)
-			}
-			continue
-		}
-		if isLog(name) {
-			if _, err := ParseLog(name); err != nil {
-				t.Error(err)
-			}
-			continue
-		}
-		if isRival(name) {
-			parseRival(t, name)
-			continue
-		}
-		parse(t, name)
+		parse[World](t, name)
 	}
 	for _, name := range []string{"", "bas", "renewal+bas", "base+renewal"} {
 		if _, err := Parse(name); err == nil {

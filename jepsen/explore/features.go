@@ -43,8 +43,8 @@ var features = []struct {
 	{"short-leases", "D_P of one tick", func(*Config) {}},
 }
 
-// Parse is the configuration with this name: "base", or features joined with "+" in any order.
-func Parse(name string) (Config, error) {
+// parseLease is the configuration of the lease with this name.
+func parseLease(name string) (Config, error) {
 	c := Config{Name: name, Proposers: 2, Acceptors: 2, Ballots: 2, M: 2 * ms}
 	var names []string
 	if name != "base" {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/bits"
@@ -16,7 +17,9 @@ func digestOf(b []byte) digest {
 	return digest{binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])}
 }
 
-func (p digest) less(o digest) bool { return p.hi < o.hi || (p.hi == o.hi && p.lo < o.lo) }
+func (p digest) compare(o digest) int {
+	return cmp.Or(cmp.Compare(p.hi, o.hi), cmp.Compare(p.lo, o.lo))
+}
 
 // plus is a sum that does not depend on order: the fingerprint of a set is the sum of its members'.
 func (p digest) plus(o digest) digest {

@@ -22,12 +22,7 @@ const (
 )
 
 func (x *leaseExplorer) expand(s *state, emit func(next *state, a action)) {
-	try := func(a action) {
-		n := *s
-		if x.apply(&n, a) && n != *s {
-			emit(&n, a)
-		}
-	}
+	try := trying(s, x.apply, emit)
 	try(action{kind: actTick})
 	for i := range x.l.c.Proposers {
 		x.expandProposer(s, uint8(i), try)
@@ -63,7 +58,7 @@ func (x *leaseExplorer) expandProposer(s *state, i uint8, try func(a action)) {
 		try(action{kind: actGuardian, who: i})
 	}
 	if c.Async {
-		for _, m := range x.l.sets.get(s[atReplies+i]).ids {
+		for _, m := range x.l.sets.list(s[atReplies+i]) {
 			try(action{kind: actReply, who: i, arg: m})
 		}
 	}
@@ -80,7 +75,7 @@ func (x *leaseExplorer) expandAcceptor(s *state, i uint8, try func(a action)) {
 	if c.Once {
 		box = s[atSent+i]
 	}
-	for _, m := range x.l.sets.get(box).ids {
+	for _, m := range x.l.sets.list(box) {
 		try(action{kind: actDeliver, to: i, arg: m})
 		if c.LoseReplies && !c.Async {
 			try(action{kind: actLose, to: i, arg: m})
@@ -102,7 +97,7 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 	case actTick:
 		x.tick(s)
 	case actStart:
-		return x.proposer(s, a.who, inStart|input(a.arg*maxDurations+uint32(a.how)))
+		return x.proposer(s, a.who, inStart|(a.arg*maxDurations+uint32(a.how)))
 	case actAbandon:
 		return x.proposer(s, a.who, inAbandon)
 	case actRelease:
@@ -110,22 +105,20 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 	case actResend:
 		return x.proposer(s, a.who, inResend)
 	case actRestartProposer:
-		at := atProposers + int(a.who)
 		x.guardian(s, a.who, true)
-		s[at] = uint32(x.recall(key(opRestart, s[at], 0)))
+		x.put(s, atProposers+int(a.who), opRestart, 0)
 		s[atFlags] &^= flagGap << a.who
 	case actRestartAcceptor:
-		at := atAcceptors + int(a.to)
-		s[at] = uint32(x.recall(key(opInstall, s[at], uint32(a.how))))
+		x.put(s, atAcceptors+int(a.to), opInstall, uint32(a.how))
 	case actDeliver, actLose:
 		return x.deliver(s, a)
 	case actGuardian:
 		return x.guardian(s, a.who, false)
 	case actReply:
 		if x.l.c.Once {
-			s[atReplies+a.who] = uint32(x.recall(key(opDrop, s[atReplies+a.who], a.arg)))
+			x.put(s, atReplies+int(a.who), opWithout, a.arg)
 		}
-		return x.proposer(s, a.who, inHandle|input(a.arg))
+		return x.proposer(s, a.who, inHandle|a.arg)
 	}
 	return true
 }
@@ -143,7 +136,7 @@ func (x *leaseExplorer) guardian(s *state, i uint8, died bool) bool {
 	if !g.Due(time.Hour) {
 		return false
 	}
-	out := uint32(x.recall(key(opGuardian, s[atProposers+i], 0)))
+	out := uint32(x.recall(opGuardian, s[atProposers+i], 0))
 	if out != 0 {
 		x.send(s, out)
 	}
@@ -152,38 +145,32 @@ func (x *leaseExplorer) guardian(s *state, i uint8, died bool) bool {
 
 func (x *leaseExplorer) tick(s *state) {
 	for i := range x.l.c.Proposers {
-		id, _, _ := unstep(x.recall(key(opProposer, s[atProposers+i], uint32(inPass))))
-		s[atProposers+i] = id
+		x.put(s, atProposers+i, opProposer, inPass)
 	}
 	for i := range x.l.c.Acceptors {
-		s[atAcceptors+i] = uint32(x.recall(key(opPass, s[atAcceptors+i], uint32(i))))
+		x.put(s, atAcceptors+i, opPass, uint32(i))
 	}
 }
 
 // proposer is one step of proposer i. What it sends is on its way to all it is for.
-func (x *leaseExplorer) proposer(s *state, i uint8, in input) bool {
-	v := x.recall(key(opProposer, s[atProposers+i], uint32(in)))
-	if v == 0 {
-		return false
+func (x *leaseExplorer) proposer(s *state, i uint8, in uint32) bool {
+	out, ok := x.step(s, atProposers+int(i), opProposer, in)
+	if sent := out &^ freshHolding; sent != 0 {
+		x.send(s, sent)
 	}
-	id, out, fresh := unstep(v)
-	s[atProposers+i] = id
-	if out != 0 {
-		x.send(s, out)
+	if ok && x.l.c.Epochs {
+		x.follow(s, i, out&freshHolding != 0)
 	}
-	if x.l.c.Epochs {
-		x.follow(s, i, fresh)
-	}
-	return true
+	return ok
 }
 
 func (x *leaseExplorer) send(s *state, out uint32) {
 	if !x.l.c.Once {
-		s[atSent] = uint32(x.recall(key(opAdd, s[atSent], out<<2|maxAcceptors)))
+		x.put(s, atSent, opAdd, out<<2|maxAcceptors)
 		return
 	}
-	for j := range uint32(x.l.c.Acceptors) {
-		s[atSent+j] = uint32(x.recall(key(opAdd, s[atSent+j], out<<2|j)))
+	for j := range x.l.c.Acceptors {
+		x.put(s, atSent+j, opAdd, out<<2|uint32(j))
 	}
 }
 
@@ -193,11 +180,9 @@ func (x *leaseExplorer) send(s *state, out uint32) {
 func (x *leaseExplorer) deliver(s *state, a action) bool {
 	l := x.l
 	if l.c.Once {
-		s[atSent+a.to] = uint32(x.recall(key(opDrop, s[atSent+a.to], a.arg)))
+		x.put(s, atSent+int(a.to), opWithout, a.arg)
 	}
-	v := x.recall(key(opAcceptor, s[atAcceptors+a.to], a.arg<<2|uint32(a.to)))
-	s[atAcceptors+a.to] = uint32(v & (1<<32 - 1))
-	reply := uint32(v >> 32)
+	reply, _ := x.step(s, atAcceptors+int(a.to), opAcceptor, a.arg<<2|uint32(a.to))
 	if reply == 0 {
 		return a.kind == actDeliver
 	}
@@ -206,13 +191,13 @@ func (x *leaseExplorer) deliver(s *state, a action) bool {
 	}
 	who := l.messages.get(reply).who
 	if l.c.Async {
-		s[atReplies+who] = uint32(x.recall(key(opInclude, s[atReplies+who], reply)))
+		x.put(s, atReplies+int(who), opWith, reply)
 		return true
 	}
 	if !l.proposers.get(s[atProposers+who]).busy && !l.resends() {
 		return true
 	}
-	return x.proposer(s, who, inHandle|input(reply))
+	return x.proposer(s, who, inHandle|reply)
 }
 
 func (l *leaseModel) resends() bool { return l.c.Retry && l.c.Once }

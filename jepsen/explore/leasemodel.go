@@ -19,25 +19,19 @@ const (
 
 // leaseModel is the model of a Config. Everything in it but c and perms is guarded by memo.mu.
 type leaseModel struct {
-	c     Config
-	perms []permutation
-	memo
+	c Config
+	common
 	proposers interned[proposerPart]
 	acceptors interned[acceptorPart]
 	messages  interned[messagePart]
-	sets      interned[setPart]
 	outputs   interned[output]
-	scratch   []byte
-	first     state
 }
 
 func newLeaseModel(c Config) *leaseModel {
-	l := &leaseModel{c: c, perms: permutations(c.Acceptors, c.AcceptorRates)}
-	l.done = map[uint64]uint64{}
-	if c.Unreduced {
-		l.perms = l.perms[:1]
-	}
-	empty := l.set(nil)
+	l := &leaseModel{c: c}
+	l.prepare(l.messages.sum, permutations(c.Acceptors, c.AcceptorRates))
+	l.sets.order, l.renamed = l.before, l.relabelledMessage
+	empty := l.sets.of(nil)
 	for i := range c.Proposers {
 		l.first[atProposers+i] = l.boot(uint8(i), 0, 0)
 		if c.Async {
@@ -53,9 +47,9 @@ func newLeaseModel(c Config) *leaseModel {
 	return l
 }
 
-func (l *leaseModel) start() state { return l.first }
-
-func (l *leaseModel) explorer() explorer { return &leaseExplorer{l: l, cache: new(cache)} }
+func (l *leaseModel) explorer() explorer {
+	return &leaseExplorer{access[*leaseModel]{l: l, cache: new(cache)}}
+}
 
 // boxes is how many sets hold the requests on their way.
 func (l *leaseModel) boxes() int {
@@ -66,12 +60,7 @@ func (l *leaseModel) boxes() int {
 }
 
 // leaseExplorer is one goroutine's access to a leaseModel.
-type leaseExplorer struct {
-	l     *leaseModel
-	cache *cache
-}
-
-func (x *leaseExplorer) recall(k uint64) uint64 { return x.cache.recall(&x.l.memo, k, x.l.compute) }
+type leaseExplorer struct{ access[*leaseModel] }
 
 // broken is what must never be: two owners at a time, or a holding that another one has interrupted (M1).
 func (x *leaseExplorer) broken(s *state) string {

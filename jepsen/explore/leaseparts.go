@@ -3,10 +3,8 @@ package explore
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/lease"
 )
 
@@ -24,12 +22,7 @@ type proposerPart struct {
 	busy  bool        // an attempt is in progress
 	late  bool        // and its deadline has passed
 	notes lease.Notes // its guardian's; empty if there is none
-	sum   digest
-
-	// How the state came about the first time, and its relabellings: see relabelled.
-	from     uint32
-	by       input
-	relabels [6]uint32
+	lived
 }
 
 // acceptorPart is an acceptor in one local state, with its start record. All acceptors are node 1 to themselves; who
@@ -41,7 +34,6 @@ type acceptorPart struct {
 	plan   lease.Quarantine
 	m      uint8 // index of its M
 	record lease.PerClass
-	sum    digest
 }
 
 // messagePart is a message. A request has no addressee: it goes to all acceptors.
@@ -49,13 +41,6 @@ type messagePart struct {
 	m     lease.Message
 	who   uint8 // the proposer it comes from or goes to
 	reply bool
-	sum   digest
-}
-
-// setPart is a set of messages, in an order that depends on what they say only.
-type setPart struct {
-	ids []uint32
-	sum digest
 }
 
 // output is what a proposer sent in one step: each request with the acceptors it goes to, as bits.
@@ -66,17 +51,11 @@ type sending struct {
 	to uint8
 }
 
-const firstProposer = 11 // node id of the first proposer; acceptors are 1, 2, 3
-
-func (l *leaseModel) incarnation(who, runs uint8) ballot.Incarnation {
-	return ballot.Incarnation{Restart: uint64(runs), Node: firstProposer + ballot.NodeID(who), Nonce: 100 + uint64(runs)}
-}
-
 // boot is the number of proposer who at the start of a run.
 func (l *leaseModel) boot(who, runs, draws uint8) uint32 {
 	p, err := lease.NewProposer(lease.ProposerConfig{
-		Self: l.incarnation(who, runs), Resource: lease.MasterResource, Class: lease.ClassMaster,
-		Duration: l.c.M, Voters: l.c.voters(), Timing: l.c.timing(l.c.M),
+		Self: incarnation(who, runs), Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Duration: l.c.M, Voters: voters(l.c.Acceptors), Timing: l.c.timing(l.c.M),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("explore: a checked configuration does not boot: %v", err))
@@ -94,7 +73,7 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 	a := x.p.Attempt()
 	x.busy = a.Phase != lease.PhaseNone
 	x.late = x.busy && x.now >= a.Deadline
-	key := append(l.scratch[:0], 'p', x.who, x.runs, 0, x.draws)
+	key := append(l.proposers.buffer(), 'p', x.who, x.runs, 0, x.draws)
 	if l.c.Epochs && x.ever {
 		key[3] = 1
 	}
@@ -103,12 +82,7 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 	if l.c.Guardian {
 		key = x.notes.AppendState(key, x.now)
 	}
-	l.scratch = key
-	if id := l.proposers.find(key); id != 0 {
-		return id
-	}
-	x.sum = digestOf(key)
-	return l.proposers.add(key, x)
+	return l.proposers.number(key, x)
 }
 
 // install is the number of an acceptor that starts with this record, under the m-th M.
@@ -128,15 +102,9 @@ func (l *leaseModel) install(record lease.PerClass, m uint8, genesis bool) uint3
 // acceptor is the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst case.
 func (l *leaseModel) acceptor(x acceptorPart) uint32 {
 	x.record = x.plan.Record(x.now - x.start)
-	key := append(l.scratch[:0], 'a', x.m)
+	key := append(l.acceptors.buffer(), 'a', x.m)
 	key = binary.AppendVarint(key, int64(x.record.Master))
-	key = x.a.AppendState(key, x.now)
-	l.scratch = key
-	if id := l.acceptors.find(key); id != 0 {
-		return id
-	}
-	x.sum = digestOf(key)
-	return l.acceptors.add(key, x)
+	return l.acceptors.number(x.a.AppendState(key, x.now), x)
 }
 
 // message is the number of a message. How much of a lease is left is a hint that only paces retries (L1): replies that
@@ -149,28 +117,7 @@ func (l *leaseModel) message(m lease.Message) uint32 {
 		node = m.To
 	}
 	x.who = uint8(node - firstProposer)
-	key := fmt.Appendf(l.scratch[:0], "m%d>%d %v", m.From, m.To, m)
-	l.scratch = key
-	if id := l.messages.find(key); id != 0 {
-		return id
-	}
-	x.sum = digestOf(key)
-	return l.messages.add(key, x)
-}
-
-// set is the number of a set of messages.
-func (l *leaseModel) set(ids []uint32) uint32 {
-	key := append(l.scratch[:0], 's')
-	var sum digest
-	for _, id := range ids {
-		key = binary.LittleEndian.AppendUint32(key, id)
-		sum = sum.plus(l.messages.get(id).sum)
-	}
-	l.scratch = key
-	if id := l.sets.find(key); id != 0 {
-		return id
-	}
-	return l.sets.add(key, setPart{ids: slices.Clone(ids), sum: sum})
+	return l.messages.number(fmt.Appendf(l.messages.buffer(), "m%d>%d %v", m.From, m.To, m), x)
 }
 
 // before orders messages by what they say, so that nothing depends on which was met first.
@@ -182,26 +129,16 @@ func (l *leaseModel) before(a, b uint32) int {
 	if x.m.Kind != y.m.Kind {
 		return int(x.m.Kind) - int(y.m.Kind)
 	}
-	if x.sum.less(y.sum) {
-		return -1
-	}
-	if y.sum.less(x.sum) {
-		return 1
-	}
-	return 0
+	return l.messages.sum(a).compare(l.messages.sum(b))
 }
 
 func (l *leaseModel) output(o output) uint32 {
 	if len(o.sent) == 0 {
 		return 0
 	}
-	key := append(l.scratch[:0], 'o')
+	key := append(l.outputs.buffer(), 'o')
 	for _, s := range o.sent {
 		key = append(binary.LittleEndian.AppendUint32(key, s.id), s.to)
 	}
-	l.scratch = key
-	if id := l.outputs.find(key); id != 0 {
-		return id
-	}
-	return l.outputs.add(key, o)
+	return l.outputs.number(key, o)
 }

@@ -10,52 +10,36 @@ import (
 
 // The operations of the memo: what one part does with one input.
 const (
-	opProposer   uint32 = iota + 1 // proposer, input
-	opRestart                      // proposer
-	opAcceptor                     // acceptor, request and place
-	opInstall                      // acceptor, M
-	opPass                         // acceptor, place
-	opAdd                          // set, output and place
-	opDrop                         // set, message
-	opInclude                      // set, message
-	opRelabel                      // proposer, permutation
-	opRelabelSet                   // set, permutation
-	opGuardian                     // proposer
+	opProposer uint32 = iota + 1 // proposer, input
+	opRestart                    // proposer
+	opAcceptor                   // acceptor, request and place
+	opInstall                    // acceptor, M
+	opPass                       // acceptor, place
+	opAdd                        // set, output and place
+	opRelabel                    // proposer, permutation
+	opGuardian                   // proposer
 )
 
-// input is what a proposer meets: a kind in the upper bits, its argument in the lower.
-type input uint32
-
+// What a proposer meets: a kind in the upper bits, its argument in the lower.
 const (
-	inStart   input = iota << 24 // counter·maxDurations + index of the duration
-	inHandle                     // message
-	inPass                       // of a tick
-	inAbandon                    // nothing
-	inRelease                    // nothing
-	inResend                     // nothing
+	inStart   uint32 = iota << 24 // counter·maxDurations + index of the duration
+	inHandle                      // message
+	inPass                        // of a tick
+	inAbandon                     // nothing
+	inRelease                     // nothing
+	inResend                      // nothing
 
-	inKind input = 0xff << 24
+	inKind uint32 = 0xff << 24
 )
 
-// stepped packs a proposer's step: the new proposer, its output, and whether a new holding began; 0 if it cannot be.
-func stepped(id, out uint32, fresh bool) uint64 {
-	v := uint64(id) | uint64(out)<<30
-	if fresh {
-		v |= 1 << 62
-	}
-	return v
-}
-
-func unstep(v uint64) (id, out uint32, fresh bool) {
-	return uint32(v & (1<<30 - 1)), uint32(v >> 30 & (1<<30 - 1)), v>>62&1 == 1
-}
+// freshHolding, in what a proposer's step sent, says that a new holding began.
+const freshHolding = 1 << 31
 
 // compute runs the real code once for a part and an input; see memo.
-func (l *leaseModel) compute(k uint64) uint64 {
-	op, a, b := operands(k)
+func (l *leaseModel) compute(op, a, b uint32) uint64 {
 	switch op {
 	case opProposer:
-		return l.stepProposer(a, input(b))
+		return l.stepProposer(a, b)
 	case opRestart:
 		x := l.proposers.get(a)
 		return uint64(l.boot(x.who, x.runs+1, x.draws))
@@ -69,30 +53,22 @@ func (l *leaseModel) compute(k uint64) uint64 {
 		return uint64(l.acceptor(x))
 	case opAdd:
 		return uint64(l.addOutput(a, b>>2, b&3))
-	case opDrop:
-		ids := slices.Clone(l.sets.get(a).ids)
-		i := slices.Index(ids, b)
-		return uint64(l.set(slices.Delete(ids, i, i+1)))
-	case opInclude:
-		return uint64(l.include(a, b))
 	case opRelabel:
 		return uint64(l.relabelled(a, b))
-	case opRelabelSet:
-		return uint64(l.relabelledSet(a, b))
 	case opGuardian:
 		return uint64(l.crashReleases(a))
 	}
 	panic("explore: unknown operation")
 }
 
-func (l *leaseModel) stepProposer(id uint32, in input) uint64 {
+func (l *leaseModel) stepProposer(id, in uint32) uint64 {
 	old := l.proposers.get(id)
 	x := *old
 	x.p = old.p.Clone()
-	x.from, x.by, x.relabels = id, in, [6]uint32{}
-	arg := uint32(in &^ inKind)
+	arg := in &^ inKind
+	x.lived = lived{from: id, by: in & inKind, arg: arg}
 	var sent []lease.Message
-	switch in & inKind {
+	switch x.by {
 	case inStart:
 		var ok bool
 		if sent, ok = l.begin(&x, uint64(arg/maxDurations), l.c.Durations[arg%maxDurations]); !ok {
@@ -116,8 +92,10 @@ func (l *leaseModel) stepProposer(id uint32, in input) uint64 {
 		x.notes.Sent(x.now, l.c.timing(l.c.M), sent)
 	}
 	out := l.output(l.gather(sent))
-	h, held := x.p.Held(x.now)
-	return stepped(l.proposer(x), out, held && h.Number != old.last)
+	if h, held := x.p.Held(x.now); held && h.Number != old.last {
+		out |= freshHolding
+	}
+	return stepped(l.proposer(x), out)
 }
 
 // crashReleases is what the guardian of a proposer has to say about it as it is now.
@@ -126,7 +104,7 @@ func (l *leaseModel) crashReleases(id uint32) uint32 {
 	counters := x.notes.AppendCounters(nil, x.now)
 	var sent []lease.Message
 	for i := range l.c.Acceptors {
-		sent = append(sent, lease.CrashReleases(l.incarnation(x.who, x.runs), ballot.NodeID(i+1), counters)...)
+		sent = append(sent, lease.CrashReleases(incarnation(x.who, x.runs), ballot.NodeID(i+1), counters)...)
 	}
 	return l.output(l.gather(sent))
 }
@@ -167,30 +145,20 @@ func (l *leaseModel) stepAcceptor(id, request uint32, self ballot.NodeID) uint64
 	x.a = old.a.Clone()
 	m := l.messages.get(request).m
 	m.To = 1
-	reply, ok := x.a.Handle(x.now, m)
-	v := uint64(l.acceptor(x))
-	if ok {
+	answer := uint32(0)
+	if reply, ok := x.a.Handle(x.now, m); ok {
 		reply.From = self
-		v |= uint64(l.message(reply)) << 32
+		answer = l.message(reply)
 	}
-	return v
+	return stepped(l.acceptor(x), answer)
 }
 
 // addOutput is a set with what a step sent to the acceptor at place; with all that it sent if place is maxAcceptors.
 func (l *leaseModel) addOutput(set, out, place uint32) uint32 {
 	for _, s := range l.outputs.get(out).sent {
 		if place == maxAcceptors || s.to>>place&1 == 1 {
-			set = l.include(set, s.id)
+			set = l.sets.with(set, s.id)
 		}
 	}
 	return set
-}
-
-func (l *leaseModel) include(set, id uint32) uint32 {
-	ids := l.sets.get(set).ids
-	i, had := slices.BinarySearchFunc(ids, id, l.before)
-	if had {
-		return set
-	}
-	return l.set(slices.Insert(slices.Clone(ids), i, id))
 }

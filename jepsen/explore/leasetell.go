@@ -9,8 +9,6 @@ import (
 	"tenure/lease"
 )
 
-const proposerNames = "pqr"
-
 // teller puts what happens in a leaseModel into words.
 type teller struct{ l *leaseModel }
 

@@ -1,11 +1,6 @@
 package explore
 
-import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // LogConfig is a bounded world of log nodes. Any message that was ever sent may arrive any number of times, or never;
 // each Persist becomes durable whenever it likes, and a crash loses those that are not. Time does not pass: what a tick
@@ -26,7 +21,7 @@ type LogConfig struct {
 // Validate tells what is wrong with c, wrapping ErrConfig.
 func (c LogConfig) Validate() error {
 	if c.Nodes < 1 || c.Nodes > 3 || c.Leaders < 1 || c.Leaders > c.Nodes || c.Leads < 1 || c.Slots < 1 || c.Values < 1 || c.Crashes < 0 {
-		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
+		return refused(c.Name, "%+v", c)
 	}
 	return nil
 }
@@ -45,27 +40,13 @@ var logConfigs = []LogConfig{
 	{Name: "log-3-nodes-2-leads", Nodes: 3, Leaders: 2, Leads: 2, Slots: 1, Values: 1},
 }
 
-// ParseLog is the log's configuration with this name.
-func ParseLog(name string) (LogConfig, error) {
-	i := slices.IndexFunc(logConfigs, func(c LogConfig) bool { return c.Name == name })
-	if i < 0 {
-		return LogConfig{}, fmt.Errorf("%w: no configuration of the log is called %q; -list shows them", ErrConfig, name)
-	}
-	return logConfigs[i], nil
+func (c LogConfig) label() string { return c.Name }
+
+func (c LogConfig) says() string {
+	return fmt.Sprintf("nodes %d, leaders %d with %d attempts each, slots %d, crashes %d", c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
 }
 
-func isLog(name string) bool { return strings.HasPrefix(name, "log-") }
-
-// RunLog searches a configuration of the log. The error is about the configuration.
-func RunLog(ctx context.Context, c LogConfig, lim Limits) (Result, error) {
-	if err := c.Validate(); err != nil {
-		return Result{}, err
-	}
+func (c LogConfig) open() (model, narrator) {
 	l := newLogModel(c)
-	r, out := runModel(ctx, l, lim)
-	r.Name = c.Name
-	if out.what != "" {
-		r.Trace = retrace(l, &logTeller{l}, out)
-	}
-	return r, nil
+	return l, &logTeller{l}
 }

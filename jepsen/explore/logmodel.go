@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/multipaxos"
 )
 
@@ -28,54 +27,33 @@ const (
 	logStep      // + the message's number
 )
 
-const opMerge = 250 // of two sets
-
-// logModel is the model of a LogConfig. Everything in it but c and voters is guarded by memo.mu.
+// logModel is the model of a LogConfig. Everything in it but c is guarded by memo.mu.
 type logModel struct {
-	c      LogConfig
-	voters quorum.Set
-	memo
+	c LogConfig
+	common
 	nodes     interned[nodePart]
-	messages  interned[logMessage]
-	sets      interned[setPart]
+	messages  interned[multipaxos.Message]
 	histories interned[[]byte]
-	scratch   []byte
-	first     state
 }
 
 func newLogModel(c LogConfig) *logModel {
 	l := &logModel{c: c}
-	l.done = map[uint64]uint64{}
-	for i := range c.Nodes {
-		l.voters.Add(ballot.NodeID(i + 1))
-	}
+	l.prepare(l.messages.sum, permutations(0, nil))
 	for i := range c.Nodes {
 		l.first[atNodes+i] = l.boot(nodePart{who: uint8(i), disk: &logDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}}})
 	}
-	l.first[atWire] = l.set(nil)
-	l.first[atHistory] = l.history(nil)
+	l.first[atWire] = l.sets.of(nil)
+	l.first[atHistory] = l.histories.number(nil, nil)
 	return l
 }
 
-func (l *logModel) start() state { return l.first }
-
-func (l *logModel) explorer() explorer { return &logExplorer{l: l, cache: new(cache)} }
-
-func (l *logModel) history(b []byte) uint32 {
-	if id := l.histories.find(b); id != 0 {
-		return id
-	}
-	return l.histories.add(b, b)
+func (l *logModel) explorer() explorer {
+	return &logExplorer{access[*logModel]{l: l, cache: new(cache)}}
 }
 
-// compute runs the real code once for a part and an input; see memo.
-func (l *logModel) compute(k uint64) uint64 {
-	op, a, b := operands(k)
-	if op == opMerge {
-		return uint64(l.set(append(slices.Clone(l.sets.get(a).ids), l.sets.get(b).ids...)))
-	}
-	return l.stepNode(a, b)
-}
+const opNode uint32 = 1 // node, input
+
+func (l *logModel) compute(_, node, in uint32) uint64 { return l.stepNode(node, in) }
 
 // stepNode gives the node after an input and, in the upper half, what it sent; 0 if there is nothing to do. A panic of
 // the core is a violation like any other.
@@ -104,8 +82,7 @@ func (l *logModel) stepNode(id, in uint32) (v uint64) {
 	if !l.input(&x, in) {
 		return 0
 	}
-	to, out := l.settle(x)
-	return uint64(out)<<32 | uint64(to)
+	return stepped(l.settle(x))
 }
 
 func (l *logModel) input(x *nodePart, in uint32) bool {
@@ -138,7 +115,7 @@ func (l *logModel) input(x *nodePart, in uint32) bool {
 			return false
 		}
 		x.recent = append(slices.Clone(x.recent), in-logStep)
-		l.must(x, x.core.Step(l.messages.get(in-logStep).m))
+		l.must(x, x.core.Step(*l.messages.get(in - logStep)))
 	}
 	return true
 }
@@ -150,24 +127,20 @@ func (l *logModel) must(x *nodePart, err error) {
 }
 
 // logExplorer is one goroutine's access to a logModel.
-type logExplorer struct {
-	l     *logModel
-	cache *cache
-}
-
-func (x *logExplorer) recall(k uint64) uint64 { return x.cache.recall(&x.l.memo, k, x.l.compute) }
+type logExplorer struct{ access[*logModel] }
 
 // The kinds of a log's action are its inputs; arg is the whole input.
 
 func (x *logExplorer) expand(s *state, emit func(next *state, a action)) {
 	l := x.l
+	attempt := trying(s, x.apply, emit)
 	crashes := 0
 	for i := range l.c.Nodes {
 		crashes += int(l.nodes.get(s[atNodes+i]).runs)
 	}
 	for i := range l.c.Nodes {
 		n := l.nodes.get(s[atNodes+i])
-		try := func(in uint32) { x.try(s, uint8(i), in, emit) }
+		try := func(in uint32) { attempt(action{who: uint8(i), arg: in}) }
 		try(logSync)
 		if i < l.c.Leaders && int(n.leads) < l.c.Leads {
 			try(logLead)
@@ -183,27 +156,19 @@ func (x *logExplorer) expand(s *state, emit func(next *state, a action)) {
 			try(logCrashLate)
 		}
 	}
-	for _, m := range l.sets.get(s[atWire]).ids {
-		x.try(s, uint8(l.messages.get(m).m.To-1), logStep+m, emit)
+	for _, m := range l.sets.list(s[atWire]) {
+		attempt(action{who: uint8(l.messages.get(m).To - 1), arg: logStep + m})
 	}
 }
 
-// try gives one node one input and emits what comes of it, unless that is nothing.
-func (x *logExplorer) try(s *state, who uint8, in uint32, emit func(next *state, a action)) {
-	v := x.recall(key(1, s[atNodes+who], in))
-	if v == 0 {
-		return
+// apply gives one node one input.
+func (x *logExplorer) apply(s *state, a action) bool {
+	out, ok := x.step(s, atNodes+int(a.who), opNode, a.arg)
+	if out != 0 {
+		x.put(s, atWire, opUnion, out)
 	}
-	n := *s
-	n[atNodes+who] = uint32(v)
-	if out := uint32(v >> 32); out != 0 {
-		n[atWire] = uint32(x.recall(key(opMerge, n[atWire], out)))
-	}
-	if n == *s {
-		return
-	}
-	x.remember(&n, who)
-	emit(&n, action{who: who, arg: in})
+	x.remember(s, a.who)
+	return ok
 }
 
 // remember makes the history longer if a node calls more chosen than anybody did, and marks a state in which one calls
@@ -215,7 +180,7 @@ func (x *logExplorer) remember(s *state, who uint8) {
 	case bytes.HasPrefix(known, chosen):
 	case bytes.HasPrefix(chosen, known):
 		l.mu.Lock()
-		s[atHistory] = l.history(chosen)
+		s[atHistory] = l.histories.number(append(l.histories.buffer(), chosen...), chosen)
 		l.mu.Unlock()
 	default:
 		s[atFlags] = 1
@@ -224,11 +189,7 @@ func (x *logExplorer) remember(s *state, who uint8) {
 
 func (x *logExplorer) canonical(s *state) digest {
 	l := x.l
-	d := digest{uint64(s[atFlags]), 2}
-	for i := range l.c.Nodes {
-		d = d.with(l.nodes.get(s[atNodes+i]).sum)
-	}
-	d = d.with(l.sets.get(s[atWire]).sum)
+	d := l.nodes.fold(digest{uint64(s[atFlags]), 2}, s[atNodes:][:l.c.Nodes]).with(l.sets.sum(s[atWire]))
 	for _, b := range *l.histories.get(s[atHistory]) {
 		d = d.with(digest{uint64(b), 3})
 	}

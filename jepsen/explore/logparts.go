@@ -58,13 +58,6 @@ type nodePart struct {
 	recent []uint32
 	chosen []byte
 	broken string
-	sum    digest
-}
-
-// logMessage is a message between nodes.
-type logMessage struct {
-	m   multipaxos.Message
-	sum digest
 }
 
 func appendBallot(b []byte, x ballot.Ballot) []byte {
@@ -81,7 +74,7 @@ func appendEntry(b []byte, e multipaxos.Entry) []byte {
 
 // node is the number of a node.
 func (l *logModel) node(x nodePart) uint32 {
-	key := append(l.scratch[:0], 'n', x.who, x.runs, x.leads, x.proposed)
+	key := append(l.nodes.buffer(), 'n', x.who, x.runs, x.leads, x.proposed)
 	if x.broken != "" {
 		key = append(key, x.broken...)
 	} else {
@@ -93,7 +86,7 @@ func (l *logModel) node(x nodePart) uint32 {
 		}
 		var recent digest
 		for _, id := range x.recent {
-			recent = recent.plus(l.messages.get(id).sum)
+			recent = recent.plus(l.messages.sum(id))
 		}
 		key = binary.LittleEndian.AppendUint64(append(key, 'r'), recent.lo)
 		for _, p := range x.pending {
@@ -103,12 +96,7 @@ func (l *logModel) node(x nodePart) uint32 {
 			}
 		}
 	}
-	l.scratch = key
-	if id := l.nodes.find(key); id != 0 {
-		return id
-	}
-	x.sum = digestOf(key)
-	return l.nodes.add(key, x)
+	return l.nodes.number(key, x)
 }
 
 // boot starts a run of x over its disk.
@@ -116,7 +104,7 @@ func (l *logModel) boot(x nodePart) uint32 {
 	var err error
 	x.core, err = multipaxos.New(multipaxos.Config{
 		Self:   ballot.Incarnation{Restart: uint64(x.runs) + 1, Node: ballot.NodeID(x.who) + 1, Nonce: 1},
-		Voters: l.voters, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 16, CacheBytes: 1 << 20,
+		Voters: voters(l.c.Nodes), PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 16, CacheBytes: 1 << 20,
 	}, multipaxos.Durable{Promised: x.disk.promised, Chosen: x.disk.chosen, Last: x.disk.last}, x.disk)
 	x.pending, x.recent, x.proposed = nil, nil, 0
 	if err != nil {
@@ -147,49 +135,14 @@ func (l *logModel) settle(x nodePart) (id, out uint32) {
 	for _, m := range o.Messages {
 		sent = append(sent, l.message(m))
 	}
-	return l.node(x), l.output(sent)
+	if len(sent) > 0 {
+		out = l.sets.of(sent)
+	}
+	return l.node(x), out
 }
 
 func (l *logModel) message(m multipaxos.Message) uint32 {
-	key := m.AppendState(append(l.scratch[:0], 'm'))
-	l.scratch = key
-	if id := l.messages.find(key); id != 0 {
-		return id
-	}
-	return l.messages.add(key, logMessage{m, digestOf(key)})
-}
-
-// set is the number of a set of messages, which it puts into order.
-func (l *logModel) set(ids []uint32) uint32 {
-	slices.SortFunc(ids, func(a, b uint32) int {
-		x, y := l.messages.get(a).sum, l.messages.get(b).sum
-		if x.less(y) {
-			return -1
-		}
-		if y.less(x) {
-			return 1
-		}
-		return 0
-	})
-	ids = slices.Compact(ids)
-	key := append(l.scratch[:0], 's')
-	var sum digest
-	for _, id := range ids {
-		key = binary.LittleEndian.AppendUint32(key, id)
-		sum = sum.plus(l.messages.get(id).sum)
-	}
-	l.scratch = key
-	if id := l.sets.find(key); id != 0 {
-		return id
-	}
-	return l.sets.add(key, setPart{ids: ids, sum: sum})
-}
-
-func (l *logModel) output(sent []uint32) uint32 {
-	if len(sent) == 0 {
-		return 0
-	}
-	return l.set(sent)
+	return l.messages.number(m.AppendState(append(l.messages.buffer(), 'm')), m)
 }
 
 func (l *logModel) value(x *nodePart) []byte {

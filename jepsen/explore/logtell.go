@@ -28,7 +28,7 @@ func (t *logTeller) say(_ *state, a action) string {
 	case logHeartbeat:
 		return fmt.Sprintf("heartbeat %d", a.who+1)
 	}
-	m := t.l.messages.get(a.arg - logStep).m
+	m := t.l.messages.get(a.arg - logStep)
 	s := fmt.Sprintf("deliver %s %s from %d to %d", logKinds[m.Kind], shortBallot(m.Ballot), m.From, m.To)
 	for _, e := range m.Entries {
 		s += fmt.Sprintf(" [%d]=%s@%s", e.Slot, e.Value, shortBallot(e.Ballot))
@@ -51,7 +51,7 @@ func (t *logTeller) tell(before, after *state, a action) string {
 	if rule == "" {
 		rule = map[multipaxos.Kind]string{
 			multipaxos.KindPrepare: "promise", multipaxos.KindPromise: "M2 M3", multipaxos.KindAccept: "accept", multipaxos.KindAccepted: "M5",
-		}[t.l.messages.get(a.arg-logStep).m.Kind]
+		}[t.l.messages.get(a.arg-logStep).Kind]
 	}
 	var parts []string
 	for i := range t.l.c.Nodes {

@@ -1,14 +1,9 @@
 package explore
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/lease"
 	"tenure/lease/named"
 )
@@ -70,28 +65,16 @@ var namedConfigs = []NamedConfig{
 	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
 }
 
-// ParseNamed is the configuration of named leases with this name.
-func ParseNamed(name string) (NamedConfig, error) {
-	i := slices.IndexFunc(namedConfigs, func(c NamedConfig) bool { return c.Name == name })
-	if i < 0 {
-		return NamedConfig{}, fmt.Errorf("%w: no configuration of named leases is called %q; -list shows them", ErrConfig, name)
-	}
-	return namedConfigs[i], nil
-}
-
-func isNamed(name string) bool { return strings.HasPrefix(name, "named-") }
-
 // Validate tells what is wrong with c, wrapping ErrConfig.
 func (c NamedConfig) Validate() error {
 	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors || c.Names < 1 || c.Names > 2 ||
 		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms ||
 		c.LongLease != 0 && c.LongLease <= c.Lease || c.Restarts < 0 || c.NodeRestarts < 0 {
-		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
+		return refused(c.Name, "%+v", c)
 	}
 	return nil
 }
 
-// says is one line about c.
 func (c NamedConfig) says() string {
 	s := fmt.Sprintf("clients %d with %d acquisitions and %d asks each, nodes %d, acceptors %d, names %d, ballots %d, D_P %v",
 		c.Clients, c.Acquisitions, c.Asks, c.Nodes, c.Acceptors, c.Names, c.Ballots, c.Lease)
@@ -122,14 +105,6 @@ func (c NamedConfig) ttl(long uint32) time.Duration {
 	return c.Lease
 }
 
-func (c NamedConfig) voters() quorum.Set {
-	var s quorum.Set
-	for i := range c.Acceptors {
-		s.Add(ballot.NodeID(i + 1))
-	}
-	return s
-}
-
 // lease is the number of the name that a client's acquisition is of.
 func (c NamedConfig) lease(who, acquisition uint8) uint8 {
 	if c.Names == 2 && who == 1 && acquisition == 1 {
@@ -143,16 +118,9 @@ func leaseName(lease uint8) (n named.Name) {
 	return n
 }
 
-// RunNamedLeases searches a configuration of named leases. The error is about the configuration.
-func RunNamedLeases(ctx context.Context, c NamedConfig, lim Limits) (Result, error) {
-	if err := c.Validate(); err != nil {
-		return Result{}, err
-	}
+func (c NamedConfig) label() string { return c.Name }
+
+func (c NamedConfig) open() (model, narrator) {
 	l := newNamedModel(c)
-	r, out := runModel(ctx, l, lim)
-	r.Name = c.Name
-	if out.what != "" {
-		r.Trace = retrace(l, &namedTeller{l}, out)
-	}
-	return r, nil
+	return l, &namedTeller{l}
 }

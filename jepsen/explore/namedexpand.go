@@ -21,12 +21,7 @@ const (
 
 func (x *namedExplorer) expand(s *state, emit func(next *state, a action)) {
 	c := &x.l.c
-	try := func(a action) {
-		n := *s
-		if x.apply(&n, a) && n != *s {
-			emit(&n, a)
-		}
-	}
+	try := trying(s, x.apply, emit)
 	try(action{kind: doTick})
 	for i := range uint8(c.Clients) {
 		x.expandClient(s, i, try)
@@ -39,7 +34,7 @@ func (x *namedExplorer) expand(s *state, emit func(next *state, a action)) {
 	for i := range uint8(c.Acceptors) {
 		x.expandTable(s, i, try)
 	}
-	for _, m := range x.l.sets.get(s[atMail]).ids {
+	for _, m := range x.l.sets.list(s[atMail]) {
 		switch x.l.mails.get(m).kind {
 		case mailRequest:
 			for i := range uint8(c.Acceptors) {
@@ -112,25 +107,22 @@ func (x *namedExplorer) apply(s *state, a action) bool {
 		x.tick(s)
 		return true
 	case doAsk:
-		v := x.recall(key(opClient, s[atClients+a.who], a.arg))
-		if v == 0 {
+		ask, ok := x.step(s, atClients+int(a.who), opClient, a.arg)
+		if !ok {
 			return false
 		}
-		s[atClients+a.who] = uint32(v)
 		x.prune(s, a.who)
-		return x.node(s, a.to, inBegin|uint32(a.how)<<askBits|uint32(v>>32))
+		return x.node(s, a.to, inBegin|uint32(a.how)<<askBits|ask)
 	case doGiveUp:
 		return x.node(s, a.to, inGiveUp|uint32(a.who))
 	case doWithdraw:
 		return x.node(s, a.to, inWithdraw|uint32(a.who))
 	case doGiveBack:
-		v := x.recall(key(opClient, s[atClients+a.who], inGiveBack))
-		if v == 0 {
-			return false
+		release, ok := x.step(s, atClients+int(a.who), opClient, inGiveBack)
+		if ok {
+			x.put(s, atMail, opWith, release)
 		}
-		s[atClients+a.who] = uint32(v)
-		x.put(s, uint32(v>>32))
-		return true
+		return ok
 	case doNodeCrash:
 		s[atRestartsToo]++
 		return x.node(s, a.who, inCrash)
@@ -151,75 +143,55 @@ func (x *namedExplorer) apply(s *state, a action) bool {
 	case doReply:
 		return x.node(s, a.who, inReply|a.arg)
 	case doGrant:
-		v := x.recall(key(opClient, s[atClients+a.who], inGrant|a.arg))
-		if v == 0 {
-			return false
+		_, ok := x.step(s, atClients+int(a.who), opClient, inGrant|a.arg)
+		if ok {
+			x.put(s, atPast, opPast, s[atClients+a.who])
 		}
-		s[atClients+a.who] = uint32(v)
-		s[atPast] = uint32(x.recall(key(opPast, s[atPast], s[atClients+a.who])))
-		return true
+		return ok
 	}
 	panic("explore: unknown action")
 }
 
 func (x *namedExplorer) tick(s *state) {
 	for i := range x.l.c.Clients {
-		s[atClients+i] = uint32(x.recall(key(opClient, s[atClients+i], inClockTick)))
+		x.put(s, atClients+i, opClient, inClockTick)
 		x.prune(s, uint8(i))
 	}
 	for i := range x.l.c.Nodes {
-		s[atAsked+i] = uint32(x.recall(key(opNode, s[atAsked+i], inClockTick)))
+		x.put(s, atAsked+i, opAsked, inClockTick)
 	}
 	for i := range x.l.c.Acceptors {
-		s[atTables+i] = uint32(x.recall(key(opTable, s[atTables+i], inClockTick)))
+		x.put(s, atTables+i, opTable, inClockTick)
 	}
 }
 
 func (x *namedExplorer) prune(s *state, client uint8) {
-	s[atMail] = uint32(x.recall(key(opPrune, s[atMail], s[atClients+client])))
+	x.put(s, atMail, opPrune, s[atClients+client])
 }
 
 // node is one step of a node that clients ask. What it sends is on its way.
 func (x *namedExplorer) node(s *state, i uint8, in uint32) bool {
-	v := x.recall(key(opNode, s[atAsked+i], in))
-	if v == 0 {
-		return false
+	out, ok := x.step(s, atAsked+int(i), opAsked, in)
+	if out != 0 {
+		x.put(s, atMail, opUnion, out)
 	}
-	s[atAsked+i] = uint32(v)
-	if out := uint32(v >> 32); out != 0 {
-		s[atMail] = uint32(x.recall(key(opMerge, s[atMail], out)))
-	}
-	return true
-}
-
-// put sends one message.
-func (x *namedExplorer) put(s *state, m uint32) {
-	x.l.mu.Lock()
-	one := x.l.set([]uint32{m})
-	x.l.mu.Unlock()
-	s[atMail] = uint32(x.recall(key(opMerge, s[atMail], one)))
+	return ok
 }
 
 func (x *namedExplorer) table(s *state, i uint8, in uint32) bool {
-	v := x.recall(key(opTable, s[atTables+i], in))
-	if v == 0 {
-		return false
-	}
-	s[atTables+i] = uint32(v)
-	return true
+	_, ok := x.step(s, atTables+int(i), opTable, in)
+	return ok
 }
 
 // deliver hands a request to an acceptor, and its reply on.
 func (x *namedExplorer) deliver(s *state, a action) bool {
-	v := x.recall(key(opServe, s[atTables+a.to], a.arg<<2|uint32(a.to)))
-	s[atTables+a.to] = uint32(v)
-	reply := uint32(v >> 32)
+	reply, _ := x.step(s, atTables+int(a.to), opServe, a.arg<<2|uint32(a.to))
 	switch {
 	case reply == 0:
 		return a.kind == doDeliver
 	case a.kind == doLose:
 	case x.l.c.Async:
-		x.put(s, reply)
+		x.put(s, atMail, opWith, reply)
 	default:
 		x.node(s, x.l.mails.get(reply).node, inReply|reply)
 	}

@@ -44,34 +44,30 @@ const (
 
 // The operations of the memo.
 const (
-	opClient  uint32 = iota + 1 // client, input
-	opNode                      // node, input
-	opTable                     // acceptor, input
-	opServe                     // acceptor, request and place
-	opPast                      // past, client
-	opPrune                     // set, client
-	opTurn                      // node, permutation
-	opTurnSet                   // set, permutation
+	opClient uint32 = iota + 1 // client, input
+	opAsked                    // node, input
+	opTable                    // acceptor, input
+	opServe                    // acceptor, request and place
+	opPast                     // past, client
+	opPrune                    // set, client
+	opTurn                     // node, permutation
 )
 
 // namedModel is the model of a NamedConfig. Everything in it but c and perms is guarded by memo.mu.
 type namedModel struct {
-	c     NamedConfig
-	perms []permutation
-	memo
+	c NamedConfig
+	common
 	clients interned[namedClient]
 	nodes   interned[namedNode]
 	tables  interned[namedTable]
 	mails   interned[namedMail]
-	sets    interned[setPart]
 	pasts   interned[namedPast]
-	scratch []byte
-	first   state
 }
 
 func newNamedModel(c NamedConfig) *namedModel {
-	l := &namedModel{c: c, perms: permutations(c.Acceptors, nil)}
-	l.done = map[uint64]uint64{}
+	l := &namedModel{c: c}
+	l.prepare(l.mails.sum, permutations(c.Acceptors, nil))
+	l.renamed = l.turnedMail
 	if c.OwnEras {
 		l.perms = l.perms[:1]
 	}
@@ -84,7 +80,7 @@ func newNamedModel(c NamedConfig) *namedModel {
 	for i := range c.Acceptors {
 		l.first[atTables+i] = l.genesis(uint8(i))
 	}
-	l.first[atMail] = l.set(nil)
+	l.first[atMail] = l.sets.of(nil)
 	l.first[atPast] = l.past(namedPast{})
 	l.first[atEra] = 1
 	if c.OwnEras {
@@ -93,28 +89,20 @@ func newNamedModel(c NamedConfig) *namedModel {
 	return l
 }
 
-func (l *namedModel) start() state { return l.first }
-
-func (l *namedModel) explorer() explorer { return &namedExplorer{l: l, cache: new(cache)} }
-
-// namedExplorer is one goroutine's access to a namedModel.
-type namedExplorer struct {
-	l     *namedModel
-	cache *cache
+func (l *namedModel) explorer() explorer {
+	return &namedExplorer{access[*namedModel]{l: l, cache: new(cache)}}
 }
 
-func (x *namedExplorer) recall(k uint64) uint64 { return x.cache.recall(&x.l.memo, k, x.l.compute) }
+// namedExplorer is one goroutine's access to a namedModel.
+type namedExplorer struct{ access[*namedModel] }
 
 // compute runs the real code once for a part and an input; see memo. Steps give the part after it and, in the upper half, what it
 // sent: a set, or the one message. 0 is a step that cannot be taken.
-func (l *namedModel) compute(k uint64) uint64 {
-	op, a, b := operands(k)
+func (l *namedModel) compute(op, a, b uint32) uint64 {
 	switch op {
-	case opMerge:
-		return uint64(l.set(append(slices.Clone(l.sets.get(a).ids), l.sets.get(b).ids...)))
 	case opClient:
 		return l.stepClient(*l.clients.get(a), b&^inArg, b&inArg)
-	case opNode:
+	case opAsked:
 		return l.stepNode(a, b)
 	case opTable:
 		return l.stepTable(*l.tables.get(a), b&^inArg, b&inArg)
@@ -126,13 +114,9 @@ func (l *namedModel) compute(k uint64) uint64 {
 		return uint64(l.prune(a, l.clients.get(b)))
 	case opTurn:
 		return uint64(l.turned(a, b))
-	case opTurnSet:
-		return uint64(l.turnedSet(a, b))
 	}
 	panic("explore: unknown operation")
 }
-
-func with(id, out uint32) uint64 { return uint64(out)<<32 | uint64(id) }
 
 func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 	x.asks = slices.Clone(x.asks)
@@ -140,7 +124,7 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 	switch in {
 	case inClockTick:
 		x.now += ms
-		return with(l.client(x), 0)
+		return stepped(l.client(x), 0)
 	case inNew:
 		if int(x.begun) == l.c.Acquisitions || !(x.released || (granted && !x.held)) {
 			return 0
@@ -165,7 +149,7 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 		x.hold.Release()
 		x.released = true
 		q := named.Request{Kind: named.Release, Name: leaseName(l.c.lease(x.who, x.begun)), Counter: 1, Acquisition: x.acquisition()}
-		return with(l.client(x), l.mail(namedMail{kind: mailRequest, request: q}))
+		return stepped(l.client(x), l.mail(namedMail{kind: mailRequest, request: q}))
 	case inGrant:
 		m := l.mails.get(arg)
 		if !x.grant(m) {
@@ -175,7 +159,7 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 		if !x.hold.Take(x.now, leasehold.Reply{Asked: a.at, TTL: a.ttl, Token: uint64(m.token), Renewal: a.renewal}) {
 			return 0
 		}
-		return with(l.client(x), 1)
+		return stepped(l.client(x), 1)
 	}
 	panic("explore: no input of a client")
 }
@@ -189,19 +173,19 @@ func (l *namedModel) ask(x namedClient, renewal bool, long uint32) uint64 {
 	x.asks = append(x.asks, namedAsk{x.now, l.c.ttl(long), renewal})
 	m := namedMail{kind: mailAsk, who: x.who, begun: x.begun, ask: uint8(len(x.asks) - 1), renewal: renewal}
 	m.request.Acquisition, m.request.Duration = x.acquisition(), l.c.ttl(long)
-	return with(l.client(x), l.mail(m))
+	return stepped(l.client(x), l.mail(m))
 }
 
 func (l *namedModel) stepNode(id, in uint32) uint64 {
 	x := *l.nodes.get(id)
-	x.from, x.by, x.relabels = id, in, [6]uint32{}
 	arg := in & inArg
+	x.lived = lived{from: id, by: in &^ inArg, arg: arg}
 	var sent []uint32
-	switch in &^ inArg {
+	switch x.by {
 	case inClockTick:
 		x.now += ms
 	case inCrash:
-		x = namedNode{who: x.who, run: x.run + 1, from: id, by: in}
+		x = namedNode{who: x.who, run: x.run + 1, lived: x.lived}
 	case inBegin:
 		counter, m := uint64(arg>>askBits), l.mails.get(arg&(1<<askBits-1))
 		f := &x.flights[m.who]
@@ -211,7 +195,7 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		x.counter = counter
 		*f = flight{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
 			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition, Duration: m.request.Duration, Renewal: m.renewal,
-		}, l.c.voters(), counter)}
+		}, voters(l.c.Acceptors), counter)}
 		sent = l.requests(&x, f)
 	case inReply:
 		m := l.mails.get(arg)
@@ -241,9 +225,9 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 	}
 	out := uint32(0)
 	if len(sent) > 0 {
-		out = l.set(sent)
+		out = l.sets.of(sent)
 	}
-	return with(l.node(x), out)
+	return stepped(l.node(x), out)
 }
 
 // requests is what an attempt sends in its phase.
@@ -312,12 +296,12 @@ func (x *namedTable) bucket(durable bool) (ok bool) {
 // serve gives the acceptor after a request and, in the upper half, its reply.
 func (l *namedModel) serve(x namedTable, m *namedMail, place uint8) uint64 {
 	x.table = x.table.Clone()
-	reply, ok := x.table.Handle(x.now, l.incarnation(m.node, m.run), m.request)
+	reply, ok := x.table.Handle(x.now, incarnation(m.node, m.run), m.request)
 	out := uint32(0)
 	if ok && reply.Kind != named.Released {
 		out = l.mail(namedMail{kind: mailReply, reply: reply, acc: place, node: m.node, run: m.run})
 	}
-	return with(l.acceptor(x), out)
+	return stepped(l.acceptor(x), out)
 }
 
 // remember is the past after a grant has counted.
@@ -340,9 +324,9 @@ func (l *namedModel) remember(p namedPast, c *namedClient) uint32 {
 
 // prune takes out the grants to a client that can count no more.
 func (l *namedModel) prune(set uint32, c *namedClient) uint32 {
-	ids := slices.DeleteFunc(slices.Clone(l.sets.get(set).ids), func(id uint32) bool {
+	ids := slices.DeleteFunc(slices.Clone(l.sets.list(set)), func(id uint32) bool {
 		m := l.mails.get(id)
 		return m.kind == mailGrant && m.who == c.who && (m.begun != c.begun || l.left(*c, c.asks[m.ask]) == 0)
 	})
-	return l.set(ids)
+	return l.sets.of(ids)
 }

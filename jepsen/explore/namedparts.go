@@ -3,10 +3,8 @@ package explore
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/internal/leasehold"
 	"tenure/lease/named"
 )
@@ -21,7 +19,6 @@ type namedClient struct {
 	released bool
 	asks     []namedAsk // of the acquisition
 	held     bool
-	sum      digest
 }
 
 type namedAsk struct {
@@ -37,11 +34,7 @@ type namedNode struct {
 	who     uint8
 	run     uint8
 	counter uint64 // the highest drawn in this run
-	sum     digest
-
-	// As in proposerPart: see relabelled.
-	from, by uint32
-	relabels [6]uint32
+	lived
 }
 
 // flight is an attempt for an ask. Once it is over it stays only while it may be withdrawn.
@@ -60,7 +53,6 @@ type namedTable struct {
 	sweeps time.Duration // since the last tick: each goes a little further, so that what is over by now is dropped
 	// What is durable, and what is being written (N4).
 	disk, writing named.Bucket
-	sum           digest
 }
 
 type eraEntry struct {
@@ -81,7 +73,6 @@ type namedMail struct {
 	ask     uint8 // ask, grant
 	renewal bool
 	token   named.Token // grant
-	sum     digest
 }
 
 type mailKind uint8
@@ -97,7 +88,6 @@ const (
 type namedPast struct {
 	names  [2]pastHolder
 	broken string
-	sum    digest
 }
 
 type pastHolder struct {
@@ -105,16 +95,10 @@ type pastHolder struct {
 	last, earlier named.Token
 }
 
-const firstNode = 11 // node id of the first node that clients ask; acceptors are 1, 2, 3
-
-func (l *namedModel) incarnation(node, run uint8) ballot.Incarnation {
-	return ballot.Incarnation{Restart: uint64(run), Node: firstNode + ballot.NodeID(node), Nonce: 100 + uint64(run)}
-}
-
 // client is the number of a client. What its token was matters to the history only once it is over.
 func (l *namedModel) client(x namedClient) uint32 {
 	x.held = x.hold.Held(x.now)
-	key := append(l.scratch[:0], 'c', x.who, x.begun, x.asked, flags(x.released, x.hold.Token() != 0))
+	key := append(l.clients.buffer(), 'c', x.who, x.begun, x.asked, flags(x.released, x.hold.Token() != 0))
 	key = binary.AppendUvarint(key, uint64(max(0, x.hold.Deadline()-x.now)))
 	if x.held {
 		key = binary.AppendUvarint(key, x.hold.Token())
@@ -122,7 +106,7 @@ func (l *namedModel) client(x namedClient) uint32 {
 	for _, a := range x.asks {
 		key = append(key, flags(a.renewal, false), byte(l.left(x, a)/ms))
 	}
-	return internPart(&l.clients, &l.scratch, key, func(d digest) namedClient { x.sum = d; return x })
+	return l.clients.number(key, x)
 }
 
 func (l *namedModel) left(x namedClient, a namedAsk) time.Duration {
@@ -141,7 +125,7 @@ func flags(a, b bool) (f byte) {
 
 // node is the number of a node. Attempts whose time is over are given up at once: they could win nothing.
 func (l *namedModel) node(x namedNode) uint32 {
-	key := append(l.scratch[:0], 'n', x.who, x.run, byte(x.counter))
+	key := append(l.nodes.buffer(), 'n', x.who, x.run, byte(x.counter))
 	for i := range x.flights {
 		f := &x.flights[i]
 		f.attempt.Requests(x.now)
@@ -157,20 +141,19 @@ func (l *namedModel) node(x namedNode) uint32 {
 			key = append(f.attempt.AppendState(append(key, 2), x.now), f.begun, f.ask)
 		}
 	}
-	return internPart(&l.nodes, &l.scratch, key, func(d digest) namedNode { x.sum = d; return x })
+	return l.nodes.number(key, x)
 }
 
 // acceptor is the number of an acceptor.
 func (l *namedModel) acceptor(x namedTable) uint32 {
-	key := append(l.scratch[:0], 't', x.run, byte(len(x.eras)))
+	key := append(l.tables.buffer(), 't', x.run, byte(len(x.eras)))
 	for _, e := range x.eras {
 		key = binary.AppendUvarint(append(key, e.run), uint64(e.era))
 	}
 	for _, b := range [...]named.Bucket{x.disk, x.writing} {
 		key = binary.AppendUvarint(binary.AppendUvarint(key, uint64(b.Length)), uint64(b.Quarantine))
 	}
-	key = x.table.AppendState(key, x.now)
-	return internPart(&l.tables, &l.scratch, key, func(d digest) namedTable { x.sum = d; return x })
+	return l.tables.number(x.table.AppendState(key, x.now), x)
 }
 
 // genesis is an acceptor that is older than all that is explored; begin is the run that follows x.
@@ -185,7 +168,7 @@ func (l *namedModel) genesis(i uint8) uint32 {
 	if l.c.UsedUp {
 		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7}, Duration: ms,
 			Token: named.FirstToken(era) + math.MaxUint32 - 1}
-		x.table.Handle(0, l.incarnation(0, 0), q)
+		x.table.Handle(0, incarnation(0, 0), q)
 		x.now = time.Second
 		x.table.Sweep(x.now, sweepAll)
 	}
@@ -223,52 +206,21 @@ func (l *namedModel) table(quarantine time.Duration, b named.Bucket) *named.Tabl
 // mail is the number of a message. How much of a lease is left is a hint.
 func (l *namedModel) mail(m namedMail) uint32 {
 	m.reply.LiveLeft = 0
-	key := append(l.scratch[:0], 'm', byte(m.kind), m.acc, m.node, m.run, m.who, m.begun, m.ask, flags(m.renewal, m.reply.Live))
+	key := append(l.mails.buffer(), 'm', byte(m.kind), m.acc, m.node, m.run, m.who, m.begun, m.ask, flags(m.renewal, m.reply.Live))
 	for _, n := range []uint64{uint64(m.token), m.request.Counter, uint64(m.request.Token), uint64(m.request.Duration), m.reply.Counter, m.reply.Promised,
 		uint64(m.reply.Report), uint64(m.reply.LiveToken)} {
 		key = binary.AppendUvarint(key, n)
 	}
 	key = append(key, byte(m.request.Kind), m.request.Name[0], byte(m.reply.Kind), m.reply.Name[0])
 	key = append(append(key, m.request.Acquisition[:2]...), m.reply.LiveAcquisition[:2]...)
-	return internPart(&l.mails, &l.scratch, key, func(d digest) namedMail { m.sum = d; return m })
+	return l.mails.number(key, m)
 }
 
 func (l *namedModel) past(x namedPast) uint32 {
-	key := append(l.scratch[:0], 'p')
+	key := append(l.pasts.buffer(), 'p')
 	for _, h := range x.names {
 		key = binary.AppendUvarint(append(key, h.who, h.begun), uint64(h.last))
 		key = binary.AppendUvarint(key, uint64(h.earlier))
 	}
-	return internPart(&l.pasts, &l.scratch, append(key, x.broken...), func(d digest) namedPast { x.sum = d; return x })
-}
-
-// set is the number of a set of messages, which it puts into order.
-func (l *namedModel) set(ids []uint32) uint32 {
-	slices.SortFunc(ids, func(a, b uint32) int {
-		x, y := l.mails.get(a).sum, l.mails.get(b).sum
-		switch {
-		case x.less(y):
-			return -1
-		case y.less(x):
-			return 1
-		}
-		return 0
-	})
-	ids = slices.Compact(ids)
-	key := append(l.scratch[:0], 's')
-	var sum digest
-	for _, id := range ids {
-		key = binary.LittleEndian.AppendUint32(key, id)
-		sum = sum.plus(l.mails.get(id).sum)
-	}
-	return internPart(&l.sets, &l.scratch, key, func(digest) setPart { return setPart{ids: slices.Clone(ids), sum: sum} })
-}
-
-// internPart is the number of the part with this encoding, made if it is new. The encoding's room is used again.
-func internPart[T any](t *interned[T], scratch *[]byte, key []byte, make func(sum digest) T) uint32 {
-	*scratch = key
-	if id := t.find(key); id != 0 {
-		return id
-	}
-	return t.add(key, make(digestOf(key)))
+	return l.pasts.number(append(key, x.broken...), x)
 }

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,36 +9,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// RunNamed searches the configuration with this name: of the lease, of the log, of named leases or of another lease.
-func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
-	if isNamed(name) {
-		c, err := ParseNamed(name)
-		if err != nil {
-			return Result{}, err
-		}
-		return RunNamedLeases(ctx, c, lim)
-	}
-	if isRival(name) {
-		c, err := ParseRival(name)
-		if err != nil {
-			return Result{}, err
-		}
-		return RunRival(ctx, c, lim)
-	}
-	if isLog(name) {
-		c, err := ParseLog(name)
-		if err != nil {
-			return Result{}, err
-		}
-		return RunLog(ctx, c, lim)
-	}
-	c, err := Parse(name)
-	if err != nil {
-		return Result{}, err
-	}
-	return Run(ctx, c, lim)
-}
 
 // Verdict is one phrase: a violation, complete, or the bound that stopped it.
 func (r Result) Verdict() string {
@@ -81,15 +50,8 @@ func List(w io.Writer) {
 		fmt.Fprintf(w, "%-23s %s\n", f.name, f.says)
 	}
 	fmt.Fprintln(w)
-	for _, c := range logConfigs {
-		fmt.Fprintf(w, "%-23s nodes %d, leaders %d with %d attempts each, slots %d, crashes %d\n", c.Name, c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
-	}
-	for _, c := range namedConfigs {
-		fmt.Fprintf(w, "%-23s %s\n", c.Name, c.says())
-	}
-	fmt.Fprintln(w)
-	for _, c := range rivalConfigs {
-		fmt.Fprintf(w, "%-23s %s\n", c.Name, c.says())
+	for _, c := range worlds() {
+		fmt.Fprintf(w, "%-23s %s\n", c.label(), c.says())
 	}
 	fmt.Fprintln(w, "\nIn the table:")
 	for _, n := range TableNames() {

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +41,7 @@ func (c RivalConfig) Validate() error {
 	if c.Core != coreFlease && c.Core != coreMajority || c.Proposers < 1 || c.Proposers > maxProposers || c.Draws < 1 || c.Ticks < 1 || c.Ticks > 60 ||
 		c.Lease <= 0 || len(c.Ahead) != 0 && len(c.Ahead) != c.Proposers+maxAcceptors ||
 		len(c.Shift) != 0 && len(c.Shift) != c.Proposers+maxAcceptors || c.Restarts < 0 || c.Restarts > 3 || c.ProposerRestarts < 0 || c.ProposerRestarts > 3 {
-		return fmt.Errorf("%w: configuration %q: %+v", ErrConfig, c.Name, c)
+		return refused(c.Name, "%+v", c)
 	}
 	return nil
 }
@@ -102,20 +101,6 @@ func tinyMajority(name string, with func(*RivalConfig)) RivalConfig {
 // shown are those that are there to show a violation: they are no part of the table.
 var shown = []string{"flease-beyond-skew", "majority-blocked"}
 
-// ParseRival is the configuration of another lease with this name.
-func ParseRival(name string) (RivalConfig, error) {
-	i := slices.IndexFunc(rivalConfigs, func(c RivalConfig) bool { return c.Name == name })
-	if i < 0 {
-		return RivalConfig{}, fmt.Errorf("%w: no configuration of Flease or the majority vote is called %q; -list shows them", ErrConfig, name)
-	}
-	return rivalConfigs[i], nil
-}
-
-func isRival(name string) bool {
-	return slices.ContainsFunc(rivalConfigs, func(c RivalConfig) bool { return c.Name == name })
-}
-
-// says is what List tells of it.
 func (c RivalConfig) says() string {
 	s := fmt.Sprintf("proposers %d, attempts %d, %d ticks", c.Proposers, c.Draws, c.Ticks)
 	if c.Restarts+c.ProposerRestarts > 0 {
@@ -133,16 +118,9 @@ func (c RivalConfig) says() string {
 	return s
 }
 
-// RunRival searches a configuration of another lease. The error is about the configuration.
-func RunRival(ctx context.Context, c RivalConfig, lim Limits) (Result, error) {
-	if err := c.Validate(); err != nil {
-		return Result{}, err
-	}
+func (c RivalConfig) label() string { return c.Name }
+
+func (c RivalConfig) open() (model, narrator) {
 	l := newRivalModel(c)
-	r, out := runModel(ctx, l, lim)
-	r.Name, r.Blocked = c.Name, len(l.blocked)
-	if out.what != "" {
-		r.Trace = retrace(l, &rivalTeller{l}, out)
-	}
-	return r, nil
+	return l, &rivalTeller{l}
 }

@@ -49,7 +49,7 @@ func (c *RivalConfig) bootProposer(who, runs uint8, silent time.Duration) rivalP
 		return fleaseProposer{checked(flease.NewProposer(c.flease(id, silent)))}
 	}
 	return voteProposer{checked(majority.NewProposer(majority.ProposerConfig{
-		Self: ballot.Incarnation{Node: id, Restart: uint64(runs), Nonce: 1}, Duration: c.Lease, Voters: Config{Acceptors: maxAcceptors}.voters(), Timing: c.timing(),
+		Self: ballot.Incarnation{Node: id, Restart: uint64(runs), Nonce: 1}, Duration: c.Lease, Voters: voters(maxAcceptors), Timing: c.timing(),
 	}))}
 }
 
@@ -70,7 +70,7 @@ func (c *RivalConfig) wait() time.Duration {
 }
 
 func (c *RivalConfig) flease(self ballot.NodeID, silent time.Duration) flease.Config {
-	return flease.Config{Self: self, Voters: Config{Acceptors: maxAcceptors}.voters(), Lease: c.Lease, Skew: c.Skew, Silent: silent}
+	return flease.Config{Self: self, Voters: voters(maxAcceptors), Lease: c.Lease, Skew: c.Skew, Silent: silent}
 }
 
 func (c *RivalConfig) timing() lease.Timing {

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -13,51 +12,45 @@ const atTime = 10
 
 // rivalModel is the model of a RivalConfig. Everything in it but c is guarded by memo.mu.
 type rivalModel struct {
-	c     RivalConfig
-	perms []permutation
-	memo
+	c RivalConfig
+	common
 	proposers interned[rivalProposerPart]
 	acceptors interned[rivalAcceptorPart]
-	messages  interned[rivalMessagePart]
-	sets      interned[setPart]
-	scratch   []byte
-	first     state
+	messages  interned[rivalMessage]
 	blocked   map[digest]bool // states in which nobody can own until a vote has run out
 }
 
 func newRivalModel(c RivalConfig) *rivalModel {
-	l := &rivalModel{c: c, perms: c.permutations(), blocked: map[digest]bool{}}
-	l.done = map[uint64]uint64{}
+	l := &rivalModel{c: c, blocked: map[digest]bool{}}
+	l.prepare(l.messages.sum, c.permutations())
 	for i := range c.Proposers {
 		l.first[atProposers+i] = l.proposer(rivalProposerPart{p: c.bootProposer(uint8(i), 0, 0), now: c.ahead(i), who: uint8(i)})
 	}
 	for i := range maxAcceptors {
 		l.first[atAcceptors+i] = l.acceptor(rivalAcceptorPart{a: c.bootAcceptor(0), now: c.ahead(c.Proposers + i)})
 	}
-	l.first[atSent], l.first[atReplies] = l.set(nil), l.set(nil)
+	l.first[atSent], l.first[atReplies] = l.sets.of(nil), l.sets.of(nil)
 	return l
 }
 
-func (l *rivalModel) start() state { return l.first }
-
-func (l *rivalModel) explorer() explorer { return &rivalExplorer{l: l, cache: new(cache)} }
+func (l *rivalModel) explorer() explorer {
+	return &rivalExplorer{access[*rivalModel]{l: l, cache: new(cache)}}
+}
 
 // The operations of the memo.
 const (
-	opAsk     uint32 = iota + 1 // proposer: start
-	opHear                      // proposer, message
-	opClock                     // proposer, reading in ms
-	opReboot                    // proposer
-	opAnswer                    // acceptor, request and place
-	opTimeAt                    // acceptor, reading in ms
-	opForget                    // acceptor
-	opWithOne                   // set, message
-	opOther                     // proposer, permutation
+	opAsk    uint32 = iota + 1 // proposer: start
+	opHear                     // proposer, message
+	opClock                    // proposer, reading in ms
+	opReboot                   // proposer
+	opAnswer                   // acceptor, request and place
+	opTimeAt                   // acceptor, reading in ms
+	opForget                   // acceptor
+	opOther                    // proposer, permutation
 )
 
 // compute runs the real code once for a part and an input; see memo. A step's output is in the upper half.
-func (l *rivalModel) compute(k uint64) uint64 {
-	op, a, b := operands(k)
+func (l *rivalModel) compute(op, a, b uint32) uint64 {
 	switch op {
 	case opAsk, opHear, opClock, opReboot:
 		return l.stepProposer(op, a, b)
@@ -65,19 +58,17 @@ func (l *rivalModel) compute(k uint64) uint64 {
 		return l.stepAcceptor(op, *l.acceptors.get(a), b)
 	case opOther:
 		return uint64(l.relabelled(a, b))
-	case opWithOne:
-		return uint64(l.set(append(slices.Clone(l.sets.get(a).ids), b)))
 	}
 	panic("explore: unknown operation")
 }
 
 func (l *rivalModel) stepProposer(op, id, arg uint32) uint64 {
 	x := *l.proposers.get(id)
-	x.p, x.from, x.by, x.arg, x.relabels = x.p.clone(), id, op, arg, [6]uint32{}
-	var out uint64
+	x.p, x.lived = x.p.clone(), lived{from: id, by: op, arg: arg}
+	var out uint32
 	send := func(m rivalMessage, ok bool) {
 		if ok {
-			out = uint64(l.message(m)) << 32
+			out = l.message(m)
 		}
 	}
 	switch op {
@@ -85,23 +76,23 @@ func (l *rivalModel) stepProposer(op, id, arg uint32) uint64 {
 		x.draws++
 		send(x.p.start(x.now))
 	case opHear:
-		send(x.p.handle(x.now, l.messages.get(arg).m))
+		send(x.p.handle(x.now, *l.messages.get(arg)))
 	case opClock:
 		x.now = max(x.now, time.Duration(arg)*ms)
 	case opReboot:
 		x.runs++
 		x.p = l.c.bootProposer(x.who, x.runs, x.now+l.c.wait())
 	}
-	return out | uint64(l.proposer(x))
+	return stepped(l.proposer(x), out)
 }
 
 func (l *rivalModel) stepAcceptor(op uint32, x rivalAcceptorPart, arg uint32) uint64 {
 	x.a = x.a.clone()
-	var out uint64
+	var out uint32
 	switch op {
 	case opAnswer:
-		if reply, ok := x.a.handle(x.now, l.messages.get(arg>>2).m, ballot.NodeID(arg&3)+1); ok {
-			out = uint64(l.message(reply)) << 32
+		if reply, ok := x.a.handle(x.now, *l.messages.get(arg >> 2), ballot.NodeID(arg&3)+1); ok {
+			out = l.message(reply)
 		}
 	case opTimeAt:
 		x.now = max(x.now, time.Duration(arg)*ms)
@@ -109,29 +100,17 @@ func (l *rivalModel) stepAcceptor(op uint32, x rivalAcceptorPart, arg uint32) ui
 		x.runs++
 		x.a = l.c.bootAcceptor(x.now + l.c.wait())
 	}
-	return out | uint64(l.acceptor(x))
+	return stepped(l.acceptor(x), out)
 }
 
 // rivalExplorer is one goroutine's access to a rivalModel.
-type rivalExplorer struct {
-	l     *rivalModel
-	cache *cache
-}
-
-func (x *rivalExplorer) recall(op, a, b uint32) uint64 {
-	return x.cache.recall(&x.l.memo, key(op, a, b), x.l.compute)
-}
+type rivalExplorer struct{ access[*rivalModel] }
 
 // The kinds of a rival's action are those of the lease, and this one.
 const actShift uint8 = 100
 
 func (x *rivalExplorer) expand(s *state, emit func(next *state, a action)) {
-	try := func(a action) {
-		n := *s
-		if x.apply(&n, a) && n != *s {
-			emit(&n, a)
-		}
-	}
+	try := trying(s, x.apply, emit)
 	l, c := x.l, &x.l.c
 	try(action{kind: actTick})
 	for i := range c.Proposers + maxAcceptors {
@@ -161,7 +140,7 @@ func (x *rivalExplorer) expand(s *state, emit func(next *state, a action)) {
 			try(action{kind: actRestartAcceptor, to: uint8(i)})
 		}
 	}
-	for _, m := range l.sets.get(s[atSent]).ids {
+	for _, m := range l.sets.list(s[atSent]) {
 		for to := range uint8(maxAcceptors) {
 			try(action{kind: actDeliver, to: to, arg: m})
 			if c.LoseReplies {
@@ -169,8 +148,8 @@ func (x *rivalExplorer) expand(s *state, emit func(next *state, a action)) {
 			}
 		}
 	}
-	for _, m := range l.sets.get(s[atReplies]).ids {
-		try(action{kind: actReply, who: uint8(l.messages.get(m).m.to - firstProposer), arg: m})
+	for _, m := range l.sets.list(s[atReplies]) {
+		try(action{kind: actReply, who: uint8(l.messages.get(m).to - firstProposer), arg: m})
 	}
 }
 
@@ -192,18 +171,16 @@ func (x *rivalExplorer) apply(s *state, a action) bool {
 	case actRestartProposer:
 		x.proposer(s, a.who, opReboot, 0)
 	case actRestartAcceptor:
-		s[atAcceptors+a.to] = uint32(x.recall(opForget, s[atAcceptors+a.to], 0))
+		x.put(s, atAcceptors+int(a.to), opForget, 0)
 	case actDeliver, actLose:
-		v := x.recall(opAnswer, s[atAcceptors+a.to], a.arg<<2|uint32(a.to))
-		s[atAcceptors+a.to] = uint32(v)
-		reply := uint32(v >> 32)
+		reply, _ := x.step(s, atAcceptors+int(a.to), opAnswer, a.arg<<2|uint32(a.to))
 		switch {
 		case reply == 0:
 			return a.kind == actDeliver
 		case x.l.c.Async:
-			s[atReplies] = uint32(x.recall(opWithOne, s[atReplies], reply))
+			x.put(s, atReplies, opWith, reply)
 		case a.kind == actDeliver:
-			x.proposer(s, uint8(x.l.messages.get(reply).m.to-firstProposer), opHear, reply)
+			x.proposer(s, uint8(x.l.messages.get(reply).to-firstProposer), opHear, reply)
 		}
 	case actReply:
 		x.proposer(s, a.who, opHear, a.arg)
@@ -222,15 +199,13 @@ func (x *rivalExplorer) setClock(s *state, i int) {
 	if i >= c.Proposers {
 		at, op = atAcceptors+i-c.Proposers, opTimeAt
 	}
-	s[at] = uint32(x.recall(op, s[at], uint32(reading/ms)))
+	x.put(s, at, op, uint32(reading/ms))
 }
 
 // proposer is one step of a proposer. What it sends is on its way.
 func (x *rivalExplorer) proposer(s *state, i uint8, op, arg uint32) {
-	v := x.recall(op, s[atProposers+i], arg)
-	s[atProposers+i] = uint32(v)
-	if out := uint32(v >> 32); out != 0 {
-		s[atSent] = uint32(x.recall(opWithOne, s[atSent], out))
+	if out, _ := x.step(s, atProposers+int(i), op, arg); out != 0 {
+		x.put(s, atSent, opWith, out)
 	}
 }
 

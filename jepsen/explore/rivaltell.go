@@ -44,7 +44,7 @@ func (t *rivalTeller) say(_ *state, a action) string {
 }
 
 func (t *rivalTeller) message(id uint32) string {
-	m := t.l.messages.get(id).m
+	m := t.l.messages.get(id)
 	switch b := m.body.(type) {
 	case flease.Message:
 		s := fmt.Sprintf("%v %v%s", b.Kind, b.Ballot.Time, t.node(b.Ballot.Node))

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -30,22 +31,80 @@ type Result struct {
 // Complete tells that every state within the configuration was visited and none is broken.
 func (r Result) Complete() bool { return r.Bound == "" && r.Violation == "" }
 
-// Run searches a configuration of the lease. The error is about the configuration.
-func Run(ctx context.Context, c Config, lim Limits) (Result, error) {
-	if err := c.Validate(); err != nil {
-		return Result{}, err
+// World is a bounded world that can be searched: a Config, LogConfig, NamedConfig or RivalConfig.
+type World interface {
+	// Validate returns an error that wraps ErrConfig if the world cannot be built.
+	Validate() error
+	label() string
+	says() string // one line about it
+	open() (model, narrator)
+}
+
+// worlds are the configurations that have a name of their own, in the order of the table.
+func worlds() (all []World) {
+	for _, c := range logConfigs {
+		all = append(all, c)
 	}
-	l := newLeaseModel(c)
-	r, out := runModel(ctx, l, lim)
-	r.Name = c.Name
-	if out.what != "" {
-		r.Trace = retrace(l, &teller{l: l}, out)
-		if r.Trace == nil && !c.Unreduced { // the core tells acceptors apart: search without the symmetry
-			c.Unreduced = true
-			return Run(ctx, c, lim)
+	for _, c := range namedConfigs {
+		all = append(all, c)
+	}
+	for _, c := range rivalConfigs {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Parse returns the configuration with this name: "base", features of the lease joined with "+" in any order, or one of
+// the names that List shows.
+func Parse(name string) (World, error) {
+	for _, w := range worlds() {
+		if w.label() == name {
+			return w, nil
 		}
 	}
+	return parseLease(name)
+}
+
+// refused is the error about a configuration.
+func refused(name, format string, args ...any) error {
+	return fmt.Errorf("%w: configuration %q: %s", ErrConfig, name, fmt.Sprintf(format, args...))
+}
+
+// RunNamed searches the configuration with this name.
+func RunNamed(ctx context.Context, name string, lim Limits) (Result, error) {
+	w, err := Parse(name)
+	if err != nil {
+		return Result{}, err
+	}
+	return Run(ctx, w, lim)
+}
+
+// Run searches a world. The error is about its configuration.
+func Run(ctx context.Context, w World, lim Limits) (Result, error) {
+	if err := w.Validate(); err != nil {
+		return Result{}, err
+	}
+	m, n := w.open()
+	r := runWorld(ctx, w, m, n, lim)
+	if r.Violation != "" && r.Trace == nil && len(m.base().perms) > 1 {
+		// The core tells acceptors apart: search without the symmetry.
+		m, n = w.open()
+		m.base().perms = m.base().perms[:1]
+		r = runWorld(ctx, w, m, n, lim)
+	}
 	return r, nil
+}
+
+func runWorld(ctx context.Context, w World, m model, n narrator, lim Limits) Result {
+	r, out := runModel(ctx, m, lim)
+	r.Name = w.label()
+	if l, ok := m.(*rivalModel); ok {
+		r.Blocked = len(l.blocked)
+	}
+	if out.what != "" {
+		r.Trace = retrace(m, n, out)
+	}
+	return r
 }
 
 func runModel(ctx context.Context, m model, lim Limits) (Result, outcome) {

@@ -28,7 +28,7 @@ func Replay(r io.Reader) (Replayed, error) {
 		switch {
 		case line == "":
 		case isConfig && p == nil:
-			c, err := Parse(name)
+			c, err := parseLease(name)
 			if err != nil {
 				return out, fmt.Errorf("line %d: %w", n, err)
 			}

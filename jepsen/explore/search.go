@@ -14,6 +14,7 @@ type state [13]uint32
 type model interface {
 	start() state
 	explorer() explorer
+	base() *common
 }
 
 // explorer is one goroutine's access to a model.

@@ -22,15 +22,9 @@ func TableNames() []string {
 		}
 	}
 	names = append(append(names, three...), extra...)
-	for _, c := range logConfigs {
-		names = append(names, c.Name)
-	}
-	for _, c := range namedConfigs {
-		names = append(names, c.Name)
-	}
-	for _, c := range rivalConfigs {
-		if !slices.Contains(shown, c.Name) {
-			names = append(names, c.Name)
+	for _, w := range worlds() {
+		if !slices.Contains(shown, w.label()) {
+			names = append(names, w.label())
 		}
 	}
 	return names
