@@ -33,7 +33,7 @@ func root() *cobra.Command {
 	c.AddCommand(oneLineCommand())
 	c.AddCommand(exploreCommand(), compareCommand())
 	c.AddCommand(runCommand(), matrixCommand())
-	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand(), sweepCommand())
+	c.AddCommand(benchCommand(), sweepCommand())
 	return c
 }
 

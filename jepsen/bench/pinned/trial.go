@@ -17,30 +17,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tenure/jepsen/bench"
 	"tenure/jepsen/cluster"
 )
 
 const (
-	startTimeout = 30 * time.Second
-	stopGrace    = 2 * time.Second
-	warmup       = 500 * time.Millisecond
+	stopGrace = 2 * time.Second
+	warmup    = 500 * time.Millisecond
 )
 
 // trial runs one cluster through all loads.
 func (c Config) trial(ctx context.Context, r *Report, round int, world string, a arm) error {
-	dir := filepath.Join(c.Dir, "data")
-	defer os.RemoveAll(dir)
-	nodes, err := cluster.New(cluster.Config{Binaries: cluster.Binaries{Kvnode: c.Programs.Kvnode}, Dir: dir, Nodes: c.Nodes, Flags: a.flags})
+	nodes, err := c.Cluster(a.flags)
 	if err != nil {
 		return err
 	}
-	defer nodes.Stop(stopGrace)
+	defer os.RemoveAll(filepath.Join(c.Dir, "cluster"))
 	nodeCores, loadCores := c.cores(world)
-	started, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := pinned(nodeCores, func() error { return nodes.Start(started) }); err != nil {
+	if err := pinned(nodeCores, func() error { return bench.Start(ctx, nodes) }); err != nil {
 		return err
 	}
+	defer nodes.Stop(stopGrace)
 	for _, l := range c.Loads {
 		before := processorTime(nodes)
 		s, err := c.load(ctx, nodes.Endpoints(), l, loadCores)
@@ -71,7 +68,7 @@ func (c Config) load(ctx context.Context, endpoints []string, load string, cores
 	if err != nil {
 		return b, err
 	}
-	cmd := exec.CommandContext(ctx, c.Programs.Kvctl, "--endpoints", strings.Join(endpoints, ","), "--json", "bench", op,
+	cmd := exec.CommandContext(ctx, c.Kvctl, "--endpoints", strings.Join(endpoints, ","), "--json", "bench", op,
 		"--clients", strconv.Itoa(clients), "--keys", "1000", "--duration", c.Time.String(), "--warmup", warmup.String())
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/jepsen/bench"
 	"tenure/jepsen/workload"
 )
 
@@ -29,8 +30,7 @@ const (
 func newCrowd(c Config, endpoints []string) *crowd {
 	out := &crowd{}
 	for i := range c.Clients {
-		i %= len(endpoints)
-		out.conns = append(out.conns, workload.NewLeaseConn(append(append([]string(nil), endpoints[i:]...), endpoints[:i]...)))
+		out.conns = append(out.conns, bench.Connect(endpoints, i))
 	}
 	return out
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/jepsen/bench"
 )
 
 // good is a report with which nothing is wrong: an idle cluster writes 100 bytes a second, and so did this one.
@@ -45,7 +47,7 @@ func TestNumbersOfAProcess(t *testing.T) {
 func TestLeftEndsAtTheCommonEnd(t *testing.T) {
 	m := &measurement{end: time.Now().Add(5 * time.Minute)}
 	ttl := m.left()
-	stretched := ttl*(million+driftPPM)/(million-driftPPM) + margin
+	stretched := ttl*(million+bench.DriftPPM)/(million-bench.DriftPPM) + bench.Margin
 	if off := time.Until(m.end) - stretched; off > time.Second || off < -time.Second {
 		t.Errorf("a TTL of %v ends %v before the common end", ttl, off)
 	}

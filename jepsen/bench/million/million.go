@@ -11,46 +11,36 @@ package million
 import (
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"time"
 
 	"tenure/internal/freeport"
+	"tenure/jepsen/bench"
 	"tenure/jepsen/cluster"
 )
 
 // Config says what to measure.
 type Config struct {
+	bench.Setup
 	Leases  int
-	Nodes   int
 	Clients int // each with one connection
-	Dir     string
-	Out     io.Writer
-
-	Binaries cluster.Binaries // built in Dir if empty
 }
 
 const (
-	warmUp       = 20_000 // leases that tell how fast they can be had
-	idleTime     = 10 * time.Second
-	quietTime    = 10 * time.Second // in which all are held and others are at work
-	settleTime   = 2 * time.Second  // before memory is read, after a collection
-	startTimeout = 30 * time.Second
-	goneTimeout  = 2 * time.Minute
-	stopGrace    = 5 * time.Second
+	warmUp      = 20_000 // leases that tell how fast they can be had
+	idleTime    = 10 * time.Second
+	quietTime   = 10 * time.Second // in which all are held and others are at work
+	settleTime  = 2 * time.Second  // before memory is read, after a collection
+	goneTimeout = 2 * time.Minute
+	stopGrace   = 5 * time.Second
 
-	// What the nodes are told, so that D_A is known.
-	longest   = time.Hour
-	driftPPM  = 10_000
-	driftFlag = "1%"
-	margin    = 10 * time.Millisecond
+	longest = time.Hour // a lease may be
 	// A machine that is too busy to keep up a mastership has elections write to disk, which are not what is measured.
 	mastership = "5s"
 )
 
 // Validate refuses what makes no sense.
 func (c Config) Validate() error {
-	if c.Leases < 1000 || c.Leases > 10_000_000 || c.Nodes < 1 || c.Nodes > 7 || c.Clients < 1 || c.Clients > 1000 {
+	if c.Leases < 1000 || c.Leases > 10_000_000 || c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Clients < 1 || c.Clients > 1000 {
 		return fmt.Errorf("%d leases by %d clients on %d nodes: 1000 to 10000000 by 1 to 1000 on 1 to 7", c.Leases, c.Clients, c.Nodes)
 	}
 	return nil
@@ -87,15 +77,11 @@ type measurement struct {
 
 func (m *measurement) start(ctx context.Context) (err error) {
 	c := m.cfg
-	if c.Binaries.Kvnode == "" {
-		if c.Binaries, err = cluster.Build(ctx, filepath.Join(c.Dir, "bin")); err != nil {
-			return err
-		}
+	if err := c.Build(ctx); err != nil {
+		return err
 	}
-	m.nodes, err = cluster.New(cluster.Config{Binaries: c.Binaries, Dir: filepath.Join(c.Dir, "cluster"), Nodes: c.Nodes,
-		Flags: []string{"--lease-time=" + mastership, "--max-lease-time=" + longest.String(), "--clock-drift=" + driftFlag, "--lease-margin=" + margin.String(),
-			fmt.Sprintf("--max-leases=%d", 2*c.Leases+warmUp)}})
-	if err != nil {
+	flags := append(bench.TimingFlags(longest), "--lease-time="+mastership, fmt.Sprintf("--max-leases=%d", 2*c.Leases+warmUp))
+	if m.nodes, err = c.Cluster(flags); err != nil {
 		return err
 	}
 	port, err := freeport.Run(c.Nodes)
@@ -106,10 +92,7 @@ func (m *measurement) start(ctx context.Context) (err error) {
 		m.admin = append(m.admin, freeport.Address(port+i))
 		n.Args = append(n.Args, "--admin", m.admin[i])
 	}
-	started, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := m.nodes.Start(started); err != nil {
-		m.nodes.Stop(stopGrace)
+	if err := bench.Start(ctx, m.nodes); err != nil {
 		return err
 	}
 	m.crowd = newCrowd(c, m.nodes.Endpoints())
@@ -169,8 +152,8 @@ func (m *measurement) acquire(ctx context.Context, r *Report) error {
 
 // left is the TTL whose exclusion ends at the common end.
 func (m *measurement) left() time.Duration {
-	d := time.Until(m.end) - margin
-	return (d * (million - driftPPM) / (million + driftPPM)).Truncate(time.Millisecond)
+	d := time.Until(m.end) - bench.Margin
+	return (d * (million - bench.DriftPPM) / (million + bench.DriftPPM)).Truncate(time.Millisecond)
 }
 
 const million = 1_000_000

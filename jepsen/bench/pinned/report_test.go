@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/jepsen/bench"
 )
 
 // Ratios pair runs of one round; medians and ranges are over the rounds.
@@ -30,7 +32,7 @@ func TestRowsPairTheRounds(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	good := Config{Nodes: 1, Loads: []string{"put:1"}, Rounds: 1, Time: time.Second, NodeCores: []int{0}, LoadCores: []int{0}, Worlds: []string{Apart}}
+	good := Config{Setup: bench.Setup{Nodes: 1}, Loads: []string{"put:1"}, Rounds: 1, Time: time.Second, NodeCores: []int{0}, LoadCores: []int{0}, Worlds: []string{Apart}}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,20 +3,20 @@ package takeover
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"time"
+
+	"tenure/jepsen/bench"
 )
 
 // Report is the whole measurement.
 type Report struct {
-	Date       time.Time     `json:"date"`
-	Processors int           `json:"processors"`
-	Nodes      int           `json:"nodes"`
-	Names      int           `json:"names"` // at a time
-	TTL        time.Duration `json:"ttl_ns"`
-	Exclusion  time.Duration `json:"exclusion_ns"` // D_A of that
-	Rows       []Row         `json:"rows"`
+	bench.Head
+	Nodes     int           `json:"nodes"`
+	Names     int           `json:"names"` // at a time
+	TTL       time.Duration `json:"ttl_ns"`
+	Exclusion time.Duration `json:"exclusion_ns"` // D_A of that
+	Rows      []Row         `json:"rows"`
 }
 
 // Row is the distribution for one number of contenders. All times but the renewal's are beyond D_A, or after the release.
@@ -34,11 +34,11 @@ type Row struct {
 }
 
 func newReport(c Config) Report {
-	d, err := c.timing().Exclusion(c.TTL)
+	d, err := bench.Timing(c.TTL).Exclusion(c.TTL)
 	if err != nil {
 		panic(err) // Validate has bounded it
 	}
-	return Report{Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(), Nodes: c.Nodes, Names: c.Names, TTL: c.TTL, Exclusion: d}
+	return Report{Head: bench.NewHead(), Nodes: c.Nodes, Names: c.Names, TTL: c.TTL, Exclusion: d}
 }
 
 func (r *Report) add(end string, contenders int, all []sample) Row {
@@ -49,15 +49,11 @@ func (r *Report) add(end string, contenders int, all []sample) Row {
 	}
 	slices.Sort(beyond)
 	slices.Sort(renewals)
-	row := Row{End: end, Contenders: contenders, Trials: len(beyond), Min: beyond[0], Median: rank(beyond, 50), P90: rank(beyond, 90),
-		P99: rank(beyond, 99), Max: beyond[len(beyond)-1], Renewal: rank(renewals, 50)}
+	row := Row{End: end, Contenders: contenders, Trials: len(beyond), Min: beyond[0],
+		Median: bench.Percentile(beyond, 50), P90: bench.Percentile(beyond, 90), P99: bench.Percentile(beyond, 99),
+		Max: bench.Percentile(beyond, 100), Renewal: bench.Percentile(renewals, 50)}
 	r.Rows = append(r.Rows, row)
 	return row
-}
-
-// rank is the smallest value that percent of all do not exceed.
-func rank(sorted []time.Duration, percent int) time.Duration {
-	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
 }
 
 // String is the row in one line.
@@ -66,7 +62,7 @@ func (r Row) String() string {
 		ms(r.Min), ms(r.Median), ms(r.P90), ms(r.P99), ms(r.Max), ms(r.Renewal))
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
+func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", bench.MS(d)) }
 
 // Table writes the report in Markdown.
 func (r Report) Table(w io.Writer) error {
@@ -74,9 +70,8 @@ func (r Report) Table(w io.Writer) error {
 		r.TTL, r.Nodes, r.Processors, r.Exclusion)
 	fmt.Fprint(w, "| the owner's end | contenders | trials | min | median | p90 | p99 | max | a renewal, median |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
-		cell := func(d time.Duration) float64 { return d.Seconds() * 1000 }
 		fmt.Fprintf(w, "| %s | %d | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", x.End, x.Contenders, x.Trials,
-			cell(x.Min), cell(x.Median), cell(x.P90), cell(x.P99), cell(x.Max), cell(x.Renewal))
+			bench.MS(x.Min), bench.MS(x.Median), bench.MS(x.P90), bench.MS(x.P99), bench.MS(x.Max), bench.MS(x.Renewal))
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -4,10 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/jepsen/bench"
 )
 
 func TestDistribution(t *testing.T) {
-	r := newReport(Config{Nodes: 3, TTL: time.Second})
+	r := newReport(Config{Setup: bench.Setup{Nodes: 3}, TTL: time.Second})
 	if r.Exclusion != 1031*time.Millisecond {
 		t.Errorf("D_A(1s) is %v, and lease.md says 1031ms", r.Exclusion)
 	}
@@ -28,7 +30,7 @@ func TestDistribution(t *testing.T) {
 }
 
 func TestConfigsThatMakeNoSense(t *testing.T) {
-	good := Config{Nodes: 3, TTL: time.Second, Contenders: []int{1, 10}, Trials: 1, Names: 2}
+	good := Config{Setup: bench.Setup{Nodes: 3}, TTL: time.Second, Contenders: []int{1, 10}, Trials: 1, Names: 2}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,47 +15,35 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"tenure/jepsen/cluster"
-	"tenure/lease"
+	"tenure/jepsen/bench"
 )
 
 // Config says what to measure.
 type Config struct {
-	Nodes      int
+	bench.Setup
 	TTL        time.Duration // of each lease
 	Contenders []int         // one row each
 	Trials     int           // of each row
 	Names      int           // measured at a time
 	Seed       uint64
-	Dir        string // binaries, data, logs
-	Out        io.Writer
-
-	Binaries cluster.Binaries // built in Dir if empty
 }
 
-// What the nodes are told of their clocks, so that D_A is known.
 const (
-	driftPPM  = 10_000
-	driftFlag = "1%"
-	margin    = 10 * time.Millisecond
-
-	leastMost    = 500 * time.Millisecond // nodes want no less than the master's lease
-	startTimeout = 30 * time.Second
-	stopGrace    = 2 * time.Second
-	mostWaiting  = 5000 // contenders at a time
+	leastMost   = 500 * time.Millisecond // nodes want no less than the master's lease
+	trialGrace  = 30 * time.Second       // for a trial, beyond what its leases take
+	stopGrace   = 2 * time.Second
+	mostWaiting = 5000 // contenders at a time
 )
 
 // Validate refuses what makes no sense.
 func (c Config) Validate() error {
 	switch {
-	case c.Nodes < 1 || c.Nodes > 7 || c.Trials < 1 || c.Names < 1 || len(c.Contenders) == 0:
+	case c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Trials < 1 || c.Names < 1 || len(c.Contenders) == 0:
 		return fmt.Errorf("%d nodes, %d trials of %d names at a time: out of range", c.Nodes, c.Trials, c.Names)
 	case c.TTL < 100*time.Millisecond || c.TTL > time.Minute:
 		return fmt.Errorf("a lease of %v: 100ms to 1m", c.TTL)
@@ -65,32 +53,22 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// timing is what the nodes go by.
-func (c Config) timing() lease.Timing {
-	return lease.Timing{MaxMaster: c.TTL, MaxUser: c.TTL, DriftPPM: driftPPM, Margin: margin}
-}
-
 // Run measures. Its error is also for fewer trials than were asked for, and for two owners at a time.
 func Run(ctx context.Context, c Config) (r Report, err error) {
 	if err := c.Validate(); err != nil {
 		return r, err
 	}
-	if c.Binaries.Kvnode == "" {
-		if c.Binaries, err = cluster.Build(ctx, filepath.Join(c.Dir, "bin")); err != nil {
-			return r, err
-		}
+	if err := c.Build(ctx); err != nil {
+		return r, err
 	}
-	nodes, err := cluster.New(cluster.Config{Binaries: c.Binaries, Dir: filepath.Join(c.Dir, "cluster"), Nodes: c.Nodes,
-		Flags: []string{"--max-lease-time=" + max(c.TTL, leastMost).String(), "--clock-drift=" + driftFlag, "--lease-margin=" + margin.String()}})
+	nodes, err := c.Cluster(bench.TimingFlags(max(c.TTL, leastMost)))
 	if err != nil {
 		return r, err
 	}
-	defer nodes.Stop(stopGrace)
-	started, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := nodes.Start(started); err != nil {
+	if err := bench.Start(ctx, nodes); err != nil {
 		return r, err
 	}
+	defer nodes.Stop(stopGrace)
 	r = newReport(c)
 	for _, end := range []string{Death, Release} {
 		for _, contenders := range c.Contenders {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/internal/leasehold"
+	"tenure/jepsen/bench"
 	"tenure/jepsen/workload"
 )
 
@@ -37,14 +38,10 @@ type lane struct {
 
 func newLane(c Config, endpoints []string, end string, contenders, number int) *lane {
 	l := &lane{cfg: c, end: end, random: c.random(contenders, number), start: time.Now(), prefix: fmt.Sprintf("%s/%d", end, contenders)}
-	from := func(i int) *workload.LeaseConn {
-		i %= len(endpoints)
-		return workload.NewLeaseConn(append(append([]string(nil), endpoints[i:]...), endpoints[:i]...))
-	}
-	l.owner = from(l.random.IntN(len(endpoints)))
+	l.owner = bench.Connect(endpoints, l.random.IntN(len(endpoints)))
 	first := l.random.IntN(len(endpoints))
 	for i := range contenders {
-		l.waiting = append(l.waiting, from(first+i))
+		l.waiting = append(l.waiting, bench.Connect(endpoints, first+i))
 	}
 	return l
 }
@@ -68,7 +65,7 @@ type won struct {
 // trial has one owner live for a while, and end.
 func (l *lane) trial(ctx context.Context, number int) (s sample, err error) {
 	name := fmt.Sprintf("%s/%d", l.prefix, number)
-	ctx, cancel := context.WithTimeout(ctx, 20*l.cfg.TTL+startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 20*l.cfg.TTL+trialGrace)
 	defer cancel()
 	var hold leasehold.Hold
 	grant, asked, err := l.own(ctx, name, &hold)
@@ -103,7 +100,7 @@ func (l *lane) trial(ctx context.Context, number int) (s sample, err error) {
 		if err := l.owner.Release(ctx, name, workload.LeaseAsk{Owner: ownerName, Grant: grant.Grant}); err != nil {
 			return s, fmt.Errorf("%s: release: %w", name, err)
 		}
-	} else if d, err := l.cfg.timing().Exclusion(l.cfg.TTL); err == nil {
+	} else if d, err := bench.Timing(l.cfg.TTL).Exclusion(l.cfg.TTL); err == nil {
 		base += d
 	}
 	<-contending.Done()

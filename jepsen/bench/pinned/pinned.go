@@ -10,33 +10,28 @@ package pinned
 import (
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"tenure/jepsen/bench"
 	"tenure/jepsen/cluster"
 )
 
 // Config says what to measure.
 type Config struct {
-	Nodes     int
+	bench.Setup
 	Loads     []string // as "put:64": an operation of kvctl bench, and its clients
 	Rounds    int
 	Time      time.Duration // of each load
 	NodeCores []int         // in the world "apart"; "shared" is these and LoadCores together, for both
 	LoadCores []int
 	Worlds    []string
-	Dir       string // binaries, data, logs
-	Out       io.Writer
-	Programs  Programs // built in Dir if empty
-}
 
-// Programs are what is run.
-type Programs struct{ Kvnode, Kvctl string }
+	Kvctl string // the program; built in Dir if it is empty
+}
 
 // The worlds.
 const (
@@ -61,7 +56,7 @@ var arms = []arm{
 // Validate returns an error that says what is out of range.
 func (c Config) Validate() error {
 	switch {
-	case c.Nodes < 1 || c.Nodes > 7 || c.Rounds < 1 || c.Rounds > 1000 || c.Time < 100*time.Millisecond || c.Time > time.Hour:
+	case c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Rounds < 1 || c.Rounds > 1000 || c.Time < 100*time.Millisecond || c.Time > time.Hour:
 		return fmt.Errorf("%d nodes, %d rounds of %v: out of range", c.Nodes, c.Rounds, c.Time)
 	case len(c.NodeCores) == 0 || len(c.LoadCores) == 0 || len(c.Loads) == 0 || len(c.Worlds) == 0:
 		return fmt.Errorf("nodes and load need processors, and there must be a load and a world")
@@ -97,8 +92,11 @@ func Run(ctx context.Context, c Config) (r Report, err error) {
 	if err := c.Validate(); err != nil {
 		return r, err
 	}
-	if c.Programs.Kvnode == "" {
-		if c.Programs, err = c.build(ctx); err != nil {
+	if err := c.Build(ctx); err != nil {
+		return r, err
+	}
+	if c.Kvctl == "" {
+		if c.Kvctl, err = cluster.BuildKvctl(ctx, c.Bin()); err != nil {
 			return r, err
 		}
 	}
@@ -126,14 +124,4 @@ func (c Config) cores(world string) (nodes, load []int) {
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return all, all
-}
-
-func (c Config) build(ctx context.Context) (Programs, error) {
-	dir := filepath.Join(c.Dir, "bin")
-	b, err := cluster.Build(ctx, dir)
-	if err != nil {
-		return Programs{}, err
-	}
-	k, err := cluster.BuildKvctl(ctx, dir)
-	return Programs{Kvnode: b.Kvnode, Kvctl: k}, err
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/jepsen/bench"
 	"tenure/jepsen/workload"
 )
 
@@ -82,9 +83,8 @@ func (o *others) cut() Latency {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := Latency{Operations: len(o.took), Failed: o.failed}
-	if slices.Sort(o.took); len(o.took) > 0 {
-		l.P50, l.P99, l.Max = o.took[len(o.took)/2], o.took[len(o.took)*99/100], o.took[len(o.took)-1]
-	}
+	slices.Sort(o.took)
+	l.P50, l.P99, l.Max = bench.Percentile(o.took, 50), bench.Percentile(o.took, 99), bench.Percentile(o.took, 100)
 	o.took, o.failed = nil, 0
 	return l
 }

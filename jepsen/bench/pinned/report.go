@@ -1,12 +1,13 @@
 package pinned
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
 	"slices"
 	"text/tabwriter"
-	"time"
+
+	"tenure/jepsen/bench"
 )
 
 // sample is one load on one cluster.
@@ -50,18 +51,25 @@ type Row struct {
 
 // Report is the whole measurement.
 type Report struct {
-	Date      time.Time `json:"date"`
-	Nodes     int       `json:"nodes"`
-	Rounds    int       `json:"rounds"`
-	NodeCores []int     `json:"node_cores"`
-	LoadCores []int     `json:"load_cores"`
-	Cores     int       `json:"processors"`
+	bench.Head
+	Nodes     int   `json:"nodes"`
+	Rounds    int   `json:"rounds"`
+	NodeCores []int `json:"node_cores"`
+	LoadCores []int `json:"load_cores"`
 	samples   []sample
 }
 
 func newReport(c Config) Report {
-	return Report{Date: time.Now().UTC().Truncate(time.Second), Nodes: c.Nodes, Rounds: c.Rounds, NodeCores: c.NodeCores,
-		LoadCores: c.LoadCores, Cores: runtime.NumCPU()}
+	return Report{Head: bench.NewHead(), Nodes: c.Nodes, Rounds: c.Rounds, NodeCores: c.NodeCores, LoadCores: c.LoadCores}
+}
+
+// MarshalJSON also writes the rows.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
+	return json.Marshal(struct {
+		plain
+		Rows []Row `json:"rows"`
+	}{plain(r), r.Rows()})
 }
 
 func (r *Report) add(s sample) { r.samples = append(r.samples, s) }
@@ -102,7 +110,7 @@ func (r *Report) row(world, load, name string) Row {
 }
 
 // Table writes the rows for people.
-func (r *Report) Table(out io.Writer) error {
+func (r Report) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORLD\tLOAD\tNODES RUN\tOPS/S\tP99 MS\tSERVER US/OP\tALL ON, TIMES THIS\tITS SERVER TIME")
 	for _, x := range r.Rows() {

@@ -3,16 +3,16 @@ package million
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"time"
+
+	"tenure/jepsen/bench"
 )
 
 // Report is the whole measurement.
 type Report struct {
-	Date       time.Time `json:"date"`
-	Processors int       `json:"processors"`
-	Leases     int       `json:"leases"`
-	Clients    int       `json:"clients"`
+	bench.Head
+	Leases  int `json:"leases"`
+	Clients int `json:"clients"`
 
 	// Bytes written to disk by all nodes together.
 	IdleTime      time.Duration `json:"idle_time_ns"`
@@ -60,7 +60,7 @@ type Latency struct {
 }
 
 func newReport(c Config) Report {
-	return Report{Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(), Leases: c.Leases, Clients: c.Clients}
+	return Report{Head: bench.NewHead(), Leases: c.Leases, Clients: c.Clients}
 }
 
 func phase(n int, took time.Duration) Phase { return Phase{took, float64(n) / took.Seconds()} }
@@ -103,7 +103,7 @@ func (n NodeCost) String() string {
 // String is the latencies in one line.
 func (l Latency) String() string {
 	return fmt.Sprintf("%d operations, %d failed, p50 %.1fms p99 %.1fms max %.1fms", l.Operations, l.Failed,
-		l.P50.Seconds()*1000, l.P99.Seconds()*1000, l.Max.Seconds()*1000)
+		bench.MS(l.P50), bench.MS(l.P99), bench.MS(l.Max))
 }
 
 // Table writes the report in Markdown.
@@ -119,8 +119,8 @@ func (r Report) Table(w io.Writer) error {
 		{"acquisitions", fmt.Sprintf("%.0f a second", r.Acquire.Rate)},
 		{"renewals, 1,024 in a call", fmt.Sprintf("%.0f a second", r.Renew.Rate)},
 		{"bytes written to disk", fmt.Sprintf("%d for all acquisitions, %d for all renewals; %d in %v without any", r.AcquireWrites, r.RenewWrites, r.IdleWrites, r.IdleTime)},
-		{"all end at one time: names can be owned anew after", fmt.Sprintf("%.0f ms", r.Free.Seconds()*1000)},
-		{"and their records are gone after", fmt.Sprintf("%.0f ms, 2 s of which they are kept on purpose", r.Gone.Seconds()*1000)},
+		{"all end at one time: names can be owned anew after", fmt.Sprintf("%.0f ms", bench.MS(r.Free))},
+		{"and their records are gone after", fmt.Sprintf("%.0f ms, 2 s of which they are kept on purpose", bench.MS(r.Gone))},
 		{"other clients' operations while all are held", r.Quiet.String()},
 		{"and while all end", r.Expiry.String()},
 	} {
