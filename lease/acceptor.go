@@ -11,7 +11,7 @@ import (
 type AcceptorConfig struct {
 	Self       ballot.NodeID
 	Timing     Timing
-	Quarantine PerClass // readings of the elapsed clock before which A4 keeps silent; see Quarantine.Deadlines
+	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent; see Quarantine.Deadline
 }
 
 // Validate refuses a configuration under which no acceptor may run.
@@ -45,7 +45,7 @@ func (a *Acceptor) Clone() *Acceptor {
 // Handle takes one message that is addressed to this acceptor. It returns the reply, if there is one: none to a
 // Release, to a message that is not for an acceptor or malformed, and to any in the silence after a restart.
 func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool) {
-	if m.To != a.cfg.Self || m.Check() != nil || a.silent(now, m.Class) {
+	if m.To != a.cfg.Self || m.Check() != nil || a.silent(now) {
 		return Message{}, false
 	}
 	switch m.Kind {
@@ -75,7 +75,7 @@ func (a *Acceptor) prepare(now time.Duration, m Message) Message {
 // owner's earlier attempt cannot take the record back to a ballot that is due to be released.
 func (a *Acceptor) accept(now time.Duration, m Message) Message {
 	r := &a.master
-	if m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Class, m.Duration) {
+	if m.Ballot.Less(r.promised) || r.blocks(now, m.Owner) || !a.cfg.Timing.Allows(m.Duration) {
 		return a.reply(now, KindAcceptRejected, m, r)
 	}
 	span, err := a.cfg.Timing.Exclusion(m.Duration)
@@ -98,11 +98,11 @@ func (a *Acceptor) release(m Message) {
 
 // silent is A4: whether what this node accepted before it lost its memory may still bind it. Messages that arrive
 // meanwhile are dropped, not kept.
-func (a *Acceptor) silent(now time.Duration, c Class) bool { return now < a.cfg.Quarantine.Of(c) }
+func (a *Acceptor) silent(now time.Duration) bool { return now < a.cfg.Quarantine }
 
-// QuarantineLeft is how long this acceptor still stays silent for class c, 0 if it answers.
-func (a *Acceptor) QuarantineLeft(now time.Duration, c Class) time.Duration {
-	return max(0, a.cfg.Quarantine.Of(c)-now)
+// QuarantineLeft is how long this acceptor still stays silent, 0 if it answers.
+func (a *Acceptor) QuarantineLeft(now time.Duration) time.Duration {
+	return max(0, a.cfg.Quarantine-now)
 }
 
 // Record is a live lease as an acceptor knows it.
@@ -112,23 +112,18 @@ type Record struct {
 	Left   time.Duration // of the exclusion, on this node's clock; the ownership itself is over earlier
 }
 
-// Live is L1: what this acceptor knows of the resource's owner. It is a hint about whom to ask and when to try. That it
+// Live is L1: what this acceptor knows of the lease's owner. It is a hint about whom to ask and when to try. That it
 // names this node, or nobody, proves nothing: only Proposer.Held says who owns, and only to the owner.
-func (a *Acceptor) Live(now time.Duration, resource string) (Record, bool) {
+func (a *Acceptor) Live(now time.Duration) (Record, bool) {
 	r := &a.master
-	if resource != MasterResource || !r.live(now) {
+	if !r.live(now) {
 		return Record{}, false
 	}
 	return Record{Owner: r.owner, Ballot: r.ballot, Left: r.until - now}, true
 }
 
-// Promised is the highest ballot promised for the resource in this run; zero if none was.
-func (a *Acceptor) Promised(resource string) ballot.Ballot {
-	if resource != MasterResource {
-		return ballot.Ballot{}
-	}
-	return a.master.promised
-}
+// Promised is the highest ballot promised in this run; zero if none was.
+func (a *Acceptor) Promised() ballot.Ballot { return a.master.promised }
 
 // reply answers m.
 func (a *Acceptor) reply(now time.Duration, k Kind, m Message, r *record) Message {

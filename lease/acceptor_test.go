@@ -1,10 +1,6 @@
 package lease
 
-import (
-	"testing"
-
-	"tenure/internal/ballot"
-)
+import "testing"
 
 func TestAcceptorConfigValidate(t *testing.T) {
 	good := AcceptorConfig{Self: 1, Timing: tiny}
@@ -30,8 +26,8 @@ func TestAcceptorIgnoresWhatIsNotForIt(t *testing.T) {
 	before := w.state(0)
 	for name, change := range map[string]func(*Message){
 		"another node": func(m *Message) { m.To = 2 },
-		"malformed":    func(m *Message) { m.Class = ClassUser },
-		"a user's":     func(m *Message) { m.Resource, m.Class = "job", ClassUser },
+		"malformed":    func(m *Message) { m.Class = 2 },
+		"a user's":     func(m *Message) { m.Resource, m.Class = "job", 2 },
 		"a reply":      func(m *Message) { m.Kind = KindPromise },
 	} {
 		m := good
@@ -39,15 +35,5 @@ func TestAcceptorIgnoresWhatIsNotForIt(t *testing.T) {
 		if reply, ok := w.acceptors[1].Handle(0, m); ok || w.state(0) != before {
 			t.Errorf("%s: %v", name, reply)
 		}
-	}
-}
-
-// Hints are about the master resource only.
-func TestAcceptorKnowsTheMasterOnly(t *testing.T) {
-	w := newWorld(t)
-	w.win(p, 1, 2*ms, 1, 2)
-	a := w.acceptors[1]
-	if _, live := a.Live(w.now, "job"); live || a.Promised("job") != (ballot.Ballot{}) || a.Promised(MasterResource).Counter != 1 {
-		t.Error("another resource has a lease or a promise")
 	}
 }

@@ -40,8 +40,8 @@ func driftOverlaps(timing Timing, owner, acceptors float64) bool {
 	}
 	pClock, aClock, qClock := rate(owner), rate(acceptors), rate(0)
 	proposer := func(id ballot.NodeID) *Proposer {
-		return must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: id, Nonce: 1}, Resource: MasterResource,
-			Class: ClassMaster, Duration: timing.MaxMaster, Voters: quorum.Of(1, 2, 3), Timing: timing}))
+		return must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: id, Nonce: 1},
+			Duration: timing.MaxMaster, Voters: quorum.Of(1, 2, 3), Timing: timing}))
 	}
 	var as []*Acceptor
 	for id := ballot.NodeID(1); id <= 3; id++ {

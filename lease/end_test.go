@@ -50,7 +50,7 @@ func TestP6NamesTheHeldAndTheNewest(t *testing.T) {
 
 // P1: an attempt for longer than the class allows never begins: acceptors' quarantines count on that.
 func TestP1RefusesTooLongLeases(t *testing.T) {
-	for _, d := range []time.Duration{0, -ms, tiny.Max(ClassMaster) + 1} {
+	for _, d := range []time.Duration{0, -ms, tiny.MaxMaster + 1} {
 		func() {
 			w := newWorld(t)
 			defer func() {

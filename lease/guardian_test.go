@@ -116,24 +116,20 @@ func TestP7ReleasesWhatTheDeadLeft(t *testing.T) {
 // The list is bounded, what can matter least goes first, and copies are independent.
 func TestNotesAreBounded(t *testing.T) {
 	self := ballot.Incarnation{Restart: 1, Node: p, Nonce: 5}
-	accept := func(c uint64, resource string, class Class) []Message {
-		return []Message{{Kind: KindAccept, Resource: resource, Class: class, Ballot: ballot.New(c, self), Owner: self, Duration: ms}}
+	accept := func(c uint64) []Message {
+		return []Message{{Kind: KindAccept, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(c, self), Owner: self, Duration: ms}}
 	}
 	var n Notes
-	n.Sent(0, tiny, accept(9, "lock", ClassUser))
-	if got := n.AppendCounters(nil, 0); len(got) != 0 {
-		t.Fatalf("a named lease is noted: %v", got)
-	}
 	for c := range uint64(MaxNotes + 3) {
-		n.Sent(0, tiny, accept(c+1, MasterResource, ClassMaster))
+		n.Sent(0, tiny, accept(c+1))
 	}
 	old := n
-	n.Sent(0, tiny, accept(4, MasterResource, ClassMaster)) // resent: no second note
+	n.Sent(0, tiny, accept(4)) // resent: no second note
 	got := n.AppendCounters(nil, 0)
 	if len(got) != MaxNotes || got[0] != 4 || got[MaxNotes-1] != MaxNotes+3 || !slices.IsSorted(got) {
 		t.Fatalf("%d noted: %v", len(got), got)
 	}
-	n.Sent(ms, tiny, accept(100, MasterResource, ClassMaster))
+	n.Sent(ms, tiny, accept(100))
 	if got := n.AppendCounters(nil, ms); !slices.Equal(got, []uint64{100}) {
 		t.Errorf("what has run out is kept: %v", got)
 	}
@@ -145,8 +141,7 @@ func TestNotesAreBounded(t *testing.T) {
 // What peace and an unlucky candidate need fits into the list.
 func TestNotesSuffice(t *testing.T) {
 	timing := Timing{MaxMaster: 500 * ms, MaxUser: time.Second, DriftPPM: 10_000, Margin: 10 * ms}
-	pr := must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 1}, Resource: MasterResource, Class: ClassMaster,
-		Duration: 500 * ms, Voters: quorum.Of(1), Timing: timing}))
+	pr := must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 1}, Duration: 500 * ms, Voters: quorum.Of(1), Timing: timing}))
 	ac := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: timing}))
 	var n Notes
 	most := 0

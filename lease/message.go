@@ -32,6 +32,12 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
+// What each message says of its lease: there is one, but Message has room on the wire for others.
+const (
+	MasterResource = "master"
+	ClassMaster    = 1
+)
+
 // MaxCounter bounds the counters of ballots that are listened to, so that a proposer can always count further.
 const MaxCounter = 1 << 62
 
@@ -39,8 +45,8 @@ const MaxCounter = 1 << 62
 var ErrMalformed = errors.New("malformed lease message")
 
 // Message is one message of the lease between two nodes, or of a node to itself. It is what travels in the frames of
-// the lease connection, so fields are only ever added, at the end. All kinds use From, To, Resource, Class and
-// Ballot; a reply repeats the ballot that it answers.
+// the lease connection, so fields are only ever added, at the end. All kinds use From, To and Ballot, which a reply
+// repeats; all have the Resource MasterResource and the Class ClassMaster.
 //
 //	kind             from      also uses
 //	Prepare          proposer
@@ -56,7 +62,7 @@ type Message struct {
 	Kind       Kind
 	From, To   ballot.NodeID
 	Resource   string
-	Class      Class
+	Class      uint8
 	Ballot     ballot.Ballot
 	Owner      ballot.Incarnation
 	Duration   time.Duration
@@ -76,7 +82,7 @@ func (m Message) Check() error {
 	case !isNode(m.From) || !isNode(m.To):
 		return fmt.Errorf("%w: from node %d to node %d", ErrMalformed, m.From, m.To)
 	case m.Resource != MasterResource || m.Class != ClassMaster:
-		return fmt.Errorf("%w: resource %.100q in class %v, not %q", ErrMalformed, m.Resource, m.Class, MasterResource)
+		return fmt.Errorf("%w: resource %.100q in class %d, not %q", ErrMalformed, m.Resource, m.Class, MasterResource)
 	case m.Ballot.Counter == 0 || m.Ballot.Counter >= MaxCounter || m.Promised.Counter >= MaxCounter:
 		return fmt.Errorf("%w: ballot %v, promised %v", ErrMalformed, m.Ballot, m.Promised)
 	case m.Live && (m.LiveOwner.IsZero() || m.LiveBallot.IsZero()):

@@ -29,8 +29,8 @@ func TestMessageCheck(t *testing.T) {
 		"from nobody":      func(m *Message) { m.From = 0 },
 		"to nobody":        func(m *Message) { m.To = ballot.MaxNodeID + 1 },
 		"no resource":      func(m *Message) { m.Resource = "" },
-		"a user's":         func(m *Message) { m.Resource, m.Class = "job", ClassUser },
-		"master as user":   func(m *Message) { m.Class = ClassUser },
+		"a user's":         func(m *Message) { m.Resource, m.Class = "job", 2 },
+		"master as user":   func(m *Message) { m.Class = 2 },
 		"user as master":   func(m *Message) { m.Resource = "job" },
 		"no class":         func(m *Message) { m.Class = 0 },
 		"no ballot":        func(m *Message) { m.Ballot = ballot.Ballot{} },
@@ -86,7 +86,7 @@ func FuzzHandle(f *testing.F) {
 		_ = m.String()
 		a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny}))
 		pr := must(NewProposer(ProposerConfig{
-			Self: ballot.Incarnation{Restart: 1, Node: 1}, Resource: MasterResource, Class: ClassMaster,
+			Self:     ballot.Incarnation{Restart: 1, Node: 1},
 			Duration: ms, Voters: quorum.Of(1, 2, 3), Timing: tiny,
 		}))
 		pr.Start(time.Duration(now))

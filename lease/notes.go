@@ -29,15 +29,14 @@ type note struct {
 // answered or not. With a ballot that is released go all older ones, which P6 does not name.
 func (n *Notes) Sent(now time.Duration, t Timing, ms []Message) {
 	for _, m := range ms {
-		switch {
-		case m.Resource != MasterResource:
-		case m.Kind == KindAccept:
+		switch m.Kind {
+		case KindAccept:
 			span, err := t.Exclusion(m.Duration)
 			if err != nil {
 				continue // no acceptor takes it
 			}
 			n.put(now, m.Ballot.Counter, now+span)
-		case m.Kind == KindRelease:
+		case KindRelease:
 			n.list = slices.DeleteFunc(slices.Clone(n.list), func(x note) bool { return x.counter <= m.Ballot.Counter })
 		}
 	}

@@ -15,7 +15,7 @@ func (p *Proposer) RetryAfter(now time.Duration, random uint64) time.Duration {
 	least, most := p.cfg.Duration/32, p.cfg.Duration/8
 	wait := least + time.Duration(random%uint64(most-least+1))
 	if _, held := p.Held(now); !held && p.last.Reason == EndBlocked {
-		wait += min(max(0, p.last.Blocker.Left), p.cfg.Timing.Max(p.cfg.Class)*2)
+		wait += min(max(0, p.last.Blocker.Left), p.cfg.Timing.MaxMaster*2)
 	}
 	return wait
 }

@@ -335,7 +335,7 @@ func TestA2Accept(t *testing.T) {
 		if (reply.Kind == KindAccepted) != c.ok {
 			t.Errorf("%s: %v", name, reply)
 		}
-		if r, _ := a.Live(c.now, MasterResource); r.Left != c.left {
+		if r, _ := a.Live(c.now); r.Left != c.left {
 			t.Errorf("%s: %v left, want %v", name, r.Left, c.left)
 		}
 		if !c.ok && a.master != before {
@@ -373,7 +373,7 @@ func TestA3Release(t *testing.T) {
 		if reply, ok := a.Handle(0, m); ok {
 			t.Errorf("%s: answered %v", name, reply)
 		}
-		if _, live := a.Live(0, MasterResource); live == c.cleared {
+		if _, live := a.Live(0); live == c.cleared {
 			t.Errorf("%s: live %v", name, live)
 		}
 		if a.master.promised != ballot.New(5, mine) {
@@ -382,10 +382,10 @@ func TestA3Release(t *testing.T) {
 	}
 }
 
-// Paper §3 (end). A4: silent to everything, per class, until the longest quarantine owed has passed; the start record
+// Paper §3 (end). A4: silent to everything until the longest quarantine owed has passed; the start record
 // is lowered only then; the run of the genesis owes nothing.
 func TestA4Restart(t *testing.T) {
-	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, Quarantine: PerClass{Master: 5 * ms, User: 9 * ms}}))
+	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, Quarantine: 5 * ms}))
 	mine := ballot.Incarnation{Restart: 1, Node: p, Nonce: 1}
 	for _, k := range []Kind{KindPrepare, KindAccept, KindRelease} {
 		m := Message{Kind: k, From: p, To: 1, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(5, mine), Owner: mine, Duration: ms}
@@ -396,39 +396,36 @@ func TestA4Restart(t *testing.T) {
 			t.Errorf("%v after the silence: answered %v", k, ok)
 		}
 	}
-	if m, u := a.QuarantineLeft(5*ms-1, ClassMaster), a.QuarantineLeft(5*ms-1, ClassUser); m != 1 || u != 4*ms+1 {
-		t.Errorf("left: %v, %v", m, u)
+	if left := a.QuarantineLeft(5*ms - 1); left != 1 {
+		t.Errorf("left: %v", left)
 	}
-	own := PerClass{Master: 2 * ms, User: 2 * ms}
+	const own = 2 * ms
 	for name, c := range map[string]struct {
-		stored  PerClass
-		genesis bool
-		silence PerClass
-		atStart PerClass
+		stored           time.Duration
+		genesis          bool
+		silence, atStart time.Duration
 	}{
-		"genesis":              {PerClass{}, true, PerClass{}, own},
-		"nothing stored":       {PerClass{}, false, own, own},
-		"shorter stored":       {PerClass{ms, ms}, false, own, own},
-		"longer master stored": {PerClass{7 * ms, ms}, false, PerClass{7 * ms, 2 * ms}, PerClass{7 * ms, 2 * ms}},
-		"longer user stored":   {PerClass{ms, 7 * ms}, false, PerClass{2 * ms, 7 * ms}, PerClass{2 * ms, 7 * ms}},
+		"genesis":               {0, true, 0, own},
+		"genesis, and a record": {7 * ms, true, 0, 7 * ms},
+		"nothing stored":        {0, false, own, own},
+		"shorter stored":        {ms, false, own, own},
+		"longer stored":         {7 * ms, false, 7 * ms, 7 * ms},
 	} {
 		plan := must(PlanQuarantine(c.stored, tiny, c.genesis))
-		if plan.Silence != c.silence || plan.AtStart != c.atStart {
+		if plan.Silence != c.silence || plan.AtStart != c.atStart || plan.Deadline(ms) != ms+c.silence {
 			t.Errorf("%s: %+v", name, plan)
 		}
-		if early := plan.Record(min(plan.Silence.Master, plan.Silence.User) - 1); early != plan.AtStart {
+		if early := plan.Record(plan.Silence - 1); early != plan.AtStart {
 			t.Errorf("%s: lowered to %v in the silence", name, early)
 		}
-		if late := plan.Record(max(plan.Silence.Master, plan.Silence.User)); late != own {
+		if late := plan.Record(plan.Silence); late != own {
 			t.Errorf("%s: lowered to %v after the silence", name, late)
 		}
 	}
-	plan := must(PlanQuarantine(PerClass{7 * ms, ms}, tiny, false))
-	if got := plan.Record(3 * ms); got != (PerClass{7 * ms, 2 * ms}) {
-		t.Errorf("with one silence over, the record says %v", got)
-	}
-	if got := plan.Deadlines(ms); got != (PerClass{8 * ms, 3 * ms}) {
-		t.Errorf("deadlines %v", got)
+	for _, stored := range []time.Duration{-1, maxSpan} {
+		if _, err := PlanQuarantine(stored, tiny, false); !errors.Is(err, ErrTiming) {
+			t.Errorf("a stored length of %v: %v", stored, err)
+		}
 	}
 }
 
@@ -498,12 +495,12 @@ func TestT2Exclusion(t *testing.T) {
 // Paper §3 (end) waits M; T3 makes it D_Q(M), longer by the clocks' errors.
 func TestT3Quarantine(t *testing.T) {
 	timing := Timing{MaxMaster: time.Second, MaxUser: 2 * time.Second, DriftPPM: 10_000, Margin: 10 * ms}
-	plan := must(PlanQuarantine(PerClass{}, timing, false))
-	if want := (PerClass{Master: 1031 * ms, User: 2051 * ms}); plan.Silence != want || plan.Own != want {
+	plan := must(PlanQuarantine(0, timing, false))
+	if want := 1031 * ms; plan.Silence != want || plan.Own != want {
 		t.Fatalf("silence %+v", plan)
 	}
 	timing.DriftPPM = -1
-	if _, err := PlanQuarantine(PerClass{}, timing, false); !errors.Is(err, ErrTiming) {
+	if _, err := PlanQuarantine(0, timing, false); !errors.Is(err, ErrTiming) {
 		t.Fatalf("a negative drift: %v", err)
 	}
 }

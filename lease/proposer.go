@@ -11,10 +11,8 @@ import (
 // ProposerConfig is fixed for a run.
 type ProposerConfig struct {
 	Self     ballot.Incarnation // a new one in every run: ballots and ownership are its own (T4)
-	Resource string
-	Class    Class
-	Duration time.Duration // D_P of attempts that Start makes
-	Voters   quorum.Set    // the acceptors
+	Duration time.Duration      // D_P of attempts that Start makes
+	Voters   quorum.Set         // the acceptors
 	Timing   Timing
 }
 
@@ -23,13 +21,10 @@ func (c ProposerConfig) Validate() error {
 	switch {
 	case !isNode(c.Self.Node):
 		return fmt.Errorf("lease proposer: node id %d is not 1 to %d", c.Self.Node, ballot.MaxNodeID)
-	case c.Resource != MasterResource || c.Class != ClassMaster:
-		return fmt.Errorf("lease proposer: resource %q in class %v: users' leases are those of package named", c.Resource, c.Class)
 	case c.Voters.Len() == 0:
 		return fmt.Errorf("lease proposer: no voters")
-	case !c.Timing.Allows(c.Class, c.Duration):
-		return fmt.Errorf("%w: a %s lease of %v does not satisfy 0 < D_P ≤ M = %v",
-			ErrTiming, c.Class, c.Duration, c.Timing.Max(c.Class))
+	case !c.Timing.Allows(c.Duration):
+		return fmt.Errorf("%w: a lease of %v does not satisfy 0 < D_P ≤ M = %v", ErrTiming, c.Duration, c.Timing.MaxMaster)
 	}
 	return c.Timing.Validate()
 }
@@ -64,10 +59,10 @@ func (p *Proposer) Start(now time.Duration) []Message { return p.StartFor(now, p
 
 // StartFor is P1: it begins an attempt to own for d, under a fresh ballot, and gives up the one in progress. The
 // attempt's deadline and, if a lease is held at this moment, its ballot as the base of a renewal are stored before
-// any Prepare exists. It panics if the class does not allow a lease of d.
+// any Prepare exists. It panics if Timing does not allow a lease of d.
 func (p *Proposer) StartFor(now, d time.Duration) []Message {
-	if !p.cfg.Timing.Allows(p.cfg.Class, d) {
-		panic(fmt.Sprintf("lease: attempt for %v at a %s lease of at most %v", d, p.cfg.Class, p.cfg.Timing.Max(p.cfg.Class)))
+	if !p.cfg.Timing.Allows(d) {
+		panic(fmt.Sprintf("lease: attempt for %v at a lease of at most %v", d, p.cfg.Timing.MaxMaster))
 	}
 	if p.attempt.busy() {
 		p.abandon(End{Reason: EndAbandoned})
@@ -79,10 +74,10 @@ func (p *Proposer) StartFor(now, d time.Duration) []Message {
 	return p.unanswered()
 }
 
-// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another resource or
-// node, or not from a voter (P2's "another ballot or phase" is ignored by each rule).
+// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another node,
+// or not from a voter (P2's "another ballot or phase" is ignored by each rule).
 func (p *Proposer) Handle(now time.Duration, m Message) []Message {
-	if m.To != p.cfg.Self.Node || m.Resource != p.cfg.Resource || !p.cfg.Voters.Has(m.From) || m.Check() != nil {
+	if m.To != p.cfg.Self.Node || !p.cfg.Voters.Has(m.From) || m.Check() != nil {
 		return nil
 	}
 	switch m.Kind {
@@ -115,7 +110,7 @@ func (p *Proposer) ContinueAbove(promised ballot.Ballot) {
 
 // unanswered is the attempt's request, once for each voter that has not answered it.
 func (p *Proposer) unanswered() []Message {
-	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: p.cfg.Resource, Class: p.cfg.Class, Ballot: p.attempt.ballot}
+	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: MasterResource, Class: ClassMaster, Ballot: p.attempt.ballot}
 	if p.attempt.phase != PhasePreparing {
 		m.Kind, m.Owner, m.Duration = KindAccept, p.cfg.Self, p.attempt.duration
 	}

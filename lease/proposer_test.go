@@ -11,7 +11,7 @@ import (
 func goodProposer() ProposerConfig {
 	return ProposerConfig{
 		Self:     ballot.Incarnation{Restart: 1, Node: 1, Nonce: 9},
-		Resource: MasterResource, Class: ClassMaster, Duration: time.Second, Voters: quorum.Of(1, 2, 3),
+		Duration: time.Second, Voters: quorum.Of(1, 2, 3),
 		Timing: Timing{MaxMaster: time.Second, MaxUser: time.Minute, DriftPPM: 10_000, Margin: 10 * ms},
 	}
 }
@@ -21,14 +21,11 @@ func TestProposerConfigValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*ProposerConfig){
-		"no node":         func(c *ProposerConfig) { c.Self = ballot.Incarnation{} },
-		"no resource":     func(c *ProposerConfig) { c.Resource, c.Class = "", ClassUser },
-		"wrong class":     func(c *ProposerConfig) { c.Class = ClassUser },
-		"no voters":       func(c *ProposerConfig) { c.Voters = quorum.Set{} },
-		"no duration":     func(c *ProposerConfig) { c.Duration = 0 },
-		"longer than M":   func(c *ProposerConfig) { c.Duration++ },
-		"bad timing":      func(c *ProposerConfig) { c.Timing.DriftPPM = -1 },
-		"the other class": func(c *ProposerConfig) { c.Resource = "job" },
+		"no node":       func(c *ProposerConfig) { c.Self = ballot.Incarnation{} },
+		"no voters":     func(c *ProposerConfig) { c.Voters = quorum.Set{} },
+		"no duration":   func(c *ProposerConfig) { c.Duration = 0 },
+		"longer than M": func(c *ProposerConfig) { c.Duration++ },
+		"bad timing":    func(c *ProposerConfig) { c.Timing.DriftPPM = -1 },
 	} {
 		bad := goodProposer()
 		change(&bad)

@@ -27,7 +27,7 @@ type stormNode struct {
 	acceptor *Acceptor
 	plan     Quarantine
 	start    time.Duration
-	record   PerClass
+	record   time.Duration
 }
 
 // stormProposer is a proposer with its clock and restart counter.
@@ -77,7 +77,7 @@ func (s *storm) bootAcceptor(i int, m time.Duration, genesis bool) {
 	n.plan = must(PlanQuarantine(n.record, timing, genesis))
 	n.record = n.plan.AtStart
 	n.acceptor = must(NewAcceptor(AcceptorConfig{
-		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadlines(n.start),
+		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadline(n.start),
 	}))
 }
 
@@ -85,7 +85,7 @@ func (s *storm) bootProposer(i int) {
 	sp := s.proposers[i]
 	sp.self.Restart++
 	sp.proposer = must(NewProposer(ProposerConfig{
-		Self: sp.self, Resource: MasterResource, Class: ClassMaster, Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: s.timing,
+		Self: sp.self, Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: s.timing,
 	}))
 	sp.held = Holding{}
 }
@@ -191,7 +191,7 @@ func (s *storm) check(t *rapid.T) {
 	}
 	for _, n := range s.nodes {
 		now := n.clock.read(s.real)
-		if r, ok := n.acceptor.Live(now, MasterResource); ok && n.acceptor.master.promised.Less(r.Ballot) {
+		if r, ok := n.acceptor.Live(now); ok && n.acceptor.master.promised.Less(r.Ballot) {
 			t.Fatalf("a live record under %v outlived its promise", r.Ballot)
 		}
 	}

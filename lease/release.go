@@ -47,8 +47,8 @@ func (p *Proposer) Release(time.Duration) []Message {
 	for _, b := range p.unreleased.list[:p.unreleased.n] {
 		for i := range p.cfg.Voters.Len() {
 			out = append(out, Message{
-				Kind: KindRelease, From: p.cfg.Self.Node, To: p.cfg.Voters.At(i), Resource: p.cfg.Resource,
-				Class: p.cfg.Class, Ballot: b, Owner: p.cfg.Self,
+				Kind: KindRelease, From: p.cfg.Self.Node, To: p.cfg.Voters.At(i), Resource: MasterResource,
+				Class: ClassMaster, Ballot: b, Owner: p.cfg.Self,
 			})
 		}
 	}

@@ -128,16 +128,16 @@ func TestScheduleP4NoDeadlineCheck(t *testing.T) {
 }
 
 // restartWith runs A4 for acceptor 1 with a longest lease of m, over the start record `stored`.
-func restartWith(w *world, m time.Duration, stored PerClass) Quarantine {
+func restartWith(w *world, m time.Duration, stored time.Duration) Quarantine {
 	plan := must(PlanQuarantine(stored, Timing{MaxMaster: m, MaxUser: m}, false))
-	w.restartAcceptor(1, plan.Silence.Master)
+	w.restartAcceptor(1, plan.Silence)
 	return plan
 }
 
 func TestScheduleQuarantineFromNewM(t *testing.T) {
 	w := newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2)
-	restartWith(w, ms, PerClass{2 * ms, 2 * ms})
+	restartWith(w, ms, 2*ms)
 	w.tick()
 	w.start(q, 1, ms)
 	if m := w.deliver(KindPrepare, q, 1, 1); m != (Message{}) {
@@ -152,7 +152,7 @@ func TestScheduleQuarantineFromNewM(t *testing.T) {
 func TestScheduleQuickRestartForgets(t *testing.T) {
 	w := newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2)
-	plan := restartWith(w, ms, PerClass{2 * ms, 2 * ms})
+	plan := restartWith(w, ms, 2*ms)
 	restartWith(w, ms, plan.Record(0))
 	w.tick()
 	w.start(q, 1, ms)
@@ -259,8 +259,8 @@ func TestScheduleShortQuarantine(t *testing.T) {
 	w.deliver(KindPrepare, q, 1, 3, 1)
 	w.deliver(KindAccept, p, 1, 2)
 	w.deliver(KindAccept, q, 1, 3, 1)
-	plan := must(PlanQuarantine(PerClass{}, tiny, false))
-	w.restartAcceptor(1, plan.Silence.Master)
+	plan := must(PlanQuarantine(0, tiny, false))
+	w.restartAcceptor(1, plan.Silence)
 	w.tick()
 	if m := w.deliver(KindAccept, p, 1, 1); m != (Message{}) {
 		t.Fatalf("acceptor 1 speaks a tick before its silence ends: %v", m)

@@ -44,8 +44,7 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 // AppendState appends an encoding of everything that a's future depends on but its configuration, as
 // Proposer.AppendState does.
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
-	buf = appendLeft(buf, a.QuarantineLeft(now, ClassMaster))
-	buf = appendLeft(buf, a.QuarantineLeft(now, ClassUser))
+	buf = appendLeft(buf, a.QuarantineLeft(now))
 	return a.master.appendState(buf, now)
 }
 

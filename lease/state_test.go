@@ -141,7 +141,7 @@ func randomCall(t *rapid.T, x, y *Proposer, now time.Duration) (ox, oy []Message
 		m := Message{
 			Kind: rapid.SampledFrom([]Kind{KindPromise, KindPrepareRejected, KindAccepted, KindAcceptRejected}).Draw(t, "kind"),
 			From: rapid.SampledFrom([]ballot.NodeID{1, 2, 3}).Draw(t, "from"), To: x.cfg.Self.Node,
-			Resource: x.cfg.Resource, Class: x.cfg.Class, Ballot: x.attempt.ballot,
+			Resource: MasterResource, Class: ClassMaster, Ballot: x.attempt.ballot,
 		}
 		if rapid.Bool().Draw(t, "live") {
 			m.Live, m.LiveOwner, m.LiveBallot = true, x.cfg.Self, ballot.New(x.counter, x.cfg.Self)

@@ -7,43 +7,6 @@ import (
 	"time"
 )
 
-// Class tells resources with different longest leases apart.
-type Class uint8
-
-// The classes. Zero is none.
-const (
-	ClassMaster Class = 1 // the resource MasterResource and no other
-	ClassUser   Class = 2 // users' leases: package named
-)
-
-// MasterResource is the resource whose owner may lead the replicated log.
-const MasterResource = "master"
-
-// String names the class.
-func (c Class) String() string {
-	switch c {
-	case ClassMaster:
-		return "master"
-	case ClassUser:
-		return "user"
-	}
-	return fmt.Sprintf("class %d", uint8(c))
-}
-
-// PerClass is a time for each class: a length or a reading of the elapsed clock, as its user says.
-type PerClass struct{ Master, User time.Duration }
-
-// Of is the time for class c, 0 for an unknown one.
-func (p PerClass) Of(c Class) time.Duration {
-	switch c {
-	case ClassMaster:
-		return p.Master
-	case ClassUser:
-		return p.User
-	}
-	return 0
-}
-
 // ErrTiming is wrapped by every error about lease times.
 var ErrTiming = errors.New("lease times")
 
@@ -56,16 +19,13 @@ const (
 // Timing holds the constants that all nodes of a cluster share; a peer with others must be refused.
 type Timing struct {
 	MaxMaster time.Duration // M of the master lease: no D_P is longer
-	MaxUser   time.Duration // M of all other leases
+	MaxUser   time.Duration // M of users' leases: package named
 	DriftPPM  int64         // ρ, bound on the error of any node's clock rate, in millionths
 	Margin    time.Duration // slack added to D_A and D_Q
 }
 
-// Max is M of class c, 0 for an unknown one: nothing is allowed then.
-func (t Timing) Max(c Class) time.Duration { return PerClass{t.MaxMaster, t.MaxUser}.Of(c) }
-
-// Allows tells whether a lease of class c may last d.
-func (t Timing) Allows(c Class, d time.Duration) bool { return d > 0 && d <= t.Max(c) }
+// Allows reports whether the master lease may last d.
+func (t Timing) Allows(d time.Duration) bool { return d > 0 && d <= t.MaxMaster }
 
 // Validate refuses times under which exclusion or silence could end before an ownership does (T2, T3), that overflow
 // or that make no sense. The error shows the inequality that fails, with its numbers.
@@ -73,12 +33,13 @@ func (t Timing) Validate() error {
 	if t.DriftPPM < 0 || t.DriftPPM >= million {
 		return fmt.Errorf("%w: a clock drift of %d ppm does not satisfy 0 ≤ ρ < 1000000 ppm", ErrTiming, t.DriftPPM)
 	}
-	for _, c := range [...]Class{ClassMaster, ClassUser} {
-		if m := t.Max(c); m < time.Millisecond {
-			return fmt.Errorf("%w: the longest %s lease, %v, does not satisfy M ≥ 1ms", ErrTiming, c, m)
+	for i, m := range [...]time.Duration{t.MaxMaster, t.MaxUser} {
+		whose := [...]string{"master", "user"}[i]
+		if m < time.Millisecond {
+			return fmt.Errorf("%w: the longest %s lease, %v, does not satisfy M ≥ 1ms", ErrTiming, whose, m)
 		}
-		if _, err := t.Exclusion(t.Max(c)); err != nil {
-			return fmt.Errorf("longest %s lease: %w", c, err)
+		if _, err := t.Exclusion(m); err != nil {
+			return fmt.Errorf("longest %s lease: %w", whose, err)
 		}
 	}
 	return nil
@@ -131,6 +92,6 @@ func (t Timing) stretch(d time.Duration) (time.Duration, bool) {
 	return time.Duration(q), q < uint64(maxSpan)
 }
 
-// Quarantine is T3's D_Q(M) of class c: how long an acceptor that lost its memory must stay silent for the sake of
-// what it may have accepted under this timing.
-func (t Timing) Quarantine(c Class) (time.Duration, error) { return t.Exclusion(t.Max(c)) }
+// Quarantine is T3's D_Q(M) of the master lease: how long an acceptor that lost its memory must stay silent for the sake
+// of what it may have accepted under this timing.
+func (t Timing) Quarantine() (time.Duration, error) { return t.Exclusion(t.MaxMaster) }

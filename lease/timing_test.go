@@ -39,15 +39,11 @@ func TestTimingValidate(t *testing.T) {
 	}
 }
 
-func TestTimingPerClass(t *testing.T) {
+func TestTimingAllows(t *testing.T) {
 	timing := Timing{MaxMaster: 5, MaxUser: 9}
-	for _, c := range []struct {
-		class Class
-		d     time.Duration
-		ok    bool
-	}{{ClassMaster, 5, true}, {ClassMaster, 6, false}, {ClassUser, 9, true}, {ClassUser, 10, false}, {ClassUser, 0, false}, {0, 1, false}, {3, 1, false}} {
-		if timing.Allows(c.class, c.d) != c.ok {
-			t.Errorf("%v for %v: not %v", c.class, c.d, c.ok)
+	for d, ok := range map[time.Duration]bool{-1: false, 0: false, 1: true, 5: true, 6: false, 9: false} {
+		if timing.Allows(d) != ok {
+			t.Errorf("%v: not %v", d, ok)
 		}
 	}
 }

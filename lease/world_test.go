@@ -44,13 +44,13 @@ func newWorld(t testing.TB) *world {
 func (w *world) restartProposer(id ballot.NodeID, restart uint64) {
 	w.proposers[id] = must(NewProposer(ProposerConfig{
 		Self:     ballot.Incarnation{Restart: restart, Node: id, Nonce: 100 + restart},
-		Resource: MasterResource, Class: ClassMaster, Duration: 2 * ms, Voters: quorum.Of(1, 2, 3), Timing: tiny,
+		Duration: 2 * ms, Voters: quorum.Of(1, 2, 3), Timing: tiny,
 	}))
 }
 
 func (w *world) restartAcceptor(id ballot.NodeID, silence time.Duration) {
 	w.acceptors[id] = must(NewAcceptor(AcceptorConfig{
-		Self: id, Timing: tiny, Quarantine: PerClass{w.now + silence, w.now + silence},
+		Self: id, Timing: tiny, Quarantine: w.now + silence,
 	}))
 }
 
@@ -129,7 +129,7 @@ func (w *world) owns(id ballot.NodeID) bool {
 }
 
 func (w *world) live(id ballot.NodeID) (Record, bool) {
-	return w.acceptors[id].Live(w.now, MasterResource)
+	return w.acceptors[id].Live(w.now)
 }
 
 // wantKind fails unless a reply is of this kind.

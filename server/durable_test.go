@@ -12,7 +12,6 @@ import (
 	"tenure/internal/clock"
 	"tenure/internal/ident"
 	"tenure/kv"
-	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/watch"
@@ -68,11 +67,9 @@ func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
 		}
 		before = n.self
 		now := n.clock.Now()
-		for class, longest := range map[lease.Class]time.Duration{lease.ClassMaster: n.cfg.LeaseTime, lease.ClassUser: n.cfg.MaxLeaseTime} {
-			left := n.elector.QuarantineLeft(now, class)
-			if (run == 0 && left != 0) || (run > 0 && left < longest-10*time.Second) {
-				t.Errorf("run %d stays silent for %v for the class %v", run+1, left, class)
-			}
+		left := n.elector.QuarantineLeft(now)
+		if (run == 0 && left != 0) || (run > 0 && left < n.cfg.LeaseTime-10*time.Second) {
+			t.Errorf("run %d stays silent for %v", run+1, left)
 		}
 		n.store.Close()
 	}
@@ -107,7 +104,7 @@ func TestA4TheRecordIsLoweredOnlyAfterTheSilence(t *testing.T) {
 	if err := n.runWatcher(stop); err != nil {
 		t.Fatal(err)
 	}
-	want := storage.Quarantine{Master: n.quarantine.Own.Master, User: owed.User} // N4 lowers the other
+	want := storage.Quarantine{Master: n.quarantine.Own, User: owed.User} // N4 lowers the other
 	if got := n.store.StartRecord().Quarantine; got != want {
 		t.Errorf("after the silence the record is %+v; this run owes %+v", got, want)
 	}

@@ -146,7 +146,7 @@ func (n *Node) publishLease(now time.Duration) {
 	}
 	owner, left := n.elector.Owner(now)
 	n.leaseView.Store(&leaseView{owner: owner, excludedFor: left, at: now,
-		quarantineLeft: n.elector.QuarantineLeft(now, lease.ClassMaster)})
+		quarantineLeft: n.elector.QuarantineLeft(now)})
 }
 
 func (n *Node) sendLease() {

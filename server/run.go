@@ -166,7 +166,7 @@ func (n *Node) startRun(fresh bool) error {
 	begin := n.clock.Now()
 	timing := n.cfg.timing()
 	stored := n.store.StartRecord()
-	plan, err := lease.PlanQuarantine(lease.PerClass{Master: stored.Quarantine.Master, User: stored.Quarantine.User}, timing, fresh)
+	plan, err := lease.PlanQuarantine(stored.Quarantine.Master, timing, fresh)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -180,7 +180,7 @@ func (n *Node) startRun(fresh bool) error {
 	}
 	n.self = ballot.Incarnation{Node: n.cfg.Node, Restart: stored.Restart + 1, Nonce: binary.BigEndian.Uint64(seed[:8])}
 	err = n.store.Start(storage.StartRecord{Restart: n.self.Restart, Bucket: bucket.AtStart.Length,
-		Quarantine: storage.Quarantine{Master: plan.AtStart.Master, User: bucket.AtStart.Quarantine}})
+		Quarantine: storage.Quarantine{Master: plan.AtStart, User: bucket.AtStart.Quarantine}})
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (n *Node) startRun(fresh bool) error {
 	n.healths = newHealths(n.peers)
 	n.elector, err = replica.NewElector(replica.ElectorConfig{
 		Self: n.self, Voters: n.membership.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: n.nextID.Load(),
-		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadlines(begin)},
+		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadline(begin)},
 	}, begin)
 	if err != nil {
 		return err

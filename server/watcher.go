@@ -15,7 +15,7 @@ import (
 func (n *Node) runWatcher(stop <-chan struct{}) error {
 	ticker := time.NewTicker(measureFor)
 	defer ticker.Stop()
-	written := n.quarantine.AtStart.Master
+	written := n.quarantine.AtStart
 	for {
 		err := n.store.Refresh()
 		if errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrDamaged) {
@@ -25,7 +25,7 @@ func (n *Node) runWatcher(stop <-chan struct{}) error {
 			n.log.Warn().Err(err).Msg("cannot measure the disk")
 		}
 		n.takeUsage()
-		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan).Master; r != written {
+		if r := n.quarantine.Record(n.clock.Now() - n.quarantineBegan); r != written {
 			if err := n.store.LowerQuarantine(r); err != nil {
 				return err
 			}

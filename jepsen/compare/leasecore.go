@@ -7,18 +7,17 @@ import (
 
 func leaseCore(p Params) core {
 	timing := p.timing()
-	wait := must(timing.Quarantine(lease.ClassMaster))
+	wait := must(timing.Quarantine())
 	return core{
 		name: "PaxosLease", restart: wait, renews: true,
 		boot: func(id ballot.NodeID, runs int, r readings) (contender, voter) {
 			c := lease.AcceptorConfig{Self: id, Timing: timing}
 			if runs > 0 {
-				c.Quarantine = lease.PerClass{Master: r.elapsed + wait, User: r.elapsed + wait}
+				c.Quarantine = r.elapsed + wait
 			}
 			a := must(lease.NewAcceptor(c))
 			return &leaseContender{a: a, p: must(lease.NewProposer(lease.ProposerConfig{
-				Self: incarnation(id, runs), Resource: lease.MasterResource, Class: lease.ClassMaster,
-				Duration: p.Lease, Voters: voterSet(), Timing: timing,
+				Self: incarnation(id, runs), Duration: p.Lease, Voters: voterSet(), Timing: timing,
 			}))}, &leaseVoter{a}
 		},
 	}
@@ -43,7 +42,7 @@ func leaseLetters(ms []lease.Message) []letter {
 
 // start goes above what the own acceptor has promised, as the product does.
 func (c *leaseContender) start(r readings) []letter {
-	c.p.ContinueAbove(c.a.Promised(lease.MasterResource))
+	c.p.ContinueAbove(c.a.Promised())
 	return leaseLetters(c.p.Start(r.elapsed))
 }
 

@@ -3,12 +3,11 @@ package compare
 import (
 	"tenure/internal/ballot"
 	"tenure/jepsen/compare/majority"
-	"tenure/lease"
 )
 
 func voteCore(p Params) core {
 	timing := p.timing()
-	wait := must(timing.Quarantine(lease.ClassMaster))
+	wait := must(timing.Quarantine())
 	return core{
 		name: "majority vote", restart: wait,
 		boot: func(id ballot.NodeID, runs int, r readings) (contender, voter) {

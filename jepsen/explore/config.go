@@ -79,7 +79,7 @@ func (c Config) Validate() error {
 		return bad("%d restarts of proposers, not 0 to 7", c.ProposerRestarts)
 	}
 	for _, d := range c.Durations {
-		if !c.timing(c.M).Allows(lease.ClassMaster, d) {
+		if !c.timing(c.M).Allows(d) {
 			return bad("an attempt for %v, M is %v", d, c.M)
 		}
 	}

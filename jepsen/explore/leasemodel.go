@@ -1,7 +1,5 @@
 package explore
 
-import "tenure/lease"
-
 // Where the parts stand in a state.
 const (
 	atProposers = 0
@@ -39,7 +37,7 @@ func newLeaseModel(c Config) *leaseModel {
 		}
 	}
 	for i := range c.Acceptors {
-		l.first[atAcceptors+i] = l.install(lease.PerClass{}, 0, true)
+		l.first[atAcceptors+i] = l.install(0, 0, true)
 	}
 	for i := range l.boxes() {
 		l.first[atSent+i] = empty

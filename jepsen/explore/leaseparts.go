@@ -33,7 +33,7 @@ type acceptorPart struct {
 	start  time.Duration
 	plan   lease.Quarantine
 	m      uint8 // index of its M
-	record lease.PerClass
+	record time.Duration
 }
 
 // messagePart is a message. A request has no addressee: it goes to all acceptors.
@@ -54,8 +54,7 @@ type sending struct {
 // boot is the number of proposer who at the start of a run.
 func (l *leaseModel) boot(who, runs, draws uint8) uint32 {
 	p, err := lease.NewProposer(lease.ProposerConfig{
-		Self: incarnation(who, runs), Resource: lease.MasterResource, Class: lease.ClassMaster,
-		Duration: l.c.M, Voters: voters(l.c.Acceptors), Timing: l.c.timing(l.c.M),
+		Self: incarnation(who, runs), Duration: l.c.M, Voters: voters(l.c.Acceptors), Timing: l.c.timing(l.c.M),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("explore: a checked configuration does not boot: %v", err))
@@ -86,13 +85,13 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 }
 
 // install is the number of an acceptor that starts with this record, under the m-th M.
-func (l *leaseModel) install(record lease.PerClass, m uint8, genesis bool) uint32 {
+func (l *leaseModel) install(record time.Duration, m uint8, genesis bool) uint32 {
 	timing := l.c.timing(l.c.longest()[m])
 	plan, err := lease.PlanQuarantine(record, timing, genesis)
 	if err != nil {
 		panic(fmt.Sprintf("explore: a start record that was written cannot be read: %v", err))
 	}
-	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: timing, Quarantine: plan.Deadlines(0)})
+	a, err := lease.NewAcceptor(lease.AcceptorConfig{Self: 1, Timing: timing, Quarantine: plan.Deadline(0)})
 	if err != nil {
 		panic(fmt.Sprintf("explore: a checked configuration does not start: %v", err))
 	}
@@ -103,7 +102,8 @@ func (l *leaseModel) install(record lease.PerClass, m uint8, genesis bool) uint3
 func (l *leaseModel) acceptor(x acceptorPart) uint32 {
 	x.record = x.plan.Record(x.now - x.start)
 	key := append(l.acceptors.buffer(), 'a', x.m)
-	key = binary.AppendVarint(key, int64(x.record.Master))
+	key = binary.AppendVarint(key, int64(x.record))
+	key = binary.AppendUvarint(key, uint64(x.a.QuarantineLeft(x.now))) // again in AppendState: the order of a bounded search rests on the key
 	return l.acceptors.number(x.a.AppendState(key, x.now), x)
 }
 

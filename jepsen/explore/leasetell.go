@@ -176,10 +176,10 @@ func (t *teller) world(s *state) string {
 
 func (t *teller) acceptor(i int, x *acceptorPart) string {
 	w := fmt.Sprint(i + 1)
-	if q := x.a.QuarantineLeft(x.now, lease.ClassMaster); q > 0 {
+	if q := x.a.QuarantineLeft(x.now); q > 0 {
 		w += fmt.Sprintf(" silent %v", q)
 	}
-	if r, live := x.a.Live(x.now, lease.MasterResource); live {
+	if r, live := x.a.Live(x.now); live {
 		w += fmt.Sprintf(" has %s %v", t.ballot(r.Ballot), r.Left.Truncate(time.Microsecond))
 	}
 	return w

@@ -66,7 +66,7 @@ func (c *RivalConfig) wait() time.Duration {
 	if c.Core == coreFlease {
 		return c.flease(1, 0).RestartWait()
 	}
-	return checked(c.timing().Quarantine(lease.ClassMaster))
+	return checked(c.timing().Quarantine())
 }
 
 func (c *RivalConfig) flease(self ballot.NodeID, silent time.Duration) flease.Config {

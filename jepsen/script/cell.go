@@ -58,7 +58,7 @@ func openCell(c *Command) (Stage, error) {
 		w.nodes = append(w.nodes, nd)
 	}
 	for _, nd := range w.nodes {
-		if err := w.boot(nd, lease.PerClass{}, true); err != nil {
+		if err := w.boot(nd, 0, true); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func links(n int, message, own time.Duration) ([][]time.Duration, [][]bool) {
 }
 
 // boot starts a run of nd's process over what the start record holds (A4).
-func (w *cell) boot(nd *cellNode, stored lease.PerClass, genesis bool) error {
+func (w *cell) boot(nd *cellNode, stored time.Duration, genesis bool) error {
 	nd.restart++
 	nd.up = true
 	nd.started = w.read(nd)
@@ -90,10 +90,10 @@ func (w *cell) boot(nd *cellNode, stored lease.PerClass, genesis bool) error {
 	self := ballot.Incarnation{Node: nd.id, Restart: nd.restart, Nonce: uint64(nd.id)<<32 | nd.restart}
 	var planned, made, accepts error
 	nd.plan, planned = lease.PlanQuarantine(stored, w.timing, genesis)
-	nd.proposer, made = lease.NewProposer(lease.ProposerConfig{Self: self, Resource: lease.MasterResource,
-		Class: lease.ClassMaster, Duration: w.duration, Voters: voters, Timing: w.timing})
+	nd.proposer, made = lease.NewProposer(lease.ProposerConfig{Self: self,
+		Duration: w.duration, Voters: voters, Timing: w.timing})
 	nd.acceptor, accepts = lease.NewAcceptor(lease.AcceptorConfig{Self: nd.id, Timing: w.timing,
-		Quarantine: nd.plan.Deadlines(nd.started)})
+		Quarantine: nd.plan.Deadline(nd.started)})
 	if err := errors.Join(planned, made, accepts); err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (w *cell) look(nd *cellNode) {
 		return
 	}
 	_, nd.owned = nd.proposer.Held(w.read(nd))
-	_, nd.live = nd.acceptor.Live(w.read(nd), lease.MasterResource)
-	nd.silent = nd.acceptor.QuarantineLeft(w.read(nd), lease.ClassMaster) > 0
+	_, nd.live = nd.acceptor.Live(w.read(nd))
+	nd.silent = nd.acceptor.QuarantineLeft(w.read(nd)) > 0
 }
 
 // owner is who owns at this moment, nil if nobody does. Two are a broken rule.

@@ -61,7 +61,7 @@ func (w *cell) start(c *Command) error {
 		return err
 	}
 	d := c.Time("for", w.duration)
-	if !w.timing.Allows(lease.ClassMaster, d) {
+	if !w.timing.Allows(d) {
 		return fmt.Errorf("%w: nobody may try for %v", ErrUsage, d)
 	}
 	out := nd.proposer.StartFor(w.read(nd), d)
@@ -131,7 +131,7 @@ func (w *cell) stop(c *Command) error {
 func (w *cell) restart(c *Command) error {
 	nd := w.node(c.Node(len(w.nodes)))
 	err := w.boot(nd, nd.plan.Record(w.read(nd)-nd.started), false)
-	left := nd.acceptor.QuarantineLeft(w.read(nd), lease.ClassMaster)
+	left := nd.acceptor.QuarantineLeft(w.read(nd))
 	w.tell.say(w.now, "node %d starts again as %d.%d: %s is empty and silent until %s", nd.id, nd.id, nd.restart,
 		letter(nd.id), stamp(w.now+left))
 	return err
@@ -227,10 +227,10 @@ func (w *cell) nextEvent() time.Duration {
 		if h, held := nd.proposer.Held(w.read(nd)); held {
 			next = min(next, h.Deadline-nd.offset)
 		}
-		if r, live := nd.acceptor.Live(w.read(nd), lease.MasterResource); live {
+		if r, live := nd.acceptor.Live(w.read(nd)); live {
 			next = min(next, w.now+r.Left)
 		}
-		if left := nd.acceptor.QuarantineLeft(w.read(nd), lease.ClassMaster); left > 0 {
+		if left := nd.acceptor.QuarantineLeft(w.read(nd)); left > 0 {
 			next = min(next, w.now+left)
 		}
 	}

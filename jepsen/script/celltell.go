@@ -37,13 +37,13 @@ func (w *cell) atAcceptor(m lease.Message) {
 		return
 	}
 	now := w.read(nd)
-	_, before := nd.acceptor.Live(now, m.Resource)
+	_, before := nd.acceptor.Live(now)
 	reply, ok := nd.acceptor.Handle(now, m)
-	record, live := nd.acceptor.Live(now, m.Resource)
+	record, live := nd.acceptor.Live(now)
 	switch {
 	case ok:
 		what += w.answer(reply, record)
-	case nd.acceptor.QuarantineLeft(now, m.Class) > 0:
+	case nd.acceptor.QuarantineLeft(now) > 0:
 		what += "dropped, silent"
 	case before && !live:
 		what += "record cleared"
@@ -158,7 +158,7 @@ func (w *cell) state(*Command) error {
 			what = fmt.Sprintf("owns under %s until %s, holding %d", showBallot(h.Ballot), stamp(h.Deadline-nd.offset), h.Number)
 		}
 		record := "is empty"
-		if r, live := nd.acceptor.Live(now, lease.MasterResource); live {
+		if r, live := nd.acceptor.Live(now); live {
 			record = fmt.Sprintf("holds %s until %s", showBallot(r.Ballot), stamp(w.now+r.Left))
 		}
 		w.tell.say(w.now, "%d %s, %s %s", nd.id, what, letter(nd.id), record)

@@ -3,10 +3,10 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"tenure/internal/ident"
 	"tenure/kv"
-	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/storage/journal"
@@ -19,7 +19,7 @@ var errRot = errors.New("sim: a record fails its checksum")
 type disk struct {
 	store      ident.StoreID
 	restart    uint64
-	quarantine lease.PerClass
+	quarantine time.Duration
 	bucket     named.Bucket // of named leases, with what they owe (N4)
 	marks      multipaxos.Durable
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over

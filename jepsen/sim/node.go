@@ -44,7 +44,7 @@ type process struct {
 	self       ballot.Incarnation
 	begun      time.Duration // on the node's clock
 	quarantine lease.Quarantine
-	record     lease.PerClass
+	record     time.Duration
 
 	// The lease loop's.
 	elector   *replica.Elector
@@ -169,7 +169,7 @@ func (n *node) open() (err error) {
 	p, t := n.process, n.w.plan.timing
 	p.elector, err = replica.NewElector(replica.ElectorConfig{
 		Self: p.self, Voters: n.w.plan.part.Core.Voters, Timing: t, Duration: n.w.plan.lease, Seed: n.random.next(),
-		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadlines(p.begun)},
+		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
 	}, p.begun)
 	if err != nil {
 		return err

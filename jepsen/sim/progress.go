@@ -112,7 +112,7 @@ func (w *world) linked(a, b *node) bool {
 func (n *node) look(bound time.Duration) {
 	t, w := &n.truth, n.w
 	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && n.room == replica.RoomEnough && n.stall == 0 && !n.eio &&
-		n.slow == 0 && w.now >= t.laggard && t.run == n.run && n.elector.QuarantineLeft(n.reading(), 0) == 0
+		n.slow == 0 && w.now >= t.laggard && t.run == n.run
 	ok = ok && (!w.plan.on(Freeze) || w.phase != phaseFaults)
 	t.run = n.run
 	switch {

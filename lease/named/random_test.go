@@ -116,7 +116,7 @@ func (s *storm) boot(a *stormAcceptor, silence time.Duration) {
 
 // restart has an acceptor forget. Its era, and one for a run that will not see it, come when they like.
 func (s *storm) restart(a *stormAcceptor) {
-	silence, err := s.timing.Quarantine(lease.ClassUser)
+	silence, err := s.timing.Exclusion(s.timing.MaxUser)
 	if err != nil {
 		s.fail("%v", err)
 	}

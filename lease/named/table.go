@@ -150,7 +150,7 @@ func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
 	if r == nil || b.Less(t.promise(r)) || r.blocks(now, q.Acquisition) || !t.takes(now, r, q) ||
-		!t.cfg.Timing.Allows(lease.ClassUser, q.Duration) {
+		q.Duration <= 0 || q.Duration > t.cfg.Timing.MaxUser {
 		return t.reply(now, AcceptRejected, q, r), true
 	}
 	span, err := t.cfg.Timing.Exclusion(q.Duration)

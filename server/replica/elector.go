@@ -53,7 +53,7 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 		return nil, err
 	}
 	proposer, err := lease.NewProposer(lease.ProposerConfig{
-		Self: cfg.Self, Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Self:     cfg.Self,
 		Duration: cfg.Duration, Voters: cfg.Voters, Timing: cfg.Timing,
 	})
 	if err != nil {
@@ -189,13 +189,13 @@ func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, cou
 		return false
 	}
 	e.tenures.step(now, e.proposer)
-	_, before := e.acceptor.Live(now, lease.MasterResource)
+	_, before := e.acceptor.Live(now)
 	for _, m := range lease.CrashReleases(owner, e.cfg.Self.Node, counters) {
 		e.tenures.gone(now, m, EndingCrashed)
 		e.deliver(now, m)
 	}
 	e.settle(now)
-	_, after := e.acceptor.Live(now, lease.MasterResource)
+	_, after := e.acceptor.Live(now)
 	return before && !after
 }
 
@@ -209,14 +209,14 @@ func (e *Elector) StandBack(now, d time.Duration) {
 	e.tryAt = max(e.tryAt, e.standOff)
 }
 
-// QuarantineLeft is how long this node's acceptor stays silent yet for the class (A4).
-func (e *Elector) QuarantineLeft(now time.Duration, c lease.Class) time.Duration {
-	return e.acceptor.QuarantineLeft(now, c)
+// QuarantineLeft is how long this node's acceptor stays silent yet (A4).
+func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
+	return e.acceptor.QuarantineLeft(now)
 }
 
 // Owner is the owner of "master" as the own acceptor records it, and how long it excludes others: a hint (L1).
 func (e *Elector) Owner(now time.Duration) (ballot.NodeID, time.Duration) {
-	r, live := e.acceptor.Live(now, lease.MasterResource)
+	r, live := e.acceptor.Live(now)
 	if !live {
 		return 0, 0
 	}
@@ -227,7 +227,7 @@ func (e *Elector) start(now time.Duration) {
 	e.trying = true
 	e.resendAt = now + e.resendEvery()
 	e.tenures.tried()
-	e.proposer.ContinueAbove(e.acceptor.Promised(lease.MasterResource))
+	e.proposer.ContinueAbove(e.acceptor.Promised())
 	e.route(now, e.proposer.Start(now))
 	e.settle(now)
 }
@@ -235,7 +235,7 @@ func (e *Elector) start(now time.Duration) {
 // waitForOther puts the next try behind a live lease of somebody else that the own acceptor knows: an attempt
 // against it would only be blocked.
 func (e *Elector) waitForOther(now time.Duration) bool {
-	r, live := e.acceptor.Live(now, lease.MasterResource)
+	r, live := e.acceptor.Live(now)
 	if !live || r.Owner == e.cfg.Self {
 		return false
 	}
@@ -273,7 +273,7 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 			e.tenures.gone(now, m, EndingReleased)
 			e.released(now, m)
 		}
-		if r, live := e.acceptor.Live(now, lease.MasterResource); live {
+		if r, live := e.acceptor.Live(now); live {
 			e.tenures.recorded(r, now, true)
 		}
 		if ok {
@@ -289,7 +289,7 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 
 // released takes a Release as the hint that it also is: the others may try, in their order after the old owner.
 func (e *Elector) released(now time.Duration, m lease.Message) {
-	if _, live := e.acceptor.Live(now, lease.MasterResource); live || m.Owner == e.cfg.Self {
+	if _, live := e.acceptor.Live(now); live || m.Owner == e.cfg.Self {
 		return
 	}
 	at := max(now+e.rank(m.Owner.Node), e.standOff)

@@ -147,13 +147,13 @@ func (c *cluster) start(n *testNode) {
 	c.t.Helper()
 	n.disk.restart++
 	self := ballot.Incarnation{Node: n.id, Restart: n.disk.restart, Nonce: c.random.Uint64()}
-	var quiet lease.PerClass
+	var quiet time.Duration
 	if n.disk.restart > 1 {
-		d, err := testTiming.Quarantine(lease.ClassMaster)
+		d, err := testTiming.Quarantine()
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		quiet.Master = c.now + d
+		quiet = c.now + d
 	}
 	var err error
 	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: c.voters(), Timing: testTiming, Duration: testLease, Seed: self.Nonce,

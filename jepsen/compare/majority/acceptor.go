@@ -51,7 +51,7 @@ func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool)
 	reply = Message{Kind: KindAccept, From: a.cfg.Self, To: m.From, Request: m.Request}
 	switch {
 	case now < a.until && a.vote == m.Request:
-	case now < a.until || !a.cfg.Timing.Allows(lease.ClassMaster, m.Duration):
+	case now < a.until || !a.cfg.Timing.Allows(m.Duration):
 		reply.Kind = KindReject
 	default:
 		span, err := a.cfg.Timing.Exclusion(m.Duration)

@@ -153,7 +153,7 @@ func TestV3Own(t *testing.T) {
 // §3: "nodes wait M seconds before rejoining the network". V4: an acceptor that lost its vote keeps silent for as long as a vote can count.
 func TestV4Restart(t *testing.T) {
 	w := newWorld(t)
-	wait, err := timing.Quarantine(lease.ClassMaster)
+	wait, err := timing.Quarantine()
 	if err != nil || wait != 10*ms {
 		t.Fatalf("%v, %v", wait, err)
 	}

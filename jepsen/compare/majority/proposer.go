@@ -53,8 +53,8 @@ func NewProposer(c ProposerConfig) (*Proposer, error) {
 		return nil, fmt.Errorf("vote proposer: node id %d is not 1 to %d", c.Self.Node, ballot.MaxNodeID)
 	case c.Voters.Len() == 0:
 		return nil, fmt.Errorf("vote proposer: no voters")
-	case !c.Timing.Allows(lease.ClassMaster, c.Duration):
-		return nil, fmt.Errorf("%w: a vote for %v does not satisfy 0 < T ≤ M = %v", lease.ErrTiming, c.Duration, c.Timing.Max(lease.ClassMaster))
+	case !c.Timing.Allows(c.Duration):
+		return nil, fmt.Errorf("%w: a vote for %v does not satisfy 0 < T ≤ M = %v", lease.ErrTiming, c.Duration, c.Timing.MaxMaster)
 	}
 	if err := c.Timing.Validate(); err != nil {
 		return nil, err
