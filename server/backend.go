@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/replica"
@@ -210,9 +211,9 @@ func (n *Node) Ready() error {
 func (n *Node) role(master ballot.NodeID) string {
 	switch {
 	case !n.membership.Lists(n.self.Node, n.store.Identity().Store):
-		return "non-voter"
+		return api.RoleNonVoter
 	case master == n.self.Node:
-		return "master"
+		return api.RoleMaster
 	}
-	return "follower"
+	return api.RoleFollower
 }

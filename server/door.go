@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/web"
@@ -15,7 +16,7 @@ import (
 // starting node can be asked what it waits for; from then on it is the node.
 type door struct {
 	node    atomic.Pointer[Node]
-	waiting web.Status // what status shows until then
+	waiting api.Status // what status shows until then
 }
 
 func (d *door) forming() error {
@@ -50,7 +51,7 @@ func (d *door) Transfer(ctx context.Context, to ballot.NodeID) error {
 	return d.forming()
 }
 
-func (d *door) Status() web.Status {
+func (d *door) Status() api.Status {
 	if n := d.node.Load(); n != nil {
 		return n.Status()
 	}

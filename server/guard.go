@@ -4,9 +4,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/guardian"
-	"tenure/server/web"
 )
 
 // guard is this node's guardian (P7), if it has one.
@@ -87,7 +87,7 @@ func (g *guard) status() guardian.State {
 	return g.keeper.State()
 }
 
-func (n *Node) guardStatus() web.Guardian {
+func (n *Node) guardStatus() api.Guardian {
 	s := n.guard.status()
-	return web.Guardian{PID: s.PID, Problem: s.Problem, ReleasedHere: n.guard.here.Load()}
+	return api.Guardian{PID: s.PID, Problem: s.Problem, ReleasedHere: n.guard.here.Load()}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"tenure/api"
 	"tenure/server/replica"
-	"tenure/server/web"
 	"tenure/storage"
 )
 
@@ -95,27 +95,27 @@ func registerBuild(reg *prometheus.Registry, cfg Config) {
 func (n *Node) registerPeers(reg *prometheus.Registry) {
 	for _, id := range n.peers {
 		labels := prometheus.Labels{"peer": strconv.FormatUint(uint64(id), 10)}
-		gauge := func(name, help string, read func(p web.PeerStatus, v *logView) float64) {
+		gauge := func(name, help string, read func(p api.PeerStatus, v *logView) float64) {
 			reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "tenure", Name: name, Help: help, ConstLabels: labels}, func() float64 {
 				v := n.logView.Load()
 				for _, p := range n.peerStatus(v, n.clock.Now()) {
-					if p.Node == id {
+					if p.Node == uint64(id) {
 						return read(p, v)
 					}
 				}
 				return math.NaN()
 			}))
 		}
-		gauge("peer_connected", "1 if the connections to the peer are up.", func(p web.PeerStatus, _ *logView) float64 {
+		gauge("peer_connected", "1 if the connections to the peer are up.", func(p api.PeerStatus, _ *logView) float64 {
 			if p.Connected {
 				return 1
 			}
 			return 0
 		})
 		gauge("peer_lag_slots", "Slots that are chosen as far as this node knows, and that the peer has not said to have applied.",
-			func(p web.PeerStatus, v *logView) float64 { return float64(max(v.chosen, p.Chosen) - p.Chosen) })
+			func(p api.PeerStatus, v *logView) float64 { return float64(max(v.chosen, p.Chosen) - p.Chosen) })
 		gauge("peer_last_heard_seconds", "Age of the peer's last message about the log; not a number if there was none in this run.",
-			func(p web.PeerStatus, _ *logView) float64 {
+			func(p api.PeerStatus, _ *logView) float64 {
 				if p.LastHeardMS < 0 {
 					return math.NaN()
 				}

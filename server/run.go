@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/internal/ident"
@@ -72,19 +73,19 @@ func (n *Node) open(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	n.metrics = newMetrics(registry)
 	registerBuild(registry, n.cfg)
-	front := &door{waiting: web.Status{Node: n.cfg.Node, Version: n.cfg.Version, Role: "non-voter",
+	front := &door{waiting: api.Status{Node: uint64(n.cfg.Node), Version: n.cfg.Version, Role: api.RoleNonVoter,
 		Problem: "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"}}
-	api, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
+	site, err := web.New(web.Config{Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, Node: n.cfg.Node, NodeName: n.cfg.NodeName,
 		Insecure: n.cfg.Insecure, Logger: n.log, Registry: registry, Hub: n.hub, SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime}, front)
 	if err != nil {
 		return err
 	}
-	if err := api.Listen(); err != nil {
+	if err := site.Listen(); err != nil {
 		return err
 	}
 	served := make(chan error, 1)
-	go func() { served <- api.Serve() }()
-	defer shutDown(api)
+	go func() { served <- site.Serve() }()
+	defer shutDown(site)
 	endAdmin, err := listenAdmin(n.cfg.AdminAddr)
 	if err != nil {
 		return err
@@ -110,14 +111,14 @@ func (n *Node) open(ctx context.Context) error {
 	n.registerGauges(registry)
 	n.registerPeers(registry)
 	n.loop.stages = stages{m: newStageMetrics(registry, n.peers)}
-	return n.serve(ctx, api, front, served)
+	return n.serve(ctx, site, front, served)
 }
 
 // shutDown lets clients take their last answers; what is still open after shutdownFor is cut off.
-func shutDown(api *web.Server) {
+func shutDown(site *web.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
 	defer cancel()
-	_ = api.Shutdown(ctx) // the error only says that some were cut off
+	_ = site.Shutdown(ctx) // the error only says that some were cut off
 }
 
 // shutdownFor is how long a stopping node lets its clients take their last answers.
@@ -241,7 +242,7 @@ func historyBegins(s *kv.State) uint64 {
 }
 
 // serve runs the loops until ctx ends or one of them fails.
-func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <-chan error) error {
+func (n *Node) serve(ctx context.Context, site *web.Server, front *door, served <-chan error) error {
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
@@ -264,7 +265,7 @@ func (n *Node) serve(ctx context.Context, api *web.Server, front *door, served <
 	select {
 	case <-ctx.Done():
 		n.stopping.Store(true)
-		api.EndWaits()
+		site.EndWaits()
 		n.named.stop()
 		n.handOver(0, replica.CauseStopping)
 		n.flushPeers()

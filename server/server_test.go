@@ -14,9 +14,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/freeport"
-	"tenure/server/web"
 )
 
 // host is one node run in this process.
@@ -112,10 +112,10 @@ func (h *host) call(method, path, body string) (int, string, http.Header) {
 	return rsp.StatusCode, string(text), rsp.Header
 }
 
-func (h *host) status(t *testing.T) web.Status {
+func (h *host) status(t *testing.T) api.Status {
 	t.Helper()
 	_, text, _ := h.call(http.MethodGet, "/v1/status", "")
-	var s web.Status
+	var s api.Status
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		t.Fatalf("status %q: %v", text, err)
 	}
@@ -219,7 +219,7 @@ func TestTransferToNobodyIsRefused(t *testing.T) {
 	gone.stop(t)
 	m.until(t, "aware that a node is gone", func() bool {
 		for _, p := range m.status(t).Peers {
-			if p.Node == gone.cfg.Node {
+			if p.Node == uint64(gone.cfg.Node) {
 				return !p.Connected
 			}
 		}

@@ -3,9 +3,9 @@ package server
 import (
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/replica"
-	"tenure/server/web"
 )
 
 // logView is what the log loop publishes for status, readiness and stale reads, at least once a tick.
@@ -54,24 +54,24 @@ func (n *Node) masterChanged(old ballot.NodeID, v *logView) {
 }
 
 // Status is the node's view of itself and its peers, from published values only: it never waits.
-func (n *Node) Status() web.Status {
+func (n *Node) Status() api.Status {
 	v, now := n.logView.Load(), n.clock.Now()
 	u, standing := n.store.Usage(), n.standing.Load()
-	return web.Status{
-		Cluster: n.store.Identity().Cluster.String(), Node: n.self.Node, Version: n.cfg.Version,
-		Role: n.role(v.master), Master: v.master, Epoch: v.epoch, Lease: n.leaseStatus(v, now),
+	return api.Status{
+		Cluster: n.store.Identity().Cluster.String(), Node: uint64(n.self.Node), Version: n.cfg.Version,
+		Role: n.role(v.master), Master: uint64(v.master), Epoch: v.epoch, Lease: n.leaseStatus(v, now),
 		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Folded: v.folded, Truncated: v.truncated,
 		Revision: v.revision, Peers: n.peerStatus(v, now),
-		Disk:     web.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
+		Disk:     api.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
 		Guardian: n.guardStatus(), Leases: n.leasesStatus(now),
 		Able: standing.Able, StandingBackMS: standing.StandBack.Milliseconds(),
-		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(), Full: append([]ballot.NodeID{}, v.full...),
+		UptimeMS: (now - n.startedAt).Milliseconds(), Problem: n.problem(), Full: numbers(v.full),
 	}
 }
 
-func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
+func (n *Node) leaseStatus(v *logView, now time.Duration) api.LeaseStatus {
 	p, l := n.gate.load(), n.leaseView.Load()
-	s := web.LeaseStatus{Held: p.Held(now), Changes: n.tenures.list()}
+	s := api.LeaseStatus{Held: p.Held(now), Changes: n.tenures.list()}
 	left := v.leaseLeft
 	if s.Held {
 		left = p.Deadline - now
@@ -81,20 +81,20 @@ func (n *Node) leaseStatus(v *logView, now time.Duration) web.LeaseStatus {
 	return s
 }
 
-func (n *Node) leasesStatus(now time.Duration) web.LeasesStatus {
+func (n *Node) leasesStatus(now time.Duration) api.LeasesStatus {
 	v := n.named.view.Load()
-	s := web.LeasesStatus{Records: v.Records, Waiting: v.Waiting, QuarantineMS: millisecondsLeft(n.named.quarantine - now)}
+	s := api.LeasesStatus{Records: v.Records, Waiting: v.Waiting, QuarantineMS: millisecondsLeft(n.named.quarantine - now)}
 	if v.Opened {
 		s.Era = v.Floor.Era()
 	}
 	return s
 }
 
-func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
+func (n *Node) peerStatus(v *logView, now time.Duration) []api.PeerStatus {
 	links := n.transport.Peers()
-	out := make([]web.PeerStatus, 0, len(v.peers))
+	out := make([]api.PeerStatus, 0, len(v.peers))
 	for _, p := range v.peers {
-		s := web.PeerStatus{Node: p.Node, PeerAddress: n.addresses[p.Node], Chosen: p.Chosen, LastHeardMS: -1}
+		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: n.addresses[p.Node], Chosen: p.Chosen, LastHeardMS: -1}
 		if p.Heard > 0 {
 			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
 		}
@@ -104,6 +104,15 @@ func (n *Node) peerStatus(v *logView, now time.Duration) []web.PeerStatus {
 			}
 		}
 		out = append(out, s)
+	}
+	return out
+}
+
+// numbers is ids as the API has them, never nil.
+func numbers(ids []ballot.NodeID) []uint64 {
+	out := make([]uint64, len(ids))
+	for i, id := range ids {
+		out[i] = uint64(id)
 	}
 	return out
 }

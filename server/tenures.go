@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/api"
 	"tenure/server/replica"
-	"tenure/server/web"
 )
 
 // maxShownChanges is how many of the last tenure changes status shows.
@@ -14,12 +14,12 @@ const maxShownChanges = 16
 
 // tenureChanges holds what status shows, oldest first. The lease loop replaces the slice; readers load it.
 type tenureChanges struct {
-	shown atomic.Pointer[[]web.TenureChange]
+	shown atomic.Pointer[[]api.TenureChange]
 }
 
 // add appends c. Only the lease loop calls it.
-func (t *tenureChanges) add(c web.TenureChange) {
-	var list []web.TenureChange
+func (t *tenureChanges) add(c api.TenureChange) {
+	var list []api.TenureChange
 	if old := t.shown.Load(); old != nil {
 		list = append(list, (*old)[max(0, len(*old)+1-maxShownChanges):]...)
 	}
@@ -27,11 +27,11 @@ func (t *tenureChanges) add(c web.TenureChange) {
 	t.shown.Store(&list)
 }
 
-func (t *tenureChanges) list() []web.TenureChange {
+func (t *tenureChanges) list() []api.TenureChange {
 	if p := t.shown.Load(); p != nil {
 		return *p
 	}
-	return []web.TenureChange{}
+	return []api.TenureChange{}
 }
 
 // noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. r is the
@@ -51,8 +51,8 @@ func (n *Node) noteStart(now time.Duration, s *replica.TenureStart) {
 	n.metrics.tenureStarts.WithLabelValues(s.How.String()).Inc()
 	n.log.Info().Uint64("holding", s.Holding).Uint64("before", uint64(s.Before)).Str("after", s.How.String()).
 		Dur("ownerless_ms", s.Ownerless).Msg("won the master lease: " + s.String())
-	n.tenures.add(web.TenureChange{Time: wall(now, s.At), Event: web.TenureWon, Cause: s.How.String(), Detail: s.String(),
-		Before: s.Before, OwnerlessMS: s.Ownerless.Milliseconds()})
+	n.tenures.add(api.TenureChange{Time: wall(now, s.At), Event: api.TenureWon, Cause: s.How.String(), Detail: s.String(),
+		Before: uint64(s.Before), OwnerlessMS: s.Ownerless.Milliseconds()})
 }
 
 func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release, g replica.LetGo) {
@@ -70,7 +70,7 @@ func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release, g re
 	}
 	line.Uint64("holding", e.Holding).Str("cause", e.Cause.String()).Dur("held_ms", e.Held).Dur("late_ms", e.Late).
 		Msg("lost the master lease: " + detail)
-	n.tenures.add(web.TenureChange{Time: wall(now, e.At), Event: web.TenureLost, Cause: e.Cause.String(), Detail: detail,
+	n.tenures.add(api.TenureChange{Time: wall(now, e.At), Event: api.TenureLost, Cause: e.Cause.String(), Detail: detail,
 		HeldMS: e.Held.Milliseconds()})
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tenure/server/web"
+	"tenure/api"
 )
 
 // Status shows the newest changes, oldest first, and no more than fit.
@@ -19,7 +19,7 @@ func TestShownTenureChangesAreBounded(t *testing.T) {
 	}
 	for i := range 3 * maxShownChanges {
 		before := c.list()
-		c.add(web.TenureChange{HeldMS: int64(i)})
+		c.add(api.TenureChange{HeldMS: int64(i)})
 		if l := c.list(); l[len(l)-1].HeldMS != int64(i) || len(before) > 0 && before[len(before)-1].HeldMS != int64(i-1) {
 			t.Fatalf("after %d: %v, the list of before: %v", i, l, before)
 		}
@@ -58,22 +58,22 @@ func TestStatusAndMetricsTellWhyTheMasterChanged(t *testing.T) {
 	if code, text, _ := old.call("POST", "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, to)); code != 200 {
 		t.Fatalf("%d %s", code, text)
 	}
-	has := func(h *host, ok func(web.TenureChange) bool) bool {
+	has := func(h *host, ok func(api.TenureChange) bool) bool {
 		return slices.ContainsFunc(h.status(t).Lease.Changes, ok)
 	}
 	var next *host
 	old.until(t, "the hand-over in the status of the winner", func() bool {
 		for _, h := range hosts {
-			if h != old && has(h, func(c web.TenureChange) bool {
-				return c.Event == web.TenureWon && c.Cause == "released" && c.Before == from
+			if h != old && has(h, func(c api.TenureChange) bool {
+				return c.Event == api.TenureWon && c.Cause == "released" && c.Before == from
 			}) {
 				next = h
 			}
 		}
 		return next != nil
 	})
-	if !has(old, func(c web.TenureChange) bool {
-		return c.Event == web.TenureLost && c.Cause == "handed_over" && strings.HasSuffix(c.Detail, fmt.Sprintf("to node %d", to))
+	if !has(old, func(c api.TenureChange) bool {
+		return c.Event == api.TenureLost && c.Cause == "handed_over" && strings.HasSuffix(c.Detail, fmt.Sprintf("to node %d", to))
 	}) {
 		t.Errorf("the loser says %+v", old.status(t).Lease.Changes)
 	}

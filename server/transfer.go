@@ -138,7 +138,7 @@ func (n *Node) transferHere(to ballot.NodeID, why replica.Cause) error {
 // canTake tells whether another member is there and caught up, so that it can serve at once.
 func (n *Node) canTake(to ballot.NodeID, v *logView) error {
 	for _, p := range n.peerStatus(v, n.clock.Now()) {
-		if p.Node != to {
+		if p.Node != uint64(to) {
 			continue
 		}
 		if !p.Connected {

@@ -62,6 +62,7 @@ var House = Rules{
 		},
 	},
 	Leaves: []Leaf{
+		{Path: "api"},
 		{Path: "internal/arrows"},
 		{Path: "internal/ballot", Pure: true},
 		{Path: "internal/buildinfo"},

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -31,8 +32,8 @@ func TestAFailedWriteGetsOneAnswer(t *testing.T) {
 		{"PUT", "/v1/txn", `[{"KV":{"Verb":"set","Key":"k","Value":"dg=="}}]`},
 	} {
 		w := call(s, c.method, c.path, c.body)
-		if w.Code != 504 || strings.Count(w.Body.String(), "\n") != 1 || !strings.HasSuffix(w.Body.String(), "the node stops\n") || head(w, headRevision) != "" {
-			t.Errorf("%s %s: %d %q at %q", c.method, c.path, w.Code, w.Body, head(w, headRevision))
+		if w.Code != 504 || strings.Count(w.Body.String(), "\n") != 1 || !strings.HasSuffix(w.Body.String(), "the node stops\n") || head(w, api.HeaderRevision) != "" {
+			t.Errorf("%s %s: %d %q at %q", c.method, c.path, w.Code, w.Body, head(w, api.HeaderRevision))
 		}
 	}
 }
@@ -59,13 +60,13 @@ func TestRefusedIdempotencyKeysAreNamed(t *testing.T) {
 func TestResumedStreamsCountInTens(t *testing.T) {
 	for text, want := range map[string]uint64{"10": 10, "010": 10, "18446744073709551615": 1<<64 - 1, "": 0} {
 		var q query
-		if err := q.resume(http.Header{headLastEvent: {text}}); err != nil || q.index != want || q.has(nIndex) != (text != "") {
+		if err := q.resume(http.Header{api.HeaderLastEventID: {text}}); err != nil || q.index != want || q.has(nIndex) != (text != "") {
 			t.Errorf("%q: %d, %v", text, q.index, err)
 		}
 	}
 	for _, text := range []string{"a", "0x10", "-1", "18446744073709551616"} {
 		var q query
-		if err := q.resume(http.Header{headLastEvent: {text}}); err == nil {
+		if err := q.resume(http.Header{api.HeaderLastEventID: {text}}); err == nil {
 			t.Errorf("%q is taken for %d", text, q.index)
 		}
 	}
@@ -141,7 +142,7 @@ func TestServeTellsWhyItEnded(t *testing.T) {
 // Consul's clients find the cluster and the version where they look for statistics.
 func TestAgentSelfHasStatistics(t *testing.T) {
 	f := newFake(t)
-	f.status = Status{Cluster: "c1"}
+	f.status = api.Status{Cluster: "c1"}
 	if w := call(newServer(t, f), "GET", "/v1/agent/self", ""); !strings.Contains(w.Body.String(), `"Stats":{"tenure":{"cluster":"c1","version":"1.2.3"}}`) {
 		t.Error(w.Body)
 	}

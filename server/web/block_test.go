@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/watch"
 )
@@ -77,7 +78,7 @@ func TestBlockingQueries(t *testing.T) {
 		f := newFake(t)
 		f.set(t, "a/1", "1", "a/2", "2", "b", "3")
 		s := newServer(t, f)
-		index := head(call(s, "GET", c.target, ""), headIndex)
+		index := head(call(s, "GET", c.target, ""), api.HeaderIndex)
 		sep := "?"
 		if strings.Contains(c.target, "?") {
 			sep = "&"
@@ -86,8 +87,8 @@ func TestBlockingQueries(t *testing.T) {
 		f.apply(t, c.other)
 		f.apply(t, c.change)
 		w := a.get(t)
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) || head(w, headIndex) != "6" {
-			t.Errorf("%s: %d %s, index %s", c.target, w.Code, w.Body, head(w, headIndex))
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.body) || head(w, api.HeaderIndex) != "6" {
+			t.Errorf("%s: %d %s, index %s", c.target, w.Code, w.Body, head(w, api.HeaderIndex))
 		}
 		if n := f.hub.Stats().Waiting; n != 0 {
 			t.Errorf("%s: %d waiters are left", c.target, n)
@@ -109,8 +110,8 @@ func TestNewsAreNotWaitedFor(t *testing.T) {
 		"/v1/kv/k?index=2": {200, "3"}, "/v1/kv/k?index=0": {200, "3"}, "/v1/kv/k?index=0&wait=1m": {200, "3"}, "/v1/kv/k?wait=1m": {200, "3"},
 		"/v1/kv/gone?index=5": {404, "7"}, "/v1/kv/gone/?recurse&index=6": {404, "7"}, "/v1/kv/?keys&index=6": {200, "7"},
 	} {
-		if w := call(s, "GET", target, ""); w.Code != want.code || head(w, headIndex) != want.index {
-			t.Errorf("%s: %d, index %s", target, w.Code, head(w, headIndex))
+		if w := call(s, "GET", target, ""); w.Code != want.code || head(w, api.HeaderIndex) != want.index {
+			t.Errorf("%s: %d, index %s", target, w.Code, head(w, api.HeaderIndex))
 		}
 	}
 }
@@ -125,8 +126,8 @@ func TestTheEndOfAWait(t *testing.T) {
 		"/v1/session/list?index=1": "1", "/v1/kv/k?index=999": "2",
 	} {
 		w := call(s, "GET", target+"&wait=10ms", "")
-		if head(w, headIndex) != index {
-			t.Errorf("%s: index %s", target, head(w, headIndex))
+		if head(w, api.HeaderIndex) != index {
+			t.Errorf("%s: index %s", target, head(w, api.HeaderIndex))
 		}
 	}
 	if h := call(s, "GET", "/metrics", "").Body.String(); !strings.Contains(h, "tenure_http_waiting 0\n") || !strings.Contains(h, "tenure_watch_waiters 0\n") {
@@ -157,7 +158,7 @@ func TestTheFirstChangeIsNotMissed(t *testing.T) {
 	for target, first := range map[string]kv.Command{"/v1/kv/k": write, "/v1/kv/k?recurse": write, "/v1/kv/?keys": write, "/v1/kv/?count": write, "/v1/session/list": session} {
 		f := newFake(t)
 		s := newServer(t, f)
-		if index := head(call(s, "GET", target, ""), headIndex); index != "1" {
+		if index := head(call(s, "GET", target, ""), api.HeaderIndex); index != "1" {
 			t.Errorf("%s of an empty store: index %s", target, index)
 		}
 		sep := "?"
@@ -168,8 +169,8 @@ func TestTheFirstChangeIsNotMissed(t *testing.T) {
 		a := ask(t, s, target)
 		f.apply(t, first)
 		for when, w := range map[string]*httptest.ResponseRecorder{"while it waits": a.get(t), "before it": call(s, "GET", target, "")} {
-			if w.Code != 200 || head(w, headIndex) != "2" || w.Body.String() == "[]" || w.Body.String() == "0" {
-				t.Errorf("%s, the change %s: %d %s, index %s", target, when, w.Code, w.Body, head(w, headIndex))
+			if w.Code != 200 || head(w, api.HeaderIndex) != "2" || w.Body.String() == "[]" || w.Body.String() == "0" {
+				t.Errorf("%s, the change %s: %d %s, index %s", target, when, w.Code, w.Body, head(w, api.HeaderIndex))
 			}
 		}
 	}
@@ -206,8 +207,8 @@ func TestNoChangeFallsBetween(t *testing.T) {
 	}
 	answer := make(chan *httptest.ResponseRecorder, 1)
 	go func() { answer <- call(s, "GET", "/v1/kv/k?index=4", "") }()
-	if w := (asked{answer}).get(t); w.Code != 200 || head(w, headIndex) != "5" || b.reads != 4 {
-		t.Errorf("%d, index %s after %d reads", w.Code, head(w, headIndex), b.reads)
+	if w := (asked{answer}).get(t); w.Code != 200 || head(w, api.HeaderIndex) != "5" || b.reads != 4 {
+		t.Errorf("%d, index %s after %d reads", w.Code, head(w, api.HeaderIndex), b.reads)
 	}
 }
 
@@ -328,8 +329,8 @@ func loop(t *testing.T, s *Server, target string, stop <-chan struct{}) {
 	index, body, code := uint64(1), "", 0
 	for last := false; ; {
 		w := call(s, "GET", target+sep+"wait=20ms&index="+strconv.FormatUint(index, 10), "")
-		now, _ := strconv.ParseUint(head(w, headIndex), 10, 64)
-		revision, _ := strconv.ParseUint(head(w, headRevision), 10, 64)
+		now, _ := strconv.ParseUint(head(w, api.HeaderIndex), 10, 64)
+		revision, _ := strconv.ParseUint(head(w, api.HeaderRevision), 10, 64)
 		if now < index || now > revision {
 			t.Errorf("%s: index %d after %d, the store is at %d", target, now, index, revision)
 			return

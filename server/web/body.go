@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"tenure/api"
 )
 
 const (
@@ -84,7 +86,7 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 }
 
 func tooLarge(limit int) *refusal {
-	return &refusal{code: http.StatusRequestEntityTooLarge, close: true, text: "value too large: at most " + byteCount(limit) + " are accepted: nothing was changed"}
+	return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, close: true, text: "value too large: at most " + byteCount(limit) + " are accepted: nothing was changed"}
 }
 
 // broken is a body that did not come whole: a chunk that is none, fewer bytes than declared, or too slow.
@@ -93,5 +95,5 @@ func (s *Server) broken(err error) *refusal {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		text = "the request body did not arrive within " + (s.cfg.HeaderTimeout + s.cfg.BodyTimeout).String() + ": nothing was changed"
 	}
-	return &refusal{code: http.StatusBadRequest, close: true, text: text}
+	return &refusal{status: http.StatusBadRequest, code: api.CodeInvalid, close: true, text: text}
 }

@@ -20,7 +20,7 @@
 //	events: which have an id, what was compacted           watch.go
 //	what Consul's clients look for in words and numbers    session.go, sessionjson.go, txn.go
 //	every route is described                               openapi.json, and its test
-//	the error table                                        errors.go
+//	the error table; every refusal has a code and a node   errors.go (fails), codes_test.go
 //	connections, headers, slow senders and receivers       limits.go, server.go
 //	an answer before the body was sent arrives             body.go (drain)
 //

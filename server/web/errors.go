@@ -8,20 +8,23 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"tenure/api"
 )
 
 // refusal is an answer other than 200, as plain text that says what to do.
 type refusal struct {
-	code  int
-	text  string
-	allow string // value of Allow, for 405
-	close bool   // the rest of the request is not read: the connection ends
+	status int
+	code   api.Code
+	text   string
+	allow  string // value of Allow, for 405
+	close  bool   // the rest of the request is not read: the connection ends
 }
 
 func (e *refusal) Error() string { return e.text }
 
 func badRequest(format string, args ...any) *refusal {
-	return &refusal{code: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
+	return &refusal{status: http.StatusBadRequest, code: api.CodeInvalid, text: fmt.Sprintf(format, args...)}
 }
 
 var (
@@ -39,29 +42,34 @@ var (
 
 // codeOf places err in the error table of the API. What the Backend says is taken at its word. A deadline that comes
 // out of it unwrapped is "unknown" for a write, which may have been proposed, and "not applied" for a read.
-func codeOf(err error, write bool) int {
+func codeOf(err error, write bool) (status int, code api.Code) {
 	var r *refusal
+	var silent *LeaseSilentError
 	switch {
 	case errors.As(err, &r):
-		return r.code
+		return r.status, r.code
 	case errors.Is(err, ErrUnknown):
-		return http.StatusGatewayTimeout
+		return http.StatusGatewayTimeout, api.CodeUnknown
 	case errors.Is(err, ErrNoRoom):
-		return http.StatusInsufficientStorage
-	case errors.Is(err, ErrNotApplied), errors.Is(err, ErrOverloaded):
-		return http.StatusServiceUnavailable
+		return http.StatusInsufficientStorage, api.CodeNoSpace
+	case errors.As(err, &silent):
+		return http.StatusServiceUnavailable, api.CodeQuarantine
+	case errors.Is(err, ErrOverloaded):
+		return http.StatusServiceUnavailable, api.CodeOverloaded
+	case errors.Is(err, ErrNotApplied):
+		return http.StatusServiceUnavailable, api.CodeNotApplied
 	case write:
-		return http.StatusGatewayTimeout
+		return http.StatusGatewayTimeout, api.CodeUnknown
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, api.CodeNotApplied
 	}
-	return http.StatusInternalServerError
+	return http.StatusInternalServerError, api.CodeInternal
 }
 
 // fail answers with err. Nothing may have been sent before.
 func (x *exchange) fail(err error, write bool) {
 	h := x.w.Header()
-	code := codeOf(err, write)
+	status, code := codeOf(err, write)
 	var r *refusal
 	if errors.As(err, &r) {
 		if r.allow != "" {
@@ -71,20 +79,22 @@ func (x *exchange) fail(err error, write bool) {
 			h["Connection"] = closeConn
 		}
 	}
-	if code == http.StatusServiceUnavailable {
-		h["Retry-After"] = retryNow
-		if errors.Is(err, ErrOverloaded) {
-			h["Retry-After"] = retryLater
-		}
-		if silent := (*LeaseSilentError)(nil); errors.As(err, &silent) {
-			h["Retry-After"] = wholeSeconds(silent.Begins)
-		}
+	switch code {
+	case api.CodeNotApplied:
+		h[api.HeaderRetryAfter] = retryNow
+	case api.CodeOverloaded:
+		h[api.HeaderRetryAfter] = retryLater
+	case api.CodeQuarantine:
+		var silent *LeaseSilentError
+		errors.As(err, &silent)
+		h[api.HeaderRetryAfter] = wholeSeconds(silent.Begins)
+		h[api.HeaderRetryAfterMS] = []string{strconv.FormatInt(roundedUp(silent.Begins).Milliseconds(), 10)}
 	}
 	text := err.Error()
-	if write && code == http.StatusGatewayTimeout && r == nil && !errors.Is(err, ErrUnknown) {
+	if write && code == api.CodeUnknown && !errors.Is(err, ErrUnknown) {
 		text = "outcome unknown: " + text + ": read the key to see, or retry with the same Idempotency-Key"
 	}
-	x.text(code, text)
+	x.refuse(status, code, text)
 }
 
 // wholeSeconds is d as the value of a Retry-After, rounded up.
@@ -92,16 +102,47 @@ func wholeSeconds(d time.Duration) []string {
 	return []string{strconv.Itoa(int(math.Ceil(d.Seconds())))}
 }
 
-// text answers with one line of plain text.
-func (x *exchange) text(code int, line string) {
+// refuse answers with code, and a line of plain text for people.
+func (x *exchange) refuse(status int, code api.Code, line string) {
+	x.plain(line)
+	x.fails(status, code)
+	x.line(line)
+}
+
+// say answers 200 with a line of plain text.
+func (x *exchange) say(line string) {
+	x.plain(line)
+	x.status = http.StatusOK
+	x.w.WriteHeader(x.status)
+	x.line(line)
+}
+
+func (x *exchange) plain(line string) {
 	h := x.w.Header()
+	h["Content-Length"] = []string{strconv.Itoa(len(line) + 1)}
 	h["Content-Type"] = textType
 	h["X-Content-Type-Options"] = noSniff
-	if code != http.StatusOK {
-		h[headNode] = x.node
-	}
-	h["Content-Length"] = []string{strconv.Itoa(len(line) + 1)}
-	x.code = code
-	x.w.WriteHeader(code)
-	_, _ = x.w.Write(append([]byte(line), '\n')) // a client that went away learns nothing
 }
+
+func (x *exchange) line(text string) {
+	_, _ = x.w.Write(append([]byte(text), '\n')) // a client that went away learns nothing
+}
+
+// fails sends the head of an answer that is not a success. Every one goes through here, so that none lacks its code and
+// the node's number.
+func (x *exchange) fails(status int, code api.Code) {
+	h := x.w.Header()
+	h[api.HeaderNode] = x.node
+	h[api.HeaderError] = codeTexts[code]
+	x.status = status
+	x.w.WriteHeader(status)
+}
+
+// codeTexts holds each code as the value of its header.
+var codeTexts = func() map[api.Code][]string {
+	texts := make(map[api.Code][]string)
+	for _, c := range api.Codes() {
+		texts[c] = []string{string(c)}
+	}
+	return texts
+}()

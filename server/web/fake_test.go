@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/server/watch"
@@ -37,7 +38,7 @@ type fake struct {
 	onWrite                                  func(time.Duration) // called before a write is applied
 	onRead                                   func()
 	remaining                                time.Duration // of everything that runs
-	status                                   Status
+	status                                   api.Status
 	leader                                   string
 	leases                                   []LeaseRequest
 	grant                                    LeaseGrant
@@ -118,7 +119,7 @@ func (f *fake) Transfer(_ context.Context, to ballot.NodeID) error {
 	return f.transferErr
 }
 
-func (f *fake) Status() Status {
+func (f *fake) Status() api.Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.status
@@ -201,9 +202,8 @@ func call(s *Server, method, target, body string, headers ...string) *httptest.R
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	// Clients believe no answer without one of these.
-	if h := w.Header(); w.Code != http.StatusOK && h[headNode] == nil && h[headIndex] == nil && h[headRevision] == nil {
-		panic(fmt.Sprintf("%s %s: %d without a mark of a node: %v", method, target, w.Code, h))
+	if wrong := checkCode(w.Code, w.Header()); wrong != "" { // clients believe nothing else
+		panic(fmt.Sprintf("%s %s: %s", method, target, wrong))
 	}
 	return w
 }

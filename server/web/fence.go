@@ -1,14 +1,13 @@
 package web
 
 import (
+	"tenure/api"
 	"tenure/kv"
 )
 
-const fencePrefix = "/v1/fence/"
-
 // fenceGet shows the largest token seen of a fence, or the floor of its kind: a smaller one is refused.
 func (s *Server) fenceGet(x *exchange) {
-	name := x.rest(fencePrefix)
+	name := x.rest(api.PathFence)
 	q, err := parseQuery(x.r.URL.RawQuery, &fenceReadRules)
 	if err == nil {
 		err = checkFence(name)
@@ -26,17 +25,13 @@ func (s *Server) fenceGet(x *exchange) {
 	token, known := view.Fence(name)
 	meta.Revision = max(meta.Revision, view.Revision())
 	setReadMeta(x.w.Header(), meta.Revision, meta)
-	x.json(marshal(struct {
-		Name  string
-		Token uint64
-		Floor bool // no token of this name is kept: it is the floor of its kind
-	}{name, token, !known}))
+	x.json(marshal(api.Fence{Name: name, Token: token, Floor: !known}))
 }
 
 // fenceDrop makes the store forget a fence, for the room that it takes. Its token stays the floor of every fence of its
 // kind that is not kept, so that no old token of the dropped one passes again.
 func (s *Server) fenceDrop(x *exchange) {
-	name := x.rest(fencePrefix)
+	name := x.rest(api.PathFence)
 	c, ok := s.plainCommand(x, &plainWriteRules, kv.OpDropFence)
 	if !ok {
 		return

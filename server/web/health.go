@@ -1,12 +1,16 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"tenure/api"
+)
 
 // healthLive says that the process answers, whatever state the cluster is in: restarting a node that only lacks a
 // master would not help.
 func (s *Server) healthLive(x *exchange) {
 	if x.probed() {
-		x.text(http.StatusOK, "live")
+		x.say("live")
 	}
 }
 
@@ -25,13 +29,13 @@ func (s *Server) healthReady(x *exchange) {
 		return
 	}
 	if err := s.backend.Ready(); err != nil {
-		x.w.Header()["Retry-After"] = retryLater
-		x.text(http.StatusServiceUnavailable, "not ready: "+err.Error())
+		x.w.Header()[api.HeaderRetryAfter] = retryLater
+		x.refuse(http.StatusServiceUnavailable, api.CodeNotReady, "not ready: "+err.Error())
 		return
 	}
 	text := "ready"
 	if full := s.backend.Full(); full != "" {
 		text += "; " + full
 	}
-	x.text(http.StatusOK, text)
+	x.say(text)
 }

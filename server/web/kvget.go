@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -91,11 +92,10 @@ func (s *Server) answerKey(x *exchange, q *query, e *kv.Entry, found bool, meta 
 	}
 }
 
-// absent is 404 with an empty body: clients tell a missing key by it.
+// absent is 404 with an empty body: Consul's clients tell a missing key by it.
 func (x *exchange) absent(index uint64, meta ReadMeta) {
 	setReadMeta(x.w.Header(), index, meta)
-	x.code = http.StatusNotFound
-	x.w.WriteHeader(x.code)
+	x.fails(http.StatusNotFound, api.CodeNotFound)
 }
 
 // raw answers with the bytes alone. They are somebody's data on the API's own origin: no browser may take them for a
@@ -107,6 +107,6 @@ func (x *exchange) raw(e *kv.Entry, meta ReadMeta) {
 	h["X-Content-Type-Options"] = noSniff
 	h["Content-Security-Policy"] = sandbox
 	h["Content-Length"] = []string{strconv.Itoa(len(e.Value))}
-	x.code = http.StatusOK
+	x.status = http.StatusOK
 	_, _ = x.w.Write(e.Value) // a client that went away learns nothing
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -34,7 +35,7 @@ func TestGetShowsTheEntryAsConsulDoes(t *testing.T) {
 	if w.Code != 200 || w.Body.String() != string(compact) {
 		t.Errorf("%d %s\nwant %s", w.Code, w.Body, compact)
 	}
-	for name, v := range map[string]string{"Content-Type": "application/json", headIndex: "5", headKnownLeader: "true", headLastContact: "0",
+	for name, v := range map[string]string{"Content-Type": "application/json", api.HeaderIndex: "5", api.HeaderKnownLeader: "true", api.HeaderLastContact: "0",
 		"Content-Length": fmt.Sprint(len(compact))} {
 		if head(w, name) != v {
 			t.Errorf("%s: %q, want %q", name, head(w, name), v)
@@ -67,7 +68,7 @@ func TestGetRawIsTheBytesAndNoPage(t *testing.T) {
 		t.Error(w.Code, w.Body)
 	}
 	for name, v := range map[string]string{"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff",
-		"Content-Security-Policy": "sandbox", headIndex: "2"} {
+		"Content-Security-Policy": "sandbox", api.HeaderIndex: "2"} {
 		if head(w, name) != v {
 			t.Errorf("%s: %q", name, head(w, name))
 		}
@@ -80,7 +81,7 @@ func TestGetOfAMissingKeyHasAnIndexAndNoBody(t *testing.T) {
 	check := func(target, index string) {
 		t.Helper()
 		w := call(s, "GET", target, "")
-		if w.Code != 404 || w.Body.Len() != 0 || head(w, headIndex) != index || head(w, headKnownLeader) != "true" || head(w, headLastContact) != "0" {
+		if w.Code != 404 || w.Body.Len() != 0 || head(w, api.HeaderIndex) != index || head(w, api.HeaderKnownLeader) != "true" || head(w, api.HeaderLastContact) != "0" {
 			t.Errorf("%s: %d %q %v", target, w.Code, w.Body, w.Header())
 		}
 	}
@@ -102,7 +103,7 @@ func TestReadModesAndContact(t *testing.T) {
 	for q, mode := range map[string]Mode{"": Default, "stale": Stale, "consistent": Consistent, "keys": Default, "keys&stale": Stale, "count&consistent": Consistent} {
 		f.mode = 99
 		w := call(s, "GET", "/v1/kv/a?"+q, "")
-		if w.Code != 200 || f.mode != mode || head(w, headLastContact) != "2500" || head(w, headKnownLeader) != "false" {
+		if w.Code != 200 || f.mode != mode || head(w, api.HeaderLastContact) != "2500" || head(w, api.HeaderKnownLeader) != "false" {
 			t.Errorf("%s: %d, mode %d, %v", q, w.Code, f.mode, w.Header())
 		}
 	}

@@ -11,15 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/gorilla/mux"
+
+	"tenure/api"
 )
 
 const (
-	leasePrefix    = "/v1/lease/"
-	leasesPath     = "/v1/leases"
-	leasesRenew    = "/v1/leases/renew"
-	acquireVerb    = "/acquire"
-	renewVerb      = "/renew"
-	releaseVerb    = "/release"
 	maxLeaseName   = 256 // bytes
 	maxLeaseOwner  = 128
 	maxLeaseBody   = 4 << 10
@@ -29,18 +25,8 @@ const (
 	maxRenewalBody = maxRenewals * 1 << 10
 )
 
-// leaseBody is the JSON of a request. Each kind takes some of its members: see takes.
-type leaseBody struct {
-	Name        string // of POST /v1/leases/renew only
-	Owner       string
-	TTL         string
-	Acquisition string
-	Wait        string
-	Grant       string
-}
-
-// takes refuses members that the request of this name does not have, whatever they would have meant.
-func (b *leaseBody) takes(what string, members ...string) error {
+// takes refuses members of b that the request of this name does not have, whatever they would have meant.
+func takes(b *api.LeaseRequest, what string, members ...string) error {
 	for _, m := range [...]struct{ name, value string }{
 		{"Name", b.Name}, {"TTL", b.TTL}, {"Acquisition", b.Acquisition}, {"Wait", b.Wait}, {"Grant", b.Grant},
 	} {
@@ -53,31 +39,31 @@ func (b *leaseBody) takes(what string, members ...string) error {
 
 // routeLeases adds the endpoints of single leases. A name may end like a verb: GET shows it all the same.
 func (s *Server) routeLeases(m *mux.Router) {
-	show := s.handle(s.listed(leasePrefix+"{name}", "lease-show", map[string]handler{"GET": (*Server).leaseShow}))
-	m.PathPrefix(leasePrefix).Methods(http.MethodGet, http.MethodHead).Handler(show)
+	show := s.handle(s.listed(api.PathLease+"{name}", "lease-show", map[string]handler{"GET": (*Server).leaseShow}))
+	m.PathPrefix(api.PathLease).Methods(http.MethodGet, http.MethodHead).Handler(show)
 	post := func(verb, name string, h handler) {
-		e := s.listed(leasePrefix+"{name}"+verb, name, map[string]handler{"POST": h})
-		m.Path(leasePrefix + "{name:(?s:.*)}" + verb).Handler(s.handle(e))
+		e := s.listed(api.PathLease+"{name}"+verb, name, map[string]handler{"POST": h})
+		m.Path(api.PathLease + "{name:(?s:.*)}" + verb).Handler(s.handle(e))
 	}
-	post(acquireVerb, "lease-acquire", (*Server).leaseAcquire)
-	post(renewVerb, "lease-renew", (*Server).leaseRenew)
-	post(releaseVerb, "lease-release", (*Server).leaseRelease)
-	m.PathPrefix(leasePrefix).Handler(show) // its 405; see misspeltVerb
+	post(api.LeaseAcquire, "lease-acquire", (*Server).leaseAcquire)
+	post(api.LeaseRenew, "lease-renew", (*Server).leaseRenew)
+	post(api.LeaseRelease, "lease-release", (*Server).leaseRelease)
+	m.PathPrefix(api.PathLease).Handler(show) // its 405; see misspeltVerb
 }
 
 // misspeltVerb asks for the verb that a POST to a lease probably meant, if its path ends in something like one.
 func misspeltVerb(method, path string) string {
 	i := strings.LastIndexByte(path, '/')
-	if method != http.MethodPost || !strings.HasPrefix(path, leasePrefix) || i < len(leasePrefix) {
+	if method != http.MethodPost || !strings.HasPrefix(path, api.PathLease) || i < len(api.PathLease) {
 		return ""
 	}
-	return meant(path[i:], []string{acquireVerb, renewVerb, releaseVerb}, "")
+	return meant(path[i:], []string{api.LeaseAcquire, api.LeaseRenew, api.LeaseRelease}, "")
 }
 
 func (s *Server) leaseAcquire(x *exchange) {
-	r, body, err := s.leaseRequest(x, LeaseAcquire, acquireVerb)
+	r, body, err := s.leaseRequest(x, LeaseAcquire, api.LeaseAcquire)
 	if err == nil {
-		err = body.takes("acquire", "TTL", "Acquisition", "Wait")
+		err = takes(&body, "acquire", "TTL", "Acquisition", "Wait")
 	}
 	if err == nil {
 		r.TTL, err = s.leaseTTL(body.TTL, 0)
@@ -97,9 +83,9 @@ func (s *Server) leaseAcquire(x *exchange) {
 }
 
 func (s *Server) leaseRenew(x *exchange) {
-	r, body, err := s.leaseRequest(x, LeaseRenew, renewVerb)
+	r, body, err := s.leaseRequest(x, LeaseRenew, api.LeaseRenew)
 	if err == nil {
-		err = body.takes("renew", "Grant", "TTL")
+		err = takes(&body, "renew", "Grant", "TTL")
 	}
 	if err == nil {
 		err = s.byGrant(&r, &body)
@@ -113,9 +99,9 @@ func (s *Server) leaseRenew(x *exchange) {
 
 // leaseRelease ends an acquisition for good; true also if it owns nothing.
 func (s *Server) leaseRelease(x *exchange) {
-	r, body, err := s.leaseRequest(x, LeaseRelease, releaseVerb)
+	r, body, err := s.leaseRequest(x, LeaseRelease, api.LeaseRelease)
 	if err == nil {
-		err = body.takes("release", "Grant", "Acquisition")
+		err = takes(&body, "release", "Grant", "Acquisition")
 	}
 	if err == nil && body.Grant != "" && body.Acquisition != "" {
 		err = badRequest("release takes Grant or Acquisition, not both: nothing was changed")
@@ -141,7 +127,7 @@ func (s *Server) leaseRelease(x *exchange) {
 }
 
 func (s *Server) leaseShow(x *exchange) {
-	name := x.rest(leasePrefix)
+	name := x.rest(api.PathLease)
 	_, err := parseQuery(x.r.URL.RawQuery, &plainRules)
 	if err == nil {
 		err = checkLeaseName(name)
@@ -152,21 +138,15 @@ func (s *Server) leaseShow(x *exchange) {
 	}
 	l, found := s.backend.ShowLease(name)
 	if !found {
-		x.text(http.StatusNotFound, "this node knows of no lease of that name: another may, for a moment")
+		x.refuse(http.StatusNotFound, api.CodeNotFound, "this node knows of no lease of that name: another may, for a moment")
 		return
 	}
-	x.json(marshal(struct {
-		Name      string
-		Owner     string
-		Token     uint64
-		Remaining string
-		Hint      bool
-	}{name, l.Owner, l.Token, durationText(l.Left), true}))
+	x.json(marshal(api.LeaseHint{Name: name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left), Hint: true}))
 }
 
 // leaseRequest reads what the three operations have in common.
-func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequest, body leaseBody, err error) {
-	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.rest(leasePrefix), verb), Patience: s.patience(x.r)}
+func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequest, body api.LeaseRequest, err error) {
+	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.rest(api.PathLease), verb), Patience: s.patience(x.r)}
 	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return r, body, err
 	}
@@ -181,7 +161,7 @@ func (s *Server) leaseRequest(x *exchange, op LeaseOp, verb string) (r LeaseRequ
 }
 
 // byGrant fills in what a renewal takes from its grant.
-func (s *Server) byGrant(r *LeaseRequest, body *leaseBody) error {
+func (s *Server) byGrant(r *LeaseRequest, body *api.LeaseRequest) error {
 	g, err := readGrant(body.Grant, r.Name, r.Owner)
 	if err != nil {
 		return err
@@ -237,19 +217,10 @@ func leaseWait(text string) (time.Duration, error) {
 	return wait, nil
 }
 
-// leaseAnswer is what a grant looks like to a client.
-type leaseAnswer struct {
-	Name   string
-	Owner  string
-	Token  uint64
-	Grant  string
-	TTL    string
-	Waited string `json:",omitempty"` // see LeaseGrant
-}
-
-func answerOf(r *LeaseRequest, g *LeaseGrant) leaseAnswer {
+// answerOf is what a grant looks like to a client.
+func answerOf(r *LeaseRequest, g *LeaseGrant) api.LeaseGrant {
 	out := grant{acquisition: r.Acquisition, ttl: r.TTL, token: g.Token, serial: g.Serial}
-	a := leaseAnswer{Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
+	a := api.LeaseGrant{Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
 	if g.Waited > 0 {
 		a.Waited = g.Waited.String()
 	}
@@ -284,19 +255,19 @@ func (s *Server) notGranted(x *exchange, err error) {
 	case errors.As(err, &busy):
 		h := x.w.Header()
 		h["Content-Type"] = jsonType
-		h["Retry-After"] = wholeSeconds(busy.RetryAfter)
-		h[headNode] = x.node
-		x.code = http.StatusConflict
-		x.w.WriteHeader(x.code)
-		_, _ = x.w.Write(marshal(struct{ Owner, RetryAfter string }{busy.Owner, durationText(busy.RetryAfter)}))
+		h[api.HeaderRetryAfter] = wholeSeconds(busy.RetryAfter)
+		x.fails(http.StatusConflict, api.CodeBusy)
+		_, _ = x.w.Write(marshal(api.LeaseBusy{Owner: busy.Owner, RetryAfter: durationText(busy.RetryAfter)}))
 	case errors.Is(err, ErrLeaseGone):
-		x.text(http.StatusConflict, err.Error())
+		x.refuse(http.StatusConflict, api.CodeLost, err.Error())
 	default:
 		x.fail(err, true)
 	}
 }
 
 // durationText is d in whole milliseconds, rounded up.
-func durationText(d time.Duration) string {
-	return (d + time.Millisecond - 1).Truncate(time.Millisecond).String()
+func durationText(d time.Duration) string { return roundedUp(d).String() }
+
+func roundedUp(d time.Duration) time.Duration {
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 func TestLeaseRequests(t *testing.T) {
@@ -61,8 +63,8 @@ func TestGrantsAreRenewedAndReleased(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
 	f.grant = LeaseGrant{Token: 5<<32 + 7, Serial: 3, Waited: 1500 * time.Millisecond}
-	var first, second leaseAnswer
-	decode := func(body string, into *leaseAnswer) {
+	var first, second api.LeaseGrant
+	decode := func(body string, into *api.LeaseGrant) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(body), into); err != nil {
 			t.Fatalf("%s: %v", body, err)

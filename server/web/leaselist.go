@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"unicode/utf8"
+
+	"tenure/api"
 )
 
 const (
@@ -32,22 +34,12 @@ func (s *Server) leasesList(x *exchange) {
 		x.fail(err, false)
 		return
 	}
-	type lease struct {
-		Name, Owner string
-		Token       uint64
-		Remaining   string
-	}
-	out := struct {
-		Leases []lease
-		Next   string `json:",omitempty"`
-		Silent string `json:",omitempty"` // see LeaseList
-		Hint   bool
-	}{Leases: make([]lease, len(list.Leases)), Next: list.Next, Hint: true}
+	out := api.LeasePage{Leases: make([]api.LeaseEntry, len(list.Leases)), Next: list.Next, Hint: true}
 	if list.Silent > 0 {
 		out.Silent = durationText(list.Silent)
 	}
 	for i, l := range list.Leases {
-		out.Leases[i] = lease{l.Name, l.Owner, l.Token, durationText(l.Left)}
+		out.Leases[i] = api.LeaseEntry{Name: l.Name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left)}
 	}
 	x.json(marshal(out))
 }

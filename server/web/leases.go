@@ -6,14 +6,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-)
 
-// renewedAnswer is one entry of the answer to POST /v1/leases/renew.
-type renewedAnswer struct {
-	*leaseAnswer
-	Failed string `json:"Error,omitempty"`
-	Lost   bool   `json:",omitempty"` // it has ended; any other error leaves that open
-}
+	"tenure/api"
+)
 
 // renewalsAtOnce bounds what one call has under way, so that a few of them do not crowd out everybody else.
 const renewalsAtOnce = 128
@@ -22,7 +17,7 @@ const renewalsAtOnce = 128
 // request's.
 func (s *Server) leasesRenew(x *exchange) {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
-	var in []leaseBody
+	var in []api.LeaseRequest
 	if err == nil {
 		err = s.readJSON(x, maxRenewalBody, &in)
 	}
@@ -31,14 +26,14 @@ func (s *Server) leasesRenew(x *exchange) {
 	}
 	for i := range in {
 		if err == nil {
-			err = in[i].takes("a renewal", "Name", "Grant", "TTL")
+			err = takes(&in[i], "a renewal", "Name", "Grant", "TTL")
 		}
 	}
 	if err != nil {
 		x.fail(err, false)
 		return
 	}
-	patience, out := s.patience(x.r), make([]renewedAnswer, len(in))
+	patience, out := s.patience(x.r), make([]api.LeaseRenewal, len(in))
 	var all errgroup.Group
 	all.SetLimit(renewalsAtOnce)
 	for i := range in {
@@ -51,7 +46,7 @@ func (s *Server) leasesRenew(x *exchange) {
 	x.json(marshal(out))
 }
 
-func (s *Server) renewOne(body *leaseBody, patience time.Duration) renewedAnswer {
+func (s *Server) renewOne(body *api.LeaseRequest, patience time.Duration) api.LeaseRenewal {
 	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Patience: patience}
 	err := checkLeaseName(r.Name)
 	if err == nil {
@@ -65,8 +60,8 @@ func (s *Server) renewOne(body *leaseBody, patience time.Duration) renewedAnswer
 		g, err = s.backend.Lease(context.Background(), r)
 	}
 	if err != nil {
-		return renewedAnswer{leaseAnswer: &leaseAnswer{Name: r.Name, Owner: r.Owner}, Failed: err.Error(), Lost: errors.Is(err, ErrLeaseGone)}
+		return api.LeaseRenewal{Name: r.Name, Owner: r.Owner, Error: err.Error(), Lost: errors.Is(err, ErrLeaseGone)}
 	}
 	a := answerOf(&r, &g)
-	return renewedAnswer{leaseAnswer: &a}
+	return api.LeaseRenewal{Name: a.Name, Owner: a.Owner, Token: a.Token, Grant: a.Grant, TTL: a.TTL, Waited: a.Waited}
 }

@@ -74,7 +74,7 @@ func (e *LeaseBusyError) Error() string {
 }
 
 // LeaseSilentError says that so many nodes have restarted that nobody can acquire a lease yet, and for how long. It is an
-// ErrNotApplied. Clients know it by how its text begins.
+// ErrNotApplied.
 type LeaseSilentError struct{ Begins time.Duration }
 
 func (e *LeaseSilentError) Error() string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -39,7 +40,7 @@ func TestKeys(t *testing.T) {
 		{"/v1/kv/b?keys&pretty", "[\n    \"b\"\n]\n", "2"},
 	} {
 		w := call(s, "GET", c.query, "")
-		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, headIndex) != c.index || head(w, headRevision) != "8" {
+		if w.Code != 200 || w.Body.String() != c.want || head(w, "Content-Type") != "application/json" || head(w, api.HeaderIndex) != c.index || head(w, api.HeaderRevision) != "8" {
 			t.Errorf("%s: %d %s %v\nwant %s", c.query, w.Code, w.Body, w.Header(), c.want)
 		}
 	}
@@ -53,7 +54,7 @@ func TestKeys(t *testing.T) {
 func TestKeysOfAnEmptyStore(t *testing.T) {
 	s := newServer(t, newFake(t))
 	for target, want := range map[string]string{"/v1/kv/?keys": "[]", "/v1/kv/?keys&pretty": "[]\n", "/v1/kv/?count": "0", "/v1/kv/a?count": "0"} {
-		if w := call(s, "GET", target, ""); w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "1" {
+		if w := call(s, "GET", target, ""); w.Code != 200 || w.Body.String() != want || head(w, api.HeaderIndex) != "1" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
@@ -68,7 +69,7 @@ func TestCount(t *testing.T) {
 	f.set(t, "a/1", "", "a/2", "", "b", "")
 	for target, want := range map[string]string{"/v1/kv/?count": "3", "/v1/kv/b?count&stale": "1", "/v1/kv/c?count&pretty": "0"} {
 		w := call(s, "GET", target, "")
-		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "4" || head(w, "Content-Type") != "application/json" {
+		if w.Code != 200 || w.Body.String() != want || head(w, api.HeaderIndex) != "4" || head(w, "Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
@@ -156,8 +157,8 @@ func TestListingIsOneSnapshot(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.changed == 0 {
 		t.Fatal(err, w.changed)
 	}
-	if n := len(got); n != 3000 || string(got[n-1].Value) != "v" || head(w.ResponseRecorder, headIndex) != "3001" {
-		t.Errorf("%d entries, the last %+v, index %s", n, got[n-1], head(w.ResponseRecorder, headIndex))
+	if n := len(got); n != 3000 || string(got[n-1].Value) != "v" || head(w.ResponseRecorder, api.HeaderIndex) != "3001" {
+		t.Errorf("%d entries, the last %+v, index %s", n, got[n-1], head(w.ResponseRecorder, api.HeaderIndex))
 	}
 }
 

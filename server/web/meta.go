@@ -4,23 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-)
 
-// Header names are in Go's canonical form, in which they are also sent: names of headers have no case.
-const (
-	headIndex       = "X-Consul-Index"
-	headKnownLeader = "X-Consul-Knownleader"
-	headLastContact = "X-Consul-Lastcontact"
-	headRevision    = "X-Tenure-Index"
-	headCount       = "X-Tenure-Count"
-	headIdemKey     = "Idempotency-Key"
-	headBase        = "X-Tenure-Base"
-	headTimeout     = "X-Tenure-Timeout-Ms"
-	headDropped     = "X-Tenure-Dropped"
-	headLastEvent   = "Last-Event-Id"
-	// headNode is the number of the node, in every answer of a node that is not a success, so that a client can tell
-	// it from one that a proxy made up. A success on keys has headRevision.
-	headNode = "X-Tenure-Node"
+	"tenure/api"
 )
 
 // setReadMeta sets the headers of a read, found or not. The index is never 0: a client that waits for an index above
@@ -37,16 +22,16 @@ func setReadMeta(h http.Header, index uint64, m ReadMeta) {
 	if !m.KnownLeader {
 		v[2] = "false"
 	}
-	h[headIndex] = v[0:1:1]
-	h[headLastContact] = v[1:2:2]
-	h[headKnownLeader] = v[2:3:3]
-	h[headRevision] = v[3:4:4]
+	h[api.HeaderIndex] = v[0:1:1]
+	h[api.HeaderLastContact] = v[1:2:2]
+	h[api.HeaderKnownLeader] = v[2:3:3]
+	h[api.HeaderRevision] = v[3:4:4]
 }
 
 // patience is how long the Backend may take over r: the node's own limit, or less if the client says that it will not
 // wait so long. A client that is told "not applied" in time knows more than one that hangs up.
 func (s *Server) patience(r *http.Request) time.Duration {
-	if v := r.Header[headTimeout]; len(v) == 1 {
+	if v := r.Header[api.HeaderTimeoutMS]; len(v) == 1 {
 		if ms, err := strconv.ParseUint(v[0], 10, 31); err == nil && ms > 0 {
 			return min(s.cfg.ClientTimeout, time.Duration(ms)*time.Millisecond)
 		}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 // A client that says how long it waits is answered within that time; it cannot make a node wait longer than it would.
@@ -16,7 +18,7 @@ func TestClientsPatience(t *testing.T) {
 		f := newFake(t)
 		var got time.Duration
 		f.onWrite = func(patience time.Duration) { got = patience }
-		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", headTimeout+": "+header)
+		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", api.HeaderTimeoutMS+": "+header)
 		if got != want {
 			t.Errorf("%q: the backend may take %v, want %v", header, got, want)
 		}
@@ -27,15 +29,15 @@ func TestClientsPatience(t *testing.T) {
 func TestReadsTellTheStoresRevision(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	if w := call(s, http.MethodGet, "/v1/kv/none", ""); w.Header().Get(headRevision) != "1" || w.Header().Get(headIndex) != "1" {
-		t.Errorf("empty store: revision %q, index %q", w.Header().Get(headRevision), w.Header().Get(headIndex))
+	if w := call(s, http.MethodGet, "/v1/kv/none", ""); w.Header().Get(api.HeaderRevision) != "1" || w.Header().Get(api.HeaderIndex) != "1" {
+		t.Errorf("empty store: revision %q, index %q", w.Header().Get(api.HeaderRevision), w.Header().Get(api.HeaderIndex))
 	}
 	for _, key := range []string{"a", "b", "c"} {
 		call(s, http.MethodPut, "/v1/kv/"+key, "v")
 	}
 	for _, path := range []string{"/v1/kv/a", "/v1/kv/none", "/v1/kv/?keys", "/v1/kv/a?stale"} {
-		if w := call(s, http.MethodGet, path, ""); w.Header().Get(headRevision) != "4" {
-			t.Errorf("%s: revision %q", path, w.Header().Get(headRevision))
+		if w := call(s, http.MethodGet, path, ""); w.Header().Get(api.HeaderRevision) != "4" {
+			t.Errorf("%s: revision %q", path, w.Header().Get(api.HeaderRevision))
 		}
 	}
 }

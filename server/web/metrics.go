@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tenure/api"
 	"tenure/server/watch"
 )
 
@@ -71,15 +73,33 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 		}
 	}
 	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
-	m.handler = func(x *exchange) { page.ServeHTTP(x.w, x.r) }
+	m.handler = func(x *exchange) { page.ServeHTTP(&coded{ResponseWriter: x.w, x: x}, x.r) }
 	return m, nil
+}
+
+// coded gives the failures of a handler that is not ours, promhttp's, a code: too many requests at once, a collection
+// that takes too long or fails.
+type coded struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+func (c *coded) WriteHeader(status int) {
+	switch {
+	case status == http.StatusServiceUnavailable:
+		c.x.fails(status, api.CodeOverloaded)
+	case status >= http.StatusBadRequest:
+		c.x.fails(status, api.CodeInternal)
+	default:
+		c.ResponseWriter.WriteHeader(status)
+	}
 }
 
 func (s *Server) showMetrics(x *exchange) {
 	if !x.probed() {
 		return
 	}
-	x.code = 200 // as a rule; what a failed collection answers is promhttp's
+	x.status = http.StatusOK
 	s.metrics.handler(x)
 }
 

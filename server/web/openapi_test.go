@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tenure/api"
 )
 
 type apiOperation struct {
@@ -181,7 +183,29 @@ func TestOpenAPIWords(t *testing.T) {
 		t.Errorf("Op is one of %q, should be of %q", op, want)
 	}
 	verb := words(doc.Components["schemas"]["TxnOp"], "properties", "KV", "properties", "Verb", "enum")
-	if want := slices.Sorted(maps.Keys(verbs)); !slices.Equal(verb, want) {
+	if want := verbTexts(); !slices.Equal(verb, want) {
 		t.Errorf("Verb is one of %q, should be of %q", verb, want)
+	}
+}
+
+// Every answer that is not a success is described with its code, and the codes are those of package api.
+func TestOpenAPICodes(t *testing.T) {
+	doc, _ := readAPI(t)
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			for status, answer := range op.Responses {
+				headers, _ := deref(t, doc, answer)["headers"].(map[string]any)
+				if status != "200" && (headers[api.HeaderError] == nil || headers[api.HeaderNode] == nil) {
+					t.Errorf("%s %s: the answer %s has no %s and %s", method, path, status, api.HeaderError, api.HeaderNode)
+				}
+			}
+		}
+	}
+	var codes []api.Code
+	for _, c := range doc.Components["headers"][api.HeaderError]["schema"].(map[string]any)["enum"].([]any) {
+		codes = append(codes, api.Code(c.(string)))
+	}
+	if !slices.Equal(codes, api.Codes()) {
+		t.Errorf("the codes are %q, described are %q", api.Codes(), codes)
 	}
 }

@@ -5,18 +5,9 @@ import (
 	"net/http"
 	"strconv"
 
+	"tenure/api"
 	"tenure/kv"
 )
-
-// postBody is the JSON of a POST to a key.
-type postBody struct {
-	Op     string
-	Test   []byte
-	Value  []byte
-	Num    *int64
-	NewKey *string
-	TTL    *string
-}
 
 // kvPost runs a command on one key: see openapi.json for what each takes and answers. All but `add` need no condition
 // on what is there other than that it is there.
@@ -25,7 +16,7 @@ func (s *Server) kvPost(x *exchange) {
 	if !ok {
 		return
 	}
-	var body postBody
+	var body api.Command
 	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonRoom, &body)
 	if err == nil {
 		err = s.checkPost(&body, &c)
@@ -46,8 +37,8 @@ func (s *Server) kvPost(x *exchange) {
 	}
 }
 
-// members is which members of a postBody are there.
-func (b *postBody) members() (list []string) {
+// members names the members of b that are there, but for Op.
+func members(b *api.Command) (list []string) {
 	for _, m := range []struct {
 		name  string
 		there bool
@@ -65,21 +56,21 @@ var posts = map[string]struct {
 	op    kv.Op
 	takes string
 }{
-	"test-and-set": {kv.OpTestAndSet, "Test Value"},
-	"add":          {kv.OpAdd, "Num"},
-	"rename":       {kv.OpRename, "NewKey"},
-	"remove":       {kv.OpRemove, ""},
-	"expire":       {kv.OpExpire, "TTL"},
+	api.OpTestAndSet: {kv.OpTestAndSet, "Test Value"},
+	api.OpAdd:        {kv.OpAdd, "Num"},
+	api.OpRename:     {kv.OpRename, "NewKey"},
+	api.OpRemove:     {kv.OpRemove, ""},
+	api.OpExpire:     {kv.OpExpire, "TTL"},
 }
 
 // checkPost puts what body asks for into c.
-func (s *Server) checkPost(body *postBody, c *kv.Command) error {
+func (s *Server) checkPost(body *api.Command, c *kv.Command) error {
 	p, ok := posts[body.Op]
 	if !ok {
 		return badRequest(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
 	}
 	c.Op = p.op
-	given := body.members()
+	given := members(body)
 	switch p.op {
 	case kv.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value
@@ -101,11 +92,11 @@ func (s *Server) checkPost(body *postBody, c *kv.Command) error {
 	if len(given) != 1 || given[0] != p.takes {
 		return badRequest("Op %q takes %s and nothing else, it has %q: nothing was changed", body.Op, p.takes, given)
 	}
-	return body.only(c)
+	return only(body, c)
 }
 
 // only takes the one member that most commands have.
-func (b *postBody) only(c *kv.Command) error {
+func only(b *api.Command, c *kv.Command) error {
 	switch c.Op {
 	case kv.OpAdd:
 		c.Num = *b.Num
@@ -136,10 +127,7 @@ func (x *exchange) posted(c *kv.Command, res *kv.Result) {
 		}
 		x.json([]byte(`{"Value":` + res.Body + `}`))
 	case kv.OpTestAndSet:
-		answer := struct {
-			Success bool
-			Value   []byte
-		}{res.Count == 1, []byte(res.Body)}
+		answer := api.TestAndSet{Success: res.Count == 1, Value: []byte(res.Body)}
 		if len(answer.Value) == 0 {
 			answer.Value = nil
 		}
@@ -165,6 +153,6 @@ func (x *exchange) removed(res *kv.Result) {
 		x.fail(errResult, true)
 		return
 	}
-	x.code = http.StatusOK
+	x.status = http.StatusOK
 	x.json(appendEntry(nil, &entries[0], true))
 }

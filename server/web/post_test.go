@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -43,8 +44,8 @@ func TestPostCommands(t *testing.T) {
 		if c.code != 200 {
 			good = strings.HasPrefix(w.Body.String(), c.answer)
 		}
-		if w.Code != c.code || !good || head(w, headRevision) != c.revision {
-			t.Errorf("%d %s %s: %d %s at %s", i, c.target, c.body, w.Code, w.Body, head(w, headRevision))
+		if w.Code != c.code || !good || head(w, api.HeaderRevision) != c.revision {
+			t.Errorf("%d %s %s: %d %s at %s", i, c.target, c.body, w.Code, w.Body, head(w, api.HeaderRevision))
 		}
 		if c.code == 200 && head(w, "Content-Type") != "application/json" {
 			t.Errorf("%d: %s", i, head(w, "Content-Type"))
@@ -112,10 +113,10 @@ func TestPostsAgain(t *testing.T) {
 	}
 	first := call(s, "POST", "/v1/kv/big", `{"Op":"remove"}`, "Idempotency-Key: b", "X-Tenure-Base: 0")
 	again := call(s, "POST", "/v1/kv/big", `{"Op":"remove"}`, "Idempotency-Key: b", "X-Tenure-Base: 0")
-	if first.Code != 200 || first.Body.Len() < 4000 || head(first, headDropped) != "" {
+	if first.Code != 200 || first.Body.Len() < 4000 || head(first, api.HeaderDropped) != "" {
 		t.Errorf("%d %.100s", first.Code, first.Body)
 	}
-	if again.Code != 200 || again.Body.String() != "null" || head(again, headDropped) != "true" || head(again, headRevision) != head(first, headRevision) {
+	if again.Code != 200 || again.Body.String() != "null" || head(again, api.HeaderDropped) != "true" || head(again, api.HeaderRevision) != head(first, api.HeaderRevision) {
 		t.Errorf("%d %s %v", again.Code, again.Body, again.Header())
 	}
 }
@@ -157,7 +158,7 @@ func TestFences(t *testing.T) {
 	}
 	show := func(name, want string) {
 		t.Helper()
-		if w := call(s, "GET", fencePrefix+name, ""); w.Code != 200 || w.Body.String() != want || head(w, headRevision) == "" {
+		if w := call(s, "GET", api.PathFence+name, ""); w.Code != 200 || w.Body.String() != want || head(w, api.HeaderRevision) == "" {
 			t.Errorf("%s: %d %s", name, w.Code, w.Body)
 		}
 	}
@@ -165,7 +166,7 @@ func TestFences(t *testing.T) {
 	show("kv/a:b/c", `{"Name":"kv/a:b/c","Token":3,"Floor":false}`)
 	show("kv/none", `{"Name":"kv/none","Token":0,"Floor":true}`)
 	for range 2 {
-		if w := call(s, "DELETE", fencePrefix+"kv/lock", ""); w.Code != 200 || w.Body.String() != "true" {
+		if w := call(s, "DELETE", api.PathFence+"kv/lock", ""); w.Code != 200 || w.Body.String() != "true" {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
@@ -177,7 +178,7 @@ func TestFences(t *testing.T) {
 	}
 	for _, name := range []string{"", "x", "kv/", "lease/", "kv/%ff"} {
 		for _, method := range []string{"GET", "DELETE"} {
-			if w := call(s, method, fencePrefix+name, ""); w.Code != 400 {
+			if w := call(s, method, api.PathFence+name, ""); w.Code != 400 {
 				t.Errorf("%s %q: %d %s", method, name, w.Code, w.Body)
 			}
 		}

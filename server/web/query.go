@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -41,8 +42,10 @@ const (
 )
 
 // nameTexts is in the order of the constants.
-var nameTexts = [...]string{"raw", "recurse", "keys", "count", "separator", "start", "limit", "reverse", "stale",
-	"consistent", "index", "wait", "cas", "flags", "acquire", "release", "ttl", "fence", "prefix", "details", "pretty", "token", "dc", "ns"}
+var nameTexts = [...]string{api.QueryRaw, api.QueryRecurse, api.QueryKeys, api.QueryCount, api.QuerySeparator, api.QueryStart,
+	api.QueryLimit, api.QueryReverse, api.QueryStale, api.QueryConsistent, api.QueryIndex, api.QueryWait, api.QueryCAS,
+	api.QueryFlags, api.QueryAcquire, api.QueryRelease, api.QueryTTL, api.QueryFence, api.QueryPrefix, api.QueryDetails,
+	api.QueryPretty, api.QueryToken, api.QueryDC, api.QueryNS}
 
 const (
 	nCommon  = nPretty | nToken | nDC | nNS
@@ -193,7 +196,7 @@ func (q *query) set(n names, name, value string) error {
 	case n == nFence:
 		return q.setFence(value)
 	case n == nDC && value != "" && value != Datacenter:
-		return &refusal{code: http.StatusInternalServerError, text: "No path to datacenter"}
+		return &refusal{status: http.StatusInternalServerError, code: api.CodeInvalid, text: "No path to datacenter"}
 	case n == nNS && value != "" && value != "default":
 		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
 	}

@@ -163,7 +163,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 	} {
 		_, err := parseQuery(c.raw, c.rules)
 		var r *refusal
-		if !errors.As(err, &r) || r.code != c.code {
+		if !errors.As(err, &r) || r.status != c.code {
 			t.Errorf("%s %q: %v", c.rules.what, c.raw, err)
 			continue
 		}
@@ -183,7 +183,7 @@ func TestSwitchesTakeNoValue(t *testing.T) {
 			raw := name + "=" + value
 			_, err := parseQuery(raw, rules)
 			var r *refusal
-			if !errors.As(err, &r) || r.code != 400 || !strings.Contains(r.text, "`"+raw+"`") {
+			if !errors.As(err, &r) || r.status != 400 || !strings.Contains(r.text, "`"+raw+"`") {
 				t.Errorf("%q: %v", raw, err)
 			}
 		}

@@ -8,15 +8,17 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
+
+	"tenure/api"
 )
 
 // exchange is one request and what has been answered so far. It lives on one goroutine until its handler returns.
 type exchange struct {
-	w     http.ResponseWriter
-	r     *http.Request
-	began time.Time
-	node  []string // value of headNode
-	code  int      // of the answer; 0 until it is chosen
+	w      http.ResponseWriter
+	r      *http.Request
+	began  time.Time
+	node   []string // value of api.HeaderNode
+	status int      // of the answer; 0 until it is chosen
 	// bodyRead is set once the end of the request's body was seen.
 	bodyRead bool
 	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
@@ -39,32 +41,32 @@ type endpoint struct {
 func (s *Server) routes() *mux.Router {
 	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
 	m.NotFoundHandler = s.handle(s.nowhere)
-	keys := s.route(m, kvPrefix+"{key}", "kv", map[string]handler{
+	keys := s.route(m, api.PathKV+"{key}", "kv", map[string]handler{
 		"GET": (*Server).kvGet, "PUT": (*Server).kvPut, "DELETE": (*Server).kvDelete, "POST": (*Server).kvPost})
-	m.Path(strings.TrimSuffix(kvPrefix, "/")).Handler(s.handle(keys))
+	m.Path(strings.TrimSuffix(api.PathKV, "/")).Handler(s.handle(keys))
 	s.routeLeases(m)
 	get := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"GET": h}) }
 	put := func(path, name string, h handler) { s.route(m, path, name, map[string]handler{"PUT": h}) }
-	put("/v1/txn", "txn", (*Server).txn)
-	put("/v1/session/create", "session-create", (*Server).sessionCreate)
-	put(destroyPrefix+"{id}", "session-destroy", (*Server).sessionDestroy)
-	put(renewPrefix+"{id}", "session-renew", (*Server).sessionRenew)
-	get(infoPrefix+"{id}", "session-info", (*Server).sessionInfo)
-	get(nodePrefix+"{node}", "session-node", (*Server).sessionNode)
-	get("/v1/session/list", "session-list", (*Server).sessionList)
-	s.route(m, fencePrefix+"{name}", "fence", map[string]handler{"GET": (*Server).fenceGet, "DELETE": (*Server).fenceDrop})
-	get("/v1/watch", "watch", (*Server).watch)
-	get("/v1/status", "status", (*Server).status)
-	get("/v1/status/leader", "status-leader", (*Server).statusLeader)
-	get("/v1/status/peers", "status-peers", (*Server).statusPeers)
-	get("/v1/agent/self", "agent-self", (*Server).agentSelf)
-	get("/v1/openapi.json", "openapi", (*Server).openAPI)
-	get("/health/live", "health-live", (*Server).healthLive)
-	get("/health/ready", "health-ready", (*Server).healthReady)
-	get("/metrics", "metrics", (*Server).showMetrics)
-	get(leasesPath, "leases-list", (*Server).leasesList)
-	s.route(m, leasesRenew, "leases-renew", map[string]handler{"POST": (*Server).leasesRenew})
-	s.route(m, "/v1/master/transfer", "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
+	put(api.PathTxn, "txn", (*Server).txn)
+	put(api.PathSessionCreate, "session-create", (*Server).sessionCreate)
+	put(api.PathSessionDestroy+"{id}", "session-destroy", (*Server).sessionDestroy)
+	put(api.PathSessionRenew+"{id}", "session-renew", (*Server).sessionRenew)
+	get(api.PathSessionInfo+"{id}", "session-info", (*Server).sessionInfo)
+	get(api.PathSessionNode+"{node}", "session-node", (*Server).sessionNode)
+	get(api.PathSessionList, "session-list", (*Server).sessionList)
+	s.route(m, api.PathFence+"{name}", "fence", map[string]handler{"GET": (*Server).fenceGet, "DELETE": (*Server).fenceDrop})
+	get(api.PathWatch, "watch", (*Server).watch)
+	get(api.PathStatus, "status", (*Server).status)
+	get(api.PathStatusLeader, "status-leader", (*Server).statusLeader)
+	get(api.PathStatusPeers, "status-peers", (*Server).statusPeers)
+	get(api.PathAgentSelf, "agent-self", (*Server).agentSelf)
+	get(api.PathOpenAPI, "openapi", (*Server).openAPI)
+	get(api.PathHealthLive, "health-live", (*Server).healthLive)
+	get(api.PathHealthReady, "health-ready", (*Server).healthReady)
+	get(api.PathMetrics, "metrics", (*Server).showMetrics)
+	get(api.PathLeases, "leases-list", (*Server).leasesList)
+	s.route(m, api.PathLeasesRenew, "leases-renew", map[string]handler{"POST": (*Server).leasesRenew})
+	s.route(m, api.PathTransfer, "master-transfer", map[string]handler{"POST": (*Server).masterTransfer})
 	return m
 }
 
@@ -113,13 +115,13 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	case len(x.r.RequestURI) > MaxURLBytes:
 		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), MaxURLBytes), false)
 	case e == s.nowhere:
-		x.text(http.StatusNotFound, "no such endpoint: keys are under "+kvPrefix+", the node's state under /v1/status, and a description of all under /v1/openapi.json")
+		x.refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
 	case h == nil:
-		x.fail(&refusal{code: http.StatusMethodNotAllowed, allow: e.allow,
+		x.fail(&refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: e.allow,
 			text: "method " + x.r.Method + " is not allowed here, only " + e.allow + misspeltVerb(x.r.Method, x.r.URL.Path)}, false)
 	case method == http.MethodPost && s.crossOrigin.Check(x.r) != nil:
 		// The one method that a page of another origin may send without asking first.
-		x.text(http.StatusForbidden, "refused: sent by a browser from a page of another origin")
+		x.refuse(http.StatusForbidden, api.CodeForbidden, "refused: sent by a browser from a page of another origin")
 	default:
 		h(s, x)
 	}
@@ -133,12 +135,12 @@ func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 		s.metrics.panics.Inc()
 		s.cfg.Logger.Error().Interface("panic", panicked).Str("method", x.r.Method).Str("path", x.r.URL.Path).
 			Bytes("stack", debug.Stack()).Msg("request handler panicked")
-		if x.code == 0 {
-			x.fail(&refusal{code: http.StatusInternalServerError, close: true, text: "internal error: a write may have been applied; see the node's log"}, false)
+		if x.status == 0 {
+			x.fail(&refusal{status: http.StatusInternalServerError, code: api.CodeInternal, close: true, text: "internal error: a write may have been applied; see the node's log"}, false)
 			panicked = nil
 		}
 	}
-	e.latency.observe(x.r.Method, x.code, time.Since(x.began)-x.waited)
+	e.latency.observe(x.r.Method, x.status, time.Since(x.began)-x.waited)
 	w, r, unread := x.w, x.r, x.unread()
 	*x = exchange{}
 	exchanges.Put(x)

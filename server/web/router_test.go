@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"tenure/api"
 )
 
 func TestMethodsAndAllow(t *testing.T) {
@@ -36,8 +38,8 @@ func TestMethodsAndAllow(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW"} {
 			w := call(s, method, path, "")
 			allowed := strings.Contains(", "+allow+",", ", "+method+",")
-			if !allowed && head(w, headNode) != "0" {
-				t.Errorf("%s %s: %d without %s: %v", method, path, w.Code, headNode, w.Header())
+			if !allowed && head(w, api.HeaderNode) != "0" {
+				t.Errorf("%s %s: %d without %s: %v", method, path, w.Code, api.HeaderNode, w.Header())
 			}
 			if allowed == (w.Code == 405) {
 				t.Errorf("%s %s: %d", method, path, w.Code)

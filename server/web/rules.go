@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"unicode/utf8"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -76,22 +77,20 @@ func (r *rules) check(q *query) error {
 	return nil
 }
 
-const kvPrefix = "/v1/kv/"
-
 // keyOf is what follows /v1/kv/ in the path, which net/url has decoded once: a%2Fb is a/b, %252F is the text %2F, and
 // // and .. mean themselves.
 func keyOf(r *http.Request) string {
-	if len(r.URL.Path) < len(kvPrefix) {
+	if len(r.URL.Path) < len(api.PathKV) {
 		return "" // /v1/kv
 	}
-	return r.URL.Path[len(kvPrefix):]
+	return r.URL.Path[len(api.PathKV):]
 }
 
 // checkKey refuses what can be no key, or no prefix if q lists.
 func (r *rules) checkKey(key string, q *query) error {
 	switch {
 	case key == "" && !q.has(r.needsKey):
-		return badRequest("the key is empty: name one after %s, or list keys with `keys` or `recurse`", kvPrefix)
+		return badRequest("the key is empty: name one after %s, or list keys with `keys` or `recurse`", api.PathKV)
 	case len(key) > kv.MaxKeyBytes:
 		return badRequest("the key has %d bytes: at most %d are allowed", len(key), kv.MaxKeyBytes)
 	case !utf8.ValidString(key):

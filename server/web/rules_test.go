@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tenure/api"
 )
 
 // A key is what follows /v1/kv/ in the path after one decoding, and nothing else happens to it.
@@ -41,17 +43,17 @@ func TestKeysMeanThemselves(t *testing.T) {
 	} {
 		f := newFake(t)
 		s := newServer(t, f)
-		if w := call(s, "PUT", kvPrefix+path, "v"); w.Code != 200 || w.Body.String() != "true" {
+		if w := call(s, "PUT", api.PathKV+path, "v"); w.Code != 200 || w.Body.String() != "true" {
 			t.Errorf("PUT %s: %d %s", path, w.Code, w.Body)
 			continue
 		}
 		if f.last.Key != key {
 			t.Errorf("PUT %s wrote %q, want %q", path, f.last.Key, key)
 		}
-		if w := call(s, "GET", kvPrefix+path+"?raw", ""); w.Code != 200 || w.Body.String() != "v" {
+		if w := call(s, "GET", api.PathKV+path+"?raw", ""); w.Code != 200 || w.Body.String() != "v" {
 			t.Errorf("GET %s: %d %s", path, w.Code, w.Body)
 		}
-		if w := call(s, "DELETE", kvPrefix+path, ""); w.Code != 200 || f.last.Key != key {
+		if w := call(s, "DELETE", api.PathKV+path, ""); w.Code != 200 || f.last.Key != key {
 			t.Errorf("DELETE %s: %d, deleted %q", path, w.Code, f.last.Key)
 		}
 	}
@@ -69,12 +71,12 @@ func TestKeysThatAreRefused(t *testing.T) {
 		"%ED%A0%80":                         "UTF-8", // half a surrogate pair
 	} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			if w := call(s, method, kvPrefix+path, ""); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
+			if w := call(s, method, api.PathKV+path, ""); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
 				t.Errorf("%s %.20s: %d %s", method, path, w.Code, w.Body)
 			}
 		}
 		if path != "" {
-			if w := call(s, "GET", kvPrefix+path+"?keys", ""); w.Code != 400 {
+			if w := call(s, "GET", api.PathKV+path+"?keys", ""); w.Code != 400 {
 				t.Errorf("prefix %.20s: %d %s", path, w.Code, w.Body)
 			}
 		}

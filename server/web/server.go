@@ -23,7 +23,7 @@ type Server struct {
 	cfg         Config
 	backend     Backend
 	metrics     *metrics
-	node        []string // value of headNode
+	node        []string // value of api.HeaderNode
 	router      *mux.Router
 	nowhere     *endpoint // of requests that no route matches
 	endpoints   []*endpoint

@@ -5,14 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"tenure/api"
 	"tenure/kv"
-)
-
-const (
-	destroyPrefix = "/v1/session/destroy/"
-	renewPrefix   = "/v1/session/renew/"
-	infoPrefix    = "/v1/session/info/"
-	nodePrefix    = "/v1/session/node/"
 )
 
 // sessionCreate makes a session. This node draws its ID; with an idempotency key the ID follows from that, so that a retry
@@ -48,7 +42,7 @@ func (s *Server) sessionDestroy(x *exchange) {
 	if !ok {
 		return
 	}
-	id := x.rest(destroyPrefix)
+	id := x.rest(api.PathSessionDestroy)
 	if c.Session.ID = strings.ToLower(id); kv.ValidateSessionID(c.Session.ID) != nil {
 		x.fail(badSessionID(id), false)
 		return
@@ -69,7 +63,7 @@ func (s *Server) sessionRenew(x *exchange) {
 	if !ok {
 		return
 	}
-	id := x.rest(renewPrefix)
+	id := x.rest(api.PathSessionRenew)
 	c.Session.ID = strings.ToLower(id)
 	if id == "" {
 		x.fail(badSessionID(id), false)
@@ -92,7 +86,7 @@ func (s *Server) sessionRenew(x *exchange) {
 }
 
 func sessionGone(id string) *refusal {
-	return &refusal{code: http.StatusNotFound, text: fmt.Sprintf("Session id '%.80s' not found", id)}
+	return &refusal{status: http.StatusNotFound, code: api.CodeNoSession, text: fmt.Sprintf("Session id '%.80s' not found", id)}
 }
 
 // renewed shows a session that was just renewed. Nothing of it that is shown changes in its life, so it may come from
@@ -130,7 +124,7 @@ func (s *Server) plainCommand(x *exchange, rules *rules, op kv.Op) (kv.Command, 
 
 // sessionInfo shows one session, in a list that is empty if there is none.
 func (s *Server) sessionInfo(x *exchange) {
-	id := x.rest(infoPrefix)
+	id := x.rest(api.PathSessionInfo)
 	if id == "" {
 		x.fail(badSessionID(id), false)
 		return
@@ -144,7 +138,7 @@ func (s *Server) sessionInfo(x *exchange) {
 
 // sessionNode lists the sessions of a node: whatever their creators gave as one.
 func (s *Server) sessionNode(x *exchange) {
-	node := x.rest(nodePrefix)
+	node := x.rest(api.PathSessionNode)
 	if node == "" {
 		x.fail(badRequest("Missing node name: give it at the end of the path"), false)
 		return

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tenure/internal/ballot"
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -44,7 +44,7 @@ func TestCreateSession(t *testing.T) {
 		`{"ID":"","CreateIndex":7,"ModifyIndex":0,"Namespace":"","namespace":"default","Partition":"default"}`: def,
 	} {
 		f := newFake(t)
-		f.status.Node = ballot.NodeID(3)
+		f.status.Node = 3
 		s := newServer(t, f)
 		id := create(t, s, body)
 		want.ID, want.CreateIndex, want.ModifyIndex = id, 2, 2
@@ -122,7 +122,7 @@ func TestCreationIsRepeatable(t *testing.T) {
 func TestReadingSessions(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	if w := call(s, "GET", "/v1/session/list", ""); w.Body.String() != "[]" || head(w, headIndex) != "1" || head(w, headRevision) != "1" {
+	if w := call(s, "GET", "/v1/session/list", ""); w.Body.String() != "[]" || head(w, api.HeaderIndex) != "1" || head(w, api.HeaderRevision) != "1" {
 		t.Errorf("no sessions: %s %v", w.Body, w.Header())
 	}
 	f.set(t, "k", "")
@@ -143,7 +143,7 @@ func TestReadingSessions(t *testing.T) {
 		"/v1/session/info/" + a[:35] + "1?pretty": "[]\n",
 	} {
 		w := call(s, "GET", target, "")
-		if w.Code != 200 || w.Body.String() != want || head(w, headIndex) != "4" || head(w, headRevision) != "5" {
+		if w.Code != 200 || w.Body.String() != want || head(w, api.HeaderIndex) != "4" || head(w, api.HeaderRevision) != "5" {
 			t.Errorf("%s: %d %s %v", target, w.Code, w.Body, w.Header())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -102,7 +103,7 @@ func (s *Server) setTTL(text string, e *kv.Session) (err error) {
 	if e.TTL, err = time.ParseDuration(text); err == nil && (e.TTL == 0 || e.TTL >= s.cfg.SessionTTLMin && e.TTL <= MaxSessionTTL) {
 		return nil
 	}
-	return &refusal{code: http.StatusInternalServerError, text: "Invalid Session TTL '" + ttlText(e.TTL, text, err) + "', must be between [" +
+	return &refusal{status: http.StatusInternalServerError, code: api.CodeInvalid, text: "Invalid Session TTL '" + ttlText(e.TTL, text, err) + "', must be between [" +
 		s.cfg.SessionTTLMin.String() + "=" + MaxSessionTTL.String() + "]: no session was created"}
 }
 
@@ -120,11 +121,11 @@ var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
 // sessionID is a new ID. Tries of the same request get the same one: they have the same idempotency key and, if the
 // client gave any, the same base.
 func sessionID(h http.Header, c *kv.Command) string {
-	if len(h[headIdemKey]) == 0 {
+	if len(h[api.HeaderIdempotencyKey]) == 0 {
 		return uuid.NewString()
 	}
 	base := ""
-	if b := h[headBase]; len(b) == 1 {
+	if b := h[api.HeaderBase]; len(b) == 1 {
 		base = b[0]
 	}
 	return uuid.NewSHA1(sessionSpace, []byte(base+"\n"+c.IdemKey)).String()

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 )
 
@@ -40,7 +41,7 @@ func (s *Server) status(x *exchange) {
 	s.show(x, &plainRules, func() any {
 		st := s.backend.Status()
 		if st.Peers == nil {
-			st.Peers = []PeerStatus{}
+			st.Peers = []api.PeerStatus{}
 		}
 		return st
 	})
@@ -61,7 +62,7 @@ func (s *Server) nodeName() string {
 	if s.cfg.NodeName != "" {
 		return s.cfg.NodeName
 	}
-	return "node-" + strconv.FormatUint(uint64(s.backend.Status().Node), 10)
+	return "node-" + strconv.FormatUint(s.backend.Status().Node, 10)
 }
 
 // agentSelf is as much of Consul's as its clients look at: they ask it for the node's name, datacenter
@@ -104,28 +105,28 @@ func (s *Server) transferTarget(x *exchange) (ballot.NodeID, error) {
 	if _, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return 0, err
 	}
-	var body struct{ Node ballot.NodeID }
+	var body api.Transfer
 	if err := s.readJSON(x, maxTransferBytes, &body); err != nil {
 		return 0, fmt.Errorf(`%w: send {"Node":N} with the id of a node, or no body`, err)
 	}
-	if body.Node > ballot.MaxNodeID {
+	if body.Node > uint64(ballot.MaxNodeID) {
 		return 0, badRequest("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
 	}
-	return body.Node, s.checkMember(body.Node)
+	return ballot.NodeID(body.Node), s.checkMember(body.Node)
 }
 
 // checkMember refuses a node that is not a member, as far as the members are known here. 0 is none.
-func (s *Server) checkMember(id ballot.NodeID) error {
+func (s *Server) checkMember(id uint64) error {
 	st := s.backend.Status()
 	if id == 0 || id == st.Node || len(st.Peers) == 0 {
 		return nil
 	}
-	members := []string{strconv.FormatUint(uint64(st.Node), 10)}
+	members := []string{strconv.FormatUint(st.Node, 10)}
 	for _, p := range st.Peers {
 		if p.Node == id {
 			return nil
 		}
-		members = append(members, strconv.FormatUint(uint64(p.Node), 10))
+		members = append(members, strconv.FormatUint(p.Node, 10))
 	}
 	return badRequest("node %d is not a member: members are %s: nothing was changed", id, strings.Join(members, ", "))
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 )
 
 func TestStatus(t *testing.T) {
 	f := newFake(t)
-	f.status = Status{Cluster: "c1", Node: 2, Version: "9", Role: "follower", Master: 1, Lease: LeaseStatus{RemainingMS: 5}, Problem: "wiped"}
+	f.status = api.Status{Cluster: "c1", Node: 2, Version: "9", Role: "follower", Master: 1, Lease: api.LeaseStatus{RemainingMS: 5}, Problem: "wiped"}
 	s := newServer(t, f)
 	var got map[string]any
 	w := call(s, "GET", "/v1/status", "")
@@ -56,7 +57,7 @@ func TestConsulStatus(t *testing.T) {
 // The Go client of Consul decodes this into a map of maps.
 func TestAgentSelf(t *testing.T) {
 	f := newFake(t)
-	f.status = Status{Node: 3, Role: "master"}
+	f.status = api.Status{Node: 3, Role: "master"}
 	s := newServer(t, f, func(c *Config) { c.Addr = "127.0.0.1:8502" })
 	var got map[string]map[string]any
 	w := call(s, "GET", "/v1/agent/self", "")
@@ -98,7 +99,7 @@ func TestMasterTransfer(t *testing.T) {
 	} {
 		f := newFake(t)
 		f.transferErr, f.transfer = c.err, 99
-		f.status.Node, f.status.Peers = 1, []PeerStatus{{Node: 3}}
+		f.status.Node, f.status.Peers = 1, []api.PeerStatus{{Node: 3}}
 		w := call(newServer(t, f), "POST", "/v1/master/transfer"+c.query, c.body)
 		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
 			t.Errorf("%.30s%s: %d %s", c.body, c.query, w.Code, w.Body)
@@ -132,7 +133,7 @@ func TestHealth(t *testing.T) {
 // A node that was given a name says it in sessions that name no node, and of itself.
 func TestNodeName(t *testing.T) {
 	f := newFake(t)
-	f.status = Status{Node: 3}
+	f.status = api.Status{Node: 3}
 	s := newServer(t, f, func(c *Config) { c.NodeName, c.Revision = "rack 7", "abc" })
 	w := call(s, "GET", "/v1/agent/self", "")
 	if !strings.Contains(w.Body.String(), `"NodeName":"rack 7"`) || !strings.Contains(w.Body.String(), `"Name":"rack 7"`) ||

@@ -151,7 +151,7 @@ func (st *stream) send() {
 		}
 		st.head()
 		st.sent = true
-		st.x.code = http.StatusOK
+		st.x.status = http.StatusOK
 	}
 	_, err := st.x.w.Write(st.buf)
 	st.failed = st.failed || err != nil

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -23,7 +24,7 @@ func (o *txnOp) other() bool {
 }
 
 type txnKV struct {
-	Verb      string
+	Verb      api.Verb
 	Key       string
 	Value     []byte
 	Flags     uint64
@@ -48,27 +49,35 @@ func (in *txnKV) check(op kv.Op) error {
 }
 
 // verbs are the operations of a transaction.
-var verbs = map[string]struct {
+var verbs = map[api.Verb]struct {
 	op    kv.Op
 	index bool // it has a condition on the index
 	lock  kv.Lock
 }{
-	"set":              {op: kv.OpSet},
-	"cas":              {op: kv.OpSet, index: true},
-	"lock":             {op: kv.OpSet, lock: kv.LockAcquire},
-	"unlock":           {op: kv.OpSet, lock: kv.LockRelease},
-	"get":              {op: kv.OpGet},
-	"get-or-empty":     {op: kv.OpGetOrEmpty},
-	"get-tree":         {op: kv.OpGetTree},
-	"check-index":      {op: kv.OpCheckIndex, index: true},
-	"check-session":    {op: kv.OpCheckSession},
-	"check-not-exists": {op: kv.OpCheckNotExists},
-	"check-value":      {op: kv.OpCheckValue},
-	"delete":           {op: kv.OpDelete},
-	"delete-cas":       {op: kv.OpDelete, index: true},
-	"delete-tree":      {op: kv.OpPrune},
-	"add":              {op: kv.OpAdd},
-	"rename":           {op: kv.OpRename},
+	api.VerbSet:            {op: kv.OpSet},
+	api.VerbCAS:            {op: kv.OpSet, index: true},
+	api.VerbLock:           {op: kv.OpSet, lock: kv.LockAcquire},
+	api.VerbUnlock:         {op: kv.OpSet, lock: kv.LockRelease},
+	api.VerbGet:            {op: kv.OpGet},
+	api.VerbGetOrEmpty:     {op: kv.OpGetOrEmpty},
+	api.VerbGetTree:        {op: kv.OpGetTree},
+	api.VerbCheckIndex:     {op: kv.OpCheckIndex, index: true},
+	api.VerbCheckSession:   {op: kv.OpCheckSession},
+	api.VerbCheckNotExists: {op: kv.OpCheckNotExists},
+	api.VerbCheckValue:     {op: kv.OpCheckValue},
+	api.VerbDelete:         {op: kv.OpDelete},
+	api.VerbDeleteCAS:      {op: kv.OpDelete, index: true},
+	api.VerbDeleteTree:     {op: kv.OpPrune},
+	api.VerbAdd:            {op: kv.OpAdd},
+	api.VerbRename:         {op: kv.OpRename},
+}
+
+// verbTexts lists the verbs by name.
+func verbTexts() (list []string) {
+	for _, v := range slices.Sorted(maps.Keys(verbs)) {
+		list = append(list, string(v))
+	}
+	return list
 }
 
 // txnBytes is how many bytes the keys and values of a transaction may have together: it is one entry of the log, as the
@@ -106,7 +115,7 @@ func (s *Server) txn(x *exchange) {
 // txnParts makes parts of ops.
 func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 	if len(ops) > kv.MaxParts {
-		return &refusal{code: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
+		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
 	}
 	total := 0
 	for i := range ops {
@@ -118,7 +127,7 @@ func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 		c.Parts = append(c.Parts, p)
 	}
 	if total > s.txnBytes() {
-		return &refusal{code: http.StatusRequestEntityTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
+		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
 	}
 	return nil
 }
@@ -130,7 +139,7 @@ func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
 	}
 	v, ok := verbs[in.Verb]
 	if !ok {
-		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb, meant(in.Verb, slices.Sorted(maps.Keys(verbs)), `"`))
+		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb, meant(string(in.Verb), verbTexts(), `"`))
 	}
 	if err := in.check(v.op); err != nil {
 		return kv.Part{}, err
@@ -224,8 +233,9 @@ func (x *exchange) txnAnswer(out kv.Outcomes, code int) {
 	h := x.w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	x.code = code
-	x.w.WriteHeader(code)
+	if x.status = code; code != http.StatusOK {
+		x.fails(code, api.CodeCondition)
+	}
 	_, _ = x.w.Write(b) // a client that went away learns nothing
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -145,7 +146,7 @@ func TestTxnResults(t *testing.T) {
 		f := newFake(t)
 		f.result = c.result
 		w := call(newServer(t, f), "PUT", "/v1/txn?fence=kv/a:5", `[{"KV":{"Verb":"set","Key":"k"}}]`)
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) || (head(w, headDropped) == "true") != c.result.Dropped {
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) || (head(w, api.HeaderDropped) == "true") != c.result.Dropped {
 			t.Errorf("%s: %d %s %v", c.name, w.Code, w.Body, w.Header())
 		}
 	}

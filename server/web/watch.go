@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"tenure/api"
 	"tenure/kv"
 	"tenure/server/watch"
 )
@@ -67,7 +68,7 @@ func (s *Server) watch(x *exchange) {
 
 // resume takes the position of a stream that was broken off, which browsers send by themselves.
 func (q *query) resume(h http.Header) error {
-	v := h[headLastEvent]
+	v := h[api.HeaderLastEventID]
 	if len(v) == 0 || v[0] == "" {
 		return nil
 	}
@@ -123,8 +124,8 @@ func (e *eventStream) head() {
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-store"}
 	h["X-Content-Type-Options"] = noSniff
-	e.x.code = http.StatusOK
-	e.x.w.WriteHeader(e.x.code)
+	e.x.status = http.StatusOK
+	e.x.w.WriteHeader(e.x.status)
 }
 
 // run sends until the client goes, the node stops, or the history has moved on.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -83,18 +84,18 @@ func (q *query) extend(c *kv.Command) error {
 // which protects less: a retry through another node, or a later one through this node, gets a newer base, so a copy
 // that was delayed for longer than keys are remembered could be applied again.
 func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
-	keys, bases := h[headIdemKey], h[headBase]
+	keys, bases := h[api.HeaderIdempotencyKey], h[api.HeaderBase]
 	if len(keys) == 0 && len(bases) == 0 {
 		s.ownKey(c)
 		return nil
 	}
 	switch {
 	case len(keys) == 0:
-		return badRequest("%s without %s means nothing: send both", headBase, headIdemKey)
+		return badRequest("%s without %s means nothing: send both", api.HeaderBase, api.HeaderIdempotencyKey)
 	case len(keys) > 1 || len(bases) > 1:
-		return badRequest("%s or %s is given twice", headIdemKey, headBase)
+		return badRequest("%s or %s is given twice", api.HeaderIdempotencyKey, api.HeaderBase)
 	case len(keys[0]) == 0 || len(keys[0]) > kv.MaxIdemKeyBytes:
-		return badRequest("%s has %d bytes: must have from 1 to %d", headIdemKey, len(keys[0]), kv.MaxIdemKeyBytes)
+		return badRequest("%s has %d bytes: must have from 1 to %d", api.HeaderIdempotencyKey, len(keys[0]), kv.MaxIdemKeyBytes)
 	}
 	c.IdemKey = keys[0]
 	if len(bases) == 0 {
@@ -103,7 +104,7 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 	}
 	base, err := strconv.ParseUint(bases[0], 10, 64)
 	if err != nil {
-		return badRequest("%s %q: must be a revision, from 0 up", headBase, bases[0])
+		return badRequest("%s %q: must be a revision, from 0 up", api.HeaderBase, bases[0])
 	}
 	c.Base = base
 	return nil
@@ -144,12 +145,12 @@ func (s *Server) apply(x *exchange, c *kv.Command) (kv.Result, bool) {
 		return res, false
 	}
 	h := x.w.Header()
-	h[headRevision] = []string{strconv.FormatUint(res.Revision, 10)}
+	h[api.HeaderRevision] = []string{strconv.FormatUint(res.Revision, 10)}
 	if c.Op == kv.OpPrune {
-		h[headCount] = []string{strconv.FormatUint(res.Count, 10)}
+		h[api.HeaderCount] = []string{strconv.FormatUint(res.Count, 10)}
 	}
 	if res.Dropped {
-		h[headDropped] = []string{"true"}
+		h[api.HeaderDropped] = []string{"true"}
 	}
 	return res, true
 }
@@ -158,34 +159,34 @@ func (s *Server) apply(x *exchange, c *kv.Command) (kv.Result, bool) {
 func refusedAtApply(c *kv.Command, code kv.Code) *refusal {
 	switch code {
 	case kv.CodeKeyReused:
-		return &refusal{code: http.StatusConflict, text: headIdemKey + " was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged"}
+		return &refusal{status: http.StatusConflict, code: api.CodeKeyReused, text: api.HeaderIdempotencyKey + " was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged"}
 	case kv.CodeKeyTooOld:
-		return &refusal{code: http.StatusGatewayTimeout, text: "key too old: outcome unknown: this copy was not applied, but an earlier one with this " + headIdemKey + " may have been: read the key to see, then write with a new key and base"}
+		return &refusal{status: http.StatusGatewayTimeout, code: api.CodeKeyTooOld, text: "key too old: outcome unknown: this copy was not applied, but an earlier one with this " + api.HeaderIdempotencyKey + " may have been: read the key to see, then write with a new key and base"}
 	case kv.CodeBaseAhead:
-		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: send a revision that this cluster answered", headBase)
+		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: send a revision that this cluster answered", api.HeaderBase)
 	case kv.CodeTooMany:
-		return &refusal{code: http.StatusRequestEntityTooLarge, text: "prune too large: too many keys start with this: nothing was changed: prune longer prefixes one after another"}
+		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "prune too large: too many keys start with this: nothing was changed: prune longer prefixes one after another"}
 	case kv.CodeMissing:
-		return &refusal{code: http.StatusNotFound, text: "there is no such key: nothing was changed"}
+		return &refusal{status: http.StatusNotFound, code: api.CodeNotFound, text: "there is no such key: nothing was changed"}
 	case kv.CodeNoSession:
 		return noSession(c.Session.ID)
 	case kv.CodeNotNumber:
-		return &refusal{code: http.StatusConflict, text: "the key does not hold a decimal number, or the sum is beyond 64 bits: nothing was changed"}
+		return &refusal{status: http.StatusConflict, code: api.CodeNotNumber, text: "the key does not hold a decimal number, or the sum is beyond 64 bits: nothing was changed"}
 	case kv.CodeFenced:
-		return &refusal{code: http.StatusConflict, text: "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) + " was seen: nothing was changed: whoever holds the newer token is the owner"}
+		return &refusal{status: http.StatusConflict, code: api.CodeFenced, text: "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) + " was seen: nothing was changed: whoever holds the newer token is the owner"}
 	case kv.CodeFull:
-		return &refusal{code: http.StatusInsufficientStorage, text: "no room: as many sessions, locks, expiring keys or fences are kept as can be: nothing was changed: end some, then try again"}
+		return &refusal{status: http.StatusInsufficientStorage, code: api.CodeNoSpace, text: "no room: as many sessions, locks, expiring keys or fences are kept as can be: nothing was changed: end some, then try again"}
 	case kv.CodeExists:
-		return &refusal{code: http.StatusConflict, text: "a session of this ID exists: use a new " + headIdemKey + " for each session"}
+		return &refusal{status: http.StatusConflict, code: api.CodeKeyReused, text: "a session of this ID exists: use a new " + api.HeaderIdempotencyKey + " for each session"}
 	case kv.CodeTooLarge:
-		return &refusal{code: http.StatusRequestEntityTooLarge, text: "result too large: the entries that the transaction would show have too many bytes: nothing was changed: read fewer of them at a time"}
+		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "result too large: the entries that the transaction would show have too many bytes: nothing was changed: read fewer of them at a time"}
 	}
-	return &refusal{code: http.StatusInternalServerError, text: "the cluster's nodes do not know this command: nothing was changed: bring all nodes to the same version"}
+	return &refusal{status: http.StatusInternalServerError, code: api.CodeInternal, text: "the cluster's nodes do not know this command: nothing was changed: bring all nodes to the same version"}
 }
 
 // noSession is Consul's answer to a lock with a session that is none: clients look for its first words.
 func noSession(id string) *refusal {
-	return &refusal{code: http.StatusInternalServerError, text: "invalid session " + strconv.Quote(id) + ": it does not exist, or not any more: nothing was changed: create one"}
+	return &refusal{status: http.StatusInternalServerError, code: api.CodeNoSession, text: "invalid session " + strconv.Quote(id) + ": it does not exist, or not any more: nothing was changed: create one"}
 }
 
 // json answers 200 with a body that is JSON already.
@@ -193,6 +194,6 @@ func (x *exchange) json(body []byte) {
 	h := x.w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	x.code = http.StatusOK
+	x.status = http.StatusOK
 	_, _ = x.w.Write(body) // a client that went away learns nothing
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tenure/api"
 	"tenure/kv"
 )
 
@@ -32,7 +33,7 @@ func TestPutAndCas(t *testing.T) {
 		{"PUT", "/v1/kv/k?dc=dc1&token=t&pretty&ns=default", "x", "true", "7", "x"},
 	} {
 		w := call(s, c.method, c.target, c.body)
-		if w.Code != 200 || w.Body.String() != c.answer || head(w, headRevision) != c.index || head(w, "Content-Type") != "application/json" {
+		if w.Code != 200 || w.Body.String() != c.answer || head(w, api.HeaderRevision) != c.index || head(w, "Content-Type") != "application/json" {
 			t.Errorf("%d %s %s: %d %s %v", i, c.method, c.target, w.Code, w.Body, w.Header())
 		}
 		if e, _, _ := f.state.Get("k"); string(e.Value) != c.value {
@@ -49,13 +50,13 @@ func TestPrune(t *testing.T) {
 	s := newServer(t, f)
 	f.set(t, "a/1", "", "a/2", "", "b", "")
 	w := call(s, "DELETE", "/v1/kv/a/?recurse", "")
-	if w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "2" || head(w, headRevision) != "5" {
+	if w.Code != 200 || w.Body.String() != "true" || head(w, api.HeaderCount) != "2" || head(w, api.HeaderRevision) != "5" {
 		t.Error(w.Code, w.Body, w.Header())
 	}
-	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || head(w, headCount) != "1" {
+	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || head(w, api.HeaderCount) != "1" {
 		t.Error(w.Code, w.Body, w.Header())
 	}
-	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || w.Body.String() != "true" || head(w, headCount) != "0" {
+	if w := call(s, "DELETE", "/v1/kv/?recurse", ""); w.Code != 200 || w.Body.String() != "true" || head(w, api.HeaderCount) != "0" {
 		t.Error(w.Code, w.Body, w.Header())
 	}
 }
@@ -104,7 +105,7 @@ func TestIdempotencyHeaders(t *testing.T) {
 	first := call(s, "PUT", "/v1/kv/n", "v", "Idempotency-Key: again", "X-Tenure-Base: 1")
 	call(s, "PUT", "/v1/kv/other", "v")
 	second := call(s, "PUT", "/v1/kv/n", "v", "Idempotency-Key: again", "X-Tenure-Base: 1")
-	if second.Code != 200 || head(first, headRevision) != head(second, headRevision) {
+	if second.Code != 200 || head(first, api.HeaderRevision) != head(second, api.HeaderRevision) {
 		t.Errorf("a retry got %d %v, the first try %v", second.Code, second.Header(), first.Header())
 	}
 	for _, c := range []struct{ method, target, body string }{{"PUT", "/v1/kv/n", "w"}, {"DELETE", "/v1/kv/n", ""}, {"DELETE", "/v1/kv/n?recurse", ""}} {
@@ -126,7 +127,7 @@ func TestWriteOutcomes(t *testing.T) {
 		{"condition", kv.Result{Code: kv.CodeCondition, Revision: 7}, nil, 200, "false"},
 		{"key reused", kv.Result{Code: kv.CodeKeyReused}, nil, 409, "new key"},
 		{"key too old", kv.Result{Code: kv.CodeKeyTooOld}, nil, 504, "key too old: outcome unknown"},
-		{"base ahead", kv.Result{Code: kv.CodeBaseAhead}, nil, 400, headBase},
+		{"base ahead", kv.Result{Code: kv.CodeBaseAhead}, nil, 400, api.HeaderBase},
 		{"too many", kv.Result{Code: kv.CodeTooMany}, nil, 413, "too large"},
 		{"malformed", kv.Result{Code: kv.CodeMalformed}, nil, 500, "same version"},
 		{"a code of the future", kv.Result{Code: 200}, nil, 500, "same version"},

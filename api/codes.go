@@ -1,0 +1,81 @@
+package api
+
+// Code says why a request was not carried out. It is the value of HeaderError, which every answer that is not a
+// success carries. A client that meets no code, or one that it does not know, has learned nothing: it takes a write
+// for one of unknown outcome, and asks another node when it reads.
+//
+// What a code says of a write is about the one copy of the write that was answered. An earlier copy under the same
+// idempotency key may still be applied, unless the code comes out of the log: it is then the cluster's verdict on the
+// write, and every copy gets the same.
+type Code string
+
+// The verdicts. They come out of the log, or from a majority of the nodes for leases. Nothing was changed, and the
+// same request gets the same answer until what it depends on has changed.
+const (
+	// CodeCondition: an operation of the transaction could not be done, so none was. The body is JSON and says which.
+	CodeCondition Code = "condition"
+	// CodeNotFound: there is no such key, or no key under the prefix; of a lease: this node knows of no owner.
+	CodeNotFound Code = "not-found"
+	// CodeNoSession: the session does not exist, or has ended. Create another.
+	CodeNoSession Code = "no-session"
+	// CodeFenced: a larger token of the fence was seen, so the sender is not the owner any more. Do not retry.
+	CodeFenced Code = "fenced"
+	// CodeNotNumber: the key does not hold a decimal number, or the sum would not fit 64 bits.
+	CodeNotNumber Code = "not-number"
+	// CodeBusy: somebody else owns the lease. The body is JSON and says who, and when it may be free.
+	CodeBusy Code = "busy"
+	// CodeLost: the lease to renew has ended, and somebody else may have owned it since. Acquire it anew.
+	CodeLost Code = "lost"
+)
+
+// The refusals. This copy of the request changed nothing and will not. Sending it again as it is does not help, but
+// for CodeNoSpace.
+const (
+	// CodeInvalid: the request is wrong in itself: its path, method, query, headers or body. Correct it.
+	CodeInvalid Code = "invalid"
+	// CodeForbidden: a browser sent it from a page of another origin.
+	CodeForbidden Code = "forbidden"
+	// CodeTooLarge: a value, a body, a transaction, its result or what it would delete is over a limit. Send less.
+	CodeTooLarge Code = "too-large"
+	// CodeKeyReused: the idempotency key was used by another write. Use a new key for each write.
+	CodeKeyReused Code = "key-reused"
+	// CodeNoSpace: disks are at their reserve or quota, or a table of the store is full. Reads and deletes go on;
+	// retry when there is space.
+	CodeNoSpace Code = "no-space"
+)
+
+// Not now. This copy of the request changed nothing and will not. Retry it, through any node.
+const (
+	// CodeNotApplied: nothing was done: no master is known, there is no majority, or the node stops.
+	CodeNotApplied Code = "not-applied"
+	// CodeOverloaded: nothing was done, because too much waits already. Retry after Retry-After.
+	CodeOverloaded Code = "overloaded"
+	// CodeQuarantine: nobody can acquire a lease yet, because the nodes have restarted and may have forgotten an
+	// owner. Retry after HeaderRetryAfterMS, or Retry-After.
+	CodeQuarantine Code = "quarantine"
+	// CodeNotReady: the answer of the readiness check of a node that knows no master or is not caught up.
+	CodeNotReady Code = "not-ready"
+)
+
+// In doubt. The request may have been carried out, or may still be.
+const (
+	// CodeUnknown: no outcome is known. Read to see, or retry with the same idempotency key, or the same
+	// Acquisition of a lease: it is then carried out once at most.
+	CodeUnknown Code = "unknown"
+	// CodeKeyTooOld: this copy was not applied, but an earlier one under the same idempotency key may have been, and
+	// the cluster does not remember it any more. Retrying gives the same answer: read to see, then write with a new
+	// key and base.
+	CodeKeyTooOld Code = "key-too-old"
+	// CodeInternal: the node failed at it in a way that has no code. Treat it as CodeUnknown.
+	CodeInternal Code = "internal"
+)
+
+// Codes lists every code, in the order in which they are declared.
+func Codes() []Code {
+	return []Code{
+		CodeCondition, CodeNotFound, CodeNoSession, CodeFenced, CodeNotNumber, CodeBusy, CodeLost,
+		CodeInvalid, CodeForbidden, CodeTooLarge, CodeKeyReused, CodeNoSpace,
+		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady,
+		CodeUnknown, CodeKeyTooOld, CodeInternal,
+	}
+}

@@ -1,0 +1,96 @@
+package api
+
+// The paths of the API. One that ends in a slash is followed by the name of what the request is about.
+const (
+	PathKV             = "/v1/kv/"
+	PathTxn            = "/v1/txn"
+	PathSession        = "/v1/session/" // of all that is about sessions
+	PathSessionCreate  = "/v1/session/create"
+	PathSessionDestroy = "/v1/session/destroy/"
+	PathSessionRenew   = "/v1/session/renew/"
+	PathSessionInfo    = "/v1/session/info/"
+	PathSessionNode    = "/v1/session/node/"
+	PathSessionList    = "/v1/session/list"
+	PathFence          = "/v1/fence/"
+	PathWatch          = "/v1/watch"
+	PathLease          = "/v1/lease/" // followed by the name, and a verb unless the lease is only shown
+	PathLeases         = "/v1/leases"
+	PathLeasesRenew    = "/v1/leases/renew"
+	PathTransfer       = "/v1/master/transfer"
+	PathStatus         = "/v1/status"
+	PathStatusLeader   = "/v1/status/leader"
+	PathStatusPeers    = "/v1/status/peers"
+	PathAgentSelf      = "/v1/agent/self"
+	PathOpenAPI        = "/v1/openapi.json"
+	PathHealthLive     = "/health/live"
+	PathHealthReady    = "/health/ready"
+	PathMetrics        = "/metrics"
+)
+
+// The verbs that end the path of a request about one lease.
+const (
+	LeaseAcquire = "/acquire"
+	LeaseRenew   = "/renew"
+	LeaseRelease = "/release"
+)
+
+// Header names, in the canonical form of net/http.
+const (
+	// HeaderIdempotencyKey goes with a write that is to be applied once, however often it is sent.
+	HeaderIdempotencyKey = "Idempotency-Key"
+	// HeaderBase goes with HeaderIdempotencyKey: a revision that the client had seen before its first try.
+	HeaderBase = "X-Tenure-Base"
+	// HeaderTimeoutMS says for how many milliseconds the client waits for the answer.
+	HeaderTimeoutMS = "X-Tenure-Timeout-Ms"
+	// HeaderLastEventID is the id of the last event of a stream that broke off.
+	HeaderLastEventID = "Last-Event-Id"
+
+	// HeaderIndex is the index of what was read, for the next blocking query. It is never 0.
+	HeaderIndex = "X-Consul-Index"
+	// HeaderKnownLeader says whether the node that was read from knows a master.
+	HeaderKnownLeader = "X-Consul-Knownleader"
+	// HeaderLastContact is how many milliseconds ago the node that was read from heard from the master.
+	HeaderLastContact = "X-Consul-Lastcontact"
+	// HeaderRevision is the store's revision: that of the write, or that of the state that was read.
+	HeaderRevision = "X-Tenure-Index"
+	// HeaderCount is how many keys a deletion by prefix has deleted.
+	HeaderCount = "X-Tenure-Count"
+	// HeaderDropped is "true" if the write was applied by an earlier copy whose result is not remembered.
+	HeaderDropped = "X-Tenure-Dropped"
+	// HeaderNode is the number of the node, in every answer that is not a success.
+	HeaderNode = "X-Tenure-Node"
+	// HeaderError is the Code of an answer that is not a success.
+	HeaderError = "X-Tenure-Error"
+	// HeaderRetryAfter is when to try again, in whole seconds.
+	HeaderRetryAfter = "Retry-After"
+	// HeaderRetryAfterMS is the same in milliseconds, where the node knows it that well.
+	HeaderRetryAfterMS = "X-Tenure-Retry-After-Ms"
+)
+
+// Query names.
+const (
+	QueryRaw        = "raw"
+	QueryRecurse    = "recurse"
+	QueryKeys       = "keys"
+	QueryCount      = "count"
+	QuerySeparator  = "separator"
+	QueryStart      = "start"
+	QueryLimit      = "limit"
+	QueryReverse    = "reverse"
+	QueryStale      = "stale"
+	QueryConsistent = "consistent"
+	QueryIndex      = "index"
+	QueryWait       = "wait"
+	QueryCAS        = "cas"
+	QueryFlags      = "flags"
+	QueryAcquire    = "acquire"
+	QueryRelease    = "release"
+	QueryTTL        = "ttl"
+	QueryFence      = "fence"
+	QueryPrefix     = "prefix"
+	QueryDetails    = "details"
+	QueryPretty     = "pretty"
+	QueryToken      = "token"
+	QueryDC         = "dc"
+	QueryNS         = "ns"
+)

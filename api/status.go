@@ -1,0 +1,106 @@
+package api
+
+import "time"
+
+// Transfer is the body of POST PathTransfer.
+type Transfer struct {
+	Node uint64 // the node to try; 0: the master chooses
+}
+
+// The roles of a node.
+const (
+	RoleMaster   = "master" // and ready
+	RoleFollower = "follower"
+	RoleNonVoter = "non-voter" // it takes no part
+)
+
+// Status is a node's view of itself and its peers.
+type Status struct {
+	Cluster   string       `json:"cluster"`
+	Node      uint64       `json:"node"`
+	Version   string       `json:"version"`
+	Role      string       `json:"role"`
+	Master    uint64       `json:"master"` // as far as this node knows; 0: it knows none
+	Epoch     uint64       `json:"epoch"`  // slot of the barrier entry of the newest mastership known here
+	Lease     LeaseStatus  `json:"lease"`
+	Promised  string       `json:"promised"`
+	Chosen    uint64       `json:"chosen"`
+	Applied   uint64       `json:"applied"`
+	Folded    uint64       `json:"folded"`
+	Truncated uint64       `json:"truncated"`
+	Revision  uint64       `json:"revision"`
+	Peers     []PeerStatus `json:"peers"`
+	Disk      DiskStatus   `json:"disk"`
+	Guardian  Guardian     `json:"guardian"`
+	Leases    LeasesStatus `json:"leases"`
+	// Able: the node could serve as master: its disk answers, it has space, it does not stand back.
+	Able bool `json:"able"`
+	// StandingBackMS is how long the node still makes way for others after it let go of the master lease because it got
+	// nowhere; at least 1 while its disk has not answered since.
+	StandingBackMS int64 `json:"standing_back_ms"`
+	UptimeMS       int64 `json:"uptime_ms"`
+	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
+	Full []uint64 `json:"full"`
+	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNonVoter then), or
+	// its disk is short of space.
+	Problem string `json:"problem,omitempty"`
+}
+
+// LeaseStatus is the master lease as the node knows it: exact on its holder, a hint elsewhere (L1).
+type LeaseStatus struct {
+	Held         bool  `json:"held"` // by this node
+	RemainingMS  int64 `json:"remaining_ms"`
+	QuarantineMS int64 `json:"quarantine_ms"` // how long this node's acceptor stays silent yet (A4)
+	// Changes are the last beginnings and ends of this node's own tenures in its current run, oldest first.
+	Changes []TenureChange `json:"changes"`
+}
+
+// The events of a TenureChange.
+const (
+	TenureWon  = "won"
+	TenureLost = "lost"
+)
+
+// TenureChange is a beginning or an end of a tenure of the master lease by this node.
+type TenureChange struct {
+	Time        time.Time `json:"time"`             // by this node's wall clock
+	Event       string    `json:"event"`            // TenureWon or TenureLost
+	Cause       string    `json:"cause"`            // of a loss: why; of a win: how the tenure before ended
+	Detail      string    `json:"detail"`           // the same as a sentence, for people
+	Before      uint64    `json:"before,omitempty"` // of a win: the owner before
+	OwnerlessMS int64     `json:"ownerless_ms"`     // of a win: about how long nobody owned the lease
+	HeldMS      int64     `json:"held_ms"`          // of a loss: how long the tenure was
+}
+
+// LeasesStatus is this node's part for named leases.
+type LeasesStatus struct {
+	Records      int    `json:"records"`       // names that this node's acceptor remembers, live or not
+	Waiting      int    `json:"waiting"`       // requests here that wait for a busy name
+	Era          uint32 `json:"era"`           // of this run's tokens; 0: none yet, and no vote
+	QuarantineMS int64  `json:"quarantine_ms"` // how long this node's acceptor stays silent about them yet (A4)
+}
+
+// Guardian is the process that outlives this node's and releases its lease (P7).
+type Guardian struct {
+	PID          int    `json:"pid"`               // 0: none runs
+	Problem      string `json:"problem,omitempty"` // why none runs
+	ReleasedHere uint64 `json:"released_here"`     // live lease records cleared here at the word of peers' guardians, in this run
+}
+
+// PeerStatus is another member as this node sees it.
+type PeerStatus struct {
+	Node          uint64 `json:"node"`
+	PeerAddress   string `json:"peer_address"`
+	ClientAddress string `json:"client_address"` // empty until it has connected once
+	Connected     bool   `json:"connected"`
+	Chosen        uint64 `json:"chosen"`
+	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
+}
+
+// DiskStatus is the use of the data directory's disk.
+type DiskStatus struct {
+	LogBytes   int64 `json:"log_bytes"`
+	StateBytes int64 `json:"state_bytes"`
+	FreeBytes  int64 `json:"free_bytes"`
+	QuotaBytes int64 `json:"quota_bytes"` // 0: none
+}
