@@ -45,5 +45,5 @@
 //
 // Endpoints should be nodes. What some other server answers in a node's place, such as a proxy that has lost its way, is
 // told from a node's answers by the headers that only those have: it tells nothing about the store, and leaves a
-// write's outcome unknown.
+// write's outcome unknown. Of a node's refusals the error code alone decides (package api); the text is for people.
 package client

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // How a call ended, other than well. Every error of a method of Client is an *Error and matches exactly one of these
@@ -99,11 +101,12 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// StatusError is a node's answer that is not a success. It matches no sentinel by itself: what a status means for a
-// call depends on the tries before it.
+// StatusError is an answer that is not a success. It matches no sentinel by itself: what a code means for a call depends
+// on the tries before it.
 type StatusError struct {
 	Endpoint   string
-	Code       int           // the HTTP status
+	Status     int           // the HTTP status
+	Code       api.Code      // why, or "" if the answer is not that of a node
 	Message    string        // the node's text, one line, cut at maxMessageBytes
 	RetryAfter time.Duration // 0: the node named none
 }
@@ -113,9 +116,9 @@ const maxMessageBytes = 512
 // Error shows who said what.
 func (e *StatusError) Error() string {
 	if e.Message == "" {
-		return fmt.Sprintf("%s answers %d %s", e.Endpoint, e.Code, http.StatusText(e.Code))
+		return fmt.Sprintf("%s answers %d %s", e.Endpoint, e.Status, http.StatusText(e.Status))
 	}
-	return fmt.Sprintf("%s answers %d: %s", e.Endpoint, e.Code, e.Message)
+	return fmt.Sprintf("%s answers %d: %s", e.Endpoint, e.Status, e.Message)
 }
 
 // errAnswerTooLarge is an answer longer than Config.MaxAnswerBytes.
@@ -123,6 +126,9 @@ var errAnswerTooLarge = errors.New("the answer is longer than MaxAnswerBytes: li
 
 // errNotUnderstood is an answer that no node gives.
 var errNotUnderstood = errors.New("the answer is not understood: is this a Tenure node?")
+
+// errNoCode is the refusal of a node that does not say why in a code.
+var errNoCode = errors.New("the answer has no error code: is the node of an older version?")
 
 func oneLine(b []byte) string {
 	if len(b) > maxMessageBytes {

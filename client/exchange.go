@@ -12,24 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
-// Header names of the API.
-const (
-	// headerKey is Idempotency-Key, spelled in the one way in which net/http's transport does not know it. Knowing
-	// it, the transport would send a keyed write again by itself when a kept connection breaks under it, and a
-	// refusal of the second copy would hide that the first may have been applied.
-	headerKey         = "idempotency-key"
-	headerBase        = "X-Tenure-Base"
-	headerTimeout     = "X-Tenure-Timeout-Ms"
-	headerRevision    = "X-Tenure-Index"
-	headerCount       = "X-Tenure-Count"
-	headerDropped     = "X-Tenure-Dropped"
-	headerIndex       = "X-Consul-Index"
-	headerLastContact = "X-Consul-Lastcontact"
-	headerKnownLeader = "X-Consul-Knownleader"
-	headerNode        = "X-Tenure-Node"
-)
+// headerKey is api.HeaderIdempotencyKey, spelled in the one way in which net/http's transport does not know it. Knowing
+// it, the transport would send a keyed write again by itself when a kept connection breaks under it, and a refusal of
+// the second copy would hide that the first may have been applied.
+const headerKey = "idempotency-key"
 
 // request is what every try of a call sends.
 type request struct {
@@ -62,21 +52,35 @@ type answer struct {
 
 // err is the answer as an error.
 func (a answer) err() *StatusError {
-	return &StatusError{Endpoint: a.endpoint, Code: a.status, Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
+	return &StatusError{Endpoint: a.endpoint, Status: a.status, Code: a.code(), Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
+}
+
+// code is why the request was refused, or "" if the answer does not say so: it is a success, or not the answer of a
+// node of this version.
+func (a answer) code() api.Code { return api.Code(a.header.Get(api.HeaderError)) }
+
+// absent reports whether a says that nothing is there to be read. Nodes of the version before this one send no code;
+// their answer is known by the index that is only in those of a read.
+func (a answer) absent() bool {
+	return a.code() == api.CodeNotFound || a.status == http.StatusNotFound && a.code() == "" && a.header[api.HeaderIndex] != nil
 }
 
 // ofNode reports whether a bears a mark that nodes put on their answers: on every one that is not 200, and on a 200 to
 // what reads or writes keys, sessions and fences. Without it the answer may be a proxy's, or that of some other server:
 // it tells nothing about the store, nor what became of a write.
 func (a answer) ofNode() bool {
-	return a.header[headerRevision] != nil || a.header[headerNode] != nil || a.header[headerIndex] != nil
+	return a.header[api.HeaderRevision] != nil || a.header[api.HeaderNode] != nil || a.header[api.HeaderIndex] != nil
 }
 
-// stranger is the error for an answer that is not of a node. It is errNotUnderstood and a *StatusError.
+// stranger is the error for an answer that nothing may be concluded from: it is not that of a node, or has no code. It is a
+// *StatusError, and errNotUnderstood or errNoCode.
 func (a answer) stranger() error {
 	status := a.err()
 	if strings.HasPrefix(status.Message, "<") {
 		status.Message = "" // a page for people
+	}
+	if a.ofNode() {
+		return fmt.Errorf("%w: %w", status, errNoCode)
 	}
 	return fmt.Errorf("%w: %w", status, errNotUnderstood)
 }
@@ -113,7 +117,7 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	trace := &httptrace.ClientTrace{GotConn: left.gotConn}
 	h := r.http(base, progress)
 	if r.once.Key != "" || r.harmless {
-		h.Header[headerTimeout] = []string{strconv.FormatInt(c.patience(ctx, r.silence).Milliseconds(), 10)}
+		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(c.patience(ctx, r.silence).Milliseconds(), 10)}
 	}
 	resp, err := c.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err == nil {
@@ -155,7 +159,7 @@ func (r request) http(base *url.URL, progress func()) *http.Request {
 	}
 	if r.once.Key != "" {
 		h.Header[headerKey] = []string{r.once.Key}
-		h.Header[headerBase] = []string{strconv.FormatUint(r.once.Base, 10)}
+		h.Header[api.HeaderBase] = []string{strconv.FormatUint(r.once.Base, 10)}
 	}
 	if r.body != nil {
 		h.ContentLength = int64(len(r.body))
@@ -208,7 +212,7 @@ func readBody(resp *http.Response, max int64, progress func()) ([]byte, error) {
 
 // retryAfter is how long a node asks to be left alone. Dates are not understood: no node sends them.
 func retryAfter(h http.Header) time.Duration {
-	s, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	s, err := strconv.ParseUint(h.Get(api.HeaderRetryAfter), 10, 16)
 	if err != nil {
 		return 0
 	}

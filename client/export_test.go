@@ -1,6 +1,10 @@
 package client
 
-import "time"
+import (
+	"time"
+
+	"tenure/api"
+)
 
 // SetElapsed has sessions reckon on this clock.
 func (c *Client) SetElapsed(now func() time.Duration) {
@@ -11,7 +15,7 @@ func (c *Client) SetElapsed(now func() time.Duration) {
 func Renewals(list []LeaseGrant) []byte {
 	var text renewalList
 	for _, g := range list {
-		if !text.add(leaseBody{Name: g.Name, Owner: g.Owner, Grant: g.Grant}) {
+		if !text.add(api.LeaseRequest{Name: g.Name, Owner: g.Owner, Grant: g.Grant}) {
 			break
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+
+	"tenure/api"
 )
 
 // Fence names a token that goes with writes: the store refuses them once it has seen a larger token of that name. So a
@@ -29,11 +31,8 @@ func (c *Client) FenceToken(ctx context.Context, name string, o ReadOptions) (to
 	defer cancel()
 	var q query
 	q.mode(o.Mode)
-	r := request{method: http.MethodGet, path: "/v1/fence/" + name, query: q.String()}
-	var out struct {
-		Token uint64
-		Floor bool
-	}
+	r := request{method: http.MethodGet, path: api.PathFence + name, query: q.String()}
+	var out api.Fence
 	_, err = c.read(ctx, "fence", name, func() request { return r }, func(a answer) error {
 		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil {
 			return errNotUnderstood
@@ -49,7 +48,7 @@ func (c *Client) DropFence(ctx context.Context, name string, o WriteOptions) err
 	if name == "" {
 		return &Error{Op: "drop fence", Kind: ErrInvalid, Err: errNoFence}
 	}
-	_, err := c.write(ctx, "drop fence", name, request{method: http.MethodDelete, path: "/v1/fence/" + name}, o)
+	_, err := c.write(ctx, "drop fence", name, request{method: http.MethodDelete, path: api.PathFence + name}, o)
 	return err
 }
 

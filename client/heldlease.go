@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/leasehold"
 )
 
@@ -110,7 +111,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	grant := l.grant
 	l.mu.Unlock()
-	err := l.c.releaseLease(ctx, l.name, leaseBody{Owner: l.owner, Grant: grant})
+	err := l.c.releaseLease(ctx, l.name, api.LeaseRequest{Owner: l.owner, Grant: grant})
 	if lost != nil {
 		return lost
 	}
@@ -148,7 +149,7 @@ func (l *Lease) end(why error) {
 
 // take takes what a node has made of a renewal that was sent at asked, and tells whether the lease was renewed, and if not,
 // whether it is worth trying again.
-func (l *Lease) take(now, asked time.Duration, w *wireGrant) (renewed, again bool) {
+func (l *Lease) take(now, asked time.Duration, w *api.LeaseRenewal) (renewed, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notice(now)
@@ -159,9 +160,9 @@ func (l *Lease) take(now, asked time.Duration, w *wireGrant) (renewed, again boo
 		l.end(fmt.Errorf("%w: %s", errLeaseGone, withoutWords(oneLine([]byte(w.Error)), "gone")))
 		return false, false
 	}
-	g, ok := w.grant(l.name)
+	g, ok := grantOf(w, l.name)
 	if w.Error != "" || !ok {
-		l.last = w.problem()
+		l.last = problemOf(w)
 		return false, true
 	}
 	before := l.hold.Token()
@@ -185,11 +186,11 @@ func (l *Lease) failed(err error) {
 }
 
 // ask is the lease's part of a request to renew; ok is false if it is not held any more.
-func (l *Lease) ask(now time.Duration) (b leaseBody, ok bool) {
+func (l *Lease) ask(now time.Duration) (b api.LeaseRequest, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notice(now)
-	return leaseBody{Name: l.name, Owner: l.owner, Grant: l.grant, TTL: l.ttl.String()}, l.err == nil
+	return api.LeaseRequest{Name: l.name, Owner: l.owner, Grant: l.grant, TTL: l.ttl.String()}, l.err == nil
 }
 
 // deadline is the reading of the clock at which the lease ends; 0 if it is lost.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"tenure/api"
 )
 
 // write tries one write until its outcome is settled or ctx ends. Every try carries the same Once. The kind of error
@@ -82,8 +83,8 @@ type verdict struct {
 	err  error
 }
 
-// understanding tells what an answer of the cluster itself says about a write: that it was done (a nil kind), or which
-// condition did not hold. ok is false if it is no such answer.
+// understanding tells what the body of an answer says about a write: that it was done (a nil kind), or which condition did
+// not hold. It sees answers of 200, and those with a code. ok is false if the code says all there is to say.
 type understanding func(a answer) (kind, err error, ok bool)
 
 // trueOrFalse understands what most writes answer.
@@ -97,40 +98,54 @@ func trueOrFalse(a answer) (kind, err error, ok bool) {
 	return nil, nil, false
 }
 
-// refusals are the cluster's verdicts that any write may get, as their status and the first words of their text. They
-// come out of the log, so a later copy of the write gets the same.
-var refusals = []struct {
-	status int
-	words  string
-	kind   error
-}{
-	{http.StatusNotFound, "there is no such key", ErrNotFound},
-	{http.StatusConflict, "fenced:", ErrFenced},
-	{http.StatusConflict, "the key does not hold a decimal number", ErrNotNumber},
-	{http.StatusInternalServerError, "invalid session", ErrNoSession},
+// verdictOf is what a code says about the copy of a write that it answers, taken by itself. A code that this version
+// does not know, or none, leaves the outcome unknown.
+func verdictOf(code api.Code) verdict {
+	switch code {
+	case api.CodeNotFound:
+		return verdict{word: settled, kind: ErrNotFound}
+	case api.CodeCondition:
+		return verdict{word: settled, kind: ErrCondition}
+	case api.CodeNoSession:
+		return verdict{word: settled, kind: ErrNoSession}
+	case api.CodeFenced:
+		return verdict{word: settled, kind: ErrFenced}
+	case api.CodeNotNumber:
+		return verdict{word: settled, kind: ErrNotNumber}
+	case api.CodeBusy:
+		return verdict{word: settled, kind: ErrBusy}
+	case api.CodeLost:
+		return verdict{word: settled, kind: ErrLost}
+	case api.CodeNotApplied, api.CodeOverloaded, api.CodeQuarantine, api.CodeNotReady:
+		return verdict{word: notApplied}
+	case api.CodeKeyTooOld:
+		return verdict{word: lost}
+	}
+	if kind := kindOfRefusal(code); kind != nil {
+		return verdict{word: refused, kind: kind}
+	}
+	return verdict{word: unknown}
 }
 
-// decided is the cluster's verdict, if a holds one.
-func decided(a answer, understand understanding) (verdict, bool) {
-	if a.status != http.StatusOK && !a.ofNode() {
-		return verdict{}, false
+// kindOfRefusal is the sentinel for a code that says that no node will take the request as it is, or nil for any other.
+func kindOfRefusal(code api.Code) error {
+	switch code {
+	case api.CodeInvalid:
+		return ErrInvalid
+	case api.CodeForbidden:
+		return ErrForbidden
+	case api.CodeTooLarge:
+		return ErrTooLarge
+	case api.CodeKeyReused:
+		return ErrKeyReused
+	case api.CodeNoSpace:
+		return ErrNoRoom
 	}
-	if understand == nil {
-		understand = trueOrFalse
-	}
-	if kind, err, ok := understand(a); ok {
-		return verdict{word: settled, kind: kind, err: err}, true
-	}
-	for _, r := range refusals {
-		if a.status == r.status && bytes.HasPrefix(a.body, []byte(r.words)) {
-			return verdict{word: settled, kind: r.kind, err: a.err()}, true
-		}
-	}
-	return verdict{}, false
+	return nil
 }
 
-// judge tells what one try of a write means, taken by itself. An answer that no node gives is in doubt, a refusal too:
-// a proxy may answer 503 or 404 after it has passed the write on.
+// judge tells what one try of a write means, taken by itself. Only a node's code says that it was refused: a proxy may
+// answer 503 or 404 after it has passed the write on.
 func judge(a answer, sent bool, err error, understand understanding) verdict {
 	switch {
 	case err != nil && !sent:
@@ -138,40 +153,24 @@ func judge(a answer, sent bool, err error, understand understanding) verdict {
 	case err != nil:
 		return verdict{word: unknown, err: err}
 	}
-	if v, ok := decided(a, understand); ok {
-		return v
+	if understand == nil {
+		understand = trueOrFalse
 	}
-	body := string(a.body)
+	if a.status == http.StatusOK || a.code() != "" {
+		if kind, err, ok := understand(a); ok {
+			return verdict{word: settled, kind: kind, err: err}
+		}
+	}
+	v := verdictOf(a.code())
 	switch {
-	case a.status >= 400 && !a.ofNode():
-		return verdict{word: unknown, err: a.stranger()}
-	case a.status == http.StatusInternalServerError && strings.HasPrefix(body, "Invalid Session TTL"):
-		return verdict{word: refused, kind: ErrInvalid, err: a.err()}
-	case a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests:
-		return verdict{word: notApplied, err: a.err()}
-	case a.status == http.StatusGatewayTimeout && strings.Contains(body, "key too old"):
-		return verdict{word: lost, err: a.err()}
-	case a.status == http.StatusInsufficientStorage:
-		return verdict{word: refused, kind: ErrNoRoom, err: a.err()}
-	case a.status >= 400 && a.status < 500:
-		return verdict{word: refused, kind: kindOfRefusal(a.status), err: a.err()}
-	case a.status >= 500:
-		return verdict{word: unknown, err: a.err()}
+	case a.status >= http.StatusBadRequest && a.code() == "":
+		v.err = a.stranger()
+	case a.status >= http.StatusBadRequest:
+		v.err = a.err()
+	default:
+		v = verdict{word: unknown, err: fmt.Errorf("%s: status %d: %w", a.endpoint, a.status, errNotUnderstood)}
 	}
-	return verdict{word: unknown, err: fmt.Errorf("%s: status %d: %w", a.endpoint, a.status, errNotUnderstood)}
-}
-
-// kindOfRefusal is the sentinel for a 4xx.
-func kindOfRefusal(status int) error {
-	switch status {
-	case http.StatusForbidden, http.StatusUnauthorized:
-		return ErrForbidden
-	case http.StatusConflict:
-		return ErrKeyReused
-	case http.StatusRequestEntityTooLarge:
-		return ErrTooLarge
-	}
-	return ErrInvalid
+	return v
 }
 
 // cause strips the Error that a call inside another call made, so that only one kind remains.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 func TestJudge(t *testing.T) {
@@ -12,39 +14,53 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
+		code   api.Code
 		body   string
 		sent   bool
 		err    error
 		word   word
 		kind   error
 	}{
-		{"done", 200, "true", true, nil, settled, nil},
-		{"done, with a line end", 200, "true\n", true, nil, settled, nil},
-		{"condition", 200, "false", true, nil, settled, ErrCondition},
-		{"never left", 0, "", false, cut, notApplied, nil},
-		{"cut", 0, "", true, cut, unknown, nil},
-		{"no master", 503, "not applied", true, nil, notApplied, nil},
-		{"too many requests", 429, "", true, nil, notApplied, nil},
-		{"timed out", 504, "outcome unknown", true, nil, unknown, nil},
-		{"too old", 504, "key too old: outcome unknown", true, nil, lost, nil},
-		{"no room", 507, "", true, nil, refused, ErrNoRoom},
-		{"bad key", 400, "", true, nil, refused, ErrInvalid},
-		{"forbidden", 403, "", true, nil, refused, ErrForbidden},
-		{"key reused", 409, "Idempotency-Key was used by another write", true, nil, refused, ErrKeyReused},
-		{"fenced", 409, "fenced: a larger token than 3 was seen", true, nil, settled, ErrFenced},
-		{"no number", 409, "the key does not hold a decimal number, or ...", true, nil, settled, ErrNotNumber},
-		{"no key", 404, "there is no such key: nothing was changed", true, nil, settled, ErrNotFound},
-		{"no endpoint", 404, "no such endpoint", true, nil, refused, ErrInvalid},
-		{"no session", 500, `invalid session "x"`, true, nil, settled, ErrNoSession},
-		{"a bad TTL", 500, "Invalid Session TTL '1', must be between", true, nil, refused, ErrInvalid},
-		{"too large", 413, "", true, nil, refused, ErrTooLarge},
-		{"a crash in the node", 500, "", true, nil, unknown, nil},
-		{"a proxy's", 502, "", true, nil, unknown, nil},
-		{"a page", 200, "<html>", true, nil, unknown, nil},
-		{"a redirect", 302, "", true, nil, unknown, nil},
-		{"no body", 200, "", true, nil, unknown, nil},
+		{"done", 200, "", "true", true, nil, settled, nil},
+		{"done, with a line end", 200, "", "true\n", true, nil, settled, nil},
+		{"condition", 200, "", "false", true, nil, settled, ErrCondition},
+		{"never left", 0, "", "", false, cut, notApplied, nil},
+		{"cut", 0, "", "", true, cut, unknown, nil},
+		{"no master", 503, api.CodeNotApplied, "", true, nil, notApplied, nil},
+		{"too many requests", 503, api.CodeOverloaded, "", true, nil, notApplied, nil},
+		{"leases begin later", 503, api.CodeQuarantine, "", true, nil, notApplied, nil},
+		{"not ready", 503, api.CodeNotReady, "", true, nil, notApplied, nil},
+		{"timed out", 504, api.CodeUnknown, "", true, nil, unknown, nil},
+		{"too old", 504, api.CodeKeyTooOld, "", true, nil, lost, nil},
+		{"no room", 507, api.CodeNoSpace, "", true, nil, refused, ErrNoRoom},
+		{"bad key", 400, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
+		{"forbidden", 403, api.CodeForbidden, "", true, nil, refused, ErrForbidden},
+		{"key reused", 409, api.CodeKeyReused, "", true, nil, refused, ErrKeyReused},
+		{"fenced", 409, api.CodeFenced, "", true, nil, settled, ErrFenced},
+		{"no number", 409, api.CodeNotNumber, "", true, nil, settled, ErrNotNumber},
+		{"a failed transaction", 409, api.CodeCondition, "", true, nil, settled, ErrCondition},
+		{"busy", 409, api.CodeBusy, "", true, nil, settled, ErrBusy},
+		{"lost", 409, api.CodeLost, "", true, nil, settled, ErrLost},
+		{"no key", 404, api.CodeNotFound, "", true, nil, settled, ErrNotFound},
+		{"no endpoint", 404, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
+		{"no session", 500, api.CodeNoSession, "", true, nil, settled, ErrNoSession},
+		{"a bad TTL", 500, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
+		{"too large", 413, api.CodeTooLarge, "", true, nil, refused, ErrTooLarge},
+		{"a crash in the node", 500, api.CodeInternal, "", true, nil, unknown, nil},
+		{"a code of a newer version", 409, "no-such-code", "", true, nil, unknown, nil},
+		{"a code with another status", 400, api.CodeNotApplied, "", true, nil, notApplied, nil},
+		{"a node without codes", 503, "", "not applied", true, nil, unknown, nil},
+		{"a node without codes refuses", 400, "", "fenced: ", true, nil, unknown, nil},
+		{"a proxy's", 502, "", "", true, nil, unknown, nil},
+		{"a page", 200, "", "<html>", true, nil, unknown, nil},
+		{"a redirect", 302, "", "", true, nil, unknown, nil},
+		{"no body", 200, "", "", true, nil, unknown, nil},
 	} {
-		v := judge(answer{endpoint: "n", status: c.status, header: http.Header{headerNode: {"1"}}, body: []byte(c.body)}, c.sent, c.err, nil)
+		h := http.Header{api.HeaderNode: {"1"}}
+		if c.code != "" {
+			h[api.HeaderError] = []string{string(c.code)}
+		}
+		v := judge(answer{endpoint: "n", status: c.status, header: h, body: []byte(c.body)}, c.sent, c.err, nil)
 		if v.word != c.word || v.kind != c.kind {
 			t.Errorf("%s: word %d kind %v, want %d %v", c.name, v.word, v.kind, c.word, c.kind)
 		}
@@ -54,15 +70,32 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A refusal is believed only of a node: a proxy may say the same after it has passed the write on.
+// Every code means something to the client: none falls through to "unknown" for want of a row.
+func TestEveryCodeIsJudged(t *testing.T) {
+	for _, code := range api.Codes() {
+		doubtful := code == api.CodeUnknown || code == api.CodeInternal
+		if v := verdictOf(code); (v.word == unknown) != doubtful || (v.word == refused || v.word == settled) != (v.kind != nil) {
+			t.Errorf("%s: %+v", code, v)
+		}
+	}
+}
+
+// A refusal is believed only for its code: a proxy may say the same after it has passed the write on, and the texts are
+// for people.
 func TestJudgeStrangers(t *testing.T) {
 	for status, body := range map[int]string{
 		503: "not applied", 429: "", 404: "there is no such key", 400: "", 403: "", 409: "fenced: ", 413: "", 507: "", 500: "invalid session",
 	} {
-		a := answer{endpoint: "n", status: status, header: http.Header{}, body: []byte(body)}
-		for name, understand := range map[string]understanding{"write": nil, "lease": (&acquisition{now: func() time.Duration { return 0 }}).understand, "renewal": renewed("l", new(LeaseGrant))} {
-			if v := judge(a, true, nil, understand); v.word != unknown || !errors.Is(v.err, errNotUnderstood) {
-				t.Errorf("%s: a stranger's %d: word %d, %v, want unknown", name, status, v.word, v.err)
+		for _, marked := range []bool{false, true} {
+			a := answer{endpoint: "n", status: status, header: http.Header{}, body: []byte(body)}
+			why := errNotUnderstood
+			if marked {
+				a.header[api.HeaderNode], why = []string{"1"}, errNoCode
+			}
+			for name, understand := range map[string]understanding{"write": nil, "lease": (&acquisition{now: func() time.Duration { return 0 }}).understand, "renewal": renewed("l", new(LeaseGrant))} {
+				if v := judge(a, true, nil, understand); v.word != unknown || !errors.Is(v.err, why) {
+					t.Errorf("%s: a %d without a code, marked %v: word %d, %v, want unknown", name, status, marked, v.word, v.err)
+				}
 			}
 		}
 	}
@@ -98,15 +131,15 @@ func TestSeenStartsAgainWithAnotherCluster(t *testing.T) {
 
 func TestSeenLearnsNothingFromIndexOne(t *testing.T) {
 	var s seen
-	s.observe(answer{header: http.Header{headerIndex: {"1"}}})
+	s.observe(answer{header: http.Header{api.HeaderIndex: {"1"}}})
 	if r, ok := s.fresh(); r != 0 || ok {
 		t.Fatalf("revision %d, fresh %v, want nothing learned", r, ok)
 	}
-	s.observe(answer{header: http.Header{headerIndex: {"40"}}})
+	s.observe(answer{header: http.Header{api.HeaderIndex: {"40"}}})
 	if r, ok := s.fresh(); r != 40 || ok {
 		t.Fatalf("revision %d, fresh %v: an entry's index may be old", r, ok)
 	}
-	s.observe(answer{header: http.Header{headerIndex: {"39"}}})
+	s.observe(answer{header: http.Header{api.HeaderIndex: {"39"}}})
 	if r, _ := s.fresh(); r != 40 {
 		t.Fatalf("revision %d after an older entry", r)
 	}
@@ -115,7 +148,7 @@ func TestSeenLearnsNothingFromIndexOne(t *testing.T) {
 // The revision of a store is news even if it is 1, that of a new one: a write that follows needs no status.
 func TestSeenLearnsTheRevisionOfANewStore(t *testing.T) {
 	var s seen
-	s.observe(answer{header: http.Header{headerRevision: {"1"}}})
+	s.observe(answer{header: http.Header{api.HeaderRevision: {"1"}}})
 	if r, ok := s.fresh(); r != 1 || !ok {
 		t.Fatalf("revision %d, fresh %v", r, ok)
 	}

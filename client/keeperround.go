@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"tenure/api"
 )
 
 const (
@@ -33,7 +35,7 @@ type roundTry struct {
 	endpoint int
 	numbers  []int // of the items that it was asked for
 	asked    time.Duration
-	wire     []wireGrant // in their order
+	wire     []api.LeaseRenewal // in their order
 	err      error
 }
 
@@ -125,7 +127,7 @@ func (k *keeper) try(ctx context.Context, t *roundTry, body []byte) {
 	if len(t.numbers) == 0 {
 		return
 	}
-	r := request{method: http.MethodPost, path: leasesRenewPath, body: body, harmless: true, patient: true}
+	r := request{method: http.MethodPost, path: api.PathLeasesRenew, body: body, harmless: true, patient: true}
 	t.asked = k.now()
 	a, _, err := k.c.exchange(ctx, t.endpoint, r)
 	switch {

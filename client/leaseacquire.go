@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/leasehold"
 )
 
@@ -112,14 +113,14 @@ func (a *acquisition) wait(ctx context.Context, end time.Time) time.Duration {
 
 // try asks one node.
 func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration) verdict {
-	body := leaseBody{Owner: a.o.Owner, TTL: a.o.TTL.String(), Acquisition: a.o.Acquisition}
+	body := api.LeaseRequest{Owner: a.o.Owner, TTL: a.o.TTL.String(), Acquisition: a.o.Acquisition}
 	// A grant that takes longer than this is void.
 	silence := min(a.c.cfg.AttemptTimeout, lifeOf(a.o.TTL))
 	if wait > 0 {
 		body.Wait = wait.String()
 		silence = wait + a.c.cfg.AttemptTimeout
 	}
-	r := request{method: http.MethodPost, path: leasePath(a.name, "acquire"), body: encode(body), harmless: true, silence: silence}
+	r := request{method: http.MethodPost, path: leasePath(a.name, api.LeaseAcquire), body: encode(body), harmless: true, silence: silence}
 	a.busy, a.silent = nil, nil
 	a.asked = a.now()
 	got, sent, err := a.c.exchange(ctx, endpoint, r)
@@ -129,18 +130,17 @@ func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration)
 }
 
 func (a *acquisition) understand(got answer) (kind, err error, ok bool) {
-	switch got.status {
-	case http.StatusOK:
+	switch {
+	case got.status == http.StatusOK:
 		g, waited, ok := decodeGrant(got.body, a.name)
 		a.granted, a.asked = g, min(a.asked+waited, a.now())
 		return nil, nil, ok
-	case http.StatusConflict:
+	case got.code() == api.CodeBusy:
 		a.busy = decodeBusy(got)
 		return ErrBusy, a.busy, true
-	case http.StatusServiceUnavailable:
-		if a.silent = decodeSilent(got); a.silent != nil {
-			return ErrBusy, a.silent, true
-		}
+	case got.code() == api.CodeQuarantine:
+		a.silent = decodeSilent(got)
+		return ErrBusy, a.silent, true
 	}
 	return nil, nil, false
 }
@@ -181,6 +181,9 @@ func (a *acquisition) hint() time.Duration {
 	if a.silent != nil {
 		return a.silent.Begins
 	}
+	if a.busy == nil {
+		return 0
+	}
 	return a.busy.RetryAfter
 }
 
@@ -191,7 +194,7 @@ func (a *acquisition) giveUp(ctx context.Context, kind, err error) error {
 		a.hold.Release()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(a.parting, lastChance))
 		defer cancel()
-		a.doubt = a.c.releaseLease(ctx, a.name, leaseBody{Owner: a.o.Owner, Acquisition: a.o.Acquisition}) != nil
+		a.doubt = a.c.releaseLease(ctx, a.name, api.LeaseRequest{Owner: a.o.Owner, Acquisition: a.o.Acquisition}) != nil
 	}
 	if (kind == ErrNotApplied || kind == ErrBusy && a.silent != nil) && a.doubt {
 		kind, err = ErrUnknown, fmt.Errorf("%w; it may be granted, and the name taken for as long as %v", err, a.o.TTL)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"tenure/api"
 )
 
 // LeaseInfo is what one node knows of a lease: a hint, since the owner may have renewed or released it through others. Its
@@ -36,8 +38,8 @@ func (c *Client) RenewLease(ctx context.Context, g LeaseGrant) (LeaseGrant, erro
 	var asked time.Duration
 	var next LeaseGrant
 	r := request{
-		method: http.MethodPost, path: leasePath(g.Name, "renew"), harmless: true, understand: renewed(g.Name, &next),
-		body:    encode(leaseBody{Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}),
+		method: http.MethodPost, path: leasePath(g.Name, api.LeaseRenew), harmless: true, understand: renewed(g.Name, &next),
+		body:    encode(api.LeaseRequest{Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}),
 		silence: min(c.cfg.AttemptTimeout, lifeOf(g.TTL)), leaves: func() { asked = now() },
 	}
 	if _, err := c.write(ctx, op, g.Name, r, WriteOptions{}); err != nil {
@@ -75,7 +77,7 @@ func (c *Client) RenewLeases(ctx context.Context, list []LeaseGrant) ([]LeaseRen
 func (c *Client) renewPart(ctx context.Context, list []LeaseGrant) ([]LeaseRenewal, error) {
 	var text renewalList
 	for _, g := range list {
-		if !text.add(leaseBody{Name: g.Name, Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}) {
+		if !text.add(api.LeaseRequest{Name: g.Name, Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}) {
 			break
 		}
 	}
@@ -84,7 +86,7 @@ func (c *Client) renewPart(ctx context.Context, list []LeaseGrant) ([]LeaseRenew
 	var asked time.Duration
 	var out []LeaseRenewal
 	r := request{
-		method: http.MethodPost, path: leasesRenewPath, body: text.json(), harmless: true, leaves: func() { asked = now() },
+		method: http.MethodPost, path: api.PathLeasesRenew, body: text.json(), harmless: true, leaves: func() { asked = now() },
 		understand: onlyOK(func(a answer) (kind, err error, ok bool) {
 			wire, err := decodeGrants(a, len(list))
 			if err != nil {
@@ -102,13 +104,13 @@ func (c *Client) renewPart(ctx context.Context, list []LeaseGrant) ([]LeaseRenew
 }
 
 // became is what a node's answer makes of the lease; ago is negative.
-func (g LeaseGrant) became(w *wireGrant, ago time.Duration) LeaseRenewal {
-	next, ok := w.grant(g.Name)
+func (g LeaseGrant) became(w *api.LeaseRenewal, ago time.Duration) LeaseRenewal {
+	next, ok := grantOf(w, g.Name)
 	if w.Error == "" && !w.Lost && ok {
 		next.Left = g.life(next.TTL) + ago
 		return LeaseRenewal{LeaseGrant: next}
 	}
-	return LeaseRenewal{Err: &Error{Op: "renew lease", Key: g.Name, Kind: w.kind(), Err: w.problem()}}
+	return LeaseRenewal{Err: &Error{Op: "renew lease", Key: g.Name, Kind: kindOfRenewal(w), Err: problemOf(w)}}
 }
 
 // life is how much is used of the TTL that was asked for with g and granted as ttl.
@@ -127,15 +129,15 @@ func ttlText(d time.Duration) string {
 	return d.String()
 }
 
-// kind is the sentinel for a lease of a list that was not renewed.
-func (w *wireGrant) kind() error {
+// kindOfRenewal is the sentinel for a lease of a list that was not renewed.
+func kindOfRenewal(w *api.LeaseRenewal) error {
 	if w.Lost {
 		return ErrLost
 	}
 	return ErrUnknown
 }
 
-func (w *wireGrant) problem() error {
+func problemOf(w *api.LeaseRenewal) error {
 	if w.Error == "" && !w.Lost {
 		return errNotUnderstood
 	}
@@ -143,8 +145,8 @@ func (w *wireGrant) problem() error {
 }
 
 // decodeGrants decodes what a renewal of n leases answers.
-func decodeGrants(a answer, n int) ([]wireGrant, error) {
-	var wire []wireGrant
+func decodeGrants(a answer, n int) ([]api.LeaseRenewal, error) {
+	var wire []api.LeaseRenewal
 	if json.Unmarshal(a.body, &wire) != nil || len(wire) != n {
 		return nil, errNotUnderstood
 	}
@@ -157,7 +159,7 @@ func (c *Client) ReleaseLease(ctx context.Context, g LeaseGrant) error {
 	if err := checkGrant(g); err != nil {
 		return &Error{Op: "release lease", Key: g.Name, Kind: ErrInvalid, Err: err}
 	}
-	return c.releaseLease(ctx, g.Name, leaseBody{Owner: g.Owner, Grant: g.Grant})
+	return c.releaseLease(ctx, g.Name, api.LeaseRequest{Owner: g.Owner, Grant: g.Grant})
 }
 
 // ReleaseAcquisition gives a lease free by what GrantLease was told with LeaseOptions, also if it has answered nothing. The acquisition must never
@@ -170,12 +172,12 @@ func (c *Client) ReleaseAcquisition(ctx context.Context, name, owner, acquisitio
 	if err != nil {
 		return &Error{Op: "release lease", Key: name, Kind: ErrInvalid, Err: err}
 	}
-	return c.releaseLease(ctx, name, leaseBody{Owner: owner, Acquisition: acquisition})
+	return c.releaseLease(ctx, name, api.LeaseRequest{Owner: owner, Acquisition: acquisition})
 }
 
 // releaseLease releases by grant or by acquisition. It may be repeated, and be late, for an acquisition is never used again.
-func (c *Client) releaseLease(ctx context.Context, name string, body leaseBody) error {
-	r := request{method: http.MethodPost, path: leasePath(name, "release"), body: encode(body), harmless: true}
+func (c *Client) releaseLease(ctx context.Context, name string, body api.LeaseRequest) error {
+	r := request{method: http.MethodPost, path: leasePath(name, api.LeaseRelease), body: encode(body), harmless: true}
 	_, err := c.write(ctx, "release lease", name, r, WriteOptions{})
 	return err
 }
@@ -191,11 +193,8 @@ func (c *Client) ShowLease(ctx context.Context, name string) (LeaseInfo, error) 
 	var info LeaseInfo
 	r := request{method: http.MethodGet, path: leasePath(name, ""), bare: true}
 	a, err := c.read(ctx, op, name, func() request { return r }, func(a answer) error {
-		var w struct {
-			Name, Owner, Remaining string
-			Token                  uint64
-		}
-		if a.status == http.StatusNotFound {
+		var w api.LeaseHint
+		if a.absent() {
 			return nil
 		}
 		d, bad := time.Duration(0), json.Unmarshal(a.body, &w)
@@ -208,7 +207,7 @@ func (c *Client) ShowLease(ctx context.Context, name string) (LeaseInfo, error) 
 		info = LeaseInfo{Name: w.Name, Owner: w.Owner, Token: w.Token, Remaining: d}
 		return nil
 	})
-	if err == nil && a.status == http.StatusNotFound {
+	if err == nil && a.absent() {
 		err = &Error{Op: op, Key: name, Kind: ErrNotFound}
 	}
 	return info, err

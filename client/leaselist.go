@@ -12,9 +12,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
-)
 
-const leasesPath = "/v1/leases"
+	"tenure/api"
+)
 
 // LeaseListOptions says which leases to list: all, if it is the zero value.
 type LeaseListOptions struct {
@@ -43,7 +43,7 @@ func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, err
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	pages, errs := make([]leasePage, len(c.endpoints)), make([]error, len(c.endpoints))
+	pages, errs := make([]api.LeasePage, len(c.endpoints)), make([]error, len(c.endpoints))
 	var all sync.WaitGroup
 	for i := range c.endpoints {
 		all.Go(func() { pages[i], errs[i] = c.leasesOf(ctx, i, o) })
@@ -65,7 +65,7 @@ func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, err
 		}
 		kind := ErrUnavailable
 		var status *StatusError
-		if errors.As(failed, &status) && status.Code < 500 && !errors.Is(failed, errNotUnderstood) {
+		if errors.As(failed, &status) && kindOfRefusal(status.Code) != nil {
 			kind = kindOfRefusal(status.Code)
 		}
 		return LeasePage{}, &Error{Op: op, Kind: kind, Err: failed}
@@ -73,29 +73,19 @@ func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, err
 	return out, nil
 }
 
-// leasePage is what one node answers.
-type leasePage struct {
-	Leases []struct {
-		Name, Owner, Remaining string
-		Token                  uint64
-	}
-	Next   string
-	Silent string
-}
-
-func (c *Client) leasesOf(ctx context.Context, endpoint int, o LeaseListOptions) (leasePage, error) {
+func (c *Client) leasesOf(ctx context.Context, endpoint int, o LeaseListOptions) (api.LeasePage, error) {
 	var q query
 	if o.Prefix != "" {
-		q.value("prefix", o.Prefix)
+		q.value(api.QueryPrefix, o.Prefix)
 	}
 	if o.Start != "" {
-		q.value("start", o.Start)
+		q.value(api.QueryStart, o.Start)
 	}
 	if o.Limit > 0 {
-		q.value("limit", strconv.Itoa(o.Limit))
+		q.value(api.QueryLimit, strconv.Itoa(o.Limit))
 	}
-	var p leasePage
-	a, _, err := c.exchange(ctx, endpoint, request{method: http.MethodGet, path: leasesPath, query: q.String()})
+	var p api.LeasePage
+	a, _, err := c.exchange(ctx, endpoint, request{method: http.MethodGet, path: api.PathLeases, query: q.String()})
 	switch {
 	case err != nil:
 		return p, err
@@ -110,7 +100,7 @@ func (c *Client) leasesOf(ctx context.Context, endpoint int, o LeaseListOptions)
 }
 
 // mergeLeases makes one page of those without an error. Of one name the larger token is the newer; of one token the longer time.
-func mergeLeases(pages []leasePage, errs []error, o LeaseListOptions) LeasePage {
+func mergeLeases(pages []api.LeasePage, errs []error, o LeaseListOptions) LeasePage {
 	var out LeasePage
 	best := map[string]LeaseInfo{}
 	for i := range pages {

@@ -48,7 +48,7 @@ func TestLockOfAnEndedSession(t *testing.T) {
 		if kindOf(t, err) != client.ErrLost || time.Since(began) > 100*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		if text := err.Error(); !strings.HasPrefix(text, `lock "job": lost: `) || !strings.Contains(text, "invalid session") {
+		if text := err.Error(); !strings.HasPrefix(text, `lock "job": lost: `) || !strings.Contains(text, "answers 500") {
 			t.Errorf("it says %q", text)
 		}
 		if s.Err() == nil || !isLost(s) {

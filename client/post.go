@@ -6,16 +6,15 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"tenure/api"
 )
 
 // TestAndSet writes value if the key holds test. It returns the value that the key holds now and the store's revision;
 // ErrCondition, with that value, if the key holds another (a nil value if that is not remembered any more, see
 // ErrDropped), and ErrNotFound if it is absent.
 func (c *Client) TestAndSet(ctx context.Context, key string, test, value []byte, o WriteOptions) (now []byte, revision uint64, err error) {
-	body := struct {
-		Op          string
-		Test, Value []byte
-	}{"test-and-set", test, value}
+	body := api.Command{Op: api.OpTestAndSet, Test: test, Value: value}
 	now = value
 	revision, err = c.post(ctx, "test-and-set", key, body, o, func(a answer) (kind, err error, ok bool) {
 		var out struct {
@@ -40,10 +39,7 @@ func (c *Client) TestAndSet(ctx context.Context, key string, test, value []byte,
 // Add adds delta to the decimal number that the key holds, and returns the sum and the revision. ErrNotFound if the key
 // is absent; ErrNotNumber if it does not hold a number, or the sum is beyond 64 bits.
 func (c *Client) Add(ctx context.Context, key string, delta int64, o WriteOptions) (sum int64, revision uint64, err error) {
-	body := struct {
-		Op  string
-		Num int64
-	}{"add", delta}
+	body := api.Command{Op: api.OpAdd, Num: &delta}
 	revision, err = c.post(ctx, "add", key, body, o, func(a answer) (kind, err error, ok bool) {
 		var out struct{ Value *int64 }
 		if json.Unmarshal(a.body, &out) != nil || out.Value == nil {
@@ -61,7 +57,7 @@ func (c *Client) Rename(ctx context.Context, key, newKey string, o WriteOptions)
 	if err := checkKey(newKey); err != nil {
 		return 0, &Error{Op: "rename", Key: key, Kind: ErrInvalid, Err: err}
 	}
-	body := struct{ Op, NewKey string }{"rename", newKey}
+	body := api.Command{Op: api.OpRename, NewKey: &newKey}
 	return c.post(ctx, "rename", key, body, o, nil)
 }
 
@@ -69,16 +65,16 @@ func (c *Client) Rename(ctx context.Context, key, newKey string, o WriteOptions)
 // ErrDropped if it was deleted and the entry is not known any more.
 func (c *Client) Remove(ctx context.Context, key string, o WriteOptions) (Entry, uint64, error) {
 	var old Entry
-	body := struct{ Op string }{"remove"}
+	body := api.Command{Op: api.OpRemove}
 	revision, err := c.post(ctx, "remove", key, body, o, func(a answer) (kind, err error, ok bool) {
-		if a.header.Get(headerDropped) != "" {
+		if a.header.Get(api.HeaderDropped) != "" {
 			return ErrDropped, nil, true
 		}
-		var w *wireEntry
+		var w *api.Entry
 		if json.Unmarshal(a.body, &w) != nil || w == nil || w.Key != key {
 			return nil, nil, false
 		}
-		old, err = w.entry()
+		old, err = entryOf(w)
 		return nil, nil, err == nil
 	})
 	return old, revision, err
@@ -90,15 +86,15 @@ func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration, o Wr
 	if ttl < 0 {
 		return 0, &Error{Op: "expire", Key: key, Kind: ErrInvalid, Err: errors.New("the TTL is negative")}
 	}
-	body := struct{ Op, TTL string }{Op: "expire"}
+	text := ""
 	if ttl > 0 {
-		body.TTL = ttl.String()
+		text = ttl.String()
 	}
-	return c.post(ctx, "expire", key, body, o, nil)
+	return c.post(ctx, "expire", key, api.Command{Op: api.OpExpire, TTL: &text}, o, nil)
 }
 
 // post runs a command on one key. understand sees answers of 200 only.
-func (c *Client) post(ctx context.Context, op, key string, body any, o WriteOptions, understand understanding) (uint64, error) {
+func (c *Client) post(ctx context.Context, op, key string, body api.Command, o WriteOptions, understand understanding) (uint64, error) {
 	r := request{method: http.MethodPost, body: encode(body), understand: onlyOK(understand)}
 	return c.writeKey(ctx, op, key, r, nil, o, false)
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // Mode is what a read promises.
@@ -59,30 +61,25 @@ type Entry struct {
 	ExpiresIn time.Duration `json:"-"`
 }
 
-// wireEntry is an Entry as nodes send it.
-type wireEntry struct {
-	Entry
-	ExpiresIn string
-}
-
 // decodeEntries decodes a listing.
 func decodeEntries(a answer) ([]Entry, error) {
-	var wire []wireEntry
+	var wire []api.Entry
 	if err := decodeJSON(a, &wire); err != nil || len(wire) == 0 {
 		return nil, err
 	}
 	entries := make([]Entry, len(wire))
 	for i := range wire {
 		var err error
-		if entries[i], err = wire[i].entry(); err != nil {
+		if entries[i], err = entryOf(&wire[i]); err != nil {
 			return nil, err
 		}
 	}
 	return entries, nil
 }
 
-func (w *wireEntry) entry() (Entry, error) {
-	e := w.Entry
+// entryOf is w as callers see it.
+func entryOf(w *api.Entry) (Entry, error) {
+	e := Entry{Key: w.Key, Value: w.Value, Flags: w.Flags, CreateIndex: w.CreateIndex, ModifyIndex: w.ModifyIndex, LockIndex: w.LockIndex, Session: w.Session}
 	if w.ExpiresIn == "" {
 		return e, nil
 	}
@@ -133,7 +130,7 @@ func (c *Client) getKey(ctx context.Context, key string, o ReadOptions, when at)
 
 func (c *Client) list(ctx context.Context, prefix string, o ListOptions, when at) ([]Entry, Meta, error) {
 	var entries []Entry
-	q := query{"recurse"}
+	q := query{api.QueryRecurse}
 	q.list(o)
 	meta, err := c.get(ctx, "list", prefix, q, when, func(a answer) (err error) {
 		entries, err = decodeEntries(a)
@@ -144,9 +141,9 @@ func (c *Client) list(ctx context.Context, prefix string, o ListOptions, when at
 
 func (c *Client) keys(ctx context.Context, prefix string, o ListOptions, when at) ([]string, Meta, error) {
 	var keys []string
-	q := query{"keys"}
+	q := query{api.QueryKeys}
 	if o.Separator != "" {
-		q.value("separator", o.Separator)
+		q.value(api.QuerySeparator, o.Separator)
 	}
 	q.list(o)
 	meta, err := c.get(ctx, "list", prefix, q, when, func(a answer) error {
@@ -159,11 +156,11 @@ func (c *Client) keys(ctx context.Context, prefix string, o ListOptions, when at
 // Count is how many keys start with prefix.
 func (c *Client) Count(ctx context.Context, prefix string, o ReadOptions) (uint64, Meta, error) {
 	var n uint64
-	q := query{"count"}
+	q := query{api.QueryCount}
 	q.mode(o.Mode)
 	meta, err := c.get(ctx, "count", prefix, q, at{}, func(a answer) error {
 		n = 0
-		if a.status == http.StatusNotFound {
+		if a.absent() {
 			return nil
 		}
 		var err error
@@ -178,26 +175,26 @@ func (c *Client) Count(ctx context.Context, prefix string, o ReadOptions) (uint6
 func (q *query) mode(m Mode) {
 	switch m {
 	case Consistent:
-		q.name("consistent")
+		q.name(api.QueryConsistent)
 	case Stale:
-		q.name("stale")
+		q.name(api.QueryStale)
 	}
 }
 
 func (q *query) list(o ListOptions) {
 	q.mode(o.Mode)
 	if o.Start != "" {
-		q.value("start", o.Start)
+		q.value(api.QueryStart, o.Start)
 	}
 	if o.Limit > 0 {
-		q.value("limit", strconv.Itoa(o.Limit))
+		q.value(api.QueryLimit, strconv.Itoa(o.Limit))
 	}
 	if o.Reverse {
-		q.name("reverse")
+		q.name(api.QueryReverse)
 	}
 }
 
-// get reads under /v1/kv/, as soon as there is news behind when. decode sees 200 and 404.
+// get reads under /v1/kv/, as soon as there is news behind when. decode sees answers of 200, and absent ones.
 func (c *Client) get(ctx context.Context, op, key string, q query, when at, decode func(answer) error) (Meta, error) {
 	if when.index != 0 {
 		return c.await(ctx, op, key, q, when, decode)
@@ -214,10 +211,10 @@ func (c *Client) get(ctx context.Context, op, key string, q query, when at, deco
 
 func (a answer) meta() Meta {
 	return Meta{
-		Index:       a.number(headerIndex),
-		LastContact: time.Duration(a.number(headerLastContact)) * time.Millisecond,
-		KnownLeader: a.header.Get(headerKnownLeader) == "true",
-		Revision:    a.number(headerRevision),
+		Index:       a.number(api.HeaderIndex),
+		LastContact: time.Duration(a.number(api.HeaderLastContact)) * time.Millisecond,
+		KnownLeader: a.header.Get(api.HeaderKnownLeader) == "true",
+		Revision:    a.number(api.HeaderRevision),
 	}
 }
 
@@ -238,24 +235,24 @@ func (c *Client) read(ctx context.Context, op, key string, next func() request, 
 		case err != nil:
 		case !a.ofNode() && !(r.bare && a.status == http.StatusOK):
 			err = a.stranger()
-		case a.status == http.StatusOK || a.status == http.StatusNotFound:
+		case a.status == http.StatusOK || a.absent():
 			if err = decode(a); err == nil {
 				tries.answered(e)
 				return a, nil
 			}
 			err = fmt.Errorf("%s: %w", a.endpoint, err)
-		case a.status >= 500 || a.status == http.StatusTooManyRequests:
-			err = a.err()
+		case kindOfRefusal(a.code()) != nil:
+			return answer{}, &Error{Op: op, Key: key, Kind: kindOfRefusal(a.code()), Err: a.err()}
 		default:
-			return answer{}, &Error{Op: op, Key: key, Kind: kindOfRefusal(a.status), Err: a.err()}
+			err = a.err()
 		}
 		tries.failed(e, err)
 	}
 }
 
-// decodeJSON decodes 200's body; 404 is an empty listing.
+// decodeJSON decodes 200's body; where nothing is, the listing is empty.
 func decodeJSON(a answer, v any) error {
-	if a.status == http.StatusNotFound {
+	if a.absent() {
 		return nil
 	}
 	if err := json.Unmarshal(a.body, v); err != nil {

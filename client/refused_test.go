@@ -82,7 +82,7 @@ func TestErrorsSayThingsOnce(t *testing.T) {
 		err  client.Error
 		want string
 	}{
-		{client.Error{Op: "put", Key: "k", Kind: client.ErrFenced, Err: &client.StatusError{Endpoint: "http://n", Code: 409, Message: "fenced: a larger token was seen"}},
+		{client.Error{Op: "put", Key: "k", Kind: client.ErrFenced, Err: &client.StatusError{Endpoint: "http://n", Status: 409, Message: "fenced: a larger token was seen"}},
 			`put "k": fenced: http://n answers 409: a larger token was seen`},
 		{client.Error{Op: "get", Kind: client.ErrNotApplied, Err: errors.New("not applied: no master")}, "get: not applied: no master"},
 		{client.Error{Op: "get", Kind: client.ErrBusy, Err: errors.New("it is held")}, "get: busy: it is held"},

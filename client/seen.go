@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"tenure/api"
 )
 
 // baseMaxAge is how old the newest word on the store's revision may be when a write begins. It must be well below
 // the time in which a busy cluster forgets an idempotency key, or an idle client's first write is "too old".
 const baseMaxAge = time.Second
-
-// roleNonVoter is the role of a node that takes no part.
-const roleNonVoter = "non-voter"
 
 // seen is what the client knows of the store's revision: the source of every write's base.
 type seen struct {
@@ -24,7 +23,7 @@ type seen struct {
 
 // observe takes the revisions out of an answer.
 func (s *seen) observe(a answer) {
-	store, entry := a.number(headerRevision), a.number(headerIndex)
+	store, entry := a.number(api.HeaderRevision), a.number(api.HeaderIndex)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A read's index is never 0, so 1 may stand for nothing at all.
@@ -65,7 +64,7 @@ func (c *Client) base(ctx context.Context) (uint64, error) {
 	if revision, ok := c.seen.fresh(); ok {
 		return revision, nil
 	}
-	_, err := c.status(ctx, func(s Status) bool { return s.Problem == "" || s.Role != roleNonVoter })
+	_, err := c.status(ctx, func(s Status) bool { return s.Problem == "" || s.Role != api.RoleNonVoter })
 	if err != nil {
 		return 0, err
 	}

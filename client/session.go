@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // Behavior is what happens to the keys that a session has locked when it ends.
@@ -14,8 +15,8 @@ type Behavior string
 
 // The behaviors.
 const (
-	ReleaseKeys Behavior = "release" // they are unlocked; the default
-	DeleteKeys  Behavior = "delete"  // they are deleted
+	ReleaseKeys Behavior = api.BehaviorRelease // they are unlocked; the default
+	DeleteKeys  Behavior = api.BehaviorDelete  // they are deleted
 )
 
 // NoLockDelay, as SessionOptions.LockDelay, lets a lock of a session that has ended be acquired at once.
@@ -47,20 +48,17 @@ type Session struct {
 	ModifyIndex uint64
 }
 
-// wireSession is a Session as nodes send it: LockDelay is a number of nanoseconds.
-type wireSession struct {
-	Session
-	TTL string
-}
-
 func decodeSessions(body []byte) ([]Session, error) {
-	var wire []wireSession
+	var wire []api.Session
 	if json.Unmarshal(body, &wire) != nil {
 		return nil, errNotUnderstood
 	}
 	out := make([]Session, len(wire))
 	for i, w := range wire {
-		out[i] = w.Session
+		out[i] = Session{
+			ID: w.ID, Name: w.Name, Node: w.Node, LockDelay: time.Duration(w.LockDelay), Behavior: Behavior(w.Behavior),
+			CreateIndex: w.CreateIndex, ModifyIndex: w.ModifyIndex,
+		}
 		if w.TTL == "" {
 			continue
 		}
@@ -74,10 +72,7 @@ func decodeSessions(body []byte) ([]Session, error) {
 
 // CreateSession makes a session and returns its ID. Nothing renews it: see StartSession.
 func (c *Client) CreateSession(ctx context.Context, o SessionOptions) (id string, err error) {
-	body := struct {
-		Name, Node, TTL, LockDelay string   `json:",omitempty"`
-		Behavior                   Behavior `json:",omitempty"`
-	}{Name: o.Name, Node: o.Node, Behavior: o.Behavior}
+	body := api.SessionRequest{Name: o.Name, Node: o.Node, Behavior: string(o.Behavior)}
 	if o.TTL != 0 {
 		body.TTL = o.TTL.String()
 	}
@@ -87,9 +82,9 @@ func (c *Client) CreateSession(ctx context.Context, o SessionOptions) (id string
 	case o.LockDelay != 0:
 		body.LockDelay = o.LockDelay.String()
 	}
-	r := request{method: http.MethodPut, path: "/v1/session/create", body: encode(body)}
+	r := request{method: http.MethodPut, path: api.PathSessionCreate, body: encode(body)}
 	r.understand = onlyOK(func(a answer) (kind, err error, ok bool) {
-		var out struct{ ID string }
+		var out api.SessionID
 		if json.Unmarshal(a.body, &out) != nil || out.ID == "" {
 			return nil, nil, false
 		}
@@ -107,9 +102,9 @@ func (c *Client) RenewSession(ctx context.Context, id string) (Session, error) {
 		return Session{}, &Error{Op: "renew session", Key: id, Kind: ErrInvalid, Err: err}
 	}
 	var s Session
-	r := request{method: http.MethodPut, path: "/v1/session/renew/" + id, harmless: true}
+	r := request{method: http.MethodPut, path: api.PathSessionRenew + id, harmless: true}
 	r.understand = func(a answer) (kind, err error, ok bool) {
-		if a.status == http.StatusNotFound && strings.HasPrefix(string(a.body), "Session id") {
+		if a.code() == api.CodeNoSession {
 			return ErrNoSession, nil, true
 		}
 		list, err := decodeSessions(a.body)
@@ -128,7 +123,7 @@ func (c *Client) DestroySession(ctx context.Context, id string, o WriteOptions) 
 	if err := checkSession(id); err != nil {
 		return &Error{Op: "destroy session", Key: id, Kind: ErrInvalid, Err: err}
 	}
-	_, err := c.write(ctx, "destroy session", id, request{method: http.MethodPut, path: "/v1/session/destroy/" + id}, o)
+	_, err := c.write(ctx, "destroy session", id, request{method: http.MethodPut, path: api.PathSessionDestroy + id}, o)
 	return err
 }
 
@@ -137,7 +132,7 @@ func (c *Client) SessionInfo(ctx context.Context, id string, o ReadOptions) (Ses
 	if err := checkSession(id); err != nil {
 		return Session{}, Meta{}, &Error{Op: "session", Key: id, Kind: ErrInvalid, Err: err}
 	}
-	list, meta, err := c.sessions(ctx, id, "/v1/session/info/"+id, o)
+	list, meta, err := c.sessions(ctx, id, api.PathSessionInfo+id, o)
 	if err == nil && len(list) == 0 {
 		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
 	}
@@ -149,7 +144,7 @@ func (c *Client) SessionInfo(ctx context.Context, id string, o ReadOptions) (Ses
 
 // Sessions lists all sessions, by ID.
 func (c *Client) Sessions(ctx context.Context, o ReadOptions) ([]Session, Meta, error) {
-	return c.sessions(ctx, "", "/v1/session/list", o)
+	return c.sessions(ctx, "", api.PathSessionList, o)
 }
 
 // SessionsOf lists the sessions whose Node is node, by ID.
@@ -157,7 +152,7 @@ func (c *Client) SessionsOf(ctx context.Context, node string, o ReadOptions) ([]
 	if node == "" {
 		return nil, Meta{}, &Error{Op: "sessions", Kind: ErrInvalid, Err: errors.New("the node has no name")}
 	}
-	return c.sessions(ctx, node, "/v1/session/node/"+node, o)
+	return c.sessions(ctx, node, api.PathSessionNode+node, o)
 }
 
 // SessionDetails is a session with what it holds and how long it has, as the node that answered knows it.
@@ -171,9 +166,9 @@ type SessionDetails struct {
 
 // SessionsInDetail lists the sessions whose Node is node (all, if that is empty), by ID, with what they hold.
 func (c *Client) SessionsInDetail(ctx context.Context, node string, o ReadOptions) ([]SessionDetails, Meta, error) {
-	path := "/v1/session/list"
+	path := api.PathSessionList
 	if node != "" {
-		path = "/v1/session/node/" + node
+		path = api.PathSessionNode + node
 	}
 	return c.sessionDetails(ctx, node, path, o)
 }
@@ -183,7 +178,7 @@ func (c *Client) SessionInDetail(ctx context.Context, id string, o ReadOptions) 
 	if err := checkSession(id); err != nil {
 		return SessionDetails{}, Meta{}, &Error{Op: "session", Key: id, Kind: ErrInvalid, Err: err}
 	}
-	list, meta, err := c.sessionDetails(ctx, id, "/v1/session/info/"+id, o)
+	list, meta, err := c.sessionDetails(ctx, id, api.PathSessionInfo+id, o)
 	if err == nil && len(list) == 0 {
 		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
 	}

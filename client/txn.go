@@ -7,45 +7,38 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"tenure/api"
 )
 
 // MaxTxnOps is how many operations a transaction may have.
 const MaxTxnOps = 128
 
-// Verb is what an operation of a transaction does.
-type Verb string
+// Verb is what an operation of a transaction does, and TxnOp an operation.
+type (
+	Verb  = api.Verb
+	TxnOp = api.TxnOp
+)
 
 // The verbs, with the members of TxnOp that each takes besides Key.
 const (
-	TxnSet            Verb = "set"              // Value, Flags
-	TxnCAS            Verb = "cas"              // Value, Flags, Index: fails unless the key is at Index (0: absent)
-	TxnLock           Verb = "lock"             // Value, Flags, Session: fails while another holds the key
-	TxnUnlock         Verb = "unlock"           // Value, Flags, Session: fails unless it holds the key
-	TxnGet            Verb = "get"              // the entry; fails if there is none
-	TxnGetOrEmpty     Verb = "get-or-empty"     // the entry, with a ModifyIndex of 0 if there is none
-	TxnGetTree        Verb = "get-tree"         // all entries that start with Key
-	TxnCheckIndex     Verb = "check-index"      // Index: fails unless the key is at it
-	TxnCheckSession   Verb = "check-session"    // Session: fails unless it holds the key
-	TxnCheckNotExists Verb = "check-not-exists" // fails if there is an entry
-	TxnCheckValue     Verb = "check-value"      // Value: fails unless the key holds it
-	TxnDelete         Verb = "delete"           // that it is absent is no failure
-	TxnDeleteCAS      Verb = "delete-cas"       // Index: fails unless the key is at it
-	TxnDeleteTree     Verb = "delete-tree"      // all entries that start with Key
-	TxnAdd            Verb = "add"              // Num: fails unless the key holds a number
-	TxnRename         Verb = "rename"           // NewKey: fails if there is no entry
+	TxnSet            = api.VerbSet            // Value, Flags
+	TxnCAS            = api.VerbCAS            // Value, Flags, Index: fails unless the key is at Index (0: absent)
+	TxnLock           = api.VerbLock           // Value, Flags, Session: fails while another holds the key
+	TxnUnlock         = api.VerbUnlock         // Value, Flags, Session: fails unless it holds the key
+	TxnGet            = api.VerbGet            // the entry; fails if there is none
+	TxnGetOrEmpty     = api.VerbGetOrEmpty     // the entry, with a ModifyIndex of 0 if there is none
+	TxnGetTree        = api.VerbGetTree        // all entries that start with Key
+	TxnCheckIndex     = api.VerbCheckIndex     // Index: fails unless the key is at it
+	TxnCheckSession   = api.VerbCheckSession   // Session: fails unless it holds the key
+	TxnCheckNotExists = api.VerbCheckNotExists // fails if there is an entry
+	TxnCheckValue     = api.VerbCheckValue     // Value: fails unless the key holds it
+	TxnDelete         = api.VerbDelete         // that it is absent is no failure
+	TxnDeleteCAS      = api.VerbDeleteCAS      // Index: fails unless the key is at it
+	TxnDeleteTree     = api.VerbDeleteTree     // all entries that start with Key
+	TxnAdd            = api.VerbAdd            // Num: fails unless the key holds a number
+	TxnRename         = api.VerbRename         // NewKey: fails if there is no entry
 )
-
-// TxnOp is one operation of a transaction. What its verb does not take is ignored.
-type TxnOp struct {
-	Verb    Verb
-	Key     string
-	Value   []byte `json:",omitempty"`
-	Flags   uint64 `json:",omitempty"`
-	Index   uint64 `json:",omitempty"`
-	Session string `json:",omitempty"`
-	Num     int64  `json:",omitempty"`
-	NewKey  string `json:",omitempty"`
-}
 
 // TxnResult is what a transaction came to that was done.
 type TxnResult struct {
@@ -93,37 +86,36 @@ func (c *Client) Txn(ctx context.Context, ops []TxnOp, o WriteOptions) (TxnResul
 	if err := q.write(o, false); err != nil {
 		return invalid(err)
 	}
-	type wrapped struct{ KV *TxnOp }
-	body := make([]wrapped, len(ops))
+	body := make([]api.TxnPart, len(ops))
 	for i := range ops {
 		body[i].KV = &ops[i]
 	}
-	r := request{method: http.MethodPut, path: "/v1/txn", query: q.String(), body: encode(body)}
+	r := request{method: http.MethodPut, path: api.PathTxn, query: q.String(), body: encode(body)}
 	r.understand = result.understand
 	a, err := c.write(ctx, "transaction", "", r, o)
 	if err != nil {
 		return TxnResult{}, err
 	}
-	result.Revision = a.number(headerRevision)
+	result.Revision = a.number(api.HeaderRevision)
 	return result, nil
 }
 
-// understand takes what a transaction answers: 200 or 409 with JSON. Other texts with 409 are about all of it.
+// understand takes what a transaction answers: results, or which of its operations failed.
 func (t *TxnResult) understand(a answer) (kind, err error, ok bool) {
-	if a.status != http.StatusOK && a.status != http.StatusConflict {
+	if a.status != http.StatusOK && a.code() != api.CodeCondition {
 		return nil, nil, false
 	}
-	if a.status == http.StatusOK && a.header.Get(headerDropped) != "" {
+	if a.status == http.StatusOK && a.header.Get(api.HeaderDropped) != "" {
 		return ErrDropped, nil, true
 	}
 	var out struct {
-		Results []struct{ KV *wireEntry }
+		Results []api.TxnResult
 		Errors  []TxnFailure
 	}
 	if json.Unmarshal(a.body, &out) != nil {
 		return nil, nil, false
 	}
-	if a.status == http.StatusConflict {
+	if a.code() == api.CodeCondition {
 		return ErrCondition, &TxnError{out.Errors}, true
 	}
 	t.Entries = nil
@@ -131,7 +123,7 @@ func (t *TxnResult) understand(a answer) (kind, err error, ok bool) {
 		if r.KV == nil {
 			return nil, nil, false
 		}
-		e, err := r.KV.entry()
+		e, err := entryOf(r.KV)
 		if err != nil {
 			return nil, nil, false
 		}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"tenure/api"
 )
 
 // DefaultWait is for how long a read waits for news if it is not told.
@@ -81,8 +83,8 @@ func (c *Client) waiting(key string, q query, index uint64, wait time.Duration) 
 	r := request{method: http.MethodGet, path: pathOf(key)}
 	if wait >= time.Millisecond {
 		q = append(query{}, q...)
-		q.value("index", strconv.FormatUint(index, 10))
-		q.value("wait", strconv.FormatInt(wait.Milliseconds(), 10)+"ms")
+		q.value(api.QueryIndex, strconv.FormatUint(index, 10))
+		q.value(api.QueryWait, strconv.FormatInt(wait.Milliseconds(), 10)+"ms")
 		r.silence = wait + wait/waitJitter + c.cfg.AttemptTimeout
 	}
 	r.query = q.String()
@@ -91,5 +93,5 @@ func (c *Client) waiting(key string, q query, index uint64, wait time.Duration) 
 
 // nothing tells whether a read found nothing.
 func (a answer) nothing() bool {
-	return a.status == http.StatusNotFound || bytes.Equal(bytes.TrimSpace(a.body), []byte("[]"))
+	return a.absent() || bytes.Equal(bytes.TrimSpace(a.body), []byte("[]"))
 }

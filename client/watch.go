@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"tenure/api"
 )
 
 // EventKind is what an Event tells.
@@ -50,7 +52,7 @@ func (c *Client) Revision(ctx context.Context) (uint64, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	a, err := c.read(ctx, "revision", "", func() request { return headRequest }, func(answer) error { return nil })
-	return a.number(headerRevision), err
+	return a.number(api.HeaderRevision), err
 }
 
 // headRequest asks for a linearizable read of a key that need not be there, for the sake of the headers.
@@ -105,7 +107,7 @@ func (w *watch) run(ctx context.Context) error {
 		switch {
 		case err == errEnough:
 			return nil
-		case errors.As(err, &status) && status.Code/100 == 4 && status.Code != http.StatusTooManyRequests && !errors.Is(err, errNotUnderstood):
+		case errors.As(err, &status) && kindOfRefusal(status.Code) != nil:
 			return &Error{Op: "watch", Key: w.prefix, Kind: kindOfRefusal(status.Code), Err: err}
 		}
 		tries.failed(e, err)
@@ -123,8 +125,8 @@ func (w *watch) follow(ctx context.Context, endpoint int) error {
 	silence := w.c.cfg.AttemptTimeout
 	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("silent: %w", context.DeadlineExceeded)) })
 	defer timer.Stop()
-	r := request{method: http.MethodGet, path: "/v1/watch"}
-	r.query = "prefix=" + url.QueryEscape(w.prefix) + "&index=" + strconv.FormatUint(w.after, 10)
+	r := request{method: http.MethodGet, path: api.PathWatch}
+	r.query = api.QueryPrefix + "=" + url.QueryEscape(w.prefix) + "&" + api.QueryIndex + "=" + strconv.FormatUint(w.after, 10)
 	resp, err := w.c.transport.RoundTrip(r.http(base, func() {}).WithContext(ctx))
 	if err != nil {
 		return w.broken(ctx, base, err)
@@ -238,7 +240,7 @@ func (s *stream) check(ctx context.Context, endpoint int) error {
 	a, _, err := s.c.exchange(ctx, endpoint, headRequest)
 	if err == nil && !a.ofNode() {
 		err = a.stranger()
-	} else if err == nil && a.status != http.StatusOK && a.status != http.StatusNotFound {
+	} else if err == nil && a.status != http.StatusOK && !a.absent() {
 		err = a.err()
 	}
 	s.news = time.Now()
@@ -251,9 +253,9 @@ func decodeEvent(m message) (Event, error) {
 	var err error
 	switch e.Kind {
 	case EventSet:
-		var w wireEntry
+		var w api.Entry
 		if err = json.Unmarshal(m.data, &w); err == nil {
-			e.Entry, err = w.entry()
+			e.Entry, err = entryOf(&w)
 			e.Key, e.Index = e.Entry.Key, e.Entry.ModifyIndex
 		}
 	case EventDelete, EventSession:

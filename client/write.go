@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"tenure/api"
 )
 
 // MaxKeyBytes is the longest key that a cluster takes.
@@ -52,7 +54,7 @@ func (c *Client) DeleteCAS(ctx context.Context, key string, index uint64, o Writ
 // Prune removes every key that starts with prefix (all keys, if it is empty) in one atomic write. It returns how many
 // there were and the revision.
 func (c *Client) Prune(ctx context.Context, prefix string, o WriteOptions) (count, revision uint64, err error) {
-	q := query{"recurse"}
+	q := query{api.QueryRecurse}
 	if err := q.write(o, false); err != nil {
 		return 0, 0, &Error{Op: "prune", Key: prefix, Kind: ErrInvalid, Err: err}
 	}
@@ -61,7 +63,7 @@ func (c *Client) Prune(ctx context.Context, prefix string, o WriteOptions) (coun
 	if err != nil {
 		return 0, 0, err
 	}
-	return a.number(headerCount), a.number(headerRevision), nil
+	return a.number(api.HeaderCount), a.number(api.HeaderRevision), nil
 }
 
 // condition is what a write of one key depends on.
@@ -74,7 +76,7 @@ func (c *Client) put(ctx context.Context, op, key string, value []byte, when con
 	var q query
 	q.when(when)
 	if o.Flags != 0 {
-		q.value("flags", strconv.FormatUint(o.Flags, 10))
+		q.value(api.QueryFlags, strconv.FormatUint(o.Flags, 10))
 	}
 	if value == nil {
 		value = []byte{}
@@ -99,18 +101,18 @@ func (c *Client) writeKey(ctx context.Context, op, key string, r request, q quer
 	}
 	r.path, r.query = pathOf(key), q.String()
 	a, err := c.write(ctx, op, key, r, o)
-	return a.number(headerRevision), err
+	return a.number(api.HeaderRevision), err
 }
 
 func (q *query) when(w condition) {
 	if w.index != nil {
-		q.value("cas", strconv.FormatUint(*w.index, 10))
+		q.value(api.QueryCAS, strconv.FormatUint(*w.index, 10))
 	}
 	if w.acquire != "" {
-		q.value("acquire", w.acquire)
+		q.value(api.QueryAcquire, w.acquire)
 	}
 	if w.release != "" {
-		q.value("release", w.release)
+		q.value(api.QueryRelease, w.release)
 	}
 }
 
@@ -122,10 +124,10 @@ func (q *query) write(o WriteOptions, mayExpire bool) error {
 	case o.TTL > 0 && !mayExpire:
 		return errors.New("this write takes no TTL: only those that write a value do, see Expire")
 	case o.TTL > 0:
-		q.value("ttl", o.TTL.String())
+		q.value(api.QueryTTL, o.TTL.String())
 	}
 	if o.Fence.Name != "" {
-		q.value("fence", o.Fence.String())
+		q.value(api.QueryFence, o.Fence.String())
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 )
 
@@ -29,7 +30,8 @@ type Cluster struct {
 	forgot   uint64        // streams that begin below are told that changes are missing
 	sessions uint64        // how many were created
 	leases   leases
-	cutAfter int // events after which the stream that sends the last of them is cut; 0: none is
+	words    func(string) string // see Reword; nil: as they are
+	cutAfter int                 // events after which the stream that sends the last of them is cut; 0: none is
 }
 
 // Node is one of the nodes, numbered from 1.
@@ -46,6 +48,7 @@ type Node struct {
 // reply is what a write came to.
 type reply struct {
 	status   int
+	code     api.Code // "" of a success
 	body     string
 	revision uint64
 	count    uint64
@@ -134,6 +137,13 @@ func (c *Cluster) AcceptPlain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.plain = true
+}
+
+// Reword has the texts of refusals, which are for people, replaced by what f makes of them. What decides is in the code.
+func (c *Cluster) Reword(f func(text string) string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.words = f
 }
 
 // SetMaster moves mastership, under a new epoch. 0 is nobody.
@@ -241,13 +251,13 @@ func (c *Cluster) once(request, key string, base uint64, apply func() reply) rep
 	if m, ok := c.known[key]; ok && m.request == request {
 		return m.reply
 	} else if ok {
-		return reply{status: 409, body: "Idempotency-Key was used by another write"}
+		return reply{status: 409, code: api.CodeKeyReused, body: "Idempotency-Key was used by another write"}
 	}
 	switch {
 	case base < c.floor:
-		return reply{status: 504, body: "key too old: outcome unknown"}
+		return reply{status: 504, code: api.CodeKeyTooOld, body: "key too old: outcome unknown"}
 	case base > c.store.revision:
-		return reply{status: 400, body: "X-Tenure-Base is above the store's revision"}
+		return reply{status: 400, code: api.CodeInvalid, body: "X-Tenure-Base is above the store's revision"}
 	}
 	r := apply()
 	r.revision = c.store.revision
@@ -257,7 +267,7 @@ func (c *Cluster) once(request, key string, base uint64, apply func() reply) rep
 
 func (c *Cluster) status(n *Node) client.Status {
 	s := client.Status{
-		Cluster: "pretended", Node: n.ID, Version: "test", Role: "follower", Master: c.master, Epoch: c.epoch,
+		Cluster: "pretended", Node: n.ID, Version: "test", Role: api.RoleFollower, Master: c.master, Epoch: c.epoch,
 		Promised: fmt.Sprintf("%d@%d.1:00000000", c.epoch, c.master), Chosen: c.store.revision, Applied: c.store.revision,
 		Revision: c.store.revision, UptimeMS: 1000, Problem: n.problem, Peers: []client.PeerStatus{},
 		Lease: client.LeaseStatus{RemainingMS: 800},
@@ -271,7 +281,7 @@ func (c *Cluster) status(n *Node) client.Status {
 		s.Role, s.Lease.Held = client.RoleMaster, true
 	}
 	if n.apart {
-		s.Role = "non-voter"
+		s.Role = api.RoleNonVoter
 	}
 	return s
 }

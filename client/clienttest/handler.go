@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // Request is what an injected fault may depend on.
@@ -24,7 +26,7 @@ type Request struct {
 
 // IsWrite tells whether the request changes something.
 func (r Request) IsWrite() bool {
-	return r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPost && r.Path != transferPath
+	return r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPost && r.Path != api.PathTransfer
 }
 
 // Fault is what goes wrong with a request.
@@ -61,12 +63,15 @@ func (n *Node) Handler() http.Handler {
 			return
 		}
 		n.cluster.mu.Lock()
-		faults := n.cluster.faults
+		faults, words := n.cluster.faults, n.cluster.words
 		n.cluster.mu.Unlock()
+		if words != nil {
+			w = &reworded{ResponseWriter: w, words: words}
+		}
 		f := faults(Request{
-			Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get("Idempotency-Key"),
-			Base: r.Header.Get("X-Tenure-Base"), Timeout: r.Header.Get("X-Tenure-Timeout-Ms"),
-			Stale: r.URL.Query().Has("stale"),
+			Node: n.ID, Method: r.Method, Path: r.URL.Path, Key: r.Header.Get(api.HeaderIdempotencyKey),
+			Base: r.Header.Get(api.HeaderBase), Timeout: r.Header.Get(api.HeaderTimeoutMS),
+			Stale: r.URL.Query().Has(api.QueryStale),
 		})
 		answer := func() {}
 		switch f {
@@ -100,16 +105,16 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 			panic(http.ErrAbortHandler)
 		}
 	case Busy:
-		sendText(w, http.StatusServiceUnavailable, "not applied: injected: try again")()
+		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")()
 	case BusyLater:
-		w.Header().Set("Retry-After", "1")
-		sendText(w, http.StatusServiceUnavailable, "not applied: injected: try again")()
+		w.Header().Set(api.HeaderRetryAfter, "1")
+		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")()
 	case NoRoom:
-		sendText(w, http.StatusInsufficientStorage, "no room: injected")()
+		refuse(w, http.StatusInsufficientStorage, api.CodeNoSpace, "no room: injected")()
 	case TooLarge:
-		sendText(w, http.StatusRequestEntityTooLarge, "value too large: injected")()
+		refuse(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: injected")()
 	case Unknown, UnknownApplied:
-		sendText(w, http.StatusGatewayTimeout, "outcome unknown: injected")()
+		refuse(w, http.StatusGatewayTimeout, api.CodeUnknown, "outcome unknown: injected")()
 	case Hang, HangApplied:
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
@@ -120,17 +125,6 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	}
 }
 
-const (
-	kvPath       = "/v1/kv/"
-	transferPath = "/v1/master/transfer"
-	txnPath      = "/v1/txn"
-	sessionPath  = "/v1/session/"
-	watchPath    = "/v1/watch"
-	leasePath    = "/v1/lease/"
-	leasesPath   = "/v1/leases/renew"
-	leaseList    = "/v1/leases"
-)
-
 // serve does what is asked and returns what sends the answer; nil if it must wait first.
 func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []byte) func() {
 	c.mu.Lock()
@@ -138,110 +132,113 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	c.sweep()
 	path := r.URL.Path
 	if name := unknownName(r); name != "" {
-		return sendText(w, 400, "unknown query name "+strconv.Quote(name))
+		return refuse(w, 400, api.CodeInvalid, "unknown query name "+strconv.Quote(name))
 	}
 	switch {
-	case path == "/v1/status":
-		return sendJSON(w, 200, c.status(n))
-	case path == transferPath && r.Method == http.MethodPost:
+	case path == api.PathStatus:
+		return sendJSON(w, c.status(n))
+	case path == api.PathTransfer && r.Method == http.MethodPost:
 		return c.transfer(w, body)
-	case path == leaseList && r.Method == http.MethodGet:
+	case path == api.PathLeases && r.Method == http.MethodGet:
 		return c.listLeases(w, n, r.URL.Query())
-	case path == leasesPath, strings.HasPrefix(path, leasePath):
+	case path == api.PathLeasesRenew, strings.HasPrefix(path, api.PathLease):
 		return c.lease(w, r, body)
-	case path == watchPath, r.Method == http.MethodGet && r.URL.Query().Get("index") != "":
+	case path == api.PathWatch, r.Method == http.MethodGet && r.URL.Query().Get(api.QueryIndex) != "":
 		return nil
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		return c.read(w, r)
-	case strings.HasPrefix(path, kvPath), strings.HasPrefix(path, sessionPath), path == txnPath:
+	case strings.HasPrefix(path, api.PathKV), strings.HasPrefix(path, api.PathSession), path == api.PathTxn:
 		return c.write(w, r, body)
 	}
-	return sendText(w, 404, "no such endpoint")
+	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 }
 
 func (c *Cluster) transfer(w http.ResponseWriter, body []byte) func() {
 	var to struct{ Node uint64 }
 	if decode(body, &to) != nil {
-		return sendText(w, 400, "bad JSON")
+		return refuse(w, 400, api.CodeInvalid, "bad JSON")
 	}
 	if to.Node == 0 {
 		to.Node = c.master%uint64(len(c.nodes)) + 1
 	}
 	if to.Node > uint64(len(c.nodes)) {
-		return sendText(w, 400, fmt.Sprintf("node %d is not a member: nothing was changed", to.Node))
+		return refuse(w, 400, api.CodeInvalid, fmt.Sprintf("node %d is not a member: nothing was changed", to.Node))
 	}
 	c.master = to.Node
 	c.epoch++
-	return sendText(w, 200, "true")
+	return sendText(w, "true")
 }
 
 func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	defer c.tell(c.store.revision)
-	if id, ok := strings.CutPrefix(r.URL.Path, sessionPath+"renew/"); ok {
+	if id, ok := strings.CutPrefix(r.URL.Path, api.PathSession+"renew/"); ok {
 		list := c.store.renew(id)
 		if len(list) == 0 {
-			return sendText(w, 404, "Session id '"+id+"' not found")
+			return refuse(w, 404, api.CodeNoSession, "Session id '"+id+"' not found")
 		}
-		return sendJSON(w, 200, list)
+		return sendJSON(w, list)
 	}
-	key := r.Header.Get("Idempotency-Key")
-	base, err := strconv.ParseUint(r.Header.Get("X-Tenure-Base"), 10, 64)
+	key := r.Header.Get(api.HeaderIdempotencyKey)
+	base, err := strconv.ParseUint(r.Header.Get(api.HeaderBase), 10, 64)
 	if key == "" && c.plain {
 		c.drawn++
 		key, base, err = fmt.Sprintf("drawn here %d", c.drawn), c.store.revision, nil
 	}
 	if key == "" || err != nil {
-		return sendText(w, 400, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
+		return refuse(w, 400, api.CodeInvalid, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}
 	o := c.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.apply(r, body) })
-	w.Header().Set("X-Tenure-Index", strconv.FormatUint(o.revision, 10))
-	if r.Method == http.MethodDelete && r.URL.Query().Has("recurse") {
-		w.Header().Set("X-Tenure-Count", strconv.FormatUint(o.count, 10))
+	w.Header().Set(api.HeaderRevision, strconv.FormatUint(o.revision, 10))
+	if r.Method == http.MethodDelete && r.URL.Query().Has(api.QueryRecurse) {
+		w.Header().Set(api.HeaderCount, strconv.FormatUint(o.count, 10))
 	}
-	return sendText(w, o.status, o.body)
+	if o.code != "" {
+		return refuse(w, o.status, o.code, o.body)
+	}
+	return sendText(w, o.body)
 }
 
 func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 	q := r.URL.Query()
 	h := w.Header()
-	h.Set("X-Consul-Index", strconv.FormatUint(max(1, c.store.revision), 10))
-	h.Set("X-Tenure-Index", strconv.FormatUint(c.store.revision, 10))
-	h.Set("X-Consul-Lastcontact", "0")
-	h.Set("X-Consul-Knownleader", strconv.FormatBool(c.master != 0))
-	if q.Has("stale") {
-		h.Set("X-Consul-Lastcontact", "70")
+	h.Set(api.HeaderIndex, strconv.FormatUint(max(1, c.store.revision), 10))
+	h.Set(api.HeaderRevision, strconv.FormatUint(c.store.revision, 10))
+	h.Set(api.HeaderLastContact, "0")
+	h.Set(api.HeaderKnownLeader, strconv.FormatBool(c.master != 0))
+	if q.Has(api.QueryStale) {
+		h.Set(api.HeaderLastContact, "70")
 	}
-	if what, ok := strings.CutPrefix(r.URL.Path, sessionPath); ok {
-		return sendJSON(w, 200, c.store.listSessions(what, q.Has("details")))
+	if what, ok := strings.CutPrefix(r.URL.Path, api.PathSession); ok {
+		return sendJSON(w, c.store.listSessions(what, q.Has(api.QueryDetails)))
 	}
-	key, ok := strings.CutPrefix(r.URL.Path, kvPath)
+	key, ok := strings.CutPrefix(r.URL.Path, api.PathKV)
 	if !ok {
-		return sendText(w, 404, "no such endpoint")
+		return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 	}
-	h.Set("X-Consul-Index", strconv.FormatUint(c.index(key, q), 10))
-	if !q.Has("recurse") && !q.Has("keys") && !q.Has("count") {
+	h.Set(api.HeaderIndex, strconv.FormatUint(c.index(key, q), 10))
+	if !q.Has(api.QueryRecurse) && !q.Has(api.QueryKeys) && !q.Has(api.QueryCount) {
 		e, ok := c.store.entries[key]
 		if !ok {
-			return func() { w.WriteHeader(404) }
+			return refuse(w, 404, api.CodeNotFound, "")
 		}
-		return sendJSON(w, 200, []any{c.store.show(e)})
+		return sendJSON(w, []any{c.store.show(e)})
 	}
 	keys := c.store.keys(key)
-	if q.Has("count") {
-		return sendJSON(w, 200, len(keys))
+	if q.Has(api.QueryCount) {
+		return sendJSON(w, len(keys))
 	}
-	keys = page(keys, key, q.Get("separator"), q.Get("start"), q.Get("limit"), q.Has("reverse"))
-	if len(keys) == 0 && !(q.Has("keys") && key == "") {
-		return func() { w.WriteHeader(404) }
+	keys = page(keys, key, q.Get(api.QuerySeparator), q.Get(api.QueryStart), q.Get(api.QueryLimit), q.Has("reverse"))
+	if len(keys) == 0 && !(q.Has(api.QueryKeys) && key == "") {
+		return refuse(w, 404, api.CodeNotFound, "")
 	}
-	if q.Has("keys") {
-		return sendJSON(w, 200, append([]string{}, keys...))
+	if q.Has(api.QueryKeys) {
+		return sendJSON(w, append([]string{}, keys...))
 	}
 	entries := []any{}
 	for _, k := range keys {
 		entries = append(entries, c.store.show(c.store.entries[k]))
 	}
-	return sendJSON(w, 200, entries)
+	return sendJSON(w, entries)
 }
 
 func page(keys []string, prefix, separator, start, limit string, reverse bool) []string {
@@ -264,20 +261,51 @@ func page(keys []string, prefix, separator, start, limit string, reverse bool) [
 	return out
 }
 
-func sendJSON(w http.ResponseWriter, status int, v any) func() {
+func sendJSON(w http.ResponseWriter, v any) func() { return sendText(w, string(encode(v))) }
+
+func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("clienttest: " + err.Error())
 	}
-	return sendText(w, status, string(b))
+	return b
 }
 
-func sendText(w http.ResponseWriter, status int, text string) func() {
+// sendText sends an answer of 200.
+func sendText(w http.ResponseWriter, text string) func() {
+	return func() { _, _ = io.WriteString(w, text) }
+}
+
+// refuse sends an answer that is not a success.
+func refuse(w http.ResponseWriter, status int, code api.Code, text string) func() {
 	return func() {
-		if status != http.StatusOK {
-			w.Header().Set("X-Tenure-Node", "1") // that it is there is what counts
-		}
+		w.Header().Set(api.HeaderNode, "1") // that it is there is what counts
+		w.Header().Set(api.HeaderError, string(code))
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
 	}
 }
+
+// reworded replaces the texts of refusals, but not what clients decode.
+type reworded struct {
+	http.ResponseWriter
+	words  func(string) string
+	refuse bool
+}
+
+func (w *reworded) WriteHeader(status int) {
+	code := api.Code(w.Header().Get(api.HeaderError))
+	w.refuse = status != http.StatusOK && code != api.CodeBusy && code != api.CodeCondition
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *reworded) Write(b []byte) (int, error) {
+	if !w.refuse || len(b) == 0 {
+		return w.ResponseWriter.Write(b)
+	}
+	_, err := io.WriteString(w.ResponseWriter, w.words(string(b)))
+	return len(b), err
+}
+
+// Unwrap is for http.ResponseController.
+func (w *reworded) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // firstToken is below the first one: tokens have an era in their upper half.
@@ -36,10 +38,10 @@ func newLeases() leases {
 	return leases{held: map[string]*lease{}, token: firstToken, queue: map[string][]string{}, asked: map[string]int{}}
 }
 
-// leaseRequest is the body of a command on a lease.
+// leaseRequest is the body of a command on a lease, and for how long it has waited here.
 type leaseRequest struct {
-	Name, Owner, TTL, Acquisition, Wait, Grant string
-	waited                                     time.Duration
+	api.LeaseRequest
+	waited time.Duration
 }
 
 // Lease tells who holds a lease, and under which token; "" and 0 if nobody does.
@@ -111,79 +113,80 @@ func (l *leases) live(name string) *lease {
 
 // lease does what is asked about leases; nil if it must wait first.
 func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) func() {
-	if r.URL.Path == leasesPath {
+	if r.URL.Path == api.PathLeasesRenew {
 		return c.renewLeases(w, body)
 	}
-	name := strings.TrimPrefix(r.URL.Path, leasePath)
+	name := strings.TrimPrefix(r.URL.Path, api.PathLease)
 	if r.Method == http.MethodGet {
 		return c.showLease(w, name)
 	}
 	var in leaseRequest
 	i := strings.LastIndexByte(name, '/')
 	if r.Method != http.MethodPost || i < 0 || decode(body, &in) != nil {
-		return sendText(w, 400, "a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
+		return refuse(w, 400, api.CodeInvalid, "a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
 	}
 	name, command := name[:i], name[i+1:]
 	c.leases.asked[command]++
 	switch {
 	case len(name) == 0 || len(name) > 256 || len(in.Owner) > 128:
-		return sendText(w, 400, "the name has 1 to 256 bytes and the owner at most 128")
+		return refuse(w, 400, api.CodeInvalid, "the name has 1 to 256 bytes and the owner at most 128")
 	case command == "acquire":
 		return c.acquireLease(w, name, in)
 	case command == "renew":
 		g, problem := c.leases.renew(name, in)
 		if problem != "" {
-			return sendText(w, 409, problem)
+			return refuse(w, 409, api.CodeLost, problem)
 		}
-		return sendJSON(w, 200, g)
+		return sendJSON(w, g)
 	case command == "release":
 		if c.leases.release(name, in) {
 			c.wakeAll()
 		}
-		return sendText(w, 200, "true")
+		return sendText(w, "true")
 	}
-	return sendText(w, 404, "no such endpoint")
+	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 }
 
 // listLeases lists what node n has recorded. Of three nodes or more each lease is unknown to one, as with real ones.
 func (c *Cluster) listLeases(w http.ResponseWriter, n *Node, q url.Values) func() {
 	limit := 1000
-	if l := number(q, "limit"); l > 0 {
+	if l := number(q, api.QueryLimit); l > 0 {
 		limit = int(l)
 	}
-	list, next := []map[string]any{}, ""
+	list, next := []api.LeaseEntry{}, ""
 	for _, name := range slices.Sorted(maps.Keys(c.leases.held)) {
 		x := c.leases.live(name)
 		unknown := len(c.nodes) > 2 && x != nil && x.token%uint64(len(c.nodes)) == n.ID-1
-		if x == nil || unknown || !strings.HasPrefix(name, q.Get("prefix")) || name < q.Get("start") {
+		if x == nil || unknown || !strings.HasPrefix(name, q.Get(api.QueryPrefix)) || name < q.Get(api.QueryStart) {
 			continue
 		}
 		if len(list) == limit {
 			next = name
 			break
 		}
-		list = append(list, map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "Remaining": time.Until(x.ends).String()})
+		list = append(list, api.LeaseEntry{Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String()})
 	}
-	return sendJSON(w, 200, map[string]any{"Leases": list, "Next": next, "Hint": true})
+	return sendJSON(w, api.LeasePage{Leases: list, Next: next, Hint: true})
 }
 
 func (c *Cluster) showLease(w http.ResponseWriter, name string) func() {
 	x := c.leases.live(name)
 	if x == nil {
-		return sendText(w, 404, "this node knows of no owner")
+		return refuse(w, 404, api.CodeNotFound, "this node knows of no owner")
 	}
-	return sendJSON(w, 200, map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "Remaining": time.Until(x.ends).String(), "Hint": true})
+	return sendJSON(w, api.LeaseHint{Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String(), Hint: true})
 }
 
 // acquireLease grants a lease if it is free or its acquisition's already; nil if it is to queue.
 func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseRequest) func() {
 	ttl, err := time.ParseDuration(in.TTL)
 	if err != nil || ttl < 100*time.Millisecond || ttl > 24*time.Hour {
-		return sendText(w, 400, "the TTL must be from 100 ms to --max-lease-time")
+		return refuse(w, 400, api.CodeInvalid, "the TTL must be from 100 ms to --max-lease-time")
 	}
 	if left := time.Until(c.leases.quiet).Round(time.Millisecond); left > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
-		return sendText(w, 503, fmt.Sprintf("leases begin in %v: the nodes have restarted", left))
+		w.Header().Set(api.HeaderRetryAfter, strconv.Itoa(int((left+time.Second-1)/time.Second)))
+		w.Header().Set(api.HeaderRetryAfterMS, strconv.FormatInt(left.Milliseconds(), 10))
+		return refuse(w, 503, api.CodeQuarantine, fmt.Sprintf("leases begin in %v: the nodes have restarted", left))
 	}
 	if in.Acquisition == "" {
 		in.Acquisition = fmt.Sprintf("drawn here %d", c.leases.count)
@@ -192,7 +195,7 @@ func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseReque
 	first := c.leases.queue[name]
 	free := x == nil && (len(first) == 0 || first[0] == in.Acquisition)
 	if free || x != nil && x.acquisition == in.Acquisition {
-		return sendJSON(w, 200, c.leases.grant(name, in, ttl, x == nil || c.leases.grow))
+		return sendJSON(w, c.leases.grant(name, in, ttl, x == nil || c.leases.grow))
 	}
 	if in.Wait != "" {
 		return nil
@@ -202,11 +205,11 @@ func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseReque
 	if x != nil {
 		left, owner = time.Until(x.ends), x.owner
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(int((left+time.Second-1)/time.Second)))
-	return sendJSON(w, 409, map[string]string{"Owner": owner, "RetryAfter": left.String()})
+	w.Header().Set(api.HeaderRetryAfter, strconv.Itoa(int((left+time.Second-1)/time.Second)))
+	return refuse(w, 409, api.CodeBusy, string(encode(api.LeaseBusy{Owner: owner, RetryAfter: left.String()})))
 }
 
-func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken bool) map[string]any {
+func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken bool) api.LeaseRenewal {
 	if newToken {
 		l.token++
 	}
@@ -222,10 +225,10 @@ func (l *leases) grant(name string, in leaseRequest, ttl time.Duration, newToken
 		x.ends = ends
 	}
 	l.count++
-	g := map[string]any{"Name": name, "Owner": x.owner, "Token": x.token, "TTL": ttl.String(),
-		"Grant": fmt.Sprintf("%d/%s/%s", l.count, ttl, in.Acquisition)}
+	g := api.LeaseRenewal{Name: name, Owner: x.owner, Token: x.token, TTL: ttl.String(),
+		Grant: fmt.Sprintf("%d/%s/%s", l.count, ttl, in.Acquisition)}
 	if l.tell && in.waited > 0 {
-		g["Waited"] = in.waited.String()
+		g.Waited = in.waited.String()
 	}
 	return g
 }
@@ -240,14 +243,14 @@ func of(grant string) (ttl, acquisition string) {
 }
 
 // renew is a new grant, or why there is none.
-func (l *leases) renew(name string, in leaseRequest) (g map[string]any, problem string) {
+func (l *leases) renew(name string, in leaseRequest) (g api.LeaseRenewal, problem string) {
 	text, id := of(in.Grant)
 	if in.TTL != "" {
 		text = in.TTL
 	}
 	ttl, err := time.ParseDuration(text)
 	if x := l.live(name); err != nil || x == nil || x.acquisition != id {
-		return nil, "the lease is gone: acquire it anew"
+		return g, "the lease is gone: acquire it anew"
 	}
 	in.Acquisition = id
 	return l.grant(name, in, ttl, l.grow), ""
@@ -268,43 +271,43 @@ func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
 	c.leases.asked["renew-all"]++
 	var list []leaseRequest
 	if decode(body, &list) != nil || len(list) > 1024 {
-		return sendText(w, 400, "a list of at most 1,024 leases")
+		return refuse(w, 400, api.CodeInvalid, "a list of at most 1,024 leases")
 	}
-	out := []map[string]any{}
+	out := []api.LeaseRenewal{}
 	for _, in := range list {
 		g, problem := c.leases.renew(in.Name, in)
 		if problem != "" {
-			g = map[string]any{"Name": in.Name, "Error": problem, "Lost": true}
+			g = api.LeaseRenewal{Name: in.Name, Error: problem, Lost: true}
 		}
 		out = append(out, g)
 	}
-	return sendJSON(w, 200, out)
+	return sendJSON(w, out)
 }
 
 // partitioned is the answer of a node that hears no other.
 func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	var list []leaseRequest
-	if r.URL.Path != leasesPath || decode(body, &list) != nil {
-		return sendText(w, 503, "not applied: no quorum: injected")
+	if r.URL.Path != api.PathLeasesRenew || decode(body, &list) != nil {
+		return refuse(w, 503, api.CodeNotApplied, "not applied: no quorum: injected")
 	}
-	out := []map[string]any{}
+	out := []api.LeaseRenewal{}
 	for _, in := range list {
-		out = append(out, map[string]any{"Name": in.Name, "Error": "no quorum: injected"})
+		out = append(out, api.LeaseRenewal{Name: in.Name, Error: "no quorum: injected"})
 	}
-	return sendJSON(w, 200, out)
+	return sendJSON(w, out)
 }
 
 // awaitLease queues for a busy lease, in the order of coming.
 func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	var in leaseRequest
 	if decode(body, &in) != nil {
-		return sendText(w, 400, "bad JSON")
+		return refuse(w, 400, api.CodeInvalid, "bad JSON")
 	}
 	d, err := time.ParseDuration(in.Wait)
 	if err != nil {
-		return sendText(w, 400, "the Wait is no duration")
+		return refuse(w, 400, api.CodeInvalid, "the Wait is no duration")
 	}
-	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, leasePath), "/acquire")
+	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, api.PathLease), "/acquire")
 	began := time.Now()
 	end := began.Add(d)
 	c.mu.Lock()

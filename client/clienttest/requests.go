@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,28 +10,29 @@ import (
 	"strings"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 )
 
 // apply does a write.
 func (c *Cluster) apply(r *http.Request, body []byte) reply {
 	q := r.URL.Query()
-	key := strings.TrimPrefix(r.URL.Path, kvPath)
+	key := strings.TrimPrefix(r.URL.Path, api.PathKV)
 	switch {
-	case r.URL.Path == txnPath:
+	case r.URL.Path == api.PathTxn:
 		return c.txn(body)
-	case strings.HasPrefix(r.URL.Path, sessionPath):
-		return c.sessionWrite(strings.TrimPrefix(r.URL.Path, sessionPath), body)
+	case strings.HasPrefix(r.URL.Path, api.PathSession):
+		return c.sessionWrite(strings.TrimPrefix(r.URL.Path, api.PathSession), body)
 	case r.Method == http.MethodPost:
 		return c.post(key, body)
-	case r.Method == http.MethodDelete && q.Has("recurse"):
+	case r.Method == http.MethodDelete && q.Has(api.QueryRecurse):
 		keys := c.store.keys(key)
 		c.store.delete(keys)
 		return reply{status: 200, body: "true", count: uint64(len(keys))}
 	case r.Method == http.MethodDelete:
 		x := op{Verb: client.TxnDelete, Key: key}
-		if q.Has("cas") {
-			x.Verb, x.Index = client.TxnDeleteCAS, number(q, "cas")
+		if q.Has(api.QueryCAS) {
+			x.Verb, x.Index = client.TxnDeleteCAS, number(q, api.QueryCAS)
 		}
 		_, failed := c.store.run(x)
 		return reply{status: 200, body: strconv.FormatBool(failed == "")}
@@ -46,83 +46,82 @@ func number(q url.Values, name string) uint64 {
 }
 
 func (c *Cluster) put(key string, q url.Values, body []byte) reply {
-	x := op{Verb: client.TxnSet, Key: key, Value: body, Flags: number(q, "flags"), Index: number(q, "cas")}
+	x := op{Verb: client.TxnSet, Key: key, Value: body, Flags: number(q, api.QueryFlags), Index: number(q, api.QueryCAS)}
 	switch {
-	case q.Has("cas"):
+	case q.Has(api.QueryCAS):
 		x.Verb = client.TxnCAS
-	case q.Has("acquire"):
-		x.Verb, x.Session = client.TxnLock, q.Get("acquire")
-	case q.Has("release"):
-		x.Verb, x.Session = client.TxnUnlock, q.Get("release")
+	case q.Has(api.QueryAcquire):
+		x.Verb, x.Session = client.TxnLock, q.Get(api.QueryAcquire)
+	case q.Has(api.QueryRelease):
+		x.Verb, x.Session = client.TxnUnlock, q.Get(api.QueryRelease)
 	}
+	noSession := x.Verb == client.TxnLock && c.store.sessions[x.Session] == nil
 	failed := c.store.set(x)
-	if strings.HasPrefix(failed, "invalid session") {
-		return reply{status: 500, body: failed}
+	if noSession {
+		return reply{status: 500, code: api.CodeNoSession, body: failed}
 	}
-	if ttl, err := time.ParseDuration(q.Get("ttl")); err == nil && failed == "" {
+	if ttl, err := time.ParseDuration(q.Get(api.QueryTTL)); err == nil && failed == "" {
 		c.store.expiry[key] = time.Now().Add(ttl)
 	}
 	return reply{status: 200, body: strconv.FormatBool(failed == "")}
 }
 
 func (c *Cluster) post(key string, body []byte) reply {
-	var in struct {
-		Op          string
-		Test, Value []byte
-		Num         int64
-		NewKey, TTL string
-	}
+	var in api.Command
 	if decode(body, &in) != nil {
-		return reply{status: 400, body: "bad JSON"}
+		return reply{status: 400, code: api.CodeInvalid, body: "bad JSON"}
 	}
 	e, exists := c.store.entries[key]
 	if !exists {
-		return reply{status: 404, body: "there is no such key: nothing was changed"}
+		return reply{status: 404, code: api.CodeNotFound, body: "there is no such key: nothing was changed"}
 	}
 	switch in.Op {
-	case "test-and-set":
+	case api.OpTestAndSet:
 		done := string(e.Value) == string(in.Test)
 		if done {
 			c.store.set(op{Verb: client.TxnSet, Key: key, Value: in.Value, Flags: e.Flags})
 		}
-		return jsonReply(map[string]any{"Success": done, "Value": c.store.entries[key].Value})
-	case "add":
-		shown, failed := c.store.run(op{Verb: client.TxnAdd, Key: key, Num: in.Num})
+		return jsonReply(api.TestAndSet{Success: done, Value: c.store.entries[key].Value})
+	case api.OpAdd:
+		if in.Num == nil {
+			return reply{status: 400, code: api.CodeInvalid, body: "Num is missing"}
+		}
+		shown, failed := c.store.run(op{Verb: client.TxnAdd, Key: key, Num: *in.Num})
 		if failed != "" {
-			return reply{status: 409, body: "the key does not hold a decimal number, or the sum is beyond 64 bits"}
+			return reply{status: 409, code: api.CodeNotNumber, body: "the key does not hold a decimal number, or the sum is beyond 64 bits"}
 		}
 		return reply{status: 200, body: `{"Value":` + string(shown[0].Value) + `}`}
-	case "rename":
-		_, failed := c.store.run(op{Verb: client.TxnRename, Key: key, NewKey: in.NewKey})
+	case api.OpRename:
+		if in.NewKey == nil {
+			return reply{status: 400, code: api.CodeInvalid, body: "NewKey is missing"}
+		}
+		_, failed := c.store.run(op{Verb: client.TxnRename, Key: key, NewKey: *in.NewKey})
 		return reply{status: 200, body: strconv.FormatBool(failed == "")}
-	case "remove":
+	case api.OpRemove:
 		c.store.delete([]string{key})
 		return jsonReply(e)
-	case "expire":
+	case api.OpExpire:
+		if in.TTL == nil {
+			return reply{status: 400, code: api.CodeInvalid, body: "TTL is missing"}
+		}
 		c.store.write()
 		e.ModifyIndex = c.store.revision
 		c.store.put(e)
-		if delete(c.store.expiry, key); in.TTL != "" {
-			ttl, _ := time.ParseDuration(in.TTL)
+		if delete(c.store.expiry, key); *in.TTL != "" {
+			ttl, _ := time.ParseDuration(*in.TTL)
 			c.store.expiry[key] = time.Now().Add(ttl)
 		}
 		return reply{status: 200, body: "true"}
 	}
-	return reply{status: 400, body: "unknown Op"}
+	return reply{status: 400, code: api.CodeInvalid, body: "unknown Op"}
 }
 
-func jsonReply(v any) reply {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("clienttest: " + err.Error())
-	}
-	return reply{status: 200, body: string(b)}
-}
+func jsonReply(v any) reply { return reply{status: 200, body: string(encode(v))} }
 
 func (c *Cluster) txn(body []byte) reply {
 	var in []struct{ KV op }
 	if decode(body, &in) != nil {
-		return reply{status: 400, body: "bad JSON"}
+		return reply{status: 400, code: api.CodeInvalid, body: "bad JSON"}
 	}
 	var ops []op
 	for _, x := range in {
@@ -136,7 +135,7 @@ func (c *Cluster) txn(body []byte) reply {
 	out := jsonReply(map[string]any{"Results": results, "Errors": failed})
 	if len(failed) > 0 {
 		out = jsonReply(map[string]any{"Results": nil, "Errors": failed})
-		out.status = 409
+		out.status, out.code = 409, api.CodeCondition
 	}
 	return out
 }
@@ -147,13 +146,13 @@ func (c *Cluster) sessionWrite(what string, body []byte) reply {
 		c.store.endSession(id)
 		return reply{status: 200, body: "true"}
 	}
-	in := struct{ Name, Node, TTL, LockDelay, Behavior string }{LockDelay: "15s", Behavior: "release", Node: "node-1"}
+	in := api.SessionRequest{LockDelay: "15s", Behavior: api.BehaviorRelease, Node: "node-1"}
 	if len(body) > 0 && decode(body, &in) != nil {
-		return reply{status: 400, body: "bad JSON"}
+		return reply{status: 400, code: api.CodeInvalid, body: "bad JSON"}
 	}
 	ttl, err := time.ParseDuration(in.TTL)
 	if in.TTL != "" && (err != nil || ttl < 10*time.Second) {
-		return reply{status: 500, body: "Invalid Session TTL '" + in.TTL + "', must be between [10s=24h]"}
+		return reply{status: 500, code: api.CodeInvalid, body: "Invalid Session TTL '" + in.TTL + "', must be between [10s=24h]"}
 	}
 	delay, _ := time.ParseDuration(in.LockDelay)
 	c.sessions++
@@ -162,7 +161,7 @@ func (c *Cluster) sessionWrite(what string, body []byte) reply {
 		TTL: ttl, LockDelay: delay, Behavior: client.Behavior(in.Behavior),
 	}
 	c.store.newSession(x)
-	return jsonReply(map[string]string{"ID": x.ID})
+	return jsonReply(api.SessionID{ID: x.ID})
 }
 
 // listSessions are those of `list`, `info/ID` or `node/NODE`, as nodes show them.

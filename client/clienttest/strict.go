@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"tenure/api"
 )
 
 // decode reads JSON as nodes do: a member that v does not have is an error.
@@ -17,15 +19,15 @@ func decode(body []byte, v any) error {
 
 // queryNames are what each kind of request takes, by method and the beginning of the path; the first row that fits counts.
 var queryNames = []struct{ method, prefix, names string }{
-	{http.MethodGet, leaseList, "prefix start limit"},
-	{http.MethodGet, kvPath, "raw recurse keys count separator start limit reverse stale consistent index wait"},
-	{http.MethodPut, kvPath, "cas flags acquire release ttl fence"},
-	{http.MethodDelete, kvPath, "recurse cas fence"},
-	{http.MethodPost, kvPath, "fence"},
-	{http.MethodPut, txnPath, "fence stale consistent index wait"},
-	{http.MethodGet, sessionPath, "stale consistent index wait details"},
-	{http.MethodGet, "/v1/fence/", "stale consistent"},
-	{http.MethodGet, watchPath, "prefix index"},
+	{http.MethodGet, api.PathLeases, "prefix start limit"},
+	{http.MethodGet, api.PathKV, "raw recurse keys count separator start limit reverse stale consistent index wait"},
+	{http.MethodPut, api.PathKV, "cas flags acquire release ttl fence"},
+	{http.MethodDelete, api.PathKV, "recurse cas fence"},
+	{http.MethodPost, api.PathKV, "fence"},
+	{http.MethodPut, api.PathTxn, "fence stale consistent index wait"},
+	{http.MethodGet, api.PathSession, "stale consistent index wait details"},
+	{http.MethodGet, api.PathFence, "stale consistent"},
+	{http.MethodGet, api.PathWatch, "prefix index"},
 }
 
 // unknownName returns a query name that a node would refuse, or nothing.

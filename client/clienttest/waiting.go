@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"tenure/api"
 )
 
 // heartbeat is how often a stream says that it is there.
@@ -15,7 +17,7 @@ const heartbeat = 15 * time.Second
 // index is the X-Consul-Index of a read.
 func (c *Cluster) index(key string, q url.Values) uint64 {
 	newest, there := uint64(0), false
-	tree := q.Has("recurse") || q.Has("keys") || q.Has("count")
+	tree := q.Has(api.QueryRecurse) || q.Has(api.QueryKeys) || q.Has(api.QueryCount)
 	for _, k := range c.store.keys(key) {
 		if tree || k == key {
 			newest, there = max(newest, c.store.entries[k].ModifyIndex), true
@@ -44,18 +46,18 @@ func (c *Cluster) news(key string, tree bool) uint64 {
 // wait serves a stream, or a read or a busy lease once there is news or its time is over.
 func (c *Cluster) wait(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	switch {
-	case r.URL.Path == watchPath:
+	case r.URL.Path == api.PathWatch:
 		return func() { c.stream(w, r) }
-	case strings.HasPrefix(r.URL.Path, leasePath):
+	case strings.HasPrefix(r.URL.Path, api.PathLease):
 		return c.awaitLease(w, r, body)
 	}
 	q := r.URL.Query()
-	index, key := number(q, "index"), strings.TrimPrefix(r.URL.Path, kvPath)
-	d, err := time.ParseDuration(q.Get("wait"))
+	index, key := number(q, api.QueryIndex), strings.TrimPrefix(r.URL.Path, api.PathKV)
+	d, err := time.ParseDuration(q.Get(api.QueryWait))
 	if err != nil {
 		d = 5 * time.Minute
 	}
-	tree := q.Has("recurse") || q.Has("keys")
+	tree := q.Has(api.QueryRecurse) || q.Has(api.QueryKeys)
 	end := time.Now().Add(d)
 	for {
 		c.mu.Lock()
@@ -96,7 +98,7 @@ func await(r *http.Request, changed chan struct{}, t time.Time) bool {
 // stream sends the changes behind `index`.
 func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	after, prefix := number(q, "index"), q.Get("prefix")
+	after, prefix := number(q, api.QueryIndex), q.Get(api.QueryPrefix)
 	w.Header().Set("Content-Type", "text/event-stream")
 	c.mu.Lock()
 	if after < c.forgot {
