@@ -113,7 +113,7 @@ func (c *conn) exchange(now time.Time, method string, target, value []byte) (kin
 	if err := c.reply.read(c.in); err != nil {
 		return 0, err
 	}
-	k := ofStatus(c.reply.code)
+	k := ofReply(&c.reply)
 	if k == done && method == "PUT" && string(c.reply.start) != "true" {
 		k = malformed
 		if string(c.reply.start) == "fals" {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 // stub is a node: a handler behind connections inside the process, so that time in tests is synctest's.
@@ -127,6 +129,12 @@ type store struct {
 	delay    time.Duration
 }
 
+// refuse answers as a node does.
+func refuse(w http.ResponseWriter, status int, code api.Code) {
+	w.Header().Set(api.HeaderError, string(code))
+	w.WriteHeader(status)
+}
+
 func newStore() *store {
 	return &store{index: map[string]uint64{}, sizes: map[int]int{}, methods: map[string]int{}, delay: time.Millisecond}
 }
@@ -139,16 +147,16 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.methods[r.Method+" "+r.URL.RawQuery]++
 	if r.Method == "GET" {
 		if s.index[key] == 0 {
-			w.WriteHeader(404)
+			refuse(w, 404, api.CodeNotFound)
 			return
 		}
-		w.Header().Set("X-Consul-Index", strconv.FormatUint(s.index[key], 10))
+		w.Header().Set(api.HeaderIndex, strconv.FormatUint(s.index[key], 10))
 		_, _ = io.WriteString(w, strings.Repeat("v", 5000)) // above net/http's buffer: chunked
 		return
 	}
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
-		w.WriteHeader(400)
+		refuse(w, 400, api.CodeInvalid)
 		return
 	}
 	s.sizes[len(b)]++
@@ -158,7 +166,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.revision++
 	s.index[key] = s.revision
-	w.Header().Set("X-Tenure-Index", strconv.FormatUint(s.revision, 10))
+	w.Header().Set(api.HeaderRevision, strconv.FormatUint(s.revision, 10))
 	_, _ = io.WriteString(w, "true")
 }
 

@@ -3,7 +3,10 @@ package bench
 import (
 	"errors"
 	"net"
+	"net/http"
 	"os"
+
+	"tenure/api"
 )
 
 // kind is how an operation ended.
@@ -35,27 +38,23 @@ var kindNames = [kinds]string{"done", "condition failed", "not found", "not appl
 // String is the word for people and for JSON.
 func (k kind) String() string { return kindNames[k] }
 
-// ofStatus is what an HTTP status comes to.
-func ofStatus(code int) kind {
-	switch code {
-	case 200:
+// ofCode is what each code of an answer comes to.
+var ofCode = map[api.Code]kind{
+	api.CodeCondition: condition, api.CodeFenced: condition, api.CodeNotNumber: condition, api.CodeNoSession: condition,
+	api.CodeKeyReused: condition, api.CodeBusy: condition, api.CodeLost: condition,
+	api.CodeNotFound:   notFound,
+	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied, api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
+	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
+	api.CodeNoSpace: noRoom, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
+}
+
+// ofReply is what an answer comes to: its code decides. One without a code that is no success is not a node's.
+func ofReply(r *reply) kind {
+	if r.code == http.StatusOK {
 		return done
-	case 404:
-		return notFound
-	case 409:
-		return condition
-	case 429, 503:
-		return notApplied
-	case 500, 504:
-		return unknown
-	case 507:
-		return noRoom
-	case 413:
-		return tooLarge
-	case 400, 405:
-		return invalid
-	case 401, 403:
-		return forbidden
+	}
+	if r.refused {
+		return r.why
 	}
 	return otherStatus
 }

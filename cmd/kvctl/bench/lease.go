@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"tenure/api"
 )
 
 // leaseOwner is the owner of every lease here.
@@ -35,7 +37,7 @@ func newLeases(c Config) *leases {
 
 // leasePath sets the target to a command on the lease of number i.
 func (w *worker) leasePath(i int, command string) []byte {
-	t := append(append(append(w.target[:0], "/v1/lease/"...), w.cfg.Prefix...), w.leases.run...)
+	t := append(append(append(w.target[:0], api.PathLease...), w.cfg.Prefix...), w.leases.run...)
 	w.target = append(appendNumber(t, i), command...)
 	return w.target
 }
@@ -43,14 +45,14 @@ func (w *worker) leasePath(i int, command string) []byte {
 // lease does one operation on leases.
 func (w *worker) lease(ctx context.Context, c *conn, now time.Time, key int) kind {
 	if w.cfg.Op == Lease {
-		return c.do(ctx, now, "POST", w.leasePath(int(w.leases.next.Add(1)), "/acquire"), w.leases.acquire)
+		return c.do(ctx, now, "POST", w.leasePath(int(w.leases.next.Add(1)), api.LeaseAcquire), w.leases.acquire)
 	}
 	grant := w.leases.grants[key].Load()
 	if grant == nil {
 		return condition // it was lost, and not acquired again yet
 	}
 	w.body = append(append(append(w.body[:0], w.leases.renew...), *grant...), `"}`...)
-	return w.granted(c, key, c.do(ctx, now, "POST", w.leasePath(key, "/renew"), w.body))
+	return w.granted(c, key, c.do(ctx, now, "POST", w.leasePath(key, api.LeaseRenew), w.body))
 }
 
 // regain acquires a lease that is to be renewed, at first or because it was lost.
@@ -58,7 +60,7 @@ func (w *worker) regain(ctx context.Context, c *conn, now time.Time, key int) ki
 	if w.cfg.Op == Lease {
 		return done // that of the failed operation was somebody else's; the next name is another
 	}
-	return w.granted(c, key, c.do(ctx, now, "POST", w.leasePath(key, "/acquire"), w.leases.acquire))
+	return w.granted(c, key, c.do(ctx, now, "POST", w.leasePath(key, api.LeaseAcquire), w.leases.acquire))
 }
 
 // granted notes the grant in an answer.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http/httputil"
 	"strconv"
+
+	"tenure/api"
 )
 
 // errMalformed is an answer that is not HTTP as a node speaks it.
@@ -19,10 +21,12 @@ const maxText = 4 << 10
 
 // reply is what one answer said.
 type reply struct {
-	code     int
+	code     int  // the HTTP status
+	refused  bool // there was a code that is known: why
+	why      kind
 	start    []byte // the first bytes of the body, at most four
-	revision uint64 // X-Tenure-Index; 0 if absent
-	index    uint64 // X-Consul-Index; 0 if absent
+	revision uint64 // api.HeaderRevision; 0 if absent
+	index    uint64 // api.HeaderIndex; 0 if absent
 	close    bool   // the connection ends with this answer
 	length   int64  // of the body; -1: chunked
 	whole    bool   // keep the body in text, if it has a length of maxText at most; set by who reads
@@ -92,9 +96,11 @@ func (r *reply) header(line []byte) error {
 		r.length = -1
 	case is(name, "Connection"):
 		r.close = r.close || is(value, "close")
-	case is(name, "X-Tenure-Index"):
+	case is(name, api.HeaderRevision):
 		r.revision, _ = strconv.ParseUint(string(value), 10, 64)
-	case is(name, "X-Consul-Index"):
+	case is(name, api.HeaderError):
+		r.why, r.refused = ofCode[api.Code(value)]
+	case is(name, api.HeaderIndex):
 		r.index, _ = strconv.ParseUint(string(value), 10, 64)
 	}
 	return nil

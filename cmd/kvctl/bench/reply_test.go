@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"strings"
 	"testing"
+
+	"tenure/api"
 )
 
 func TestReply(t *testing.T) {
@@ -68,6 +70,17 @@ func TestBadReplies(t *testing.T) {
 		var r reply
 		if err := r.read(bufio.NewReader(strings.NewReader(text))); err == nil || ofError(err) != want {
 			t.Errorf("%.60q: %v, want %v", text, err, want)
+		}
+	}
+}
+
+// Every code is told as something.
+func TestEveryCodeHasAKind(t *testing.T) {
+	for _, code := range api.Codes() {
+		r := reply{whole: true}
+		in := bufio.NewReader(strings.NewReader("HTTP/1.1 500 No\r\n" + api.HeaderError + ": " + string(code) + "\r\nContent-Length: 0\r\n\r\n"))
+		if err := r.read(in); err != nil || !r.refused || ofReply(&r) == done || ofReply(&r) == otherStatus {
+			t.Errorf("%s: %v, %+v", code, err, r)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"tenure/api"
 )
 
 func mustRun(t *testing.T, c Config) Result {
@@ -190,17 +192,21 @@ func TestClientsShareConnections(t *testing.T) {
 }
 
 func TestErrorsByKind(t *testing.T) {
-	for code, word := range map[int]string{404: "not found", 503: "not applied", 504: "unknown", 507: "no room", 413: "too large",
-		400: "invalid", 403: "forbidden", 302: "other status"} {
+	for code, word := range map[api.Code]string{api.CodeNotFound: "not found", api.CodeNotApplied: "not applied", api.CodeOverloaded: "not applied",
+		api.CodeUnknown: "unknown", api.CodeNoSpace: "no room", api.CodeTooLarge: "too large", api.CodeInvalid: "invalid",
+		api.CodeForbidden: "forbidden", "": "other status", "no-such-code": "other status"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStub(t, func(w http.ResponseWriter, r *http.Request) {
 				time.Sleep(10 * time.Millisecond)
-				w.WriteHeader(code)
+				if code != "" {
+					w.Header().Set(api.HeaderError, string(code))
+				}
+				w.WriteHeader(503) // the code decides
 			})
 			defer s.stop()
 			r := mustRun(t, s.config(Get))
 			if r.Ops != 0 || r.ErrorsByKind[word] != 100 || r.Errors != 100 || r.Max != 0 || r.Seconds != 1 {
-				t.Errorf("%d: %+v", code, r)
+				t.Errorf("%s: %+v", code, r)
 			}
 		})
 	}
@@ -316,7 +322,7 @@ func TestInterruptedWhileARequestHangs(t *testing.T) {
 
 func TestFillGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStub(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(413) })
+		s := newStub(t, func(w http.ResponseWriter, r *http.Request) { refuse(w, 413, api.CodeTooLarge) })
 		defer s.stop()
 		c := s.config(Get)
 		c.Fill = true

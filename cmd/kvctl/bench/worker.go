@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"tenure/api"
 )
 
 // errorPause is how long a client without a connection rests: a refused connection must not become a busy loop.
@@ -59,7 +61,7 @@ func (w *worker) give(c *conn) {
 
 // path sets the target to key i and query.
 func (w *worker) path(i int, query string) []byte {
-	t := append(append(w.target[:0], "/v1/kv/"...), w.cfg.Prefix...)
+	t := append(append(w.target[:0], api.PathKV...), w.cfg.Prefix...)
 	t = appendNumber(t, i)
 	if query != "" {
 		t = append(append(t, '?'), query...)

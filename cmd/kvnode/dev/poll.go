@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/devcluster"
 )
 
@@ -71,7 +72,7 @@ func (p *poller) ask(ctx context.Context) view {
 	for _, n := range p.nodes {
 		all.Go(func() {
 			code, body := p.get(ctx, n, "/health/ready")
-			_, text := p.get(ctx, n, "/v1/status")
+			_, text := p.get(ctx, n, api.PathStatus)
 			var s status
 			if err := json.Unmarshal(text, &s); err != nil {
 				s = status{}
