@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/jepsen/check"
 	"tenure/jepsen/history"
 )
@@ -59,7 +60,7 @@ func (s *leaseServer) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		s.kv(rw, r, key, string(body))
 		return
 	}
-	if r.URL.Path == "/v1/leases/renew" {
+	if r.URL.Path == api.PathLeasesRenew {
 		var asks []LeaseAsk
 		if json.Unmarshal(body, &asks) != nil {
 			http.Error(rw, "bad", http.StatusBadRequest)
@@ -147,14 +148,15 @@ func (s *leaseServer) kv(rw http.ResponseWriter, r *http.Request, key, body stri
 		colon := strings.LastIndexByte(fence, ':')
 		token, _ := strconv.ParseUint(fence[colon+1:], 10, 64)
 		if token < s.fences[fence[:colon]] {
-			http.Error(rw, "fenced: a larger token was seen", http.StatusConflict)
+			rw.Header().Set(api.HeaderError, string(api.CodeFenced))
+			http.Error(rw, "a larger token was seen", http.StatusConflict)
 			return
 		}
 		s.fences[fence[:colon]] = token
 	}
 	s.revision++
 	s.keys[key] = servedKey{body, s.revision}
-	rw.Header().Set(headRevision, fmt.Sprint(s.revision))
+	rw.Header().Set(api.HeaderRevision, fmt.Sprint(s.revision))
 	fmt.Fprint(rw, "true")
 }
 

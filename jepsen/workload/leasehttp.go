@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 )
 
@@ -70,7 +71,7 @@ func (c *LeaseConn) Renew(ctx context.Context, name string, ask LeaseAsk) (Lease
 
 // RenewAll asks for more time for many leases at once. The answers are in the order of asks.
 func (c *LeaseConn) RenewAll(ctx context.Context, asks []LeaseAsk) (out []LeaseGrant, err error) {
-	a, err := c.post(ctx, "/v1/leases/renew", asks)
+	a, err := c.post(ctx, api.PathLeasesRenew, asks)
 	if err == nil && (a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil || len(out) != len(asks)) {
 		err = unexpected(a)
 	}
@@ -87,7 +88,7 @@ func (c *LeaseConn) Release(ctx context.Context, name string, ask LeaseAsk) erro
 }
 
 func leasePath(name, verb string) string {
-	return (&url.URL{Path: "/v1/lease/" + name + "/" + verb}).EscapedPath()
+	return (&url.URL{Path: api.PathLease + name + "/" + verb}).EscapedPath()
 }
 
 func (c *LeaseConn) post(ctx context.Context, path string, body any) (answer, error) {

@@ -13,14 +13,11 @@ import (
 	"strconv"
 	"strings"
 
+	"tenure/api"
 	"tenure/client"
 )
 
-const (
-	headIndex    = "X-Consul-Index"
-	headRevision = "X-Tenure-Index"
-	maxAnswer    = 64 << 20
-)
+const maxAnswer = 64 << 20
 
 // raw speaks HTTP to the nodes without the client's help: a request is sent once, and to another node only if it was
 // certainly not taken by the first. So what is tested is the cluster, and not the client's care.
@@ -47,6 +44,9 @@ func (a answer) number(header string) uint64 {
 	n, _ := strconv.ParseUint(a.header.Get(header), 10, 64)
 	return n
 }
+
+// code is why a request was refused, or "".
+func (a answer) code() api.Code { return api.Code(a.header.Get(api.HeaderError)) }
 
 func (a answer) says(words string) bool { return strings.HasPrefix(string(a.body), words) }
 
@@ -106,7 +106,7 @@ func unexpected(a answer) error {
 	return fmt.Errorf("%w: status %d: %.200s", client.ErrUnknown, a.status, a.body)
 }
 
-func keyPath(key string) string { return (&url.URL{Path: "/v1/kv/" + key}).EscapedPath() }
+func keyPath(key string) string { return (&url.URL{Path: api.PathKV + key}).EscapedPath() }
 
 // entries decodes a listing; 404 is an empty one.
 func entries(a answer) (out []wireEntry, err error) {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/jepsen/history"
 )
@@ -24,7 +25,7 @@ func (w *worker) createSession(ttl, delay time.Duration, deletes bool) history.O
 	}
 	body := fmt.Sprintf(`{"TTL":%q,"LockDelay":%q,"Behavior":%q}`, ttl, delay, behavior)
 	return w.do(op, func(ctx context.Context, op *history.Op) error {
-		a, err := w.raw.request(ctx, http.MethodPut, "/v1/session/create", []byte(body))
+		a, err := w.raw.request(ctx, http.MethodPut, api.PathSessionCreate, []byte(body))
 		if err != nil {
 			return err
 		}
@@ -40,11 +41,11 @@ func (w *worker) createSession(ttl, delay time.Duration, deletes bool) history.O
 // renew starts the session's TTL anew. Absent: it has ended.
 func (w *worker) renew(s history.Op) history.Op {
 	return w.do(history.Op{Kind: history.Renew, Extra: history.Extra{Session: s.Session, TTL: s.TTL}}, func(ctx context.Context, op *history.Op) error {
-		a, err := w.raw.request(ctx, http.MethodPut, "/v1/session/renew/"+op.Session, nil)
+		a, err := w.raw.request(ctx, http.MethodPut, api.PathSessionRenew+op.Session, nil)
 		switch {
 		case err != nil:
 			return err
-		case a.status == http.StatusNotFound && a.says("Session id"):
+		case a.code() == api.CodeNoSession:
 			op.Absent = true
 		case a.status != http.StatusOK:
 			return unexpected(a)
@@ -55,7 +56,7 @@ func (w *worker) renew(s history.Op) history.Op {
 
 func (w *worker) destroy(s history.Op) history.Op {
 	return w.do(history.Op{Kind: history.Destroy, Extra: history.Extra{Session: s.Session}}, func(ctx context.Context, op *history.Op) error {
-		a, err := w.raw.request(ctx, http.MethodPut, "/v1/session/destroy/"+op.Session, nil)
+		a, err := w.raw.request(ctx, http.MethodPut, api.PathSessionDestroy+op.Session, nil)
 		if err == nil && a.status != http.StatusOK {
 			err = unexpected(a)
 		}
@@ -66,7 +67,7 @@ func (w *worker) destroy(s history.Op) history.Op {
 // info reads the session. Absent: it has ended.
 func (w *worker) info(s history.Op) history.Op {
 	return w.do(history.Op{Kind: history.SessionInfo, Extra: history.Extra{Session: s.Session}}, func(ctx context.Context, op *history.Op) error {
-		a, err := w.raw.request(ctx, http.MethodGet, "/v1/session/info/"+op.Session, nil)
+		a, err := w.raw.request(ctx, http.MethodGet, api.PathSessionInfo+op.Session, nil)
 		if err != nil {
 			return err
 		}
@@ -98,9 +99,9 @@ func (w *worker) lock(kind history.Kind, key, value string, s history.Op) histor
 		case err != nil:
 			return err
 		case a.status == http.StatusOK && a.says("true"):
-			op.Matched, op.Result = true, a.number(headRevision)
+			op.Matched, op.Result = true, a.number(api.HeaderRevision)
 		case a.status == http.StatusOK && a.says("false"):
-		case a.status == http.StatusInternalServerError && a.says("invalid session"):
+		case a.code() == api.CodeNoSession:
 			op.Absent = true
 		default:
 			return unexpected(a)
@@ -139,13 +140,13 @@ func (w *worker) guarded(key, value string, fence client.Fence, fenced bool) his
 		switch {
 		case err != nil:
 			return err
-		case a.status == http.StatusConflict && a.says("fenced:"):
+		case a.code() == api.CodeFenced:
 			op.Fenced = true
 			return fmt.Errorf("%.100s", a.body)
 		case a.status != http.StatusOK || !a.says("true"):
 			return unexpected(a)
 		}
-		op.Result = a.number(headRevision)
+		op.Result = a.number(api.HeaderRevision)
 		return nil
 	})
 }

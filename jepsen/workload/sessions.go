@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/jepsen/history"
 )
 
@@ -111,7 +112,7 @@ func (s *sighting) poll(ctx context.Context, endpoint string) {
 	defer r.close()
 	for ; ctx.Err() == nil; time.Sleep(statusPoll) {
 		call := s.rec.Now()
-		a, err := r.once(ctx, http.MethodGet, endpoint+"/v1/status", nil)
+		a, err := r.once(ctx, http.MethodGet, endpoint+api.PathStatus, nil)
 		var said struct {
 			Role  string
 			Epoch uint64

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"tenure/api"
 	"tenure/jepsen/history"
 )
 
@@ -68,11 +69,11 @@ func (w *worker) txn(parts []history.Part) history.Op {
 		if w.typed() {
 			return w.typedTxn(ctx, op)
 		}
-		a, err := w.raw.request(ctx, http.MethodPut, "/v1/txn", txnBody(parts))
+		a, err := w.raw.request(ctx, http.MethodPut, api.PathTxn, txnBody(parts))
 		if err != nil {
 			return err
 		}
-		op.Result = a.number(headRevision)
+		op.Result = a.number(api.HeaderRevision)
 		switch a.status {
 		case http.StatusConflict:
 			return nil

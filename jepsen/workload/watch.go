@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"tenure/api"
 	"tenure/jepsen/history"
 )
 
@@ -206,7 +207,7 @@ func (w *worker) wait(ctx context.Context, path string, op *history.Op) error {
 		return err
 	}
 	list, err := entries(a)
-	op.Index = a.number(headIndex)
+	op.Index = a.number(api.HeaderIndex)
 	for _, e := range list {
 		op.Entries = append(op.Entries, history.Entry{Key: e.Key, Value: string(e.Value), Create: e.CreateIndex, Modify: e.ModifyIndex})
 	}

@@ -71,7 +71,7 @@ func (p *poller) ask(ctx context.Context) view {
 	var all sync.WaitGroup
 	for _, n := range p.nodes {
 		all.Go(func() {
-			code, body := p.get(ctx, n, "/health/ready")
+			code, body := p.get(ctx, n, api.PathHealthReady)
 			_, text := p.get(ctx, n, api.PathStatus)
 			var s status
 			if err := json.Unmarshal(text, &s); err != nil {
