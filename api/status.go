@@ -82,9 +82,10 @@ type LeasesStatus struct {
 
 // Guardian is the process that outlives this node's and releases its lease (P7).
 type Guardian struct {
-	PID          int    `json:"pid"`               // 0: none runs
-	Problem      string `json:"problem,omitempty"` // why none runs
-	ReleasedHere uint64 `json:"released_here"`     // live lease records cleared here at the word of peers' guardians, in this run
+	PID     int    `json:"pid"`               // 0: none runs
+	Problem string `json:"problem,omitempty"` // why none runs
+	// ReleasedHere counts live lease records that were cleared here at the word of peers' guardians, in this run.
+	ReleasedHere uint64 `json:"released_here"`
 }
 
 // PeerStatus is another member as this node sees it.

@@ -101,8 +101,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// StatusError is an answer that is not a success. It matches no sentinel by itself: what a code means for a call depends
-// on the tries before it.
+// StatusError is an answer that is not a success. It matches no sentinel by itself: what a code means for a call
+// depends on the tries before it.
 type StatusError struct {
 	Endpoint   string
 	Status     int           // the HTTP status

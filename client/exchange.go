@@ -52,7 +52,9 @@ type answer struct {
 
 // err is the answer as an error.
 func (a answer) err() *StatusError {
-	return &StatusError{Endpoint: a.endpoint, Status: a.status, Code: a.code(), Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
+	return &StatusError{
+		Endpoint: a.endpoint, Status: a.status, Code: a.code(),
+		Message: oneLine(a.body), RetryAfter: retryAfter(a.header)}
 }
 
 // code is why the request was refused, or "" if the answer does not say so: it is a success, or not the answer of a
@@ -62,7 +64,8 @@ func (a answer) code() api.Code { return api.Code(a.header.Get(api.HeaderError))
 // absent reports whether a says that nothing is there to be read. Nodes of the version before this one send no code;
 // their answer is known by the index that is only in those of a read.
 func (a answer) absent() bool {
-	return a.code() == api.CodeNotFound || a.status == http.StatusNotFound && a.code() == "" && a.header[api.HeaderIndex] != nil
+	before := a.code() == "" && a.status == http.StatusNotFound && a.header[api.HeaderIndex] != nil
+	return before || a.code() == api.CodeNotFound
 }
 
 // ofNode reports whether a bears a mark that nodes put on their answers: on every one that is not 200, and on a 200 to
@@ -72,8 +75,8 @@ func (a answer) ofNode() bool {
 	return a.header[api.HeaderRevision] != nil || a.header[api.HeaderNode] != nil || a.header[api.HeaderIndex] != nil
 }
 
-// stranger is the error for an answer that nothing may be concluded from: it is not that of a node, or has no code. It is a
-// *StatusError, and errNotUnderstood or errNoCode.
+// stranger is the error for an answer that nothing may be concluded from: it is not that of a node, or has no code. It
+// is a *StatusError, and errNotUnderstood or errNoCode.
 func (a answer) stranger() error {
 	status := a.err()
 	if strings.HasPrefix(status.Message, "<") {

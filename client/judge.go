@@ -83,8 +83,8 @@ type verdict struct {
 	err  error
 }
 
-// understanding tells what the body of an answer says about a write: that it was done (a nil kind), or which condition did
-// not hold. It sees answers of 200, and those with a code. ok is false if the code says all there is to say.
+// understanding tells what the body of an answer says about a write: that it was done (a nil kind), or which condition
+// did not hold. It sees answers of 200, and those with a code. ok is false if the code says all there is to say.
 type understanding func(a answer) (kind, err error, ok bool)
 
 // trueOrFalse understands what most writes answer.

@@ -120,7 +120,9 @@ func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration)
 		body.Wait = wait.String()
 		silence = wait + a.c.cfg.AttemptTimeout
 	}
-	r := request{method: http.MethodPost, path: leasePath(a.name, api.LeaseAcquire), body: encode(body), harmless: true, silence: silence}
+	r := request{
+		method: http.MethodPost, path: leasePath(a.name, api.LeaseAcquire), body: encode(body),
+		harmless: true, silence: silence}
 	a.busy, a.silent = nil, nil
 	a.asked = a.now()
 	got, sent, err := a.c.exchange(ctx, endpoint, r)

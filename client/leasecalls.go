@@ -38,9 +38,10 @@ func (c *Client) RenewLease(ctx context.Context, g LeaseGrant) (LeaseGrant, erro
 	var asked time.Duration
 	var next LeaseGrant
 	r := request{
-		method: http.MethodPost, path: leasePath(g.Name, api.LeaseRenew), harmless: true, understand: renewed(g.Name, &next),
-		body:    encode(api.LeaseRequest{Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}),
-		silence: min(c.cfg.AttemptTimeout, lifeOf(g.TTL)), leaves: func() { asked = now() },
+		method: http.MethodPost, path: leasePath(g.Name, api.LeaseRenew), harmless: true,
+		understand: renewed(g.Name, &next),
+		body:       encode(api.LeaseRequest{Owner: g.Owner, Grant: g.Grant, TTL: ttlText(g.TTL)}),
+		silence:    min(c.cfg.AttemptTimeout, lifeOf(g.TTL)), leaves: func() { asked = now() },
 	}
 	if _, err := c.write(ctx, op, g.Name, r, WriteOptions{}); err != nil {
 		return LeaseGrant{}, err
@@ -86,7 +87,8 @@ func (c *Client) renewPart(ctx context.Context, list []LeaseGrant) ([]LeaseRenew
 	var asked time.Duration
 	var out []LeaseRenewal
 	r := request{
-		method: http.MethodPost, path: api.PathLeasesRenew, body: text.json(), harmless: true, leaves: func() { asked = now() },
+		method: http.MethodPost, path: api.PathLeasesRenew, body: text.json(), harmless: true,
+		leaves: func() { asked = now() },
 		understand: onlyOK(func(a answer) (kind, err error, ok bool) {
 			wire, err := decodeGrants(a, len(list))
 			if err != nil {

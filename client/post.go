@@ -94,7 +94,9 @@ func (c *Client) Expire(ctx context.Context, key string, ttl time.Duration, o Wr
 }
 
 // post runs a command on one key. understand sees answers of 200 only.
-func (c *Client) post(ctx context.Context, op, key string, body api.Command, o WriteOptions, understand understanding) (uint64, error) {
+func (c *Client) post(
+	ctx context.Context, op, key string, body api.Command, o WriteOptions, understand understanding,
+) (uint64, error) {
 	r := request{method: http.MethodPost, body: encode(body), understand: onlyOK(understand)}
 	return c.writeKey(ctx, op, key, r, nil, o, false)
 }

@@ -79,7 +79,10 @@ func decodeEntries(a answer) ([]Entry, error) {
 
 // entryOf is w as callers see it.
 func entryOf(w *api.Entry) (Entry, error) {
-	e := Entry{Key: w.Key, Value: w.Value, Flags: w.Flags, CreateIndex: w.CreateIndex, ModifyIndex: w.ModifyIndex, LockIndex: w.LockIndex, Session: w.Session}
+	e := Entry{
+		Key: w.Key, Value: w.Value, Flags: w.Flags, Session: w.Session,
+		CreateIndex: w.CreateIndex, ModifyIndex: w.ModifyIndex, LockIndex: w.LockIndex,
+	}
 	if w.ExpiresIn == "" {
 		return e, nil
 	}

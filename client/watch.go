@@ -126,7 +126,10 @@ func (w *watch) follow(ctx context.Context, endpoint int) error {
 	timer := time.AfterFunc(silence, func() { cancel(fmt.Errorf("silent: %w", context.DeadlineExceeded)) })
 	defer timer.Stop()
 	r := request{method: http.MethodGet, path: api.PathWatch}
-	r.query = api.QueryPrefix + "=" + url.QueryEscape(w.prefix) + "&" + api.QueryIndex + "=" + strconv.FormatUint(w.after, 10)
+	var q query
+	q.value(api.QueryPrefix, w.prefix)
+	q.value(api.QueryIndex, strconv.FormatUint(w.after, 10))
+	r.query = q.String()
 	resp, err := w.c.transport.RoundTrip(r.http(base, func() {}).WithContext(ctx))
 	if err != nil {
 		return w.broken(ctx, base, err)

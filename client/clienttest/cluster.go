@@ -139,7 +139,7 @@ func (c *Cluster) AcceptPlain() {
 	c.plain = true
 }
 
-// Reword has the texts of refusals, which are for people, replaced by what f makes of them. What decides is in the code.
+// Reword has the texts of refusals, which are for people, replaced by what f makes of them. The code decides.
 func (c *Cluster) Reword(f func(text string) string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,7 +86,10 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 }
 
 func tooLarge(limit int) *refusal {
-	return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, close: true, text: "value too large: at most " + byteCount(limit) + " are accepted: nothing was changed"}
+	r := refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: at most "+byteCount(limit)+
+		" are accepted: nothing was changed")
+	r.close = true
+	return r
 }
 
 // broken is a body that did not come whole: a chunk that is none, fewer bytes than declared, or too slow.

@@ -23,8 +23,12 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
+func refusalOf(status int, code api.Code, text string) *refusal {
+	return &refusal{status: status, code: code, text: text}
+}
+
 func badRequest(format string, args ...any) *refusal {
-	return &refusal{status: http.StatusBadRequest, code: api.CodeInvalid, text: fmt.Sprintf(format, args...)}
+	return refusalOf(http.StatusBadRequest, api.CodeInvalid, fmt.Sprintf(format, args...))
 }
 
 var (

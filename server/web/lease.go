@@ -138,10 +138,12 @@ func (s *Server) leaseShow(x *exchange) {
 	}
 	l, found := s.backend.ShowLease(name)
 	if !found {
-		x.refuse(http.StatusNotFound, api.CodeNotFound, "this node knows of no lease of that name: another may, for a moment")
+		x.refuse(http.StatusNotFound, api.CodeNotFound,
+			"this node knows of no lease of that name: another may, for a moment")
 		return
 	}
-	x.json(marshal(api.LeaseHint{Name: name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left), Hint: true}))
+	x.json(marshal(api.LeaseHint{
+		Name: name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left), Hint: true}))
 }
 
 // leaseRequest reads what the three operations have in common.
@@ -220,7 +222,8 @@ func leaseWait(text string) (time.Duration, error) {
 // answerOf is what a grant looks like to a client.
 func answerOf(r *LeaseRequest, g *LeaseGrant) api.LeaseGrant {
 	out := grant{acquisition: r.Acquisition, ttl: r.TTL, token: g.Token, serial: g.Serial}
-	a := api.LeaseGrant{Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
+	a := api.LeaseGrant{
+		Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}
 	if g.Waited > 0 {
 		a.Waited = g.Waited.String()
 	}

@@ -21,8 +21,11 @@ const (
 
 // tooMany is the whole answer to a connection that is one too many, of the node of that number.
 func tooMany(node string) []byte {
-	return []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " + strconv.Itoa(len(tooManyText)) +
-		"\r\n" + api.HeaderRetryAfter + ": 1\r\n" + api.HeaderError + ": " + string(api.CodeOverloaded) + "\r\n" + api.HeaderNode + ": " + node + "\r\nConnection: close\r\n\r\n" + tooManyText)
+	return []byte("HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\n" +
+		"Content-Length: " + strconv.Itoa(len(tooManyText)) +
+		"\r\n" + api.HeaderRetryAfter + ": 1" +
+		"\r\n" + api.HeaderError + ": " + string(api.CodeOverloaded) +
+		"\r\n" + api.HeaderNode + ": " + node + "\r\nConnection: close\r\n\r\n" + tooManyText)
 }
 
 // limitListener hands out connections while fewer than max are open; one more is answered 503 and closed. How many are

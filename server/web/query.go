@@ -42,8 +42,9 @@ const (
 )
 
 // nameTexts is in the order of the constants.
-var nameTexts = [...]string{api.QueryRaw, api.QueryRecurse, api.QueryKeys, api.QueryCount, api.QuerySeparator, api.QueryStart,
-	api.QueryLimit, api.QueryReverse, api.QueryStale, api.QueryConsistent, api.QueryIndex, api.QueryWait, api.QueryCAS,
+var nameTexts = [...]string{api.QueryRaw, api.QueryRecurse, api.QueryKeys, api.QueryCount, api.QuerySeparator,
+	api.QueryStart, api.QueryLimit, api.QueryReverse, api.QueryStale, api.QueryConsistent, api.QueryIndex,
+	api.QueryWait, api.QueryCAS,
 	api.QueryFlags, api.QueryAcquire, api.QueryRelease, api.QueryTTL, api.QueryFence, api.QueryPrefix, api.QueryDetails,
 	api.QueryPretty, api.QueryToken, api.QueryDC, api.QueryNS}
 
@@ -196,7 +197,7 @@ func (q *query) set(n names, name, value string) error {
 	case n == nFence:
 		return q.setFence(value)
 	case n == nDC && value != "" && value != Datacenter:
-		return &refusal{status: http.StatusInternalServerError, code: api.CodeInvalid, text: "No path to datacenter"}
+		return refusalOf(http.StatusInternalServerError, api.CodeInvalid, "No path to datacenter")
 	case n == nNS && value != "" && value != "default":
 		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
 	}

@@ -54,7 +54,8 @@ func (s *Server) routes() *mux.Router {
 	get(api.PathSessionInfo+"{id}", "session-info", (*Server).sessionInfo)
 	get(api.PathSessionNode+"{node}", "session-node", (*Server).sessionNode)
 	get(api.PathSessionList, "session-list", (*Server).sessionList)
-	s.route(m, api.PathFence+"{name}", "fence", map[string]handler{"GET": (*Server).fenceGet, "DELETE": (*Server).fenceDrop})
+	s.route(m, api.PathFence+"{name}", "fence", map[string]handler{
+		"GET": (*Server).fenceGet, "DELETE": (*Server).fenceDrop})
 	get(api.PathWatch, "watch", (*Server).watch)
 	get(api.PathStatus, "status", (*Server).status)
 	get(api.PathStatusLeader, "status-leader", (*Server).statusLeader)
@@ -115,7 +116,8 @@ func (s *Server) dispatch(x *exchange, e *endpoint) {
 	case len(x.r.RequestURI) > MaxURLBytes:
 		x.fail(badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), MaxURLBytes), false)
 	case e == s.nowhere:
-		x.refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
+		x.refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+
+			", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
 	case h == nil:
 		x.fail(&refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: e.allow,
 			text: "method " + x.r.Method + " is not allowed here, only " + e.allow + misspeltVerb(x.r.Method, x.r.URL.Path)}, false)
@@ -136,7 +138,8 @@ func (s *Server) finish(x *exchange, e *endpoint, panicked any) {
 		s.cfg.Logger.Error().Interface("panic", panicked).Str("method", x.r.Method).Str("path", x.r.URL.Path).
 			Bytes("stack", debug.Stack()).Msg("request handler panicked")
 		if x.status == 0 {
-			x.fail(&refusal{status: http.StatusInternalServerError, code: api.CodeInternal, close: true, text: "internal error: a write may have been applied; see the node's log"}, false)
+			x.fail(&refusal{status: http.StatusInternalServerError, code: api.CodeInternal, close: true,
+				text: "internal error: a write may have been applied; see the node's log"}, false)
 			panicked = nil
 		}
 	}

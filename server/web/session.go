@@ -86,7 +86,7 @@ func (s *Server) sessionRenew(x *exchange) {
 }
 
 func sessionGone(id string) *refusal {
-	return &refusal{status: http.StatusNotFound, code: api.CodeNoSession, text: fmt.Sprintf("Session id '%.80s' not found", id)}
+	return refusalOf(http.StatusNotFound, api.CodeNoSession, fmt.Sprintf("Session id '%.80s' not found", id))
 }
 
 // renewed shows a session that was just renewed. Nothing of it that is shown changes in its life, so it may come from

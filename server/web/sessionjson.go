@@ -103,8 +103,8 @@ func (s *Server) setTTL(text string, e *kv.Session) (err error) {
 	if e.TTL, err = time.ParseDuration(text); err == nil && (e.TTL == 0 || e.TTL >= s.cfg.SessionTTLMin && e.TTL <= MaxSessionTTL) {
 		return nil
 	}
-	return &refusal{status: http.StatusInternalServerError, code: api.CodeInvalid, text: "Invalid Session TTL '" + ttlText(e.TTL, text, err) + "', must be between [" +
-		s.cfg.SessionTTLMin.String() + "=" + MaxSessionTTL.String() + "]: no session was created"}
+	return refusalOf(http.StatusInternalServerError, api.CodeInvalid, "Invalid Session TTL '"+ttlText(e.TTL, text, err)+
+		"', must be between ["+s.cfg.SessionTTLMin.String()+"="+MaxSessionTTL.String()+"]: no session was created")
 }
 
 // ttlText shows a TTL as Consul does in this message: in nanoseconds, if it is one.

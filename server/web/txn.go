@@ -115,7 +115,8 @@ func (s *Server) txn(x *exchange) {
 // txnParts makes parts of ops.
 func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 	if len(ops) > kv.MaxParts {
-		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: fmt.Sprintf("transaction too large: it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts)}
+		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
+			"it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts))
 	}
 	total := 0
 	for i := range ops {
@@ -127,7 +128,9 @@ func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
 		c.Parts = append(c.Parts, p)
 	}
 	if total > s.txnBytes() {
-		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "transaction too large: keys and values of at most " + byteCount(s.txnBytes()) + " together are accepted: nothing was changed"}
+		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"transaction too large: keys and values of at most "+
+				byteCount(s.txnBytes())+" together are accepted: nothing was changed")
 	}
 	return nil
 }
@@ -139,7 +142,8 @@ func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
 	}
 	v, ok := verbs[in.Verb]
 	if !ok {
-		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb, meant(string(in.Verb), verbTexts(), `"`))
+		return kv.Part{}, badRequest("unknown KV verb %q%s: nothing was changed", in.Verb,
+			meant(string(in.Verb), verbTexts(), `"`))
 	}
 	if err := in.check(v.op); err != nil {
 		return kv.Part{}, err

@@ -159,34 +159,52 @@ func (s *Server) apply(x *exchange, c *kv.Command) (kv.Result, bool) {
 func refusedAtApply(c *kv.Command, code kv.Code) *refusal {
 	switch code {
 	case kv.CodeKeyReused:
-		return &refusal{status: http.StatusConflict, code: api.CodeKeyReused, text: api.HeaderIdempotencyKey + " was used by another write: nothing was changed: use a new key for each write, and the same only to retry it unchanged"}
+		return refusalOf(http.StatusConflict, api.CodeKeyReused,
+			api.HeaderIdempotencyKey+" was used by another write: "+
+				"nothing was changed: use a new key for each write, and the same only to retry it unchanged")
 	case kv.CodeKeyTooOld:
-		return &refusal{status: http.StatusGatewayTimeout, code: api.CodeKeyTooOld, text: "key too old: outcome unknown: this copy was not applied, but an earlier one with this " + api.HeaderIdempotencyKey + " may have been: read the key to see, then write with a new key and base"}
+		return refusalOf(http.StatusGatewayTimeout, api.CodeKeyTooOld,
+			"key too old: outcome unknown: this copy was not applied, "+
+				"but an earlier one with this "+api.HeaderIdempotencyKey+" may have been: "+
+				"read the key to see, then write with a new key and base")
 	case kv.CodeBaseAhead:
-		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: send a revision that this cluster answered", api.HeaderBase)
+		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: "+
+			"send a revision that this cluster answered", api.HeaderBase)
 	case kv.CodeTooMany:
-		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "prune too large: too many keys start with this: nothing was changed: prune longer prefixes one after another"}
+		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"prune too large: too many keys start with this: "+
+				"nothing was changed: prune longer prefixes one after another")
 	case kv.CodeMissing:
-		return &refusal{status: http.StatusNotFound, code: api.CodeNotFound, text: "there is no such key: nothing was changed"}
+		return refusalOf(http.StatusNotFound, api.CodeNotFound, "there is no such key: nothing was changed")
 	case kv.CodeNoSession:
 		return noSession(c.Session.ID)
 	case kv.CodeNotNumber:
-		return &refusal{status: http.StatusConflict, code: api.CodeNotNumber, text: "the key does not hold a decimal number, or the sum is beyond 64 bits: nothing was changed"}
+		return refusalOf(http.StatusConflict, api.CodeNotNumber, "the key does not hold a decimal number, "+
+			"or the sum is beyond 64 bits: nothing was changed")
 	case kv.CodeFenced:
-		return &refusal{status: http.StatusConflict, code: api.CodeFenced, text: "fenced: a larger token than " + strconv.FormatUint(c.Token, 10) + " of " + strconv.Quote(c.Fence) + " was seen: nothing was changed: whoever holds the newer token is the owner"}
+		return refusalOf(http.StatusConflict, api.CodeFenced,
+			"fenced: a larger token than "+strconv.FormatUint(c.Token, 10)+
+				" of "+strconv.Quote(c.Fence)+" was seen: nothing was changed: whoever holds the newer token is the owner")
 	case kv.CodeFull:
-		return &refusal{status: http.StatusInsufficientStorage, code: api.CodeNoSpace, text: "no room: as many sessions, locks, expiring keys or fences are kept as can be: nothing was changed: end some, then try again"}
+		return refusalOf(http.StatusInsufficientStorage, api.CodeNoSpace,
+			"no room: as many sessions, locks, expiring keys "+
+				"or fences are kept as can be: nothing was changed: end some, then try again")
 	case kv.CodeExists:
-		return &refusal{status: http.StatusConflict, code: api.CodeKeyReused, text: "a session of this ID exists: use a new " + api.HeaderIdempotencyKey + " for each session"}
+		return refusalOf(http.StatusConflict, api.CodeKeyReused, "a session of this ID exists: use a new "+
+			api.HeaderIdempotencyKey+" for each session")
 	case kv.CodeTooLarge:
-		return &refusal{status: http.StatusRequestEntityTooLarge, code: api.CodeTooLarge, text: "result too large: the entries that the transaction would show have too many bytes: nothing was changed: read fewer of them at a time"}
+		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"result too large: the entries that the transaction "+
+				"would show have too many bytes: nothing was changed: read fewer of them at a time")
 	}
-	return &refusal{status: http.StatusInternalServerError, code: api.CodeInternal, text: "the cluster's nodes do not know this command: nothing was changed: bring all nodes to the same version"}
+	return refusalOf(http.StatusInternalServerError, api.CodeInternal, "the cluster's nodes do not know this command: "+
+		"nothing was changed: bring all nodes to the same version")
 }
 
-// noSession is Consul's answer to a lock with a session that is none: clients look for its first words.
+// noSession is Consul's answer to a lock with a session that is none: its clients look for the first words.
 func noSession(id string) *refusal {
-	return &refusal{status: http.StatusInternalServerError, code: api.CodeNoSession, text: "invalid session " + strconv.Quote(id) + ": it does not exist, or not any more: nothing was changed: create one"}
+	return refusalOf(http.StatusInternalServerError, api.CodeNoSession, "invalid session "+strconv.Quote(id)+
+		": it does not exist, or not any more: nothing was changed: create one")
 }
 
 // json answers 200 with a body that is JSON already.

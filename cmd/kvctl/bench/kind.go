@@ -43,7 +43,8 @@ var ofCode = map[api.Code]kind{
 	api.CodeCondition: condition, api.CodeFenced: condition, api.CodeNotNumber: condition, api.CodeNoSession: condition,
 	api.CodeKeyReused: condition, api.CodeBusy: condition, api.CodeLost: condition,
 	api.CodeNotFound:   notFound,
-	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied, api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
+	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied,
+	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
 	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
 	api.CodeNoSpace: noRoom, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
 }
