@@ -29,8 +29,9 @@ type LeaseRenewal struct {
 	Grant  string
 	TTL    string
 	Waited string `json:",omitempty"`
-	Error  string `json:",omitempty"` // for people; not empty if the lease was not renewed
-	Lost   bool   `json:",omitempty"` // it has ended; any other error leaves that open
+	Code   Code   `json:",omitempty"` // why the lease was not renewed; empty if it was
+	Error  string `json:",omitempty"` // the same for people
+	Lost   bool   `json:",omitempty"` // with CodeLost: it has ended; any other code leaves that open
 }
 
 // LeaseBusy is the body of an answer of CodeBusy. Both members are hints.

@@ -156,12 +156,12 @@ func (l *Lease) take(now, asked time.Duration, w *api.LeaseRenewal) (renewed, ag
 	if l.err != nil {
 		return false, false
 	}
-	if w.Lost {
+	if saysLost(w) {
 		l.end(fmt.Errorf("%w: %s", errLeaseGone, withoutWords(oneLine([]byte(w.Error)), "gone")))
 		return false, false
 	}
 	g, ok := grantOf(w, l.name)
-	if w.Error != "" || !ok {
+	if w.Code != "" || w.Error != "" || !ok {
 		l.last = problemOf(w)
 		return false, true
 	}

@@ -108,7 +108,7 @@ func (c *Client) renewPart(ctx context.Context, list []LeaseGrant) ([]LeaseRenew
 // became is what a node's answer makes of the lease; ago is negative.
 func (g LeaseGrant) became(w *api.LeaseRenewal, ago time.Duration) LeaseRenewal {
 	next, ok := grantOf(w, g.Name)
-	if w.Error == "" && !w.Lost && ok {
+	if w.Code == "" && w.Error == "" && !w.Lost && ok {
 		next.Left = g.life(next.TTL) + ago
 		return LeaseRenewal{LeaseGrant: next}
 	}
@@ -133,7 +133,7 @@ func ttlText(d time.Duration) string {
 
 // kindOfRenewal is the sentinel for a lease of a list that was not renewed.
 func kindOfRenewal(w *api.LeaseRenewal) error {
-	if w.Lost {
+	if saysLost(w) {
 		return ErrLost
 	}
 	return ErrUnknown

@@ -21,6 +21,9 @@ func grantOf(w *api.LeaseRenewal, name string) (LeaseGrant, bool) {
 	return LeaseGrant{Name: name, Owner: w.Owner, Token: w.Token, Grant: w.Grant, TTL: ttl}, true
 }
 
+// saysLost reports whether w says that the lease has ended. Nodes of the version before say it without a code.
+func saysLost(w *api.LeaseRenewal) bool { return w.Code == api.CodeLost || w.Code == "" && w.Lost }
+
 func decodeGrant(body []byte, name string) (g LeaseGrant, waited time.Duration, ok bool) {
 	var w api.LeaseRenewal
 	if json.Unmarshal(body, &w) != nil {

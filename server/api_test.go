@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 // follow is a client that loops on the index, through whichever node answers. It checks that the index never falls.
@@ -113,7 +115,10 @@ func TestWaitingOnAFollower(t *testing.T) {
 	index := header.Get("X-Consul-Index")
 	answer := make(chan string, 1)
 	ask := func() {
-		code, text, _ := follower.call(http.MethodGet, "/v1/kv/k?raw&wait=1m&index="+index, "")
+		code, text, h := follower.call(http.MethodGet, "/v1/kv/k?raw&wait=1m&index="+index, "")
+		if why := codeOf(h); why != "" {
+			text = string(why)
+		}
 		answer <- fmt.Sprint(code, " ", text)
 	}
 	go ask()
@@ -129,7 +134,7 @@ func TestWaitingOnAFollower(t *testing.T) {
 	go ask()
 	follower.until(t, "waited on", func() bool { return strings.Contains(metricsOf(follower), "\ntenure_http_waiting 1\n") })
 	follower.stop(t)
-	if got := <-answer; !strings.HasPrefix(got, "503 not applied: this node is stopping") {
+	if got := <-answer; got != "503 "+string(api.CodeNotApplied) {
 		t.Errorf("got %s", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/lease/named"
 	"tenure/server/web"
 )
@@ -111,7 +112,8 @@ func TestErasAfterARestart(t *testing.T) {
 	if left := h.status(t).Leases.QuarantineMS; left == 0 || left > 5000 {
 		t.Errorf("after a restart: silent for another %d ms", left)
 	}
-	if code, text, _ := h.call(http.MethodPost, "/v1/lease/x/acquire", `{"Owner":"b","TTL":"100ms"}`); code != 503 || !strings.HasPrefix(text, "leases begin in ") {
+	code, text, head := h.call(http.MethodPost, "/v1/lease/x/acquire", `{"Owner":"b","TTL":"100ms"}`)
+	if code != 503 || codeOf(head) != api.CodeQuarantine || head.Get(api.HeaderRetryAfterMS) == "" {
 		t.Errorf("during the silence: %d %s", code, text)
 	}
 	if second := h.awaitEra(t); second <= first {

@@ -112,6 +112,9 @@ func (h *host) call(method, path, body string) (int, string, http.Header) {
 	return rsp.StatusCode, string(text), rsp.Header
 }
 
+// codeOf is the error code of an answer, or "".
+func codeOf(h http.Header) api.Code { return api.Code(h.Get(api.HeaderError)) }
+
 func (h *host) status(t *testing.T) api.Status {
 	t.Helper()
 	_, text, _ := h.call(http.MethodGet, "/v1/status", "")
@@ -212,7 +215,7 @@ func TestTransferGoesWhereItIsTold(t *testing.T) {
 func TestTransferToNobodyIsRefused(t *testing.T) {
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)
-	if code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", `{"Node":9}`); code != 400 || !strings.Contains(text, "not a member") {
+	if code, text, h := m.call(http.MethodPost, "/v1/master/transfer", `{"Node":9}`); code != 400 || codeOf(h) != api.CodeInvalid {
 		t.Fatalf("%d %s", code, text)
 	}
 	gone := hosts[int(m.cfg.Node)%3]
@@ -225,14 +228,14 @@ func TestTransferToNobodyIsRefused(t *testing.T) {
 		}
 		return false
 	})
-	code, text, _ := m.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
-	if code != 503 || !strings.Contains(text, "not connected") {
+	code, text, head := m.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
+	if code != 503 || codeOf(head) != api.CodeNotApplied {
 		t.Fatalf("%d %s", code, text)
 	}
 	// Through another node the words are not doubled.
 	other := hosts[int(m.cfg.Node+1)%3]
-	code, text, _ = other.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
-	if code != 503 || strings.Count(text, "not applied") != 1 {
+	code, text, head = other.call(http.MethodPost, "/v1/master/transfer", fmt.Sprintf(`{"Node":%d}`, gone.cfg.Node))
+	if code != 503 || codeOf(head) != api.CodeNotApplied || strings.Count(text, "not applied") > 1 {
 		t.Fatalf("%d %s", code, text)
 	}
 	if now := master(t, hosts); now != m {

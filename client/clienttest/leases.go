@@ -277,7 +277,7 @@ func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
 	for _, in := range list {
 		g, problem := c.leases.renew(in.Name, in)
 		if problem != "" {
-			g = api.LeaseRenewal{Name: in.Name, Error: problem, Lost: true}
+			g = api.LeaseRenewal{Name: in.Name, Code: api.CodeLost, Error: problem, Lost: true}
 		}
 		out = append(out, g)
 	}
@@ -292,7 +292,7 @@ func partitioned(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	}
 	out := []api.LeaseRenewal{}
 	for _, in := range list {
-		out = append(out, api.LeaseRenewal{Name: in.Name, Error: "no quorum: injected"})
+		out = append(out, api.LeaseRenewal{Name: in.Name, Code: api.CodeNotApplied, Error: "no quorum: injected"})
 	}
 	return sendJSON(w, out)
 }

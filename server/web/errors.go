@@ -58,6 +58,8 @@ func codeOf(err error, write bool) (status int, code api.Code) {
 		return http.StatusInsufficientStorage, api.CodeNoSpace
 	case errors.As(err, &silent):
 		return http.StatusServiceUnavailable, api.CodeQuarantine
+	case errors.Is(err, ErrLeaseGone):
+		return http.StatusConflict, api.CodeLost
 	case errors.Is(err, ErrOverloaded):
 		return http.StatusServiceUnavailable, api.CodeOverloaded
 	case errors.Is(err, ErrNotApplied):

@@ -254,18 +254,15 @@ func (s *Server) granted(x *exchange, r *LeaseRequest) {
 // notGranted answers with why.
 func (s *Server) notGranted(x *exchange, err error) {
 	var busy *LeaseBusyError
-	switch {
-	case errors.As(err, &busy):
-		h := x.w.Header()
-		h["Content-Type"] = jsonType
-		h[api.HeaderRetryAfter] = wholeSeconds(busy.RetryAfter)
-		x.fails(http.StatusConflict, api.CodeBusy)
-		_, _ = x.w.Write(marshal(api.LeaseBusy{Owner: busy.Owner, RetryAfter: durationText(busy.RetryAfter)}))
-	case errors.Is(err, ErrLeaseGone):
-		x.refuse(http.StatusConflict, api.CodeLost, err.Error())
-	default:
+	if !errors.As(err, &busy) {
 		x.fail(err, true)
+		return
 	}
+	h := x.w.Header()
+	h["Content-Type"] = jsonType
+	h[api.HeaderRetryAfter] = wholeSeconds(busy.RetryAfter)
+	x.fails(http.StatusConflict, api.CodeBusy)
+	_, _ = x.w.Write(marshal(api.LeaseBusy{Owner: busy.Owner, RetryAfter: durationText(busy.RetryAfter)}))
 }
 
 // durationText is d in whole milliseconds, rounded up.

@@ -170,12 +170,12 @@ func TestManyLeasesInOneCall(t *testing.T) {
 	s := newServer(t, f)
 	good := (&grant{ttl: time.Second}).text("a", "o")
 	w := call(s, "POST", "/v1/leases/renew", `[{"Name":"a","Owner":"o","Grant":"`+good+`"},{"Name":"b","Owner":"o","Grant":"`+good+`"}]`)
-	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"Name":"a","Owner":"o","Token":9,`) || !strings.Contains(w.Body.String(), `"Error":"the Grant is not of lease \"b\"`) {
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"Name":"a","Owner":"o","Token":9,`) || !strings.Contains(w.Body.String(), `"Code":"invalid","Error":"the Grant is not of lease \"b\"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	f.leaseErr = ErrLeaseGone
 	w = call(s, "POST", "/v1/leases/renew", `[{"Name":"a","Owner":"o","Grant":"`+good+`"}]`)
-	if !strings.Contains(w.Body.String(), `"Lost":true`) {
+	if text := w.Body.String(); !strings.Contains(text, `"Code":"lost",`) || !strings.Contains(text, `"Lost":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for _, body := range []string{`[]`, ``, `{}`, `[` + strings.Repeat(`{},`, maxRenewals) + `{}]`} {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +59,8 @@ func (s *Server) renewOne(body *api.LeaseRequest, patience time.Duration) api.Le
 		g, err = s.backend.Lease(context.Background(), r)
 	}
 	if err != nil {
-		return api.LeaseRenewal{Name: r.Name, Owner: r.Owner, Error: err.Error(), Lost: errors.Is(err, ErrLeaseGone)}
+		_, code := codeOf(err, true)
+		return api.LeaseRenewal{Name: r.Name, Owner: r.Owner, Code: code, Error: err.Error(), Lost: code == api.CodeLost}
 	}
 	a := answerOf(&r, &g)
 	return api.LeaseRenewal{Name: a.Name, Owner: a.Owner, Token: a.Token, Grant: a.Grant, TTL: a.TTL, Waited: a.Waited}
