@@ -17,9 +17,9 @@ import (
 // Write has the command applied through the master, wherever it is.
 func (n *Node) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
 	w := newAsk()
-	ok := n.inbox.putClient(event{write: &pendingWrite{reply: w.reply, patience: patience, request: replica.Request{
+	ok := n.inbox.putClient(event{reply: w.reply, Event: replica.Event{Write: &replica.Request{
 		ID: n.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
-		Frees: c.Frees(),
+		Frees: c.Frees(), Wait: max(patience, 1),
 	}}})
 	if !ok {
 		return kv.Result{}, tooMany()
@@ -142,8 +142,8 @@ func (n *Node) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (we
 // readPoint waits for a point from which this node's state may be read.
 func (n *Node) readPoint(patience time.Duration, consistent bool) (replica.Reply, error) {
 	r := newAsk()
-	if !n.inbox.putClient(event{read: &pendingRead{reply: r.reply, patience: patience,
-		request: replica.ReadRequest{ID: n.nextID.Add(1), Consistent: consistent}}}) {
+	if !n.inbox.putClient(event{reply: r.reply, Event: replica.Event{
+		Read: &replica.ReadRequest{ID: n.nextID.Add(1), Consistent: consistent, Wait: max(patience, 1)}}}) {
 		return replica.Reply{}, tooMany()
 	}
 	if reply, ok := r.wait(patience, n.ended); ok {

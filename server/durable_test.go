@@ -122,7 +122,7 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	n.persister.add([]multipaxos.Persist{{Seq: 1, Promised: promised}})
 	go func() { ended <- n.runPersister(stop) }()
 	<-stepped
-	if got := n.inbox.take(); len(got) != 1 || got[0].persisted != 1 || n.store.Durable().Promised != promised {
+	if got := n.inbox.take(); len(got) != 1 || got[0].Persisted != 1 || n.store.Durable().Promised != promised {
 		t.Fatalf("%+v, durable is %+v", got, n.store.Durable())
 	}
 	n.inbox.release()

@@ -57,12 +57,16 @@ func (n *Node) logHangs(now time.Duration) replica.LetGo {
 
 func encodeHealth(h *replica.Health) []byte { return codec.Append([]byte{frameHealth}, h) }
 
-// hearHealth hands the words that have come to the log part.
-func (l *logLoop) hearHealth(now time.Duration) {
+// hearHealth hands the words that have come to the driver.
+func (l *logLoop) hearHealth() {
+	l.words = l.words[:0]
 	for _, p := range l.n.peers {
 		if h := l.n.healths[p].Swap(nil); h != nil {
-			l.part.HearHealth(now, p, h.Health)
+			l.words = append(l.words, replica.Event{Health: &h.Health, From: p})
 		}
+	}
+	for i := range l.words {
+		l.driver.Add(&l.words[i])
 	}
 }
 

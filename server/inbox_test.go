@@ -6,14 +6,15 @@ import (
 	"testing/synctest"
 
 	"tenure/multipaxos"
+	"tenure/server/replica"
 )
 
 func TestInboxKeepsOrder(t *testing.T) {
 	b := newInbox[event]()
-	b.put(event{persisted: 1})
-	b.leave(event{persisted: 2})
+	b.put(event{Event: replica.Event{Persisted: 1}})
+	b.leave(event{Event: replica.Event{Persisted: 2}})
 	got := b.take()
-	if len(got) != 2 || got[0].persisted != 1 || got[1].persisted != 2 {
+	if len(got) != 2 || got[0].Persisted != 1 || got[1].Persisted != 2 {
 		t.Fatalf("%+v", got)
 	}
 	if len(b.take()) != 0 {
@@ -32,7 +33,7 @@ func TestOneAtATimeSteps(t *testing.T) {
 		}
 		stepping = true
 		for _, e := range b.take() {
-			seen += e.persisted
+			seen += e.Persisted
 		}
 		stepping = false
 		return !b.release()
@@ -62,11 +63,11 @@ func TestOneAtATimeSteps(t *testing.T) {
 			for i := range events {
 				switch i % 3 {
 				case 0:
-					b.put(event{persisted: 1})
+					b.put(event{Event: replica.Event{Persisted: 1}})
 				case 1:
-					b.putPeer(event{persisted: 1}, i%2 == 0)
+					b.putPeer(event{Event: replica.Event{Persisted: 1}}, i%2 == 0)
 				default:
-					b.putClient(event{persisted: 1})
+					b.putClient(event{Event: replica.Event{Persisted: 1}})
 				}
 			}
 		})
@@ -127,7 +128,7 @@ func TestInboxMakesPeersWait(t *testing.T) {
 		done := 0
 		go func() {
 			for range maxInboxPeer + 10 {
-				b.putPeer(event{log: &multipaxos.Message{}}, false)
+				b.putPeer(event{Event: replica.Event{Log: &multipaxos.Message{}}}, false)
 			}
 			done = 1
 		}()

@@ -11,32 +11,10 @@ import (
 	"tenure/server/replica"
 )
 
-// event is one input of the log part; exactly one field group is set, or none: then it only makes a round happen.
+// event is one input of the log part on its way to a round.
 type event struct {
-	log       *multipaxos.Message
-	peer      *replica.Message
-	write     *pendingWrite
-	read      *pendingRead
-	persisted uint64
-	folded    bool
-	tick      bool
-	up, down  ballot.NodeID
-	call      func() // runs in a round
-}
-
-// pendingWrite is a client's write between its handler and the log loop; reply has room for one. Its time runs from
-// the round in which the loop takes it.
-type pendingWrite struct {
-	request  replica.Request
-	patience time.Duration
-	reply    chan replica.Reply
-}
-
-// pendingRead is a client's read that waits for a read point.
-type pendingRead struct {
-	request  replica.ReadRequest
-	patience time.Duration
-	reply    chan replica.Reply
+	replica.Event
+	reply chan replica.Reply // of a Write or a Read; has room for one
 }
 
 // logLoop steps the log part, on whichever goroutine the inbox has chosen, one at a time; and has what only rounds
@@ -44,6 +22,11 @@ type pendingRead struct {
 type logLoop struct {
 	n       *Node
 	part    *replica.Log
+	driver  *replica.LogRound
+	events  []event         // of this round
+	noted   int             // of events, so many have been noted
+	words   []replica.Event // of events, those about the health of peers
+	tick    bool            // there is a tick among events
 	waiting map[uint64]waiter
 	stages  stages
 	ticking atomic.Bool   // a tick is in the inbox
@@ -53,7 +36,8 @@ type logLoop struct {
 }
 
 func newLogLoop(n *Node, part *replica.Log) *logLoop {
-	l := &logLoop{n: n, part: part, waiting: map[uint64]waiter{}, onward: make(chan struct{}, 1), complainAt: diskComplaint}
+	l := &logLoop{n: n, part: part, driver: replica.NewLogRound(part), waiting: map[uint64]waiter{}, onward: make(chan struct{}, 1),
+		complainAt: diskComplaint}
 	n.inbox.drain = l.drain
 	return l
 }
@@ -80,7 +64,7 @@ func (l *logLoop) run(stop <-chan struct{}) error {
 			return nil
 		case <-ticker.C:
 			if !l.ticking.Swap(true) {
-				l.n.inbox.put(event{tick: true})
+				l.n.inbox.put(event{Event: replica.Event{Tick: true}})
 			}
 		case <-l.n.nudged:
 			l.n.inbox.put(event{})
@@ -127,109 +111,106 @@ func endOnPanic() {
 	select {}
 }
 
-// round takes all inputs that are there through the log part once.
+// round takes all inputs that are there through the log part once, in the order that the driver says.
 func (l *logLoop) round() error {
-	now, p := l.n.clock.Now(), l.n.gate.load()
-	events := l.n.inbox.take()
-	l.part.SetRoom(replica.Room(l.n.room.Load()))
-	tick := false
-	for i := range events {
-		tick = tick || events[i].tick
-		if err := l.input(now, &events[i]); err != nil {
+	for {
+		e, err := l.driver.Next()
+		if err != nil {
 			return err
 		}
-		events[i] = event{}
+		if e == replica.EffectDone {
+			l.done()
+			return nil
+		}
+		if err := l.do(e); err != nil {
+			return err
+		}
 	}
-	if tick {
-		l.ticking.Store(false)
-		l.hearHealth(now)
-		l.part.SetImageBytes(l.n.imageBytes.Load())
-		l.part.SetFoldBytes(l.n.foldBytes.Load())
-		if err := l.part.Tick(now, p); err != nil {
-			return err
-		}
-		l.publishStanding(now)
-		l.freeze()
+}
+
+// do carries out an effect. An error is damage.
+func (l *logLoop) do(e replica.Effect) error {
+	out := l.driver.Output()
+	switch e {
+	case replica.EffectTake:
+		l.take()
+	case replica.EffectClock:
+		l.driver.Read(l.n.clock.Now(), l.n.gate.load())
+		l.note()
+	case replica.EffectApply, replica.EffectFreeze, replica.EffectFolded:
+		l.n.stateMu.Lock()
+		defer l.n.stateMu.Unlock()
+		return l.driver.Locked()
+	case replica.EffectStanding:
+		l.publishStanding(l.driver.Now())
 		if next := l.part.Relief(); next != 0 {
 			l.n.relieve(next)
 		}
-	}
-	if err := l.settle(now); err != nil {
-		return err
-	}
-	if tick || l.part.MasterNode() != l.n.logView.Load().master {
-		l.n.publishLog(l.part, l.n.clock.Now())
+	case replica.EffectPersist:
+		l.stages.proposed(l.driver.Now(), out)
+		l.n.persister.add(out.Persists)
+	case replica.EffectReady:
+		l.n.gate.setReady(out.Ready, out.Epoch)
+		l.n.readyChanged(out.Ready, out.Epoch)
+	case replica.EffectProgress:
+		l.deliverProgress(out)
+	case replica.EffectSend:
+		l.n.sendLog(out.Log)
+		l.n.sendReplica(out.Messages)
+	case replica.EffectReply:
+		l.reply(out.Replies)
+	case replica.EffectFold:
+		l.n.foldIn <- out.Fold
 	}
 	return nil
 }
 
-// settle moves everything on as far as it goes: propose and send, apply, acknowledge; and again while entries were
-// applied, because that may have opened the epoch or made room.
-func (l *logLoop) settle(now time.Duration) error {
-	for {
-		if err := l.part.Advance(now, l.n.gate.load()); err != nil {
-			return err
-		}
-		out := l.part.Take()
-		l.stages.proposed(now, &out)
-		l.deliver(out)
-		if out.Apply {
-			if err := l.apply(); err != nil {
-				return err
-			}
-		}
-		if l.part.NeedsTime() {
-			now = l.n.clock.Now()
-		}
-		l.part.Finish(now, l.n.gate.load())
-		l.deliver(l.part.Take())
-		l.stages.moved(now, l.part.Chosen(), l.part.Applied())
-		if out.Ready == 0 {
-			l.stages.forget()
-		}
-		if !out.Apply {
-			return nil
-		}
+// take hands the driver everything that waits, and with a tick what the other loops have measured.
+func (l *logLoop) take() {
+	l.events, l.noted, l.tick = l.n.inbox.take(), 0, false
+	l.part.SetRoom(replica.Room(l.n.room.Load()))
+	for i := range l.events {
+		e := &l.events[i]
+		l.tick = l.tick || e.Tick
+		l.driver.Add(&e.Event)
 	}
-}
-
-func (l *logLoop) apply() error {
-	l.n.stateMu.Lock()
-	defer l.n.stateMu.Unlock()
-	return l.part.Apply()
-}
-
-// freeze starts a fold when it is time.
-func (l *logLoop) freeze() {
-	if !l.part.WantFreeze() {
+	if !l.tick {
 		return
 	}
-	l.n.stateMu.Lock()
-	l.part.Freeze()
-	l.n.stateMu.Unlock()
+	l.ticking.Store(false)
+	l.part.SetImageBytes(l.n.imageBytes.Load())
+	l.part.SetFoldBytes(l.n.foldBytes.Load())
+	l.hearHealth()
 }
 
-// deliver carries out an output. Persists go first: the disk works while the messages are encoded. Readiness is
-// published before replies leave, so that a granted read finds its epoch.
-func (l *logLoop) deliver(out replica.Output) {
-	if len(out.Persists) > 0 {
-		l.n.persister.add(out.Persists)
+// note keeps where the answers to the round's requests go, and follows the batches that its events speak of.
+func (l *logLoop) note() {
+	now := l.driver.Now()
+	for ; l.noted < len(l.events); l.noted++ {
+		switch e := &l.events[l.noted]; {
+		case e.Log != nil:
+			l.stages.acked(now, e.Log)
+		case e.Write != nil:
+			l.waiting[e.Write.ID] = waiter{reply: e.reply, at: now, write: true}
+		case e.Read != nil:
+			l.waiting[e.Read.ID] = waiter{reply: e.reply}
+		case e.Persisted != 0:
+			l.stages.persisted(now, e.Persisted)
+		}
 	}
-	if l.n.gate.setReady(out.Ready, out.Epoch) {
-		l.n.readyChanged(out.Ready, out.Epoch)
+}
+
+// done ends a round.
+func (l *logLoop) done() {
+	l.stages.moved(l.driver.Now(), l.part.Chosen(), l.part.Applied())
+	if l.driver.Output().Ready == 0 {
+		l.stages.forget()
 	}
-	l.deliverProgress(&out)
-	l.n.sendLog(out.Log)
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		l.n.transport.SendLog(m.To, encodeReplica(m))
+	if l.tick || l.part.MasterNode() != l.n.logView.Load().master {
+		l.n.publishLog(l.part, l.n.clock.Now())
 	}
-	if len(out.Replies) > 0 {
-		l.reply(out.Replies)
-	}
-	if out.Fold != nil {
-		l.n.foldIn <- out.Fold
-	}
+	clear(l.events) // the inbox uses the array again
+	l.events = nil
 }
 
 func (l *logLoop) reply(replies []replica.Reply) {
@@ -250,39 +231,6 @@ func (l *logLoop) reply(replies []replica.Reply) {
 	}
 }
 
-// input hands one event to the log part.
-func (l *logLoop) input(now time.Duration, e *event) error {
-	switch {
-	case e.log != nil:
-		l.stages.acked(now, e.log)
-		return l.part.Step(*e.log)
-	case e.peer != nil:
-		l.part.Receive(now, *e.peer)
-	case e.write != nil:
-		e.write.request.Until = now + e.write.patience
-		l.waiting[e.write.request.ID] = waiter{reply: e.write.reply, at: now, write: true}
-		l.part.Request(now, e.write.request)
-	case e.read != nil:
-		e.read.request.Until = now + e.read.patience
-		l.waiting[e.read.request.ID] = waiter{reply: e.read.reply}
-		l.part.ReadRequest(e.read.request)
-	case e.persisted != 0:
-		l.stages.persisted(now, e.persisted)
-		return l.part.Persisted(e.persisted)
-	case e.folded:
-		l.n.stateMu.Lock()
-		defer l.n.stateMu.Unlock()
-		return l.part.FoldDone()
-	case e.up != 0:
-		l.part.Connected(e.up)
-	case e.down != 0:
-		l.part.Disconnected(e.down)
-	case e.call != nil:
-		e.call()
-	}
-	return nil
-}
-
 // sendLog encodes and sends messages of the log.
 func (n *Node) sendLog(ms []multipaxos.Message) {
 	var body []byte
@@ -291,6 +239,13 @@ func (n *Node) sendLog(ms []multipaxos.Message) {
 			body = encodeLog(&ms[i])
 		}
 		n.transport.SendLog(ms[i].To, body)
+	}
+}
+
+// sendReplica encodes and sends messages between log parts.
+func (n *Node) sendReplica(ms []replica.Message) {
+	for i := range ms {
+		n.transport.SendLog(ms[i].To, encodeReplica(&ms[i]))
 	}
 }
 
@@ -304,13 +259,13 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, m
 		m, err := decodeLog(body)
 		if n.decoded(from, err) {
 			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{log: m}, more)
+			n.inbox.putPeer(event{Event: replica.Event{Log: m}}, more)
 		}
 	case frameReplica:
 		m, err := decodeReplica(body)
 		if n.decoded(from, err) {
 			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{peer: m}, more)
+			n.inbox.putPeer(event{Event: replica.Event{Peer: m}}, more)
 		}
 	case frameTransfer:
 		var a transferAsk

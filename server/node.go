@@ -91,14 +91,14 @@ func (n *Node) nudge() {
 // Connected and Disconnected follow the connections to the peers. Only the log connection matters to the log part.
 func (n *Node) Connected(peer ballot.NodeID, kind transport.Kind) {
 	if kind == transport.KindLog {
-		n.inbox.put(event{up: peer})
+		n.inbox.put(event{Event: replica.Event{Up: peer}})
 	}
 }
 
 // Disconnected is the end of a connection to a peer.
 func (n *Node) Disconnected(peer ballot.NodeID, kind transport.Kind) {
 	if kind == transport.KindLog {
-		n.inbox.put(event{down: peer})
+		n.inbox.put(event{Event: replica.Event{Down: peer}})
 	}
 }
 

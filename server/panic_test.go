@@ -5,6 +5,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
+
+	"tenure/server/replica"
 )
 
 // What the protocol makes impossible ends the process, also when the round runs on a goroutine that rescues its requests
@@ -16,7 +19,7 @@ func TestPanicOfARoundEndsTheProcess(t *testing.T) {
 		n.inbox.drain = l.drain
 		func() {
 			defer func() { _ = recover() }()
-			n.inbox.put(event{call: func() { panic("impossible") }})
+			n.inbox.put(event{Event: replica.Event{Call: func(time.Duration) { panic("impossible") }}})
 		}()
 		return // rescued
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tenure/kv"
 	"tenure/multipaxos"
+	"tenure/server/replica"
 	"tenure/storage"
 )
 
@@ -64,7 +65,7 @@ func (n *Node) runPersister(stop <-chan struct{}) error {
 		}
 		n.metrics.commitSeconds.Observe(time.Since(begin).Seconds())
 		n.committed(ps)
-		e := event{persisted: ps[len(ps)-1].Seq}
+		e := event{Event: replica.Event{Persisted: ps[len(ps)-1].Seq}}
 		if n.persister.idle() {
 			n.inbox.put(e)
 			continue
@@ -94,6 +95,6 @@ func (n *Node) runFolder(stop <-chan struct{}) error {
 		if n.store.Refresh() == nil {
 			n.takeUsage()
 		}
-		n.inbox.put(event{folded: true})
+		n.inbox.put(event{Event: replica.Event{Folded: true}})
 	}
 }

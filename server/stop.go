@@ -53,7 +53,7 @@ func (n *Node) handOver(next ballot.NodeID, why replica.Cause) {
 // onLogLoop runs f on the log loop and waits for it.
 func (n *Node) onLogLoop(f func(part *replica.Log)) {
 	done := make(chan struct{})
-	n.inbox.put(event{call: func() { f(n.loop.part); close(done) }})
+	n.inbox.put(event{Event: replica.Event{Call: func(time.Duration) { f(n.loop.part); close(done) }}})
 	select {
 	case <-done:
 	case <-n.ended:

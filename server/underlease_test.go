@@ -62,7 +62,7 @@ func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 // syncAll makes durable what the loop has handed out.
 func (n *Node) syncAll() {
 	for _, p := range n.persister.take() {
-		n.inbox.put(event{persisted: p.Seq})
+		n.inbox.put(event{Event: replica.Event{Persisted: p.Seq}})
 	}
 }
 
@@ -102,7 +102,7 @@ func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 		n, l := newLoneLoop(t)
 		reply := make(chan replica.Reply, 1)
 		cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("v")}
-		n.inbox.putClient(event{write: &pendingWrite{reply: reply, request: replica.Request{
+		n.inbox.putClient(event{reply: reply, Event: replica.Event{Write: &replica.Request{
 			ID: 1, Command: kv.EncodeCommand(&cmd), Until: n.clock.Now() + time.Hour}}})
 		if err := l.round(); err != nil {
 			t.Fatal(err)
@@ -111,10 +111,8 @@ func TestWriteUnderLeaseReadsTheClockAfterApplying(t *testing.T) {
 		n.stateMu.RLock()
 		ended := make(chan error, 1)
 		go func() { ended <- l.round() }()
-		for taken := false; !taken; { // the round has read its clock before it takes its inputs
-			n.inbox.mu.Lock()
-			taken = len(n.inbox.events) == 0
-			n.inbox.mu.Unlock()
+		for n.stateMu.TryRLock() { // until the round, which has read its clock, waits for the lock
+			n.stateMu.RUnlock()
 		}
 		begun := n.clock.Now()
 		n.pass(begun)

@@ -48,6 +48,10 @@ type replicaNode struct {
 	disk     *memDisk
 	elector  *replica.Elector
 	log      *replica.Log
+	round    *replica.LogRound
+	due      replica.Effect // handed out by round, and not yet carried out; 0: none
+	within   bool           // a round is under way
+	events   []*replica.Event
 	state    *kv.State
 	pub      replica.Published
 	persists []multipaxos.Persist
@@ -56,9 +60,7 @@ type replicaNode struct {
 
 	paused   bool
 	at       pausePoint
-	clock    time.Duration // what the round under way has read
-	applying bool          // and whether it applied something
-	held     []letterTo    // came during the pause: they wait in the kernel
+	held     []letterTo // came during the pause: they wait in the kernel
 
 	labels map[uint64]string // of requests that wait for their answer, by id
 	reads  map[uint64]string // the keys of those that are reads
@@ -79,7 +81,7 @@ type pausePoint string
 const (
 	betweenRounds pausePoint = "between-rounds"
 	beforePropose pausePoint = "before-propose" // the log loop has read its clock, and not yet proposed what waits
-	beforeAnswer  pausePoint = "before-answer"  // it has applied what is chosen, and not yet answered
+	beforeAnswer  pausePoint = "before-answer"  // it has applied what is chosen, and not yet read its clock again
 )
 
 func openCluster(c *Command) (Stage, error) {
@@ -136,8 +138,11 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 	if err != nil {
 		return err
 	}
-	nd.log, err = replica.NewLog(cfg, core, nd.state)
-	return err
+	if nd.log, err = replica.NewLog(cfg, core, nd.state); err != nil {
+		return err
+	}
+	nd.round = replica.NewLogRound(nd.log)
+	return nil
 }
 
 // memDisk is log.db and state.db in memory.

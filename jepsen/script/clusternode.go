@@ -17,8 +17,8 @@ func (w *cluster) oneStep() error {
 		nd := w.nodes[m.to-1]
 		if nd.paused {
 			nd.held = append(nd.held, m)
-		} else if err := w.receive(nd, m); err != nil {
-			return err
+		} else {
+			w.receive(nd, m)
 		}
 	}
 	for _, nd := range w.nodes {
@@ -34,30 +34,30 @@ func (w *cluster) oneStep() error {
 	return w.broken
 }
 
-func (w *cluster) receive(nd *replicaNode, m letterTo) error {
+func (w *cluster) receive(nd *replicaNode, m letterTo) {
 	switch {
 	case m.lease != nil:
 		nd.elector.Handle(w.read(nd), *m.lease)
 	case m.log != nil:
-		return nd.log.Step(*m.log)
+		nd.input(&replica.Event{Log: m.log})
 	case m.peer != nil:
-		nd.log.Receive(w.read(nd), *m.peer)
+		nd.input(&replica.Event{Peer: m.peer})
 	}
-	return nil
 }
+
+// input keeps an event for the next round of the log loop.
+func (nd *replicaNode) input(e *replica.Event) { nd.events = append(nd.events, e) }
 
 // round is a turn of the handlers of reads, the lease loop, the disk and the log loop. The handlers come first: after a
 // pause nothing says that the lease loop runs before them.
 func (w *cluster) round(nd *replicaNode) error {
 	w.endReads(nd)
-	if err := w.begin(nd); err != nil {
-		return err
-	}
-	return w.finish(nd)
+	w.begin(nd)
+	return w.goOn(nd, betweenRounds)
 }
 
-// begin is a round up to where the log loop has read its clock.
-func (w *cluster) begin(nd *replicaNode) error {
+// begin is all of a round but the log loop's part.
+func (w *cluster) begin(nd *replicaNode) {
 	now := w.read(nd)
 	nd.elector.Tick(now)
 	s := nd.elector.State(now)
@@ -65,90 +65,91 @@ func (w *cluster) begin(nd *replicaNode) error {
 	for _, m := range nd.elector.Take() {
 		w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
 	}
-	if err := nd.commit(); err != nil {
-		return err
-	}
+	nd.commit()
 	if now >= nd.nextTick {
 		nd.nextTick = now + replica.TickEvery
-		if err := nd.log.Tick(now, nd.pub); err != nil {
-			return err
-		}
-		if nd.log.WantFreeze() {
-			nd.log.Freeze()
-		}
+		nd.input(&replica.Event{Tick: true})
 	}
-	nd.clock = now
-	return nil
 }
 
-// finish is the rest of a round.
-func (w *cluster) finish(nd *replicaNode) error {
-	for {
-		if err := w.propose(nd); err != nil {
+// goOn runs the log loop from where it is to the end of the round, or to a point in it at which the process is stopped. A
+// pause there is seen by the readings of the clock that come after it, and by nothing else.
+func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
+	for clocks := 0; ; {
+		e := nd.due
+		if e == 0 {
+			if e, err = nd.round.Next(); err != nil {
+				return err
+			}
+		}
+		nd.due, nd.within = 0, e != replica.EffectDone
+		if e == replica.EffectClock {
+			clocks++
+		}
+		if stop == beforeAnswer && clocks == 2 {
+			nd.due = e
+			return nil
+		}
+		if err := w.do(nd, e); err != nil || !nd.within {
 			return err
 		}
-		if !w.answer(nd) {
+		if stop == beforePropose && clocks == 1 {
 			return nil
 		}
 	}
 }
 
-// commit ends what the disk has been given.
-func (nd *replicaNode) commit() error {
-	for _, p := range nd.persists {
-		nd.disk.commit(p)
-		if err := nd.log.Persisted(p.Seq); err != nil {
-			return err
+// do carries out an effect of the log loop.
+func (w *cluster) do(nd *replicaNode, e replica.Effect) error {
+	out := nd.round.Output()
+	switch e {
+	case replica.EffectTake:
+		for _, e := range nd.events {
+			nd.round.Add(e)
 		}
-	}
-	nd.persists = nil
-	if nd.folding == nil {
-		return nil
-	}
-	nd.disk.image.Merge(nd.folding.Fold())
-	nd.folding = nil
-	return nd.log.FoldDone()
-}
-
-// propose is the first half of a turn of the log loop: it goes by the clock as read before, sends, and applies what is
-// chosen. A pause before it or after it is seen by the clock that the second half reads, and by nothing else.
-func (w *cluster) propose(nd *replicaNode) error {
-	if err := nd.log.Advance(nd.clock, nd.pub); err != nil {
-		return err
-	}
-	out := nd.log.Take()
-	w.deliver(nd, out)
-	nd.applying = out.Apply
-	if out.Apply {
-		return nd.log.Apply()
+		nd.events = nil
+	case replica.EffectClock:
+		nd.round.Read(w.read(nd), nd.pub)
+	case replica.EffectApply, replica.EffectFreeze, replica.EffectFolded:
+		return nd.round.Locked()
+	case replica.EffectPersist:
+		nd.persists = append(nd.persists, out.Persists...)
+	case replica.EffectReady:
+		nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
+	case replica.EffectSend:
+		w.send(out)
+	case replica.EffectReply:
+		for _, r := range out.Replies {
+			w.reply(nd, r)
+		}
+	case replica.EffectFold:
+		nd.folding = out.Fold
 	}
 	return nil
 }
 
-// answer is the second half; it tells whether another turn is due.
-func (w *cluster) answer(nd *replicaNode) (again bool) {
-	nd.clock = w.read(nd)
-	nd.log.Finish(nd.clock, nd.pub)
-	w.deliver(nd, nd.log.Take())
-	return nd.applying
+// commit ends what the disk has been given.
+func (nd *replicaNode) commit() {
+	for _, p := range nd.persists {
+		nd.disk.commit(p)
+		nd.input(&replica.Event{Persisted: p.Seq})
+	}
+	nd.persists = nil
+	if nd.folding != nil {
+		nd.disk.image.Merge(nd.folding.Fold())
+		nd.folding = nil
+		nd.input(&replica.Event{Folded: true})
+	}
 }
 
-// deliver carries out an output.
-func (w *cluster) deliver(nd *replicaNode, out replica.Output) {
-	nd.persists = append(nd.persists, out.Persists...)
-	nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
+// send sends the messages of an output.
+func (w *cluster) send(out *replica.Output) {
 	for _, m := range out.Log {
 		w.tellLog(&m)
 		w.wire.post(w.now+step, letterTo{to: m.To, log: &m})
 	}
 	for _, m := range out.Messages {
 		w.wire.post(w.now+step, letterTo{to: m.To, peer: &m})
-	}
-	for _, r := range out.Replies {
-		w.reply(nd, r)
-	}
-	if out.Fold != nil {
-		nd.folding = out.Fold
 	}
 }
 

@@ -65,7 +65,7 @@ func (w *cluster) write(c *Command) error {
 	nd, label := w.node(c), c.Word("a label")
 	cmd := kv.Command{Op: kv.OpSet, Key: c.Word("a key"), Value: []byte(c.Word("a value"))}
 	until := w.read(nd) + c.Time("wait", defaultWait)
-	nd.log.Request(w.read(nd), replica.Request{ID: nd.label(label), Command: kv.EncodeCommand(&cmd), Until: until})
+	nd.input(&replica.Event{Write: &replica.Request{ID: nd.label(label), Command: kv.EncodeCommand(&cmd), Until: until}})
 	return nil
 }
 
@@ -73,8 +73,8 @@ func (w *cluster) readKey(c *Command) error {
 	nd, label, key := w.node(c), c.Word("a label"), c.Word("a key")
 	id := nd.label(label)
 	nd.reads[id] = key
-	nd.log.ReadRequest(replica.ReadRequest{ID: id, Consistent: c.Text("consistent", "no") == "yes",
-		Until: w.read(nd) + c.Time("wait", defaultWait)})
+	nd.input(&replica.Event{Read: &replica.ReadRequest{ID: id, Consistent: c.Text("consistent", "no") == "yes",
+		Until: w.read(nd) + c.Time("wait", defaultWait)}})
 	return nil
 }
 
@@ -93,15 +93,10 @@ func (w *cluster) pause(c *Command) error {
 		return nil
 	}
 	for _, m := range w.wire.takeIf(w.now, func(m letterTo) bool { return m.to == nd.id }) {
-		if err := w.receive(nd, m); err != nil {
-			return err
-		}
+		w.receive(nd, m)
 	}
-	err := w.begin(nd)
-	if err == nil && nd.at == beforeAnswer {
-		err = w.propose(nd)
-	}
-	return err
+	w.begin(nd)
+	return w.goOn(nd, nd.at)
 }
 
 func (w *cluster) resume(c *Command) (err error) {
@@ -111,12 +106,8 @@ func (w *cluster) resume(c *Command) (err error) {
 	}
 	nd.paused = false
 	w.tell.say(w.now, "%d goes on", nd.id)
-	again := nd.at == beforePropose
-	if nd.at == beforeAnswer {
-		again = w.answer(nd)
-	}
-	if again {
-		err = w.finish(nd)
+	if nd.within {
+		err = w.goOn(nd, betweenRounds)
 	}
 	for _, m := range nd.held {
 		w.wire.post(w.now, m)

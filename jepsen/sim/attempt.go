@@ -84,12 +84,12 @@ func (a *attempt) askPoint() {
 	a.node.input(input{read: a})
 }
 
-func (a *attempt) asWrite() replica.Request {
-	return replica.Request{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
+func (a *attempt) asWrite() *replica.Request {
+	return &replica.Request{ID: a.request, Command: a.command, Frees: a.frees, Keyed: a.keyed, Until: a.deadline}
 }
 
-func (a *attempt) asRead() replica.ReadRequest {
-	return replica.ReadRequest{ID: a.request, Consistent: a.mode == consistent, Until: a.deadline}
+func (a *attempt) asRead() *replica.ReadRequest {
+	return &replica.ReadRequest{ID: a.request, Consistent: a.mode == consistent, Until: a.deadline}
 }
 
 // replied is the log part's answer at the handler.

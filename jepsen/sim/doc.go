@@ -1,10 +1,9 @@
 // Package sim runs whole clusters of the real server/replica on a simulated network, disk and clock. It is
 // single-threaded, and one seed is one run: the same events, the same trace hash, on every machine.
 //
-// The simulator is the shell of package server with everything that blocks replaced by events in virtual time. It
-// steps the parts in the order that replica.Log documents, and may let time pass, or the process be paused, wherever
-// the shell could lose the processor: between a clock reading and what it is used for, between Apply and Finish,
-// between the two halves of a read.
+// The simulator is the shell of package server with everything that blocks replaced by events in virtual time. It runs
+// the drivers of package replica, as the shell does, and may let time pass, or the process be paused, between any two
+// of their effects, and between the two halves of a read.
 //
 // # Swarms
 //

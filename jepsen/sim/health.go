@@ -34,13 +34,13 @@ func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
 	})
 }
 
-// hearHealth hands the words that have come to the log part.
+// hearHealth hands the words that have come to the driver.
 func (n *node) hearHealth() {
 	p := n.process
 	for i := range p.healths {
 		if h := p.healths[i]; h != nil {
 			p.healths[i] = nil
-			p.log.HearHealth(p.now, n.w.nodes[i].id, *h)
+			p.round.Add(&replica.Event{Health: h, From: n.w.nodes[i].id})
 		}
 	}
 }

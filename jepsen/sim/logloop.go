@@ -21,18 +21,6 @@ type input struct {
 	call      func()
 }
 
-// stage is where in its round a log loop is. Between any two the processor may be lost.
-type stage uint8
-
-const (
-	idle       stage = iota
-	taking           // the clock is read; take what is in the inbox
-	advancing        // Advance, Take, deliver
-	applying         // Apply, under the state's lock
-	finishing        // read the clock, Finish
-	delivering       // deliver what Finish gave
-)
-
 // input puts e into the inbox.
 func (n *node) input(e input) {
 	n.inbox = append(n.inbox, e)
@@ -49,7 +37,7 @@ func (n *node) tick() {
 // wake lets the loop take a round if it is not in one: at once, or when the scheduler gets to it.
 func (n *node) wake() {
 	p := n.process
-	if p.stage != idle || p.waking {
+	if p.effect != replica.EffectTake || p.waking {
 		return
 	}
 	if n.w.phase == phaseFaults && n.w.loops.chance(n.w.plan.waking) {
@@ -78,164 +66,141 @@ func (n *node) gap() (time.Duration, bool) {
 	return w.loops.skewed(5*time.Microsecond, 500*time.Microsecond), true
 }
 
-// rounds runs the loop until nothing waits, the processor is lost, or the process has died.
+// rounds runs the loop until nothing waits, the processor is lost, or the process has died. It may be lost between any
+// two effects.
 func (n *node) rounds() {
 	p := n.process
 	for n.process == p {
-		if p.stage == idle {
-			if len(p.inbox) == 0 && !p.ticked && !p.poked {
-				return
-			}
-			p.poked = false
-			p.now, p.seen, p.stage = n.reading(), p.pub, taking
-		} else if !n.roundStage() {
+		if p.effect == replica.EffectTake && len(p.inbox) == 0 && !p.ticked && !p.poked {
 			return
 		}
-		if d, lost := n.gap(); lost && p.stage != idle {
+		if !n.do(p.effect) {
+			return
+		}
+		next, err := p.round.Next()
+		if !n.stepped(err) {
+			return
+		}
+		p.effect = next
+		p.led = p.led || p.core.Phase() != multipaxos.Following
+		n.check()
+		if d, lost := n.gap(); lost && next != replica.EffectTake {
 			n.w.at(n, kindStage, d, n.rounds)
 			return
 		}
 	}
 }
 
-// roundStage does one stage. False: the node died.
-func (n *node) roundStage() bool {
-	p := n.process
-	switch p.stage {
-	case taking:
-		p.stage = advancing
-		return n.take()
-	case advancing:
-		if !n.stepped(p.log.Advance(p.now, p.pub)) {
-			return false
-		}
-		out := p.log.Take()
-		n.check()
-		n.deliver(&out)
-		if p.more = out.Apply; p.more {
-			p.stage = applying
-		} else {
-			p.stage = finishing
-		}
-	case applying:
-		p.stage = finishing
-		if !n.stepped(p.log.Apply()) {
-			return false
-		}
-		n.applied()
-	case finishing:
-		p.stage = delivering
-		p.now, p.seen = n.reading(), p.pub
-		p.log.Finish(p.now, p.seen)
-		p.output = p.log.Take()
-		n.checkGate(&p.output)
-	case delivering:
-		n.deliver(&p.output)
-		p.output = replica.Output{}
-		p.stage = idle
-		if p.more {
-			p.stage = advancing
-		}
-	}
-	return true
-}
-
-// take hands everything in the inbox to the log part, and a tick.
-func (n *node) take() bool {
-	p := n.process
-	events := p.inbox
-	p.inbox = nil
-	p.log.SetRoom(n.room)
-	p.room, p.led = n.room, p.core.Phase() != multipaxos.Following
-	for i := range events {
-		if !n.takeOne(&events[i]) {
-			return false
-		}
-		p.led = p.led || p.core.Phase() != multipaxos.Following
-	}
-	if !p.ticked {
-		return true
-	}
-	p.ticked = false
-	n.hearHealth()
-	if !n.stepped(p.log.Tick(p.now, p.seen)) {
-		return false
-	}
-	p.standing = p.log.Standing(p.now)
-	if p.log.WantFreeze() {
-		p.log.Freeze()
-		n.compareDigest()
-	}
-	if next := p.log.Relief(); next != 0 {
-		n.handOver(next, false)
-	}
-	return true
-}
-
-func (n *node) takeOne(e *input) bool {
-	p := n.process
-	switch {
-	case e.log != nil:
-		return n.stepped(p.log.Step(*e.log))
-	case e.peer != nil:
-		if e.peer.Kind == replica.KindReadPoint {
-			p.asked[askKey{e.peer.From, e.peer.Read.ID}] = n.w.now
-		}
-		p.log.Receive(p.now, *e.peer)
-	case e.write != nil:
-		p.waiting[e.write.request] = e.write
-		p.log.Request(p.now, e.write.asWrite())
-	case e.read != nil:
-		p.waiting[e.read.request] = e.read
-		p.log.ReadRequest(e.read.asRead())
-	case e.persisted != 0:
-		return n.stepped(p.log.Persisted(e.persisted))
-	case e.folded:
-		return n.stepped(p.log.FoldDone())
-	case e.up != 0:
-		p.log.Connected(e.up)
-	case e.down != 0:
-		p.log.Disconnected(e.down)
-	case e.call != nil:
-		e.call()
-	}
-	return true
-}
-
-// deliver carries out an output: persists first, readiness before replies.
-func (n *node) deliver(out *replica.Output) {
+// do carries out an effect of the log loop. False: the node died.
+func (n *node) do(e replica.Effect) bool {
 	p, w := n.process, n.w
-	if len(out.Persists) > 0 {
+	out := p.round.Output()
+	switch e {
+	case replica.EffectTake:
+		n.take()
+	case replica.EffectClock:
+		p.now, p.seen = n.reading(), p.pub
+		p.round.Read(p.now, p.seen)
+	case replica.EffectApply:
+		if !n.stepped(p.round.Locked()) {
+			return false
+		}
+		p.appliedAt = n.reading()
+		n.applied()
+	case replica.EffectFolded:
+		return n.stepped(p.round.Locked())
+	case replica.EffectFreeze:
+		if !n.stepped(p.round.Locked()) {
+			return false
+		}
+		n.compareDigest()
+	case replica.EffectStanding:
+		p.standing = p.log.Standing(p.now)
+		if next := p.log.Relief(); next != 0 {
+			n.handOver(next, false)
+		}
+	case replica.EffectPersist:
 		n.checkSpace(out.Persists)
 		p.persists = append(p.persists, out.Persists...)
 		n.flush()
-	}
-	if out.Ready != p.pub.Ready || out.Ready != 0 && out.Epoch != p.pub.Epoch {
+	case replica.EffectReady:
 		if w.trace.on() {
 			w.trace.note("ready for holding %d, epoch %d", out.Ready, out.Epoch)
 		}
 		n.publish(p.pub.WithReady(out.Ready, out.Epoch))
-	}
-	n.deliverProgress(out)
-	for i := range out.Log {
-		n.checkSent(&out.Log[i])
-		w.sendLog(n, out.Log[i].To, input{log: &out.Log[i]})
-	}
-	for i := range out.Messages {
-		w.sendLog(n, out.Messages[i].To, input{peer: &out.Messages[i]})
-	}
-	for i := range out.Replies {
-		r := &out.Replies[i]
-		a := p.waiting[r.ID]
-		if a == nil {
-			w.fail("one answer", "node %d answers request %d, which does not wait", n.id, r.ID)
-		}
-		delete(p.waiting, r.ID)
-		a.replied(n, r)
-	}
-	if out.Fold != nil {
+	case replica.EffectProgress:
+		n.deliverProgress(out)
+	case replica.EffectSend:
+		n.send(out)
+	case replica.EffectReply:
+		n.reply(out.Replies)
+	case replica.EffectFold:
 		n.foldBegins(out.Fold)
 		n.diskEnds(kindFold, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.foldEnds)
+	}
+	return true
+}
+
+// take hands the driver everything that is in the inbox, and with a tick the words of health.
+func (n *node) take() {
+	p := n.process
+	p.poked = false
+	p.log.SetRoom(n.room)
+	p.room, p.led = n.room, p.core.Phase() != multipaxos.Following
+	for i := range p.inbox {
+		p.round.Add(n.event(&p.inbox[i]))
+	}
+	p.inbox = nil
+	if p.ticked {
+		p.ticked = false
+		p.round.Add(&replica.Event{Tick: true})
+		n.hearHealth()
+	}
+}
+
+// event is e as the driver takes it.
+func (n *node) event(e *input) *replica.Event {
+	p := n.process
+	out := &replica.Event{Log: e.log, Peer: e.peer, Persisted: e.persisted, Folded: e.folded, Up: e.up, Down: e.down}
+	switch {
+	case e.peer != nil && e.peer.Kind == replica.KindReadPoint:
+		p.asked[askKey{e.peer.From, e.peer.Read.ID}] = question{at: n.w.now, reading: n.reading()}
+	case e.write != nil:
+		p.waiting[e.write.request] = e.write
+		out.Write = e.write.asWrite()
+	case e.read != nil:
+		p.waiting[e.read.request] = e.read
+		out.Read = e.read.asRead()
+	case e.call != nil:
+		out.Call = func(time.Duration) { e.call() }
+	}
+	return out
+}
+
+// send sends the messages of an output.
+func (n *node) send(out *replica.Output) {
+	for i := range out.Log {
+		n.checkSent(&out.Log[i])
+		n.w.sendLog(n, out.Log[i].To, input{log: &out.Log[i]})
+	}
+	for i := range out.Messages {
+		n.checkTold(&out.Messages[i])
+		n.w.sendLog(n, out.Messages[i].To, input{peer: &out.Messages[i]})
+	}
+}
+
+// reply hands answers to the handlers that wait for them.
+func (n *node) reply(replies []replica.Reply) {
+	p := n.process
+	for i := range replies {
+		r := &replies[i]
+		a := p.waiting[r.ID]
+		if a == nil {
+			n.w.fail("one answer", "node %d answers request %d, which does not wait", n.id, r.ID)
+		}
+		delete(p.waiting, r.ID)
+		n.checkAnswer(a, r)
+		a.replied(n, r)
 	}
 }
 

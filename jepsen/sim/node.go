@@ -64,16 +64,17 @@ type process struct {
 	ticked   bool
 	poked    bool // the lease loop changed what is published
 	waking   bool // a round is on the agenda
-	stage    stage
-	now      time.Duration // the round's clock reading
+	round    *replica.LogRound
+	effect   replica.Effect // to be carried out next
+	now      time.Duration  // the round's newest clock reading
 	seen     replica.Published
-	output   replica.Output
-	more     bool
 	waiting  map[uint64]*attempt // never ranged over
 	handlers []*attempt          // all of them and those read from, to be told when the process dies
-	asked    map[askKey]time.Duration
+	asked    map[askKey]question
 
 	pub replica.Published
+	// For the checks, readings of the clock: when entries were last applied, and when a holding of the lease last ended.
+	appliedAt, endedAt time.Duration
 	// Of M6: what the log loop shows the lease loop, and the newest words of the others, by node.
 	standing replica.Standing
 	healths  [5]*replica.Health
@@ -97,6 +98,12 @@ type process struct {
 type askKey struct {
 	from ballot.NodeID
 	id   uint64
+}
+
+// question is when a follower's question was taken.
+type question struct {
+	at      time.Duration // true time
+	reading time.Duration
 }
 
 // up tells whether a process runs.
@@ -129,7 +136,7 @@ func (n *node) start(genesis bool) {
 	}
 	n.run++
 	w.counts.Starts++
-	p := &process{begun: n.reading(), waiting: map[uint64]*attempt{}, asked: map[askKey]time.Duration{}}
+	p := &process{begun: n.reading(), waiting: map[uint64]*attempt{}, asked: map[askKey]question{}}
 	plan, err := lease.PlanQuarantine(n.disk.quarantine, w.plan.timing, genesis)
 	if err != nil {
 		w.fail("start", "node %d: %v", n.id, err)
@@ -184,6 +191,10 @@ func (n *node) open() (err error) {
 		return err
 	}
 	if p.log, err = replica.NewLog(cfg, p.core, p.state); err != nil {
+		return err
+	}
+	p.round = replica.NewLogRound(p.log)
+	if p.effect, err = p.round.Next(); err != nil {
 		return err
 	}
 	return n.openNamed()

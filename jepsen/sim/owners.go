@@ -17,9 +17,11 @@ type epoch struct {
 // publish replaces what n's loops and readers share, and checks what may be believed of it: one owner of the lease,
 // by each node's own clock; and of a master that is ready, that its epoch is new and that it has recovered.
 func (n *node) publish(p replica.Published) {
-	old := n.pub
+	old, now := n.pub, n.reading()
 	n.pub = p
-	now := n.reading()
+	if old.Holding != 0 && old.Holding != p.Holding {
+		n.endedAt = min(now, old.Deadline)
+	}
 	if !p.Held(now) {
 		return
 	}
@@ -70,46 +72,56 @@ type confirmation struct {
 	at      time.Duration
 }
 
-// checkGate looks at what Finish let out: answers to clients and followers, under the clock reading that it was given.
-func (n *node) checkGate(out *replica.Output) {
-	p := n.process
-	held := p.seen.Held(p.now) && p.seen.Ready == p.seen.Holding
-	for i := range out.Replies {
-		r := &out.Replies[i]
-		a := p.waiting[r.ID]
-		if r.Outcome != replica.Done || a == nil {
-			continue
-		}
-		if a.isWrite() || r.Ticketed {
-			n.mustHold(held)
-		}
-		if r.Ticketed && a.mode == consistent {
-			n.mustBeConfirmed(a.parked)
-		}
+// checkAnswer looks at an answer as it leaves for its handler.
+func (n *node) checkAnswer(a *attempt, r *replica.Reply) {
+	if r.Outcome != replica.Done || !a.isWrite() && !r.Ticketed || !n.round.Acknowledges() {
+		return // or the master has answered, and another node passes it on
 	}
-	for i := range out.Messages {
-		m := &out.Messages[i]
-		for _, a := range m.Answers {
-			if a.Outcome == replica.Done {
-				n.mustHold(held)
-			}
-		}
-		if m.Kind == replica.KindReadPointR && m.Read.Granted {
-			n.mustHold(held)
-			k := askKey{m.To, m.Read.ID}
-			if m.Read.Consistent {
-				n.mustBeConfirmed(p.asked[k])
-			}
-			delete(p.asked, k)
-		}
+	n.mustHold()
+	if a.isWrite() {
+		n.mustHaveHeld(n.appliedAt, "a write")
+	}
+	if r.Ticketed && a.mode == consistent {
+		n.mustBeConfirmed(a.parked)
 	}
 }
 
-// mustHold: writes are acknowledged, and points to read from given, only under the lease.
-func (n *node) mustHold(held bool) {
-	if !held {
+// checkTold looks at a message to another log part as it leaves: an answer to a forwarded write, or a point to read from.
+func (n *node) checkTold(m *replica.Message) {
+	for _, a := range m.Answers {
+		if a.Outcome == replica.Done {
+			n.mustHold()
+			n.mustHaveHeld(n.appliedAt, "a forwarded write")
+		}
+	}
+	if m.Kind != replica.KindReadPointR || !m.Read.Granted {
+		return
+	}
+	k := askKey{m.To, m.Read.ID}
+	q := n.asked[k]
+	delete(n.asked, k)
+	n.mustHold()
+	n.mustHaveHeld(q.reading, "a question for a read point")
+	if m.Read.Consistent {
+		n.mustBeConfirmed(q.at)
+	}
+}
+
+// mustHold: writes are acknowledged, and points to read from given, only if the lease was held, and the log ready, by
+// the last reading of the clock.
+func (n *node) mustHold() {
+	if !n.seen.Held(n.now) || n.seen.Ready != n.seen.Holding {
 		n.w.fail("answers under the lease", "node %d acknowledges at %v: holding %d until %v, ready for %d", n.id, n.now,
 			n.seen.Holding, n.seen.Deadline, n.seen.Ready)
+	}
+}
+
+// mustHaveHeld: whatever the driver has read, the lease was held for a moment after what is answered was applied, or
+// asked.
+func (n *node) mustHaveHeld(since time.Duration, what string) {
+	if p := n.pub; (p.Holding == 0 || since >= p.Deadline) && since > n.endedAt {
+		n.w.fail("answers under the lease", "node %d answers %s of %v, and has not held the lease since: holding %d until %v, the one before ended at %v",
+			n.id, what, since, p.Holding, p.Deadline, n.endedAt)
 	}
 }
 

@@ -149,7 +149,7 @@ func (w *world) equal() bool {
 		if n.out {
 			continue
 		}
-		if !n.up() || multipaxos.Slot(n.state.Applied()) != n.core.Chosen() || n.core.Chosen() != n.core.Last() || n.stage != idle {
+		if !n.up() || multipaxos.Slot(n.state.Applied()) != n.core.Chosen() || n.core.Chosen() != n.core.Last() || n.effect != replica.EffectTake {
 			return false
 		}
 		if first == nil {

@@ -13,10 +13,11 @@ import (
 
 // solo is the log part of a cluster of one that is master for ever, on a disk that costs nothing.
 type solo struct {
-	b   *testing.B
-	log *Log
-	pub Published
-	now time.Duration
+	b      *testing.B
+	round  *LogRound
+	events []Event
+	pub    Published
+	now    time.Duration
 }
 
 func newSolo(b *testing.B) *solo {
@@ -39,7 +40,7 @@ func newSolo(b *testing.B) *solo {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &solo{b: b, log: l, now: time.Second, pub: Published{}.WithLease(1, time.Hour)}
+	s := &solo{b: b, round: NewLogRound(l), now: time.Second, pub: Published{}.WithLease(1, time.Hour)}
 	for range 10 {
 		s.step()
 	}
@@ -56,30 +57,39 @@ func (s *solo) must(err error) {
 }
 
 // step is one round of the shell; it returns the number of replies.
-func (s *solo) step() int {
-	replies := 0
-	take := func() bool {
-		out := s.log.Take()
-		s.pub = s.pub.WithReady(out.Ready, out.Epoch)
-		for _, p := range out.Persists {
-			s.must(s.log.Persisted(p.Seq))
-		}
-		for _, r := range out.Replies {
-			if r.Outcome != Done {
-				s.b.Fatalf("%+v", r)
+func (s *solo) step() (replies int) {
+	persisted := uint64(0)
+	for {
+		e, err := s.round.Next()
+		s.must(err)
+		out := s.round.Output()
+		switch e {
+		case EffectTake:
+			for i := range s.events {
+				s.round.Add(&s.events[i])
 			}
-			replies++
+		case EffectClock:
+			s.round.Read(s.now, s.pub)
+		case EffectApply:
+			s.must(s.round.Locked())
+		case EffectPersist:
+			persisted = out.Persists[len(out.Persists)-1].Seq
+		case EffectReady:
+			s.pub = s.pub.WithReady(out.Ready, out.Epoch)
+		case EffectReply:
+			for _, r := range out.Replies {
+				if r.Outcome != Done {
+					s.b.Fatalf("%+v", r)
+				}
+			}
+			replies += len(out.Replies)
+		case EffectDone:
+			if s.events = s.events[:0]; persisted != 0 {
+				s.events = append(s.events, Event{Persisted: persisted})
+			}
+			return replies
 		}
-		return out.Apply
 	}
-	s.must(s.log.Advance(s.now, s.pub))
-	apply := take()
-	if apply {
-		s.must(s.log.Apply())
-	}
-	s.log.Finish(s.now, s.pub)
-	take()
-	return replies
 }
 
 // BenchmarkWrites is so many puts of 256 bytes, encoded, that wait together: gathered into one slot, chosen, applied and
@@ -93,12 +103,14 @@ func BenchmarkWrites(b *testing.B) {
 				c := kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("bench/%08d", i), Value: make([]byte, 256)}
 				commands[i] = kv.EncodeCommand(&c)
 			}
+			requests := make([]Request, 1024)
 			id := uint64(0)
 			b.ReportAllocs()
 			for b.Loop() {
 				for range n {
 					id++
-					s.log.Request(s.now, Request{ID: id, Command: commands[id%1024], Until: time.Hour})
+					requests[id%1024] = Request{ID: id, Command: commands[id%1024], Until: time.Hour}
+					s.events = append(s.events, Event{Write: &requests[id%1024]})
 				}
 				answered := 0
 				for tries := 0; answered < n; tries++ {

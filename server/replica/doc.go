@@ -12,7 +12,20 @@
 // the lease part publishes its holding and deadline, the log part for which holding it is ready. The shell keeps it
 // in one atomic variable.
 //
+// # Drivers
+//
+// A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
+// [ElectorRound] for the lease part, [LeasesRound] for named leases. A driver hands out one [Effect] at a time; the
+// caller carries it out and asks for the next one. The shell, the simulator, the scripts and the tests of this package
+// run the same drivers, so a wrong order anywhere is one that the simulator can see: it takes the processor away
+// between any two effects.
+//
 // # Where the rules are
+//
+//	T2  an event is handled by a reading made after it came   logBeginning, electorOrder, leasesOrder
+//	P6  nobody acts as owner when its Release leaves          electorOrder
+//	P7  the guardian knows a ballot before its Accept leaves  electorOrder
+//	    the clock is read again after entries were applied    logPass
 //
 //	M1  a new holding forgets every earlier recovery          Log.follow
 //	M4  ready only when the opening entry is applied          Log.opened

@@ -75,6 +75,8 @@ type testNode struct {
 	frozen   bool // its disk does not answer
 	elector  *Elector
 	log      *Log
+	round    *LogRound
+	events   []*Event
 	state    *kv.State
 	pub      Published
 	persists []multipaxos.Persist
@@ -172,6 +174,7 @@ func (c *cluster) start(n *testNode) {
 	if n.log, err = NewLog(cfg, core, n.state); err != nil {
 		c.t.Fatal(err)
 	}
+	n.round, n.events = NewLogRound(n.log), nil
 	n.pub, n.persists, n.folding, n.replies = Published{}, nil, nil, map[uint64]Reply{}
 	n.attempts, n.letGo = map[ballot.Ballot]bool{}, nil
 	n.up, n.paused, n.nextTick = true, false, c.now
@@ -236,14 +239,17 @@ func (c *cluster) deliver() {
 		case e.lease != nil:
 			n.elector.Handle(c.now, *e.lease)
 		case e.log != nil:
-			c.must(n.log.Step(*e.log))
+			n.input(Event{Log: e.log})
 		case e.peer != nil:
-			n.log.Receive(c.now, *e.peer)
+			n.input(Event{Peer: e.peer})
 		case e.health != nil:
-			n.log.HearHealth(c.now, e.from, *e.health)
+			n.input(Event{Health: e.health, From: e.from})
 		}
 	}
 }
+
+// input keeps an event for the next round.
+func (n *testNode) input(e Event) { n.events = append(n.events, &e) }
 
 // round is what the shell does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
@@ -260,46 +266,69 @@ func (c *cluster) round(n *testNode) {
 	if !n.frozen {
 		for _, p := range n.persists {
 			n.disk.commit(p)
-			c.must(n.log.Persisted(p.Seq))
+			n.input(Event{Persisted: p.Seq})
 		}
 		n.persists = nil
 	}
 	if n.folding != nil && !n.frozen {
 		n.disk.image.Merge(n.folding.Fold())
-		c.must(n.log.FoldDone())
+		n.input(Event{Folded: true})
 		n.folding = nil
 	}
 	if c.now >= n.nextTick {
 		n.nextTick = c.now + TickEvery
-		c.must(n.log.Tick(c.now, n.pub))
-		if n.log.WantFreeze() {
-			n.log.Freeze()
-		}
+		n.input(Event{Tick: true})
 	}
 	for {
-		c.must(n.log.Advance(c.now, n.pub))
-		out := n.log.Take()
-		c.take(n, out)
-		if out.Apply {
-			c.must(n.log.Apply())
-		}
-		n.log.Finish(c.now, n.pub)
-		c.take(n, n.log.Take())
-		if !out.Apply {
+		e, err := n.round.Next()
+		c.must(err)
+		if e == EffectDone {
 			return
 		}
+		c.do(n, e)
 	}
 }
 
-func (c *cluster) take(n *testNode, out Output) {
-	n.persists = append(n.persists, out.Persists...)
-	n.pub = n.pub.WithReady(out.Ready, out.Epoch)
-	for _, m := range out.Log {
-		c.send(envelope{from: n.id, to: m.To, log: &m})
+// do carries out an effect of the log part.
+func (c *cluster) do(n *testNode, e Effect) {
+	out := n.round.Output()
+	switch e {
+	case EffectTake:
+		for _, e := range n.events {
+			n.round.Add(e)
+		}
+		n.events = nil
+	case EffectClock:
+		n.round.Read(c.now, n.pub)
+	case EffectApply, EffectFreeze, EffectFolded:
+		c.must(n.round.Locked())
+	case EffectPersist:
+		n.persists = append(n.persists, out.Persists...)
+	case EffectReady:
+		n.pub = n.pub.WithReady(out.Ready, out.Epoch)
+	case EffectProgress:
+		c.progress(n, out)
+	case EffectSend:
+		for _, m := range out.Log {
+			c.send(envelope{from: n.id, to: m.To, log: &m})
+		}
+		for _, m := range out.Messages {
+			c.send(envelope{from: n.id, to: m.To, peer: &m})
+		}
+	case EffectReply:
+		for _, r := range out.Replies {
+			if _, twice := n.replies[r.ID]; twice {
+				c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
+			}
+			n.replies[r.ID] = r
+		}
+	case EffectFold:
+		n.folding = out.Fold
 	}
-	for _, m := range out.Messages {
-		c.send(envelope{from: n.id, to: m.To, peer: &m})
-	}
+}
+
+// progress sends words of health, and has the lease released if the log part wants that (M6).
+func (c *cluster) progress(n *testNode, out *Output) {
 	for _, o := range c.nodes {
 		if out.Health != nil && o != n {
 			c.send(envelope{from: n.id, to: o.id, health: out.Health})
@@ -311,15 +340,6 @@ func (c *cluster) take(n *testNode, out Output) {
 		if n.elector.LetGo(c.now, out.LetGo.Holding) {
 			n.letGo = append(n.letGo, out.LetGo)
 		}
-	}
-	for _, r := range out.Replies {
-		if _, twice := n.replies[r.ID]; twice {
-			c.t.Fatalf("request %d of node %d was answered twice", r.ID, n.id)
-		}
-		n.replies[r.ID] = r
-	}
-	if out.Fold != nil {
-		n.folding = out.Fold
 	}
 }
 

@@ -51,7 +51,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Output is what the shell has to do after a step: hand Persists to storage, in order, then send.
+// Output is what there is to do after a step; LogRound hands it out piece by piece.
 type Output struct {
 	Persists []multipaxos.Persist
 	Log      []multipaxos.Message
@@ -60,7 +60,7 @@ type Output struct {
 	Fold     *kv.Frozen // hand to storage; report with FoldDone
 	// Ready is to be published: the holding for which the log is ready (0: none), and its epoch.
 	Ready, Epoch uint64
-	// Apply tells that chosen entries wait for Apply.
+	// Apply reports that chosen entries wait to be applied.
 	Apply bool
 	// Health is to be sent to all other voters on their lease connections; nil: nothing.
 	Health *Health
@@ -86,8 +86,7 @@ func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied
 // Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and FoldDone, so that the
 // shell can guard exactly these against readers.
 //
-// After each round of inputs the shell calls, in this order: Advance; Apply while Output.Apply says so, under the
-// state's lock; Finish with a fresh clock reading; Take.
+// In which order its methods are called is LogRound's to say, and nobody else's.
 type Log struct {
 	cfg   Config
 	core  *multipaxos.Core

@@ -54,6 +54,14 @@ type Request struct {
 	Frees   bool   // it only deletes: accepted while the disk is low
 	Keyed   bool   // it has an idempotency key: may be forwarded again
 	Until   time.Duration
+	Wait    time.Duration // if positive, Until is this long after the reading of the round that takes the request
+}
+
+func (r *Request) takenAt(now time.Duration) Request {
+	if r.Wait > 0 {
+		r.Until = now + r.Wait
+	}
+	return *r
 }
 
 // ReadRequest asks for a point from which this node's own state may be read.
@@ -61,6 +69,14 @@ type ReadRequest struct {
 	ID         uint64
 	Consistent bool
 	Until      time.Duration
+	Wait       time.Duration // as in Request
+}
+
+func (r *ReadRequest) takenAt(now time.Duration) ReadRequest {
+	if r.Wait > 0 {
+		r.Until = now + r.Wait
+	}
+	return *r
 }
 
 // Reply answers a Request or a ReadRequest by its ID, exactly once.

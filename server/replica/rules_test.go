@@ -14,6 +14,7 @@ import (
 type bench struct {
 	t        *testing.T
 	log      *Log
+	round    *LogRound
 	state    *kv.State
 	disk     *disk
 	persists []multipaxos.Persist
@@ -44,6 +45,7 @@ func newBenchOf(t *testing.T, self ballot.Incarnation, voters ...ballot.NodeID) 
 	if b.log, err = NewLog(cfg, core, b.state); err != nil {
 		t.Fatal(err)
 	}
+	b.round = NewLogRound(b.log)
 	return b
 }
 
@@ -55,13 +57,25 @@ func (b *bench) advance(now time.Duration, p Published) {
 	b.drain()
 }
 
+// drain takes the output of a step that was made by hand.
 func (b *bench) drain() {
 	b.out = b.log.Take()
-	b.persists = append(b.persists, b.out.Persists...)
-	b.sent = append(b.sent, b.out.Log...)
-	b.messages = append(b.messages, b.out.Messages...)
-	for _, r := range b.out.Replies {
-		b.replies[r.ID] = r
+	for e := EffectPersist; e <= EffectReply; e++ {
+		b.carryOut(e, b.out)
+	}
+}
+
+func (b *bench) carryOut(e Effect, out Output) {
+	switch e {
+	case EffectPersist:
+		b.persists = append(b.persists, out.Persists...)
+	case EffectSend:
+		b.sent = append(b.sent, out.Log...)
+		b.messages = append(b.messages, out.Messages...)
+	case EffectReply:
+		for _, r := range out.Replies {
+			b.replies[r.ID] = r
+		}
 	}
 }
 
@@ -90,14 +104,28 @@ func (b *bench) finish(now time.Duration, p Published) {
 	b.drain()
 }
 
-// settle runs everything until nothing moves any more.
+// settle runs rounds until nothing moves any more.
 func (b *bench) settle(now time.Duration, p Published) Published {
 	b.t.Helper()
 	for range 10 {
-		b.advance(now, p)
+		for e := Effect(0); e != EffectDone; {
+			var err error
+			if e, err = b.round.Next(); err != nil {
+				b.t.Fatal(err)
+			}
+			switch e {
+			case EffectClock:
+				b.round.Read(now, p)
+			case EffectApply:
+				if err := b.round.Locked(); err != nil {
+					b.t.Fatal(err)
+				}
+			case EffectPersist, EffectSend, EffectReply:
+				b.carryOut(e, *b.round.Output())
+			}
+		}
 		b.sync()
-		b.apply()
-		b.finish(now, p)
+		b.out = *b.round.Output()
 		p = p.WithReady(b.out.Ready, b.out.Epoch)
 	}
 	return p

@@ -1,0 +1,79 @@
+package replica
+
+import "time"
+
+// Effect is what the driver of a part asks its caller to do next. The caller does it and calls Next again; it may stop
+// for any time before it does it and after it has done it, and whatever happens meanwhile, the order of the effects is
+// the driver's. What an effect is about is read from the driver, and stays valid until the next call of Next.
+type Effect uint8
+
+// The effects. The comment says what the caller does.
+const (
+	// EffectTake: wait until there is something to do, and hand it over with Add or Take. A round begins with it.
+	EffectTake Effect = iota + 1
+	// EffectClock: read the node's elapsed clock, then what the other part publishes, and hand them over with Read.
+	EffectClock
+	// EffectApply, EffectFreeze, EffectFolded: call Locked, with the lock on the state held for writing.
+	EffectApply
+	EffectFreeze
+	EffectFolded
+	// EffectStanding: a tick is over; publish Log.Standing for the lease part, and do what Log.Relief asks for.
+	EffectStanding
+	// EffectPersist: hand Output.Persists to storage, in order; report what is durable with Event.Persisted.
+	EffectPersist
+	// EffectReady: publish Output.Ready and Output.Epoch.
+	EffectReady
+	// EffectProgress: send Output.Health, and hand Output.LetGo to the lease part (M6). Before that, publish
+	// Log.Standing: it bars further attempts.
+	EffectProgress
+	// EffectSend: send the messages. Sending never waits.
+	EffectSend
+	// EffectReply: give the answers to those who wait for them.
+	EffectReply
+	// EffectFold: hand Output.Fold to storage; report its end with Event.Folded.
+	EffectFold
+
+	// EffectLease: publish ElectorRound.State, whether or not it has changed.
+	EffectLease
+	// EffectTenures: take note of Elector.TakeTenureChanges, for people.
+	EffectTenures
+	// EffectNote: show Elector.AppendNoted to the guardian (P7).
+	EffectNote
+
+	// EffectBucket: begin to make LeasesRound.Bucket durable (N4); report it with LeasesEvent.Bucket.
+	EffectBucket
+	// EffectEra: begin to ask the log for an era (N3); report it with LeasesEvent.Era.
+	EffectEra
+
+	// EffectTimer: make a round happen at Wake at the latest.
+	EffectTimer
+	// EffectDone: the round is over.
+	EffectDone
+)
+
+var effectNames = [...]string{"", "take", "clock", "apply", "freeze", "folded", "standing", "persist", "ready", "progress", "send",
+	"reply", "fold", "lease", "tenures", "note", "bucket", "era", "timer", "done"}
+
+// String returns the effect in a word, for traces.
+func (e Effect) String() string { return effectNames[e] }
+
+// clockStep is the step that reads the clock: the newest reading, and whether the caller owes one.
+type clockStep struct {
+	now  time.Duration
+	owed bool
+}
+
+// ask is a step of an order.
+func (c *clockStep) ask() Effect {
+	c.owed = true
+	return EffectClock
+}
+
+func (c *clockStep) read(now time.Duration) { c.now, c.owed = now, false }
+
+// must panics if the caller goes on without the reading that it was asked for: the order would be broken.
+func (c *clockStep) must() {
+	if c.owed {
+		panic("replica: a round goes on without the clock that it has asked for")
+	}
+}

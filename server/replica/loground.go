@@ -1,0 +1,273 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+)
+
+// Event is one input of the log part. Exactly one of its fields is set (From belongs to Health), or none: then it only
+// makes a round happen. What it points to belongs to the log part from then on.
+type Event struct {
+	Log       *multipaxos.Message
+	Peer      *Message
+	Write     *Request
+	Read      *ReadRequest
+	Persisted uint64 // every Persist up to this one is durable
+	Folded    bool   // what EffectFold has handed out is durable and visible
+	Tick      bool   // comes every TickEvery
+	Health    *Health
+	From      ballot.NodeID // of Health
+	Up, Down  ballot.NodeID // the log connection to that peer stands, or is broken
+	Call      func(now time.Duration)
+}
+
+// LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the clock
+// and answers. Whoever runs the log part runs this: call Next, do what it says, and again. One goroutine at a time.
+// Nothing is allocated for a round.
+//
+// The order is that of logBeginning, and then that of logPass, again as long as entries were applied: they may have
+// opened the epoch, or made room for more.
+type LogRound struct {
+	log    *Log
+	order  []logStep // what is under way
+	at     int       // in order
+	clock  clockStep
+	pub    Published // as of the newest reading
+	locked Effect    // Locked must be called for this one
+	events []*Event
+	taken  int  // of events, so many are with the log part
+	tick   bool // there is a tick among them
+	again  bool
+	out    Output
+	acks   bool // out is of the second half of a pass
+
+	ready, epoch uint64 // as last handed out
+}
+
+// logStep is one step of the order: it does what is pure, and returns what the caller has to do, or 0.
+type logStep func(*LogRound) (Effect, error)
+
+// logBeginning is how a round begins. The clock is read after the events were taken: no event is handled by a reading
+// from before it came.
+var logBeginning = []logStep{
+	(*LogRound).take,
+	(*LogRound).readClock,
+	(*LogRound).handle,
+	(*LogRound).passTime,
+	(*LogRound).freeze,
+}
+
+// logPass moves everything on as far as it goes now. What is handed out goes in the same order both times: persists
+// first, so that the disk works while messages are encoded, and readiness before replies, so that a granted read finds
+// its epoch. Between the halves entries are applied, and then the clock is read again: what is acknowledged is
+// acknowledged under a lease that was held after it was applied.
+var logPass = []logStep{
+	(*LogRound).advance,
+	(*LogRound).persist,
+	(*LogRound).publish,
+	(*LogRound).progress,
+	(*LogRound).send,
+	(*LogRound).reply,
+	(*LogRound).fold,
+	(*LogRound).apply,
+	(*LogRound).readClockAgain,
+	(*LogRound).finish,
+	(*LogRound).persist,
+	(*LogRound).publish,
+	(*LogRound).progress,
+	(*LogRound).send,
+	(*LogRound).reply,
+	(*LogRound).fold,
+}
+
+// NewLogRound returns the driver of a log part before its first round.
+func NewLogRound(l *Log) *LogRound { return &LogRound{log: l, order: logBeginning} }
+
+// Next goes on to the next effect. An error is damage: the node must stop, and Next is not called again.
+func (r *LogRound) Next() (Effect, error) {
+	r.clock.must()
+	if r.locked != 0 {
+		panic("replica: a round goes on without Locked")
+	}
+	for r.at < len(r.order) || r.again {
+		if r.at == len(r.order) {
+			r.order, r.at, r.again = logPass, 0, false
+		}
+		step := r.order[r.at]
+		r.at++
+		if e, err := step(r); e != 0 || err != nil {
+			return e, err
+		}
+	}
+	r.order, r.at, r.again = logBeginning, 0, false
+	return EffectDone, nil
+}
+
+// Add hands an event over, as an answer to EffectTake. It is the round's until EffectDone.
+func (r *LogRound) Add(e *Event) { r.events = append(r.events, e) }
+
+// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock, with what was published when, or
+// after, it was made.
+func (r *LogRound) Read(now time.Duration, p Published) {
+	r.clock.read(now)
+	r.pub = p
+}
+
+// Locked does what EffectApply, EffectFreeze or EffectFolded was handed out for. The caller holds the lock on the state
+// for writing. An error is damage.
+func (r *LogRound) Locked() error {
+	e := r.locked
+	r.locked = 0
+	switch e {
+	case EffectApply:
+		return r.log.Apply()
+	case EffectFolded:
+		return r.log.FoldDone()
+	case EffectFreeze:
+		r.log.Freeze()
+		return nil
+	}
+	panic("replica: nothing waits for the lock")
+}
+
+// Output is what EffectPersist to EffectFold are about. The caller may keep what it points to.
+func (r *LogRound) Output() *Output { return &r.out }
+
+// Acknowledges reports whether Output is of the second half of a pass: what it answers it answers as the master. For checks.
+func (r *LogRound) Acknowledges() bool { return r.acks }
+
+// Now is the newest reading of the clock in this round.
+func (r *LogRound) Now() time.Duration { return r.clock.now }
+
+func (r *LogRound) take() (Effect, error) {
+	clear(r.events)
+	r.events, r.taken, r.tick = r.events[:0], 0, false
+	return EffectTake, nil
+}
+
+func (r *LogRound) readClock() (Effect, error) { return r.clock.ask(), nil }
+
+// handle gives the events to the log part, in their order; a tick comes after all others.
+func (r *LogRound) handle() (Effect, error) {
+	for r.taken < len(r.events) {
+		e := r.events[r.taken]
+		r.taken++
+		r.tick = r.tick || e.Tick
+		if e.Folded {
+			r.at-- // the rest comes after it
+			return r.lock(EffectFolded)
+		}
+		if err := r.handleOne(e); err != nil {
+			return 0, err
+		}
+	}
+	r.again = true // logPass follows
+	return 0, nil
+}
+
+func (r *LogRound) handleOne(e *Event) error {
+	l, now := r.log, r.clock.now
+	switch {
+	case e.Log != nil:
+		return l.Step(*e.Log)
+	case e.Peer != nil:
+		l.Receive(now, *e.Peer)
+	case e.Write != nil:
+		l.Request(now, e.Write.takenAt(now))
+	case e.Read != nil:
+		l.ReadRequest(e.Read.takenAt(now))
+	case e.Persisted != 0:
+		return l.Persisted(e.Persisted)
+	case e.Health != nil:
+		l.HearHealth(now, e.From, *e.Health)
+	case e.Up != 0:
+		l.Connected(e.Up)
+	case e.Down != 0:
+		l.Disconnected(e.Down)
+	case e.Call != nil:
+		e.Call(now)
+	}
+	return nil
+}
+
+func (r *LogRound) passTime() (Effect, error) {
+	if !r.tick {
+		return 0, nil
+	}
+	return EffectStanding, r.log.Tick(r.clock.now, r.pub)
+}
+
+func (r *LogRound) freeze() (Effect, error) {
+	if r.tick && r.log.WantFreeze() {
+		return r.lock(EffectFreeze)
+	}
+	return 0, nil
+}
+
+func (r *LogRound) advance() (Effect, error) {
+	if err := r.log.Advance(r.clock.now, r.pub); err != nil {
+		return 0, err
+	}
+	r.out, r.acks = r.log.Take(), false
+	r.again = r.out.Apply
+	return 0, nil
+}
+
+func (r *LogRound) persist() (Effect, error) { return EffectPersist.unless(len(r.out.Persists) == 0), nil }
+
+// publish hands readiness out when it has changed.
+func (r *LogRound) publish() (Effect, error) {
+	if r.out.Ready == r.ready && (r.ready == 0 || r.out.Epoch == r.epoch) {
+		return 0, nil
+	}
+	r.ready, r.epoch = r.out.Ready, r.out.Epoch
+	return EffectReady, nil
+}
+
+func (r *LogRound) progress() (Effect, error) {
+	return EffectProgress.unless(r.out.Health == nil && r.out.LetGo.Holding == 0), nil
+}
+
+func (r *LogRound) send() (Effect, error) {
+	return EffectSend.unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil
+}
+
+func (r *LogRound) reply() (Effect, error) { return EffectReply.unless(len(r.out.Replies) == 0), nil }
+
+func (r *LogRound) fold() (Effect, error) { return EffectFold.unless(r.out.Fold == nil), nil }
+
+func (r *LogRound) apply() (Effect, error) {
+	if !r.out.Apply {
+		return 0, nil
+	}
+	return r.lock(EffectApply)
+}
+
+// readClockAgain reads the clock after entries were applied, unless nothing is decided by it.
+func (r *LogRound) readClockAgain() (Effect, error) {
+	if !r.log.NeedsTime() {
+		return 0, nil
+	}
+	return r.clock.ask(), nil
+}
+
+func (r *LogRound) finish() (Effect, error) {
+	r.log.Finish(r.clock.now, r.pub)
+	r.out, r.acks = r.log.Take(), true
+	return 0, nil
+}
+
+func (r *LogRound) lock(e Effect) (Effect, error) {
+	r.locked = e
+	return e, nil
+}
+
+// unless is e, or 0 if there is nothing to do.
+func (e Effect) unless(nothing bool) Effect {
+	if nothing {
+		return 0
+	}
+	return e
+}
