@@ -22,7 +22,7 @@ func TestN4NothingIsReportedThatIsNotDurable(t *testing.T) {
 	l.buckets <- b
 	go func() { ended <- l.runBuckets(stop) }()
 	<-stepped
-	if got := l.inbox.take(); len(got) != 1 || got[0].bucket != b || n.store.StartRecord().Bucket != b.Length {
+	if got := l.inbox.take(); len(got) != 1 || got[0].Bucket != b || n.store.StartRecord().Bucket != b.Length {
 		t.Fatalf("%+v, durable is %+v", got, n.store.StartRecord())
 	}
 	l.inbox.release()

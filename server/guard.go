@@ -7,6 +7,7 @@ import (
 	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/server/guardian"
+	"tenure/server/replica"
 )
 
 // guard is this node's guardian (P7), if it has one.
@@ -14,12 +15,6 @@ type guard struct {
 	keeper *guardian.Keeper
 	why    string        // there is none
 	here   atomic.Uint64 // records cleared here at the word of peers' guardians
-}
-
-// crash is the word of a peer's guardian.
-type crash struct {
-	owner    ballot.Incarnation
-	counters []uint64
 }
 
 // startGuardian comes before the loops, and so before the first Accept. A node without a guardian is a sound node.
@@ -59,17 +54,9 @@ func (n *Node) noteBallots(now time.Duration) {
 // CrashReleased takes the word of a peer's guardian.
 func (n *Node) CrashReleased(owner ballot.Incarnation, counters []uint64) {
 	select {
-	case n.leaseIn <- leaseEvent{crash: &crash{owner, counters}}:
+	case n.leaseIn <- leaseEvent{ElectorEvent: replica.ElectorEvent{Crash: &replica.Crash{Owner: owner, Counters: counters}}}:
 	default:
 		n.metrics.droppedLease.Inc()
-	}
-}
-
-func (n *Node) crashReleased(now time.Duration, c *crash) {
-	if n.elector.CrashReleased(now, c.owner, c.counters) {
-		n.guard.here.Add(1)
-		n.metrics.crashReleased.Inc()
-		n.log.Info().Stringer("owner", c.owner).Msg("the owner of the master lease has crashed, says its guardian: its lease is released here")
 	}
 }
 

@@ -85,7 +85,7 @@ func (l *logLoop) deliverProgress(out *replica.Output) {
 	}
 	l.publishStanding(n.clock.Now())
 	select {
-	case n.leaseIn <- leaseEvent{letGo: out.LetGo}:
+	case n.leaseIn <- leaseEvent{ElectorEvent: replica.ElectorEvent{LetGo: out.LetGo}}:
 	default:
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tenure/lease/named"
+	"tenure/server/replica"
 	"tenure/server/web"
 )
 
@@ -31,9 +32,9 @@ func (n *Node) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList,
 func (n *Node) scanLeases(ctx context.Context, from uint32, list *leasePage) (next uint32, err error) {
 	done := make(chan uint32, 1)
 	part := leasePage{query: list.query}
-	ok := n.named.inbox.putClient(namedEvent{call: func(now time.Duration) {
+	ok := n.named.inbox.putClient(namedEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
 		done <- n.named.part.Walk(now, from, leaseScan, part.add)
-	}})
+	}}})
 	if !ok {
 		return 0, tooMany()
 	}

@@ -11,21 +11,8 @@ import (
 
 // leaseEvent is one input of the lease loop.
 type leaseEvent struct {
-	message   *lease.Message
-	nudged    bool
-	standBack time.Duration
-	release   *release
-	crash     *crash
-	letGo     replica.LetGo // with Holding 0: none
-}
-
-// release asks the lease loop to give the lease up; done is closed when the messages have been handed to the
-// transport.
-type release struct {
-	standBack time.Duration
-	why       replica.Cause // one of those that are releases
-	next      ballot.NodeID // hint: who should try
-	done      chan struct{}
+	replica.ElectorEvent
+	done chan struct{} // of a Release: closed when the messages have been handed to the transport
 }
 
 // maxLeaseEvents bounds the lease loop's inbox. A full one drops the newest: lease messages are resent.
@@ -39,32 +26,77 @@ type leaseView struct {
 	quarantineLeft time.Duration
 }
 
+// leaseLoop steps the lease part.
+type leaseLoop struct {
+	n      *Node
+	driver *replica.ElectorRound
+	done   chan struct{} // of the round's Release, or nil
+	timer  *time.Timer
+	due    time.Duration // when the timer fires
+	meter  *gapMeter
+}
+
 // runLease is the lease loop. It shares nothing with the log loop but the gate, and has a thread of its own, so that
 // neither the disk nor a flood of requests stands before a lease message.
 func (n *Node) runLease(stop <-chan struct{}) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	meter := newGapMeter()
-	defer meter.close()
-	due := n.clock.Now()
+	l := &leaseLoop{n: n, driver: replica.NewElectorRound(n.elector), timer: time.NewTimer(0), meter: newGapMeter(), due: n.clock.Now()}
+	defer l.timer.Stop()
+	defer l.meter.close()
 	for {
-		var e leaseEvent
-		select {
-		case <-stop:
-			return nil
-		case e = <-n.leaseIn:
-		case <-timer.C:
+		e := l.driver.Next()
+		if e == replica.EffectTake {
+			select {
+			case <-stop:
+				return nil
+			case in := <-n.leaseIn:
+				l.driver.Take(in.ElectorEvent)
+				l.done = in.done
+			case <-l.timer.C:
+			}
+			continue
 		}
-		now := n.clock.Now()
-		gap := meter.read(now)
-		n.noteLateness(now-due, gap)
-		n.elector.Gap(gap)
-		n.stepLease(now, e)
-		due = n.elector.NextWake(now)
-		timer.Reset(due - now)
+		l.do(e)
 	}
+}
+
+// do carries out an effect.
+func (l *leaseLoop) do(e replica.Effect) {
+	n, now := l.n, l.driver.Now()
+	switch e {
+	case replica.EffectClock:
+		l.readClock()
+	case replica.EffectLease:
+		n.noteEvent(l.driver)
+		n.publishLease(now, l.driver.State())
+	case replica.EffectTenures:
+		n.noteTenures(now, l.driver.Event())
+	case replica.EffectNote:
+		n.noteBallots(now)
+	case replica.EffectSend:
+		n.sendLease(l.driver)
+	case replica.EffectTimer:
+		l.due = l.driver.Wake()
+		l.timer.Reset(l.due - now)
+	case replica.EffectDone:
+		if l.done != nil {
+			close(l.done)
+			l.done = nil
+		}
+	}
+}
+
+// readClock reads the clock and what the log loop says, and lets the lease go if that loop hangs.
+func (l *leaseLoop) readClock() {
+	n, now := l.n, l.n.clock.Now()
+	gap := l.meter.read(now)
+	n.noteLateness(now-l.due, gap)
+	n.elector.Gap(gap)
+	if e := l.driver.Event(); *e == (replica.ElectorEvent{}) {
+		e.LetGo = n.logHangs(now)
+	}
+	l.driver.Read(now, n.standing.Load().Barred)
 }
 
 // noteLateness records how late the loop woke: a machine that does not schedule the process in time loses its lease,
@@ -77,66 +109,23 @@ func (n *Node) noteLateness(late time.Duration, gap replica.Gap) {
 	}
 }
 
-func (n *Node) stepLease(now time.Duration, e leaseEvent) {
-	n.elector.SetBarred(n.standing.Load().Barred)
-	switch {
-	case e.message != nil:
-		n.elector.Handle(now, *e.message)
-	case e.nudged:
-		n.elector.Nudge(now)
-	case e.standBack > 0:
-		n.elector.StandBack(now, e.standBack)
-	case e.release != nil:
-		n.giveUp(now, e.release)
-	case e.crash != nil:
-		n.crashReleased(now, e.crash)
-	case e.letGo.Holding != 0:
-		n.letGo(now, e.letGo)
-	default:
-		if g := n.logHangs(now); g.Holding != 0 {
-			e.letGo = g
-			n.letGo(now, g)
-		}
-	}
-	n.elector.Tick(now)
-	n.publishLease(now)
-	n.noteTenures(now, e.release, e.letGo)
-	n.noteBallots(now)
-	n.sendLease()
-	if e.release != nil {
-		close(e.release.done)
-	}
-}
-
-// giveUp follows P6: nobody acts as owner any more (the log part has stepped down, and the gate shows no holding)
-// before Release leaves.
-func (n *Node) giveUp(now time.Duration, r *release) {
-	n.gate.setLease(0, 0)
-	if r.next != 0 {
-		body := encodeNudge(nudge{Node: uint64(r.next)})
-		for _, p := range n.peers {
-			n.transport.SendLease(p, body)
-		}
-	}
-	n.elector.Release(now, r.standBack, r.why)
-}
-
-// letGo releases the lease because this node gets nowhere (M6), in the order of P6: the log part has stepped down, and the
-// gate shows no holding.
-func (n *Node) letGo(now time.Duration, g replica.LetGo) {
-	if n.elector.State(now).Holding != g.Holding {
-		return
-	}
-	n.gate.setLease(0, 0)
-	if n.elector.LetGo(now, g.Holding) {
+// noteEvent counts and logs what the round's event has done to the lease, if that is remarkable.
+func (n *Node) noteEvent(r *replica.ElectorRound) {
+	if r.HasLetGo() {
+		g := r.Event().LetGo
 		n.metrics.letGo.WithLabelValues(g.Reason).Inc()
 		n.log.Warn().Str("reason", g.String()).Uint64("holding", g.Holding).
 			Msg("this node gets nowhere as master and another one is able: it lets go of the master lease and stands back")
 	}
+	if r.Cleared() {
+		n.guard.here.Add(1)
+		n.metrics.crashReleased.Inc()
+		n.log.Info().Stringer("owner", r.Event().Crash.Owner).
+			Msg("the owner of the master lease has crashed, says its guardian: its lease is released here")
+	}
 }
 
-func (n *Node) publishLease(now time.Duration) {
-	s := n.elector.State(now)
+func (n *Node) publishLease(now time.Duration, s replica.LeaseState) {
 	before := n.gate.load()
 	if n.gate.setLease(s.Holding, s.Deadline) {
 		n.nudge()
@@ -149,8 +138,15 @@ func (n *Node) publishLease(now time.Duration) {
 		quarantineLeft: n.elector.QuarantineLeft(now)})
 }
 
-func (n *Node) sendLease() {
-	for _, m := range n.elector.Take() {
+// sendLease sends what a round has to send: before a Release the hint who should try first.
+func (n *Node) sendLease(r *replica.ElectorRound) {
+	if g := r.Event().Release; g != nil && g.Next != 0 {
+		body := encodeNudge(nudge{Node: uint64(g.Next)})
+		for _, p := range n.peers {
+			n.transport.SendLease(p, body)
+		}
+	}
+	for _, m := range r.Messages() {
 		n.transport.SendLease(m.To, encodeLease(&m))
 	}
 }
@@ -167,14 +163,14 @@ func (n *Node) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte)
 		if !n.decode(from, body, m) || m.From != from || m.To != n.self.Node {
 			return
 		}
-		e.message = m
+		e.Message = m
 	case frameNudge:
 		var g nudge
 		if !n.decode(from, body, &g) {
 			return
 		}
-		if e.nudged = ballot.NodeID(g.Node) == n.self.Node; !e.nudged {
-			e.standBack = n.cfg.LeaseTime / 4
+		if e.Nudged = ballot.NodeID(g.Node) == n.self.Node; !e.Nudged {
+			e.StandBack = n.cfg.LeaseTime / 4
 		}
 	case frameHealth:
 		n.takeHealth(from, body)

@@ -15,20 +15,21 @@ import (
 
 // Lease carries out r. When ctx ends, a request that only waits ends too.
 func (n *Node) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
-	p := &pendingLease{patience: r.Patience, wait: r.Wait, reply: make(chan replica.LeaseAnswer, 1), request: replica.LeaseRequest{
-		ID: n.nextID.Add(1), Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name, Duration: r.TTL,
-	}}
-	if !n.named.inbox.putClient(namedEvent{request: p}) {
+	id, reply := n.nextID.Add(1), make(chan replica.LeaseAnswer, 1)
+	if !n.named.inbox.putClient(namedEvent{reply: reply, LeasesEvent: replica.LeasesEvent{Request: &replica.LeaseRequest{
+		ID: id, Op: leaseOps[r.Op], Name: n.leaseName(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
+		Duration: r.TTL, Patience: max(r.Patience, 1), Wait: r.Wait,
+	}}}) {
 		return web.LeaseGrant{}, tooMany()
 	}
 	done := ctx.Done()
 	for {
 		select {
-		case a := <-p.reply:
+		case a := <-reply:
 			return n.leaseGrant(&r, a)
 		case <-done:
 			done = nil
-			n.named.inbox.put(namedEvent{cancel: p.request.ID})
+			n.named.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Cancel: id}})
 		case <-n.ended:
 			return web.LeaseGrant{}, fmt.Errorf("%w: this node is stopping; the lease may have been granted, or may still be", web.ErrUnknown)
 		}
@@ -78,13 +79,13 @@ func (n *Node) silence() string {
 // ShowLease is what this node's acceptor knows of a name: a hint (L1).
 func (n *Node) ShowLease(name string) (l web.LeaseHint, found bool) {
 	done := make(chan struct{})
-	n.named.inbox.put(namedEvent{call: func(now time.Duration) {
+	n.named.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
 		var r named.Lease
 		if r, found = n.named.part.Live(now, n.leaseName(name)); found {
 			l = web.LeaseHint{Owner: r.Owner, Token: uint64(r.Token), Left: r.Left}
 		}
 		close(done)
-	}})
+	}}})
 	select {
 	case <-done:
 		return l, found

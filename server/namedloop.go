@@ -10,24 +10,10 @@ import (
 	"tenure/server/replica"
 )
 
-// namedEvent is one input of the part for named leases; exactly one field group is set, or none: then it only makes
-// a round happen.
+// namedEvent is one input of the part for named leases on its way to a round.
 type namedEvent struct {
-	batch   *replica.LeaseBatch
-	from    ballot.Incarnation // of batch
-	request *pendingLease
-	cancel  uint64
-	era     uint32
-	bucket  named.Bucket            // is durable (N4)
-	call    func(now time.Duration) // runs in a round
-}
-
-// pendingLease is a client's request on its way to the part; reply has room for one.
-type pendingLease struct {
-	request  replica.LeaseRequest // its times count from the round in which it is taken
-	patience time.Duration
-	wait     time.Duration
-	reply    chan replica.LeaseAnswer
+	replica.LeasesEvent
+	reply chan replica.LeaseAnswer // of a Request; has room for one
 }
 
 // namedLoop steps the part for named leases, on whichever goroutine the inbox has chosen, one at a time. It shares nothing with the
@@ -35,12 +21,13 @@ type pendingLease struct {
 type namedLoop struct {
 	n       *Node
 	part    *replica.Leases
+	driver  *replica.LeasesRound
+	events  []namedEvent // of this round
 	inbox   *inbox[namedEvent]
 	replies map[uint64]chan replica.LeaseAnswer
 	onward  chan struct{}     // the turn to step, handed on; room for one
 	rearm   chan struct{}     // something is due before armed; room for one
 	armed   atomic.Int64      // reading of the clock at which the timer fires
-	asking  bool              // an era was asked for and has not come
 	buckets chan named.Bucket // to be made durable; room for one, and the part asks for one at a time
 	view    atomic.Pointer[replica.LeasesStatus]
 
@@ -48,7 +35,7 @@ type namedLoop struct {
 }
 
 func newNamedLoop(n *Node, part *replica.Leases, quarantine time.Duration) *namedLoop {
-	l := &namedLoop{n: n, part: part, inbox: newInbox[namedEvent](), replies: map[uint64]chan replica.LeaseAnswer{},
+	l := &namedLoop{n: n, part: part, driver: replica.NewLeasesRound(part), inbox: newInbox[namedEvent](), replies: map[uint64]chan replica.LeaseAnswer{},
 		onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1), buckets: make(chan named.Bucket, 1),
 		quarantine: quarantine}
 	l.view.Store(&replica.LeasesStatus{})
@@ -98,27 +85,47 @@ func (l *namedLoop) turn() bool {
 	return !l.inbox.release()
 }
 
-// round takes all inputs that are there through the part once. The clock is read after they were taken: an acceptor that
-// counted an exclusion from before the Accept had come would end it too early (T2).
+// round takes all inputs that are there through the part once, in the order that the driver says.
 func (l *namedLoop) round() {
-	events := l.inbox.take()
-	now := l.n.clock.Now()
-	for i := range events {
-		l.input(now, &events[i])
-		events[i] = namedEvent{}
+	for {
+		switch l.driver.Next() {
+		case replica.EffectTake:
+			l.take()
+		case replica.EffectClock:
+			l.driver.Read(l.n.clock.Now())
+		case replica.EffectSend:
+			l.send(l.driver.Batches())
+		case replica.EffectReply:
+			for _, a := range l.driver.Answers() {
+				l.replies[a.ID] <- a
+				delete(l.replies, a.ID)
+			}
+		case replica.EffectBucket:
+			l.buckets <- l.driver.Bucket()
+		case replica.EffectEra:
+			go l.n.askEra()
+		case replica.EffectTimer:
+			s := l.part.Status(l.driver.Now())
+			l.view.Store(&s)
+			l.arm(l.driver.Wake())
+		case replica.EffectDone:
+			clear(l.events) // the inbox uses the array again
+			l.events = nil
+			return
+		}
 	}
-	l.part.Tick(now)
-	l.deliver()
-	if b, ok := l.part.NextBucket(now); ok {
-		l.buckets <- b
+}
+
+// take hands the driver everything that waits.
+func (l *namedLoop) take() {
+	l.events = l.inbox.take()
+	for i := range l.events {
+		e := &l.events[i]
+		if e.Request != nil {
+			l.replies[e.Request.ID] = e.reply
+		}
+		l.driver.Add(&e.LeasesEvent)
 	}
-	if l.part.NeedsEra() && !l.asking {
-		l.asking = true
-		go l.n.askEra()
-	}
-	s := l.part.Status(now)
-	l.view.Store(&s)
-	l.arm(l.part.NextWake())
 }
 
 // arm has the timer fire at next at the latest.
@@ -132,43 +139,12 @@ func (l *namedLoop) arm(next time.Duration) {
 	}
 }
 
-func (l *namedLoop) input(now time.Duration, e *namedEvent) {
-	switch {
-	case e.batch != nil:
-		l.part.Receive(now, e.from, e.batch)
-	case e.request != nil:
-		p := e.request
-		r := p.request
-		r.Until = now + p.wait + p.patience
-		if p.wait > 0 {
-			r.WaitUntil = now + p.wait
-		}
-		l.replies[r.ID] = p.reply
-		l.part.Request(now, r)
-	case e.cancel != 0:
-		l.part.Cancel(e.cancel)
-	case e.era != 0:
-		l.asking = false
-		l.part.Open(e.era)
-	case e.bucket != (named.Bucket{}):
-		l.part.BucketDurable(e.bucket)
-	case e.call != nil:
-		e.call(now)
-	}
-}
-
-// deliver carries out what the part wants.
-func (l *namedLoop) deliver() {
-	batches, answers := l.part.Take()
+func (l *namedLoop) send(batches []replica.LeaseBatch) {
 	for i := range batches {
 		b := &batches[i]
 		for len(b.Requests) > 0 || len(b.Replies) > 0 {
 			l.n.transport.SendNamed(b.To, appendNamed(make([]byte, 0, namedBytes(b)), b))
 		}
-	}
-	for _, a := range answers {
-		l.replies[a.ID] <- a
-		delete(l.replies, a.ID)
 	}
 }
 
@@ -182,7 +158,7 @@ func (l *namedLoop) runBuckets(stop <-chan struct{}) error {
 			if err := l.n.store.SetBucket(b.Length, b.Quarantine); err != nil {
 				return err
 			}
-			l.inbox.put(namedEvent{bucket: b})
+			l.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Bucket: b}})
 		}
 	}
 }
@@ -194,7 +170,7 @@ func namedBytes(b *replica.LeaseBatch) int {
 
 // stop answers those that wait; requests that come later are refused.
 func (l *namedLoop) stop() {
-	l.inbox.put(namedEvent{call: func(time.Duration) { l.part.Stop() }})
+	l.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Stop: true}})
 }
 
 // NamedFrame takes a frame of named leases from a peer.
@@ -208,7 +184,7 @@ func (n *Node) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byt
 	}
 	b, err := decodeNamed(body)
 	if n.decoded(from, err) {
-		n.named.inbox.putPeer(namedEvent{batch: b, from: inc}, more)
+		n.named.inbox.putPeer(namedEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
 	}
 }
 
@@ -221,7 +197,7 @@ func (n *Node) askEra() {
 		switch {
 		case err == nil && r.Code == kv.CodeDone:
 			n.log.Info().Uint64("era", r.Count).Msg("an era of fencing tokens was allotted to this run")
-			n.named.inbox.put(namedEvent{era: uint32(r.Count)})
+			n.named.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Era: uint32(r.Count)}})
 			return
 		case err == nil:
 			n.log.Error().Uint8("code", uint8(r.Code)).Msg("no era was allotted: this node does not vote about named leases; it asks again")

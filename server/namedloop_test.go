@@ -32,7 +32,7 @@ func TestT2TheClockIsReadAfterTheEventsWereTaken(t *testing.T) {
 	}()
 	time.Sleep(20 * time.Millisecond) // the round waits for the inbox
 	came, handled := n.clock.Now(), time.Duration(0)
-	l.inbox.add(namedEvent{call: func(now time.Duration) { handled = now }})
+	l.inbox.add(namedEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) { handled = now }}})
 	l.inbox.mu.Unlock()
 	<-done
 	if handled < came {

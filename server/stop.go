@@ -35,9 +35,10 @@ func (n *Node) handOver(next ballot.NodeID, why replica.Cause) {
 		time.Sleep(time.Millisecond)
 	}
 	n.onLogLoop(func(part *replica.Log) { part.StepDown(n.clock.Now()) })
-	r := &release{standBack: standBackLease * n.cfg.LeaseTime, why: why, next: next, done: make(chan struct{})}
+	r := leaseEvent{done: make(chan struct{}), ElectorEvent: replica.ElectorEvent{
+		Release: &replica.Release{StandBack: standBackLease * n.cfg.LeaseTime, Why: why, Next: next}}}
 	select {
-	case n.leaseIn <- leaseEvent{release: r}:
+	case n.leaseIn <- r:
 		select {
 		case <-r.done:
 		case <-n.ended:

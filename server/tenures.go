@@ -34,14 +34,14 @@ func (t *tenureChanges) list() []api.TenureChange {
 	return []api.TenureChange{}
 }
 
-// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. r is the
-// release of this step, g the letting go, if there was one. It waits for nobody: the logger drops what cannot be written.
-func (n *Node) noteTenures(now time.Duration, r *release, g replica.LetGo) {
+// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. by is the
+// event of this round. It waits for nobody: the logger drops what cannot be written.
+func (n *Node) noteTenures(now time.Duration, by *replica.ElectorEvent) {
 	for _, c := range n.elector.TakeTenureChanges() {
 		if c.Start != nil {
 			n.noteStart(now, c.Start)
 		} else {
-			n.noteEnd(now, c.End, r, g)
+			n.noteEnd(now, c.End, by)
 		}
 	}
 }
@@ -55,12 +55,12 @@ func (n *Node) noteStart(now time.Duration, s *replica.TenureStart) {
 		Before: uint64(s.Before), OwnerlessMS: s.Ownerless.Milliseconds()})
 }
 
-func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, r *release, g replica.LetGo) {
+func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, by *replica.ElectorEvent) {
 	detail := e.String()
-	if r != nil && r.next != 0 && e.Cause.Released() {
-		detail += fmt.Sprintf(", to node %d", r.next)
+	if r := by.Release; r != nil && r.Next != 0 && e.Cause.Released() {
+		detail += fmt.Sprintf(", to node %d", r.Next)
 	}
-	if e.Cause == replica.CauseNoProgress && g.Holding == e.Holding {
+	if g := by.LetGo; e.Cause == replica.CauseNoProgress && g.Holding == e.Holding {
 		detail += ", " + g.String()
 	}
 	n.metrics.tenureEnds.WithLabelValues(e.Cause.String()).Inc()

@@ -46,7 +46,7 @@ type replicaNode struct {
 	id       ballot.NodeID
 	offset   time.Duration // its clock reads that much more than the script's time
 	disk     *memDisk
-	elector  *replica.Elector
+	lease    *replica.ElectorRound
 	log      *replica.Log
 	round    *replica.LogRound
 	due      replica.Effect // handed out by round, and not yet carried out; 0: none
@@ -58,9 +58,9 @@ type replicaNode struct {
 	folding  *kv.Frozen
 	nextTick time.Duration // reading of its clock
 
-	paused   bool
-	at       pausePoint
-	held     []letterTo // came during the pause: they wait in the kernel
+	paused bool
+	at     pausePoint
+	held   []letterTo // came during the pause: they wait in the kernel
 
 	labels map[uint64]string // of requests that wait for their answer, by id
 	reads  map[uint64]string // the keys of those that are reads
@@ -119,11 +119,12 @@ func openCluster(c *Command) (Stage, error) {
 func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration time.Duration) (err error) {
 	self := ballot.Incarnation{Node: nd.id, Restart: 1, Nonce: uint64(nd.id)}
 	nd.nextTick = nd.offset
-	nd.elector, err = replica.NewElector(replica.ElectorConfig{Self: self, Voters: voters, Timing: timing,
+	elector, err := replica.NewElector(replica.ElectorConfig{Self: self, Voters: voters, Timing: timing,
 		Duration: duration, Seed: self.Nonce, Acceptor: lease.AcceptorConfig{Self: nd.id, Timing: timing}}, nd.offset)
 	if err != nil {
 		return err
 	}
+	nd.lease = replica.NewElectorRound(elector)
 	if nd.state, err = kv.Open(nd.disk.image, kv.DefaultLimits); err != nil {
 		return err
 	}

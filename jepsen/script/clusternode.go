@@ -37,7 +37,7 @@ func (w *cluster) oneStep() error {
 func (w *cluster) receive(nd *replicaNode, m letterTo) {
 	switch {
 	case m.lease != nil:
-		nd.elector.Handle(w.read(nd), *m.lease)
+		w.stepLease(nd, replica.ElectorEvent{Message: m.lease})
 	case m.log != nil:
 		nd.input(&replica.Event{Log: m.log})
 	case m.peer != nil:
@@ -58,17 +58,32 @@ func (w *cluster) round(nd *replicaNode) error {
 
 // begin is all of a round but the log loop's part.
 func (w *cluster) begin(nd *replicaNode) {
-	now := w.read(nd)
-	nd.elector.Tick(now)
-	s := nd.elector.State(now)
-	nd.pub = nd.pub.WithLease(s.Holding, s.Deadline)
-	for _, m := range nd.elector.Take() {
-		w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
-	}
+	w.stepLease(nd, replica.ElectorEvent{})
 	nd.commit()
-	if now >= nd.nextTick {
+	if now := w.read(nd); now >= nd.nextTick {
 		nd.nextTick = now + replica.TickEvery
 		nd.input(&replica.Event{Tick: true})
+	}
+}
+
+// stepLease is a round of the lease loop.
+func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
+	for {
+		switch nd.lease.Next() {
+		case replica.EffectTake:
+			nd.lease.Take(e)
+		case replica.EffectClock:
+			nd.lease.Read(w.read(nd), false)
+		case replica.EffectLease:
+			s := nd.lease.State()
+			nd.pub = nd.pub.WithLease(s.Holding, s.Deadline)
+		case replica.EffectSend:
+			for _, m := range nd.lease.Messages() {
+				w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
+			}
+		case replica.EffectDone:
+			return
+		}
 	}
 }
 

@@ -57,10 +57,3 @@ func askGuardian(w *world, r *random) {
 		n.tellAll(&crash{owner: n.self, counters: slices.Clone(n.noted)})
 	}
 }
-
-// crashReleased is the shell's.
-func (n *node) crashReleased(now time.Duration, c *crash) {
-	if n.elector.CrashReleased(now, c.owner, c.counters) {
-		n.w.effect(Guardian)
-	}
-}

@@ -55,16 +55,7 @@ func (h *handOver) wait(n *node) {
 	}
 	n.input(input{call: func() {
 		n.log.StepDown(n.reading())
-		n.w.at(n, kindHand, 0, func() {
-			if h.next != 0 {
-				for _, o := range n.w.nodes {
-					if o != n {
-						n.w.sendLease(n, o.id, leaseEvent{nudged: o.id == h.next, standBack: n.w.plan.lease / 4})
-					}
-				}
-			}
-			n.leaseInput(leaseEvent{release: h})
-		})
+		n.w.at(n, kindHand, 0, func() { n.leaseInput(leaseEvent{release: h}) })
 	}})
 }
 

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	"tenure/internal/ballot"
 	"tenure/server/replica"
 )
@@ -58,21 +56,5 @@ func (n *node) deliverProgress(out *replica.Output) {
 	if out.LetGo.Holding != 0 {
 		p.standing = p.log.Standing(p.now)
 		n.leaseInput(leaseEvent{letGo: out.LetGo})
-	}
-}
-
-// letGo releases the lease in the order of P6: the log part has stepped down, and nobody shows the holding any more.
-func (n *node) letGo(now time.Duration, g replica.LetGo) {
-	p := n.process
-	if p.elector.State(now).Holding != g.Holding {
-		return
-	}
-	n.publish(p.pub.WithLease(0, 0))
-	if p.elector.LetGo(now, g.Holding) {
-		n.w.counts.LetGo++
-		n.w.mayLetGo(n, g)
-		if n.w.trace.on() {
-			n.w.trace.note("lets go: %v", g)
-		}
 	}
 }

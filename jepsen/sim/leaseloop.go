@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"tenure/lease"
@@ -30,66 +31,132 @@ func (n *node) leaseInput(e leaseEvent) {
 	n.leaseLoop()
 }
 
-// leaseLoop takes the events one by one: the clock is read once for each, and the processor may be lost after that.
+// leaseLoop runs until no event waits, the processor is lost, or the process has died. It may be lost between any two
+// effects.
 func (n *node) leaseLoop() {
-	for n.process != nil && !n.leaseBusy && len(n.leaseIn) > 0 {
-		p := n.process
-		e, now := p.leaseIn[0], n.reading()
-		p.leaseIn = p.leaseIn[1:]
-		if d, lost := n.gap(); lost {
-			p.leaseBusy = true
+	p := n.process
+	if p == nil || p.leaseBusy {
+		return
+	}
+	p.leaseBusy = true
+	for n.process == p && (p.leaseEffect != replica.EffectTake || len(p.leaseIn) > 0) {
+		n.doLease(p.leaseEffect)
+		p.leaseEffect = p.leaseRound.Next()
+		if d, lost := n.gap(); lost && p.leaseEffect != replica.EffectTake {
 			n.w.at(n, kindLater, d, func() {
 				p.leaseBusy = false
-				n.stepLease(now, e)
 				n.leaseLoop()
 			})
 			return
 		}
-		n.stepLease(now, e)
+	}
+	p.leaseBusy = false
+}
+
+// doLease carries out an effect of the lease loop.
+func (n *node) doLease(e replica.Effect) {
+	p, r := n.process, n.process.leaseRound
+	switch e {
+	case replica.EffectTake:
+		p.leaseNow = p.leaseIn[0]
+		p.leaseIn = p.leaseIn[1:]
+		r.Take(p.leaseNow.event())
+	case replica.EffectClock:
+		r.Read(n.reading(), p.standing.Barred)
+	case replica.EffectLease:
+		n.noteEvent()
+		n.publishLease(r.State())
+	case replica.EffectTenures:
+		n.checkCauses()
+	case replica.EffectNote:
+		p.noted = p.elector.AppendNoted(p.noted[:0], r.Now())
+	case replica.EffectSend:
+		n.sendRound()
+	case replica.EffectTimer:
+		n.setTimer(r.Wake() - r.Now())
+	case replica.EffectDone:
+		if h := p.leaseNow.release; h != nil {
+			h.released(n)
+		}
+		p.leaseNow = leaseEvent{}
 	}
 }
 
-// stepLease is the shell's: one event, a Tick, and what follows from them.
-func (n *node) stepLease(now time.Duration, e leaseEvent) {
-	p := n.process
-	p.elector.SetBarred(p.standing.Barred)
-	switch {
-	case e.message != nil:
-		p.elector.Handle(now, *e.message)
-	case e.nudged:
-		p.elector.Nudge(now)
-	case e.standBack > 0:
-		p.elector.StandBack(now, e.standBack)
-	case e.release != nil:
-		n.publish(p.pub.WithLease(0, 0))
-		p.elector.Release(now, e.release.standBack, e.release.why())
-	case e.crash != nil:
-		n.crashReleased(now, e.crash)
-	case e.letGo.Holding != 0:
-		n.letGo(now, e.letGo)
+// event is e as the driver takes it.
+func (e *leaseEvent) event() replica.ElectorEvent {
+	out := replica.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo}
+	if h := e.release; h != nil {
+		out.Release = &replica.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
 	}
-	p.elector.Tick(now)
-	s := p.elector.State(now)
-	changed := p.pub.Holding != s.Holding
-	n.publish(p.pub.WithLease(s.Holding, s.Deadline))
-	n.checkCauses()
-	p.noted = p.elector.AppendNoted(p.noted[:0], now)
-	for _, m := range p.elector.Take() {
-		n.w.sendLease(n, m.To, leaseEvent{message: &m})
+	if e.crash != nil {
+		out.Crash = &replica.Crash{Owner: e.crash.owner, Counters: e.crash.counters}
 	}
-	n.setTimer(p.elector.NextWake(now) - now)
-	if e.release != nil {
-		e.release.released(n)
+	return out
+}
+
+// noteEvent looks at what the event of the round has done to the lease.
+func (n *node) noteEvent() {
+	r := n.leaseRound
+	if r.Cleared() {
+		n.w.effect(Guardian)
 	}
-	if changed && s.Holding != 0 && n.process == p {
+	if r.HasLetGo() {
+		g := r.Event().LetGo
+		n.w.counts.LetGo++
+		n.w.mayLetGo(n, g)
+		if n.w.trace.on() {
+			n.w.trace.note("lets go: %v", g)
+		}
+	}
+}
+
+// publishLease publishes what the round has made of the lease, and has the log loop see it.
+func (n *node) publishLease(s replica.LeaseState) {
+	changed := n.pub.Holding != s.Holding
+	n.publish(n.pub.WithLease(s.Holding, s.Deadline))
+	if !changed {
+		return
+	}
+	if s.Holding != 0 {
 		n.w.wins(n)
 	}
-	if changed && n.process == p {
-		if n.w.trace.on() {
-			n.w.trace.note("holding %d until %v", s.Holding, s.Deadline)
+	if n.w.trace.on() {
+		n.w.trace.note("holding %d until %v", s.Holding, s.Deadline)
+	}
+	n.poked = true
+	n.wake()
+}
+
+// sendRound sends the messages of a round, and before a Release the hints who should try first.
+func (n *node) sendRound() {
+	r := n.leaseRound
+	if g := r.Event().Release; g != nil && g.Next != 0 {
+		for _, o := range n.w.nodes {
+			if o != n {
+				n.w.sendLease(n, o.id, leaseEvent{nudged: o.id == g.Next, standBack: n.w.plan.lease / 4})
+			}
 		}
-		p.poked = true
-		n.wake()
+	}
+	ms := r.Messages()
+	for i := range ms {
+		n.checkLeaves(&ms[i], ms)
+		n.w.sendLease(n, ms[i].To, leaseEvent{message: &ms[i]})
+	}
+}
+
+// checkLeaves looks at a lease message as it leaves: nobody acts as owner any more when its Release leaves (P6), and the
+// guardian knows the ballot of an Accept (P7), unless it is released at once.
+func (n *node) checkLeaves(m *lease.Message, all []lease.Message) {
+	switch {
+	case m.Kind == lease.KindRelease && n.pub.Held(n.reading()):
+		n.w.fail("released after it was owned", "node %d sends %v, and shows holding %d until %v", n.id, *m, n.pub.Holding, n.pub.Deadline)
+	case m.Kind == lease.KindAccept && !slices.Contains(n.noted, m.Ballot.Counter):
+		for i := range all {
+			if all[i].Kind == lease.KindRelease && all[i].Ballot.Counter >= m.Ballot.Counter {
+				return
+			}
+		}
+		n.w.fail("noted before it leaves", "node %d sends %v, and its guardian knows of %v", n.id, *m, n.noted)
 	}
 }
 

@@ -13,12 +13,13 @@ import (
 // namedPart is a process' part for named leases, and the loop that steps it.
 type namedPart struct {
 	part     *replica.Leases
+	round    *replica.LeasesRound
+	effect   replica.Effect // to be carried out next
 	in       []namedEvent
-	busy     bool          // the processor was lost after the clock was read
+	busy     bool          // somebody runs the loop, or the processor was lost in it
 	timer    time.Duration // true time of the timer that is set; 0: none
 	timers   uint64
 	calls    []*leaseCall // that wait for their answer
-	asking   bool         // the log is being asked for an era
 	eraAsked int
 	silence  time.Duration
 	writing  named.Bucket // is being made durable
@@ -44,7 +45,12 @@ func (n *node) openNamed() (err error) {
 	p.named.part, err = replica.NewLeases(replica.LeasesConfig{Self: p.self, Voters: w.plan.part.Core.Voters, MaxTasks: l.tasks, Seed: w.leasing.next(),
 		Table: named.Config{Timing: w.plan.timing, Quarantine: p.begun + p.named.silence, Bucket: n.disk.bucket,
 			BucketLinger: l.bucketLinger, MaxRecords: l.records, Linger: l.linger, Width: l.width}}, p.begun)
-	return err
+	if err != nil {
+		return err
+	}
+	p.named.round = replica.NewLeasesRound(p.named.part)
+	p.named.effect = p.named.round.Next()
+	return nil
 }
 
 // namedInput queues an event for the loop.
@@ -53,24 +59,27 @@ func (n *node) namedInput(e namedEvent) {
 	n.namedLoop()
 }
 
-// namedLoop takes what is there in rounds. The clock is read once for each, after everything of the round was there: counted from
-// an older reading, an exclusion could end before the ownership that it guards. Then the processor may be lost.
+// namedLoop runs until no event waits, the processor is lost, or the process has died. It may be lost between any two
+// effects.
 func (n *node) namedLoop() {
-	for n.process != nil && !n.named.busy && len(n.named.in) > 0 {
-		p := n.process
-		events, now := p.named.in, n.reading()
-		p.named.in = nil
-		if d, lost := n.namedGap(); lost {
-			p.named.busy = true
+	p := n.process
+	if p == nil || p.named.busy {
+		return
+	}
+	m := &p.named
+	m.busy = true
+	for n.process == p && (m.effect != replica.EffectTake || len(m.in) > 0) {
+		n.doNamed(m.effect)
+		m.effect = m.round.Next()
+		if d, lost := n.namedGap(); lost && m.effect != replica.EffectTake {
 			n.w.at(n, kindNamedLater, d, func() {
-				p.named.busy = false
-				n.namedRound(now, events)
+				m.busy = false
 				n.namedLoop()
 			})
 			return
 		}
-		n.namedRound(now, events)
 	}
+	m.busy = false
 }
 
 // namedGap is gap, from the stream of named leases.
@@ -85,51 +94,48 @@ func (n *node) namedGap() (time.Duration, bool) {
 	return w.leasing.skewed(5*time.Microsecond, 500*time.Microsecond), true
 }
 
-// namedRound is the shell's.
-func (n *node) namedRound(now time.Duration, events []namedEvent) {
+// doNamed carries out an effect of the loop.
+func (n *node) doNamed(e replica.Effect) {
 	m := &n.process.named
-	for i := range events {
-		n.namedTake(now, &events[i])
-	}
-	m.part.Tick(now)
-	batches, answers := m.part.Take()
-	for i := range batches {
-		n.w.sendNamed(n, &batches[i])
-	}
-	for _, a := range answers {
-		m.answer(n, a)
-	}
-	if b, ok := m.part.NextBucket(now); ok {
-		n.writeBucket(b)
-	}
-	if m.part.NeedsEra() && !m.asking {
-		m.asking = true
+	switch e {
+	case replica.EffectTake:
+		for i := range m.in {
+			m.round.Add(n.namedTake(&m.in[i]))
+		}
+		m.in = nil
+	case replica.EffectClock:
+		m.round.Read(n.reading())
+	case replica.EffectSend:
+		batches := m.round.Batches()
+		for i := range batches {
+			n.w.sendNamed(n, &batches[i])
+		}
+	case replica.EffectReply:
+		for _, a := range m.round.Answers() {
+			m.answer(n, a)
+		}
+	case replica.EffectBucket:
+		n.writeBucket(m.round.Bucket())
+	case replica.EffectEra:
 		n.askEra()
+	case replica.EffectTimer:
+		n.setNamedTimer(m.round.Wake() - m.round.Now())
 	}
-	n.setNamedTimer(m.part.NextWake() - now)
 }
 
-func (n *node) namedTake(now time.Duration, e *namedEvent) {
+// namedTake is e as the driver takes it.
+func (n *node) namedTake(e *namedEvent) *replica.LeasesEvent {
 	m := &n.process.named
-	switch {
-	case e.batch != nil:
-		m.part.Receive(now, e.from, e.batch)
-	case e.call != nil:
-		e.call.request.Until = now + e.call.wait + n.w.plan.leasers.patience
-		if e.call.wait > 0 {
-			e.call.request.WaitUntil = now + e.call.wait
-		}
-		m.calls = append(m.calls, e.call)
-		m.part.Request(now, e.call.request)
-	case e.era != 0:
-		m.asking = false
-		n.w.oracle.opens(n, e.era)
-		m.part.Open(e.era)
-	case e.bucket != (named.Bucket{}):
-		m.part.BucketDurable(e.bucket)
-	case e.stop:
-		m.part.Stop()
+	out := &replica.LeasesEvent{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop}
+	if c := e.call; c != nil {
+		c.request.Wait, c.request.Patience = c.wait, n.w.plan.leasers.patience
+		m.calls = append(m.calls, c)
+		out.Request = &c.request
 	}
+	if e.era != 0 {
+		n.w.oracle.opens(n, e.era)
+	}
+	return out
 }
 
 // writeBucket makes b durable, which takes its time.

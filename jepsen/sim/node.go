@@ -47,12 +47,15 @@ type process struct {
 	record     time.Duration
 
 	// The lease loop's.
-	elector   *replica.Elector
-	leaseIn   []leaseEvent
-	leaseBusy bool
-	timer     time.Duration // true time of the timer that is set; 0: none
-	timers    uint64
-	noted     []uint64 // what its guardian would release
+	elector     *replica.Elector
+	leaseRound  *replica.ElectorRound
+	leaseEffect replica.Effect // to be carried out next
+	leaseIn     []leaseEvent
+	leaseNow    leaseEvent    // what the round is about
+	leaseBusy   bool          // somebody runs the loop, or the processor was lost in it
+	timer       time.Duration // true time of the timer that is set; 0: none
+	timers      uint64
+	noted       []uint64 // what its guardian would release
 
 	named namedPart
 
@@ -163,7 +166,7 @@ func (n *node) start(genesis bool) {
 	n.watch()
 	n.check()
 	n.compareDigest()
-	n.stepLease(n.reading(), leaseEvent{})
+	n.leaseInput(leaseEvent{})
 	if p.named.part != nil {
 		n.namedInput(namedEvent{})
 	}
@@ -181,6 +184,8 @@ func (n *node) open() (err error) {
 	if err != nil {
 		return err
 	}
+	p.leaseRound = replica.NewElectorRound(p.elector)
+	p.leaseEffect = p.leaseRound.Next()
 	n.disk.resume()
 	if p.state, err = kv.Open(n.disk, n.w.plan.limits); err != nil {
 		return err

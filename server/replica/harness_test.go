@@ -74,6 +74,7 @@ type testNode struct {
 	paused   bool
 	frozen   bool // its disk does not answer
 	elector  *Elector
+	lease    *ElectorRound
 	log      *Log
 	round    *LogRound
 	events   []*Event
@@ -163,6 +164,7 @@ func (c *cluster) start(n *testNode) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	n.lease = NewElectorRound(n.elector)
 	if n.state, err = kv.Open(n.disk.image, kv.DefaultLimits); err != nil {
 		c.t.Fatal(err)
 	}
@@ -237,7 +239,7 @@ func (c *cluster) deliver() {
 		}
 		switch {
 		case e.lease != nil:
-			n.elector.Handle(c.now, *e.lease)
+			c.stepLease(n, ElectorEvent{Message: e.lease})
 		case e.log != nil:
 			n.input(Event{Log: e.log})
 		case e.peer != nil:
@@ -253,16 +255,7 @@ func (n *testNode) input(e Event) { n.events = append(n.events, &e) }
 
 // round is what the shell does in a round, at one point of virtual time.
 func (c *cluster) round(n *testNode) {
-	n.elector.SetBarred(n.log.Standing(c.now).Barred)
-	n.elector.Tick(c.now)
-	s := n.elector.State(c.now)
-	n.pub = n.pub.WithLease(s.Holding, s.Deadline)
-	for _, m := range n.elector.Take() {
-		if m.Kind == lease.KindPrepare {
-			n.attempts[m.Ballot] = true
-		}
-		c.send(envelope{from: n.id, to: m.To, lease: &m})
-	}
+	c.stepLease(n, ElectorEvent{})
 	if !n.frozen {
 		for _, p := range n.persists {
 			n.disk.commit(p)
@@ -286,6 +279,33 @@ func (c *cluster) round(n *testNode) {
 			return
 		}
 		c.do(n, e)
+	}
+}
+
+// stepLease is a round of the lease part.
+func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
+	for {
+		switch n.lease.Next() {
+		case EffectTake:
+			n.lease.Take(event)
+		case EffectClock:
+			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
+		case EffectLease:
+			s := n.lease.State()
+			n.pub = n.pub.WithLease(s.Holding, s.Deadline)
+			if n.lease.HasLetGo() {
+				n.letGo = append(n.letGo, event.LetGo)
+			}
+		case EffectSend:
+			for _, m := range n.lease.Messages() {
+				if m.Kind == lease.KindPrepare {
+					n.attempts[m.Ballot] = true
+				}
+				c.send(envelope{from: n.id, to: m.To, lease: &m})
+			}
+		case EffectDone:
+			return
+		}
 	}
 }
 
@@ -335,11 +355,7 @@ func (c *cluster) progress(n *testNode, out *Output) {
 		}
 	}
 	if out.LetGo.Holding != 0 {
-		n.pub = n.pub.WithLease(0, 0)
-		n.elector.SetBarred(n.log.Standing(c.now).Barred)
-		if n.elector.LetGo(c.now, out.LetGo.Holding) {
-			n.letGo = append(n.letGo, out.LetGo)
-		}
+		c.stepLease(n, ElectorEvent{LetGo: out.LetGo})
 	}
 }
 

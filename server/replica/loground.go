@@ -215,7 +215,9 @@ func (r *LogRound) advance() (Effect, error) {
 	return 0, nil
 }
 
-func (r *LogRound) persist() (Effect, error) { return EffectPersist.unless(len(r.out.Persists) == 0), nil }
+func (r *LogRound) persist() (Effect, error) {
+	return EffectPersist.unless(len(r.out.Persists) == 0), nil
+}
 
 // publish hands readiness out when it has changed.
 func (r *LogRound) publish() (Effect, error) {

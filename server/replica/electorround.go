@@ -1,0 +1,150 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// ElectorEvent is one input of the lease part. At most one of its fields is set; none: the timer.
+type ElectorEvent struct {
+	Message   *lease.Message
+	Nudged    bool          // the master would like this node to try
+	StandBack time.Duration // the master would like another one to try first
+	Release   *Release
+	Crash     *Crash
+	LetGo     LetGo // with Holding 0: none
+}
+
+// Release has the lease given up (P6). The log part has stepped down.
+type Release struct {
+	StandBack time.Duration // this node does not try for so long
+	Why       Cause         // one of those that are releases
+	Next      ballot.NodeID // who should try first; 0: whoever likes to
+}
+
+// Crash is the word of a guardian that its process has died (P7).
+type Crash struct {
+	Owner    ballot.Incarnation
+	Counters []uint64
+}
+
+// ElectorRound drives the lease part, as LogRound drives the log part. A round is one event.
+type ElectorRound struct {
+	elector *Elector
+	at      int // in electorOrder
+	clock   clockStep
+	barred  bool
+	event   ElectorEvent
+	out     []lease.Message
+
+	letGo, cleared bool
+}
+
+type electorStep func(*ElectorRound) Effect
+
+// electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an exclusion
+// from before the Accept had come would end it too early (T2). What the step has made of the lease is published, and
+// what the guardian must know is noted, before any message leaves: nobody acts as owner any more when its Release leaves
+// (P6), and no Accept leaves that the guardian could not release (P7).
+var electorOrder = []electorStep{
+	(*ElectorRound).take,
+	(*ElectorRound).readClock,
+	(*ElectorRound).handle,
+	(*ElectorRound).publish,
+	(*ElectorRound).tenures,
+	(*ElectorRound).note,
+	(*ElectorRound).send,
+	(*ElectorRound).timer,
+}
+
+// NewElectorRound returns the driver of a lease part before its first round.
+func NewElectorRound(e *Elector) *ElectorRound { return &ElectorRound{elector: e} }
+
+// Next goes on to the next effect.
+func (r *ElectorRound) Next() Effect {
+	r.clock.must()
+	for r.at < len(electorOrder) {
+		step := electorOrder[r.at]
+		r.at++
+		if e := step(r); e != 0 {
+			return e
+		}
+	}
+	r.at = 0
+	return EffectDone
+}
+
+// Take hands an event over, as the answer to EffectTake.
+func (r *ElectorRound) Take(e ElectorEvent) { r.event = e }
+
+// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock, and whether the log part bars
+// fresh attempts by now (Standing.Barred).
+func (r *ElectorRound) Read(now time.Duration, barred bool) {
+	r.clock.read(now)
+	r.barred = barred
+}
+
+// Event is what the round is about. Between EffectClock and the next call of Next the caller may replace it.
+func (r *ElectorRound) Event() *ElectorEvent { return &r.event }
+
+// Now is the newest reading of the clock.
+func (r *ElectorRound) Now() time.Duration { return r.clock.now }
+
+// State is what EffectLease publishes.
+func (r *ElectorRound) State() LeaseState { return r.elector.State(r.clock.now) }
+
+// Messages is what EffectSend sends. With a Release that has a Next, the hint to all peers goes first.
+func (r *ElectorRound) Messages() []lease.Message { return r.out }
+
+// HasLetGo reports whether the event had the lease released because its holder gets nowhere (M6).
+func (r *ElectorRound) HasLetGo() bool { return r.letGo }
+
+// Cleared reports whether the event, a guardian's word, cleared a live record here.
+func (r *ElectorRound) Cleared() bool { return r.cleared }
+
+// Wake is when the next round is due.
+func (r *ElectorRound) Wake() time.Duration { return r.elector.NextWake(r.clock.now) }
+
+func (r *ElectorRound) take() Effect {
+	r.event, r.out, r.letGo, r.cleared = ElectorEvent{}, nil, false, false
+	return EffectTake
+}
+
+func (r *ElectorRound) readClock() Effect { return r.clock.ask() }
+
+// handle gives the event to the lease part, and then does what is due.
+func (r *ElectorRound) handle() Effect {
+	l, e, now := r.elector, &r.event, r.clock.now
+	l.SetBarred(r.barred)
+	switch {
+	case e.Message != nil:
+		l.Handle(now, *e.Message)
+	case e.Nudged:
+		l.Nudge(now)
+	case e.StandBack > 0:
+		l.StandBack(now, e.StandBack)
+	case e.Release != nil:
+		l.Release(now, e.Release.StandBack, e.Release.Why)
+	case e.Crash != nil:
+		r.cleared = l.CrashReleased(now, e.Crash.Owner, e.Crash.Counters)
+	case e.LetGo.Holding != 0:
+		r.letGo = l.LetGo(now, e.LetGo.Holding)
+	}
+	l.Tick(now)
+	r.out = l.Take()
+	return 0
+}
+
+func (r *ElectorRound) publish() Effect { return EffectLease }
+
+func (r *ElectorRound) tenures() Effect { return EffectTenures }
+
+func (r *ElectorRound) note() Effect { return EffectNote }
+
+func (r *ElectorRound) send() Effect {
+	return EffectSend.unless(len(r.out) == 0 && r.event.Release == nil)
+}
+
+func (r *ElectorRound) timer() Effect { return EffectTimer }

@@ -1,0 +1,145 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease/named"
+)
+
+// LeasesEvent is one input of the part for named leases. Exactly one of its fields is set (From belongs to Batch), or
+// none: then it only makes a round happen. What it points to belongs to the part from then on.
+type LeasesEvent struct {
+	Batch   *LeaseBatch
+	From    ballot.Incarnation // of Batch
+	Request *LeaseRequest
+	Cancel  uint64       // the request with this ID only waits, and its client waits no more
+	Era     uint32       // the log has allotted it to this very run (N3)
+	Bucket  named.Bucket // is durable (N4)
+	Stop    bool
+	Call    func(now time.Duration)
+}
+
+// LeasesRound drives the part for named leases, as LogRound drives the log part.
+type LeasesRound struct {
+	part   *Leases
+	at     int // in leasesOrder
+	clock  clockStep
+	events []*LeasesEvent
+	asking bool // an era was asked for and has not come
+
+	batches []LeaseBatch
+	answers []LeaseAnswer
+	bucket  named.Bucket
+}
+
+type leasesStep func(*LeasesRound) Effect
+
+// leasesOrder is the order of a round. The clock is read after the events were taken (T2), as in electorOrder.
+var leasesOrder = []leasesStep{
+	(*LeasesRound).take,
+	(*LeasesRound).readClock,
+	(*LeasesRound).handle,
+	(*LeasesRound).send,
+	(*LeasesRound).reply,
+	(*LeasesRound).nextBucket,
+	(*LeasesRound).era,
+	(*LeasesRound).timer,
+}
+
+// NewLeasesRound returns the driver of a part for named leases before its first round.
+func NewLeasesRound(l *Leases) *LeasesRound { return &LeasesRound{part: l} }
+
+// Next goes on to the next effect.
+func (r *LeasesRound) Next() Effect {
+	r.clock.must()
+	for r.at < len(leasesOrder) {
+		step := leasesOrder[r.at]
+		r.at++
+		if e := step(r); e != 0 {
+			return e
+		}
+	}
+	r.at = 0
+	return EffectDone
+}
+
+// Add hands an event over, as an answer to EffectTake. It is the round's until EffectDone.
+func (r *LeasesRound) Add(e *LeasesEvent) { r.events = append(r.events, e) }
+
+// Read hands a reading of the node's elapsed clock over, as the answer to EffectClock.
+func (r *LeasesRound) Read(now time.Duration) { r.clock.read(now) }
+
+// Now is the newest reading of the clock.
+func (r *LeasesRound) Now() time.Duration { return r.clock.now }
+
+// Batches is what EffectSend sends.
+func (r *LeasesRound) Batches() []LeaseBatch { return r.batches }
+
+// Answers is what EffectReply gives to those who wait.
+func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
+
+// Bucket is what EffectBucket makes durable.
+func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
+
+// Wake is when the next round is due.
+func (r *LeasesRound) Wake() time.Duration { return r.part.NextWake() }
+
+func (r *LeasesRound) take() Effect {
+	clear(r.events)
+	r.events, r.batches, r.answers = r.events[:0], nil, nil
+	return EffectTake
+}
+
+func (r *LeasesRound) readClock() Effect { return r.clock.ask() }
+
+// handle gives the events to the part, in their order, and then does what is due.
+func (r *LeasesRound) handle() Effect {
+	for _, e := range r.events {
+		r.handleOne(e)
+	}
+	r.part.Tick(r.clock.now)
+	r.batches, r.answers = r.part.Take()
+	return 0
+}
+
+func (r *LeasesRound) handleOne(e *LeasesEvent) {
+	l, now := r.part, r.clock.now
+	switch {
+	case e.Batch != nil:
+		l.Receive(now, e.From, e.Batch)
+	case e.Request != nil:
+		l.Request(now, e.Request.takenAt(now))
+	case e.Cancel != 0:
+		l.Cancel(e.Cancel)
+	case e.Era != 0:
+		r.asking = false
+		l.Open(e.Era)
+	case e.Bucket != (named.Bucket{}):
+		l.BucketDurable(e.Bucket)
+	case e.Stop:
+		l.Stop()
+	case e.Call != nil:
+		e.Call(now)
+	}
+}
+
+func (r *LeasesRound) send() Effect { return EffectSend.unless(len(r.batches) == 0) }
+
+func (r *LeasesRound) reply() Effect { return EffectReply.unless(len(r.answers) == 0) }
+
+func (r *LeasesRound) nextBucket() Effect {
+	b, ok := r.part.NextBucket(r.clock.now)
+	r.bucket = b
+	return EffectBucket.unless(!ok)
+}
+
+func (r *LeasesRound) era() Effect {
+	if r.asking || !r.part.NeedsEra() {
+		return 0
+	}
+	r.asking = true
+	return EffectEra
+}
+
+func (r *LeasesRound) timer() Effect { return EffectTimer }
