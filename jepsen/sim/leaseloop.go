@@ -16,6 +16,8 @@ type leaseEvent struct {
 	release   *handOver
 	crash     *crash
 	letGo     replica.LetGo // with Holding 0: none
+
+	came time.Duration // reading of the node's clock
 }
 
 // maxLeaseEvents is the shell's bound: a full inbox drops the newest.
@@ -27,6 +29,7 @@ func (n *node) leaseInput(e leaseEvent) {
 	if len(p.leaseIn) >= maxLeaseEvents {
 		return
 	}
+	e.came = n.reading()
 	p.leaseIn = append(p.leaseIn, e)
 	n.leaseLoop()
 }
@@ -140,7 +143,33 @@ func (n *node) sendRound() {
 	ms := r.Messages()
 	for i := range ms {
 		n.checkLeaves(&ms[i], ms)
+		n.checkExcludes(&ms[i])
 		n.w.sendLease(n, ms[i].To, leaseEvent{message: &ms[i]})
+	}
+}
+
+// checkExcludes looks at an answer to an Accept as it leaves: others are excluded for D_A from when that came (T2).
+func (n *node) checkExcludes(m *lease.Message) {
+	in := n.leaseNow.message
+	if m.Kind != lease.KindAccepted || in == nil || in.Kind != lease.KindAccept || in.Ballot != m.Ballot {
+		return
+	}
+	n.mustExclude("master", n.leaseNow.came, in.Duration, func(came time.Duration) time.Duration {
+		_, left := n.elector.Owner(came)
+		return left
+	})
+}
+
+// mustExclude: from when an Accept for a lease of d came, others are excluded for D_A at least. left returns for how long
+// they are from a reading on.
+func (n *node) mustExclude(what string, came, d time.Duration, left func(time.Duration) time.Duration) {
+	least, err := n.w.plan.timing.Exclusion(d)
+	if err != nil {
+		n.w.fail("error", "node %d: %v", n.id, err)
+	}
+	if got := left(came); got < least {
+		n.w.fail("excluded from when it came", "node %d accepted a lease of %q, and excludes others for %v and not %v from when that Accept came, at %v",
+			n.id, what, got, least, came)
 	}
 }
 

@@ -16,8 +16,9 @@ type namedPart struct {
 	round    *replica.LeasesRound
 	effect   replica.Effect // to be carried out next
 	in       []namedEvent
-	busy     bool          // somebody runs the loop, or the processor was lost in it
-	timer    time.Duration // true time of the timer that is set; 0: none
+	accepts  map[acceptKey]accepted // never ranged over
+	busy     bool                   // somebody runs the loop, or the processor was lost in it
+	timer    time.Duration          // true time of the timer that is set; 0: none
 	timers   uint64
 	calls    []*leaseCall // that wait for their answer
 	eraAsked int
@@ -33,7 +34,22 @@ type namedEvent struct {
 	era    uint32
 	bucket named.Bucket // is durable
 	stop   bool
+
+	came time.Duration // reading of the node's clock
 }
+
+// acceptKey names an Accept. accepted is when it first came, and for how long it asks.
+type (
+	acceptKey struct {
+		from    ballot.NodeID
+		name    named.Name
+		counter uint64
+	}
+	accepted struct {
+		came, length time.Duration
+		acquisition  named.Acquisition
+	}
+)
 
 // openNamed builds the part, in runs with named leases.
 func (n *node) openNamed() (err error) {
@@ -48,6 +64,7 @@ func (n *node) openNamed() (err error) {
 	if err != nil {
 		return err
 	}
+	p.named.accepts = map[acceptKey]accepted{}
 	p.named.round = replica.NewLeasesRound(p.named.part)
 	p.named.effect = p.named.round.Next()
 	return nil
@@ -55,6 +72,7 @@ func (n *node) openNamed() (err error) {
 
 // namedInput queues an event for the loop.
 func (n *node) namedInput(e namedEvent) {
+	e.came = n.reading()
 	n.process.named.in = append(n.process.named.in, e)
 	n.namedLoop()
 }
@@ -108,6 +126,7 @@ func (n *node) doNamed(e replica.Effect) {
 	case replica.EffectSend:
 		batches := m.round.Batches()
 		for i := range batches {
+			n.checkNamed(&batches[i])
 			n.w.sendNamed(n, &batches[i])
 		}
 	case replica.EffectReply:
@@ -132,10 +151,39 @@ func (n *node) namedTake(e *namedEvent) *replica.LeasesEvent {
 		m.calls = append(m.calls, c)
 		out.Request = &c.request
 	}
+	if e.batch != nil {
+		m.noteAccepts(e)
+	}
 	if e.era != 0 {
 		n.w.oracle.opens(n, e.era)
 	}
 	return out
+}
+
+// noteAccepts notes when each Accept came first.
+func (m *namedPart) noteAccepts(e *namedEvent) {
+	for i := range e.batch.Requests {
+		q := &e.batch.Requests[i]
+		k := acceptKey{e.from.Node, q.Name, q.Counter}
+		if _, twice := m.accepts[k]; q.Kind == named.Accept && !twice {
+			m.accepts[k] = accepted{e.came, q.Duration, q.Acquisition}
+		}
+	}
+}
+
+// checkNamed is checkExcludes for the answers in a batch. A record that is another one's by now was released.
+func (n *node) checkNamed(b *replica.LeaseBatch) {
+	m := &n.process.named
+	for i := range b.Replies {
+		r := &b.Replies[i]
+		a, ok := m.accepts[acceptKey{b.To, r.Name, r.Counter}]
+		if r.Kind != named.Accepted || !ok {
+			continue
+		}
+		if l, live := m.part.Live(a.came, r.Name); live && l.Acquisition == a.acquisition {
+			n.mustExclude(leaseText(r.Name), a.came, a.length, func(time.Duration) time.Duration { return l.Left })
+		}
+	}
 }
 
 // writeBucket makes b durable, which takes its time.
