@@ -1,0 +1,217 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
+
+func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
+	t.Helper()
+	e, err := NewElector(ElectorConfig{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming, Duration: testLease, Seed: 1,
+		Acceptor: lease.AcceptorConfig{Self: 1, Timing: testTiming}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewElectorRound(e)
+}
+
+func newTestLeasesRound(t *testing.T) *LeasesRound {
+	t.Helper()
+	l, err := NewLeases(LeasesConfig{Self: testSelf, Voters: quorum.Of(1), MaxTasks: 1,
+		Table: named.Config{Timing: testTiming, MaxRecords: 1, Width: time.Second}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewLeasesRound(l)
+}
+
+// T2: an event is handled by a reading of the clock that was made after it was taken.
+func TestT2TheClockIsReadAfterTheEvents(t *testing.T) {
+	var order []Effect
+	note := func(e Effect) bool {
+		if e == EffectTake || e == EffectClock {
+			order = append(order, e)
+		}
+		return e != EffectDone
+	}
+	check := func(part string) {
+		t.Helper()
+		if len(order) < 2 || order[0] != EffectTake || order[1] != EffectClock {
+			t.Errorf("%s: a round begins with %v", part, order)
+		}
+		order = nil
+	}
+	next := func(e Effect, err error) Effect {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	log := newBench(t, 1).round
+	for e := next(log.Next()); note(e); e = next(log.Next()) {
+		log.Read(sec, Published{})
+	}
+	check("log")
+	elector := newTestElectorRound(t, 1, 2, 3)
+	for e := elector.Next(); note(e); e = elector.Next() {
+		elector.Read(sec, false)
+	}
+	check("the master's lease")
+	leases := newTestLeasesRound(t)
+	for e := leases.Next(); note(e); e = leases.Next() {
+		leases.Read(sec)
+	}
+	check("named leases")
+}
+
+// P6, P7: what the step has made of the lease is published, and noted, before messages leave.
+func TestP6P7NothingLeavesBeforeItIsShown(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	var order []Effect
+	for e := Effect(0); e != EffectDone; order = append(order, e) {
+		if e = r.Next(); e == EffectClock {
+			r.Read(sec, false)
+		}
+	}
+	want := []Effect{EffectTake, EffectClock, EffectLease, EffectTenures, EffectNote, EffectSend, EffectTimer, EffectDone}
+	if !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
+	}
+}
+
+// P6: a round that releases the lease publishes that nothing is held.
+func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
+	r := newTestElectorRound(t, 1)
+	round := func(event ElectorEvent) (s LeaseState) {
+		for e := r.Next(); e != EffectDone; e = r.Next() {
+			switch e {
+			case EffectTake:
+				r.Take(event)
+			case EffectClock:
+				r.Read(sec, false)
+			case EffectLease:
+				s = r.State()
+			}
+		}
+		return s
+	}
+	if s := round(ElectorEvent{}); s.Holding == 0 {
+		t.Fatal("a node alone does not win the lease")
+	}
+	if s := round(ElectorEvent{Release: &Release{StandBack: sec, Why: CauseHandedOver}}); s.Holding != 0 {
+		t.Errorf("shown after the release: %+v", s)
+	}
+}
+
+// "chosen → apply → lease still held?": the reading that acknowledges is made after the entry was applied.
+func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBench(t, 1)
+		p := b.settle(0, holding(1, sec))
+		b.request(1, 9*sec)
+		b.advance(0, p)
+		b.sync()
+		now := sec / 2
+		for e := Effect(0); e != EffectDone; {
+			var err error
+			if e, err = b.round.Next(); err != nil {
+				t.Fatal(err)
+			}
+			switch e {
+			case EffectClock:
+				b.round.Read(now, p)
+			case EffectApply:
+				if err := b.round.Locked(); err != nil {
+					t.Fatal(err)
+				}
+				if late {
+					now = sec
+				}
+			case EffectReply:
+				b.carryOut(e, *b.round.Output())
+			}
+		}
+		if want := map[bool]Outcome{false: Done, true: Unknown}[late]; b.replies[1].Outcome != want {
+			t.Errorf("the lease over while the entry was applied: %v, answered %+v", late, b.replies[1])
+		}
+	}
+}
+
+// A request that waits for so long waits from the reading of the round that takes it.
+func TestWaitCountsFromTheRound(t *testing.T) {
+	cmd := set("k", "v")
+	for now, want := range map[time.Duration]Outcome{3*sec - 1: 0, 3 * sec: Refused} {
+		b := newBench(t, 1)
+		requests := []*Event{{Write: &Request{ID: 1, Command: kv.EncodeCommand(&cmd), Wait: sec}}, {Read: &ReadRequest{ID: 2, Wait: sec}}}
+		for round, at := range []time.Duration{2 * sec, now} {
+			for e := Effect(0); e != EffectDone; {
+				var err error
+				if e, err = b.round.Next(); err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case e == EffectTake && round == 0:
+					b.round.Add(requests[0])
+					b.round.Add(requests[1])
+				case e == EffectTake:
+					b.round.Add(&Event{Tick: true})
+				case e == EffectClock:
+					b.round.Read(at, Published{})
+				case e == EffectReply:
+					b.carryOut(e, *b.round.Output())
+				}
+			}
+		}
+		if w, r := b.replies[1].Outcome, b.replies[2].Outcome; w != want || r != want {
+			t.Errorf("at %v: write %d, read %d, want %d", now, w, r, want)
+		}
+	}
+}
+
+func TestARoundDoesNotGoOnWithoutWhatItHasAskedFor(t *testing.T) {
+	b := newBench(t, 1)
+	panics := func(what string, do func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", what)
+			}
+		}()
+		do()
+	}
+	for e := Effect(0); e != EffectClock; {
+		e, _ = b.round.Next()
+	}
+	panics("without the clock", func() { _, _ = b.round.Next() })
+	panics("locked for nothing", func() { _ = b.round.Locked() })
+	b.round.locked, b.round.clock.owed = EffectApply, false
+	panics("without the lock", func() { _, _ = b.round.Next() })
+}
+
+// A round in which nothing happens allocates nothing, in any part.
+func TestARoundAllocatesNothing(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, holding(1, time.Hour))
+	event := Event{}
+	if n := testing.AllocsPerRun(100, func() {
+		for e := Effect(0); e != EffectDone; {
+			switch e, _ = b.round.Next(); e {
+			case EffectTake:
+				b.round.Add(&event)
+			case EffectClock:
+				b.round.Read(sec, p)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations in a round of the log part", n)
+	}
+}
