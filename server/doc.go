@@ -3,8 +3,8 @@
 //
 // # Threads of a node
 //
-//	lease loop   steps replica.Elector; never waits for anything but its inbox and its timer
-//	log loop     steps replica.Log; hands persists to the persister, messages to the transport, replies to handlers
+//	lease loop   runs replica.ElectorRound; never waits for anything but its inbox and its timer
+//	log loop     runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
 //	persister    commits what the log loop handed it, all of it in one transaction; reports back to the log loop
 //	folder       merges applied changes into the image in the background
 //	watcher      measures the disk once a second

@@ -45,7 +45,7 @@ func (n *node) leaseLoop() {
 	for n.process == p && (p.leaseEffect != replica.EffectTake || len(p.leaseIn) > 0) {
 		n.doLease(p.leaseEffect)
 		p.leaseEffect = p.leaseRound.Next()
-		if d, lost := n.gap(); lost && p.leaseEffect != replica.EffectTake {
+		if d, lost := n.gap(p.leaseEffect); lost && p.leaseEffect != replica.EffectTake {
 			n.w.at(n, kindLater, d, func() {
 				p.leaseBusy = false
 				n.leaseLoop()

@@ -51,10 +51,10 @@ func (n *node) wake() {
 	n.rounds()
 }
 
-// gap tells whether the processor is lost here, and for how long.
-func (n *node) gap() (time.Duration, bool) {
+// gap tells whether the processor is lost before the effect next, and for how long.
+func (n *node) gap(next replica.Effect) (time.Duration, bool) {
 	w := n.w
-	if w.phase != phaseFaults || !w.loops.chance(w.plan.gaps) {
+	if w.phase != phaseFaults || !w.loops.chance(w.plan.gapsBefore(next)) {
 		return 0, false
 	}
 	if w.plan.on(Lag) && w.loops.chance(w.plan.longGaps) {
@@ -84,7 +84,7 @@ func (n *node) rounds() {
 		p.effect = next
 		p.led = p.led || p.core.Phase() != multipaxos.Following
 		n.check()
-		if d, lost := n.gap(); lost && next != replica.EffectTake {
+		if d, lost := n.gap(next); lost && next != replica.EffectTake {
 			n.w.at(n, kindStage, d, n.rounds)
 			return
 		}

@@ -89,7 +89,7 @@ func (n *node) namedLoop() {
 	for n.process == p && (m.effect != replica.EffectTake || len(m.in) > 0) {
 		n.doNamed(m.effect)
 		m.effect = m.round.Next()
-		if d, lost := n.namedGap(); lost && m.effect != replica.EffectTake {
+		if d, lost := n.namedGap(m.effect); lost && m.effect != replica.EffectTake {
 			n.w.at(n, kindNamedLater, d, func() {
 				m.busy = false
 				n.namedLoop()
@@ -101,9 +101,9 @@ func (n *node) namedLoop() {
 }
 
 // namedGap is gap, from the stream of named leases.
-func (n *node) namedGap() (time.Duration, bool) {
+func (n *node) namedGap(next replica.Effect) (time.Duration, bool) {
 	w := n.w
-	if w.phase != phaseFaults || !w.leasing.chance(w.plan.gaps) {
+	if w.phase != phaseFaults || !w.leasing.chance(w.plan.gapsBefore(next)) {
 		return 0, false
 	}
 	if w.plan.on(Lag) && w.leasing.chance(w.plan.longGaps) {

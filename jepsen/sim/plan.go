@@ -63,9 +63,12 @@ type plan struct {
 	// Node.
 	commit   time.Duration // longest commit of a healthy disk
 	waking   int           // a loop wakes late
-	gaps     int           // the processor is lost between two stages
+	gaps     int           // the processor is lost between two effects
 	longGaps int           // of those, for long: only with Lag
-	splits   int           // a read is split in its halves
+	// weak is the effect before which the processor is lost most often, if any: a long gap at one place of a round is too
+	// rare otherwise to meet the end of a lease there.
+	weak   replica.Effect
+	splits int // a read is split in its halves
 
 	clients clientPlan
 	lockers lockPlan
@@ -89,6 +92,25 @@ type clientPlan struct {
 	steady   int           // consistent, of the other reads
 }
 
+// gapsBefore is how often the processor is lost before an effect.
+func (p *plan) gapsBefore(e replica.Effect) int {
+	if e != 0 && e == p.weak {
+		return weakGaps
+	}
+	return p.gaps
+}
+
+const weakGaps = 150
+
+// drawWeak draws from a stream of its own, as drawGuardian does.
+func (p *plan) drawWeak(seed uint64) {
+	r := stream(seed, 14)
+	if r.chance(700) {
+		p.weak = pick(&r, replica.EffectApply, replica.EffectApply, replica.EffectClock, replica.EffectPersist, replica.EffectReady,
+			replica.EffectSend, replica.EffectReply, replica.EffectLease, replica.EffectNote, replica.EffectTimer)
+	}
+}
+
 // draw makes the plan of a run.
 func draw(c Config) plan {
 	r := stream(c.Seed, 0)
@@ -105,6 +127,7 @@ func draw(c Config) plan {
 	p.drawClients(&r)
 	p.drawGuardian(c.Seed)
 	p.drawStuck(c.Seed)
+	p.drawWeak(c.Seed)
 	p.drawLockers(c)
 	p.drawLeasers(c)
 	p.faults &^= c.Without
