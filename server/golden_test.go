@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/codec"
+	"tenure/kv"
+	"tenure/lease"
+	"tenure/lease/named"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// golden is a message as bytes, with a name that finds it in a file of testdata.
+type golden struct {
+	name string
+	body []byte
+}
+
+// TestGoldenBodies compares the bytes of every kind of message with those that an earlier build of this Version sent:
+// nodes of one Version understand each other.
+func TestGoldenBodies(t *testing.T) {
+	all := append(goldenLease(), goldenLog()...)
+	all = append(all, goldenReplica()...)
+	all = append(all, goldenNamed()...)
+	compareGolden(t, "testdata/bodies.txt", all)
+}
+
+// compareGolden compares messages with the lines of a file, each the name of a message and its bytes in hexadecimal.
+func compareGolden(t *testing.T, file string, all []golden) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, bytes, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		want[name] = bytes
+	}
+	for _, g := range all {
+		got := hex.EncodeToString(g.body)
+		if got != want[g.name] {
+			t.Errorf("the bytes have changed, want %q; have\n%s\t%s", want[g.name], g.name, got)
+		}
+		delete(want, g.name)
+	}
+	for name := range want {
+		t.Errorf("%s: no such message any more", name)
+	}
+}
+
+var (
+	goldenRun    = ballot.Incarnation{Restart: 300, Node: 2, Nonce: 1<<63 + 5}
+	goldenBallot = ballot.New(70000, goldenRun)
+	goldenOther  = ballot.Ballot{Counter: 1, Restart: 2, Node: 3, Nonce: 4}
+)
+
+func goldenLease() []golden {
+	out := []golden{{"nudge", encodeNudge(nudge{Node: 3})}, {"nudge nobody", encodeNudge(nudge{})},
+		{"health", encodeHealth(&replica.Health{Able: true, GetsOn: true})}, {"health fit", encodeHealth(&replica.Health{Fit: true})}}
+	for k := lease.KindPrepare; k <= lease.KindRelease; k++ {
+		m := lease.Message{Kind: k, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster, Ballot: goldenBallot}
+		out = append(out, golden{fmt.Sprintf("lease %v", k), encodeLease(&m)})
+		m.Owner, m.Duration, m.Promised = goldenRun, 7*time.Second, goldenOther
+		m.Live, m.LiveOwner, m.LiveBallot, m.LiveLeft = true, goldenRun, goldenOther, -time.Millisecond
+		out = append(out, golden{fmt.Sprintf("lease %v, all fields", k), encodeLease(&m)})
+	}
+	return out
+}
+
+func goldenLog() []golden {
+	entries := []multipaxos.Entry{{Slot: 8, Ballot: goldenBallot, Value: []byte("first")}, {Slot: 9, Ballot: goldenOther},
+		{Slot: 1 << 40, Ballot: goldenBallot, Value: make([]byte, 300)}}
+	many := make([]multipaxos.Entry, 20)
+	for i := range many {
+		many[i] = multipaxos.Entry{Slot: multipaxos.Slot(100 + i), Ballot: goldenOther, Value: []byte{byte(i)}}
+	}
+	var out []golden
+	for i, m := range []multipaxos.Message{
+		{Kind: multipaxos.KindPrepare, Ballot: goldenBallot, Slot: 5},
+		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: entries, Last: true, Truncated: 4, Chosen: 7, Membership: 1},
+		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: []multipaxos.Entry{}},
+		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: entries[:1], Chosen: 6, Folded: 3},
+		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: many, Chosen: 6, Folded: 3},
+		{Kind: multipaxos.KindAccepted, Ballot: goldenBallot, Slot: 8, Through: 9, Chosen: 7, Folded: 2},
+		{Kind: multipaxos.KindReject, Ballot: goldenOther, Promised: goldenBallot},
+		{Kind: multipaxos.KindHeartbeat, Ballot: goldenBallot, Chosen: 9, Through: 12, Folded: 3},
+		{Kind: multipaxos.KindHeartbeatReply, Ballot: goldenBallot, Chosen: 9, Folded: 3, Slot: 10},
+		{Kind: multipaxos.KindFetch, Slot: 1 << 33},
+		{Kind: multipaxos.KindLearn, Entries: entries, Chosen: 9},
+		{Kind: multipaxos.KindConfirm, Ballot: goldenBallot, Round: 255},
+		{Kind: multipaxos.KindConfirmed, Ballot: goldenBallot, Round: 256},
+	} {
+		m.From, m.To = 2, 1
+		out = append(out, golden{fmt.Sprintf("log %d, kind %d", i, m.Kind), encodeLog(&m)})
+	}
+	return out
+}
+
+func goldenReplica() []golden {
+	var out []golden
+	for i, m := range []replica.Message{
+		{Kind: replica.KindVitals},
+		{Kind: replica.KindVitals, Vitals: replica.Vitals{Master: true, Epoch: 9, Applied: 70000, LeaseLeft: 6 * time.Second, Room: replica.RoomLow}},
+		{Kind: replica.KindForward, Writes: []replica.ForwardedWrite{{ID: 5, Command: []byte("command"), WaitFor: 3 * time.Second},
+			{ID: 1 << 50, Command: []byte("other"), Frees: true, WaitFor: -1}, {ID: 7}}},
+		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: kv.Result{Code: 2, Revision: 300, Count: 1}},
+			{ID: 6, Outcome: replica.Unknown, Reason: 4}, {ID: 7, Outcome: replica.Refused, Reason: 3, Result: kv.Result{Dropped: true}}}},
+		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Result: kv.Result{Body: "a body"}}, {ID: 6},
+			{ID: 7, Result: kv.Result{Body: "z", Dropped: true}}}},
+		{Kind: replica.KindReadPoint, Read: replica.ReadPoint{ID: 11, Consistent: true}},
+		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},
+	} {
+		m.From, m.To = 2, 1
+		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), encodeReplica(&m)})
+	}
+	ask, answer := transferAsk{ID: 9, To: 3}, transferAnswer{ID: 9, Problem: "no"}
+	return append(out, golden{"transfer", codec.Append([]byte{frameTransfer}, &ask)},
+		golden{"transferred", codec.Append([]byte{frameTransferred}, &answer)})
+}
+
+func goldenNamed() []golden {
+	whole := someBatch()
+	out := []golden{{"named batch", appendNamed(nil, &whole)}}
+	all := someBatch()
+	for i := range all.Requests {
+		b := replica.LeaseBatch{Requests: all.Requests[i : i+1]}
+		out = append(out, golden{fmt.Sprintf("named %v %d", all.Requests[i].Kind, i), appendNamed(nil, &b)})
+	}
+	for i := range all.Replies {
+		b := replica.LeaseBatch{For: goldenRun, Replies: all.Replies[i : i+1]}
+		out = append(out, golden{fmt.Sprintf("named %v %d", all.Replies[i].Kind, i), appendNamed(nil, &b)})
+	}
+	past := replica.LeaseBatch{Replies: []named.Reply{{Kind: named.Silent, Counter: 1, Left: -1}}}
+	return append(out, golden{"named Silent, over", appendNamed(nil, &past)})
+}
