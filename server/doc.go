@@ -17,7 +17,7 @@
 //
 // # Inner rooms
 //
-// server/replica is pure and may not import this package; server/transport knows bytes and identities, not what the
-// frames say; server/watch knows who waits for which keys, and the newest changes; server/web knows HTTP and a small
+// server/replica is pure and may not import this package; server/wire turns messages between nodes into bytes and back,
+// and is pure too; server/transport knows bytes and identities, not what the frames say; server/watch knows who waits for which keys, and the newest changes; server/web knows HTTP and a small
 // Backend interface, which backend.go implements. DESIGN.md follows one write and one read through the threads.
 package server

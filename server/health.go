@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/codec"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // healths holds the newest word of each peer's health (M6) from when its lease connection brings it until the log loop's
@@ -28,10 +28,9 @@ func newHealths(peers []ballot.NodeID) healths {
 }
 
 // takeHealth takes a peer's word from its lease connection.
-func (n *Node) takeHealth(from ballot.NodeID, body []byte) {
-	w := &word{at: n.clock.Now()}
-	if p := n.healths[from]; p != nil && n.decode(from, body, &w.Health) {
-		p.Store(w)
+func (n *Node) takeHealth(from ballot.NodeID, h replica.Health) {
+	if p := n.healths[from]; p != nil {
+		p.Store(&word{Health: h, at: n.clock.Now()})
 	}
 }
 
@@ -55,8 +54,6 @@ func (n *Node) logHangs(now time.Duration) replica.LetGo {
 	return replica.LetGo{}
 }
 
-func encodeHealth(h *replica.Health) []byte { return codec.Append([]byte{frameHealth}, h) }
-
 // hearHealth hands the words that have come to the driver.
 func (l *logLoop) hearHealth() {
 	l.words = l.words[:0]
@@ -75,7 +72,7 @@ func (l *logLoop) hearHealth() {
 func (l *logLoop) deliverProgress(out *replica.Output) {
 	n := l.n
 	if out.Health != nil {
-		body := encodeHealth(out.Health)
+		body := wire.EncodeHealth(out.Health)
 		for _, p := range n.peers {
 			n.transport.SendLease(p, body)
 		}

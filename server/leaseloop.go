@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/lease"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // leaseEvent is one input of the lease loop.
@@ -141,42 +141,35 @@ func (n *Node) publishLease(now time.Duration, s replica.LeaseState) {
 // sendLease sends what a round has to send: before a Release the hint who should try first.
 func (n *Node) sendLease(r *replica.ElectorRound) {
 	if g := r.Event().Release; g != nil && g.Next != 0 {
-		body := encodeNudge(nudge{Node: uint64(g.Next)})
+		body := wire.EncodeNudge(wire.Nudge{Node: uint64(g.Next)})
 		for _, p := range n.peers {
 			n.transport.SendLease(p, body)
 		}
 	}
 	for _, m := range r.Messages() {
-		n.transport.SendLease(m.To, encodeLease(&m))
+		n.transport.SendLease(m.To, wire.EncodeLease(&m))
 	}
 }
 
 // LeaseFrame takes a frame from the lease connection of a peer.
 func (n *Node) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
-	if len(body) == 0 {
+	b, err := wire.DecodeLease(body)
+	if !n.decoded(from, err) {
 		return
 	}
 	var e leaseEvent
-	switch body[0] {
-	case frameLease:
-		m := new(lease.Message)
-		if !n.decode(from, body, m) || m.From != from || m.To != n.self.Node {
+	switch {
+	case b.Message != nil:
+		if b.Message.From != from || b.Message.To != n.self.Node {
 			return
 		}
-		e.Message = m
-	case frameNudge:
-		var g nudge
-		if !n.decode(from, body, &g) {
-			return
-		}
-		if e.Nudged = ballot.NodeID(g.Node) == n.self.Node; !e.Nudged {
+		e.Message = b.Message
+	case b.Nudge != nil:
+		if e.Nudged = ballot.NodeID(b.Nudge.Node) == n.self.Node; !e.Nudged {
 			e.StandBack = n.cfg.LeaseTime / 4
 		}
-	case frameHealth:
-		n.takeHealth(from, body)
-		return
 	default:
-		n.metrics.ignoredFrames.Inc()
+		n.takeHealth(from, *b.Health)
 		return
 	}
 	select {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // event is one input of the log part on its way to a round.
@@ -233,66 +235,45 @@ func (l *logLoop) reply(replies []replica.Reply) {
 
 // sendLog encodes and sends messages of the log.
 func (n *Node) sendLog(ms []multipaxos.Message) {
-	var body []byte
-	for i := range ms {
-		if i == 0 || !sharesBody(&ms[i-1], &ms[i]) {
-			body = encodeLog(&ms[i])
-		}
-		n.transport.SendLog(ms[i].To, body)
-	}
+	wire.EncodeLogs(ms, func(m *multipaxos.Message, body []byte) { n.transport.SendLog(m.To, body) })
 }
 
 // sendReplica encodes and sends messages between log parts.
 func (n *Node) sendReplica(ms []replica.Message) {
 	for i := range ms {
-		n.transport.SendLog(ms[i].To, encodeReplica(&ms[i]))
+		n.transport.SendLog(ms[i].To, wire.EncodeReplica(&ms[i]))
 	}
 }
 
 // LogFrame takes a frame from the log connection of a peer.
 func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, more bool) {
-	if len(body) == 0 {
+	b, err := wire.DecodeLog(body, from, n.self.Node)
+	if !n.decoded(from, err) {
 		return
 	}
-	switch body[0] {
-	case frameLog:
-		m, err := decodeLog(body)
-		if n.decoded(from, err) {
-			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{Event: replica.Event{Log: m}}, more)
-		}
-	case frameReplica:
-		m, err := decodeReplica(body)
-		if n.decoded(from, err) {
-			m.From, m.To = from, n.self.Node
-			n.inbox.putPeer(event{Event: replica.Event{Peer: m}}, more)
-		}
-	case frameTransfer:
-		var a transferAsk
-		if n.decode(from, body, &a) {
-			n.takeTransfer(from, a)
-		}
-	case frameTransferred:
-		var a transferAnswer
-		if n.decode(from, body, &a) {
-			n.transfers.answered(a)
-		}
+	switch {
+	case b.Log != nil:
+		n.inbox.putPeer(event{Event: replica.Event{Log: b.Log}}, more)
+	case b.Replica != nil:
+		n.inbox.putPeer(event{Event: replica.Event{Peer: b.Replica}}, more)
+	case b.Transfer != nil:
+		n.takeTransfer(from, *b.Transfer)
 	default:
-		n.metrics.ignoredFrames.Inc()
+		n.transfers.answered(*b.Transferred)
 	}
 }
 
-// decode reports a frame that cannot be decoded once per frame at debug level; the peer's handshake was right, so
-// this is a fault of one of the two programs, never of a user.
-func (n *Node) decode(from ballot.NodeID, body []byte, v any) bool {
-	return n.decoded(from, decodeInto(body, v))
-}
-
+// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right: a malformed
+// frame is a fault of one of the two programs, never of a user.
 func (n *Node) decoded(from ballot.NodeID, err error) bool {
-	if err != nil {
+	switch {
+	case err == nil:
+		return true
+	case errors.Is(err, wire.ErrUnknownType):
+		n.metrics.ignoredFrames.Inc()
+	default:
 		n.metrics.badFrames.Inc()
 		n.log.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
-		return false
 	}
-	return true
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"tenure/kv"
 	"tenure/lease/named"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // namedEvent is one input of the part for named leases on its way to a round.
@@ -143,7 +144,7 @@ func (l *namedLoop) send(batches []replica.LeaseBatch) {
 	for i := range batches {
 		b := &batches[i]
 		for len(b.Requests) > 0 || len(b.Replies) > 0 {
-			l.n.transport.SendNamed(b.To, appendNamed(make([]byte, 0, namedBytes(b)), b))
+			l.n.transport.SendNamed(b.To, wire.EncodeNamed(b))
 		}
 	}
 }
@@ -163,11 +164,6 @@ func (l *namedLoop) runBuckets(stop <-chan struct{}) error {
 	}
 }
 
-// namedBytes is about what b takes in a frame.
-func namedBytes(b *replica.LeaseBatch) int {
-	return min(32+64*len(b.Requests)+48*len(b.Replies), namedFrameFull)
-}
-
 // stop answers those that wait; requests that come later are refused.
 func (l *namedLoop) stop() {
 	l.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Stop: true}})
@@ -175,14 +171,7 @@ func (l *namedLoop) stop() {
 
 // NamedFrame takes a frame of named leases from a peer.
 func (n *Node) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
-	if len(body) == 0 {
-		return
-	}
-	if body[0] != frameNamed {
-		n.metrics.ignoredFrames.Inc()
-		return
-	}
-	b, err := decodeNamed(body)
+	b, err := wire.DecodeNamed(body)
 	if n.decoded(from, err) {
 		n.named.inbox.putPeer(namedEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
 	}

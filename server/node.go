@@ -15,6 +15,7 @@ import (
 	"tenure/server/replica"
 	"tenure/server/transport"
 	"tenure/server/watch"
+	"tenure/server/wire"
 	"tenure/storage"
 )
 
@@ -89,15 +90,15 @@ func (n *Node) nudge() {
 }
 
 // Connected and Disconnected follow the connections to the peers. Only the log connection matters to the log part.
-func (n *Node) Connected(peer ballot.NodeID, kind transport.Kind) {
-	if kind == transport.KindLog {
+func (n *Node) Connected(peer ballot.NodeID, kind wire.Kind) {
+	if kind == wire.KindLog {
 		n.inbox.put(event{Event: replica.Event{Up: peer}})
 	}
 }
 
 // Disconnected is the end of a connection to a peer.
-func (n *Node) Disconnected(peer ballot.NodeID, kind transport.Kind) {
-	if kind == transport.KindLog {
+func (n *Node) Disconnected(peer ballot.NodeID, kind wire.Kind) {
+	if kind == wire.KindLog {
 		n.inbox.put(event{Event: replica.Event{Down: peer}})
 	}
 }

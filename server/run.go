@@ -23,6 +23,7 @@ import (
 	"tenure/server/transport"
 	"tenure/server/watch"
 	"tenure/server/web"
+	"tenure/server/wire"
 	"tenure/storage"
 )
 
@@ -127,9 +128,9 @@ const shutdownFor = 500 * time.Millisecond
 // join finds this node's membership, or takes part in the founding of its cluster. fresh is true only if this very run
 // did: then there can be nothing older that A4 would have to wait for.
 func (n *Node) join(ctx context.Context) (fresh bool, err error) {
-	list := make([]transport.Address, 0, len(n.cfg.Cluster))
+	list := make([]wire.Address, 0, len(n.cfg.Cluster))
 	for _, a := range n.cfg.Cluster {
-		list = append(list, transport.Address(a))
+		list = append(list, wire.Address(a))
 	}
 	_, n.membership, fresh, err = n.transport.Genesis(ctx, transport.GenesisConfig{
 		Self: n.cfg.Node, Store: n.store.Identity().Store, List: list, Found: n.store.Found,
@@ -152,13 +153,13 @@ func (n *Node) join(ctx context.Context) (fresh bool, err error) {
 }
 
 // hello is what this node says of itself to a peer. Its marks are durable ones.
-func (n *Node) hello() transport.Hello {
+func (n *Node) hello() wire.Hello {
 	id, d := n.store.Identity(), n.store.Durable()
-	return transport.Hello{
+	return wire.Hello{
 		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.ClientAddr,
-		Constants: transport.Constants{LeaseTime: n.cfg.LeaseTime, MaxLeaseTime: n.cfg.MaxLeaseTime,
+		Constants: wire.Constants{LeaseTime: n.cfg.LeaseTime, MaxLeaseTime: n.cfg.MaxLeaseTime,
 			DriftPPM: n.cfg.ClockDriftPPM, Margin: n.cfg.LeaseMargin},
-		Marks: transport.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
+		Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
 	}
 }
 

@@ -8,27 +8,15 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/codec"
 	"tenure/server/replica"
 	"tenure/server/web"
+	"tenure/server/wire"
 )
-
-// A transfer that reaches a follower is passed on to the master over the log connection.
-
-type transferAsk struct {
-	ID uint64
-	To uint64
-}
-
-type transferAnswer struct {
-	ID      uint64
-	Problem string // "" if the master has handed over
-}
 
 // maxTransfers bounds the transfers that wait at one node.
 const maxTransfers = 16
 
-// transfers holds the transfers that this node has passed on.
+// transfers holds the transfers that have reached this node and were passed on to the master over the log connection.
 type transfers struct {
 	mu      sync.Mutex
 	waiting map[uint64]chan string
@@ -60,7 +48,7 @@ func (n *Node) passTransfer(ctx context.Context, master, to ballot.NodeID) error
 		return err
 	}
 	defer n.transfers.close(id)
-	n.transport.SendLog(master, codec.Append([]byte{frameTransfer}, &transferAsk{ID: id, To: uint64(to)}))
+	n.transport.SendLog(master, wire.EncodeTransfer(wire.Transfer{ID: id, To: uint64(to)}))
 	select {
 	case problem := <-answer:
 		if problem != "" {
@@ -92,7 +80,7 @@ func (t *transfers) close(id uint64) {
 	t.mu.Unlock()
 }
 
-func (t *transfers) answered(a transferAnswer) {
+func (t *transfers) answered(a wire.Transferred) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c := t.waiting[a.ID]; c != nil {
@@ -103,17 +91,17 @@ func (t *transfers) answered(a transferAnswer) {
 
 // takeTransfer carries out a transfer that a follower passed on. It runs apart from the connection's reader, which
 // must not wait.
-func (n *Node) takeTransfer(from ballot.NodeID, a transferAsk) {
+func (n *Node) takeTransfer(from ballot.NodeID, a wire.Transfer) {
 	if !n.transferring.CompareAndSwap(false, true) {
 		return // the asking side's wait ends by itself
 	}
 	go func() {
 		defer n.transferring.Store(false)
-		answer := transferAnswer{ID: a.ID}
+		answer := wire.Transferred{ID: a.ID}
 		if err := n.transferHere(ballot.NodeID(a.To), replica.CauseHandedOver); err != nil {
 			answer.Problem = err.Error()
 		}
-		n.transport.SendLog(from, codec.Append([]byte{frameTransferred}, &answer))
+		n.transport.SendLog(from, wire.EncodeTransferred(answer))
 	}()
 }
 

@@ -33,7 +33,7 @@ func TestPureRooms(t *testing.T) {
 	for _, f := range found {
 		t.Error(f)
 	}
-	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/replica jepsen/compare/flease jepsen/compare/majority" {
+	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/replica server/wire jepsen/compare/flease jepsen/compare/majority" {
 		t.Errorf("looked into %s only", got)
 	}
 }

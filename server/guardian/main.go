@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tenure/lease"
-	"tenure/server/transport"
+	"tenure/server/wire"
 )
 
 const (
@@ -22,7 +22,7 @@ func speak(ctx context.Context, plan *Plan, counters []uint64) {
 	start := time.Now()
 	var g lease.Guardian
 	g.Died(0)
-	r := transport.Release{Cluster: plan.Cluster, Store: plan.Store, Owner: plan.Owner, Counters: counters}
+	r := wire.Release{Cluster: plan.Cluster, Store: plan.Store, Owner: plan.Owner, Counters: counters}
 	var all sync.WaitGroup
 	for _, p := range plan.Peers {
 		all.Go(func() { speakTo(ctx, p, r, g, start) })
@@ -31,7 +31,8 @@ func speak(ctx context.Context, plan *Plan, counters []uint64) {
 }
 
 // speakTo says r to one peer at every round of g; a connection that fails is made anew.
-func speakTo(ctx context.Context, p Peer, r transport.Release, g lease.Guardian, start time.Time) {
+func speakTo(ctx context.Context, p Peer, r wire.Release, g lease.Guardian, start time.Time) {
+	frame := wire.AppendFrame(nil, wire.EncodeHandshake(&wire.ReleaseMsg{To: p.Node, Release: r}))
 	var nc net.Conn
 	defer func() {
 		if nc != nil {
@@ -58,7 +59,7 @@ func speakTo(ctx context.Context, p Peer, r transport.Release, g lease.Guardian,
 				continue
 			}
 			_ = nc.SetWriteDeadline(time.Now().Add(writeWithin))
-			if err := transport.WriteRelease(nc, p.Node, r); err == nil {
+			if _, err := nc.Write(frame); err == nil {
 				break
 			}
 			_ = nc.Close()

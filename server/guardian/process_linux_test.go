@@ -20,6 +20,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/transport"
+	"tenure/server/wire"
 )
 
 // The test's own binary plays the guardian, and the server that is killed.
@@ -71,25 +72,25 @@ func playServer(peer string) {
 // peer is what node 2 hears.
 type peer struct {
 	*transport.Transport
-	words chan transport.Release
+	words chan wire.Release
 }
 
 func (p *peer) LeaseFrame(ballot.NodeID, ballot.Incarnation, []byte)     {}
 func (p *peer) LogFrame(ballot.NodeID, ballot.Incarnation, []byte, bool) {}
 
 func (p *peer) NamedFrame(ballot.NodeID, ballot.Incarnation, []byte, bool) {}
-func (p *peer) Connected(ballot.NodeID, transport.Kind)                    {}
-func (p *peer) Disconnected(ballot.NodeID, transport.Kind)                 {}
+func (p *peer) Connected(ballot.NodeID, wire.Kind)                         {}
+func (p *peer) Disconnected(ballot.NodeID, wire.Kind)                      {}
 func (p *peer) CrashReleased(owner ballot.Incarnation, c []uint64) {
-	p.words <- transport.Release{Owner: owner, Counters: c}
+	p.words <- wire.Release{Owner: owner, Counters: c}
 }
-func (p *peer) hello() transport.Hello {
-	return transport.Hello{Cluster: testPlan().Cluster, Node: 2, Store: ident.StoreID{0xaa, 2}, Incarnation: ballot.Incarnation{Node: 2, Restart: 1}}
+func (p *peer) hello() wire.Hello {
+	return wire.Hello{Cluster: testPlan().Cluster, Node: 2, Store: ident.StoreID{0xaa, 2}, Incarnation: ballot.Incarnation{Node: 2, Restart: 1}}
 }
 
 func newPeer(t *testing.T) *peer {
 	t.Helper()
-	p := &peer{words: make(chan transport.Release, 100)}
+	p := &peer{words: make(chan wire.Release, 100)}
 	var err error
 	if p.Transport, err = transport.Listen(transport.Config{Self: 2, Addr: "127.0.0.1:0", Hello: p.hello, Log: zerolog.Nop()}); err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func (p *peer) hears(t *testing.T) {
 	t.Helper()
 	select {
 	case got := <-p.words:
-		if diff := cmp.Diff(transport.Release{Owner: testPlan().Owner, Counters: []uint64{3, 5}}, got); diff != "" {
+		if diff := cmp.Diff(wire.Release{Owner: testPlan().Owner, Counters: []uint64{3, 5}}, got); diff != "" {
 			t.Error(diff)
 		}
 	case <-time.After(patience):

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"tenure/server/wire"
 )
 
 // accept takes inbound connections until Close.
@@ -47,35 +49,35 @@ func (t *Transport) admit(nc net.Conn) {
 // inbound serves one connection that somebody made.
 func (t *Transport) inbound(nc net.Conn) {
 	defer t.drop(nc)
-	w := newWire(nc, time.Now().Add(t.cfg.HandshakeTimeout))
-	m, err := w.receive()
+	c := newConn(nc, time.Now().Add(t.cfg.HandshakeTimeout))
+	m, err := c.receive()
 	if err == nil {
 		switch m := m.(type) {
-		case *helloMsg:
-			err = t.inboundHello(w, m)
-		case *askMsg:
-			err = t.answerAsk(w, m)
-		case *releaseMsg:
-			err = t.takeReleases(w, m)
+		case *wire.HelloMsg:
+			err = t.inboundHello(c, m)
+		case *wire.AskMsg:
+			err = t.answerAsk(c, m)
+		case *wire.ReleaseMsg:
+			err = t.takeReleases(c, m)
 		default:
 			err = unexpected(m)
 		}
 	}
-	var v *versionError
+	var v *wire.VersionError
 	if errors.As(err, &v) {
-		err = t.versionRefusal(w, v)
+		err = t.versionRefusal(c, v)
 	}
 	t.blame(nc, err)
 }
 
-func (t *Transport) inboundHello(w *wire, m *helloMsg) error {
+func (t *Transport) inboundHello(c *conn, m *wire.HelloMsg) error {
 	s := t.service.Load()
 	if s == nil {
-		r := refuse(ReasonNotReady, "node %d takes no part in a cluster yet", t.cfg.Self)
-		w.refuse(r)
+		r := refuse(wire.ReasonNotReady, "node %d takes no part in a cluster yet", t.cfg.Self)
+		c.refuse(r)
 		return r
 	}
-	l, err := t.answerHello(w, s, m)
+	l, err := t.answerHello(c, s, m)
 	if err == nil {
 		t.serve(s, l)
 		return nil

@@ -7,57 +7,58 @@ import (
 	"net"
 
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // answerAsk tells a node that has no cluster what this one knows. If the asker may found the cluster, the connection
 // stays open for its genesis.
-func (t *Transport) answerAsk(w *wire, m *askMsg) error {
+func (t *Transport) answerAsk(c *conn, m *wire.AskMsg) error {
 	g := t.genesis.Load()
 	if g == nil {
-		r := refuse(ReasonNotReady, "node %d is still starting", t.cfg.Self)
-		w.refuse(r)
+		r := refuse(wire.ReasonNotReady, "node %d is still starting", t.cfg.Self)
+		c.refuse(r)
 		return r
 	}
 	answer, r := t.judgeAsk(g, m)
 	if r != nil {
-		w.refuse(r)
+		c.refuse(r)
 		return r
 	}
 	agree := showList(m.List) == showList(g.cfg.List)
 	t.remark(g, m, answer, agree)
-	if answer.formed() || answer.Over || !agree || !g.founder(m.From) {
-		return w.send(answer)
+	if answer.Formed() || answer.Over || !agree || !g.founder(m.From) {
+		return c.send(answer)
 	}
 	if !g.hold(m.Store) {
-		r := refuse(ReasonNode, "two processes found the cluster as node %d, one of them with store %s: stop one of them", m.From, m.Store)
-		w.refuse(r)
+		r := refuse(wire.ReasonNode, "two processes found the cluster as node %d, one of them with store %s: stop one of them", m.From, m.Store)
+		c.refuse(r)
 		return r
 	}
 	defer g.release()
-	if err := w.send(answer); err != nil {
+	if err := c.send(answer); err != nil {
 		return err
 	}
-	return t.awaitGenesis(w, g, m)
+	return t.awaitGenesis(c, g, m)
 }
 
 // judgeAsk is the answer, or why there is none.
-func (t *Transport) judgeAsk(g *genesis, m *askMsg) (*answerMsg, *Refusal) {
+func (t *Transport) judgeAsk(g *genesis, m *wire.AskMsg) (*wire.AnswerMsg, *Refusal) {
 	self := g.cfg.Self
 	switch {
 	case m.From == self && m.Store == g.cfg.Store:
-		return nil, refuse(ReasonSelf, "node %d has reached itself: the list gives its own address for node %d too", self, m.To)
+		return nil, refuse(wire.ReasonSelf, "node %d has reached itself: the list gives its own address for node %d too", self, m.To)
 	case m.To != self:
-		return nil, refuse(ReasonNode, "the address that the list gives for node %d leads to node %d: mend --cluster or start the node with its own --id",
+		return nil, refuse(wire.ReasonNode, "the address that the list gives for node %d leads to node %d: mend --cluster or start the node with its own --id",
 			m.To, self)
 	case m.From == self:
-		return nil, refuse(ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own --id", self, g.cfg.Store, m.Store)
+		return nil, refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own --id", self, g.cfg.Store, m.Store)
 	}
-	answer := &answerMsg{Node: self, Store: g.cfg.Store, List: g.cfg.List}
+	answer := &wire.AnswerMsg{Node: self, Store: g.cfg.Store, List: g.cfg.List}
 	cluster, membership, formed := g.formed()
 	if formed {
 		answer.Cluster, answer.Membership = cluster, membership
 		if membership.Lists(m.From, m.Store) && t.seen.used(m.From, m.Store) {
-			return nil, refuse(ReasonRolledBack, "node %d asks for its genesis with store %s, but this store took part in cluster %s before: "+
+			return nil, refuse(wire.ReasonRolledBack, "node %d asks for its genesis with store %s, but this store took part in cluster %s before: "+
 				"its data directory was rolled back. A store that has forgotten something must not vote; node %d takes no part.",
 				m.From, m.Store, cluster, m.From)
 		}
@@ -68,10 +69,10 @@ func (t *Transport) judgeAsk(g *genesis, m *askMsg) (*answerMsg, *Refusal) {
 }
 
 // remark logs, here too, what the asker will find wrong.
-func (t *Transport) remark(g *genesis, m *askMsg, answer *answerMsg, agree bool) {
+func (t *Transport) remark(g *genesis, m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
 	text := ""
 	switch {
-	case answer.formed():
+	case answer.Formed():
 		store, listed := storeOf(answer.Membership, m.From)
 		if !listed {
 			text = fmt.Sprintf("node %d asks for a genesis, but is not in membership %s of this cluster", m.From, answer.Membership)
@@ -89,8 +90,8 @@ func (t *Transport) remark(g *genesis, m *askMsg, answer *answerMsg, agree bool)
 
 // awaitGenesis waits for what the founder makes of the answers. That it goes away without a word is normal: another
 // node did not answer.
-func (t *Transport) awaitGenesis(w *wire, g *genesis, ask *askMsg) error {
-	m, err := w.receive()
+func (t *Transport) awaitGenesis(c *conn, g *genesis, ask *wire.AskMsg) error {
+	m, err := c.receive()
 	if err != nil {
 		var timeout net.Error
 		if errors.Is(err, io.EOF) || errors.As(err, &timeout) {
@@ -98,21 +99,21 @@ func (t *Transport) awaitGenesis(w *wire, g *genesis, ask *askMsg) error {
 		}
 		return err
 	}
-	found, ok := m.(*foundMsg)
+	found, ok := m.(*wire.FoundMsg)
 	if !ok {
 		return unexpected(m)
 	}
 	if err := t.takeGenesis(g, ident.Member{Node: ask.From, Store: ask.Store}, found); err != nil {
 		r := refusalOf(err)
-		w.refuse(r)
+		c.refuse(r)
 		return r
 	}
-	return w.send(&formedMsg{})
+	return c.send(&wire.FormedMsg{})
 }
 
-func (t *Transport) takeGenesis(g *genesis, founder ident.Member, found *foundMsg) error {
+func (t *Transport) takeGenesis(g *genesis, founder ident.Member, found *wire.FoundMsg) error {
 	if !found.Membership.Lists(founder.Node, founder.Store) {
-		return refuse(ReasonGenesis, "node %d founds a cluster with membership %s, in which it is not itself with its store %s",
+		return refuse(wire.ReasonGenesis, "node %d founds a cluster with membership %s, in which it is not itself with its store %s",
 			founder.Node, found.Membership, founder.Store)
 	}
 	return g.adopt(found.Cluster, found.Membership)
@@ -124,5 +125,5 @@ func refusalOf(err error) *Refusal {
 	if errors.As(err, &r) {
 		return r
 	}
-	return &Refusal{Reason: ReasonGenesis, Text: err.Error()}
+	return &Refusal{Reason: wire.ReasonGenesis, Text: err.Error()}
 }

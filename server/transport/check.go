@@ -6,39 +6,40 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // judge is what is to be said against a connection between ours, the node that runs this code, and theirs. One of
 // them dialled the address of node dialled, and the other, answered, was there. Both sides judge: nothing flows until
 // both have found nothing. Mistakes that explain others come first.
-func judge(ours, theirs *Hello, m ident.Membership, dialled, answered ballot.NodeID) *Refusal {
+func judge(ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID) *Refusal {
 	switch {
 	case theirs.Incarnation == ours.Incarnation:
-		return refuse(ReasonSelf, "node %d has reached itself: the list gives its own address for another node", ours.Node)
+		return refuse(wire.ReasonSelf, "node %d has reached itself: the list gives its own address for another node", ours.Node)
 	case dialled != answered:
-		return refuse(ReasonNode, "the address that the list gives for node %d leads to node %d: mend --cluster or start the node with its own --id and --data",
+		return refuse(wire.ReasonNode, "the address that the list gives for node %d leads to node %d: mend --cluster or start the node with its own --id and --data",
 			dialled, answered)
 	case theirs.Node == ours.Node:
-		return refuse(ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own id",
+		return refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own id",
 			ours.Node, ours.Store, theirs.Store)
 	case theirs.Cluster != ours.Cluster:
-		return refuse(ReasonCluster, "node %d belongs to cluster %s and node %d to cluster %s: one of them has a wrong address in its list or a data directory of another cluster",
+		return refuse(wire.ReasonCluster, "node %d belongs to cluster %s and node %d to cluster %s: one of them has a wrong address in its list or a data directory of another cluster",
 			ours.Node, ours.Cluster, theirs.Node, theirs.Cluster)
 	}
 	store, listed := storeOf(m, theirs.Node)
 	switch {
 	case !listed:
-		return refuse(ReasonNotMember, "node %d is not in membership %s, which node %d has", theirs.Node, m, ours.Node)
+		return refuse(wire.ReasonNotMember, "node %d is not in membership %s, which node %d has", theirs.Node, m, ours.Node)
 	case store != theirs.Store:
-		return refuse(ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: its data directory was wiped or is another node's",
+		return refuse(wire.ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: its data directory was wiped or is another node's",
 			theirs.Node, theirs.Store, m.Number, store)
 	case theirs.Constants != ours.Constants:
-		return refuse(ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s", difference(ours, theirs))
+		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s", difference(ours, theirs))
 	}
 	return nil
 }
 
-func difference(a, b *Hello) string {
+func difference(a, b *wire.Hello) string {
 	var out []string
 	add := func(flag string, x, y any) {
 		if x != y {

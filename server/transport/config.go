@@ -9,24 +9,17 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
+	"tenure/server/wire"
 )
 
-// Limits that no setting changes.
+// Limits that no setting changes. Those of single messages are in package wire.
 const (
-	maxHandshakeBytes = 16 << 10 // one message of the handshake or of genesis
-	maxPending        = 128      // inbound connections that have not finished their handshake
-	maxTextBytes      = 4 << 10  // text of a refusal
-	maxAddrBytes      = 255      // a host:port
+	maxPending = 128 // inbound connections that have not finished their handshake
 
-	// MaxLeaseFrameBytes is the largest body on a lease connection.
-	MaxLeaseFrameBytes = 64 << 10
-	leaseQueueFrames   = 1024
-	leaseQueueBytes    = 1 << 20
-
-	// MaxNamedFrameBytes is the largest body on a connection for named leases.
-	MaxNamedFrameBytes = 1 << 20
-	namedQueueFrames   = 4096
-	namedQueueBytes    = 16 << 20
+	leaseQueueFrames = 1024
+	leaseQueueBytes  = 1 << 20
+	namedQueueFrames = 4096
+	namedQueueBytes  = 16 << 20
 
 	flushBytes       = 4 << 20 // a flush stops taking frames from the queue here
 	slowestLinkBytes = 1 << 20 // a flush of n bytes may take IdleTimeout and n/slowestLinkBytes seconds
@@ -49,7 +42,7 @@ type Config struct {
 	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
 	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
 	// until Serve is called, never after.
-	Hello func() Hello
+	Hello func() wire.Hello
 	Log   zerolog.Logger
 
 	MaxLogFrameBytes int           // largest body on a log connection; default 64 MiB
@@ -101,24 +94,14 @@ func (c Config) withDefaults() Config {
 }
 
 func checkAddr(addr string) error {
-	if len(addr) > maxAddrBytes {
-		return fmt.Errorf("%.20q… is longer than %d bytes", addr, maxAddrBytes)
+	if len(addr) > wire.MaxAddrBytes {
+		return fmt.Errorf("%.20q… is longer than %d bytes", addr, wire.MaxAddrBytes)
 	}
-	if !printable(addr) {
+	if !wire.Printable(addr) {
 		return fmt.Errorf("%q is not plain text", addr)
 	}
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("%q is not HOST:PORT", addr)
 	}
 	return nil
-}
-
-// printable tells whether s is plain ASCII without controls, so that it can be put into a log or on a terminal.
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }

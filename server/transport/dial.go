@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"tenure/server/wire"
 )
 
 // dialLoop keeps one kind of connection to a peer until Close.
-func (t *Transport) dialLoop(s *service, p *peer, kind Kind) {
+func (t *Transport) dialLoop(s *service, p *peer, kind wire.Kind) {
 	for wait := retryMin; ; {
 		began := time.Now()
 		err := t.connect(s, p, kind)
@@ -20,7 +22,7 @@ func (t *Transport) dialLoop(s *service, p *peer, kind Kind) {
 		next := min(2*wait, retryMax)
 		var r *Refusal
 		switch {
-		case errors.As(err, &r) && r.Reason != ReasonNotReady:
+		case errors.As(err, &r) && r.Reason != wire.ReasonNotReady:
 			wait = retryRefused
 		case err == nil && time.Since(began) >= steadyAfter:
 			wait, next = retryMin, retryMin
@@ -36,8 +38,8 @@ func (t *Transport) dialLoop(s *service, p *peer, kind Kind) {
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // connect makes a connection and serves it to its end. An error says why there was none.
-func (t *Transport) connect(s *service, p *peer, kind Kind) error {
-	w, err := t.dial(t.ctx, p.addr)
+func (t *Transport) connect(s *service, p *peer, kind wire.Kind) error {
+	c, err := t.dial(t.ctx, p.addr)
 	if err != nil {
 		p.note(fmt.Sprintf("cannot be reached: %v", err))
 		t.complain(fmt.Sprint("dial", p.node), func() {
@@ -45,24 +47,24 @@ func (t *Transport) connect(s *service, p *peer, kind Kind) error {
 		})
 		return err
 	}
-	defer t.drop(w.nc)
-	l, err := t.greet(w, s, p, kind)
+	defer t.drop(c.nc)
+	l, err := t.greet(c, s, p, kind)
 	if err != nil {
 		p.note(err.Error())
-		t.logGreeting(w, p, err)
+		t.logGreeting(c, p, err)
 		return err
 	}
 	t.serve(s, l)
 	return nil
 }
 
-func (t *Transport) logGreeting(w *wire, p *peer, err error) {
+func (t *Transport) logGreeting(c *conn, p *peer, err error) {
 	if t.ctx.Err() != nil {
 		return
 	}
 	var r *Refusal
 	if errors.As(err, &r) {
-		t.logRefusal(w.nc.RemoteAddr().String(), r)
+		t.logRefusal(c.nc.RemoteAddr().String(), r)
 		return
 	}
 	t.complain(fmt.Sprint("greet", p.node), func() {
@@ -71,7 +73,7 @@ func (t *Transport) logGreeting(w *wire, p *peer, err error) {
 }
 
 // dial connects to addr. The caller must drop the connection.
-func (t *Transport) dial(ctx context.Context, addr string) (*wire, error) {
+func (t *Transport) dial(ctx context.Context, addr string) (*conn, error) {
 	deadline := time.Now().Add(t.cfg.HandshakeTimeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -82,5 +84,5 @@ func (t *Transport) dial(ctx context.Context, addr string) (*wire, error) {
 	if !t.track(nc) {
 		return nil, ErrClosed
 	}
-	return newWire(nc, deadline), nil
+	return newConn(nc, deadline), nil
 }

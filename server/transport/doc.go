@@ -2,12 +2,10 @@
 //
 // One TCP listener serves all peers. Between two nodes run two connections, one for lease messages and one for the
 // log, so that a lease never waits behind a large log frame. The node with the lower id dials both; each carries
-// traffic both ways. Bodies are opaque here: their first byte is a type that the server knows, and 0 there is this
-// package's own. This room holds goroutines and sockets; it decides nothing about leases or the log.
+// traffic both ways. Package wire knows the bytes. Bodies of established connections are opaque here, but for
+// keepalives. This package holds goroutines and sockets; it decides nothing about leases or the log.
 //
 //	config.go      what a Transport is told, and its limits
-//	hello.go       what nodes tell each other when they connect
-//	wire.go        the handshake's messages as bytes; a decoder that strangers may feed
 //	refusal.go     why a connection is refused, in words for both sides
 //	check.go       who may connect: the table of refusals
 //	seen.go        the memory of peers that notices a store which went back in time

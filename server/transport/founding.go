@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // question is one node's answer in a round, with the connection it came on.
 type question struct {
-	peer   Address
-	w      *wire // nil if err is not
-	answer *answerMsg
+	peer   wire.Address
+	c      *conn // nil if err is not
+	answer *wire.AnswerMsg
 	err    error
 }
 
@@ -60,8 +61,8 @@ func (t *Transport) round(ctx context.Context, g *genesis) error {
 			open = append(open, <-answers)
 		}
 		for _, q := range open {
-			if q.w != nil {
-				t.drop(q.w.nc)
+			if q.c != nil {
+				t.drop(q.c.nc)
 			}
 		}
 	}()
@@ -90,39 +91,39 @@ func (t *Transport) round(ctx context.Context, g *genesis) error {
 }
 
 // ask puts the question to one node. ctx ends it at once.
-func (t *Transport) ask(ctx context.Context, g *genesis, a Address) question {
+func (t *Transport) ask(ctx context.Context, g *genesis, a wire.Address) question {
 	q := question{peer: a}
-	w, err := t.dial(ctx, a.Addr)
+	c, err := t.dial(ctx, a.Addr)
 	if err != nil {
 		q.err = err
 		return q
 	}
-	defer context.AfterFunc(ctx, func() { w.nc.SetDeadline(time.Unix(1, 0)) })()
-	q.answer, q.err = t.exchange(w, &askMsg{From: g.cfg.Self, To: a.Node, Store: g.cfg.Store, List: g.cfg.List})
+	defer context.AfterFunc(ctx, func() { c.nc.SetDeadline(time.Unix(1, 0)) })()
+	q.answer, q.err = t.exchange(c, &wire.AskMsg{From: g.cfg.Self, To: a.Node, Store: g.cfg.Store, List: g.cfg.List})
 	if q.err == nil && q.answer.Node != a.Node {
-		q.err = refuse(ReasonNode, "the address %s, which the list gives for node %d, leads to node %d: mend --cluster", a.Addr, a.Node, q.answer.Node)
+		q.err = refuse(wire.ReasonNode, "the address %s, which the list gives for node %d, leads to node %d: mend --cluster", a.Addr, a.Node, q.answer.Node)
 	}
 	if q.err != nil {
-		t.drop(w.nc)
+		t.drop(c.nc)
 		return q
 	}
-	q.w = w
+	q.c = c
 	return q
 }
 
-func (t *Transport) exchange(w *wire, ask *askMsg) (*answerMsg, error) {
-	if err := w.send(ask); err != nil {
+func (t *Transport) exchange(c *conn, ask *wire.AskMsg) (*wire.AnswerMsg, error) {
+	if err := c.send(ask); err != nil {
 		return nil, err
 	}
-	m, err := w.receive()
-	var v *versionError
+	m, err := c.receive()
+	var v *wire.VersionError
 	if errors.As(err, &v) {
-		err = t.versionRefusal(w, v)
+		err = t.versionRefusal(c, v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	answer, ok := m.(*answerMsg)
+	answer, ok := m.(*wire.AnswerMsg)
 	if !ok {
 		return nil, unexpected(m)
 	}
@@ -136,7 +137,7 @@ func (t *Transport) weigh(g *genesis, q question) (done bool, err error) {
 		return false, t.weighFailure(q)
 	}
 	self, a := g.cfg.Self, q.answer
-	if !a.formed() {
+	if !a.Formed() {
 		if showList(a.List) != showList(g.cfg.List) {
 			return false, listsDiffer(self, g.cfg.List, a.Node, a.List)
 		}
@@ -171,7 +172,7 @@ func (t *Transport) weigh(g *genesis, q question) (done bool, err error) {
 func (t *Transport) weighFailure(q question) error {
 	var r *Refusal
 	if errors.As(q.err, &r) {
-		if r.Reason == ReasonRolledBack && r.ByPeer {
+		if r.Reason == wire.ReasonRolledBack && r.ByPeer {
 			return forGood(ErrRolledBack, "%s", r.Text)
 		}
 		t.logRefusal(q.peer.Addr, r)
@@ -184,7 +185,7 @@ func (t *Transport) weighFailure(q question) error {
 	return nil
 }
 
-func listsDiffer(a any, as []Address, b any, bs []Address) *GenesisError {
+func listsDiffer(a any, as []wire.Address, b any, bs []wire.Address) *GenesisError {
 	return forGood(ErrLists, "the nodes were started with different lists: node %v with %s and node %v with %s. Start all nodes with the same --cluster.",
 		a, showList(as), b, showList(bs))
 }
@@ -222,12 +223,12 @@ func (t *Transport) proclaim(g *genesis, answers []question) error {
 
 // bring sends the genesis to one node. If it does not arrive, that node learns of it when it next asks.
 func (t *Transport) bring(q question, cluster ident.ClusterID, m ident.Membership) {
-	q.w.nc.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout))
-	err := q.w.send(&foundMsg{Cluster: cluster, Membership: m})
+	q.c.nc.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout))
+	err := q.c.send(&wire.FoundMsg{Cluster: cluster, Membership: m})
 	if err == nil {
-		var reply any
-		if reply, err = q.w.receive(); err == nil {
-			if _, ok := reply.(*formedMsg); !ok {
+		var reply wire.HandshakeMsg
+		if reply, err = q.c.receive(); err == nil {
+			if _, ok := reply.(*wire.FormedMsg); !ok {
 				err = unexpected(reply)
 			}
 		}

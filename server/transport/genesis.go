@@ -10,6 +10,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // Why a node cannot come into a cluster. Each is wrapped in a GenesisError whose text is for the user.
@@ -47,7 +48,7 @@ func forGood(kind error, format string, args ...any) *GenesisError {
 type GenesisConfig struct {
 	Self  ballot.NodeID
 	Store ident.StoreID
-	List  []Address // the static list, this node included; an address only matters if there are several nodes
+	List  []wire.Address // the static list, this node included; an address only matters if there are several nodes
 	// Formed is the durable cluster and membership of this store, if it has them. It answers from memory.
 	Formed func() (ident.ClusterID, ident.Membership, bool)
 	// Found makes them durable, and is called at most once. When it has returned nil, Formed tells them.
@@ -57,10 +58,10 @@ type GenesisConfig struct {
 // Validate says what is wrong with c, if anything.
 func (c *GenesisConfig) Validate() error {
 	list := sorted(c.List)
-	if err := errors.Join(checkNode(c.Self), checkStore(c.Store), checkList(list)); err != nil {
+	if err := errors.Join(wire.CheckNode(c.Self), wire.CheckStore(c.Store), wire.CheckList(list)); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if !slices.ContainsFunc(list, func(a Address) bool { return a.Node == c.Self }) {
+	if !slices.ContainsFunc(list, func(a wire.Address) bool { return a.Node == c.Self }) {
 		return fmt.Errorf("%w: node %d is not in its own list %s", ErrConfig, c.Self, showList(list))
 	}
 	if len(list) > 1 {
@@ -173,14 +174,14 @@ func (g *genesis) adopt(cluster ident.ClusterID, m ident.Membership) error {
 		if c == cluster && have.Number == m.Number && slices.Equal(have.Members, m.Members) {
 			return nil
 		}
-		return refuse(ReasonGenesis, "node %d is in cluster %s with membership %s already: it does not take cluster %s with membership %s",
+		return refuse(wire.ReasonGenesis, "node %d is in cluster %s with membership %s already: it does not take cluster %s with membership %s",
 			g.cfg.Self, c, have, cluster, m)
 	}
 	switch {
 	case !g.open:
-		return refuse(ReasonNotReady, "node %d does not wait for a genesis any more: see its log, and start it again", g.cfg.Self)
+		return refuse(wire.ReasonNotReady, "node %d does not wait for a genesis any more: see its log, and start it again", g.cfg.Self)
 	case m.Number != 1 || !sameNodes(g.cfg.List, m) || !m.Lists(g.cfg.Self, g.cfg.Store):
-		return refuse(ReasonGenesis, "node %d was started with the list %s and store %s: it does not take cluster %s with membership %s",
+		return refuse(wire.ReasonGenesis, "node %d was started with the list %s and store %s: it does not take cluster %s with membership %s",
 			g.cfg.Self, showList(g.cfg.List), g.cfg.Store, cluster, m)
 	}
 	g.open = false

@@ -14,6 +14,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // disk is what a node keeps across runs.
@@ -48,14 +49,14 @@ type outcome struct {
 	err        error
 }
 
-func (n *node) genesis(ctx context.Context, d *disk, list []Address) outcome {
+func (n *node) genesis(ctx context.Context, d *disk, list []wire.Address) outcome {
 	var o outcome
 	o.cluster, o.membership, o.fresh, o.err = n.Genesis(ctx, GenesisConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
 	return o
 }
 
 // begin runs Genesis on its own goroutine.
-func (n *node) begin(ctx context.Context, d *disk, list []Address) <-chan outcome {
+func (n *node) begin(ctx context.Context, d *disk, list []wire.Address) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() { out <- n.genesis(ctx, d, list) }()
 	return out
@@ -73,18 +74,18 @@ func ended(t *testing.T, c <-chan outcome) outcome {
 }
 
 // town is nodes 1 to n, listening, with empty disks.
-func town(t *testing.T, n int) (nodes []*node, disks []*disk, list []Address) {
+func town(t *testing.T, n int) (nodes []*node, disks []*disk, list []wire.Address) {
 	for i := 1; i <= n; i++ {
 		id := ballot.NodeID(i)
 		nodes = append(nodes, listen(t, id, "", nil))
 		disks = append(disks, &disk{store: store(id)})
-		list = append(list, Address{id, nodes[i-1].Addr().String()})
+		list = append(list, wire.Address{Node: id, Addr: nodes[i-1].Addr().String()})
 	}
 	return nodes, disks, list
 }
 
 // formAll is the genesis of a whole town.
-func formAll(t *testing.T, nodes []*node, disks []*disk, list []Address) ident.ClusterID {
+func formAll(t *testing.T, nodes []*node, disks []*disk, list []wire.Address) ident.ClusterID {
 	t.Helper()
 	ctx := within(t)
 	var outs []<-chan outcome
@@ -115,7 +116,7 @@ func again(t *testing.T, old *node) *node {
 	t.Helper()
 	addr := old.Addr().String()
 	old.Close()
-	return listen(t, old.cfg.Self, addr, func(_ *Config, h *Hello) {
+	return listen(t, old.cfg.Self, addr, func(_ *Config, h *wire.Hello) {
 		h.Incarnation.Restart = old.hello.Incarnation.Restart + 1
 		h.Incarnation.Nonce++
 	})
@@ -216,7 +217,7 @@ func TestGenesisIsToldByAnyFormedNode(t *testing.T) {
 
 func TestDifferentListsRefuseEachOther(t *testing.T) {
 	nodes, disks, list := town(t, 3)
-	other := []Address{list[0], list[1], {3, "10.0.0.3:1"}}
+	other := []wire.Address{list[0], list[1], {Node: 3, Addr: "10.0.0.3:1"}}
 	ctx := within(t)
 	one, two := nodes[0].begin(ctx, disks[0], list), nodes[1].begin(ctx, disks[1], other)
 	for i, c := range []<-chan outcome{one, two} {
@@ -294,7 +295,7 @@ func TestClusterFormedWithoutThisNode(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	formAll(t, nodes, disks, list)
 	n := listen(t, 3, "", nil)
-	o := n.genesis(within(t), &disk{store: store(3)}, append(list, Address{3, n.Addr().String()}))
+	o := n.genesis(within(t), &disk{store: store(3)}, append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
 	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) || !strings.Contains(o.err.Error(), disks[0].cluster.String()) {
 		t.Fatalf("%+v", o)
 	}
@@ -304,7 +305,7 @@ func TestListChangedAfterTheGenesisWasMissed(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	formAll(t, nodes, disks, list)
 	n := again(t, nodes[1])
-	o := n.genesis(within(t), &disk{store: store(2)}, append(list, Address{3, "127.0.0.1:1"}))
+	o := n.genesis(within(t), &disk{store: store(2)}, append(list, wire.Address{Node: 3, Addr: "127.0.0.1:1"}))
 	if !errors.Is(o.err, ErrLists) {
 		t.Fatalf("%+v", o)
 	}
@@ -330,9 +331,9 @@ func TestCopiedStoreIsNotCountedTwice(t *testing.T) {
 func TestFounderCountsStoresOnce(t *testing.T) {
 	n := listen(t, 1, "", nil)
 	d := &disk{store: store(1)}
-	g := &genesis{cfg: GenesisConfig{Self: 1, Store: d.store, List: []Address{{1, "a:1"}, {2, "b:1"}, {3, "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
+	g := &genesis{cfg: GenesisConfig{Self: 1, Store: d.store, List: []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}, {Node: 3, Addr: "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
 	answer := func(id ballot.NodeID) question {
-		return question{peer: Address{Node: id}, answer: &answerMsg{Node: id, Store: store(7)}}
+		return question{peer: wire.Address{Node: id}, answer: &wire.AnswerMsg{Node: id, Store: store(7)}}
 	}
 	if err := n.proclaim(g, []question{answer(2), answer(3)}); !errors.Is(err, ErrCopied) || d.founds > 0 {
 		t.Fatalf("%v", err)
@@ -365,7 +366,7 @@ func TestOwnStoreMustBeInOwnMembership(t *testing.T) {
 	}
 	n = listen(t, 3, "", nil)
 	disks[1].store = store(3)
-	if o := n.genesis(within(t), disks[1], []Address{{3, n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
+	if o := n.genesis(within(t), disks[1], []wire.Address{{Node: 3, Addr: n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
 		t.Fatalf("%+v", o)
 	}
 }
@@ -386,17 +387,17 @@ func TestGenesisThatMustNotBeTaken(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := listen(t, 2, "", nil)
-			list := []Address{{1, "127.0.0.1:1"}, {2, n.Addr().String()}}
+			list := []wire.Address{{Node: 1, Addr: "127.0.0.1:1"}, {Node: 2, Addr: n.Addr().String()}}
 			d := &disk{store: store(2)}
 			ctx, cancel := context.WithCancel(within(t))
 			out := n.begin(ctx, d, list)
 			w := claimed(t, n, store(1), list)
-			if err := w.send(&foundMsg{Cluster: ident.ClusterID{5}, Membership: c.bring}); err != nil {
+			if err := w.send(&wire.FoundMsg{Cluster: ident.ClusterID{5}, Membership: c.bring}); err != nil {
 				t.Fatal(err)
 			}
 			reply, err := w.receive()
 			if c.word == "" {
-				if _, ok := reply.(*formedMsg); !ok || err != nil {
+				if _, ok := reply.(*wire.FormedMsg); !ok || err != nil {
 					t.Fatalf("%T %v", reply, err)
 				}
 				if o := ended(t, out); o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
@@ -407,14 +408,14 @@ func TestGenesisThatMustNotBeTaken(t *testing.T) {
 					t.Fatalf("the same again: %v", err)
 				}
 				var r *Refusal
-				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != ReasonGenesis || d.founds != 1 {
+				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != wire.ReasonGenesis || d.founds != 1 {
 					t.Fatalf("a second genesis: %v", err)
 				}
 				cancel()
 				return
 			}
 			var r *Refusal
-			if !errors.As(err, &r) || r.Reason != ReasonGenesis || !strings.Contains(r.Text, c.word) || d.founds > 0 {
+			if !errors.As(err, &r) || r.Reason != wire.ReasonGenesis || !strings.Contains(r.Text, c.word) || d.founds > 0 {
 				t.Fatalf("%v", err)
 			}
 			cancel()
@@ -429,7 +430,7 @@ func TestGenesisThatMustNotBeTaken(t *testing.T) {
 }
 
 // claimed is a founder's connection to n, made by hand, after n has answered.
-func claimed(t *testing.T, n *node, founder ident.StoreID, list []Address) *wire {
+func claimed(t *testing.T, n *node, founder ident.StoreID, list []wire.Address) *conn {
 	t.Helper()
 	late := time.Now().Add(patience)
 	for {
@@ -437,10 +438,10 @@ func claimed(t *testing.T, n *node, founder ident.StoreID, list []Address) *wire
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newWire(nc, late)
-		_, err = n.exchange(w, &askMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
+		w := newConn(nc, late)
+		_, err = n.exchange(w, &wire.AskMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
 		var r *Refusal
-		if errors.As(err, &r) && r.Reason == ReasonNotReady { // its Genesis has not begun
+		if errors.As(err, &r) && r.Reason == wire.ReasonNotReady { // its Genesis has not begun
 			nc.Close()
 			continue
 		}
@@ -454,7 +455,7 @@ func claimed(t *testing.T, n *node, founder ident.StoreID, list []Address) *wire
 
 func TestTwoFoundersCannotBothCountOnANode(t *testing.T) {
 	n := listen(t, 2, "", nil)
-	list := []Address{{1, "127.0.0.1:1"}, {2, n.Addr().String()}}
+	list := []wire.Address{{Node: 1, Addr: "127.0.0.1:1"}, {Node: 2, Addr: n.Addr().String()}}
 	ctx, cancel := context.WithCancel(within(t))
 	out := n.begin(ctx, &disk{store: store(2)}, list)
 	claimed(t, n, store(1), list)
@@ -463,9 +464,9 @@ func TestTwoFoundersCannotBothCountOnANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	_, err = n.exchange(newWire(nc, time.Now().Add(patience)), &askMsg{From: 1, To: 2, Store: store(8), List: list})
+	_, err = n.exchange(newConn(nc, time.Now().Add(patience)), &wire.AskMsg{From: 1, To: 2, Store: store(8), List: list})
 	var r *Refusal
-	if !errors.As(err, &r) || r.Reason != ReasonNode || !strings.Contains(r.Text, "two processes") {
+	if !errors.As(err, &r) || r.Reason != wire.ReasonNode || !strings.Contains(r.Text, "two processes") {
 		t.Fatalf("%v", err)
 	}
 	cancel()
@@ -476,18 +477,18 @@ func TestAsksThatAreRefused(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	formAll(t, nodes, disks, list)
 	for name, c := range map[string]struct {
-		ask    askMsg
-		reason Reason
+		ask    wire.AskMsg
+		reason wire.Reason
 	}{
-		"wrong node": {askMsg{From: 2, To: 3, Store: store(2), List: list}, ReasonNode},
-		"itself":     {askMsg{From: 1, To: 2, Store: store(1), List: list}, ReasonSelf},
-		"same id":    {askMsg{From: 1, To: 1, Store: store(5), List: list}, ReasonNode},
+		"wrong node": {wire.AskMsg{From: 2, To: 3, Store: store(2), List: list}, wire.ReasonNode},
+		"itself":     {wire.AskMsg{From: 1, To: 2, Store: store(1), List: list}, wire.ReasonSelf},
+		"same id":    {wire.AskMsg{From: 1, To: 1, Store: store(5), List: list}, wire.ReasonNode},
 	} {
 		nc, err := net.Dial("tcp", list[0].Addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = nodes[0].exchange(newWire(nc, time.Now().Add(patience)), &c.ask)
+		_, err = nodes[0].exchange(newConn(nc, time.Now().Add(patience)), &c.ask)
 		nc.Close()
 		var r *Refusal
 		if !errors.As(err, &r) || r.Reason != c.reason {
@@ -508,7 +509,7 @@ func TestCloseEndsGenesis(t *testing.T) {
 
 func TestGenesisConfigIsChecked(t *testing.T) {
 	d := &disk{}
-	sound := GenesisConfig{Self: 1, Store: store(1), List: []Address{{2, "b:1"}, {1, "a:1"}}, Formed: d.Formed, Found: d.Found}
+	sound := GenesisConfig{Self: 1, Store: store(1), List: []wire.Address{{Node: 2, Addr: "b:1"}, {Node: 1, Addr: "a:1"}}, Formed: d.Formed, Found: d.Found}
 	if err := sound.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -516,8 +517,8 @@ func TestGenesisConfigIsChecked(t *testing.T) {
 		"not in its list": func(c *GenesisConfig) { c.Self = 3 },
 		"node id 0":       func(c *GenesisConfig) { c.Self = 0 },
 		"no store":        func(c *GenesisConfig) { c.Store = ident.StoreID{} },
-		"listed twice":    func(c *GenesisConfig) { c.List = []Address{{1, "a:1"}, {1, "b:1"}} },
-		"HOST:PORT":       func(c *GenesisConfig) { c.List = []Address{{1, "a:1"}, {2, "b"}} },
+		"listed twice":    func(c *GenesisConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 1, Addr: "b:1"}} },
+		"HOST:PORT":       func(c *GenesisConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b"}} },
 		"0 nodes":         func(c *GenesisConfig) { c.List = nil },
 		"without storage": func(c *GenesisConfig) { c.Found = nil },
 	} {

@@ -7,107 +7,108 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/frame"
+	"tenure/server/wire"
 )
 
-// wire is a connection on which the handshake or genesis is spoken.
-type wire struct {
+// conn is a connection on which the handshake or genesis is spoken.
+type conn struct {
 	nc     net.Conn
 	idle   *idleReader
-	frames *frame.Reader
+	frames *wire.FrameReader
 }
 
-// newWire gives the handshake on nc until the deadline.
-func newWire(nc net.Conn, deadline time.Time) *wire {
+// newConn returns a connection on which the handshake may take until the deadline.
+func newConn(nc net.Conn, deadline time.Time) *conn {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
 	}
 	nc.SetDeadline(deadline)
 	idle := &idleReader{nc: nc}
-	return &wire{nc: nc, idle: idle, frames: frame.NewReader(idle, maxHandshakeBytes)}
+	return &conn{nc: nc, idle: idle, frames: wire.NewFrameReader(idle, wire.MaxHandshakeBytes)}
 }
 
-func (w *wire) send(m any) error {
-	f := frame.NewWriter(w.nc)
-	f.Add(encodeMsg(m))
-	return f.Flush()
+func (c *conn) send(m wire.HandshakeMsg) error {
+	_, err := c.nc.Write(wire.AppendFrame(nil, wire.EncodeHandshake(m)))
+	return err
 }
 
-// receive is the next message. A refusal comes as an error, as a *Refusal by the peer.
-func (w *wire) receive() (any, error) {
-	body, err := w.frames.Next()
+// receive returns the next message. A refusal comes as an error, as a *Refusal by the peer.
+func (c *conn) receive() (wire.HandshakeMsg, error) {
+	body, err := c.frames.Next()
 	if err != nil {
 		return nil, err
 	}
-	m, err := decodeMsg(body)
+	m, err := wire.DecodeHandshake(body)
 	if err != nil {
 		return nil, err
 	}
-	if r, ok := m.(*refuseMsg); ok {
+	if r, ok := m.(*wire.RefuseMsg); ok {
 		return nil, &Refusal{Reason: r.Reason, Text: r.Text, ByPeer: true}
 	}
 	return m, nil
 }
 
 // refuse tells the other side; that it may not hear it changes nothing.
-func (w *wire) refuse(r *Refusal) { _ = w.send(&refuseMsg{Reason: r.Reason, Text: r.Text}) }
+func (c *conn) refuse(r *Refusal) { _ = c.send(&wire.RefuseMsg{Reason: r.Reason, Text: r.Text}) }
 
 // unexpected is the error for a message that has no place here.
-func unexpected(m any) error { return fmt.Errorf("%w: unexpected %T", errMalformed, m) }
+func unexpected(m wire.HandshakeMsg) error {
+	return fmt.Errorf("%w: unexpected %T", wire.ErrHandshake, m)
+}
 
 // greet is the dialler's side: hello, their hello, ready. The link is not yet running.
-func (t *Transport) greet(w *wire, s *service, p *peer, kind Kind) (*link, error) {
+func (t *Transport) greet(c *conn, s *service, p *peer, kind wire.Kind) (*link, error) {
 	ours := t.cfg.Hello()
-	if err := w.send(&helloMsg{Kind: kind, To: p.node, Hello: ours}); err != nil {
+	if err := c.send(&wire.HelloMsg{Kind: kind, To: p.node, Hello: ours}); err != nil {
 		return nil, err
 	}
-	m, err := w.receive()
-	var v *versionError
+	m, err := c.receive()
+	var v *wire.VersionError
 	if errors.As(err, &v) {
-		err = t.versionRefusal(w, v)
+		err = t.versionRefusal(c, v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	hello, ok := m.(*helloMsg)
+	hello, ok := m.(*wire.HelloMsg)
 	if !ok || hello.Kind != kind {
 		return nil, unexpected(m)
 	}
 	if r := t.examine(&ours, &hello.Hello, s, p.node, hello.Hello.Node); r != nil {
-		w.refuse(r)
+		c.refuse(r)
 		return nil, r
 	}
-	if err := w.send(&readyMsg{}); err != nil {
+	if err := c.send(&wire.ReadyMsg{}); err != nil {
 		return nil, err
 	}
-	return t.establish(w, p, kind, &hello.Hello)
+	return t.establish(c, p, kind, &hello.Hello)
 }
 
 // answerHello is the listener's side. An error is about the peer and worth a line in the log.
-func (t *Transport) answerHello(w *wire, s *service, m *helloMsg) (*link, error) {
+func (t *Transport) answerHello(c *conn, s *service, m *wire.HelloMsg) (*link, error) {
 	ours := t.cfg.Hello()
 	if r := t.examine(&ours, &m.Hello, s, m.To, ours.Node); r != nil {
-		w.refuse(r)
+		c.refuse(r)
 		return nil, r
 	}
 	if m.Hello.Node > ours.Node {
-		return nil, fmt.Errorf("%w: node %d dials node %d, but the lower id dials", errMalformed, m.Hello.Node, ours.Node)
+		return nil, fmt.Errorf("%w: node %d dials node %d, but the lower id dials", wire.ErrHandshake, m.Hello.Node, ours.Node)
 	}
-	if err := w.send(&helloMsg{Kind: m.Kind, To: m.Hello.Node, Hello: ours}); err != nil {
+	if err := c.send(&wire.HelloMsg{Kind: m.Kind, To: m.Hello.Node, Hello: ours}); err != nil {
 		return nil, err
 	}
-	ready, err := w.receive()
+	ready, err := c.receive()
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := ready.(*readyMsg); !ok {
+	if _, ok := ready.(*wire.ReadyMsg); !ok {
 		return nil, unexpected(ready)
 	}
-	return t.establish(w, s.peer(m.Hello.Node), m.Kind, &m.Hello)
+	return t.establish(c, s.peer(m.Hello.Node), m.Kind, &m.Hello)
 }
 
 // examine is all that can be said against a connection.
-func (t *Transport) examine(ours, theirs *Hello, s *service, dialled, answered ballot.NodeID) *Refusal {
+func (t *Transport) examine(ours, theirs *wire.Hello, s *service, dialled, answered ballot.NodeID) *Refusal {
 	if r := judge(ours, theirs, s.members, dialled, answered); r != nil {
 		return r
 	}
@@ -116,23 +117,23 @@ func (t *Transport) examine(ours, theirs *Hello, s *service, dialled, answered b
 
 // establish remembers what the peer said. It may still refuse: another connection of a newer run may have come
 // meanwhile.
-func (t *Transport) establish(w *wire, p *peer, kind Kind, h *Hello) (*link, error) {
+func (t *Transport) establish(c *conn, p *peer, kind wire.Kind, h *wire.Hello) (*link, error) {
 	if r := t.seen.admit(h); r != nil {
 		return nil, r
 	}
-	if err := w.nc.SetDeadline(time.Time{}); err != nil {
+	if err := c.nc.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	t.settled(w.nc)
+	t.settled(c.nc)
 	p.greet(h)
-	return t.newLink(p, kind, h.Incarnation, w), nil
+	return t.newLink(p, kind, h.Incarnation, c), nil
 }
 
 // versionRefusal tells a peer of another version so.
-func (t *Transport) versionRefusal(w *wire, v *versionError) *Refusal {
-	r := refuse(ReasonVersion, "node %d speaks version %d of the protocol between nodes, and %s speaks version %d: run releases that speak the same",
-		t.cfg.Self, Version, w.nc.RemoteAddr(), v.theirs)
-	w.refuse(r)
+func (t *Transport) versionRefusal(c *conn, v *wire.VersionError) *Refusal {
+	r := refuse(wire.ReasonVersion, "node %d speaks version %d of the protocol between nodes, and %s speaks version %d: run releases that speak the same",
+		t.cfg.Self, wire.Version, c.nc.RemoteAddr(), v.Theirs)
+	c.refuse(r)
 	return r
 }
 
@@ -148,7 +149,7 @@ func (t *Transport) serve(s *service, l *link) {
 
 // logRefusal logs a refusal by either side, the same one only now and then.
 func (t *Transport) logRefusal(remote string, r *Refusal) {
-	if r.Reason == ReasonNotReady {
+	if r.Reason == wire.ReasonNotReady {
 		t.cfg.Log.Debug().Str("remote", remote).Bool("by_peer", r.ByPeer).Msg(r.Text)
 		return
 	}

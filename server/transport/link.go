@@ -7,13 +7,8 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/codec"
-	"tenure/internal/frame"
+	"tenure/server/wire"
 )
-
-// controlByte begins the bodies that are the transport's own: keepalives, which on a log connection carry the
-// sender's Marks.
-const controlByte = 0
 
 var (
 	errReplaced = errors.New("replaced by a newer connection")
@@ -24,10 +19,10 @@ var (
 type link struct {
 	t      *Transport
 	peer   *peer
-	kind   Kind
+	kind   wire.Kind
 	inc    ballot.Incarnation
 	nc     net.Conn
-	frames *frame.Reader
+	frames *wire.FrameReader
 	queue  *queue
 
 	once     sync.Once
@@ -36,21 +31,21 @@ type link struct {
 	finished chan struct{} // closed when the handler is not called for this link any more
 }
 
-func (t *Transport) newLink(p *peer, kind Kind, inc ballot.Incarnation, w *wire) *link {
-	l := &link{t: t, peer: p, kind: kind, inc: inc, nc: w.nc, frames: w.frames,
+func (t *Transport) newLink(p *peer, kind wire.Kind, inc ballot.Incarnation, c *conn) *link {
+	l := &link{t: t, peer: p, kind: kind, inc: inc, nc: c.nc, frames: c.frames,
 		done: make(chan struct{}), finished: make(chan struct{})}
 	switch kind {
-	case KindLease:
+	case wire.KindLease:
 		l.queue = newQueue(leaseQueueFrames, leaseQueueBytes, true)
-		l.frames.SetLimit(MaxLeaseFrameBytes)
-	case KindNamed:
+		l.frames.SetLimit(wire.MaxLeaseBytes)
+	case wire.KindNamed:
 		l.queue = newQueue(namedQueueFrames, namedQueueBytes, true)
-		l.frames.SetLimit(MaxNamedFrameBytes)
-	case KindLog:
+		l.frames.SetLimit(wire.MaxNamedBytes)
+	case wire.KindLog:
 		l.queue = newQueue(t.cfg.QueueFrames, t.cfg.QueueBytes, false)
 		l.frames.SetLimit(t.cfg.MaxLogFrameBytes)
 	}
-	w.idle.established(t.cfg.IdleTimeout, func(now time.Time) { p.end(kind).heard.Store(int64(now.Sub(t.start)) + 1) })
+	c.idle.established(t.cfg.IdleTimeout, func(now time.Time) { p.end(kind).heard.Store(int64(now.Sub(t.start)) + 1) })
 	return l
 }
 
@@ -64,7 +59,7 @@ func (l *link) run(h Handler) error {
 	}
 	defer end.link.CompareAndSwap(l, nil)
 	defer l.close(ErrClosed)
-	for _, k := range kinds {
+	for _, k := range wire.Kinds {
 		if o := l.peer.end(k).link.Load(); o != nil && o.inc.Restart < l.inc.Restart {
 			o.close(errOldRun)
 		}
@@ -101,38 +96,36 @@ func (l *link) read(h Handler) {
 			l.close(err)
 			return
 		}
-		if len(body) == 0 || body[0] == controlByte {
-			l.control(end, body)
+		if wire.IsKeepalive(body) {
+			l.keptAlive(end, body)
 			continue
 		}
 		end.received.Add(1)
 		switch l.kind {
-		case KindLease:
+		case wire.KindLease:
 			h.LeaseFrame(l.peer.node, l.inc, body)
-		case KindNamed:
+		case wire.KindNamed:
 			h.NamedFrame(l.peer.node, l.inc, body, l.frames.Ready())
-		case KindLog:
+		case wire.KindLog:
 			h.LogFrame(l.peer.node, l.inc, body, l.frames.Ready())
 		}
 	}
 }
 
-func (l *link) control(end *end, body []byte) {
-	if len(body) == 1 {
-		return
-	}
-	var m Marks
-	if len(body) == 0 || codec.Unmarshal(body[1:], &m) != nil {
+// keptAlive takes the peer's marks from a keepalive.
+func (l *link) keptAlive(end *end, body []byte) {
+	m, err := wire.DecodeKeepalive(body)
+	if err != nil {
 		end.ignored.Add(1)
-		return
+	} else if m != nil {
+		l.t.seen.heard(l.inc, *m)
 	}
-	l.t.seen.heard(l.inc, m)
 }
 
 // write sends what is in line, all that is there with one write, and a keepalive now and then. It never holds up
 // those who put something in line.
 func (l *link) write() {
-	w := frame.NewWriter(l.nc)
+	var w wire.FrameWriter
 	tick := time.NewTicker(l.t.cfg.IdleTimeout / 4)
 	defer tick.Stop()
 	end := l.peer.end(l.kind)
@@ -162,7 +155,7 @@ func (l *link) write() {
 		for _, body := range batch {
 			w.Add(body)
 		}
-		if err := l.flush(w); err != nil {
+		if err := l.flush(&w); err != nil {
 			l.close(err)
 			return
 		}
@@ -172,22 +165,31 @@ func (l *link) write() {
 	}
 }
 
-func (l *link) flush(w *frame.Writer) error {
+// flush writes what w has gathered, with one writev if the connection is TCP, and forgets it, also if that fails.
+func (l *link) flush(w *wire.FrameWriter) error {
+	defer w.Reset()
 	most := l.t.cfg.IdleTimeout + time.Duration(w.Buffered())*time.Second/slowestLinkBytes
 	if err := l.nc.SetWriteDeadline(time.Now().Add(most)); err != nil {
 		return err
 	}
-	return w.Flush()
+	parts := w.Parts()
+	if len(parts) == 1 {
+		_, err := l.nc.Write(parts[0])
+		return err
+	}
+	buffers := net.Buffers(parts)
+	_, err := buffers.WriteTo(l.nc)
+	return err
 }
 
 // keepalive asks the node for its marks on log connections only: a lease connection must not wait for whatever Hello
 // may wait for.
 func (l *link) keepalive() []byte {
-	body := []byte{controlByte}
-	if l.kind == KindLog {
-		body = codec.Append(body, l.t.cfg.Hello().Marks)
+	if l.kind != wire.KindLog {
+		return wire.EncodeKeepalive(nil)
 	}
-	return body
+	marks := l.t.cfg.Hello().Marks
+	return wire.EncodeKeepalive(&marks)
 }
 
 // idleReader gives a connection up when nothing came for a while. Until it is established, deadlines are left to the

@@ -1,30 +1,30 @@
 package transport
 
 import (
-	"bytes"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"tenure/internal/frame"
+	"tenure/server/wire"
 )
 
 // piped is a link of node self to the other of nodes 1 and 2 over nc, running. The channel tells why it ended.
-func piped(t *testing.T, self *node, kind Kind, nc net.Conn) <-chan error {
+func piped(t *testing.T, self *node, kind wire.Kind, nc net.Conn) <-chan error {
 	t.Helper()
 	p := self.service.Load().peers[0]
-	l := self.newLink(p, kind, honest(p.node).Incarnation, newWire(nc, time.Time{}))
+	l := self.newLink(p, kind, honest(p.node).Incarnation, newConn(nc, time.Time{}))
 	out := make(chan error, 1)
 	go func() { out <- l.run(self) }()
 	return out
 }
 
-func offline(t *testing.T, n *node, h Hello) {
+func offline(t *testing.T, n *node, h wire.Hello) {
 	t.Helper()
-	tr, err := Listen(Config{Self: h.Node, Hello: func() Hello { return h }})
+	tr, err := Listen(Config{Self: h.Node, Hello: func() wire.Hello { return h }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func offline(t *testing.T, n *node, h Hello) {
 
 func TestIdleConnectionsStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, kind := range kinds {
+		for _, kind := range wire.Kinds {
 			var a, b node
 			offline(t, &a, honest(1))
 			offline(t, &b, honest(2))
@@ -68,8 +68,8 @@ func TestOnlyLeaseFramesPushOthersOut(t *testing.T) {
 	left, right := net.Pipe()
 	defer left.Close()
 	defer right.Close()
-	for kind, want := range map[Kind]bool{KindLease: true, KindLog: false} {
-		if l := n.newLink(n.service.Load().peers[0], kind, honest(2).Incarnation, newWire(left, time.Time{})); l.queue.dropOldest != want {
+	for kind, want := range map[wire.Kind]bool{wire.KindLease: true, wire.KindLog: false} {
+		if l := n.newLink(n.service.Load().peers[0], kind, honest(2).Incarnation, newConn(left, time.Time{})); l.queue.dropOldest != want {
 			t.Errorf("%v drops the oldest: %v", kind, !want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestSilentPeerIsGivenUp(t *testing.T) {
 			left, right := net.Pipe()
 			go far(right)
 			began := time.Now()
-			ended := piped(t, &n, KindLease, left)
+			ended := piped(t, &n, wire.KindLease, left)
 			err := <-ended
 			if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took > n.cfg.IdleTimeout*5/4 {
 				t.Errorf("%s: %v after %v", name, err, took)
@@ -110,7 +110,7 @@ func TestSlowFrameIsNotSilence(t *testing.T) {
 		offline(t, &n, honest(1))
 		defer n.Close()
 		left, right := net.Pipe()
-		ended := piped(t, &n, KindLog, left)
+		ended := piped(t, &n, wire.KindLog, left)
 		go func() {
 			for b := make([]byte, 100); ; {
 				if _, err := right.Read(b); err != nil {
@@ -119,13 +119,7 @@ func TestSlowFrameIsNotSilence(t *testing.T) {
 			}
 		}()
 		body := make1(40000)
-		var stream bytes.Buffer
-		f := frame.NewWriter(&stream)
-		f.Add(body)
-		if err := f.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		raw := stream.Bytes()
+		raw := wire.AppendFrame(nil, body)
 		for len(raw) > 0 {
 			k := min(1000, len(raw))
 			if _, err := right.Write(raw[:k]); err != nil {
@@ -141,4 +135,21 @@ func TestSlowFrameIsNotSilence(t *testing.T) {
 		right.Close()
 		<-ended
 	})
+}
+
+// A connection that fails is noticed whether a flush is one write or several.
+func TestFlushReturnsWriteErrors(t *testing.T) {
+	var n node
+	offline(t, &n, honest(2))
+	defer n.Close()
+	for _, size := range []int{1, 100_000} {
+		left, right := net.Pipe()
+		right.Close()
+		l := n.newLink(n.service.Load().peers[0], wire.KindLog, honest(1).Incarnation, newConn(left, time.Time{}))
+		var w wire.FrameWriter
+		w.Add(make1(size))
+		if err := l.flush(&w); !errors.Is(err, io.ErrClosedPipe) || w.Buffered() != 0 {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,8 +106,8 @@ type recorder struct {
 	lease  [][]byte
 	log    [][]byte
 	named  [][]byte
-	dead   []Release     // Owner and Counters of what guardians said
-	block  chan struct{} // LogFrame waits for it, if not nil
+	dead   []wire.Release // Owner and Counters of what guardians said
+	block  chan struct{}  // LogFrame waits for it, if not nil
 }
 
 func (r *recorder) LeaseFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte) {
@@ -124,14 +126,14 @@ func (r *recorder) NamedFrame(_ ballot.NodeID, _ ballot.Incarnation, b []byte, _
 }
 
 func (r *recorder) CrashReleased(owner ballot.Incarnation, counters []uint64) {
-	r.change(func() { r.dead = append(r.dead, Release{Owner: owner, Counters: counters}) })
+	r.change(func() { r.dead = append(r.dead, wire.Release{Owner: owner, Counters: counters}) })
 }
 
-func (r *recorder) Connected(p ballot.NodeID, k Kind) { r.event("+", p, k) }
+func (r *recorder) Connected(p ballot.NodeID, k wire.Kind) { r.event("+", p, k) }
 
-func (r *recorder) Disconnected(p ballot.NodeID, k Kind) { r.event("-", p, k) }
+func (r *recorder) Disconnected(p ballot.NodeID, k wire.Kind) { r.event("-", p, k) }
 
-func (r *recorder) event(sign string, p ballot.NodeID, k Kind) {
+func (r *recorder) event(sign string, p ballot.NodeID, k wire.Kind) {
 	r.change(func() { r.events = append(r.events, sign+k.String()+" "+string(rune('0'+p))) })
 }
 
@@ -156,14 +158,14 @@ func count(events []string, event string) int {
 	return n
 }
 
-var testConstants = Constants{LeaseTime: time.Second, MaxLeaseTime: 30 * time.Second, DriftPPM: 10000, Margin: 10 * time.Millisecond}
+var testConstants = wire.Constants{LeaseTime: time.Second, MaxLeaseTime: 30 * time.Second, DriftPPM: 10000, Margin: 10 * time.Millisecond}
 
 // node is a Transport with what belongs to it.
 type node struct {
 	*Transport
 	recorder
 	logs  logs
-	hello Hello
+	hello wire.Hello
 }
 
 func store(n ballot.NodeID) ident.StoreID { return ident.StoreID{0xaa, byte(n)} }
@@ -176,19 +178,19 @@ func members(ids ...ballot.NodeID) ident.Membership {
 	return m
 }
 
-func honest(id ballot.NodeID) Hello {
-	return Hello{Cluster: ident.ClusterID{0xcc}, Node: id, Store: store(id), Constants: testConstants, ClientAddr: "127.0.0.1:850" + string(rune('0'+id)),
+func honest(id ballot.NodeID) wire.Hello {
+	return wire.Hello{Cluster: ident.ClusterID{0xcc}, Node: id, Store: store(id), Constants: testConstants, ClientAddr: "127.0.0.1:850" + string(rune('0'+id)),
 		Incarnation: ballot.Incarnation{Restart: 1, Node: id, Nonce: 100 + uint64(id)}}
 }
 
 // listen makes a node on a free port, or on addr if it is not empty.
-func listen(t *testing.T, id ballot.NodeID, addr string, change func(*Config, *Hello)) *node {
+func listen(t *testing.T, id ballot.NodeID, addr string, change func(*Config, *wire.Hello)) *node {
 	t.Helper()
 	n := &node{hello: honest(id)}
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	cfg := Config{Self: id, Addr: addr, Log: zerolog.New(&n.logs), Hello: func() Hello { return n.hello }}
+	cfg := Config{Self: id, Addr: addr, Log: zerolog.New(&n.logs), Hello: func() wire.Hello { return n.hello }}
 	if change != nil {
 		change(&cfg, &n.hello)
 	}
@@ -210,13 +212,13 @@ func (n *node) serve(m ident.Membership, peers ...*node) {
 }
 
 // pair is nodes 1 and 2, connected.
-func pair(t *testing.T, change func(*Config, *Hello)) (*node, *node) {
+func pair(t *testing.T, change func(*Config, *wire.Hello)) (*node, *node) {
 	t.Helper()
 	a, b := listen(t, 1, "", change), listen(t, 2, "", change)
 	m := members(1, 2)
 	a.serve(m, b)
 	b.serve(m, a)
-	for _, k := range kinds {
+	for _, k := range wire.Kinds {
 		a.awaitEvent(t, "+"+k.String()+" 2", 1)
 		b.awaitEvent(t, "+"+k.String()+" 1", 1)
 	}
@@ -227,4 +229,16 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// writeFrames writes a frame for each body.
+func writeFrames(t *testing.T, to io.Writer, bodies ...[]byte) {
+	t.Helper()
+	var raw []byte
+	for _, b := range bodies {
+		raw = wire.AppendFrame(raw, b)
+	}
+	if _, err := to.Write(raw); err != nil {
+		t.Fatal(err)
+	}
 }

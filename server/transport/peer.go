@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/server/wire"
 )
 
 // peer is another member.
 type peer struct {
 	node ballot.NodeID
 	addr string // hint; may be empty
-	ends [len(kinds)]end
+	ends [len(wire.Kinds)]end
 
 	mu         sync.Mutex
 	inc        ballot.Incarnation
@@ -29,7 +30,7 @@ type end struct {
 
 func newPeer(node ballot.NodeID, addr string) *peer { return &peer{node: node, addr: addr} }
 
-func (p *peer) end(k Kind) *end { return &p.ends[k-1] }
+func (p *peer) end(k wire.Kind) *end { return &p.ends[k-1] }
 
 // note keeps why there is no connection.
 func (p *peer) note(problem string) {
@@ -39,7 +40,7 @@ func (p *peer) note(problem string) {
 }
 
 // greet keeps what the peer said of itself.
-func (p *peer) greet(h *Hello) {
+func (p *peer) greet(h *wire.Hello) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inc, p.clientAddr, p.problem = h.Incarnation, h.ClientAddr, ""
@@ -79,7 +80,7 @@ func (t *Transport) Peers() []PeerState {
 		p.mu.Lock()
 		st := PeerState{Node: p.node, Addr: p.addr, ClientAddr: p.clientAddr, Incarnation: p.inc, Problem: p.problem}
 		p.mu.Unlock()
-		st.Lease, st.Log, st.Named = t.linkState(p.end(KindLease)), t.linkState(p.end(KindLog)), t.linkState(p.end(KindNamed))
+		st.Lease, st.Log, st.Named = t.linkState(p.end(wire.KindLease)), t.linkState(p.end(wire.KindLog)), t.linkState(p.end(wire.KindNamed))
 		out = append(out, st)
 	}
 	return out
@@ -98,7 +99,7 @@ func (t *Transport) linkState(e *end) LinkState {
 }
 
 // CountIgnored counts a frame whose type the handler does not know.
-func (t *Transport) CountIgnored(from ballot.NodeID, kind Kind) {
+func (t *Transport) CountIgnored(from ballot.NodeID, kind wire.Kind) {
 	if s := t.service.Load(); s != nil {
 		if p := s.peer(from); p != nil {
 			p.end(kind).ignored.Add(1)

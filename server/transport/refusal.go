@@ -1,30 +1,15 @@
 package transport
 
-import "fmt"
+import (
+	"fmt"
 
-// Reason tells why a node refused another.
-type Reason uint8
-
-// The reasons. Numbers are on the wire: they are never reused.
-const (
-	ReasonVersion    Reason = 1  // they speak different versions of the protocol
-	ReasonNotReady   Reason = 2  // the node has no cluster yet, or is still starting; the only one that passes by itself
-	ReasonSelf       Reason = 3  // the node has reached itself
-	ReasonNode       Reason = 4  // dialled as one node, it is another; or two processes use one node id
-	ReasonCluster    Reason = 5  // they belong to different clusters
-	ReasonNotMember  Reason = 6  // the membership does not list the node
-	ReasonStore      Reason = 7  // the membership lists the node with another store
-	ReasonConstants  Reason = 8  // the cluster constants differ
-	ReasonRestart    Reason = 9  // the store's restart counter did not grow
-	ReasonRolledBack Reason = 10 // the store has forgotten promises or votes
-	ReasonGenesis    Reason = 11 // a genesis that this node must not accept
-	ReasonLists      Reason = 12 // the nodes were started with different lists
+	"tenure/server/wire"
 )
 
 // Refusal is why a connection was refused, by either side. Its text is written so that it reads the same on both:
 // it names both nodes and shows both values.
 type Refusal struct {
-	Reason Reason
+	Reason wire.Reason
 	Text   string
 	// ByPeer: the other side refused this node, and the text is the other side's.
 	ByPeer bool
@@ -33,6 +18,6 @@ type Refusal struct {
 // Error is the text.
 func (r *Refusal) Error() string { return r.Text }
 
-func refuse(reason Reason, format string, args ...any) *Refusal {
+func refuse(reason wire.Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }

@@ -8,11 +8,12 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
-func dead(id ballot.NodeID) Release {
+func dead(id ballot.NodeID) wire.Release {
 	h := honest(id)
-	return Release{Cluster: h.Cluster, Store: h.Store, Owner: h.Incarnation, Counters: []uint64{3, 1 << 40}}
+	return wire.Release{Cluster: h.Cluster, Store: h.Store, Owner: h.Incarnation, Counters: []uint64{3, 1 << 40}}
 }
 
 func dialTo(t *testing.T, n *node) net.Conn {
@@ -31,13 +32,13 @@ func TestReleaseReplacesNoConnection(t *testing.T) {
 	r := dead(1)
 	c := dialTo(t, b)
 	for range 2 {
-		if err := WriteRelease(c, 2, r); err != nil {
+		if err := writeRelease(c, 2, r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.await(t, "both words", func() bool { return len(b.dead) == 2 })
 	for _, got := range b.dead {
-		if diff := cmp.Diff(Release{Owner: r.Owner, Counters: r.Counters}, got); diff != "" {
+		if diff := cmp.Diff(wire.Release{Owner: r.Owner, Counters: r.Counters}, got); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -57,23 +58,23 @@ func TestReleaseReplacesNoConnection(t *testing.T) {
 func TestReleaseIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		to     ballot.NodeID
-		change func(*Release)
+		change func(*wire.Release)
 		words  []string
 	}{
-		"another node": {3, func(*Release) {}, []string{"gives for node 3 leads to node 2"}},
-		"itself":       {2, func(r *Release) { *r = dead(2) }, []string{"speaks for node 2 to node 2 itself"}},
-		"cluster":      {2, func(r *Release) { r.Cluster = ident.ClusterID{0xdd} }, []string{ident.ClusterID{0xdd}.String(), ident.ClusterID{0xcc}.String()}},
-		"store":        {2, func(r *Release) { r.Store = store(9) }, []string{store(9).String(), "not in membership"}},
-		"no member":    {2, func(r *Release) { *r = dead(7) }, []string{"node 7", "not in membership"}},
-		"no ballots":   {2, func(r *Release) { r.Counters = nil }, []string{"release of 0 ballots"}},
-		"too many":     {2, func(r *Release) { r.Counters = make([]uint64, MaxReleaseCounters+1) }, []string{"release of 65 ballots"}},
-		"no owner":     {2, func(r *Release) { r.Owner = ballot.Incarnation{} }, []string{"release without owner"}},
+		"another node": {3, func(*wire.Release) {}, []string{"gives for node 3 leads to node 2"}},
+		"itself":       {2, func(r *wire.Release) { *r = dead(2) }, []string{"speaks for node 2 to node 2 itself"}},
+		"cluster":      {2, func(r *wire.Release) { r.Cluster = ident.ClusterID{0xdd} }, []string{ident.ClusterID{0xdd}.String(), ident.ClusterID{0xcc}.String()}},
+		"store":        {2, func(r *wire.Release) { r.Store = store(9) }, []string{store(9).String(), "not in membership"}},
+		"no member":    {2, func(r *wire.Release) { *r = dead(7) }, []string{"node 7", "not in membership"}},
+		"no ballots":   {2, func(r *wire.Release) { r.Counters = nil }, []string{"release of 0 ballots"}},
+		"too many":     {2, func(r *wire.Release) { r.Counters = make([]uint64, wire.MaxReleaseCounters+1) }, []string{"release of 65 ballots"}},
+		"no owner":     {2, func(r *wire.Release) { r.Owner = ballot.Incarnation{} }, []string{"release without owner"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, b := pair(t, nil)
 			r := dead(1)
 			c.change(&r)
-			if err := WriteRelease(dialTo(t, b), c.to, r); err != nil {
+			if err := writeRelease(dialTo(t, b), c.to, r); err != nil {
 				t.Fatal(err)
 			}
 			b.logs.awaitAll(t, c.words...)
@@ -91,7 +92,7 @@ func TestReleasesOfAConnectionAreBounded(t *testing.T) {
 	_, b := pair(t, nil)
 	c := dialTo(t, b)
 	for range maxReleaseRounds + 5 {
-		if err := WriteRelease(c, 2, dead(1)); err != nil {
+		if err := writeRelease(c, 2, dead(1)); err != nil {
 			break
 		}
 	}
@@ -103,4 +104,10 @@ func TestReleasesOfAConnectionAreBounded(t *testing.T) {
 			t.Errorf("%d words were handed on", len(b.dead))
 		}
 	})
+}
+
+// writeRelease writes r for node to, as a guardian does.
+func writeRelease(nc net.Conn, to ballot.NodeID, r wire.Release) error {
+	_, err := nc.Write(wire.AppendFrame(nil, wire.EncodeHandshake(&wire.ReleaseMsg{To: to, Release: r})))
+	return err
 }

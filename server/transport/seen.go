@@ -5,6 +5,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 // seen remembers, for this run only, how far the stores of peers had come. A disk that was rolled back or copied
@@ -20,16 +21,12 @@ type seen struct {
 type trace struct {
 	store   ident.StoreID
 	inc     ballot.Incarnation
-	before  Marks // the highest of earlier incarnations
-	current Marks // the highest of inc; not below before
-}
-
-func (m Marks) max(o Marks) Marks {
-	return Marks{Promised: m.Promised.Max(o.Promised), Accepted: max(m.Accepted, o.Accepted)}
+	before  wire.Marks // the highest of earlier incarnations
+	current wire.Marks // the highest of inc; not below before
 }
 
 // admit checks h and, if there is nothing against it, remembers it.
-func (s *seen) admit(h *Hello) *Refusal {
+func (s *seen) admit(h *wire.Hello) *Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.judge(h); r != nil {
@@ -46,18 +43,18 @@ func (s *seen) admit(h *Hello) *Refusal {
 	case t.inc != h.Incarnation:
 		t.inc, t.before = h.Incarnation, t.current
 	}
-	t.current = t.current.max(h.Marks)
+	t.current = t.current.Max(h.Marks)
 	return nil
 }
 
 // check is admit without remembering.
-func (s *seen) check(h *Hello) *Refusal {
+func (s *seen) check(h *wire.Hello) *Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.judge(h)
 }
 
-func (s *seen) judge(h *Hello) *Refusal {
+func (s *seen) judge(h *wire.Hello) *Refusal {
 	t := s.stores[h.Node]
 	if t == nil || t.store != h.Store {
 		return nil
@@ -65,14 +62,14 @@ func (s *seen) judge(h *Hello) *Refusal {
 	floor := t.before
 	if t.inc != h.Incarnation {
 		if h.Incarnation.Restart <= t.inc.Restart {
-			return refuse(ReasonRestart, "node %d comes as incarnation %s, but was seen as %s: a run with the same or a higher restart counter. "+
+			return refuse(wire.ReasonRestart, "node %d comes as incarnation %s, but was seen as %s: a run with the same or a higher restart counter. "+
 				"Its data directory was rolled back or copied, or two processes run on copies of it. Stop it; a store that has "+
 				"forgotten something must not vote.", h.Node, h.Incarnation, t.inc)
 		}
 		floor = t.current
 	}
 	if h.Marks.Promised.Less(floor.Promised) || h.Marks.Accepted < floor.Accepted {
-		return refuse(ReasonRolledBack, "node %d comes with promise %s and log up to slot %d, but an earlier run of it had promise %s and log up to slot %d. "+
+		return refuse(wire.ReasonRolledBack, "node %d comes with promise %s and log up to slot %d, but an earlier run of it had promise %s and log up to slot %d. "+
 			"Its data directory was rolled back. Stop it; a store that has forgotten something must not vote.",
 			h.Node, h.Marks.Promised, h.Marks.Accepted, floor.Promised, floor.Accepted)
 	}
@@ -80,11 +77,11 @@ func (s *seen) judge(h *Hello) *Refusal {
 }
 
 // heard raises the marks of a running incarnation.
-func (s *seen) heard(inc ballot.Incarnation, m Marks) {
+func (s *seen) heard(inc ballot.Incarnation, m wire.Marks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.stores[inc.Node]; t != nil && t.inc == inc {
-		t.current = t.current.max(m)
+		t.current = t.current.Max(m)
 	}
 }
 

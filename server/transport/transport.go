@@ -13,6 +13,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/server/wire"
 )
 
 var (
@@ -23,7 +24,7 @@ var (
 )
 
 // Handler gets what peers say. For each peer and kind the calls come one after the other from one goroutine:
-// Connected, frames, Disconnected, and so on; for different peers and kinds they come at the same time. A call that
+// Connected, frames, Disconnected, and so on; for different peers and wire.Kinds they come at the same time. A call that
 // takes long holds up its connection, and one that takes IdleTimeout loses it. Bodies are the handler's to keep.
 // No method may call Close.
 type Handler interface {
@@ -32,9 +33,9 @@ type Handler interface {
 	LogFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
 	// NamedFrame is LogFrame for a connection of named leases.
 	NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
-	Connected(peer ballot.NodeID, kind Kind)
-	Disconnected(peer ballot.NodeID, kind Kind)
-	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see Release). It may
+	Connected(peer ballot.NodeID, kind wire.Kind)
+	Disconnected(peer ballot.NodeID, kind wire.Kind)
+	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see wire.Release). It may
 	// come at any time, from any goroutine, more than once, and when a later incarnation is connected.
 	CrashReleased(owner ballot.Incarnation, counters []uint64)
 }
@@ -148,7 +149,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 			t.cfg.Log.Warn().Uint64("peer", uint64(p.node)).Msg("no address is known for this member: add it to --cluster")
 			continue
 		}
-		for _, kind := range kinds {
+		for _, kind := range wire.Kinds {
 			t.wg.Go(func() { t.dialLoop(s, p, kind) })
 		}
 	}
@@ -156,23 +157,23 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 
 // SendLease puts a lease message in line for a peer and never waits. False: the peer is not connected or body is too
 // large. When too much is in line, the oldest messages are forgotten. Body must not change afterwards, may be sent to
-// several peers, and must not be empty or begin with 0.
+// several peers, and must be of package wire and no keepalive.
 func (t *Transport) SendLease(to ballot.NodeID, body []byte) bool {
-	return t.send(to, KindLease, MaxLeaseFrameBytes, body)
+	return t.send(to, wire.KindLease, wire.MaxLeaseBytes, body)
 }
 
 // SendNamed is SendLease for messages of named leases.
 func (t *Transport) SendNamed(to ballot.NodeID, body []byte) bool {
-	return t.send(to, KindNamed, MaxNamedFrameBytes, body)
+	return t.send(to, wire.KindNamed, wire.MaxNamedBytes, body)
 }
 
 // SendLog is SendLease for a message of the log, except that when too much is in line this message is refused.
 func (t *Transport) SendLog(to ballot.NodeID, body []byte) bool {
-	return t.send(to, KindLog, t.cfg.MaxLogFrameBytes, body)
+	return t.send(to, wire.KindLog, t.cfg.MaxLogFrameBytes, body)
 }
 
-func (t *Transport) send(to ballot.NodeID, kind Kind, limit int, body []byte) bool {
-	if len(body) == 0 || body[0] == controlByte {
+func (t *Transport) send(to ballot.NodeID, kind wire.Kind, limit int, body []byte) bool {
+	if wire.IsKeepalive(body) {
 		panic("transport: a body without a type")
 	}
 	s := t.service.Load()
@@ -214,7 +215,7 @@ func (t *Transport) Flush(ctx context.Context) error {
 		return nil
 	}
 	for _, p := range s.peers {
-		for _, k := range kinds {
+		for _, k := range wire.Kinds {
 			l := p.end(k).link.Load()
 			if l == nil {
 				continue

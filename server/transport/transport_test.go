@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/frame"
+	"tenure/server/wire"
 )
 
 func TestFramesFlowBothWaysInOrder(t *testing.T) {
@@ -70,35 +70,35 @@ func make1(n int) []byte {
 }
 
 // dumb is a peer made by hand: it shakes hands and then does what the test wants, which may be nothing.
-func dumb(t *testing.T, addr string, h Hello, to ballot.NodeID, kind Kind) *wire {
+func dumb(t *testing.T, addr string, h wire.Hello, to ballot.NodeID, kind wire.Kind) *conn {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	w := newWire(nc, time.Now().Add(patience))
-	if err := w.send(&helloMsg{Kind: kind, To: to, Hello: h}); err != nil {
+	w := newConn(nc, time.Now().Add(patience))
+	if err := w.send(&wire.HelloMsg{Kind: kind, To: to, Hello: h}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := w.receive(); err != nil {
 		t.Fatal(m, err)
 	}
-	if err := w.send(&readyMsg{}); err != nil {
+	if err := w.send(&wire.ReadyMsg{}); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
 func TestPausedPeerCostsBoundedMemoryAndIsNoticed(t *testing.T) {
-	n := listen(t, 2, "", func(c *Config, _ *Hello) {
+	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) {
 		c.IdleTimeout = 500 * time.Millisecond
 		c.MaxLogFrameBytes = 1 << 20
 		c.QueueBytes = 4 << 20
 	})
 	n.serve(members(1, 2))
-	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
-	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
+	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLease)
 	n.awaitEvent(t, "+log 1", 1)
 	n.awaitEvent(t, "+lease 1", 1)
 	sent := 0
@@ -125,13 +125,9 @@ func TestNewConnectionReplacesTheOldOne(t *testing.T) {
 	n := listen(t, 2, "", nil)
 	n.serve(members(1, 2))
 	for i := range 5 {
-		w := dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+		w := dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
 		n.awaitEvent(t, "+log 1", i+1)
-		f := frame.NewWriter(w.nc)
-		f.Add([]byte{7, byte(i)})
-		if err := f.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		writeFrames(t, w.nc, []byte{7, byte(i)})
 		n.recorder.await(t, "frame", func() bool { return len(n.log) == i+1 })
 	}
 	n.Close()
@@ -148,7 +144,7 @@ func TestManyConnectionsAtOnceLeaveOne(t *testing.T) {
 	for range 20 {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+			dumb(t, n.Addr().String(), honest(1), 2, wire.KindLease)
 		}()
 	}
 	for range 20 {
@@ -163,13 +159,13 @@ func TestManyConnectionsAtOnceLeaveOne(t *testing.T) {
 }
 
 func TestANewRunEndsTheConnectionsOfTheOldOne(t *testing.T) {
-	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 3 * patience })
+	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) { c.IdleTimeout = 3 * patience })
 	n.serve(members(1, 2))
-	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
 	n.awaitEvent(t, "+log 1", 1)
 	next := honest(1)
 	next.Incarnation.Restart, next.Incarnation.Nonce = 2, 5
-	dumb(t, n.Addr().String(), next, 2, KindLease)
+	dumb(t, n.Addr().String(), next, 2, wire.KindLease)
 	n.awaitEvent(t, "-log 1", 1)
 }
 
@@ -182,8 +178,8 @@ func TestAnOldRunIsNotReadyAfterANewOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := newWire(nc, time.Now().Add(patience))
-	if err := w.send(&helloMsg{Kind: KindLog, To: 2, Hello: honest(1)}); err != nil {
+	w := newConn(nc, time.Now().Add(patience))
+	if err := w.send(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.receive(); err != nil {
@@ -191,9 +187,9 @@ func TestAnOldRunIsNotReadyAfterANewOne(t *testing.T) {
 	}
 	next := honest(1)
 	next.Incarnation.Restart, next.Incarnation.Nonce = 2, 5
-	dumb(t, n.Addr().String(), next, 2, KindLog)
+	dumb(t, n.Addr().String(), next, 2, wire.KindLog)
 	n.awaitEvent(t, "+log 1", 1)
-	if err := w.send(&readyMsg{}); err != nil {
+	if err := w.send(&wire.ReadyMsg{}); err != nil {
 		t.Fatal(err)
 	}
 	n.logs.awaitAll(t, "connection refused", "restart counter")
@@ -203,30 +199,24 @@ func TestAnOldRunIsNotReadyAfterANewOne(t *testing.T) {
 }
 
 func TestKeepalivesCarryMarks(t *testing.T) {
-	n := listen(t, 2, "", func(c *Config, h *Hello) {
+	n := listen(t, 2, "", func(c *Config, h *wire.Hello) {
 		c.IdleTimeout = 2 * time.Second
-		h.Marks = Marks{Promised: ballot.Ballot{Counter: 7}, Accepted: 9}
+		h.Marks = wire.Marks{Promised: ballot.Ballot{Counter: 7}, Accepted: 9}
 	})
 	n.serve(members(1, 2))
-	w := dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	w := dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
 	body, err := w.frames.Next()
-	if err != nil || body[0] != controlByte {
+	if err != nil || !wire.IsKeepalive(body) {
 		t.Fatalf("%x %v", body, err)
 	}
-	f := frame.NewWriter(w.nc)
-	f.Add(body) // its own marks are as good as any
-	f.Add([]byte{controlByte, 0xff})
-	f.Add([]byte{3})
-	if err := f.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	writeFrames(t, w.nc, body, []byte{0, 0xff}, []byte{3}) // its own marks are as good as any
 	n.recorder.await(t, "frame", func() bool { return len(n.log) == 1 })
 	if st := n.Peers()[0]; st.Log.Ignored != 1 {
 		t.Fatalf("%+v", st)
 	}
 	back := honest(1)
 	back.Incarnation.Restart = 2
-	if r := n.seen.check(&back); r == nil || r.Reason != ReasonRolledBack {
+	if r := n.seen.check(&back); r == nil || r.Reason != wire.ReasonRolledBack {
 		t.Fatalf("a store that lost its marks: %v", r)
 	}
 }
@@ -245,11 +235,11 @@ func TestFlushWaitsForTheLastWords(t *testing.T) {
 }
 
 func TestSendNeverTakesWhatItCannotCarry(t *testing.T) {
-	a, _ := pair(t, func(c *Config, _ *Hello) { c.MaxLogFrameBytes = 1000 })
-	if a.SendLog(2, make1(1001)) || a.SendLease(2, make1(MaxLeaseFrameBytes+1)) || a.SendLog(3, make1(1)) || !a.SendLog(2, make1(1000)) {
+	a, _ := pair(t, func(c *Config, _ *wire.Hello) { c.MaxLogFrameBytes = 1000 })
+	if a.SendLog(2, make1(1001)) || a.SendLease(2, make1(wire.MaxLeaseBytes+1)) || a.SendLog(3, make1(1)) || !a.SendLog(2, make1(1000)) {
 		t.Fatal("wrong size or peer")
 	}
-	for _, body := range [][]byte{nil, {controlByte}} {
+	for _, body := range [][]byte{nil, {0}} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -267,7 +257,7 @@ func TestPeerIsFoundAgainAfterARestart(t *testing.T) {
 	b.Close()
 	a.awaitEvent(t, "-lease 2", 1)
 	a.awaitEvent(t, "-log 2", 1)
-	b = listen(t, 2, addr, func(_ *Config, h *Hello) { h.Incarnation.Restart++ })
+	b = listen(t, 2, addr, func(_ *Config, h *wire.Hello) { h.Incarnation.Restart++ })
 	b.serve(members(1, 2), a)
 	a.awaitEvent(t, "+lease 2", 2)
 	a.awaitEvent(t, "+log 2", 2)
@@ -280,7 +270,7 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 	a, b := pair(t, nil)
 	before := runtime.NumGoroutine()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	hello := encodeMsg(&helloMsg{Kind: KindLog, To: 2, Hello: honest(1)})
+	hello := wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)})
 	connections, frames := 400, 25
 	for i := range connections {
 		nc, err := net.Dial("tcp", b.Addr().String())
@@ -303,7 +293,7 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 	}
 	b.recorder.await(t, "lease frames among garbage", func() bool { return len(b.lease) == 200 })
 	a.recorder.await(t, "log frames among garbage", func() bool { return len(a.log) == 200 })
-	if len(a.history()) != len(kinds) || len(b.history()) != len(kinds) {
+	if len(a.history()) != len(wire.Kinds) || len(b.history()) != len(wire.Kinds) {
 		t.Fatalf("disturbed: %v %v", a.history(), b.history())
 	}
 	b.logs.awaitAll(t, "did not finish the handshake")
@@ -321,28 +311,23 @@ func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
 	}
-	var out bytes.Buffer
-	f := frame.NewWriter(&out)
 	switch kind % 4 {
 	case 0:
 		return noise
 	case 1:
-		f.Add(append([]byte(magic+"\x01\x00\x01"), noise...))
+		return wire.AppendFrame(nil, append([]byte("TNUR\x01\x00\x01"), noise...))
 	case 2:
 		bad := bytes.Clone(hello)
 		bad[rnd.IntN(len(bad))] ^= 1 << rnd.IntN(8)
-		f.Add(append(bad, noise...))
-	case 3:
-		return append([]byte{0xff, 0xff, 0xff, 0xf0}, noise...)
+		return wire.AppendFrame(nil, append(bad, noise...))
 	}
-	f.Flush()
-	return out.Bytes()
+	return append([]byte{0xff, 0xff, 0xff, 0xf0}, noise...)
 }
 
 func TestIdleStrangersMakeRoom(t *testing.T) {
-	n := listen(t, 2, "", func(c *Config, _ *Hello) { c.IdleTimeout = 3 * patience })
+	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) { c.IdleTimeout = 3 * patience })
 	n.serve(members(1, 2))
-	dumb(t, n.Addr().String(), honest(1), 2, KindLog)
+	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
 	n.awaitEvent(t, "+log 1", 1)
 	for range 3 * maxPending {
 		nc, err := net.Dial("tcp", n.Addr().String())
@@ -351,7 +336,7 @@ func TestIdleStrangersMakeRoom(t *testing.T) {
 		}
 		defer nc.Close()
 	}
-	dumb(t, n.Addr().String(), honest(1), 2, KindLease)
+	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLease)
 	n.awaitEvent(t, "+lease 1", 1)
 	if h := n.history(); len(h) != 2 {
 		t.Fatalf("strangers ended a connection: %v", h)
@@ -392,7 +377,7 @@ func TestListenSaysWhatToDo(t *testing.T) {
 }
 
 func TestANodeAloneNeedsNoAddress(t *testing.T) {
-	n, err := Listen(Config{Self: 1, Hello: func() Hello { return honest(1) }})
+	n, err := Listen(Config{Self: 1, Hello: func() wire.Hello { return honest(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}

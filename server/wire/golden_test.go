@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"encoding/hex"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/codec"
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
@@ -63,14 +62,14 @@ var (
 )
 
 func goldenLease() []golden {
-	out := []golden{{"nudge", encodeNudge(nudge{Node: 3})}, {"nudge nobody", encodeNudge(nudge{})},
-		{"health", encodeHealth(&replica.Health{Able: true, GetsOn: true})}, {"health fit", encodeHealth(&replica.Health{Fit: true})}}
+	out := []golden{{"nudge", EncodeNudge(Nudge{Node: 3})}, {"nudge nobody", EncodeNudge(Nudge{})},
+		{"health", EncodeHealth(&replica.Health{Able: true, GetsOn: true})}, {"health fit", EncodeHealth(&replica.Health{Fit: true})}}
 	for k := lease.KindPrepare; k <= lease.KindRelease; k++ {
 		m := lease.Message{Kind: k, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster, Ballot: goldenBallot}
-		out = append(out, golden{fmt.Sprintf("lease %v", k), encodeLease(&m)})
+		out = append(out, golden{fmt.Sprintf("lease %v", k), EncodeLease(&m)})
 		m.Owner, m.Duration, m.Promised = goldenRun, 7*time.Second, goldenOther
 		m.Live, m.LiveOwner, m.LiveBallot, m.LiveLeft = true, goldenRun, goldenOther, -time.Millisecond
-		out = append(out, golden{fmt.Sprintf("lease %v, all fields", k), encodeLease(&m)})
+		out = append(out, golden{fmt.Sprintf("lease %v, all fields", k), EncodeLease(&m)})
 	}
 	return out
 }
@@ -99,7 +98,7 @@ func goldenLog() []golden {
 		{Kind: multipaxos.KindConfirmed, Ballot: goldenBallot, Round: 256},
 	} {
 		m.From, m.To = 2, 1
-		out = append(out, golden{fmt.Sprintf("log %d, kind %d", i, m.Kind), encodeLog(&m)})
+		out = append(out, golden{fmt.Sprintf("log %d, kind %d", i, m.Kind), EncodeLog(&m)})
 	}
 	return out
 }
@@ -119,25 +118,24 @@ func goldenReplica() []golden {
 		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},
 	} {
 		m.From, m.To = 2, 1
-		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), encodeReplica(&m)})
+		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), EncodeReplica(&m)})
 	}
-	ask, answer := transferAsk{ID: 9, To: 3}, transferAnswer{ID: 9, Problem: "no"}
-	return append(out, golden{"transfer", codec.Append([]byte{frameTransfer}, &ask)},
-		golden{"transferred", codec.Append([]byte{frameTransferred}, &answer)})
+	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
+		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})})
 }
 
 func goldenNamed() []golden {
 	whole := someBatch()
-	out := []golden{{"named batch", appendNamed(nil, &whole)}}
+	out := []golden{{"named batch", EncodeNamed(&whole)}}
 	all := someBatch()
 	for i := range all.Requests {
 		b := replica.LeaseBatch{Requests: all.Requests[i : i+1]}
-		out = append(out, golden{fmt.Sprintf("named %v %d", all.Requests[i].Kind, i), appendNamed(nil, &b)})
+		out = append(out, golden{fmt.Sprintf("named %v %d", all.Requests[i].Kind, i), EncodeNamed(&b)})
 	}
 	for i := range all.Replies {
 		b := replica.LeaseBatch{For: goldenRun, Replies: all.Replies[i : i+1]}
-		out = append(out, golden{fmt.Sprintf("named %v %d", all.Replies[i].Kind, i), appendNamed(nil, &b)})
+		out = append(out, golden{fmt.Sprintf("named %v %d", all.Replies[i].Kind, i), EncodeNamed(&b)})
 	}
 	past := replica.LeaseBatch{Replies: []named.Reply{{Kind: named.Silent, Counter: 1, Left: -1}}}
-	return append(out, golden{"named Silent, over", appendNamed(nil, &past)})
+	return append(out, golden{"named Silent, over", EncodeNamed(&past)})
 }

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"encoding/binary"
@@ -8,46 +8,56 @@ import (
 	"tenure/internal/ballot"
 	"tenure/lease/named"
 	"tenure/server/replica"
-	"tenure/server/transport"
 )
 
-// frameNamed is the body of a frame on a connection for named leases: requests and replies of many leases one after the other, each
-// of a layout that its kind gives, numbers as varints but where it says otherwise:
+// A body on a connection for named leases holds requests and replies of many leases, one after the other. Numbers are
+// varints but where it says otherwise, a text is its length and its bytes, and an incarnation is Restart, Node, Nonce:
 //
-//	frameNamed | restart, node, nonce of the incarnation that replies are for (zeros: there are none) | messages
+//	type (1 byte) | incarnation that the replies are for (zeros: there are none) | messages
 //
-//	all            kind (1 byte) | name (16) | counter
-//	Accept         acquisition (16) | token | D_P in ns | owner (length, text) | the name as people write it (length, text)
-//	Release,
-//	Withdraw       acquisition (16)
-//	Silent         left in ns
-//	Promise,
-//	…Rejected      flags (1: live, 2: full) | report; of rejections promised; if live
-//	               acquisition (16) | token | left in ns | owner (length, text)
-const frameNamed byte = 7
+// Each message has a layout of its kind, the fields in this order:
+//
+//	all                            kind (1 byte), name (16 bytes), counter
+//	Prepare, Accepted, Released    nothing more
+//	Accept                         acquisition (16 bytes), token, D_P in ns, owner (text), name as people write it (text)
+//	Release, Withdraw              acquisition (16 bytes)
+//	Silent                         left in ns
+//	Promise                        flags (1 byte), report, live lease
+//	PrepareRejected,
+//	AcceptRejected                 flags (1 byte), report, promised, live lease
+//
+//	flags                          1: there is a live lease, 2: the acceptor is full
+//	live lease, if there is one    acquisition (16 bytes), token, left in ns, owner (text)
 
-// appendNamed appends as many messages of b as fit in a frame, and takes them out of b.
-func appendNamed(buf []byte, b *replica.LeaseBatch) []byte {
-	buf = append(buf, frameNamed)
+const (
+	flagLive = 1
+	flagFull = 2
+)
+
+// namedFull is where a body takes no more messages: it leaves room for one of any kind.
+const namedFull = MaxNamedBytes - 512
+
+// EncodeNamed returns a body with as many messages of b as fit, and takes them out of b. A whole batch takes one call for
+// each body, until b holds no more messages.
+func EncodeNamed(b *replica.LeaseBatch) []byte {
+	buf := make([]byte, 0, min(32+64*len(b.Requests)+48*len(b.Replies), namedFull))
+	buf = append(buf, typeNamed)
 	buf = binary.AppendUvarint(buf, b.For.Restart)
 	buf = binary.AppendUvarint(buf, uint64(b.For.Node))
 	buf = binary.AppendUvarint(buf, b.For.Nonce)
 	n := 0
-	for ; n < len(b.Requests) && len(buf) < namedFrameFull; n++ {
-		buf = appendLeaseRequest(buf, &b.Requests[n])
+	for ; n < len(b.Requests) && len(buf) < namedFull; n++ {
+		buf = appendRequest(buf, &b.Requests[n])
 	}
 	b.Requests = b.Requests[n:]
-	for n = 0; n < len(b.Replies) && len(buf) < namedFrameFull; n++ {
-		buf = appendLeaseReply(buf, &b.Replies[n])
+	for n = 0; n < len(b.Replies) && len(buf) < namedFull; n++ {
+		buf = appendReply(buf, &b.Replies[n])
 	}
 	b.Replies = b.Replies[n:]
 	return buf
 }
 
-// namedFrameFull leaves room for one more message of any kind.
-const namedFrameFull = transport.MaxNamedFrameBytes - 512
-
-func appendLeaseRequest(buf []byte, q *named.Request) []byte {
+func appendRequest(buf []byte, q *named.Request) []byte {
 	buf = append(buf, byte(q.Kind))
 	buf = append(buf, q.Name[:]...)
 	buf = binary.AppendUvarint(buf, q.Counter)
@@ -63,7 +73,7 @@ func appendLeaseRequest(buf []byte, q *named.Request) []byte {
 	return appendText(appendText(buf, q.Owner), q.Text)
 }
 
-func appendLeaseReply(buf []byte, r *named.Reply) []byte {
+func appendReply(buf []byte, r *named.Reply) []byte {
 	buf = append(buf, byte(r.Kind))
 	buf = append(buf, r.Name[:]...)
 	buf = binary.AppendUvarint(buf, r.Counter)
@@ -75,10 +85,10 @@ func appendLeaseReply(buf []byte, r *named.Reply) []byte {
 	}
 	var flags byte
 	if r.Live {
-		flags |= 1
+		flags |= flagLive
 	}
 	if r.Full {
-		flags |= 2
+		flags |= flagFull
 	}
 	buf = append(buf, flags)
 	buf = binary.AppendUvarint(buf, uint64(r.Report))
@@ -99,8 +109,15 @@ func appendText(buf []byte, s string) []byte {
 	return append(buf, s...)
 }
 
-// decodeNamed is the batch in a frame's body. What is well-formed but makes no sense is left to the Checks of package named.
-func decodeNamed(body []byte) (*replica.LeaseBatch, error) {
+// DecodeNamed decodes a body from a connection for named leases. The error wraps ErrMalformed or ErrUnknownType. The
+// connection knows for whom the batch is: To is zero.
+func DecodeNamed(body []byte) (*replica.LeaseBatch, error) {
+	if len(body) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", ErrMalformed)
+	}
+	if body[0] != typeNamed {
+		return nil, fmt.Errorf("%w: %d", ErrUnknownType, body[0])
+	}
 	r := namedReader{b: body[1:]}
 	b := new(replica.LeaseBatch)
 	b.For = ballot.Incarnation{Restart: r.number(), Node: ballot.NodeID(r.number()), Nonce: r.number()}
@@ -111,25 +128,28 @@ func decodeNamed(body []byte) (*replica.LeaseBatch, error) {
 		case named.Promise, named.PrepareRejected, named.Accepted, named.AcceptRejected, named.Released, named.Silent:
 			b.Replies = append(b.Replies, r.reply(kind))
 		default:
-			return nil, fmt.Errorf("%w: a lease message of %v", errFrame, kind)
+			return nil, fmt.Errorf("%w: a lease message of %v", ErrMalformed, kind)
 		}
 	}
 	if r.bad {
-		return nil, fmt.Errorf("%w: a lease message is cut off", errFrame)
+		return nil, fmt.Errorf("%w: a lease message is cut off", ErrMalformed)
 	}
 	return b, nil
 }
 
-// namedReader takes a body apart; bad stays set after the first thing that is not there.
+// namedReader takes a body apart. After the first thing that is not there bad is set, and what it returns means nothing.
 type namedReader struct {
 	b   []byte
 	bad bool
 }
 
+func (r *namedReader) fail() { r.bad, r.b = true, nil }
+
+// take returns the next n bytes, n up to 16, or zeros if they are not there.
 func (r *namedReader) take(n int) []byte {
-	if n < 0 || n > len(r.b) {
-		r.bad, r.b = true, nil
-		return make([]byte, 16)[:min(max(n, 0), 16)]
+	if n > len(r.b) {
+		r.fail()
+		return make([]byte, n)
 	}
 	out := r.b[:n]
 	r.b = r.b[n:]
@@ -141,17 +161,18 @@ func (r *namedReader) byte() byte { return r.take(1)[0] }
 func (r *namedReader) number() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.bad, r.b = true, nil
+		r.fail()
 		return 0
 	}
 	r.b = r.b[n:]
 	return v
 }
 
-func (r *namedReader) text(most uint64) string {
+// text returns a text of at most most bytes.
+func (r *namedReader) text(most int) string {
 	n := r.number()
-	if n > most {
-		r.bad, r.b = true, nil
+	if n > uint64(most) || n > uint64(len(r.b)) {
+		r.fail()
 		return ""
 	}
 	return string(r.take(int(n)))
@@ -164,8 +185,8 @@ func (r *namedReader) request(kind named.Kind) named.Request {
 	}
 	q.Acquisition = named.Acquisition(r.take(16))
 	if kind == named.Accept {
-		q.Token, q.Duration, q.Owner = named.Token(r.number()), time.Duration(r.number()), r.text(named.MaxOwnerBytes)
-		q.Text = r.text(named.MaxTextBytes)
+		q.Token, q.Duration = named.Token(r.number()), time.Duration(r.number())
+		q.Owner, q.Text = r.text(named.MaxOwnerBytes), r.text(named.MaxTextBytes)
 	}
 	return q
 }
@@ -180,7 +201,7 @@ func (r *namedReader) reply(kind named.Kind) named.Reply {
 		return out
 	}
 	flags := r.byte()
-	out.Live, out.Full = flags&1 != 0, flags&2 != 0
+	out.Live, out.Full = flags&flagLive != 0, flags&flagFull != 0
 	out.Report = named.Token(r.number())
 	if kind != named.Promise {
 		out.Promised = r.number()

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"tenure/internal/ballot"
 	"tenure/lease/named"
 	"tenure/server/replica"
-	"tenure/server/transport"
 )
 
 func someBatch() replica.LeaseBatch {
@@ -36,14 +35,14 @@ func someBatch() replica.LeaseBatch {
 	}
 }
 
-func TestNamedFramesRoundTrip(t *testing.T) {
+func TestNamedRoundTrip(t *testing.T) {
 	sent := someBatch()
 	want := sent
-	body := appendNamed(nil, &sent)
+	body := EncodeNamed(&sent)
 	if len(sent.Requests)+len(sent.Replies) != 0 {
 		t.Fatal("something is left")
 	}
-	got, err := decodeNamed(body)
+	got, err := DecodeNamed(body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,28 +51,28 @@ func TestNamedFramesRoundTrip(t *testing.T) {
 		t.Error(d)
 	}
 	for n := 1; n < len(body); n++ {
-		if b, err := decodeNamed(body[:n]); err == nil && len(b.Requests)+len(b.Replies) == len(want.Requests)+len(want.Replies) {
+		if b, err := DecodeNamed(body[:n]); err == nil && len(b.Requests)+len(b.Replies) == len(want.Requests)+len(want.Replies) {
 			t.Errorf("the first %d of %d bytes are a whole batch", n, len(body))
 		}
 	}
-	if _, err := decodeNamed([]byte{frameNamed, 0, 0, 0, 77}); !errors.Is(err, errFrame) {
+	if _, err := DecodeNamed([]byte{typeNamed, 0, 0, 0, 77}); !errors.Is(err, ErrMalformed) {
 		t.Errorf("an unknown kind: %v", err)
 	}
 }
 
-// A batch that is larger than a frame goes in several.
-func TestNamedFramesAreBounded(t *testing.T) {
+// A batch that is larger than a body may be goes in several.
+func TestNamedBodiesAreBounded(t *testing.T) {
 	var b replica.LeaseBatch
 	for i := range 40_000 {
 		b.Requests = append(b.Requests, named.Request{Kind: named.Accept, Counter: uint64(i + 1), Owner: string(bytes.Repeat([]byte("o"), named.MaxOwnerBytes))})
 	}
 	frames, seen := 0, 0
 	for ; len(b.Requests) > 0; frames++ {
-		body := appendNamed(nil, &b)
-		if len(body) > transport.MaxNamedFrameBytes {
+		body := EncodeNamed(&b)
+		if len(body) > MaxNamedBytes {
 			t.Fatalf("a frame of %d bytes", len(body))
 		}
-		got, err := decodeNamed(body)
+		got, err := DecodeNamed(body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,23 +81,4 @@ func TestNamedFramesAreBounded(t *testing.T) {
 	if frames < 2 || seen != 40_000 {
 		t.Errorf("%d messages in %d frames", seen, frames)
 	}
-}
-
-func FuzzDecodeNamed(f *testing.F) {
-	b := someBatch()
-	f.Add(appendNamed(nil, &b))
-	f.Add([]byte{frameNamed})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if len(body) == 0 {
-			return
-		}
-		got, err := decodeNamed(body)
-		if err != nil {
-			return
-		}
-		// A message takes 18 bytes at least, and at most some 150 in memory besides its text.
-		if most := len(body)/18 + 1; len(got.Requests)+len(got.Replies) > most {
-			t.Errorf("%d messages out of %d bytes", len(got.Requests)+len(got.Replies), len(body))
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package server
+package wire
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 	"tenure/server/replica"
 )
 
-// The headers as types: what appendLogHeader and appendReplicaHeader write by hand.
+// The headers as types: what log.go and replica.go write by hand.
 type (
 	logHeader struct {
 		Message multipaxos.Message
@@ -68,11 +68,19 @@ func drawReplica(t *rapid.T) *replica.Message {
 	return m
 }
 
-// What is written by hand is what the library reads, and the other way round.
+func from2to1(m multipaxos.Message) *multipaxos.Message {
+	m.From, m.To = 2, 1
+	return &m
+}
+
+// What is encoded is what is decoded, and what is written by hand is what the library reads, and the other way round.
 func TestLogHeaderIsTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawLog(t)
-		body := encodeLog(want)
+		body := EncodeLog(want)
+		if got, err := DecodeLog(body, 2, 1); err != nil || cmp.Diff(from2to1(*want), got.Log, cmpopts.EquateEmpty()) != "" {
+			t.Fatalf("%+v became %+v, %v", want, got, err)
+		}
 		header, rest, err := cutHeader(body)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +100,7 @@ func TestLogHeaderIsTheLibrarys(t *testing.T) {
 		}
 		_, rest, _ = cutHeader(body)
 		var got multipaxos.Message
-		if err := readLogHeader(codec.Marshal(&h), rest, &got); err != nil {
+		if err := readLog(codec.Marshal(&h), rest, &got); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, &got, cmpopts.EquateEmpty()); d != "" {
@@ -104,7 +112,12 @@ func TestLogHeaderIsTheLibrarys(t *testing.T) {
 func TestReplicaHeaderIsTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawReplica(t)
-		body := encodeReplica(want)
+		body := EncodeReplica(want)
+		told := *want
+		told.From, told.To = 2, 1
+		if got, err := DecodeLog(body, 2, 1); err != nil || cmp.Diff(&told, got.Replica, cmpopts.EquateEmpty()) != "" {
+			t.Fatalf("%+v became %+v, %v", want, got, err)
+		}
 		header, rest, err := cutHeader(body)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +143,7 @@ func TestReplicaHeaderIsTheLibrarys(t *testing.T) {
 		}
 		_, rest, _ = cutHeader(body)
 		var got replica.Message
-		if err := readReplicaHeader(codec.Marshal(&h), rest, &got); err != nil {
+		if err := readReplica(codec.Marshal(&h), rest, &got); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, &got, cmpopts.EquateEmpty()); d != "" {

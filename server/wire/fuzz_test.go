@@ -1,0 +1,200 @@
+package wire
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+	"tenure/lease/named"
+	"tenure/multipaxos"
+	"tenure/server/replica"
+)
+
+// fuzzBodies fuzzes a decoder. Whatever the bytes, it allocates no more than doc.go says, refuses them with an error of
+// this package, or returns a message that comes back the same from its own bytes. The seeds are bodies of valid
+// messages; encode is given what decode returned.
+func fuzzBodies[M any](f *testing.F, seeds [][]byte, decode func([]byte) (M, error), encode func(M) []byte) {
+	for _, b := range seeds {
+		f.Add(b)
+	}
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var m M
+		var err error
+		if got, most := allocated(func() { m, err = decode(body) }), uint64(64<<10+64*len(body)); got > most {
+			t.Fatalf("%d bytes allocated for a body of %d", got, len(body))
+		}
+		if err != nil {
+			var v *VersionError
+			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrHandshake) && !errors.As(err, &v) {
+				t.Fatalf("an error of another kind: %v", err)
+			}
+			return
+		}
+		again, err := decode(encode(m))
+		if err != nil {
+			t.Fatalf("%+v cannot be decoded again: %v", m, err)
+		}
+		if d := cmp.Diff(m, again, cmpopts.EquateEmpty()); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// bodiesOf returns the bodies of the messages that are also compared with testdata.
+func bodiesOf(all []golden) (out [][]byte) {
+	for _, g := range all {
+		out = append(out, g.body)
+	}
+	return out
+}
+
+func FuzzLease(f *testing.F) {
+	fuzzBodies(f, bodiesOf(goldenLease()), DecodeLease, func(b LeaseBody) []byte {
+		switch {
+		case b.Message != nil:
+			return EncodeLease(b.Message)
+		case b.Nudge != nil:
+			return EncodeNudge(*b.Nudge)
+		}
+		return EncodeHealth(b.Health)
+	})
+}
+
+func FuzzLog(f *testing.F) {
+	fuzzBodies(f, bodiesOf(goldenLog()), func(body []byte) (*multipaxos.Message, error) {
+		b, err := DecodeLog(body, 2, 1)
+		if err == nil && b.Log == nil {
+			err = ErrUnknownType // of FuzzReplica
+		}
+		return b.Log, err
+	}, EncodeLog)
+}
+
+func FuzzReplica(f *testing.F) {
+	fuzzBodies(f, bodiesOf(goldenReplica()), func(body []byte) (LogBody, error) {
+		b, err := DecodeLog(body, 2, 1)
+		if err == nil && b.Log != nil {
+			err = ErrUnknownType // of FuzzLog
+		}
+		return b, err
+	}, func(b LogBody) []byte {
+		switch {
+		case b.Replica != nil:
+			return EncodeReplica(b.Replica)
+		case b.Transfer != nil:
+			return EncodeTransfer(*b.Transfer)
+		}
+		return EncodeTransferred(*b.Transferred)
+	})
+}
+
+// FuzzNamed leaves out batches with times that are negative: as no node sends them they are written as zero.
+func FuzzNamed(f *testing.F) {
+	fuzzBodies(f, bodiesOf(goldenNamed()), func(body []byte) (*replica.LeaseBatch, error) {
+		b, err := DecodeNamed(body)
+		if err == nil {
+			for i := range b.Replies {
+				if b.Replies[i].Left < 0 || b.Replies[i].LiveLeft < 0 {
+					return nil, ErrMalformed
+				}
+			}
+		}
+		return b, err
+	}, func(b *replica.LeaseBatch) []byte {
+		c := *b
+		return EncodeNamed(&c)
+	})
+}
+
+func FuzzKeepalive(f *testing.F) {
+	fuzzBodies(f, [][]byte{EncodeKeepalive(nil), EncodeKeepalive(&Marks{Promised: goldenBallot, Accepted: 9})}, DecodeKeepalive, EncodeKeepalive)
+}
+
+func FuzzHandshake(f *testing.F) {
+	var seeds [][]byte
+	for _, m := range handshakeSamples() {
+		seeds = append(seeds, EncodeHandshake(m))
+	}
+	fuzzBodies(f, append(seeds, []byte(magic)), func(body []byte) (HandshakeMsg, error) {
+		m, err := DecodeHandshake(body)
+		switch m := m.(type) { // what every caller does with them must not panic either
+		case *FoundMsg:
+			m.Membership.Voters()
+		case *AnswerMsg:
+			m.Membership.Voters()
+		}
+		return m, err
+	}, EncodeHandshake)
+}
+
+// TestDeclaredLengthsAllocateNothing gives decoders small bodies that declare long lists.
+func TestDeclaredLengthsAllocateNothing(t *testing.T) {
+	long := []byte{0xdd, 0x7f, 0xff, 0xff, 0xff} // an array of 2³¹-1
+	header := func(kind byte, fields ...byte) []byte {
+		b := append(beginHeader(nil, kind), fields...)
+		endHeader(b)
+		return b
+	}
+	zeros := make([]byte, 1<<16)
+	for name, body := range map[string][]byte{
+		"lease":            append([]byte{typeLease}, long...),
+		"log":              header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2}, long...)...),
+		"log, zeros":       header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2, 0xdd, 0, 0, 0xff, 0xff}, zeros...)...),
+		"replica":          header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0}, long...)...),
+		"replica, zeros":   header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0, 0xdd, 0, 0, 0xff, 0xff}, zeros...)...),
+		"named, text":      append([]byte{typeNamed, 0, 0, 0, byte(named.Accept)}, append(make([]byte, 35), 0xff, 0xff, 0xff, 0x7f)...),
+		"keepalive":        append([]byte{typeKeepalive}, long...),
+		"ask":              append([]byte(magic+"\x04\x00\x04\x94\x01\x02\xc0"), long...),
+		"release":          append([]byte(magic+"\x08\x00\x04\x92\x01\x94\xc0\xc0\xc0"), long...),
+		"transferred":      {typeTransferred, 0x92, 1, 0xdb, 0x7f, 0xff, 0xff, 0xff},
+		"header too large": {typeLog, 0x7f, 0xff, 0xff, 0xff, 0},
+	} {
+		var errs []error
+		got := allocated(func() {
+			_, lease := DecodeLease(body)
+			_, log := DecodeLog(body, 2, 1)
+			_, batch := DecodeNamed(body)
+			_, alive := DecodeKeepalive(body)
+			_, shake := DecodeHandshake(body)
+			errs = []error{lease, log, batch, alive, shake}
+		})
+		for _, err := range errs {
+			if err == nil {
+				t.Errorf("%s: decoded", name)
+			}
+		}
+		if most := uint64(64<<10 + 64*len(body)); got > most {
+			t.Errorf("%s: %d bytes allocated for a body of %d", name, got, len(body))
+		}
+	}
+}
+
+// TestLeaseRoundTrip: every field of a lease message travels.
+func TestLeaseRoundTrip(t *testing.T) {
+	run := ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63}
+	want := LeaseBody{Message: &lease.Message{Kind: lease.KindPromise, From: 1, To: 2, Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Ballot: ballot.New(4, run), Owner: run, Duration: time.Second, Promised: ballot.New(5, run), Live: true, LiveOwner: run,
+		LiveBallot: ballot.New(6, run), LiveLeft: -time.Millisecond}}
+	got, err := DecodeLease(EncodeLease(want.Message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

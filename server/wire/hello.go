@@ -1,0 +1,141 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/internal/quorum"
+)
+
+// Kind tells what a connection is for.
+type Kind uint8
+
+// The kinds. The numbers are on the wire: they are never reused.
+const (
+	KindLease Kind = 1
+	KindLog   Kind = 2
+	KindNamed Kind = 3 // named leases: users' traffic, before which neither of the others waits
+)
+
+// Kinds lists all kinds by rising number.
+var Kinds = [...]Kind{KindLease, KindLog, KindNamed}
+
+// String names the kind.
+func (k Kind) String() string {
+	switch k {
+	case KindLease:
+		return "lease"
+	case KindLog:
+		return "log"
+	case KindNamed:
+		return "named"
+	}
+	return "unknown"
+}
+
+// Constants must be the same on all nodes: the lease's exclusion arithmetic (T2, T3) rests on them.
+type Constants struct {
+	LeaseTime    time.Duration // M of the class of `master`
+	MaxLeaseTime time.Duration // M of the class of user leases
+	DriftPPM     int64         // ρ in parts per million
+	Margin       time.Duration
+}
+
+// Hello is what a node says of itself when a connection is made.
+type Hello struct {
+	Cluster     ident.ClusterID
+	Node        ballot.NodeID
+	Store       ident.StoreID
+	Incarnation ballot.Incarnation
+	Constants   Constants
+	ClientAddr  string // where clients reach it; shown in the status of others
+	Marks       Marks
+}
+
+// Address is where a member of the static list listens for its peers.
+type Address struct {
+	Node ballot.NodeID
+	Addr string // host:port
+}
+
+// MaxAddrBytes bounds a host:port.
+const MaxAddrBytes = 255
+
+// CheckNode returns an error unless n is the id of a node.
+func CheckNode(n ballot.NodeID) error {
+	if n < 1 || n > ballot.MaxNodeID {
+		return fmt.Errorf("node id %d is not in 1 to %d", n, ballot.MaxNodeID)
+	}
+	return nil
+}
+
+// CheckStore returns an error if s is the id of no store.
+func CheckStore(s ident.StoreID) error {
+	if s.IsZero() {
+		return errors.New("no store id")
+	}
+	return nil
+}
+
+// CheckList returns an error unless list has as many nodes as a cluster may have, each once, by rising id, and with an
+// address that can be shown.
+func CheckList(list []Address) error {
+	if len(list) == 0 || len(list) > quorum.MaxVoters {
+		return fmt.Errorf("a list of %d nodes; a cluster has 1 to %d", len(list), quorum.MaxVoters)
+	}
+	for i, a := range list {
+		if err := CheckNode(a.Node); err != nil {
+			return err
+		}
+		if len(a.Addr) > MaxAddrBytes || !Printable(a.Addr) {
+			return fmt.Errorf("the address of node %d is too long or not plain text", a.Node)
+		}
+		if i > 0 && list[i-1].Node >= a.Node {
+			return fmt.Errorf("node %d is listed twice or out of order", a.Node)
+		}
+	}
+	return nil
+}
+
+// checkMembership makes sure of what ident.Membership promises, among it that Voters will not panic.
+func checkMembership(m ident.Membership) error {
+	if m.Number == 0 || len(m.Members) == 0 || len(m.Members) > quorum.MaxVoters {
+		return fmt.Errorf("membership %d with %d members", m.Number, len(m.Members))
+	}
+	for i, x := range m.Members {
+		if err := errors.Join(CheckNode(x.Node), CheckStore(x.Store)); err != nil {
+			return err
+		}
+		if i > 0 && m.Members[i-1].Node >= x.Node {
+			return errors.New("members out of order")
+		}
+	}
+	return nil
+}
+
+// Printable reports whether s is plain ASCII without controls, so that it can be put into a log or on a terminal.
+func Printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// plain returns s cut to MaxTextBytes and without what would confuse a terminal.
+func plain(s string) string {
+	if len(s) > MaxTextBytes {
+		s = s[:MaxTextBytes]
+	}
+	out := []rune(s)
+	for i, r := range out {
+		if r < ' ' || (r >= 0x7f && r < 0xa0) || r == '\uFFFD' {
+			out[i] = '?'
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,225 @@
+package wire
+
+import (
+	"math"
+	"time"
+
+	"tenure/internal/codec"
+	"tenure/kv"
+	"tenure/server/replica"
+)
+
+// The header of a replica.Message, written by hand as that of a multipaxos.Message is. The values behind it are the
+// commands of the writes, and then the bodies of the answers.
+//
+//	array of 2, or of 3 if an answer has a body
+//	  array of 7: the message
+//	    0 Kind     number up to 255
+//	    1 From     0: the connection knows
+//	    2 To       0: the connection knows
+//	    3 Vitals   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Room
+//	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
+//	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
+//	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
+//	    6 Read     array of 4: ID, Consistent (bool), Granted (bool), Slot
+//	  lengths of the commands: nil, or an array of as many numbers as there are writes
+//	  lengths of the bodies: an array of as many numbers as there are answers; left out if no answer has a body
+//
+// This is what codec.Marshal makes of struct{ Message replica.Message; Lengths, Bodies []uint32 } without From, To,
+// values, and the zeros at the end of a Result.
+
+const (
+	writeRoom  = 32 // mostly enough for a write in the header
+	answerRoom = 32
+	leastWrite = 5 // bytes that a write or an answer takes at least in a header that was written here
+)
+
+// EncodeReplica returns the body of m without From and To.
+func EncodeReplica(m *replica.Message) []byte {
+	total := 0
+	for i := range m.Writes {
+		total += len(m.Writes[i].Command)
+	}
+	for i := range m.Answers {
+		total += len(m.Answers[i].Result.Body)
+	}
+	body := beginHeader(make([]byte, 0, total+headerRoom+writeRoom*len(m.Writes)+answerRoom*len(m.Answers)), typeReplica)
+	body = appendReplicaHeader(body, m)
+	endHeader(body)
+	for i := range m.Writes {
+		body = append(body, m.Writes[i].Command...)
+	}
+	for i := range m.Answers {
+		body = append(body, m.Answers[i].Result.Body...)
+	}
+	return body
+}
+
+func appendReplicaHeader(b []byte, m *replica.Message) []byte {
+	bodies := hasBodies(m.Answers)
+	if bodies {
+		b = codec.AppendArray(b, 3)
+	} else {
+		b = codec.AppendArray(b, 2)
+	}
+	b = codec.AppendArray(b, 7)
+	b = codec.AppendUint(b, uint64(m.Kind))
+	b = append(b, 0, 0) // From, To
+	b = appendVitals(b, &m.Vitals)
+	b = appendWrites(b, m.Writes)
+	b = appendAnswers(b, m.Answers)
+	b = codec.AppendArray(b, 4)
+	b = codec.AppendUint(b, m.Read.ID)
+	b = codec.AppendBool(b, m.Read.Consistent)
+	b = codec.AppendBool(b, m.Read.Granted)
+	b = codec.AppendUint(b, m.Read.Slot)
+	b = appendLengths(b, m.Writes, func(w *replica.ForwardedWrite) int { return len(w.Command) })
+	if bodies {
+		b = appendLengths(b, m.Answers, func(a *replica.ForwardedAnswer) int { return len(a.Result.Body) })
+	}
+	return b
+}
+
+// hasBodies reports whether any answer has a body.
+func hasBodies(answers []replica.ForwardedAnswer) bool {
+	for i := range answers {
+		if answers[i].Result.Body != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func appendLengths[T any](b []byte, list []T, length func(*T) int) []byte {
+	if list == nil {
+		return codec.AppendNil(b)
+	}
+	b = codec.AppendArray(b, len(list))
+	for i := range list {
+		b = codec.AppendUint(b, uint64(length(&list[i])))
+	}
+	return b
+}
+
+func appendVitals(b []byte, v *replica.Vitals) []byte {
+	b = codec.AppendArray(b, 5)
+	b = codec.AppendBool(b, v.Master)
+	b = codec.AppendUint(b, v.Epoch)
+	b = codec.AppendUint(b, v.Applied)
+	b = codec.AppendInt(b, int64(v.LeaseLeft))
+	return codec.AppendUint(b, uint64(v.Room))
+}
+
+func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
+	if writes == nil {
+		return codec.AppendNil(b)
+	}
+	b = codec.AppendArray(b, len(writes))
+	for i := range writes {
+		w := &writes[i]
+		b = codec.AppendArray(b, 4)
+		b = codec.AppendUint(b, w.ID)
+		b = codec.AppendNil(b)
+		b = codec.AppendBool(b, w.Frees)
+		b = codec.AppendInt(b, int64(w.WaitFor))
+	}
+	return b
+}
+
+func appendAnswers(b []byte, answers []replica.ForwardedAnswer) []byte {
+	if answers == nil {
+		return codec.AppendNil(b)
+	}
+	b = codec.AppendArray(b, len(answers))
+	for i := range answers {
+		a := &answers[i]
+		b = codec.AppendArray(b, 4)
+		b = codec.AppendUint(b, a.ID)
+		b = codec.AppendUint(b, uint64(a.Outcome))
+		b = codec.AppendUint(b, uint64(a.Reason))
+		if a.Result.Dropped {
+			b = codec.AppendArray(b, 5)
+		} else {
+			b = codec.AppendArray(b, 3)
+		}
+		b = codec.AppendUint(b, uint64(a.Result.Code))
+		b = codec.AppendUint(b, a.Result.Revision)
+		b = codec.AppendUint(b, a.Result.Count)
+		if a.Result.Dropped {
+			b = codec.AppendBool(codec.AppendNil(b), true) // no Body
+		}
+	}
+	return b
+}
+
+func decodeReplica(body []byte, m *replica.Message) error {
+	header, values, err := cutHeader(body)
+	if err != nil {
+		return err
+	}
+	return readReplica(header, values, m)
+}
+
+// readReplica reads a header into m, and gives the values to its writes and answers.
+func readReplica(header, values []byte, m *replica.Message) error {
+	r := valueReader{Reader: codec.NewReader(header), values: values}
+	h := r.Struct()
+	f := h.Struct()
+	m.Kind = replica.MessageKind(f.Small(math.MaxUint8))
+	f.Skip() // From
+	f.Skip() // To
+	v := f.Struct()
+	m.Vitals = replica.Vitals{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(), LeaseLeft: time.Duration(v.Int()), Room: replica.Room(v.Small(math.MaxUint8))}
+	v.End()
+	if f.Next() {
+		readWrites(&r.Reader, len(header), m)
+	}
+	if f.Next() {
+		readAnswers(&r.Reader, len(header), m)
+	}
+	p := f.Struct()
+	m.Read = replica.ReadPoint{ID: p.Uint(), Consistent: p.Bool(), Granted: p.Bool(), Slot: p.Uint()}
+	p.End()
+	f.End()
+	r.take(r.lengths(&h), len(m.Writes), func(i int, v []byte) { m.Writes[i].Command = v })
+	if n := r.lengths(&h); n > 0 {
+		// Copied: an answer must not keep its frame alive, and other bodies with it.
+		r.take(n, len(m.Answers), func(i int, v []byte) { m.Answers[i].Result.Body = string(v) })
+	}
+	return r.end(&h)
+}
+
+func readWrites(r *codec.Reader, headerBytes int, m *replica.Message) {
+	n := r.Array()
+	if n == 0 {
+		return
+	}
+	m.Writes = make([]replica.ForwardedWrite, 0, min(n, headerBytes/leastWrite+1))
+	for i := 0; i < n && !r.Failed(); i++ {
+		w := r.Struct()
+		x := replica.ForwardedWrite{ID: w.Uint()}
+		w.Skip() // Command
+		x.Frees, x.WaitFor = w.Bool(), time.Duration(w.Int())
+		w.End()
+		m.Writes = append(m.Writes, x)
+	}
+}
+
+func readAnswers(r *codec.Reader, headerBytes int, m *replica.Message) {
+	n := r.Array()
+	if n == 0 {
+		return
+	}
+	m.Answers = make([]replica.ForwardedAnswer, 0, min(n, headerBytes/leastWrite+1))
+	for i := 0; i < n && !r.Failed(); i++ {
+		a := r.Struct()
+		x := replica.ForwardedAnswer{ID: a.Uint(), Outcome: replica.Outcome(a.Small(math.MaxUint8)), Reason: replica.Reason(a.Small(math.MaxUint8))}
+		res := a.Struct()
+		x.Result = kv.Result{Code: kv.Code(res.Small(math.MaxUint8)), Revision: res.Uint(), Count: res.Uint()}
+		res.Skip() // Body
+		x.Result.Dropped = res.Bool()
+		res.End()
+		a.End()
+		m.Answers = append(m.Answers, x)
+	}
+}
