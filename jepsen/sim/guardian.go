@@ -5,11 +5,14 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/lease"
+	"tenure/server/wire"
 )
 
 // crash is a guardian's word to one peer.
 type crash struct {
+	store    ident.StoreID
 	owner    ballot.Incarnation
 	counters []uint64
 }
@@ -21,7 +24,7 @@ func (n *node) orphan(p *process) {
 	if !w.plan.on(Guardian) || len(p.noted) == 0 || w.guardians.chance(100) {
 		return
 	}
-	word := &crash{owner: p.self, counters: slices.Clone(p.noted)}
+	word := &crash{store: n.disk.store, owner: p.self, counters: slices.Clone(p.noted)}
 	w.at(nil, kindFault, w.guardians.skewed(100*time.Microsecond, w.plan.lease), func() {
 		g := new(lease.Guardian)
 		g.Died(w.now)
@@ -44,7 +47,7 @@ func (n *node) speak(g *lease.Guardian, word *crash) {
 func (n *node) tellAll(word *crash) {
 	for _, o := range n.w.nodes {
 		if o != n {
-			n.w.sendLease(n, o.id, leaseEvent{crash: word})
+			n.w.sendAlone(n, o, encodeCrash(o, word), wire.MaxHandshakeBytes, o.crashEvent)
 		}
 	}
 }
@@ -54,6 +57,6 @@ func askGuardian(w *world, r *random) {
 	n := w.victim(r)
 	var g lease.Guardian
 	if n.up() && len(n.noted) > 0 && g.Due(w.now) {
-		n.tellAll(&crash{owner: n.self, counters: slices.Clone(n.noted)})
+		n.tellAll(&crash{store: n.disk.store, owner: n.self, counters: slices.Clone(n.noted)})
 	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"tenure/internal/ballot"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // The shell's part of M6: words of health on the lease connections, and the release of a lease whose holder gets nowhere.
@@ -17,6 +18,7 @@ func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
 	if !to.up() {
 		return
 	}
+	frame := wire.AppendFrame(nil, wire.EncodeHealth(&h))
 	d := w.plan.hop + w.words.between(0, w.plan.hop/4)
 	if w.phase == phaseFaults && w.plan.on(Reorder) {
 		d += w.words.between(0, w.plan.jitter)
@@ -25,10 +27,15 @@ func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
 		if !w.passes(from, to) || !w.admits(from, to) {
 			return
 		}
-		if w.trace.on() {
-			w.trace.note("node %d says of itself %+v", from.id, h)
+		body, ok := w.open(frame, wire.MaxLeaseBytes)
+		if !ok {
+			return
 		}
-		to.healths[from.i] = &h
+		h := w.decodeLease(from, to, body).Health
+		if w.trace.on() {
+			w.trace.note("node %d says of itself %+v", from.id, *h)
+		}
+		to.healths[from.i] = h
 	})
 }
 

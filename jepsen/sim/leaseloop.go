@@ -6,6 +6,7 @@ import (
 
 	"tenure/lease"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // leaseEvent is one input of the lease loop; none is the timer.
@@ -134,9 +135,10 @@ func (n *node) publishLease(s replica.LeaseState) {
 func (n *node) sendRound() {
 	r := n.leaseRound
 	if g := r.Event().Release; g != nil && g.Next != 0 {
+		body := wire.EncodeNudge(wire.Nudge{Node: uint64(g.Next)})
 		for _, o := range n.w.nodes {
 			if o != n {
-				n.w.sendLease(n, o.id, leaseEvent{nudged: o.id == g.Next, standBack: n.w.plan.lease / 4})
+				n.w.sendLease(n, o.id, body)
 			}
 		}
 	}
@@ -144,7 +146,7 @@ func (n *node) sendRound() {
 	for i := range ms {
 		n.checkLeaves(&ms[i], ms)
 		n.checkExcludes(&ms[i])
-		n.w.sendLease(n, ms[i].To, leaseEvent{message: &ms[i]})
+		n.w.sendLease(n, ms[i].To, wire.EncodeLease(&ms[i]))
 	}
 }
 

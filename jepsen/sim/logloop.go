@@ -179,13 +179,10 @@ func (n *node) event(e *input) *replica.Event {
 
 // send sends the messages of an output.
 func (n *node) send(out *replica.Output) {
-	for i := range out.Log {
-		n.checkSent(&out.Log[i])
-		n.w.sendLog(n, out.Log[i].To, input{log: &out.Log[i]})
-	}
+	n.w.sendLogs(n, out.Log)
 	for i := range out.Messages {
 		n.checkTold(&out.Messages[i])
-		n.w.sendLog(n, out.Messages[i].To, input{peer: &out.Messages[i]})
+		n.w.sendPeer(n, &out.Messages[i])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"tenure/kv"
 	"tenure/lease/named"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // namedPart is a process' part for named leases, and the loop that steps it.
@@ -243,8 +244,14 @@ func (n *node) setNamedTimer(d time.Duration) {
 
 // sendNamed sends what a node has for another, with the faults of lease messages: more than a connection would do.
 func (w *world) sendNamed(from *node, b *replica.LeaseBatch) {
-	to, r := w.node(b.To), &w.leasing
-	copies := 1
+	to := w.node(b.To)
+	for len(b.Requests)+len(b.Replies) > 0 {
+		w.sendNamedFrame(from, to, wire.AppendFrame(nil, wire.EncodeNamed(b)))
+	}
+}
+
+func (w *world) sendNamedFrame(from, to *node, frame []byte) {
+	copies, r := 1, &w.leasing
 	if w.phase == phaseFaults && w.plan.on(Drop) && r.chance(w.plan.dropping) {
 		return
 	}
@@ -267,7 +274,11 @@ func (w *world) sendNamed(from *node, b *replica.LeaseBatch) {
 			continue
 		}
 		w.at(to, kindNamed, d, func() {
-			if w.passes(from, to) && w.admits(from, to) {
+			if !w.passes(from, to) || !w.admits(from, to) {
+				return
+			}
+			if body, ok := w.open(frame, wire.MaxNamedBytes); ok {
+				b := w.decodeNamed(from, to, body)
 				w.mixNamed(b)
 				to.namedInput(namedEvent{batch: b, from: self})
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/server/wire"
 )
 
 // link is the log connection between two nodes: each direction keeps its order, and what was under way is lost when
@@ -19,8 +20,9 @@ type link struct {
 
 // lane is one direction of a link.
 type lane struct {
-	last time.Duration // arrival of the newest message
-	held []input       // arrived where nothing passes: they go on when something does
+	last   time.Duration // arrival of the newest message
+	held   [][]byte      // frames that arrived where nothing passes: they go on when something does
+	unread []byte        // the beginning of a frame of which more is to come
 }
 
 // wire makes the links. The first connections stand a moment after the start.
@@ -126,8 +128,8 @@ func (w *world) unlink(n *node) {
 	}
 }
 
-// sendLog sends a message of the log or of the log part.
-func (w *world) sendLog(from *node, id ballot.NodeID, m input) {
+// sendLog sends the body of a message of the log or of the log part, of which size bytes are values.
+func (w *world) sendLog(from *node, id ballot.NodeID, k kind, body []byte, size int) {
 	to := w.node(id)
 	l, i := w.link(from, to)
 	if !l.stands || from.linked[to.i] != l.generation {
@@ -137,26 +139,25 @@ func (w *world) sendLog(from *node, id ballot.NodeID, m input) {
 		w.effect(LogDrop)
 		return
 	}
-	if size := m.bytes(); from.loses(size) || to.loses(size) {
+	if from.loses(size) || to.loses(size) {
 		w.effect(LargeLost)
 		return
 	}
 	lane := &l.lanes[i]
 	lane.last = max(lane.last+1, w.now+w.delay(false))
-	generation, k := l.generation, kindLog
-	if m.peer != nil {
-		k = kindPeer
-	}
+	generation, frame := l.generation, wire.AppendFrame(nil, body)
 	e := w.at(to, k, lane.last-w.now, func() {
 		if l.generation != generation {
 			return
 		}
 		if !w.passes(from, to) {
-			lane.held = append(lane.held, m)
+			lane.held = append(lane.held, frame)
 			return
 		}
-		w.mixLog(&m)
-		to.input(m)
+		if m, ok := l.receive(i, frame); ok {
+			w.mixLog(&m)
+			to.input(m)
+		}
 	})
 	e.lane = true
 }
@@ -178,8 +179,14 @@ func (w *world) delay(jitters bool) time.Duration {
 }
 
 // sendLease sends a lease message, or a hint of a hand-over.
-func (w *world) sendLease(from *node, id ballot.NodeID, e leaseEvent) {
-	to, copies := w.node(id), 1
+func (w *world) sendLease(from *node, id ballot.NodeID, body []byte) {
+	to := w.node(id)
+	w.sendAlone(from, to, body, wire.MaxLeaseBytes, func(body []byte) leaseEvent { return to.leaseEvent(from, body) })
+}
+
+// sendAlone sends a body in a frame of its own, at most as large as its connection takes. Decode makes an event of it.
+func (w *world) sendAlone(from, to *node, body []byte, most int, decode func([]byte) leaseEvent) {
+	copies, frame := 1, wire.AppendFrame(nil, body)
 	if w.phase == phaseFaults && w.plan.on(Drop) && w.network.chance(w.plan.dropping) {
 		w.effect(Drop)
 		return
@@ -203,8 +210,11 @@ func (w *world) sendLease(from *node, id ballot.NodeID, e leaseEvent) {
 			if !w.passes(from, to) || !w.admits(from, to) {
 				return
 			}
-			w.mixLease(&e)
-			to.leaseInput(e)
+			if body, ok := w.open(frame, most); ok {
+				e := decode(body)
+				w.mixLease(&e)
+				to.leaseInput(e)
+			}
 		})
 	}
 }
@@ -231,18 +241,22 @@ func (w *world) setCut(cut [5][5]bool) {
 				from, to = l.b, l.a
 			}
 			if l.stands && w.passes(from, to) {
-				l.thaw(&l.lanes[i], to)
+				l.thaw(i, to)
 			}
 		}
 	}
 }
 
 // thaw hands over what a partition held up, in order and before anything that is still on its way.
-func (l *link) thaw(lane *lane, to *node) {
-	held := lane.held
-	lane.held = nil
-	for _, m := range held {
+func (l *link) thaw(i int, to *node) {
+	held := l.lanes[i].held
+	l.lanes[i].held = nil
+	for _, frame := range held {
 		if !to.up() {
+			return
+		}
+		m, ok := l.receive(i, frame)
+		if !ok {
 			return
 		}
 		if to.paused {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -9,6 +10,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/jepsen/history"
+	"tenure/server/wire"
 )
 
 // Result is what a run came to.
@@ -66,6 +68,8 @@ type world struct {
 	now    time.Duration // true time
 	serial uint64
 	agenda agenda
+	stream bytes.Reader // what frames reads
+	frames *wire.FrameReader
 	steps  int
 	aside  int // of these, steps of named leases: they take nothing from the others
 	trace  trace
@@ -112,7 +116,7 @@ func Run(c Config) Result {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	w := &world{cfg: c, plan: draw(c), now: startTime, epochs: map[uint64]epoch{}}
+	w := &world{cfg: c, plan: draw(c), now: startTime, epochs: map[uint64]epoch{}, frames: wire.NewFrameReader(nil, 0)}
 	w.trace.out = c.Trace
 	w.network, w.disks, w.loops = stream(c.Seed, 1), stream(c.Seed, 2), stream(c.Seed, 3)
 	w.guardians, w.leasing = stream(c.Seed, 7), stream(c.Seed, 10)

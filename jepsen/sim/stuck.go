@@ -49,21 +49,6 @@ func (n *node) thaw() {
 	}
 }
 
-// bytes is the size of what m carries.
-func (m *input) bytes() (size int) {
-	if m.log != nil {
-		for i := range m.log.Entries {
-			size += len(m.log.Entries[i].Value)
-		}
-	}
-	if m.peer != nil {
-		for i := range m.peer.Writes {
-			size += len(m.peer.Writes[i].Command)
-		}
-	}
-	return size
-}
-
 // loses reports whether messages of that size are lost on the way from and to n.
 func (n *node) loses(size int) bool { return n.unlarge > 0 && size > n.unlarge }
 
