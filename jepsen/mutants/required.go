@@ -32,6 +32,8 @@ var required = []string{
 	// the journal
 	"JournalNoSync", "JournalTornTailAccepted", "JournalSectorUnchecked", "JournalOverwritesUnflushed", "JournalGapIgnored",
 	"JournalFlushForgetsPending",
+	// the wire
+	"FrameChecksumIgnored", "CutFrameTakenForWhole", "WirePromiseWithoutTruncated",
 	// what clients are told
 	"WriteAcknowledgedWithoutLease", "ConsistentReadWithoutLease", "LeaseCheckedOnlyBeforeRead", "ReadJoinsRound",
 	"ReadyBeforeOpening", "OldRecoveryKept", "ReadinessKept", "FinishUsesOldClock",

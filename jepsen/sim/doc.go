@@ -20,6 +20,7 @@
 //	the shell's loops                     logloop.go, leaseloop.go, handover.go
 //	a node's life, its clock, its disk    node.go, clock.go, disk.go, journal.go
 //	connections, partitions               network.go
+//	messages as frames, damaged frames    frames.go, damage.go
 //	faults, and their end                 plan.go, nemesis.go, fault.go
 //	crash release                         guardian.go
 //	words of health, letting go (M6)      health.go
@@ -30,6 +31,12 @@
 //	the check of progress in every phase  progress.go
 //	checks at the end                     verdict.go
 //	searching and shrinking               search.go, shrink.go
+//
+// # The network
+//
+// Nodes send each other the bytes that package server/wire makes, and take what it makes of the bytes that come: frames
+// are lost, late, repeated, cut off and garbled. The log has a connection between each two nodes, which keeps the order
+// of its frames and ends with one that is damaged; other frames travel alone, which is worse than what TCP does to them.
 //
 // # The disk
 //

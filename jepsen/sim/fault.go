@@ -35,16 +35,19 @@ const (
 	Guardian                    // a process that dies leaves a guardian (P7), which tells the others, sooner or later or not at all
 	StuckDisk                   // a disk returns from nothing any more
 	LargeLost                   // large messages of the log from or to a node never arrive, small ones do
+	Cut                         // frames are cut off: the connection breaks in the middle of one
+	Garble                      // bytes of a frame change on the way
 
-	allFaults  = LargeLost<<1 - 1
-	latecomers = Guardian | StuckDisk | LargeLost // drawn from streams of their own
+	allFaults  = Garble<<1 - 1
+	latecomers = Guardian | StuckDisk | LargeLost | Cut | Garble // drawn from streams of their own
 )
 
 // index returns the place of a single class in faultNames.
 func (f Fault) index() int { return bits.TrailingZeros32(uint32(f)) }
 
 var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop", "break", "oneway", "partition", "crash", "crashall",
-	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian", "stuckdisk", "largelost"}
+	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian", "stuckdisk", "largelost",
+	"cut", "garble"}
 
 // String is the names of the classes, joined by commas.
 func (f Fault) String() string {

@@ -1,10 +1,11 @@
 package sim
 
 import (
-	"errors"
-	"io"
+	"fmt"
+	"reflect"
 
 	"tenure/internal/ident"
+	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/server/wire"
@@ -23,6 +24,9 @@ var clusterID = ident.ClusterID{0xc1}
 func (w *world) sendLogs(from *node, ms []multipaxos.Message) {
 	wire.EncodeLogs(ms, func(m *multipaxos.Message, body []byte) {
 		from.checkSent(m)
+		if w.looksAtWire() {
+			w.mustSurvive(*m, *w.decodeLog(from, w.node(m.To), body).log)
+		}
 		size := 0
 		for i := range m.Entries {
 			size += len(m.Entries[i].Value)
@@ -37,52 +41,65 @@ func (w *world) sendPeer(from *node, m *replica.Message) {
 	for i := range m.Writes {
 		size += len(m.Writes[i].Command)
 	}
-	w.sendLog(from, m.To, kindPeer, wire.EncodeReplica(m), size)
+	body := wire.EncodeReplica(m)
+	if w.looksAtWire() {
+		sent := *m
+		sent.From = from.id
+		w.mustSurvive(sent, *w.decodeLog(from, w.node(m.To), body).peer)
+	}
+	w.sendLog(from, m.To, kindPeer, body, size)
 }
 
-// readFrame reads the first frame of a stream.
-func (w *world) readFrame(stream []byte, most int) ([]byte, error) {
-	w.stream.Reset(stream)
-	w.frames.Reset(&w.stream)
-	w.frames.SetLimit(most)
-	return w.frames.Next()
+// sendLeases sends lease messages.
+func (w *world) sendLeases(from *node, ms []lease.Message) {
+	for i := range ms {
+		m, to := &ms[i], w.node(ms[i].To)
+		body := wire.EncodeLease(m)
+		if w.looksAtWire() {
+			w.mustSurvive(*m, *w.decodeLease(from, to, body).Message)
+		}
+		w.sendLease(from, m.To, body)
+	}
 }
 
-// receive takes bytes that have arrived on a lane, and returns the message that they complete, if they do. As in the
-// transport, a connection ends with its first frame that is no frame.
-func (l *link) receive(i int, b []byte) (m input, ok bool) {
-	w, lane := l.w, &l.lanes[i]
-	from, to := l.a, l.b
-	if i == 1 {
-		from, to = l.b, l.a
+// sendNamed sends what a node has for another about named leases.
+func (w *world) sendNamed(from *node, b *replica.LeaseBatch) {
+	to := w.node(b.To)
+	for len(b.Requests)+len(b.Replies) > 0 {
+		sent := *b
+		body := wire.EncodeNamed(b)
+		sent.Requests = sent.Requests[:len(sent.Requests)-len(b.Requests)]
+		sent.Replies = sent.Replies[:len(sent.Replies)-len(b.Replies)]
+		if w.looksAtWire() {
+			w.mustSurvive(sent, *w.decodeNamed(from, to, body))
+		}
+		w.sendNamedFrame(from, to, wire.AppendFrame(nil, body))
 	}
-	if len(lane.unread) > 0 {
-		b = append(lane.unread, b...)
+}
+
+// looksAtWire reports whether mustSurvive looks at a message: at one of seven, for it takes its time.
+func (w *world) looksAtWire() bool {
+	w.sent++
+	return w.sent%7 == 0
+}
+
+// mustSurvive: what is decoded is what was encoded.
+func (w *world) mustSurvive(sent, got any) {
+	if reflect.DeepEqual(sent, got) {
+		return
 	}
-	body, err := w.readFrame(b, maxLogBytes)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		lane.unread = b // the reader waits for the rest
-		return input{}, false
-	case err != nil:
-		l.sever()
-		return input{}, false
-	case len(b) != wire.FrameHeaderBytes+len(body):
-		w.fail("frames", "of %d bytes from node %d the reader takes a body of %d", len(b), from.id, len(body))
+	if s, g := fmt.Sprintf("%+v", sent), fmt.Sprintf("%+v", got); s != g { // else nothing but empty lists and none differ
+		w.fail("wire", "sent %s, and decoded %s", s, g)
 	}
-	lane.unread = nil
+}
+
+// decodeLog returns what a body from a log connection says.
+func (w *world) decodeLog(from, to *node, body []byte) input {
 	said, err := wire.DecodeLog(body, from.id, to.id)
 	if err != nil {
 		w.fail("frames", "node %d cannot decode what node %d sent: %v", to.id, from.id, err)
 	}
-	return input{log: said.Log, peer: said.Replica}, true
-}
-
-// open returns the body of a frame that travelled alone, and false if it was damaged. The transport would end the
-// connection; here nothing else is on it.
-func (w *world) open(frame []byte, most int) ([]byte, bool) {
-	body, err := w.readFrame(frame, most)
-	return body, err == nil
+	return input{log: said.Log, peer: said.Replica}
 }
 
 // decodeLease returns what a body from a lease connection says.

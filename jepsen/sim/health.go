@@ -18,7 +18,7 @@ func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
 	if !to.up() {
 		return
 	}
-	frame := wire.AppendFrame(nil, wire.EncodeHealth(&h))
+	p := w.pack(wire.AppendFrame(nil, wire.EncodeHealth(&h)))
 	d := w.plan.hop + w.words.between(0, w.plan.hop/4)
 	if w.phase == phaseFaults && w.plan.on(Reorder) {
 		d += w.words.between(0, w.plan.jitter)
@@ -27,7 +27,7 @@ func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
 		if !w.passes(from, to) || !w.admits(from, to) {
 			return
 		}
-		body, ok := w.open(frame, wire.MaxLeaseBytes)
+		body, ok := w.open(p, wire.MaxLeaseBytes)
 		if !ok {
 			return
 		}

@@ -146,8 +146,8 @@ func (n *node) sendRound() {
 	for i := range ms {
 		n.checkLeaves(&ms[i], ms)
 		n.checkExcludes(&ms[i])
-		n.w.sendLease(n, ms[i].To, wire.EncodeLease(&ms[i]))
 	}
+	n.w.sendLeases(n, ms)
 }
 
 // checkExcludes looks at an answer to an Accept as it leaves: others are excluded for D_A from when that came (T2).

@@ -242,14 +242,7 @@ func (n *node) setNamedTimer(d time.Duration) {
 	})
 }
 
-// sendNamed sends what a node has for another, with the faults of lease messages: more than a connection would do.
-func (w *world) sendNamed(from *node, b *replica.LeaseBatch) {
-	to := w.node(b.To)
-	for len(b.Requests)+len(b.Replies) > 0 {
-		w.sendNamedFrame(from, to, wire.AppendFrame(nil, wire.EncodeNamed(b)))
-	}
-}
-
+// sendNamedFrame sends a frame about named leases, with the faults of lease messages: more than a connection would do.
 func (w *world) sendNamedFrame(from, to *node, frame []byte) {
 	copies, r := 1, &w.leasing
 	if w.phase == phaseFaults && w.plan.on(Drop) && r.chance(w.plan.dropping) {
@@ -260,7 +253,7 @@ func (w *world) sendNamedFrame(from, to *node, frame []byte) {
 	}
 	self := from.self
 	for i := range copies {
-		d := w.plan.hop + r.between(0, w.plan.hop/4)
+		p, d := w.pack(frame), w.plan.hop+r.between(0, w.plan.hop/4)
 		if w.phase == phaseFaults && w.plan.on(Reorder) {
 			d += r.between(0, w.plan.jitter)
 		}
@@ -277,7 +270,7 @@ func (w *world) sendNamedFrame(from, to *node, frame []byte) {
 			if !w.passes(from, to) || !w.admits(from, to) {
 				return
 			}
-			if body, ok := w.open(frame, wire.MaxNamedBytes); ok {
+			if body, ok := w.open(p, wire.MaxNamedBytes); ok {
 				b := w.decodeNamed(from, to, body)
 				w.mixNamed(b)
 				to.namedInput(namedEvent{batch: b, from: self})

@@ -21,8 +21,9 @@ type link struct {
 // lane is one direction of a link.
 type lane struct {
 	last   time.Duration // arrival of the newest message
-	held   [][]byte      // frames that arrived where nothing passes: they go on when something does
+	held   []packet      // arrived where nothing passes: they go on when something does
 	unread []byte        // the beginning of a frame of which more is to come
+	fault  Fault         // what has happened to frames of this connection; none: they are whole
 }
 
 // wire makes the links. The first connections stand a moment after the start.
@@ -145,16 +146,17 @@ func (w *world) sendLog(from *node, id ballot.NodeID, k kind, body []byte, size 
 	}
 	lane := &l.lanes[i]
 	lane.last = max(lane.last+1, w.now+w.delay(false))
-	generation, frame := l.generation, wire.AppendFrame(nil, body)
+	generation, p := l.generation, w.pack(wire.AppendFrame(nil, body))
 	e := w.at(to, k, lane.last-w.now, func() {
 		if l.generation != generation {
 			return
 		}
 		if !w.passes(from, to) {
-			lane.held = append(lane.held, frame)
+			lane.held = append(lane.held, p)
 			return
 		}
-		if m, ok := l.receive(i, frame); ok {
+		if body, ok := l.receive(i, p); ok {
+			m := w.decodeLog(from, to, body)
 			w.mixLog(&m)
 			to.input(m)
 		}
@@ -196,7 +198,7 @@ func (w *world) sendAlone(from, to *node, body []byte, most int, decode func([]b
 		copies = 2
 	}
 	for range copies {
-		d := w.delay(w.plan.on(Reorder))
+		p, d := w.pack(frame), w.delay(w.plan.on(Reorder))
 		if w.plan.on(Reorder) {
 			w.effect(Reorder)
 		}
@@ -210,7 +212,7 @@ func (w *world) sendAlone(from, to *node, body []byte, most int, decode func([]b
 			if !w.passes(from, to) || !w.admits(from, to) {
 				return
 			}
-			if body, ok := w.open(frame, most); ok {
+			if body, ok := w.open(p, most); ok {
 				e := decode(body)
 				w.mixLease(&e)
 				to.leaseInput(e)
@@ -241,24 +243,28 @@ func (w *world) setCut(cut [5][5]bool) {
 				from, to = l.b, l.a
 			}
 			if l.stands && w.passes(from, to) {
-				l.thaw(i, to)
+				l.thaw(i, from, to)
 			}
 		}
 	}
 }
 
 // thaw hands over what a partition held up, in order and before anything that is still on its way.
-func (l *link) thaw(i int, to *node) {
+func (l *link) thaw(i int, from, to *node) {
 	held := l.lanes[i].held
 	l.lanes[i].held = nil
-	for _, frame := range held {
+	for _, p := range held {
 		if !to.up() {
 			return
 		}
-		m, ok := l.receive(i, frame)
+		body, ok := l.receive(i, p)
 		if !ok {
-			return
+			if !l.stands {
+				return
+			}
+			continue
 		}
+		m := l.w.decodeLog(from, to, body)
 		if to.paused {
 			e := &event{node: to, run: to.run, kind: kindLog, lane: true, do: func() { to.input(m) }}
 			to.held = append(to.held, e)

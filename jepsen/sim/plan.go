@@ -55,6 +55,8 @@ type plan struct {
 	doubling  int
 	refusing  int // log messages
 	delaying  int
+	cutting   int // frames
+	garbling  int
 	delay     time.Duration // longest
 	idle      time.Duration // a silent connection is broken after so long
 	redial    time.Duration
@@ -128,6 +130,7 @@ func draw(c Config) plan {
 	p.drawGuardian(c.Seed)
 	p.drawStuck(c.Seed)
 	p.drawWeak(c.Seed)
+	p.drawDamage(c.Seed)
 	p.drawLockers(c)
 	p.drawLeasers(c)
 	p.faults &^= c.Without

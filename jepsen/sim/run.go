@@ -70,6 +70,7 @@ type world struct {
 	agenda agenda
 	stream bytes.Reader // what frames reads
 	frames *wire.FrameReader
+	sent   int // messages
 	steps  int
 	aside  int // of these, steps of named leases: they take nothing from the others
 	trace  trace
@@ -83,6 +84,7 @@ type world struct {
 	network, disks, loops random
 	guardians, leasing    random
 	words, stucks         random // of health; of the phase of stuck nodes
+	damages               random // to frames
 	nemesis               [len(faultNames)]random
 
 	clients  []*client
@@ -120,7 +122,7 @@ func Run(c Config) Result {
 	w.trace.out = c.Trace
 	w.network, w.disks, w.loops = stream(c.Seed, 1), stream(c.Seed, 2), stream(c.Seed, 3)
 	w.guardians, w.leasing = stream(c.Seed, 7), stream(c.Seed, 10)
-	w.words, w.stucks = stream(c.Seed, 11), stream(c.Seed, 13)
+	w.words, w.stucks, w.damages = stream(c.Seed, 11), stream(c.Seed, 13), stream(c.Seed, 15)
 	w.owners = leaseOwners{w: w, eras: map[string]uint32{}, runs: map[uint32]ballot.Incarnation{}}
 	for i := range w.nemesis {
 		w.nemesis[i] = stream(c.Seed, 32+uint64(i))

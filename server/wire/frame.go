@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // A frame:
@@ -45,7 +46,10 @@ func appendFrameHeader(b, body []byte) []byte {
 }
 
 // AppendFrame appends the frame of body to b. A body has less than 4 GiB.
-func AppendFrame(b, body []byte) []byte { return append(appendFrameHeader(b, body), body...) }
+func AppendFrame(b, body []byte) []byte {
+	b = slices.Grow(b, FrameHeaderBytes+len(body))
+	return append(appendFrameHeader(b, body), body...)
+}
 
 // FrameReader reads frames from a stream. It is not safe for concurrent use.
 type FrameReader struct {

@@ -23,13 +23,16 @@ func sampleReplica() *replica.Message {
 // Messages that share their bytes are those that have the same.
 func TestSharedBodies(t *testing.T) {
 	for name, change := range map[string]func(*multipaxos.Message){
-		"":        func(m *multipaxos.Message) { m.To = 3 },
-		"ballot":  func(m *multipaxos.Message) { m.Ballot.Counter++ },
-		"chosen":  func(m *multipaxos.Message) { m.Chosen++ },
-		"folded":  func(m *multipaxos.Message) { m.Folded++ },
-		"fewer":   func(m *multipaxos.Message) { m.Entries = m.Entries[:2] },
-		"later":   func(m *multipaxos.Message) { m.Entries = m.Entries[1:] },
-		"none":    func(m *multipaxos.Message) { m.Entries = nil },
+		"":       func(m *multipaxos.Message) { m.To = 3 },
+		"ballot": func(m *multipaxos.Message) { m.Ballot.Counter++ },
+		"chosen": func(m *multipaxos.Message) { m.Chosen++ },
+		"folded": func(m *multipaxos.Message) { m.Folded++ },
+		"fewer":  func(m *multipaxos.Message) { m.Entries = m.Entries[:2] },
+		"later":  func(m *multipaxos.Message) { m.Entries = m.Entries[1:] },
+		"none":   func(m *multipaxos.Message) { m.Entries = nil },
+		"others": func(m *multipaxos.Message) {
+			m.Entries = []multipaxos.Entry{{Slot: 11, Ballot: m.Ballot}, {Slot: 12, Ballot: m.Ballot}, {Slot: 13, Ballot: m.Ballot}}
+		},
 		"learned": func(m *multipaxos.Message) { m.Kind = multipaxos.KindLearn },
 	} {
 		a := sampleLog()
