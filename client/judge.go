@@ -119,7 +119,7 @@ func verdictOf(code api.Code) verdict {
 	case api.CodeNotApplied, api.CodeOverloaded, api.CodeQuarantine, api.CodeNotReady:
 		return verdict{word: notApplied}
 	case api.CodeKeyTooOld:
-		return verdict{word: lost}
+		return verdict{word: lost, kind: ErrUnknown}
 	}
 	if kind := kindOfRefusal(code); kind != nil {
 		return verdict{word: refused, kind: kind}

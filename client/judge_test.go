@@ -31,7 +31,7 @@ func TestJudge(t *testing.T) {
 		{"leases begin later", 503, api.CodeQuarantine, "", true, nil, notApplied, nil},
 		{"not ready", 503, api.CodeNotReady, "", true, nil, notApplied, nil},
 		{"timed out", 504, api.CodeUnknown, "", true, nil, unknown, nil},
-		{"too old", 504, api.CodeKeyTooOld, "", true, nil, lost, nil},
+		{"too old", 504, api.CodeKeyTooOld, "", true, nil, lost, ErrUnknown},
 		{"no room", 507, api.CodeNoSpace, "", true, nil, refused, ErrNoRoom},
 		{"bad key", 400, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
 		{"forbidden", 403, api.CodeForbidden, "", true, nil, refused, ErrForbidden},
@@ -74,7 +74,7 @@ func TestJudge(t *testing.T) {
 func TestEveryCodeIsJudged(t *testing.T) {
 	for _, code := range api.Codes() {
 		doubtful := code == api.CodeUnknown || code == api.CodeInternal
-		if v := verdictOf(code); (v.word == unknown) != doubtful || (v.word == refused || v.word == settled) != (v.kind != nil) {
+		if v := verdictOf(code); (v.word == unknown) != doubtful || (v.word == refused || v.word == settled || v.word == lost) != (v.kind != nil) {
 			t.Errorf("%s: %+v", code, v)
 		}
 	}

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 )
 
@@ -73,6 +75,31 @@ func TestRefusedAfterAnAnswer(t *testing.T) {
 	_, _, err = c.Get(ctx, "k", client.ReadOptions{})
 	if errors.Is(err, client.ErrRefused) || !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+}
+
+// What a node says of an acquisition is told with a kind, also the code that no node gives to one.
+func TestGrantOfAnAgedKeyIsUnknown(t *testing.T) {
+	asked := 0
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(api.HeaderNode, "1")
+		if strings.HasSuffix(r.URL.Path, "/release") {
+			fmt.Fprint(w, "true")
+			return
+		}
+		asked++
+		w.Header().Set(api.HeaderError, string(api.CodeKeyTooOld))
+		w.WriteHeader(http.StatusGatewayTimeout)
+	}))
+	defer node.Close()
+	c, err := client.New(client.Config{Endpoints: []string{node.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, err = c.GrantLease(context.Background(), "job", client.LeaseOptions{TTL: time.Second, Acquisition: "a"})
+	if !errors.Is(err, client.ErrUnknown) || asked != 1 {
+		t.Errorf("%v after %d requests", err, asked)
 	}
 }
 

@@ -17,9 +17,10 @@ type namedPart struct {
 	round    *replica.LeasesRound
 	effect   replica.Effect // to be carried out next
 	in       []namedEvent
-	accepts  map[acceptKey]accepted // never ranged over
-	busy     bool                   // somebody runs the loop, or the processor was lost in it
-	timer    time.Duration          // true time of the timer that is set; 0: none
+	accepts  map[acceptKey]accepted          // never ranged over
+	newest   map[named.Acquisition]acceptKey // the Accept of an acquisition that came last; never ranged over
+	busy     bool                            // somebody runs the loop, or the processor was lost in it
+	timer    time.Duration                   // true time of the timer that is set; 0: none
 	timers   uint64
 	calls    []*leaseCall // that wait for their answer
 	eraAsked int
@@ -65,7 +66,7 @@ func (n *node) openNamed() (err error) {
 	if err != nil {
 		return err
 	}
-	p.named.accepts = map[acceptKey]accepted{}
+	p.named.accepts, p.named.newest = map[acceptKey]accepted{}, map[named.Acquisition]acceptKey{}
 	p.named.round = replica.NewLeasesRound(p.named.part)
 	p.named.effect = p.named.round.Next()
 	return nil
@@ -168,17 +169,20 @@ func (m *namedPart) noteAccepts(e *namedEvent) {
 		k := acceptKey{e.from.Node, q.Name, q.Counter}
 		if _, twice := m.accepts[k]; q.Kind == named.Accept && !twice {
 			m.accepts[k] = accepted{e.came, q.Duration, q.Acquisition}
+			m.newest[q.Acquisition] = k
 		}
 	}
 }
 
-// checkNamed is checkExcludes for the answers in a batch. A record that is another one's by now was released.
+// checkNamed is checkExcludes for the answers in a batch. A record that is another one's by now was released; so may one be
+// that has come by a newer Accept of the same acquisition, in the same round.
 func (n *node) checkNamed(b *replica.LeaseBatch) {
 	m := &n.process.named
 	for i := range b.Replies {
 		r := &b.Replies[i]
-		a, ok := m.accepts[acceptKey{b.To, r.Name, r.Counter}]
-		if r.Kind != named.Accepted || !ok {
+		k := acceptKey{b.To, r.Name, r.Counter}
+		a, ok := m.accepts[k]
+		if r.Kind != named.Accepted || !ok || m.newest[a.acquisition] != k {
 			continue
 		}
 		if l, live := m.part.Live(a.came, r.Name); live && l.Acquisition == a.acquisition {

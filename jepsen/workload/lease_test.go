@@ -111,6 +111,7 @@ func (s *leaseServer) lease(rw http.ResponseWriter, name, verb string, a LeaseAs
 			reply(rw, g)
 			return
 		}
+		rw.Header().Set(api.HeaderError, string(api.CodeLost))
 		http.Error(rw, "gone", http.StatusConflict)
 	case "release":
 		if l != nil && (l.acquisition == a.Grant || l.acquisition == a.Acquisition) {
@@ -138,6 +139,7 @@ func (s *leaseServer) kv(rw http.ResponseWriter, r *http.Request, key, body stri
 	if r.Method == http.MethodGet {
 		k, ok := s.keys[key]
 		if !ok {
+			rw.Header().Set(api.HeaderError, string(api.CodeNotFound))
 			http.Error(rw, "", http.StatusNotFound)
 			return
 		}
