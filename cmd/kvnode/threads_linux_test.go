@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,13 +88,16 @@ func TestPolicyChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	const more = 20
+	var locked sync.WaitGroup
 	for range more { // goroutines that hold their threads
+		locked.Add(1)
 		go func() {
 			runtime.LockOSThread()
+			locked.Done()
 			time.Sleep(time.Minute)
 		}()
 	}
-	time.Sleep(50 * time.Millisecond)
+	locked.Wait() // an idle policy gets a processor when nobody else wants it
 	all := threads(t)
 	if len(all) < more {
 		t.Errorf("%d threads", len(all))

@@ -82,6 +82,7 @@ func (n *node) rounds() {
 			return
 		}
 		p.effect = next
+		n.noteConfirmed(p.round.Output().Log)
 		p.led = p.led || p.core.Phase() != multipaxos.Following
 		n.check()
 		if d, lost := n.gap(next); lost && next != replica.EffectTake {

@@ -60,20 +60,21 @@ type process struct {
 	named namedPart
 
 	// The log loop's.
-	core     *multipaxos.Core
-	log      *replica.Log
-	state    *kv.State
-	inbox    []input
-	ticked   bool
-	poked    bool // the lease loop changed what is published
-	waking   bool // a round is on the agenda
-	round    *replica.LogRound
-	effect   replica.Effect // to be carried out next
-	now      time.Duration  // the round's newest clock reading
-	seen     replica.Published
-	waiting  map[uint64]*attempt // never ranged over
-	handlers []*attempt          // all of them and those read from, to be told when the process dies
-	asked    map[askKey]question
+	core        *multipaxos.Core
+	log         *replica.Log
+	state       *kv.State
+	inbox       []input
+	ticked      bool
+	poked       bool // the lease loop changed what is published
+	waking      bool // a round is on the agenda
+	round       *replica.LogRound
+	effect      replica.Effect      // to be carried out next
+	confirmedIn *multipaxos.Message // the first message of the newest output that noteConfirmed has seen
+	now         time.Duration       // the round's newest clock reading
+	seen        replica.Published
+	waiting     map[uint64]*attempt // never ranged over
+	handlers    []*attempt          // all of them and those read from, to be told when the process dies
+	asked       map[askKey]question
 
 	pub replica.Published
 	// For the checks, readings of the clock: when entries were last applied, and when a holding of the lease last ended.

@@ -33,9 +33,23 @@ func (n *node) checkSent(m *multipaxos.Message) {
 		}
 	case multipaxos.KindHeartbeatReply:
 		n.mustHaveFolded(m)
-	case multipaxos.KindConfirmed:
+	}
+}
+
+// noteConfirmed looks at the words of an output that confirm a leader, when they are made: what this node promises before they
+// leave makes them no less true.
+func (n *node) noteConfirmed(ms []multipaxos.Message) {
+	if len(ms) == 0 || n.confirmedIn == &ms[0] {
+		return
+	}
+	n.confirmedIn = &ms[0]
+	for i := range ms {
+		m := &ms[i]
+		if m.Kind != multipaxos.KindConfirmed {
+			continue
+		}
 		if n.disk.marks.Promised.Compare(m.Ballot) > 0 {
-			n.w.fail("confirmed under a higher promise", "node %d confirms %v and has promised %v", n.id, m.Ballot, d.marks.Promised)
+			n.w.fail("confirmed under a higher promise", "node %d confirms %v and has promised %v", n.id, m.Ballot, n.disk.marks.Promised)
 		}
 		l := n.w.node(m.To)
 		n.w.confirmed[l.i][n.i] = confirmation{counter: m.Ballot.Counter, run: l.runOf(m.Ballot), at: n.w.now}
