@@ -15,10 +15,10 @@ import (
 // begun anew, and since the opening of the epoch whose master ended it. Nobody acquires what was locked, nor what an ended
 // session has held within its lock-delay. What needs clocks that keep their promise is left out in runs without it.
 type oracle struct {
-	w       *world
-	state   *kv.State
-	applied multipaxos.Slot
-	opened  time.Duration // when the newest opening entry was chosen
+	w        *world
+	state    *kv.State
+	applied  multipaxos.Slot
+	openings []opening // by slot
 
 	times    map[timeName]times    // of everything that ever had one; never ranged over
 	sessions map[string]kv.Session // every one that there was; never ranged over
@@ -78,7 +78,7 @@ func (o *oracle) advance() {
 		case len(value) == 0:
 			o.apply(nil)
 		case value[0] == tagOpen:
-			o.opened = o.w.now
+			o.openings = append(o.openings, opening{uint64(o.applied), o.w.now})
 			o.apply(nil)
 		case value[0] == tagBatch:
 			o.apply(value[1:])
@@ -152,10 +152,28 @@ func (o *oracle) ended(c *kv.Command) {
 		o.w.fail("only what runs ends", "slot %d ended %+v of %d, and it was begun anew with %d", o.applied, name, c.Arm, t.arm)
 	}
 	o.w.counts.Ends++
-	if o.w.plan.clocked() && o.w.now-max(t.since, o.opened) < o.least(t.after) {
+	opened := o.epochOpened()
+	if o.w.plan.clocked() && o.w.now-max(t.since, opened) < o.least(t.after) {
 		o.w.fail("nothing ends before its time", "slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
-			o.applied, name, t.after, o.w.now-t.since, o.w.now-o.opened)
+			o.applied, name, t.after, o.w.now-t.since, o.w.now-opened)
 	}
+}
+
+// opening is when an opening entry was chosen.
+type opening struct {
+	slot uint64
+	at   time.Duration
+}
+
+// epochOpened returns when the newest epoch was opened of a master that was seen ready. Only such a one logs ends; an opening
+// entry of another may have got into the log in between.
+func (o *oracle) epochOpened() time.Duration {
+	for i := len(o.openings) - 1; i >= 0; i-- {
+		if _, ready := o.w.epochs[o.openings[i].slot]; ready {
+			return o.openings[i].at
+		}
+	}
+	return 0
 }
 
 // least is the true time in which a clock that keeps its promise may count d.
