@@ -220,8 +220,14 @@ func (m *namedPart) answer(n *node, a replica.LeaseAnswer) {
 	n.w.fail("one answer", "node %d answers lease request %d, which does not wait", n.id, a.ID)
 }
 
-// cutOff is the end of the process for those that wait.
+// cutOff is the end of the process for those that wait, and for those whose calls the loop has not taken.
 func (m *namedPart) cutOff() {
+	for i := range m.in {
+		if c := m.in[i].call; c != nil {
+			c.tell(&replica.LeaseAnswer{Outcome: replica.LeaseUnknown})
+		}
+	}
+	m.in = nil
 	for _, c := range m.calls {
 		c.tell(&replica.LeaseAnswer{Outcome: replica.LeaseUnknown})
 	}
