@@ -47,7 +47,6 @@ func (n *Node) logHangs(now time.Duration) replica.LetGo {
 			hung := *s
 			hung.Able, hung.Barred = false, true
 			n.standing.CompareAndSwap(s, &hung)
-			n.elector.SetBarred(true)
 			return replica.LetGo{Holding: held, Reason: replica.ReasonHung, For: now - s.At}
 		}
 	}
