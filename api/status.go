@@ -16,23 +16,23 @@ const (
 
 // Status is a node's view of itself and its peers.
 type Status struct {
-	Cluster   string       `json:"cluster"`
-	Node      uint64       `json:"node"`
-	Version   string       `json:"version"`
-	Role      string       `json:"role"`
-	Master    uint64       `json:"master"` // as far as this node knows; 0: it knows none
-	Epoch     uint64       `json:"epoch"`  // slot of the barrier entry of the newest mastership known here
-	Lease     LeaseStatus  `json:"lease"`
-	Promised  string       `json:"promised"`
-	Chosen    uint64       `json:"chosen"`
-	Applied   uint64       `json:"applied"`
-	Folded    uint64       `json:"folded"`
-	Truncated uint64       `json:"truncated"`
-	Revision  uint64       `json:"revision"`
-	Peers     []PeerStatus `json:"peers"`
-	Disk      DiskStatus   `json:"disk"`
-	Guardian  Guardian     `json:"guardian"`
-	Leases    LeasesStatus `json:"leases"`
+	Cluster      string       `json:"cluster"`
+	Node         uint64       `json:"node"`
+	Version      string       `json:"version"`
+	Role         string       `json:"role"`
+	Master       uint64       `json:"master"` // as far as this node knows; 0: it knows none
+	Epoch        uint64       `json:"epoch"`  // slot of the barrier entry of the newest mastership known here
+	Lease        LeaseStatus  `json:"lease"`
+	Promised     string       `json:"promised"`
+	Chosen       uint64       `json:"chosen"`
+	Applied      uint64       `json:"applied"`
+	Checkpointed uint64       `json:"checkpointed"`
+	Truncated    uint64       `json:"truncated"`
+	Revision     uint64       `json:"revision"`
+	Peers        []PeerStatus `json:"peers"`
+	Disk         DiskStatus   `json:"disk"`
+	Guardian     Guardian     `json:"guardian"`
+	Leases       LeasesStatus `json:"leases"`
 	// Able: the node could serve as master: its disk answers, it has space, it does not stand back.
 	Able bool `json:"able"`
 	// StandingBackMS is how long the node still makes way for others after it let go of the master lease because it got

@@ -36,16 +36,17 @@ const (
 
 // Config is fixed for the life of a Client.
 type Config struct {
-	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one; a port that is left out is
-	// DefaultPort. The first is tried first; after that, the one that answered last.
+	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one; a port that is left
+	// out is DefaultPort. The first is tried first; after that, the one that answered last.
 	Endpoints []string
 	// Timeout bounds a call, all its tries together, whose context has no deadline of its own.
 	Timeout time.Duration
 	// AttemptTimeout is how long a node may make no progress (accept no byte and send none) before the next one is
 	// tried. It does not bound a long answer that keeps coming.
 	AttemptTimeout time.Duration
-	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused to be connected to for so long and none has
-	// answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: a call goes on until its time is over.
+	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused to be connected to for so long and none
+	// has answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: a call goes on until
+	// its time is over.
 	GiveUpRefused time.Duration
 	// MaxAnswerBytes bounds the body of an answer; a longer one is an error that says to list in pages.
 	MaxAnswerBytes int64
@@ -77,8 +78,8 @@ type Client struct {
 	prefer    atomic.Int32 // index of the endpoint to try first
 	seen      seen
 	answered  atomic.Bool // some endpoint has answered
-	// elapsed reads the clock that sessions and leases are reckoned on, which goes on while the machine sleeps. Only the first of
-	// them asks for it, since it needs a kernel that has one.
+	// elapsed reads the clock that sessions and leases are reckoned on, which goes on while the machine sleeps. Only
+	// the first of them asks for it, since it needs a kernel that has one.
 	elapsed func() func() time.Duration
 	keeper  func() *keeper         // of all leases; made when it is first needed
 	kept    atomic.Pointer[keeper] // once it was made
@@ -111,7 +112,8 @@ func New(cfg Config) (*Client, error) {
 		}
 		c.endpoints = append(c.endpoints, u)
 	}
-	// No proxy from the environment: an endpoint is a node, and one that stands for several would hide which has failed.
+	// No proxy from the environment: an endpoint is a node, and one that stands for several would hide which has
+	// failed.
 	c.transport = &http.Transport{
 		DialContext:         counted(cfg.DialContext),
 		MaxIdleConnsPerHost: maxIdleConnsPerHost,
@@ -121,8 +123,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close drops the idle connections and stops renewing leases: those that were not released are lost, and run out. Calls under
-// way go on.
+// Close drops the idle connections and stops renewing leases: those that were not released are lost, and run out. Calls
+// under way go on.
 func (c *Client) Close() {
 	if k := c.kept.Load(); k != nil {
 		k.close()

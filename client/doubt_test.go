@@ -9,10 +9,10 @@ import (
 	"tenure/client/clienttest"
 )
 
-// TestDoubtIsSettledWhenRoomComes: a write that may have been applied, and whose next copy found no room, is tried again
-// until its own verdict is known. What no later try can settle is told at once.
-func TestDoubtIsSettledWhenRoomComes(t *testing.T) {
-	for then, want := range map[clienttest.Fault]error{clienttest.NoRoom: nil, clienttest.TooLarge: client.ErrUnknown} {
+// TestDoubtIsSettledWhenSpaceComes: a write that may have been applied, and whose next copy found no space, is tried
+// again until its own verdict is known. What no later try can settle is told at once.
+func TestDoubtIsSettledWhenSpaceComes(t *testing.T) {
+	for then, want := range map[clienttest.Fault]error{clienttest.NoSpace: nil, clienttest.TooLarge: client.ErrUnknown} {
 		for _, first := range []clienttest.Fault{clienttest.Unknown, clienttest.UnknownApplied} {
 			inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
 				faults := []clienttest.Fault{first, then}

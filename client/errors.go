@@ -15,8 +15,8 @@ import (
 var (
 	// ErrNotFound: a read of a key that is absent, or a command on one that must exist; nothing was changed.
 	ErrNotFound = errors.New("not found")
-	// ErrCondition: the key was not at the index given, did not hold the value given, is locked by another session, or an
-	// operation of the transaction failed; nothing was changed.
+	// ErrCondition: the key was not at the index given, did not hold the value given, is locked by another session, or
+	// an operation of the transaction failed; nothing was changed.
 	ErrCondition = errors.New("condition failed")
 	// ErrNotApplied: no copy of the write was applied and none will be. Safe to try again as a new write.
 	ErrNotApplied = errors.New("not applied")
@@ -24,8 +24,8 @@ var (
 	ErrUnknown = errors.New("outcome unknown")
 	// ErrKeyReused: the idempotency key was used for another write before; nothing was changed.
 	ErrKeyReused = errors.New("idempotency key was used by another write")
-	// ErrNoRoom: the disk reserve or quota is reached; nothing was changed. Deletes still work.
-	ErrNoRoom = errors.New("no room")
+	// ErrNoSpace: the disk reserve or quota is reached; nothing was changed. Deletes still work.
+	ErrNoSpace = errors.New("no space")
 	// ErrTooLarge: the value is over the cluster's limit (or a listing over MaxAnswerBytes).
 	ErrTooLarge = errors.New("too large")
 	// ErrInvalid: the request is wrong in itself, such as a bad key; no node will take it.
@@ -40,8 +40,8 @@ var (
 	ErrFenced = errors.New("fenced")
 	// ErrNotNumber: the key does not hold a decimal number, or the sum is beyond 64 bits; nothing was changed.
 	ErrNotNumber = errors.New("not a number")
-	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too large
-	// to be remembered.
+	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too
+	// large to be remembered.
 	ErrDropped = errors.New("applied, but its result is not remembered")
 	// ErrBusy: somebody else holds the lease, or may, since the nodes have restarted; see BusyError and SilentError.
 	ErrBusy = errors.New("busy")
@@ -49,8 +49,8 @@ var (
 	ErrLost = errors.New("lost")
 )
 
-// ErrRefused is wrapped by the Err of an Error that ended because every endpoint refused to be connected to, see Config.GiveUpRefused. Its
-// Kind says what became of the call.
+// ErrRefused is wrapped by the Err of an Error that ended because every endpoint refused to be connected to, see
+// Config.GiveUpRefused. Its Kind says what became of the call.
 var ErrRefused = errors.New("every endpoint refuses connections")
 
 // Once makes a write one write: copies that carry the same Once are applied at most once. The zero Once is none.
@@ -81,7 +81,8 @@ func (e *Error) Error() string {
 	return s
 }
 
-// withoutWords is a text without the words at its beginning, or at that of what a node answered, that were said already.
+// withoutWords is a text without the words at its beginning, or at that of what a node answered, that were said
+// already.
 func withoutWords(text, words string) string {
 	if rest, ok := strings.CutPrefix(text, words+": "); ok {
 		return rest

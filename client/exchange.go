@@ -139,8 +139,9 @@ func (c *Client) exchange(ctx context.Context, endpoint int, r request) (a answe
 	return a, true, nil
 }
 
-// patience is for how long a node may sit on a write: less than the silence after which it is left, 0 being the usual one. A node that waits for a master answers "not applied" when this
-// time is over; hearing nothing, the client would have to call the outcome unknown.
+// patience is for how long a node may sit on a write: less than the silence after which it is left, 0 being the usual
+// one. A node that waits for a master answers "not applied" when this time is over; hearing nothing, the client would
+// have to call the outcome unknown.
 func (c *Client) patience(ctx context.Context, silence time.Duration) time.Duration {
 	d := c.cfg.AttemptTimeout
 	if silence > 0 {

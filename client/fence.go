@@ -42,7 +42,7 @@ func (c *Client) FenceToken(ctx context.Context, name string, o ReadOptions) (to
 	return out.Token, !out.Floor, err
 }
 
-// DropFence has the store forget a fence, for the room that it takes, once nobody will write under it any more. The
+// DropFence has the store forget a fence, for the space that it takes, once nobody will write under it any more. The
 // largest token becomes the floor of every fence of its kind that the store does not keep.
 func (c *Client) DropFence(ctx context.Context, name string, o WriteOptions) error {
 	if name == "" {

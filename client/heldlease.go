@@ -13,13 +13,14 @@ import (
 
 // Lease is a lease that this process holds and renews. It is safe for concurrent use.
 //
-// How long it is held is reckoned on this machine's own clock, which includes suspend, from before the request that was granted
-// last; a sixteenth of the TTL is left unused. So Held is false, and Lost closed, before anybody else can have the lease, as
-// far as a process that runs can know, while the clocks' rates err by no more than the cluster is told (--clock-drift). Nothing
-// helps a process that is stopped between asking Held and acting: against that the Fence does, with whatever the action is on.
+// How long it is held is reckoned on this machine's own clock, which includes suspend, from before the request that was
+// granted last; a sixteenth of the TTL is left unused. So Held is false, and Lost closed, before anybody else can have
+// the lease, as far as a process that runs can know, while the clocks' rates err by no more than the cluster is told
+// (--clock-drift). Nothing helps a process that is stopped between asking Held and acting: against that the Fence does,
+// with whatever the action is on.
 //
-// Renewals begin when a third of the TTL has passed, all leases of a Client together in as few requests as can be, and go to
-// another node well before the end if one does not answer. No node matters to a lease that is held.
+// Renewals begin when a third of the TTL has passed, all leases of a Client together in as few requests as can be, and
+// go to another node well before the end if one does not answer. No node matters to a lease that is held.
 type Lease struct {
 	c     *Client
 	name  string
@@ -58,19 +59,21 @@ func (l *Lease) Owner() string { return l.owner }
 // TTL is how long the lease lasts after a renewal.
 func (l *Lease) TTL() time.Duration { return l.ttl }
 
-// Token is the fencing token: the largest that any grant of this holding had. It may grow with a renewal, and never falls. Every
-// token of a later owner is larger than all of this one's.
+// Token is the fencing token: the largest that any grant of this tenure had. It may grow with a renewal, and never
+// falls. Every token of a later owner is larger than all of this one's.
 func (l *Lease) Token() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold.Token()
 }
 
-// Fence is for the writes that the lease protects: with it in WriteOptions they are refused once a later owner's was seen. Ask for it
-// anew with each write, or use one and the same with all writes of this holding: an older one of one's own is refused as well.
+// Fence is for the writes that the lease protects: with it in WriteOptions they are refused once a later owner's was
+// seen. Ask for it anew with each write, or use one and the same with all writes of this tenure: an older one of one's
+// own is refused as well.
 func (l *Lease) Fence() Fence { return Fence{Name: "lease/" + l.name, Token: l.Token()} }
 
-// Held tells whether the lease is held, by the clock. Ask it right before each action, and not Lost, where that is possible.
+// Held tells whether the lease is held, by the clock. Ask it right before each action, and not Lost, where that is
+// possible.
 func (l *Lease) Held() bool { return l.Remaining() > 0 }
 
 // Remaining is how long the lease is held yet if no renewal succeeds; 0 if it is lost.
@@ -85,16 +88,16 @@ func (l *Lease) Remaining() time.Duration {
 	return l.hold.Deadline() - now
 }
 
-// Deadline is about when the lease ends if no renewal succeeds, for timers; it is past if the lease is lost. Held is exact, and counts
-// the time for which the machine sleeps.
+// Deadline is about when the lease ends if no renewal succeeds, for timers; it is past if the lease is lost. Held is
+// exact, and counts the time for which the machine sleeps.
 func (l *Lease) Deadline() time.Time { return time.Now().Add(l.Remaining()) }
 
-// Lost is closed when the lease is not held any more: it could not be renewed in time, the cluster says that it is gone,
-// or Release or Client.Close was called.
+// Lost is closed when the lease is not held any more: it could not be renewed in time, the cluster says that it is
+// gone, or Release or Client.Close was called.
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
-// Err is nil while the lease is held, and then an *Error of kind ErrLost that says why not. It looks at the clock, so it may know
-// before Lost is closed.
+// Err is nil while the lease is held, and then an *Error of kind ErrLost that says why not. It looks at the clock, so
+// it may know before Lost is closed.
 func (l *Lease) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +106,8 @@ func (l *Lease) Err() error {
 }
 
 // Release gives the lease free for the next one to have at once. Whatever comes of the request, it is not held here any
-// more. If it was lost before, that is an error of kind ErrLost; what the cluster may still keep of it is released all the same.
+// more. If it was lost before, that is an error of kind ErrLost; what the cluster may still keep of it is released all
+// the same.
 func (l *Lease) Release(ctx context.Context) error {
 	lost := l.Err()
 	l.lose(errLeaseReleased)
@@ -147,8 +151,8 @@ func (l *Lease) end(why error) {
 	close(l.lost)
 }
 
-// take takes what a node has made of a renewal that was sent at asked, and tells whether the lease was renewed, and if not,
-// whether it is worth trying again.
+// take takes what a node has made of a renewal that was sent at asked, and tells whether the lease was renewed, and if
+// not, whether it is worth trying again.
 func (l *Lease) take(now, asked time.Duration, w *api.LeaseRenewal) (renewed, again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

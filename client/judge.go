@@ -51,8 +51,8 @@ func (c *Client) write(ctx context.Context, op, key string, r request, o WriteOp
 			return fail(v.kind, v.err)
 		case v.word == lost:
 			return fail(ErrUnknown, v.err)
-		case v.word == refused && doubt && v.kind == ErrNoRoom:
-			// This copy is out, but an earlier one may not be, and room may come.
+		case v.word == refused && doubt && v.kind == ErrNoSpace:
+			// This copy is out, but an earlier one may not be, and space may come.
 		case v.word == refused && doubt:
 			return fail(ErrUnknown, v.err)
 		case v.word == refused:
@@ -139,7 +139,7 @@ func kindOfRefusal(code api.Code) error {
 	case api.CodeKeyReused:
 		return ErrKeyReused
 	case api.CodeNoSpace:
-		return ErrNoRoom
+		return ErrNoSpace
 	}
 	return nil
 }

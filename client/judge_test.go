@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 		{"not ready", 503, api.CodeNotReady, "", true, nil, notApplied, nil},
 		{"timed out", 504, api.CodeUnknown, "", true, nil, unknown, nil},
 		{"too old", 504, api.CodeKeyTooOld, "", true, nil, lost, ErrUnknown},
-		{"no room", 507, api.CodeNoSpace, "", true, nil, refused, ErrNoRoom},
+		{"no space", 507, api.CodeNoSpace, "", true, nil, refused, ErrNoSpace},
 		{"bad key", 400, api.CodeInvalid, "", true, nil, refused, ErrInvalid},
 		{"forbidden", 403, api.CodeForbidden, "", true, nil, refused, ErrForbidden},
 		{"key reused", 409, api.CodeKeyReused, "", true, nil, refused, ErrKeyReused},
@@ -154,7 +154,8 @@ func TestSeenLearnsTheRevisionOfANewStore(t *testing.T) {
 	}
 }
 
-// What a call says about a call inside it is that one's reason, or the call's error itself if it gives none: never nothing.
+// What a call says about a call inside it is that one's reason, or the call's error itself if it gives none: never
+// nothing.
 func TestCause(t *testing.T) {
 	why, bare := errors.New("why"), &Error{Op: "renew session", Key: "s", Kind: ErrNoSession}
 	for _, x := range []struct{ err, want error }{

@@ -11,7 +11,8 @@ import (
 const (
 	// renewEarly: a lease is renewed by that fraction of its TTL early if others are being renewed.
 	renewEarly = 12
-	// renewAgain: after a round of renewals in which no node renewed it a lease waits for that fraction of what is left.
+	// renewAgain: after a round of renewals in which no node renewed it a lease waits for that fraction of what is
+	// left.
 	renewAgain = 16
 	// leaveRound: a release waits for that fraction of the TTL, at most, for a renewal that is on its way.
 	leaveRound = 8
@@ -19,8 +20,8 @@ const (
 	minRenewAgain = 5 * time.Millisecond
 )
 
-// keeper renews all leases of a client. One goroutine looks after them while there are any: each lease has a time at which
-// to look at it next, when it is to be renewed or, while a renewal is on its way, at its deadline.
+// keeper renews all leases of a client. One goroutine looks after them while there are any: each lease has a time at
+// which to look at it next, when it is to be renewed or, while a renewal is on its way, at its deadline.
 type keeper struct {
 	c    *Client
 	now  func() time.Duration
@@ -63,8 +64,8 @@ func (k *keeper) wake() {
 	}
 }
 
-// remove stops keeping a lease. It waits a little for a renewal that is on its way: one that reaches a quorum behind the
-// release would keep the name for nobody.
+// remove stops keeping a lease. It waits a little for a renewal that is on its way: one that reaches a quorum behind
+// the release would keep the name for nobody.
 func (k *keeper) remove(ctx context.Context, l *Lease) {
 	k.mu.Lock()
 	if l.place != noPlace {
@@ -117,8 +118,8 @@ func (k *keeper) run() {
 	}
 }
 
-// look takes what is due: it lets go of leases that are lost and returns rounds of those to be renewed. wait is until there is
-// something due; ok is false if there are no leases left.
+// look takes what is due: it lets go of leases that are lost and returns rounds of those to be renewed. wait is until
+// there is something due; ok is false if there are no leases left.
 func (k *keeper) look() (rounds []*round, wait time.Duration, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -144,8 +145,8 @@ func (k *keeper) look() (rounds []*round, wait time.Duration, ok bool) {
 	return rounds, min(max(0, k.leases[0].at-now), expiryCheck), true
 }
 
-// enlist puts a lease into a round with others that have about as long to live: one that is about to end sets the pace for all of
-// its round.
+// enlist puts a lease into a round with others that have about as long to live: one that is about to end sets the pace
+// for all of its round.
 func enlist(rounds []*round, open map[int]*round, l *Lease, now time.Duration) []*round {
 	left := max(0, l.deadline()-now)
 	class := bits.Len64(uint64(left)) // it is not negative

@@ -43,7 +43,8 @@ func TestLeaseIsKept(t *testing.T) {
 	}
 }
 
-// TestLeaseOutlivesNodes: which node hangs, hears no other or is dead does not matter to a lease, nor how long its TTL is.
+// TestLeaseOutlivesNodes: which node hangs, hears no other or is dead does not matter to a lease, nor how long its TTL
+// is.
 func TestLeaseOutlivesNodes(t *testing.T) {
 	for _, f := range []clienttest.Fault{clienttest.Hang, clienttest.HangApplied, clienttest.Partitioned, clienttest.Drop} {
 		for _, ttl := range []time.Duration{100 * time.Millisecond, time.Second, 30 * time.Second} {
@@ -73,7 +74,8 @@ func TestLeaseOutlivesNodes(t *testing.T) {
 	}
 }
 
-// TestLeaseIsLostBeforeItHasEnded, whatever goes wrong and when: the cluster here ends it at the very moment that its TTL is over.
+// TestLeaseIsLostBeforeItHasEnded, whatever goes wrong and when: the cluster here ends it at the very moment that its
+// TTL is over.
 func TestLeaseIsLostBeforeItHasEnded(t *testing.T) {
 	faults := []clienttest.Fault{
 		clienttest.Busy, clienttest.Unknown, clienttest.Drop, clienttest.DropApplied, clienttest.Hang, clienttest.HangApplied, clienttest.Garbage,
@@ -179,8 +181,8 @@ func TestLeaseThatIsGone(t *testing.T) {
 	})
 }
 
-// TestClockJumps: the machine sleeps for longer than the lease has left. Timers have not counted that time; Held knows at once,
-// Lost soon, and no answer that comes late takes it back.
+// TestClockJumps: the machine sleeps for longer than the lease has left. Timers have not counted that time; Held knows
+// at once, Lost soon, and no answer that comes late takes it back.
 func TestClockJumps(t *testing.T) {
 	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
 		l := acquire(t, w, "job", client.LeaseOptions{TTL: 20 * time.Second})
@@ -319,8 +321,8 @@ func TestTimeCountsFromBeforeTheRenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalThatIsTooLate: the machine sleeps while a renewal is on its way, beyond the end of the lease but not beyond that of the
-// renewal. Somebody may have seen the lease lost, so it stays so.
+// TestRenewalThatIsTooLate: the machine sleeps while a renewal is on its way, beyond the end of the lease but not
+// beyond that of the renewal. Somebody may have seen the lease lost, so it stays so.
 func TestRenewalThatIsTooLate(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		l := acquire(t, w, "job", client.LeaseOptions{TTL: 16 * time.Second})
@@ -360,8 +362,8 @@ func TestReleaseDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestRenewalThatIsOverWhenItComes: a node whose answers are of no use any more when they come is no reason to come near a
-// lease's end: the next one is asked.
+// TestRenewalThatIsOverWhenItComes: a node whose answers are of no use any more when they come is no reason to come
+// near a lease's end: the next one is asked.
 func TestRenewalThatIsOverWhenItComes(t *testing.T) {
 	inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
 		node := w.Node(1).Handler()

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// hedge: a node that has not answered within that fraction of what the leases have left is not waited for: the next one is
-	// asked as well, and the first answer counts.
+	// hedge: a node that has not answered within that fraction of what the leases have left is not waited for: the next
+	// one is asked as well, and the first answer counts.
 	hedge = 4
 	// maxHedge is the longest wait for one node.
 	maxHedge = time.Second
@@ -140,7 +140,8 @@ func (k *keeper) try(ctx context.Context, t *roundTry, body []byte) {
 	}
 }
 
-// settle takes what a node has answered. The next calls of the client go to a node that could tell about some lease at least.
+// settle takes what a node has answered. The next calls of the client go to a node that could tell about some lease at
+// least.
 func (k *keeper) settle(r *round, t *roundTry) {
 	if len(t.numbers) == 0 {
 		return

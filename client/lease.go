@@ -28,16 +28,17 @@ const DefaultLeaseTTL = 10 * time.Second
 const NoWaitLimit = time.Duration(-1)
 
 const (
-	// leaseShare: that fraction of a TTL is left unused. The protocol itself allows for clocks whose rates err by as much as the
-	// cluster is told (--clock-drift); this is for the time from the end of a lease to the moment at which whoever waits for Lost
-	// runs, and for a clock here that is worse.
+	// leaseShare: that fraction of a TTL is left unused. The protocol itself allows for clocks whose rates err by as
+	// much as the cluster is told (--clock-drift); this is for the time from the end of a lease to the moment at which
+	// whoever waits for Lost runs, and for a clock here that is worse.
 	leaseShare = 16
-	// maxLeaseWait is for how long one node is asked to queue for a busy lease: a node that has fallen silent is left after that.
+	// maxLeaseWait is for how long one node is asked to queue for a busy lease: a node that has fallen silent is left
+	// after that.
 	maxLeaseWait = 15 * time.Second
 	// busyPause is between tries for a lease whose holder names no time, at most.
 	busyPause = time.Second
-	// giveUpTime is for telling the cluster that an acquisition was given up, beyond the end of its context. A call that
-	// has less than four times of it takes a quarter of what it has.
+	// giveUpTime is for telling the cluster that an acquisition was given up, beyond the end of its context. A call
+	// that has less than four times of it takes a quarter of what it has.
 	giveUpTime = time.Second
 )
 
@@ -45,15 +46,17 @@ const (
 type LeaseOptions struct {
 	// Owner is for people: who holds the lease, up to 128 bytes. "": the host's name and the process's number.
 	Owner string
-	// TTL is how long the lease lasts without being renewed: from 100 ms to the cluster's --max-lease-time. 0: DefaultLeaseTTL.
+	// TTL is how long the lease lasts without being renewed: from 100 ms to the cluster's --max-lease-time. 0:
+	// DefaultLeaseTTL.
 	TTL time.Duration
-	// Wait is for how long to queue if somebody else holds the lease. 0: not at all; NoWaitLimit: as long as the context allows.
+	// Wait is for how long to queue if somebody else holds the lease. 0: not at all; NoWaitLimit: as long as the
+	// context allows.
 	Wait time.Duration
-	// Silent, if not nil, is called each time that a node says that no lease can be acquired yet, since the nodes have restarted, before the call
-	// waits or gives up: to tell people why it takes so long.
+	// Silent, if not nil, is called each time that a node says that no lease can be acquired yet, since the nodes have
+	// restarted, before the call waits or gives up: to tell people why it takes so long.
 	Silent func(*SilentError)
-	// Acquisition makes this another try of an earlier GrantLease, maybe of another process, which chose this text (up to 128
-	// bytes, never used for anything else, and never again once it was released). "": one is drawn.
+	// Acquisition makes this another try of an earlier GrantLease, maybe of another process, which chose this text (up
+	// to 128 bytes, never used for anything else, and never again once it was released). "": one is drawn.
 	Acquisition string
 }
 
@@ -66,8 +69,8 @@ type LeaseGrant struct {
 	// Grant is for the next renewal or the release. It has no meaning here, and another one comes with every renewal.
 	Grant string
 	TTL   time.Duration
-	// Left is what was left of the TTL when the call returned, counted from before its request on this machine's clock, and without
-	// the share that is never used (see Lease). 0 or less: too late to be of use.
+	// Left is what was left of the TTL when the call returned, counted from before its request on this machine's clock,
+	// and without the share that is never used (see Lease). 0 or less: too late to be of use.
 	Left time.Duration
 }
 
@@ -86,8 +89,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("it is held by %q, for another %v unless renewed", e.Owner, e.RetryAfter.Round(time.Millisecond))
 }
 
-// SilentError: so many nodes have restarted that nobody can acquire a lease yet, since somebody may own it that they have forgotten. It
-// comes with ErrBusy.
+// SilentError: so many nodes have restarted that nobody can acquire a lease yet, since somebody may own it that they
+// have forgotten. It comes with ErrBusy.
 type SilentError struct {
 	// Begins is for how long that lasts, by the node's clock when it answered.
 	Begins time.Duration
@@ -98,11 +101,11 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("leases begin in %v: the nodes have restarted, and keep silent about leases that they may have forgotten", e.Begins)
 }
 
-// AcquireLease acquires a lease and renews it until Release, or until it is lost. Its own time ends it, whatever deadline ctx has.
-// The error is ErrBusy if somebody else holds it for longer than o.Wait (with a *BusyError), or if nobody can acquire leases for so long because the
-// nodes have restarted (with a *SilentError); ErrUnknown if the cluster may
-// have granted it all the same, so that the name may stay taken for a TTL. An acquisition that is given up is released, for
-// which the call may take beyond ctx: a quarter of the time that it has, a second at most.
+// AcquireLease acquires a lease and renews it until Release, or until it is lost. Its own time ends it, whatever
+// deadline ctx has. The error is ErrBusy if somebody else holds it for longer than o.Wait (with a *BusyError), or if
+// nobody can acquire leases for so long because the nodes have restarted (with a *SilentError); ErrUnknown if the
+// cluster may have granted it all the same, so that the name may stay taken for a TTL. An acquisition that is given up
+// is released, for which the call may take beyond ctx: a quarter of the time that it has, a second at most.
 func (c *Client) AcquireLease(ctx context.Context, name string, o LeaseOptions) (*Lease, error) {
 	if o.Acquisition != "" {
 		return nil, &Error{Op: "acquire lease", Key: name, Kind: ErrInvalid, Err: errors.New("an acquisition of one's own is for GrantLease")}
@@ -122,9 +125,9 @@ func (c *Client) AcquireLease(ctx context.Context, name string, o LeaseOptions) 
 	return l, nil
 }
 
-// GrantLease acquires a lease for one TTL, and leaves it to the caller to renew and release it: for scripts, which do that in another
-// process. If o.Acquisition is given the same call may be made again after an ErrUnknown, and nothing is released when
-// the call is given up. Other errors are as in AcquireLease.
+// GrantLease acquires a lease for one TTL, and leaves it to the caller to renew and release it: for scripts, which do
+// that in another process. If o.Acquisition is given the same call may be made again after an ErrUnknown, and nothing
+// is released when the call is given up. Other errors are as in AcquireLease.
 func (c *Client) GrantLease(ctx context.Context, name string, o LeaseOptions) (LeaseGrant, error) {
 	a, err := c.newAcquisition(name, o)
 	if err != nil {

@@ -151,8 +151,8 @@ func TestAcquisitionThatIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestLateAcquisition: a copy of an acquisition that was given up is applied afterwards. It keeps the name for one TTL, and
-// nobody here believes to hold it.
+// TestLateAcquisition: a copy of an acquisition that was given up is applied afterwards. It keeps the name for one TTL,
+// and nobody here believes to hold it.
 func TestLateAcquisition(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		w.on(1, isAcquire, clienttest.Late)
@@ -253,8 +253,8 @@ func TestGrantThatHadToWait(t *testing.T) {
 	}
 }
 
-// After a restart of the nodes an acquisition that is not to wait fails at once and says how long it would have to; one that may
-// wait tells so, and gets the lease when the silence is over.
+// After a restart of the nodes an acquisition that is not to wait fails at once and says how long it would have to; one
+// that may wait tells so, and gets the lease when the silence is over.
 func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		ctx := context.Background()
@@ -295,8 +295,8 @@ func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 	})
 }
 
-// TestGrantThatIsNotConfirmed: a grant that had to wait for too long is asked for again. Until a node has granted it again it does not
-// count, whatever else the next one answers: here the cluster has forgotten it meanwhile.
+// TestGrantThatIsNotConfirmed: a grant that had to wait for too long is asked for again. Until a node has granted it
+// again it does not count, whatever else the next one answers: here the cluster has forgotten it meanwhile.
 func TestGrantThatIsNotConfirmed(t *testing.T) {
 	for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Unknown, clienttest.Drop, clienttest.Garbage} {
 		inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {

@@ -11,7 +11,8 @@ import (
 	"tenure/internal/leasehold"
 )
 
-// acquisition is one attempt at a lease, through whatever nodes: all its requests carry one id, so the cluster counts them as one.
+// acquisition is one attempt at a lease, through whatever nodes: all its requests carry one id, so the cluster counts
+// them as one.
 type acquisition struct {
 	c     *Client
 	name  string
@@ -44,9 +45,9 @@ func (a *acquisition) fail(kind, err error) error {
 // errLate is a grant that came when it was of no more use.
 var errLate = errors.New("the grant came too late: the answer took longer than the TTL")
 
-// run asks until there is a grant that counts, or none to be had. The time of a grant counts from before the request, or from when the
-// node says that it has stopped waiting for others; if too little is left of it, it is asked for again, with the same id and without a
-// wait.
+// run asks until there is a grant that counts, or none to be had. The time of a grant counts from before the request,
+// or from when the node says that it has stopped waiting for others; if too little is left of it, it is asked for
+// again, with the same id and without a wait.
 func (a *acquisition) run(ctx context.Context) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
@@ -98,8 +99,8 @@ func (a *acquisition) bounded(ctx context.Context) (context.Context, context.Can
 	return context.WithTimeout(ctx, a.o.Wait+a.c.cfg.Timeout)
 }
 
-// wait is for how long the next node is asked to queue. The node is to say "busy" before the call ends: a request that is cut leaves a
-// doubt.
+// wait is for how long the next node is asked to queue. The node is to say "busy" before the call ends: a request that
+// is cut leaves a doubt.
 func (a *acquisition) wait(ctx context.Context, end time.Time) time.Duration {
 	d := maxLeaseWait
 	if a.o.Wait != NoWaitLimit {
@@ -147,7 +148,8 @@ func (a *acquisition) understand(got answer) (kind, err error, ok bool) {
 	return nil, nil, false
 }
 
-// counts takes the grant that has come, if it is of use. One that had to wait must have so much time left that it can be renewed.
+// counts takes the grant that has come, if it is of use. One that had to wait must have so much time left that it can
+// be renewed.
 func (a *acquisition) counts(waited time.Duration) bool {
 	now, life := a.now(), lifeOf(min(a.o.TTL, a.granted.TTL))
 	if waited > 0 && a.asked+life/2 < now {
@@ -156,8 +158,8 @@ func (a *acquisition) counts(waited time.Duration) bool {
 	return a.hold.Take(now, leasehold.Reply{Asked: a.asked, TTL: life, Token: a.granted.Token})
 }
 
-// queue makes ready for the next try for a lease that is busy, or that nobody can acquire yet, or says that the time to wait is over. waited is for
-// how long the node was to queue; it may have had no room for that.
+// queue makes ready for the next try for a lease that is busy, or that nobody can acquire yet, or says that the time to
+// wait is over. waited is for how long the node was to queue; it may have had no space for that.
 func (a *acquisition) queue(ctx context.Context, waited time.Duration, end time.Time) error {
 	if a.silent != nil && a.o.Silent != nil {
 		a.o.Silent(a.silent)
@@ -189,8 +191,8 @@ func (a *acquisition) hint() time.Duration {
 	return a.busy.RetryAfter
 }
 
-// giveUp releases what the cluster may have granted: the release is final, so no request of this acquisition that still wanders about
-// is of any use to anybody, and none keeps the name for longer than a TTL.
+// giveUp releases what the cluster may have granted: the release is final, so no request of this acquisition that still
+// wanders about is of any use to anybody, and none keeps the name for longer than a TTL.
 func (a *acquisition) giveUp(ctx context.Context, kind, err error) error {
 	if a.doubt && a.drawn {
 		a.hold.Release()

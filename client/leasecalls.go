@@ -10,8 +10,8 @@ import (
 	"tenure/api"
 )
 
-// LeaseInfo is what one node knows of a lease: a hint, since the owner may have renewed or released it through others. Its
-// Token is no fence for anybody: it may be the next owner's.
+// LeaseInfo is what one node knows of a lease: a hint, since the owner may have renewed or released it through others.
+// Its Token is no fence for anybody: it may be the next owner's.
 type LeaseInfo struct {
 	Name      string
 	Owner     string
@@ -19,16 +19,17 @@ type LeaseInfo struct {
 	Remaining time.Duration
 }
 
-// LeaseRenewal is what became of one lease of RenewLeases: the next grant, or an Err of kind ErrLost, ErrNotApplied or ErrUnknown.
+// LeaseRenewal is what became of one lease of RenewLeases: the next grant, or an Err of kind ErrLost, ErrNotApplied or
+// ErrUnknown.
 type LeaseRenewal struct {
 	LeaseGrant
 	Err error
 }
 
-// RenewLease starts a lease's time anew and returns the grant to use from now on. g.Name, Owner, Grant and TTL count; a TTL of 0 is the
-// one that it had.
-// ErrLost: the lease is gone, acquire it anew. After any other error the lease lasts as long as it did, or longer. A renewal
-// may be repeated freely, through any node. See AcquireLease for a lease that is renewed by itself.
+// RenewLease starts a lease's time anew and returns the grant to use from now on. g.Name, Owner, Grant and TTL count; a
+// TTL of 0 is the one that it had. ErrLost: the lease is gone, acquire it anew. After any other error the lease lasts
+// as long as it did, or longer. A renewal may be repeated freely, through any node. See AcquireLease for a lease that
+// is renewed by itself.
 func (c *Client) RenewLease(ctx context.Context, g LeaseGrant) (LeaseGrant, error) {
 	const op = "renew lease"
 	if err := checkGrant(g); err != nil {
@@ -50,8 +51,8 @@ func (c *Client) RenewLease(ctx context.Context, g LeaseGrant) (LeaseGrant, erro
 	return next, nil
 }
 
-// RenewLeases renews many leases, MaxLeaseRenewals with each request, and tells in the same order what became of them. The error is that
-// of the first request that failed as a whole; then the leases from there on have it too.
+// RenewLeases renews many leases, MaxLeaseRenewals with each request, and tells in the same order what became of them.
+// The error is that of the first request that failed as a whole; then the leases from there on have it too.
 func (c *Client) RenewLeases(ctx context.Context, list []LeaseGrant) ([]LeaseRenewal, error) {
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
@@ -155,8 +156,8 @@ func decodeGrants(a answer, n int) ([]api.LeaseRenewal, error) {
 	return wire, nil
 }
 
-// ReleaseLease gives a lease free. g.Name, Owner and Grant count; any grant of the acquisition will do. That nothing was held is no
-// error.
+// ReleaseLease gives a lease free. g.Name, Owner and Grant count; any grant of the acquisition will do. That nothing
+// was held is no error.
 func (c *Client) ReleaseLease(ctx context.Context, g LeaseGrant) error {
 	if err := checkGrant(g); err != nil {
 		return &Error{Op: "release lease", Key: g.Name, Kind: ErrInvalid, Err: err}
@@ -164,8 +165,8 @@ func (c *Client) ReleaseLease(ctx context.Context, g LeaseGrant) error {
 	return c.releaseLease(ctx, g.Name, api.LeaseRequest{Owner: g.Owner, Grant: g.Grant})
 }
 
-// ReleaseAcquisition gives a lease free by what GrantLease was told with LeaseOptions, also if it has answered nothing. The acquisition must never
-// be used again.
+// ReleaseAcquisition gives a lease free by what GrantLease was told with LeaseOptions, also if it has answered nothing.
+// The acquisition must never be used again.
 func (c *Client) ReleaseAcquisition(ctx context.Context, name, owner, acquisition string) error {
 	err := checkLease(name, owner)
 	if err == nil && acquisition == "" {
@@ -177,7 +178,8 @@ func (c *Client) ReleaseAcquisition(ctx context.Context, name, owner, acquisitio
 	return c.releaseLease(ctx, name, api.LeaseRequest{Owner: owner, Acquisition: acquisition})
 }
 
-// releaseLease releases by grant or by acquisition. It may be repeated, and be late, for an acquisition is never used again.
+// releaseLease releases by grant or by acquisition. It may be repeated, and be late, for an acquisition is never used
+// again.
 func (c *Client) releaseLease(ctx context.Context, name string, body api.LeaseRequest) error {
 	r := request{method: http.MethodPost, path: leasePath(name, api.LeaseRelease), body: encode(body), harmless: true}
 	_, err := c.write(ctx, "release lease", name, r, WriteOptions{})

@@ -33,9 +33,9 @@ type LeasePage struct {
 	Silent time.Duration
 }
 
-// Leases asks all endpoints at once which leases they know of, and puts their answers together. Each lease is recorded by a majority of the
-// nodes, so none is missing if a majority answers and none of them was just restarted; but the owner may have renewed or released it
-// meanwhile. Never decide anything by it. It fails only if no endpoint answers.
+// Leases asks all endpoints at once which leases they know of, and puts their answers together. Each lease is recorded
+// by a majority of the nodes, so none is missing if a majority answers and none of them was just restarted; but the
+// owner may have renewed or released it meanwhile. Never decide anything by it. It fails only if no endpoint answers.
 func (c *Client) Leases(ctx context.Context, o LeaseListOptions) (LeasePage, error) {
 	const op = "list leases"
 	if o.Limit < 0 {
@@ -99,7 +99,8 @@ func (c *Client) leasesOf(ctx context.Context, endpoint int, o LeaseListOptions)
 	return p, nil
 }
 
-// mergeLeases makes one page of those without an error. Of one name the larger token is the newer; of one token the longer time.
+// mergeLeases makes one page of those without an error. Of one name the larger token is the newer; of one token the
+// longer time.
 func mergeLeases(pages []api.LeasePage, errs []error, o LeaseListOptions) LeasePage {
 	var out LeasePage
 	best := map[string]LeaseInfo{}

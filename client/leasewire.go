@@ -45,7 +45,7 @@ type renewalList struct {
 	n    int
 }
 
-// add adds b, if there is room; a list takes one at least.
+// add adds b, if there is space; a list takes one at least.
 func (l *renewalList) add(b api.LeaseRequest) bool {
 	text := encode(b)
 	if l.n == MaxLeaseRenewals || l.n > 0 && len(l.body)+len(text)+2 > maxRenewalBytes {

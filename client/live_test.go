@@ -176,8 +176,8 @@ func TestStartSessionFails(t *testing.T) {
 	})
 }
 
-// TestRenewalOfASessionThatIsTooLate: the machine sleeps while a renewal is on its way, until the session's time is over. The answer
-// does not take that back: the session is lost when it comes.
+// TestRenewalOfASessionThatIsTooLate: the machine sleeps while a renewal is on its way, until the session's time is
+// over. The answer does not take that back: the session is lost when it comes.
 func TestRenewalOfASessionThatIsTooLate(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		s := startSession(t, w, 16*time.Second)

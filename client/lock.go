@@ -24,14 +24,15 @@ type LockOptions struct {
 	Flags uint64
 	// Try gives up at once, with ErrCondition, if another session holds the key or its lock-delay runs.
 	Try bool
-	// RemoveMade has Unlock delete the key if this lock made it and nobody has written it since. Else the key stays, unlocked.
+	// RemoveMade has Unlock delete the key if this lock made it and nobody has written it since. Else the key stays,
+	// unlocked.
 	RemoveMade bool
 	// Session is for Client.Lock, which makes a session of its own.
 	Session SessionOptions
 }
 
-// Lock is a key that is locked by a LiveSession. It is safe for concurrent use. Locks are advisory: others can write the
-// key, and delete it, which ends the lock.
+// Lock is a key that is locked by a LiveSession. It is safe for concurrent use. Locks are advisory: others can write
+// the key, and delete it, which ends the lock.
 type Lock struct {
 	s     *LiveSession
 	key   string
@@ -65,11 +66,10 @@ func (c *Client) Lock(ctx context.Context, key string, o LockOptions) (*Lock, er
 	return l, nil
 }
 
-// Lock locks a key. If another session holds it, or its lock-delay runs, it waits for as long as ctx allows. The error is
-// ErrCondition if that was not long enough, ErrNotApplied if no write got through in the end, ErrLost if the session was lost
-// meanwhile, ErrUnknown if the session may
-// hold the lock now; closing the session then frees it. A session locks a key once: two Locks of one key with one
-// session do not exclude each other.
+// Lock locks a key. If another session holds it, or its lock-delay runs, it waits for as long as ctx allows. The error
+// is ErrCondition if that was not long enough, ErrNotApplied if no write got through in the end, ErrLost if the session
+// was lost meanwhile, ErrUnknown if the session may hold the lock now; closing the session then frees it. A session
+// locks a key once: two Locks of one key with one session do not exclude each other.
 func (s *LiveSession) Lock(ctx context.Context, key string, o LockOptions) (*Lock, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -183,7 +183,8 @@ func (c *Client) heldBy(ctx context.Context, e Entry) error {
 	return h
 }
 
-// free waits until there is reason to try again for a key that was seen as *e with m, or until ctx ends. It notes in *e what the key is now.
+// free waits until there is reason to try again for a key that was seen as *e with m, or until ctx ends. It notes in *e
+// what the key is now.
 func (c *Client) free(ctx context.Context, key string, e *Entry, m Meta) error {
 	for e.Session != "" {
 		next, meta, err := c.GetWait(ctx, key, m.Index, 0, ReadOptions{})
@@ -212,8 +213,8 @@ func (l *Lock) Session() *LiveSession { return l.s }
 // was seen, however late they arrive.
 func (l *Lock) Fence() Fence { return Fence{Name: "kv/" + l.key, Token: l.token} }
 
-// Lost is closed when the lock is not held any more, or not for certain: the session may have expired (see LiveSession),
-// the key was unlocked or deleted by somebody, or Unlock was called.
+// Lost is closed when the lock is not held any more, or not for certain: the session may have expired (see
+// LiveSession), the key was unlocked or deleted by somebody, or Unlock was called.
 func (l *Lock) Lost() <-chan struct{} { return l.lost }
 
 // Err is nil while the lock is held, and then an *Error of kind ErrLost that says why not. It looks at the clock, so it
@@ -225,8 +226,8 @@ func (l *Lock) Err() error {
 	return l.err
 }
 
-// Unlock gives the key free, with the value that it has, for the next one to acquire at once, and ends the session if it
-// is the lock's own. If the lock is lost already it is an error of kind ErrLost, and the key is left alone.
+// Unlock gives the key free, with the value that it has, for the next one to acquire at once, and ends the session if
+// it is the lock's own. If the lock is lost already it is an error of kind ErrLost, and the key is left alone.
 func (l *Lock) Unlock(ctx context.Context) error {
 	err := l.Err()
 	l.lose(errUnlocked)

@@ -189,8 +189,8 @@ func TestLockOfASessionThatEnds(t *testing.T) {
 	})
 }
 
-// TestLockExcludes: many want it, through faults, and never two have it at once; a counter that they raise by reading and
-// writing loses nothing.
+// TestLockExcludes: many want it, through faults, and never two have it at once; a counter that they raise by reading
+// and writing loses nothing.
 func TestLockExcludes(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		n := 0

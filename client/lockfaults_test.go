@@ -208,8 +208,8 @@ func TestLockRefusedForGood(t *testing.T) {
 	})
 }
 
-// TestLockOfUnknownOutcomeStaysUnknown, though another session holds the key later: a copy of the write may be under way.
-// Of a write that was certainly not applied there is none.
+// TestLockOfUnknownOutcomeStaysUnknown, though another session holds the key later: a copy of the write may be under
+// way. Of a write that was certainly not applied there is none.
 func TestLockOfUnknownOutcomeStaysUnknown(t *testing.T) {
 	for f, want := range map[clienttest.Fault]error{
 		clienttest.Unknown: client.ErrUnknown,
@@ -238,8 +238,8 @@ func TestLockOfUnknownOutcomeStaysUnknown(t *testing.T) {
 	}
 }
 
-// TestLockWhoseTimeEnds while its writes fail says what is known of all of them, and not that somebody holds the key: no
-// node has said so.
+// TestLockWhoseTimeEnds while its writes fail says what is known of all of them, and not that somebody holds the key:
+// no node has said so.
 func TestLockWhoseTimeEnds(t *testing.T) {
 	for _, x := range []struct {
 		first, then clienttest.Fault // of the first write, and of the others
@@ -256,7 +256,8 @@ func TestLockWhoseTimeEnds(t *testing.T) {
 	}
 }
 
-// lockUntil locks a key for so long, while its first write and the others end in these faults. want is the error's kind.
+// lockUntil locks a key for so long, while its first write and the others end in these faults. want is the error's
+// kind.
 func lockUntil(t *testing.T, first, then clienttest.Fault, after time.Duration, want error) {
 	t.Helper()
 	inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {

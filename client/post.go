@@ -51,8 +51,8 @@ func (c *Client) Add(ctx context.Context, key string, delta int64, o WriteOption
 	return sum, revision, err
 }
 
-// Rename moves the key's entry to newKey, overwriting what is there, and returns the revision. ErrNotFound if the key is
-// absent; ErrCondition if either key is locked. Onto itself it changes nothing.
+// Rename moves the key's entry to newKey, overwriting what is there, and returns the revision. ErrNotFound if the key
+// is absent; ErrCondition if either key is locked. Onto itself it changes nothing.
 func (c *Client) Rename(ctx context.Context, key, newKey string, o WriteOptions) (uint64, error) {
 	if err := checkKey(newKey); err != nil {
 		return 0, &Error{Op: "rename", Key: key, Kind: ErrInvalid, Err: err}

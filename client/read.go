@@ -36,7 +36,7 @@ type ListOptions struct {
 	// Start is the first key to be listed, itself included, in the direction of the listing; "" is the first of all.
 	// It need not exist. To read pages of n, ask for n+1 and start the next page with the last key got.
 	Start string
-	// Separator (Keys only) folds all keys that agree up to its first appearance behind the prefix into one.
+	// Separator (Keys only) checkpoints all keys that agree up to its first appearance behind the prefix into one.
 	Separator string
 }
 
@@ -57,7 +57,8 @@ type Entry struct {
 	ModifyIndex uint64
 	LockIndex   uint64
 	Session     string `json:",omitempty"` // ID of the session that holds the lock
-	// ExpiresIn is about what was left of the key's life when it was read; 0: it stays. Writes and events do not tell it.
+	// ExpiresIn is about what was left of the key's life when it was read; 0: it stays. Writes and events do not tell
+	// it.
 	ExpiresIn time.Duration `json:"-"`
 }
 

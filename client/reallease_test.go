@@ -10,7 +10,8 @@ import (
 	"tenure/client"
 )
 
-// TestRealNodesGrantLeases: leases outlive one of three nodes, also those that somebody queues for, and their tokens fence writes.
+// TestRealNodesGrantLeases: leases outlive one of three nodes, also those that somebody queues for, and their tokens
+// fence writes.
 func TestRealNodesGrantLeases(t *testing.T) {
 	c, stop := realCluster(t, 3)
 	ctx, cancel := within(time.Minute)

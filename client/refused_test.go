@@ -17,8 +17,8 @@ import (
 	"tenure/client"
 )
 
-// A client whose endpoints all refuse gives up soon if it is told to, says so, and does not call a write unknown; one that has had an answer
-// before goes on trying.
+// A client whose endpoints all refuse gives up soon if it is told to, says so, and does not call a write unknown; one
+// that has had an answer before goes on trying.
 func TestGiveUpRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refuse := func(context.Context, string, string) (net.Conn, error) {

@@ -12,7 +12,8 @@ import (
 const (
 	firstBackoff = 10 * time.Millisecond
 	maxBackoff   = 500 * time.Millisecond
-	// lastChance is the least time left for which another try is begun: one that is cut by the deadline only adds doubt.
+	// lastChance is the least time left for which another try is begun: one that is cut by the deadline only adds
+	// doubt.
 	lastChance = 20 * time.Millisecond
 )
 

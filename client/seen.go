@@ -58,8 +58,8 @@ func (s *seen) fresh() (uint64, bool) {
 }
 
 // base is a revision that this client has seen and the cluster should still remember: what the newest answers said,
-// or else what a node's status says. A node that takes no part is not asked: it may know nothing. One whose disk is full
-// is, for it may be the deletes that make space.
+// or else what a node's status says. A node that takes no part is not asked: it may know nothing. One whose disk is
+// full is, for it may be the deletes that make space.
 func (c *Client) base(ctx context.Context) (uint64, error) {
 	if revision, ok := c.seen.fresh(); ok {
 		return revision, nil

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// The layout of a semaphore is that of Consul's, so both may use one together: each contender locks PREFIX/SESSION, and PREFIX/.lock lists the
-// holders, written under its index.
+// The layout of a semaphore is that of Consul's, so both may use one together: each contender locks PREFIX/SESSION, and
+// PREFIX/.lock lists the holders, written under its index.
 const (
 	semaphoreFlags = 0xe0f69a2baa414de0
 	semaphoreKey   = ".lock"
@@ -30,8 +30,8 @@ type SemaphoreOptions struct {
 	Session SessionOptions
 }
 
-// Semaphore is one of a number of places that is held with a session of its own. It is safe for concurrent use. It is advisory, and there
-// is no fence, since there is no newest holder.
+// Semaphore is one of a number of places that is held with a session of its own. It is safe for concurrent use. It is
+// advisory, and there is no fence, since there is no newest holder.
 type Semaphore struct {
 	s      *LiveSession
 	prefix string
@@ -50,8 +50,8 @@ type holders struct {
 	Holders map[string]bool // by session
 }
 
-// AcquireSemaphore takes one of o.Limit places under a prefix. It waits for as long as ctx allows, whatever Config.Timeout is. The error is
-// ErrCondition if that was not long enough, or others use another limit.
+// AcquireSemaphore takes one of o.Limit places under a prefix. It waits for as long as ctx allows, whatever
+// Config.Timeout is. The error is ErrCondition if that was not long enough, or others use another limit.
 func (c *Client) AcquireSemaphore(ctx context.Context, prefix string, o SemaphoreOptions) (*Semaphore, error) {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if o.Limit < 1 || prefix == "" {
@@ -124,8 +124,8 @@ func (m *Semaphore) acquire(ctx context.Context) (uint64, error) {
 	}
 }
 
-// take looks at the semaphore, as soon as there is news behind index, and takes a place if there is one. full says why there is none; at is
-// the index of what was seen.
+// take looks at the semaphore, as soon as there is news behind index, and takes a place if there is one. full says why
+// there is none; at is the index of what was seen.
 func (m *Semaphore) take(ctx context.Context, index uint64) (at uint64, full, err error) {
 	for {
 		list, meta, err := m.s.c.ListWait(ctx, m.prefix+"/", index, 0, ListOptions{})
@@ -220,8 +220,8 @@ func (m *Semaphore) Err() error {
 	return m.err
 }
 
-// Release gives the place free for the next one. If it was lost before, that is an error of kind ErrLost; what is left of it is cleared
-// away all the same.
+// Release gives the place free for the next one. If it was lost before, that is an error of kind ErrLost; what is left
+// of it is cleared away all the same.
 func (m *Semaphore) Release(ctx context.Context) error {
 	lost := m.Err()
 	m.lose(errUnlocked)
@@ -300,7 +300,7 @@ func (m *Semaphore) monitor(ctx context.Context, index uint64) {
 	}
 }
 
-// lose ends the holding here. Doing it again does nothing.
+// lose ends the tenure here. Doing it again does nothing.
 func (m *Semaphore) lose(why error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -128,13 +128,13 @@ func TestSemaphoreThatIsRefused(t *testing.T) {
 				asked++
 			}
 			return lists
-		}, clienttest.NoRoom)
+		}, clienttest.NoSpace)
 		began := time.Now()
 		m, err := w.client.AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1})
 		if m != nil {
 			_ = m.Release(context.Background())
 		}
-		if kindOf(t, err) != client.ErrNoRoom || asked != 1 || time.Since(began) > time.Second || len(w.Sessions()) != 0 {
+		if kindOf(t, err) != client.ErrNoSpace || asked != 1 || time.Since(began) > time.Second || len(w.Sessions()) != 0 {
 			t.Errorf("asked %d times in %v: %v; %d sessions are left", asked, time.Since(began), err, len(w.Sessions()))
 		}
 	})

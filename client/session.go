@@ -29,8 +29,8 @@ type SessionOptions struct {
 	// TTL is how long the session lives without being renewed, by default from 10 s to 24 h. 0: until it is destroyed
 	// (StartSession: DefaultSessionTTL).
 	TTL time.Duration
-	// LockDelay is for how long nobody acquires what the session held when it ended, other than by releasing it: its holder
-	// may not know yet. 0: 15 s; NoLockDelay: none; at most 60 s.
+	// LockDelay is for how long nobody acquires what the session held when it ended, other than by releasing it: its
+	// holder may not know yet. 0: 15 s; NoLockDelay: none; at most 60 s.
 	LockDelay time.Duration
 	Behavior  Behavior // "": ReleaseKeys
 	Once      Once     // as in WriteOptions (CreateSession only)
@@ -95,8 +95,8 @@ func (c *Client) CreateSession(ctx context.Context, o SessionOptions) (id string
 	return id, err
 }
 
-// RenewSession starts the session's TTL anew; ErrNoSession if it has ended. A renewal may be repeated freely, so it takes
-// no place among the idempotency keys that the cluster remembers.
+// RenewSession starts the session's TTL anew; ErrNoSession if it has ended. A renewal may be repeated freely, so it
+// takes no place among the idempotency keys that the cluster remembers.
 func (c *Client) RenewSession(ctx context.Context, id string) (Session, error) {
 	if err := checkSession(id); err != nil {
 		return Session{}, &Error{Op: "renew session", Key: id, Kind: ErrInvalid, Err: err}

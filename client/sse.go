@@ -61,7 +61,8 @@ func (e *eventReader) next() (message, error) {
 	}
 }
 
-// readLine is a line without its end, until the next one is read. An end of the stream within a line is io.ErrUnexpectedEOF.
+// readLine is a line without its end, until the next one is read. An end of the stream within a line is
+// io.ErrUnexpectedEOF.
 func (e *eventReader) readLine() ([]byte, error) {
 	e.line = e.line[:0]
 	for {

@@ -43,8 +43,8 @@ const (
 // TxnResult is what a transaction came to that was done.
 type TxnResult struct {
 	Revision uint64 // of all its changes; of the store if it made none
-	// Entries are what the operations answer, in their order: gets and adds one with its value, trees as many as there are;
-	// the other writes and checks one without its value. Deletions and check-not-exists answer nothing.
+	// Entries are what the operations answer, in their order: gets and adds one with its value, trees as many as there
+	// are; the other writes and checks one without its value. Deletions and check-not-exists answer nothing.
 	Entries []Entry
 }
 

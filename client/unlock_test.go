@@ -131,8 +131,8 @@ func TestUnlockGivesUp(t *testing.T) {
 	})
 }
 
-// TestLockIsWatchedThroughFaults: reads that fail for a time lose nothing, and afterwards the end of the lock is noticed
-// as before. A key that is written often is not asked about more often than it is written.
+// TestLockIsWatchedThroughFaults: reads that fail for a time lose nothing, and afterwards the end of the lock is
+// noticed as before. A key that is written often is not asked about more often than it is written.
 func TestLockIsWatchedThroughFaults(t *testing.T) {
 	inWorld(t, 1, client.Config{Timeout: time.Second}, func(t *testing.T, w *world) {
 		s := startSession(t, w, time.Hour)

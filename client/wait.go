@@ -14,8 +14,8 @@ import (
 const DefaultWait = 5 * time.Minute
 
 const (
-	// maxWaitTry is for how long one node is asked to wait. A longer wait asks again, so a node that has fallen silent, or
-	// has lost the others, is left after that time.
+	// maxWaitTry is for how long one node is asked to wait. A longer wait asks again, so a node that has fallen silent,
+	// or has lost the others, is left after that time.
 	maxWaitTry = 30 * time.Second
 	// waitJitter: a node may wait for up to that fraction longer.
 	waitJitter = 16
@@ -27,9 +27,9 @@ type at struct {
 	wait  time.Duration
 }
 
-// GetWait is Get, once the key has changed behind index, which is the Meta.Index of an earlier read, or once wait is over:
-// then Meta.Index may still be index. An index of 0 does not wait; a wait of 0 is DefaultWait. Whoever loops on it sees
-// every last state, though not every one before.
+// GetWait is Get, once the key has changed behind index, which is the Meta.Index of an earlier read, or once wait is
+// over: then Meta.Index may still be index. An index of 0 does not wait; a wait of 0 is DefaultWait. Whoever loops on
+// it sees every last state, though not every one before.
 //
 // Config.Timeout begins to count when the wait is over.
 //
@@ -68,8 +68,8 @@ func (c *Client) await(ctx context.Context, op, key string, q query, when at, de
 		if err != nil {
 			return Meta{}, err
 		}
-		// Where nothing is, the index is the store's, which other keys move too: it may be no news. Asked again behind the
-		// same index, a node answers at once if it is.
+		// Where nothing is, the index is the store's, which other keys move too: it may be no news. Asked again behind
+		// the same index, a node answers at once if it is.
 		m, now := a.meta(), time.Now()
 		quiet := m.Index == when.index || now.Sub(sent) >= wait && a.nothing() && m.Index > when.index
 		if !quiet || !now.Before(end) {

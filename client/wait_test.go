@@ -50,8 +50,8 @@ func TestGetWait(t *testing.T) {
 	})
 }
 
-// TestNewsAsAPartOfTheWaitIsOver: a node was asked to wait for a part of the time only, and the key is deleted at the very
-// end of that.
+// TestNewsAsAPartOfTheWaitIsOver: a node was asked to wait for a part of the time only, and the key is deleted at the
+// very end of that.
 func TestNewsAsAPartOfTheWaitIsOver(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
 		index, began := w.Set("k", "1"), time.Now()

@@ -33,8 +33,8 @@ type Event struct {
 	Entry   Entry  // of EventSet
 	Session string // of EventSession: its ID
 	Index   uint64 // revision of the change, which several may share
-	// Resume, as the after of another Watch, goes on behind this event, or with the first event that shares its revision
-	// if more of them follow.
+	// Resume, as the after of another Watch, goes on behind this event, or with the first event that shares its
+	// revision if more of them follow.
 	Resume uint64
 }
 
@@ -59,8 +59,8 @@ func (c *Client) Revision(ctx context.Context) (uint64, error) {
 var headRequest = request{method: http.MethodHead, path: pathOf("/")}
 
 // Watch tells every change of keys that start with prefix, in order and each once, from behind revision after on: the
-// Meta.Revision of a listing, Revision for the present, or an Event.Resume. When a node fails or falls silent it goes on
-// with another, and so until ctx ends: then, and when no node will ever take the request, it ends with an error.
+// Meta.Revision of a listing, Revision for the present, or an Event.Resume. When a node fails or falls silent it goes
+// on with another, and so until ctx ends: then, and when no node will ever take the request, it ends with an error.
 //
 //	for event, err := range c.Watch(ctx, "jobs/", meta.Revision) {
 //

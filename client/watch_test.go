@@ -74,8 +74,8 @@ func TestWatchTellsSessions(t *testing.T) {
 	})
 }
 
-// TestWatchTellsEachOnce: streams are cut behind any number of events, also within a revision, and nothing is missing or
-// comes twice.
+// TestWatchTellsEachOnce: streams are cut behind any number of events, also within a revision, and nothing is missing
+// or comes twice.
 func TestWatchTellsEachOnce(t *testing.T) {
 	for cut := range 8 {
 		inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
@@ -108,8 +108,8 @@ func TestWatchOutlivesNodes(t *testing.T) {
 	})
 }
 
-// TestWatchLeavesNodes that are of no use: one that does not answer, one that answers "not applied", and one that streams
-// on but has lost the others.
+// TestWatchLeavesNodes that are of no use: one that does not answer, one that answers "not applied", and one that
+// streams on but has lost the others.
 func TestWatchLeavesNodes(t *testing.T) {
 	watching := func(r clienttest.Request) bool { return r.Path == "/v1/watch" }
 	for _, x := range []struct {

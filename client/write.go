@@ -19,11 +19,11 @@ const MaxKeyBytes = 1024
 type WriteOptions struct {
 	// Flags are stored with the entry (Put, CAS, Acquire and Release only).
 	Flags uint64
-	// TTL is how long the key lives (Put, CAS, Acquire and Release only; elsewhere ErrInvalid). 0: it stays, also if it had
-	// a TTL before.
+	// TTL is how long the key lives (Put, CAS, Acquire and Release only; elsewhere ErrInvalid). 0: it stays, also if it
+	// had a TTL before.
 	TTL time.Duration
-	// Fence, if its Name is not "", has the write refused with ErrFenced once a larger token was seen (all writes to keys,
-	// and transactions).
+	// Fence, if its Name is not "", has the write refused with ErrFenced once a larger token was seen (all writes to
+	// keys, and transactions).
 	Fence Fence
 	// Once, if its Key is not "", makes this another try of an earlier write, whose Error.Once it is. The outcome of
 	// that earlier try counts as unknown from the start.

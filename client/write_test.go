@@ -19,7 +19,7 @@ import (
 )
 
 var kinds = []error{
-	client.ErrNotFound, client.ErrCondition, client.ErrNotApplied, client.ErrUnknown, client.ErrKeyReused, client.ErrNoRoom,
+	client.ErrNotFound, client.ErrCondition, client.ErrNotApplied, client.ErrUnknown, client.ErrKeyReused, client.ErrNoSpace,
 	client.ErrTooLarge, client.ErrInvalid, client.ErrForbidden, client.ErrUnavailable, client.ErrNoSession, client.ErrFenced,
 	client.ErrNotNumber, client.ErrDropped, client.ErrBusy, client.ErrLost,
 }
@@ -68,7 +68,7 @@ func TestWriteOutcomes(t *testing.T) {
 		{clienttest.Hang, -1, client.ErrUnknown, 0},
 		{clienttest.HangApplied, 1, nil, 1},
 		{clienttest.Garbage, 1, nil, 1},
-		{clienttest.NoRoom, 1, client.ErrNoRoom, 0},
+		{clienttest.NoSpace, 1, client.ErrNoSpace, 0},
 		{clienttest.TooLarge, 1, client.ErrTooLarge, 0},
 	} {
 		t.Run(fmt.Sprintf("%d×%d", c.fault, c.times), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWriteOutcomes(t *testing.T) {
 
 // TestDoubtStays: once a copy may have been applied, refusals of later copies do not make the write "not applied".
 func TestDoubtStays(t *testing.T) {
-	for _, later := range []clienttest.Fault{clienttest.Busy, clienttest.NoRoom, clienttest.TooLarge} {
+	for _, later := range []clienttest.Fault{clienttest.Busy, clienttest.NoSpace, clienttest.TooLarge} {
 		for _, first := range []clienttest.Fault{clienttest.DropApplied, clienttest.UnknownApplied, clienttest.HangApplied, clienttest.Drop} {
 			inWorld(t, 2, client.Config{}, func(t *testing.T, w *world) {
 				var n int
@@ -415,7 +415,7 @@ func TestNodesAreToldHowLongTheClientWaits(t *testing.T) {
 // counter by compare-and-set counts every write that was reported done exactly once.
 func TestOutcomeIsHonest(t *testing.T) {
 	faults := []clienttest.Fault{
-		clienttest.None, clienttest.Busy, clienttest.BusyLater, clienttest.NoRoom, clienttest.Unknown, clienttest.UnknownApplied,
+		clienttest.None, clienttest.Busy, clienttest.BusyLater, clienttest.NoSpace, clienttest.Unknown, clienttest.UnknownApplied,
 		clienttest.Drop, clienttest.DropApplied, clienttest.Hang, clienttest.HangApplied, clienttest.Garbage,
 	}
 	rapid.Check(t, func(r *rapid.T) {

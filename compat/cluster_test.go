@@ -29,8 +29,8 @@ func program(name string) string { return filepath.Join(programs, name) }
 
 func TestMain(m *testing.M) { os.Exit(main(m)) }
 
-// main builds the programs under test. TENURE_COMPAT_BIN names a directory to keep them in; what is in it and up to date
-// is not linked again.
+// main builds the programs under test. TENURE_COMPAT_BIN names a directory to keep them in; what is in it and up to
+// date is not linked again.
 func main(m *testing.M) int {
 	programs = os.Getenv("TENURE_COMPAT_BIN")
 	if programs == "" {

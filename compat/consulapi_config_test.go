@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/consul/api"
 )
 
-// TestConfigThatIsSentWithEverything: consul/api sends what its Config holds with every request, writes included. Traefik's
-// store library sets WaitTime.
+// TestConfigThatIsSentWithEverything: consul/api sends what its Config holds with every request, writes included.
+// Traefik's store library sets WaitTime.
 func TestConfigThatIsSentWithEverything(t *testing.T) {
 	c := start(t)
 	cfg := api.DefaultConfig()

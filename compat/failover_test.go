@@ -16,8 +16,8 @@ import (
 )
 
 // TestLocksOutliveTheMaster takes a lock and a place in a semaphore with the library's own helpers, as they are without
-// any options for retries, and kills the master twice. The holder must not be told that it lost anything, and nobody else
-// may get in before it lets go.
+// any options for retries, and kills the master twice. The holder must not be told that it lost anything, and nobody
+// else may get in before it lets go.
 func TestLocksOutliveTheMaster(t *testing.T) {
 	c := start(t)
 	_, others := roles(t, c)
@@ -133,9 +133,9 @@ func TestRenewalOutlivesTheMaster(t *testing.T) {
 	}
 }
 
-// TestRenewalsOutliveTheMaster renews sessions without a pause through the nodes that stay, while the mastership moves to
-// the third, and that one is killed. Every renewal must be granted: there are programs that take one failure for the loss
-// of their session.
+// TestRenewalsOutliveTheMaster renews sessions without a pause through the nodes that stay, while the mastership moves
+// to the third, and that one is killed. Every renewal must be granted: there are programs that take one failure for the
+// loss of their session.
 func TestRenewalsOutliveTheMaster(t *testing.T) {
 	c := start(t)
 	_, others := roles(t, c)

@@ -18,8 +18,8 @@ import (
 // few is how many of the keys each of the libraries fetches, deletes and makes again.
 const few = 200
 
-// libraries do the same through hashicorp/consul/api, the Go client and kvctl, for a part of the keys. What is stored is
-// as it was afterwards.
+// libraries do the same through hashicorp/consul/api, the Go client and kvctl, for a part of the keys. What is stored
+// is as it was afterwards.
 func libraries(t *testing.T, c *cluster.Cluster, keys []string) {
 	consulAPI(t, c, keys)
 	goClient(t, c, keys)

@@ -22,11 +22,11 @@ import (
 // settle is how long Patroni may take for what waits for a session to end: its TTL of 10 s counts twice.
 const settle = 90 * time.Second
 
-// TestPatroni lets Patroni keep two PostgreSQL servers, one primary and one replica, by a session and a lock in Tenure. It
-// is asked for by TENURE_COMPAT_PATRONI=1, as root, on Debian with patroni, python3-consul and postgresql installed.
+// TestPatroni lets Patroni keep two PostgreSQL servers, one primary and one replica, by a session and a lock in Tenure.
+// It is asked for by TENURE_COMPAT_PATRONI=1, as root, on Debian with patroni, python3-consul and postgresql installed.
 //
-// A change of Tenure's master must not cost the primary its role. The death of the primary must promote the replica, with
-// all that was committed.
+// A change of Tenure's master must not cost the primary its role. The death of the primary must promote the replica,
+// with all that was committed.
 func TestPatroni(t *testing.T) {
 	if os.Getenv("TENURE_COMPAT_PATRONI") == "" {
 		t.Skip("takes minutes: TENURE_COMPAT_PATRONI=1 asks for it")

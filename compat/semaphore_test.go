@@ -10,8 +10,8 @@ import (
 	"tenure/client"
 )
 
-// TestSemaphoreTogether has Tenure's client and consul/api share one semaphore: the places that one has taken the other finds taken, and
-// gets when they are free.
+// TestSemaphoreTogether has Tenure's client and consul/api share one semaphore: the places that one has taken the other
+// finds taken, and gets when they are free.
 func TestSemaphoreTogether(t *testing.T) {
 	c := start(t, "--session-ttl-min", "500ms")
 	theirs := dial(t, c.Nodes()[0])

@@ -18,8 +18,8 @@ const consulTemplate = "github.com/hashicorp/consul-template@v0.41.1"
 // renderWithin is how long a rendering may take from the change that it shows.
 const renderWithin = time.Second
 
-// TestConsulTemplate lets consul-template render all that it can of keys, changes them, and kills the master in between:
-// each change must be in the file within renderWithin.
+// TestConsulTemplate lets consul-template render all that it can of keys, changes them, and kills the master in
+// between: each change must be in the file within renderWithin.
 func TestConsulTemplate(t *testing.T) {
 	c := start(t)
 	_, others := roles(t, c)

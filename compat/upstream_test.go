@@ -32,7 +32,8 @@ var suites = []struct {
 	{pkg: "github.com/hashicorp/consul/api/watch", run: "^Test(KeyWatch|KeyPrefixWatch|Run|Parse)", min: 8},
 }
 
-// TestUpstream runs them as they are. They find the stand-in of ./consul on their PATH and start a node each through it.
+// TestUpstream runs them as they are. They find the stand-in of ./consul on their PATH and start a node each through
+// it.
 func TestUpstream(t *testing.T) {
 	for _, s := range suites {
 		t.Run(s.pkg, func(t *testing.T) {

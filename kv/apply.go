@@ -4,8 +4,8 @@ import "fmt"
 
 // Apply applies the batch chosen in slot, which must be the next one; it panics otherwise. An empty batch moves the
 // slot and nothing else. There is one result for each command, in order; what cannot be decoded gets CodeMalformed, and
-// a batch that breaks off gets one more for what is left of it. An error is damage of the image: the node must stop.
-// batch is not kept.
+// a batch that breaks off gets one more for what is left of it. An error is damage of the state database: the node must
+// stop. batch is not kept.
 func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 	if slot != s.applied+1 {
 		panic(fmt.Sprintf("kv: slot %d applied after slot %d", slot, s.applied))

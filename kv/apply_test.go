@@ -9,21 +9,21 @@ func done(revision uint64) Result       { return Result{Code: CodeDone, Revision
 func deleted(revision, n uint64) Result { return Result{Code: CodeDone, Revision: revision, Count: n} }
 func refused(revision uint64) Result    { return Result{Code: CodeCondition, Revision: revision} }
 
-// The same story must come out whether entries are in the table, frozen or in the image.
+// The same story must come out whether entries are in the table, frozen or in the state database.
 func inEveryLayer(t *testing.T, story func(t *testing.T, m *machine, next func())) {
 	for name, between := range map[string]func(m *machine){
 		"active": func(*machine) {},
 		"frozen": func(m *machine) {
 			if m.checkpoint.frozen != nil {
-				m.image.Merge(m.checkpoint.frozen.Fold())
-				if err := m.Folded(); err != nil {
+				m.stateDB.Merge(m.checkpoint.frozen.Checkpoint())
+				if err := m.Checkpointed(); err != nil {
 					m.t.Fatal(err)
 				}
 			}
 			m.Freeze()
 		},
-		"image":  (*machine).fold,
-		"reopen": func(m *machine) { m.fold(); m.reopen() },
+		"image":  (*machine).takeCheckpoint,
+		"reopen": func(m *machine) { m.takeCheckpoint(); m.reopen() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, DefaultLimits)
@@ -115,7 +115,7 @@ func TestPruneTakesOneRevision(t *testing.T) {
 func TestPruneOfTooManyIsRefusedWhole(t *testing.T) {
 	m := newMachine(t, small.with(1, 1, 2))
 	m.do(set("a", "1"), set("b", "1"))
-	m.fold()
+	m.takeCheckpoint()
 	m.do(set("c", "1"))
 	m.want(prune(""), Result{Code: CodeTooMany, Revision: 4})
 	if m.get("a") == "-" || m.get("c") == "-" {
@@ -197,7 +197,7 @@ func TestValuesDoNotAliasTheBatch(t *testing.T) {
 // A view that stayed open would keep storage from growing its file.
 func TestApplyAndGetCloseTheirViews(t *testing.T) {
 	open := 0
-	s, err := Open(poisoned{MemImage: NewMemImage(), open: &open}, DefaultLimits)
+	s, err := Open(poisoned{MemStateDB: NewMemStateDB(), open: &open}, DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,12 +225,12 @@ func TestTableBytesFollowWhatIsHeld(t *testing.T) {
 	if now := m.TableBytes(); now < one+5 || now > one+500 {
 		t.Fatalf("%d bytes with a frozen entry of %d and a tombstone", now, one)
 	}
-	m.image.Merge(f.Fold())
-	if err := m.Folded(); err != nil {
+	m.stateDB.Merge(f.Checkpoint())
+	if err := m.Checkpointed(); err != nil {
 		t.Fatal(err)
 	}
-	m.fold()
+	m.takeCheckpoint()
 	if m.TableBytes() != 0 {
-		t.Fatalf("%d bytes when all is folded", m.TableBytes())
+		t.Fatalf("%d bytes when all is checkpointed", m.TableBytes())
 	}
 }

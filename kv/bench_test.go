@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// benchState has n keys, all folded, as a server after some time.
-func benchState(b *testing.B, n int) (*State, *MemImage) {
-	image := NewMemImage()
-	s, err := Open(image, DefaultLimits)
+// benchState has n keys, all checkpointed, as a server after some time.
+func benchState(b *testing.B, n int) (*State, *MemStateDB) {
+	stateDB := NewMemStateDB()
+	s, err := Open(stateDB, DefaultLimits)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,27 +24,27 @@ func benchState(b *testing.B, n int) (*State, *MemImage) {
 			batch = nil
 		}
 	}
-	benchFold(b, s, image)
-	return s, image
+	benchCheckpoint(b, s, stateDB)
+	return s, stateDB
 }
 
 func benchKey(i int) string { return fmt.Sprintf("bench/%010d", i) }
 
-func benchFold(b *testing.B, s *State, image *MemImage) {
+func benchCheckpoint(b *testing.B, s *State, stateDB *MemStateDB) {
 	if f := s.Freeze(); f != nil {
-		image.Merge(f.Fold())
-		if err := s.Folded(); err != nil {
+		stateDB.Merge(f.Checkpoint())
+		if err := s.Checkpointed(); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// One op is one batch of 64 sets of 256 bytes to keys all over the image.
+// One op is one batch of 64 sets of 256 bytes to keys all over the state database.
 func BenchmarkApply64(b *testing.B) {
 	for _, keyed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("keyed=%v", keyed), func(b *testing.B) {
 			const n = 100_000
-			s, image := benchState(b, n)
+			s, stateDB := benchState(b, n)
 			commands := make([]Command, 64)
 			i := 0
 			b.ReportAllocs()
@@ -62,7 +62,7 @@ func BenchmarkApply64(b *testing.B) {
 					commands[j] = c
 				}
 				if s.TableBytes() > 32<<20 {
-					benchFold(b, s, image)
+					benchCheckpoint(b, s, stateDB)
 				}
 				b.StartTimer()
 				if _, err := s.Apply(s.Applied()+1, batch); err != nil {
@@ -77,7 +77,7 @@ func BenchmarkApply64(b *testing.B) {
 // BenchmarkApply1 is a batch of one set of 256 bytes, as a lone client makes them.
 func BenchmarkApply1(b *testing.B) {
 	const n = 100_000
-	s, image := benchState(b, n)
+	s, stateDB := benchState(b, n)
 	batches := make([][]byte, 4096)
 	for i := range batches {
 		c := Command{Op: OpSet, Key: benchKey(i * 7919 % n), Value: make([]byte, 256)}
@@ -92,7 +92,7 @@ func BenchmarkApply1(b *testing.B) {
 		}
 		if s.TableBytes() > 32<<20 {
 			b.StopTimer()
-			benchFold(b, s, image)
+			benchCheckpoint(b, s, stateDB)
 			b.StartTimer()
 		}
 	}
@@ -141,11 +141,11 @@ func BenchmarkSnapshotList100(b *testing.B) {
 	}
 }
 
-// BenchmarkFreezeAndFold is a whole fold of 10,000 keyed sets, all that it takes included. The metrics are what Freeze
-// takes, for which alone the lock is held, and what Fold does.
-func BenchmarkFreezeAndFold(b *testing.B) {
-	s, image := benchState(b, 0)
-	var freezing, folding time.Duration
+// BenchmarkFreezeAndCheckpoint is a whole checkpoint of 10,000 keyed sets, all that it takes included. The metrics are
+// what Freeze takes, for which alone the lock is held, and what Checkpoint does.
+func BenchmarkFreezeAndCheckpoint(b *testing.B) {
+	s, stateDB := benchState(b, 0)
+	var freezing, checkpointing time.Duration
 	b.ReportAllocs()
 	for b.Loop() {
 		var batch []byte
@@ -160,21 +160,21 @@ func BenchmarkFreezeAndFold(b *testing.B) {
 		began := time.Now()
 		f := s.Freeze()
 		frozen := time.Now()
-		changes := f.Fold()
-		freezing, folding = freezing+frozen.Sub(began), folding+time.Since(frozen)
-		image.Merge(changes)
-		if err := s.Folded(); err != nil {
+		changes := f.Checkpoint()
+		freezing, checkpointing = freezing+frozen.Sub(began), checkpointing+time.Since(frozen)
+		stateDB.Merge(changes)
+		if err := s.Checkpointed(); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(freezing.Nanoseconds())/float64(b.N), "freeze-ns/op")
-	b.ReportMetric(float64(folding.Nanoseconds())/float64(b.N), "fold-ns/op")
+	b.ReportMetric(float64(checkpointing.Nanoseconds())/float64(b.N), "fold-ns/op")
 }
 
-// One op is one batch of 64 commands: 32 keys written and deleted again, all over the image.
+// One op is one batch of 64 commands: 32 keys written and deleted again, all over the state database.
 func BenchmarkSetAndDelete64(b *testing.B) {
 	const n = 100_000
-	s, image := benchState(b, n)
+	s, stateDB := benchState(b, n)
 	batches := make([][]byte, 1024)
 	for i := range batches {
 		for j := range 32 {
@@ -192,7 +192,7 @@ func BenchmarkSetAndDelete64(b *testing.B) {
 		}
 		if s.TableBytes() > 32<<20 {
 			b.StopTimer()
-			benchFold(b, s, image)
+			benchCheckpoint(b, s, stateDB)
 			b.StartTimer()
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"tenure/internal/codec"
 )
 
-// Frozen is what was applied between two calls of Freeze, on its way to the image. Nobody changes it any more, so Fold
-// may run on another goroutine while State goes on.
+// Frozen is what was applied between two calls of Freeze, on its way to the state database. Nobody changes it any more,
+// so Checkpoint may run on another goroutine while State goes on.
 type Frozen struct {
 	meta       meta
 	data       *table
@@ -19,29 +19,29 @@ type Frozen struct {
 	changed    *btree.Map[string, []byte] // of the registers
 	tombstones tombstones
 
-	old           meta // of the fold before
+	old           meta // of the checkpoint before
 	oldTombstones tombstones
 }
 
-// checkpoint is the newest fold in the image and the one on its way there.
+// checkpoint is the newest checkpoint in the state database and the one on its way there.
 type checkpoint struct {
 	frozen     *Frozen    // or nil
-	newest     meta       // of the newest fold in the image
-	tombstones tombstones // of that fold
+	newest     meta       // of the newest checkpoint in the state database
+	tombstones tombstones // of that checkpoint
 }
 
-// done is told that the frozen changes are durable, and that the image is at slot.
+// done is told that the frozen changes are durable, and that the state database is at slot.
 func (c *checkpoint) done(slot uint64) error {
 	if slot != c.frozen.meta.Slot {
-		return damaged("slot %d was folded, the image is at slot %d", c.frozen.meta.Slot, slot)
+		return damaged("slot %d was checkpointed, the state database is at slot %d", c.frozen.meta.Slot, slot)
 	}
 	c.newest, c.tombstones, c.frozen = c.frozen.meta, c.frozen.tombstones, nil
 	return nil
 }
 
 // Freeze takes everything applied since the last one out of the way, in time that does not grow with how much it is.
-// Nil: an earlier one is outstanding, or not even a slot was applied since. The caller writes its Fold to the image and
-// then calls Folded; until then reads find the frozen changes in memory.
+// Nil: an earlier one is outstanding, or not even a slot was applied since. The caller writes its Checkpoint to the
+// state database and then calls Checkpointed; until then reads find the frozen changes in memory.
 func (s *State) Freeze() *Frozen {
 	if s.checkpoint.frozen != nil || s.applied == s.checkpoint.newest.Slot {
 		return nil
@@ -62,11 +62,11 @@ func (s *State) Freeze() *Frozen {
 	return f
 }
 
-// Folded drops the frozen changes: their fold is durable and every view opened from now on shows it. An error means
-// that the image says otherwise. It panics if nothing is frozen.
-func (s *State) Folded() error {
+// Checkpointed drops the frozen changes: their checkpoint is durable and every view opened from now on shows it. An
+// error means that the state database says otherwise. It panics if nothing is frozen.
+func (s *State) Checkpointed() error {
 	if s.checkpoint.frozen == nil {
-		panic("kv: Folded without Freeze")
+		panic("kv: Checkpointed without Freeze")
 	}
 	slot, _, err := s.exec.entries.source.Loaded()
 	if err != nil {
@@ -79,18 +79,18 @@ func (s *State) Folded() error {
 	return nil
 }
 
-// Slot returns the applied slot of the image once f is in it.
+// Slot returns the applied slot of the state database once f is in it.
 func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 
-// Fold is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
-func (f *Frozen) Fold() *Fold {
+// Checkpoint is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
+func (f *Frozen) Checkpoint() *Checkpoint {
 	forgotten, fresh := f.dedupChanges()
 	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+f.changed.Len())
 	var a arena
 	f.data.Scan(func(key string, e *Entry) bool {
-		c := Change{Space: SpaceData, Key: a.keep(append(a.room(len(key)), key...))}
+		c := Change{Space: SpaceData, Key: a.keep(append(a.space(len(key)), key...))}
 		if e != nil {
-			c.Value = a.keep(appendEntry(a.room(entryHeaderBytes+len(e.Value)), e))
+			c.Value = a.keep(appendEntry(a.space(entryHeaderBytes+len(e.Value)), e))
 		}
 		changes = append(changes, c)
 		return true
@@ -100,7 +100,7 @@ func (f *Frozen) Fold() *Fold {
 	}
 	for seq := fresh.first; seq < fresh.next; seq++ {
 		m := f.queue.at(seq)
-		record := a.keep(appendRemembered(a.room(rememberedHeaderBytes+len(m.key)), m))
+		record := a.keep(appendRemembered(a.space(rememberedHeaderBytes+len(m.key)), m))
 		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
 	}
 	f.changed.Scan(func(key string, record []byte) bool {
@@ -108,11 +108,11 @@ func (f *Frozen) Fold() *Fold {
 		return true
 	})
 	changes = append(changes, f.tombstoneChanges()...)
-	return &Fold{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
+	return &Checkpoint{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
 }
 
-// tombstoneChanges returns the tombstones that came since the last fold, which their revisions tell, and those of the
-// last one that were compacted.
+// tombstoneChanges returns the tombstones that came since the last checkpoint, which their revisions tell, and those of
+// the last one that were compacted.
 func (f *Frozen) tombstoneChanges() (changes []Change) {
 	f.oldTombstones.byAge.Scan(func(t tombstone) bool {
 		if t.revision > f.tombstones.floor {
@@ -133,28 +133,28 @@ func (f *Frozen) tombstoneChanges() (changes []Change) {
 
 func bytesOf(key string) []byte { return slices.Clip([]byte(key)) }
 
-// dedupChanges is which records of the image were forgotten, and which are new and still remembered. What was both
-// remembered and forgotten since the last fold is neither.
+// dedupChanges is which records of the state database were forgotten, and which are new and still remembered. What was
+// both remembered and forgotten since the last checkpoint is neither.
 func (f *Frozen) dedupChanges() (forgotten, fresh struct{ first, next uint64 }) {
 	forgotten.first, forgotten.next = f.old.First, min(f.meta.First, f.old.Next)
 	fresh.first, fresh.next = max(f.old.Next, f.meta.First), f.meta.Next
 	return forgotten, fresh
 }
 
-// arena packs the many small byte slices of a fold into few allocations.
+// arena packs the many small byte slices of a checkpoint into few allocations.
 type arena struct{ free []byte }
 
 const arenaBytes = 64 << 10
 
-// room returns an empty slice to append at most n bytes to.
-func (a *arena) room(n int) []byte {
+// space returns an empty slice to append at most n bytes to.
+func (a *arena) space(n int) []byte {
 	if n > len(a.free) {
 		a.free = make([]byte, max(n, arenaBytes))
 	}
 	return a.free[:0]
 }
 
-// keep sets what was appended to the last room apart, whole and never to grow into the next.
+// keep sets what was appended to the last space apart, whole and never to grow into the next.
 func (a *arena) keep(b []byte) []byte {
 	a.free = a.free[len(b):]
 	return b[:len(b):len(b)]

@@ -63,7 +63,7 @@ func EncodeCommand(c *Command) []byte {
 	for i := range c.Parts {
 		parts = AppendBatch(parts, EncodeCommand(&c.Parts[i]))
 	}
-	header := appendHeader(make([]byte, 0, headerRoom+len(c.Key)+len(c.IdemKey)), c)
+	header := appendHeader(make([]byte, 0, headerSpace+len(c.Key)+len(c.IdemKey)), c)
 	b := make([]byte, 0, binary.MaxVarintLen16+len(header)+len(c.Test)+len(c.Value)+len(parts))
 	b = binary.AppendUvarint(b, uint64(len(header)))
 	b = append(b, header...)
@@ -72,8 +72,8 @@ func EncodeCommand(c *Command) []byte {
 	return append(b, parts...)
 }
 
-// headerRoom is enough for the header of a plain command beside its keys.
-const headerRoom = 64
+// headerSpace is enough for the header of a plain command beside its keys.
+const headerSpace = 64
 
 func appendHeader(b []byte, c *Command) []byte {
 	more := c.present()&moreFields != 0

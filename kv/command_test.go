@@ -216,10 +216,10 @@ func FuzzApplyBatch(f *testing.F) {
 			t.Fatal("the same batch gave two states", err)
 		}
 		before := one.digest()
-		one.fold()
+		one.takeCheckpoint()
 		one.reopen()
 		if one.digest() != before {
-			t.Fatal("the folded state is another one")
+			t.Fatal("the checkpointed state is another one")
 		}
 	})
 }

@@ -153,8 +153,8 @@ func (d *dedup) hash(c *Command) sum {
 	return sum(b)
 }
 
-// read puts back the records of an image whose marks are m.
-func (d *dedup) read(view Image, m *meta) error {
+// read puts back the records of a state database whose marks are m.
+func (d *dedup) read(view StateDB, m *meta) error {
 	d.floor = m.Floor
 	d.queue.first, d.queue.next = m.First, m.First
 	var broken error
@@ -182,7 +182,7 @@ func (d *dedup) read(view Image, m *meta) error {
 	return nil
 }
 
-// load puts back a record from the image; they come in rising order without gaps.
+// load puts back a record from the state database; they come in rising order without gaps.
 func (d *dedup) load(seq uint64, m remembered) error {
 	q := &d.queue
 	if seq != q.next {

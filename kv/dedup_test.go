@@ -80,10 +80,10 @@ func TestDedupFreshStoreAcceptsWhatCanBeSeenOfIt(t *testing.T) {
 // What is forgotten of a store that was never changed makes the bases too old that were seen of it. Stores are there
 // that began at revision 0: F = 0 is not "none forgotten".
 func TestDedupForgottenBeforeTheFirstChange(t *testing.T) {
-	old := NewMemImage()
-	old.Merge(&Fold{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
-	for first, image := range map[uint64]*MemImage{0: old, 1: NewMemImage()} {
-		m := &machine{t: t, image: image, l: small}
+	old := NewMemStateDB()
+	old.Merge(&Checkpoint{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
+	for first, stateDB := range map[uint64]*MemStateDB{0: old, 1: NewMemStateDB()} {
+		m := &machine{t: t, stateDB: stateDB, l: small}
 		m.reopen()
 		for i := range small.DedupEntries {
 			m.want(set("a", "1").at(9).keyed(fmt.Sprint("w", i), 0), refused(first))
@@ -117,7 +117,7 @@ func TestDedupWithoutBaseAppliesAnOldCopyAgain(t *testing.T) {
 				m.do(set("a", "new"))
 				forget(m)
 				if reopen {
-					m.fold()
+					m.takeCheckpoint()
 					m.reopen()
 				}
 				if m.dedup.floor != 3 {
@@ -135,17 +135,17 @@ func TestDedupWithoutBaseAppliesAnOldCopyAgain(t *testing.T) {
 	}
 }
 
-// The rule that the mutant "dedup table missing from the folded image" breaks.
-func TestDedupTableMissingFromTheFoldedImage(t *testing.T) {
+// The rule that the mutant "dedup table missing from the checkpointed state database" breaks.
+func TestDedupTableMissingFromTheCheckpointedStateDB(t *testing.T) {
 	m := newMachine(t, small)
 	c := set("a", "1").keyed("w", 0)
 	m.want(c, done(2))
 	m.do(set("a", "2"))
-	m.fold()
+	m.takeCheckpoint()
 	m.reopen()
 	m.want(c, done(2))
 	if m.get("a") != "a=2 f0 c2 m3 l0" {
-		t.Fatal("a retry was applied again after a restart from the folded image")
+		t.Fatal("a retry was applied again after a restart from the checkpointed state database")
 	}
 }
 
@@ -183,12 +183,12 @@ func TestDedupBoundsByAge(t *testing.T) {
 	m.do(set("b", "1"))
 	m.want(c, Result{Code: CodeKeyTooOld, Revision: 8})
 	if len(m.dedup.index) != 0 {
-		t.Fatal("an old key takes room")
+		t.Fatal("an old key takes space")
 	}
 }
 
 // Only what changed is written: records new and still remembered, deletions of forgotten ones.
-func TestDedupFoldsOnlyItsChanges(t *testing.T) {
+func TestDedupCheckpointsOnlyItsChanges(t *testing.T) {
 	m := newMachine(t, small.with(3, 1000, 10))
 	step := func(n int, want ...string) {
 		t.Helper()
@@ -196,7 +196,7 @@ func TestDedupFoldsOnlyItsChanges(t *testing.T) {
 			m.do(del("x").keyed(fmt.Sprint("k", m.dedup.queue.next), 0))
 		}
 		m.dedup.floor = 0 // so that base 0 is good; the test is about records
-		f := m.Freeze().Fold()
+		f := m.Freeze().Checkpoint()
 		var got []string
 		for _, c := range f.Changes {
 			seq, err := parseSequenceKey(c.Key)
@@ -206,10 +206,10 @@ func TestDedupFoldsOnlyItsChanges(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d %v", seq, c.Value != nil))
 		}
 		if !slices.Equal(got, want) {
-			t.Fatalf("folded %q, want %q", got, want)
+			t.Fatalf("checkpointed %q, want %q", got, want)
 		}
-		m.image.Merge(f)
-		if err := m.Folded(); err != nil {
+		m.stateDB.Merge(f)
+		if err := m.Checkpointed(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestDedupFoldsOnlyItsChanges(t *testing.T) {
 	step(0, "0 false", "3 true")
 	m.do(del("x"))
 	step(0)
-	for i := range 5 { // two of these come and go between folds
+	for i := range 5 { // two of these come and go between checkpoints
 		m.dedup.floor = 0
 		m.do(del("x").keyed(fmt.Sprint("k", 4+i), 0))
 	}
@@ -234,25 +234,25 @@ func TestDedupDamageIsNoticed(t *testing.T) {
 		for i := range 3 {
 			m.do(set("a", "1").keyed(fmt.Sprint("w", i), 0))
 		}
-		m.fold()
+		m.takeCheckpoint()
 		return m
 	}
-	for name, harm := range map[string]func(m *MemImage){
-		"first gone":  func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(0))) },
-		"middle gone": func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(1))) },
-		"last gone":   func(m *MemImage) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(2))) },
-		"one more": func(m *MemImage) {
+	for name, harm := range map[string]func(m *MemStateDB){
+		"first gone":  func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(0))) },
+		"middle gone": func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(1))) },
+		"last gone":   func(m *MemStateDB) { m.records.Delete(recordKey(SpaceDedup, sequenceKey(2))) },
+		"one more": func(m *MemStateDB) {
 			b, _ := m.records.Get(recordKey(SpaceDedup, sequenceKey(2)))
 			m.records.Set(recordKey(SpaceDedup, sequenceKey(3)), b)
 		},
-		"broken":     func(m *MemImage) { m.records.Set(recordKey(SpaceDedup, sequenceKey(1)), []byte{9}) },
-		"odd key":    func(m *MemImage) { m.records.Set(recordKey(SpaceDedup, []byte{1}), []byte{9}) },
-		"no meta":    func(m *MemImage) { m.meta = nil },
-		"wrong slot": func(m *MemImage) { m.slot++ },
+		"broken":     func(m *MemStateDB) { m.records.Set(recordKey(SpaceDedup, sequenceKey(1)), []byte{9}) },
+		"odd key":    func(m *MemStateDB) { m.records.Set(recordKey(SpaceDedup, []byte{1}), []byte{9}) },
+		"no meta":    func(m *MemStateDB) { m.meta = nil },
+		"wrong slot": func(m *MemStateDB) { m.slot++ },
 	} {
 		m := build()
-		harm(m.image)
-		if _, err := Open(m.image, small); !errors.Is(err, ErrDamaged) {
+		harm(m.stateDB)
+		if _, err := Open(m.stateDB, small); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: opened with %v", name, err)
 		}
 	}

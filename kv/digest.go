@@ -7,7 +7,7 @@ import (
 
 // Digest returns a SHA-256 over everything that decides later results and reads: slot, revision, idempotency keys,
 // floor, the registers and all entries, wherever they are kept. States with equal applied slots have equal digests. It
-// reads the whole image. It must not run beside writes.
+// reads the whole state database. It must not run beside writes.
 func (s *State) Digest() ([sha256.Size]byte, error) {
 	h := sha256.New()
 	var buf []byte

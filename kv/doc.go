@@ -4,30 +4,31 @@
 //
 // # Layers
 //
-// The newest changes live in an ordered table in memory (active) over those that are just being folded (frozen) over
-// the durable image, which this package sees only through Source and Image. A read asks them in that order and stops
-// at the first that knows the key; a deletion is a tombstone until it is folded. Listings merge the three in key order,
-// either way (layers.scan). A fold repeats what frozen says, so a read is right whether the image has it already or
-// not.
+// The newest changes live in an ordered table in memory (active) over those that are just being checkpointed (frozen)
+// over the durable state database, which this package sees only through Source and StateDB. A read asks them in that
+// order and stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge
+// the three in key order, either way (layers.scan). A checkpoint repeats what frozen says, so a read is right whether
+// the state database has it already or not.
 //
 // # Parts
 //
 // A State consists of parts that own their state; a part may be handed those above it, and never State:
 //
 //	entries     the layers: what a key holds now
-//	registers   sessions, times, fences, tombstones, and changes: what of them the next fold writes
+//	registers   sessions, times, fences, tombstones, and changes: what of them the next checkpoint writes
 //	notes       what the Observer will be told
 //	executor    carries out commands on those three; an attempt carries out a transaction on it, part by part
 //	dedup       the remembered idempotency keys
-//	checkpoint  the newest fold in the image, and the one on its way (Frozen)
+//	checkpoint  the newest checkpoint in the state database, and the one on its way (Frozen)
 //
 // # Ownership and concurrency
 //
-// State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, Freeze, Folded,
-// Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed, Applied, Revision and
-// TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine, without the lock,
-// while State moves on. Entries are never changed once they are in a table; everybody may share their values. A decoded
-// command owns its bytes, at the price of one copy: a small value must not keep the batch that it came in alive.
+// State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, Freeze,
+// Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed, Applied,
+// Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine,
+// without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
+// values. A decoded command owns its bytes, at the price of one copy: a small value must not keep the batch that it
+// came in alive.
 //
 // # Revisions
 //
@@ -53,14 +54,14 @@
 //	else                         applied and remembered
 //
 // Why that is at most once: a copy is applied only at a revision ≥ its base, and is then remembered at a revision ≥
-// base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every fold.
+// base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
 //
 // # Registers
 //
 // What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions,
 // the locks that each holds, TTLs, lock-delays, fences, tombstones. Each is bounded by Limits, and has a Space of its
-// own in the image, of which a fold writes only what changed. The tables share their nodes with their copies, so a
-// snapshot, a fold and the way back of a transaction that fails (savepoint) cost a few words each.
+// own in the state database, of which a checkpoint writes only what changed. The tables share their nodes with their
+// copies, so a snapshot, a checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.

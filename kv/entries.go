@@ -15,20 +15,21 @@ type Entry struct {
 }
 
 // entries is the newest state of the keys: a table of changes (active) over those that a checkpoint is writing (frozen)
-// over the image.
+// over the state database.
 type entries struct {
 	source Source
 	active *table
-	frozen *table // nil if no checkpoint is being written
-	bytes  int64  // of active
-	view   Image  // while Apply runs: open if it was needed, else nil
-	key    []byte // scratch
+	frozen *table  // nil if no checkpoint is being written
+	bytes  int64   // of active
+	view   StateDB // while Apply runs: open if it was needed, else nil
+	key    []byte  // scratch
 }
 
-// layers returns the newest state, without an image but while Apply runs.
-func (s *entries) layers() layers { return layers{active: s.active, frozen: s.frozen, image: s.view} }
+// layers returns the newest state, without a state database but while Apply runs.
+func (s *entries) layers() layers { return layers{active: s.active, frozen: s.frozen, stateDB: s.view} }
 
-// get returns the newest entry of key, through a view of its own where the image must be asked. It changes nothing.
+// get returns the newest entry of key, through a view of its own where the state database must be asked. It changes
+// nothing.
 func (s *entries) get(key string) (Entry, bool, error) {
 	l := s.layers()
 	if e, known := l.inTables(key); known {
@@ -37,12 +38,12 @@ func (s *entries) get(key string) (Entry, bool, error) {
 		}
 		return *e, true, nil
 	}
-	image, err := s.source.View()
+	stateDB, err := s.source.View()
 	if err != nil {
 		return Entry{}, false, err
 	}
-	defer image.Close()
-	l.image = image
+	defer stateDB.Close()
+	l.stateDB = stateDB
 	return l.get(key)
 }
 
@@ -55,7 +56,7 @@ func (s *entries) entry(key string) (*Entry, error) {
 	if err := s.openView(); err != nil {
 		return nil, err
 	}
-	l.image = s.view
+	l.stateDB = s.view
 	e, found, err := l.get(key)
 	if err != nil || !found {
 		return nil, err
@@ -127,7 +128,8 @@ func (s *entries) freeze() *table {
 	return s.frozen
 }
 
-// openView opens the image once for a slot. It must not stay open longer: storage cannot grow its file under a view.
+// openView opens the state database once for a slot. It must not stay open longer: storage cannot grow its file under a
+// view.
 func (s *entries) openView() error {
 	if s.view != nil {
 		return nil

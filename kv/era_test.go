@@ -7,17 +7,17 @@ import (
 
 func newEra(run string) Command { return Command{Op: OpNewEra, IdemKey: run, Base: 1} }
 
-// N3: one counter for all runs of all nodes; a copy of a command gives no second era; it survives a fold.
+// N3: one counter for all runs of all nodes; a copy of a command gives no second era; it survives a checkpoint.
 func TestErasOnlyGrow(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
 	m.want(newEra("run 1"), Result{Code: CodeDone, Revision: 1, Count: 1})
 	m.want(newEra("run 2"), Result{Code: CodeDone, Revision: 1, Count: 2})
 	m.want(newEra("run 1"), Result{Code: CodeDone, Revision: 1, Count: 1})
 	before := m.digest()
-	m.fold()
+	m.takeCheckpoint()
 	m.reopen()
 	if m.digest() != before {
-		t.Error("the fold changed the state")
+		t.Error("the checkpoint changed the state")
 	}
 	m.want(newEra("run 3"), Result{Code: CodeDone, Revision: 1, Count: 3})
 	if m.digest() == before {

@@ -14,22 +14,22 @@ func (l Limits) with(entries int, revisions uint64, prune int) Limits {
 	return l
 }
 
-// poisoned is a Source whose views hand out copies and spoil them on Close, so that keeping an image's bytes shows.
+// poisoned is a Source whose views hand out copies and spoil them on Close, so that keeping a state database's bytes shows.
 type poisoned struct {
-	*MemImage
+	*MemStateDB
 	open *int
 }
 
-func (p poisoned) View() (Image, error) {
-	v, err := p.MemImage.View()
+func (p poisoned) View() (StateDB, error) {
+	v, err := p.MemStateDB.View()
 	if p.open != nil {
 		*p.open++
 	}
-	return &poisonedView{Image: v, open: p.open}, err
+	return &poisonedView{StateDB: v, open: p.open}, err
 }
 
 type poisonedView struct {
-	Image
+	StateDB
 	open   *int
 	handed [][]byte
 }
@@ -44,16 +44,16 @@ func (v *poisonedView) hand(b []byte) []byte {
 }
 
 func (v *poisonedView) Get(s Space, key []byte) ([]byte, error) {
-	b, err := v.Image.Get(s, key)
+	b, err := v.StateDB.Get(s, key)
 	return v.hand(b), err
 }
 
 func (v *poisonedView) Ascend(s Space, from []byte, fn func(k, b []byte) bool) error {
-	return v.Image.Ascend(s, from, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
+	return v.StateDB.Ascend(s, from, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
 }
 
 func (v *poisonedView) Descend(s Space, below []byte, fn func(k, b []byte) bool) error {
-	return v.Image.Descend(s, below, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
+	return v.StateDB.Descend(s, below, func(k, b []byte) bool { return fn(v.hand(k), v.hand(b)) })
 }
 
 func (v *poisonedView) Close() {
@@ -63,41 +63,41 @@ func (v *poisonedView) Close() {
 	if v.open != nil {
 		*v.open--
 	}
-	v.Image.Close()
+	v.StateDB.Close()
 }
 
-// machine is a state over an image in memory, with short words for what tests do to it.
+// machine is a state over a state database in memory, with short words for what tests do to it.
 type machine struct {
 	*State
-	t     testing.TB
-	image *MemImage
-	l     Limits
+	t       testing.TB
+	stateDB *MemStateDB
+	l       Limits
 }
 
 func newMachine(t testing.TB, l Limits) *machine {
-	m := &machine{t: t, image: NewMemImage(), l: l}
+	m := &machine{t: t, stateDB: NewMemStateDB(), l: l}
 	m.reopen()
 	return m
 }
 
 func (m *machine) reopen() {
 	m.t.Helper()
-	s, err := Open(poisoned{MemImage: m.image}, m.l)
+	s, err := Open(poisoned{MemStateDB: m.stateDB}, m.l)
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	m.State = s
 }
 
-// fold folds everything, as the shell does in the background.
-func (m *machine) fold() {
+// checkpoint checkpoints everything, as the shell does in the background.
+func (m *machine) takeCheckpoint() {
 	m.t.Helper()
 	f := m.Freeze()
 	if f == nil {
 		return
 	}
-	m.image.Merge(f.Fold())
-	if err := m.Folded(); err != nil {
+	m.stateDB.Merge(f.Checkpoint())
+	if err := m.Checkpointed(); err != nil {
 		m.t.Fatal(err)
 	}
 }

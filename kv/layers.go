@@ -1,15 +1,15 @@
 package kv
 
-// layers is one state of the entries: a table of changes over another over the image. A key's newest entry or
+// layers is one state of the entries: a table of changes over another over the state database. A key's newest entry or
 // tombstone is in the first that knows it.
 type layers struct {
-	active *table
-	frozen *table // nil if nothing is being folded
-	image  Image
+	active  *table
+	frozen  *table // nil if nothing is being checkpointed
+	stateDB StateDB
 }
 
-// hit is a key that exists, as a scan finds it: either an entry of a table or a record of the image, which is decoded
-// only when asked for. It is valid during the callback.
+// hit is a key that exists, as a scan finds it: either an entry of a table or a record of the state database, which is
+// decoded only when asked for. It is valid during the callback.
 type hit struct {
 	entry  *Entry
 	key    []byte
@@ -39,7 +39,7 @@ func (h *hit) load() (Entry, error) {
 	return loadEntry(string(h.key), h.record)
 }
 
-// loadEntry decodes a record of the image into an entry that owns its value.
+// loadEntry decodes a record of the state database into an entry that owns its value.
 func loadEntry(key string, record []byte) (Entry, error) {
 	e, err := decodeEntry(key, record)
 	e.Value = append([]byte(nil), e.Value...)
@@ -62,7 +62,7 @@ func (l *layers) get(key string) (Entry, bool, error) {
 		}
 		return *e, true, nil
 	}
-	record, err := l.image.Get(SpaceData, []byte(key))
+	record, err := l.stateDB.Get(SpaceData, []byte(key))
 	if err != nil || record == nil {
 		return Entry{}, false, err
 	}
@@ -82,9 +82,9 @@ func (l *layers) scan(s span, fn func(h *hit) bool) error {
 		if s.hi != "" {
 			below = []byte(s.hi)
 		}
-		err = l.image.Descend(SpaceData, below, m.record)
+		err = l.stateDB.Descend(SpaceData, below, m.record)
 	} else {
-		err = l.image.Ascend(SpaceData, []byte(s.lo), m.record)
+		err = l.stateDB.Ascend(SpaceData, []byte(s.lo), m.record)
 	}
 	if err != nil || m.stopped {
 		return err
@@ -94,7 +94,7 @@ func (l *layers) scan(s span, fn func(h *hit) bool) error {
 	return nil
 }
 
-// merge joins two cursors with the records that the image calls out.
+// merge joins two cursors with the records that the state database calls out.
 type merge struct {
 	active, frozen cursor
 	span           span
@@ -103,8 +103,8 @@ type merge struct {
 	stopped        bool
 }
 
-// record takes the image's next record: first everything in the tables before it, then itself unless a table has the
-// key too.
+// record takes the state database's next record: first everything in the tables before it, then itself unless a table
+// has the key too.
 func (m *merge) record(key, value []byte) bool {
 	if m.span.falling && string(key) < m.span.lo || !m.span.falling && m.span.hi != "" && string(key) >= m.span.hi {
 		return false

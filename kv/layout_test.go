@@ -86,7 +86,7 @@ func TestTheDigestTellsRegistersApart(t *testing.T) {
 		"tombstone":   func(r *registers) { r.tombstones.byKey.Set("k", 3) },
 		"a newer one": func(r *registers) { r.tombstones.byKey.Set("k", 4) },
 	} {
-		s, err := Open(NewMemImage(), DefaultLimits)
+		s, err := Open(NewMemStateDB(), DefaultLimits)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ const (
 	MaxValueBytes    = 16 << 20
 	MaxBatchCommands = 1 << 16 // commands in one batch; whoever builds batches stays within it
 
-	// MaxCommandBytes bounds an encoded command: the largest value and room for everything else.
+	// MaxCommandBytes bounds an encoded command: the largest value and space for everything else.
 	MaxCommandBytes = MaxValueBytes + 4096
 
 	MaxParts            = 128 // of a transaction; together they have at most MaxValueBytes
@@ -38,14 +38,14 @@ const (
 type Limits struct {
 	// DedupEntries is how many idempotency keys are remembered, the newest ones.
 	DedupEntries int
-	// DedupRevisions is the age at which a key is forgotten even if there is room: that many revisions later.
+	// DedupRevisions is the age at which a key is forgotten even if there is space: that many revisions later.
 	DedupRevisions uint64
 	// PruneKeys is how many keys one prune may delete; a larger one is refused whole with CodeTooMany, for until the
-	// next fold every deletion takes memory.
+	// next checkpoint every deletion takes memory.
 	PruneKeys int
 	// Sessions, Locks, ExpiringKeys and Fences bound tables that are in memory whole; what would go beyond is refused
 	// with CodeFull. Locks counts keys that are locked and keys in lock-delay together, so that a session always finds
-	// room for its lock-delays when it ends.
+	// space for its lock-delays when it ends.
 	Sessions     int
 	Locks        int
 	ExpiringKeys int
@@ -71,9 +71,9 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// ErrDamaged is wrapped by errors that mean the image does not hold what was folded into it. The node must stop: it
-// can neither go on nor serve.
-var ErrDamaged = errors.New("damaged state image")
+// ErrDamaged is wrapped by errors that mean the state database does not hold what was checkpointed into it. The node
+// must stop: it can neither go on nor serve.
+var ErrDamaged = errors.New("damaged state database")
 
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, fmt.Errorf(format, args...))

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// layered has keys and tombstones in all three layers: what is in the image is deleted in frozen or active, deleted
-// keys come back, and neighbours of every kind lie side by side.
+// layered has keys and tombstones in all three layers: what is in the state database is deleted in frozen or active,
+// deleted keys come back, and neighbours of every kind lie side by side.
 func layered(t *testing.T) *machine {
 	m := newMachine(t, DefaultLimits)
 	m.do(set("a", "image"), set("b", "image"), set("c", "image"), set("d/1", "image"), set("d/2", "image"), set("z", "image"))
-	m.fold()
+	m.takeCheckpoint()
 	m.do(del("a"), set("b", "frozen"), del("d/1"), set("e", "frozen"), set("f", "frozen"), del("z"))
 	if m.Freeze() == nil {
 		t.Fatal("nothing to freeze")

@@ -176,7 +176,7 @@ func TestLimitsOfTheRegisters(t *testing.T) {
 	m.do(acquire("a", one), acquire("b", one))
 	m.want(acquire("c", two), full(5))
 	m.want(acquire("a", one), done(6)) // no new lock
-	m.do(destroy(one))                 // its locks become delays, which take their room
+	m.do(destroy(one))                 // its locks become delays, which take their space
 	m.want(acquire("c", two), full(7))
 	m.do(Command{Op: OpEndDelay, Key: "b", Arm: 7})
 	m.want(acquire("c", two), done(8))
@@ -227,8 +227,8 @@ func TestFencesRefuseOlderTokens(t *testing.T) {
 func TestDamagedLocksAreFound(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(create(Session{ID: one}), acquire("a", one))
-	m.fold()
-	m.image.records.Set(recordKey(SpaceData, []byte("a")), appendEntry(nil, &Entry{CreateIndex: 1, ModifyIndex: 1}))
+	m.takeCheckpoint()
+	m.stateDB.records.Set(recordKey(SpaceData, []byte("a")), appendEntry(nil, &Entry{CreateIndex: 1, ModifyIndex: 1}))
 	m.reopen()
 	if _, err := m.Apply(2, batchOf(destroy(one))); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%v", err)
@@ -236,9 +236,9 @@ func TestDamagedLocksAreFound(t *testing.T) {
 	for space, key := range map[Space]string{SpaceSession: one, SpaceHeld: heldKey(one, "a")} {
 		b := newMachine(t, small)
 		b.do(create(Session{ID: one}), acquire("a", one))
-		b.fold()
-		b.image.records.Delete(recordKey(space, []byte(key)))
-		if _, err := Open(b.image, small); !errors.Is(err, ErrDamaged) {
+		b.takeCheckpoint()
+		b.stateDB.records.Delete(recordKey(space, []byte(key)))
+		if _, err := Open(b.stateDB, small); !errors.Is(err, ErrDamaged) {
 			t.Errorf("space %d without its record: %v", space, err)
 		}
 	}

@@ -15,15 +15,15 @@ type model struct {
 	revision uint64
 	stamped  bool
 
-	entries       map[string]Entry
-	expiry        map[string]running
-	delays        map[string]running
-	sessions      map[string]Session
-	sessionsIndex uint64
-	fences        map[string]uint64
-	floors        map[string]uint64 // by the first part of a fence's name
-	graves        map[string]uint64
-	graveFloor    uint64
+	entries        map[string]Entry
+	expiry         map[string]running
+	delays         map[string]running
+	sessions       map[string]Session
+	sessionsIndex  uint64
+	fences         map[string]uint64
+	floors         map[string]uint64 // by the first part of a fence's name
+	tombstones     map[string]uint64
+	tombstoneFloor uint64
 
 	used    []modelKey
 	dropped int // used[:dropped] are forgotten
@@ -36,13 +36,13 @@ type modelKey struct {
 
 func newModel(l Limits) *model {
 	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
-		fences: map[string]uint64{}, floors: map[string]uint64{}, graves: map[string]uint64{}}
+		fences: map[string]uint64{}, floors: map[string]uint64{}, tombstones: map[string]uint64{}}
 }
 
 func (m *model) clone() *model {
 	c := *m
 	c.entries, c.expiry, c.delays, c.sessions = maps.Clone(m.entries), maps.Clone(m.expiry), maps.Clone(m.delays), maps.Clone(m.sessions)
-	c.fences, c.floors, c.graves = maps.Clone(m.fences), maps.Clone(m.floors), maps.Clone(m.graves)
+	c.fences, c.floors, c.tombstones = maps.Clone(m.fences), maps.Clone(m.floors), maps.Clone(m.tombstones)
 	return &c
 }
 
@@ -148,18 +148,18 @@ func (m *model) put(e Entry, keep bool) Result {
 func (m *model) erase(key string) {
 	delete(m.entries, key)
 	delete(m.expiry, key)
-	if rev := m.stamp(); rev > m.graveFloor {
-		m.graves[key] = rev
+	if rev := m.stamp(); rev > m.tombstoneFloor {
+		m.tombstones[key] = rev
 	}
-	for len(m.graves) > m.l.Tombstones {
-		m.graveFloor = slices.Min(slices.Collect(maps.Values(m.graves)))
-		maps.DeleteFunc(m.graves, func(_ string, rev uint64) bool { return rev == m.graveFloor })
+	for len(m.tombstones) > m.l.Tombstones {
+		m.tombstoneFloor = slices.Min(slices.Collect(maps.Values(m.tombstones)))
+		maps.DeleteFunc(m.tombstones, func(_ string, rev uint64) bool { return rev == m.tombstoneFloor })
 	}
 }
 
 func (m *model) deleted(prefix string) uint64 {
-	newest := m.graveFloor
-	for k, rev := range m.graves {
+	newest := m.tombstoneFloor
+	for k, rev := range m.tombstones {
 		if strings.HasPrefix(k, prefix) {
 			newest = max(newest, rev)
 		}

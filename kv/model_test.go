@@ -70,8 +70,8 @@ type world struct {
 	log   [][]byte
 	held  []heldSnapshot
 	frost *Frozen
-	// parted is the fold of which a part is in the image.
-	parted *Fold
+	// parted is the checkpoint of which a part is in the state database.
+	parted *Checkpoint
 	seen   mirror
 }
 
@@ -101,19 +101,19 @@ func (w *world) step(t *rapid.T) {
 			w.frost = f
 		}
 	case "merge some":
-		if w.frost != nil && w.image.slot < w.frost.Slot() {
-			f := w.frost.Fold()
+		if w.frost != nil && w.stateDB.slot < w.frost.Slot() {
+			f := w.frost.Checkpoint()
 			w.parted = f
-			w.image.MergeSome(f, rapid.IntRange(0, len(f.Changes)).Draw(t, "changes"))
+			w.stateDB.MergeSome(f, rapid.IntRange(0, len(f.Changes)).Draw(t, "changes"))
 		}
 	case "merge": // views show it before the state is told
-		if w.frost != nil && w.image.slot < w.frost.Slot() {
-			w.image.Merge(w.frost.Fold())
+		if w.frost != nil && w.stateDB.slot < w.frost.Slot() {
+			w.stateDB.Merge(w.frost.Checkpoint())
 			w.parted = nil
 		}
 	case "folded":
-		if w.frost != nil && w.image.slot == w.frost.Slot() {
-			if err := w.Folded(); err != nil {
+		if w.frost != nil && w.stateDB.slot == w.frost.Slot() {
+			if err := w.Checkpointed(); err != nil {
 				t.Fatal(err)
 			}
 			w.frost = nil
@@ -121,7 +121,7 @@ func (w *world) step(t *rapid.T) {
 	case "restart":
 		before := w.digest()
 		if w.parted != nil { // as storage.Open does
-			w.image.Merge(w.parted)
+			w.stateDB.Merge(w.parted)
 			w.parted = nil
 		}
 		w.reopen()
@@ -132,7 +132,7 @@ func (w *world) step(t *rapid.T) {
 			}
 		}
 		if w.digest() != before {
-			t.Fatal("image and tail make another state than before the restart")
+			t.Fatal("state database and tail make another state than before the restart")
 		}
 		w.observe()
 	case "hold":
@@ -215,7 +215,7 @@ func TestStateFollowsTheModel(t *testing.T) {
 	})
 }
 
-// The same log gives the same bytes, whenever each node folds.
+// The same log gives the same bytes, whenever each node checkpoints.
 func TestReplayIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(t, small)
@@ -227,8 +227,8 @@ func TestReplayIsDeterministic(t *testing.T) {
 					rt.Fatal(err)
 				}
 			}
-			if rapid.Bool().Draw(rt, "fold the other") {
-				other.fold()
+			if rapid.Bool().Draw(rt, "checkpoint the other") {
+				other.takeCheckpoint()
 			}
 			if w.digest() != other.digest() {
 				rt.Fatalf("digests differ at slot %d", w.Applied())

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Newest agrees with a walk over the same keys, in the tables and in the image.
+// Newest agrees with a walk over the same keys, in the tables and in the state database.
 func TestNewest(t *testing.T) {
-	image := NewMemImage()
-	s, err := Open(image, DefaultLimits)
+	stateDB := NewMemStateDB()
+	s, err := Open(stateDB, DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func TestNewest(t *testing.T) {
 	}
 	apply(Command{Op: OpDelete, Key: "a/17"})
 	check()
-	image.Merge(s.Freeze().Fold())
-	if err := s.Folded(); err != nil {
+	stateDB.Merge(s.Freeze().Checkpoint())
+	if err := s.Checkpointed(); err != nil {
 		t.Fatal(err)
 	}
 	check()

@@ -84,11 +84,11 @@ func DecodeEntries(body string) ([]Entry, error) {
 	return entries, nil
 }
 
-// appendNamed writes an entry with its key: both as pieces, the entry as it is in the image.
+// appendNamed writes an entry with its key: both as pieces, the entry as it is in the state database.
 func appendNamed(b []byte, e *Entry) []byte {
 	b = AppendBatch(b, []byte(e.Key))
-	room := make([]byte, 0, entryHeaderBytes+len(e.Value))
-	return AppendBatch(b, appendEntry(room, e))
+	space := make([]byte, 0, entryHeaderBytes+len(e.Value))
+	return AppendBatch(b, appendEntry(space, e))
 }
 
 func (r *reader) named() *Entry {

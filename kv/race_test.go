@@ -7,41 +7,41 @@ import (
 	"time"
 )
 
-// guarded is a MemImage under a lock, as a Source must be safe for concurrent use.
+// guarded is a MemStateDB under a lock, as a Source must be safe for concurrent use.
 type guarded struct {
-	mu    sync.Mutex
-	image *MemImage
+	mu      sync.Mutex
+	stateDB *MemStateDB
 }
 
-func (g *guarded) View() (Image, error) {
+func (g *guarded) View() (StateDB, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.image.View()
+	return g.stateDB.View()
 }
 
 func (g *guarded) Loaded() (uint64, []byte, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.image.Loaded()
+	return g.stateDB.Loaded()
 }
 
-func (g *guarded) merge(f *Fold) {
+func (g *guarded) merge(f *Checkpoint) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.image.Merge(f)
+	g.stateDB.Merge(f)
 }
 
-// Readers under a read lock, snapshots used without any, and a fold encoded on its own goroutine, beside a writer. The
-// race detector watches; every snapshot must also be of one moment: all its keys have the same value.
+// Readers under a read lock, snapshots used without any, and a checkpoint encoded on its own goroutine, beside a
+// writer. The race detector watches; every snapshot must also be of one moment: all its keys have the same value.
 func TestReadersBesideTheWriter(t *testing.T) {
-	src := &guarded{image: NewMemImage()}
+	src := &guarded{stateDB: NewMemStateDB()}
 	s, err := Open(src, small)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const keys, rounds = 150, 200 // enough for inner nodes
 	var mu sync.RWMutex
-	var readers, folder sync.WaitGroup
+	var readers, checkpointer sync.WaitGroup
 	stop := make(chan struct{})
 	for range 3 {
 		readers.Go(func() { readUntil(t, s, &mu, stop) })
@@ -69,11 +69,11 @@ func TestReadersBesideTheWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if f != nil {
-			folder.Go(func() {
-				src.merge(f.Fold())
+			checkpointer.Go(func() {
+				src.merge(f.Checkpoint())
 				mu.Lock()
 				defer mu.Unlock()
-				if err := s.Folded(); err != nil {
+				if err := s.Checkpointed(); err != nil {
 					t.Error(err)
 				}
 			})
@@ -81,7 +81,7 @@ func TestReadersBesideTheWriter(t *testing.T) {
 	}
 	close(stop)
 	readers.Wait()
-	folder.Wait()
+	checkpointer.Wait()
 }
 
 func readUntil(t *testing.T, s *State, mu *sync.RWMutex, stop chan struct{}) {

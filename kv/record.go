@@ -8,7 +8,7 @@ import (
 	"tenure/internal/codec"
 )
 
-// The records of the image. An entry and a remembered key start with the version of their layout:
+// The records of the state database. An entry and a remembered key start with the version of their layout:
 //
 //	SpaceData   key                     1, flags, create, modify, lock (uvarints), value (the rest)
 //	                                    2, …, lock, TTL in ns (uvarint), session (piece), value: if either is there
@@ -132,8 +132,8 @@ const metaFormat = 1
 // and a client that has read an empty store waits for what is above that index: no change may have it.
 const firstRevision = 1
 
-// meta is the state's own record in every fold. First and Next say which dedup records must be there, and the numbers
-// from Sessions on how many records of the other spaces. Older records end early.
+// meta is the state's own record in every checkpoint. First and Next say which dedup records must be there, and the
+// numbers from Sessions on how many records of the other spaces. Older records end early.
 type meta struct {
 	Format   uint64
 	Slot     uint64
@@ -170,7 +170,7 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 	case m.Format != metaFormat:
 		return meta{}, damaged("meta record of slot %d: format %d, this version reads format %d", slot, m.Format, metaFormat)
 	case m.Slot != slot:
-		return meta{}, damaged("the image is said to be of slot %d, its meta record is of slot %d", slot, m.Slot)
+		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d", slot, m.Slot)
 	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
 		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
 	}

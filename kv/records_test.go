@@ -54,8 +54,8 @@ func TestAPruneThatMeetsDamageFails(t *testing.T) {
 		m := newMachine(t, small)
 		m.do(set("a/1", "1"), set("a/2", "1"), set("a/3", "1"))
 		m.do(Command{Op: OpSet, Key: "t", TTL: time.Hour}) // entries may have to be taken out of lists of those
-		m.fold()
-		m.image.records.Set(recordKey(SpaceData, []byte(key)), []byte{recordVersion})
+		m.takeCheckpoint()
+		m.stateDB.records.Set(recordKey(SpaceData, []byte(key)), []byte{recordVersion})
 		if r, err := m.Apply(m.Applied()+1, batchOf(prune("a/"))); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s is damaged: %+v, %v", key, r, err)
 		}
@@ -79,20 +79,20 @@ func TestTableBytesOfRecordsWrittenAnew(t *testing.T) {
 	}
 }
 
-// The longest records fit into the room that a fold makes for them: at one that does not it would panic.
-func TestTheLongestRecordsFitTheirRoom(t *testing.T) {
+// The longest records fit into the space that a checkpoint makes for them: at one that does not it would panic.
+func TestTheLongestRecordsFitTheirSpace(t *testing.T) {
 	m := remembered{key: "w", result: Result{
 		Code: math.MaxUint8, Revision: math.MaxUint64, Count: math.MaxUint64,
 		Body: strings.Repeat("b", MaxRememberedBody), Dropped: true,
 	}}
 	if n := len(appendRemembered(nil, &m)); n > rememberedHeaderBytes+len(m.key) {
-		t.Errorf("a remembered result of %d bytes, the room is %d", n, rememberedHeaderBytes+len(m.key))
+		t.Errorf("a remembered result of %d bytes, the package is %d", n, rememberedHeaderBytes+len(m.key))
 	}
 	e := Entry{
 		Flags: math.MaxUint64, CreateIndex: math.MaxUint64, ModifyIndex: math.MaxUint64, LockIndex: math.MaxUint64,
 		TTL: -1, Session: strings.Repeat("s", sessionIDBytes),
 	}
 	if n := len(appendEntry(nil, &e)); n > entryHeaderBytes {
-		t.Errorf("an entry of %d bytes, the room is %d", n, entryHeaderBytes)
+		t.Errorf("an entry of %d bytes, the package is %d", n, entryHeaderBytes)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"tenure/internal/codec"
 )
 
-// The records of the registers in the image. Each starts with the version of its layout:
+// The records of the registers in the state database. Each starts with the version of its layout:
 //
 //	SpaceSession    ID                  1, msgpack of type Session but for its ID
 //	SpaceHeld       session ID, 0, key  1
@@ -81,8 +81,8 @@ func (r *registers) mark(m *meta) {
 	m.Delays, m.Fences, m.Tombstones = uint64(r.times.delays.Len()), uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 }
 
-// loadRegisters reads the registers of an image whose marks are m.
-func loadRegisters(view Image, m *meta) (registers, error) {
+// loadRegisters reads the registers of a state database whose marks are m.
+func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r := newRegisters()
 	r.fences.eras = m.Eras
 	r.sessions.index, r.fences.floors, r.tombstones.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor

@@ -3,7 +3,8 @@ package kv
 import "fmt"
 
 // Snapshot is the whole state as it was after one slot. It stays so while State moves on, and holds a view of the
-// image until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine at a time.
+// state database until Close: keep it short, for an old view keeps the disk from reusing pages. Used by one goroutine
+// at a time.
 type Snapshot struct {
 	layers     layers
 	sessions   sessions
@@ -16,13 +17,13 @@ type Snapshot struct {
 // Snapshot returns the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
 // table that they touch. It counts as a write to s (it must not run beside Get).
 func (s *State) Snapshot() (*Snapshot, error) {
-	image, err := s.exec.entries.source.View()
+	stateDB, err := s.exec.entries.source.View()
 	if err != nil {
-		return nil, fmt.Errorf("kv: open a view of the image: %w", err)
+		return nil, fmt.Errorf("kv: open a view of the state database: %w", err)
 	}
 	x := &s.exec
 	return &Snapshot{
-		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, image: image},
+		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, stateDB: stateDB},
 		sessions: x.reg.sessions.copy(), fences: x.reg.fences.copy(), tombstones: x.reg.tombstones.copy(),
 		applied: s.applied, revision: x.revision,
 	}, nil
@@ -39,8 +40,8 @@ func (v *Snapshot) Applied() uint64 { return v.applied }
 
 // Close ends the view. Doing it again does nothing; reading after it panics.
 func (v *Snapshot) Close() {
-	if v.layers.image != nil {
-		v.layers.image.Close()
+	if v.layers.stateDB != nil {
+		v.layers.stateDB.Close()
 	}
 	v.layers = layers{}
 }

@@ -3,7 +3,7 @@ package kv
 import "fmt"
 
 // State is the state machine. See the package comment for which calls exclude which. After an error of any of its
-// methods it must not be used again: the image is damaged and part of a slot may have been applied.
+// methods it must not be used again: the state database is damaged and part of a slot may have been applied.
 type State struct {
 	applied    uint64
 	exec       executor
@@ -20,7 +20,7 @@ func Open(src Source, l Limits) (*State, error) {
 	}
 	slot, record, err := src.Loaded()
 	if err != nil {
-		return nil, fmt.Errorf("kv: read the image's slot: %w", err)
+		return nil, fmt.Errorf("kv: read the state database's slot: %w", err)
 	}
 	m, err := decodeMeta(slot, record)
 	if err != nil {
@@ -34,7 +34,7 @@ func Open(src Source, l Limits) (*State, error) {
 	return s, nil
 }
 
-// load reads from the image what is in memory whole.
+// load reads from the state database what is in memory whole.
 func (s *State) load(m *meta) error {
 	view, err := s.exec.entries.source.View()
 	if err != nil {
@@ -57,8 +57,9 @@ func (s *State) Applied() uint64 { return s.applied }
 // Revision returns that of the newest change, 1 if there was never one.
 func (s *State) Revision() uint64 { return s.exec.revision }
 
-// TableBytes returns about the memory held by changes that are not in the image yet, those being folded included. What
-// only open Snapshots hold is not in it. The shell bounds it by folding, and by taking no more writes.
+// TableBytes returns about the memory held by changes that are not in the state database yet, those being checkpointed
+// included. What only open Snapshots hold is not in it. The shell bounds it by checkpointing, and by taking no more
+// writes.
 func (s *State) TableBytes() int64 {
 	n := s.unwritten()
 	if f := s.checkpoint.frozen; f != nil {

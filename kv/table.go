@@ -2,8 +2,8 @@ package kv
 
 import "github.com/tidwall/btree"
 
-// table holds changes not yet in the image, by key; a nil entry is a tombstone. The B-tree has no locks: reads never
-// write to it, so any number of goroutines may read while nobody sets or copies.
+// table holds changes not yet in the state database, by key; a nil entry is a tombstone. The B-tree has no locks: reads
+// never write to it, so any number of goroutines may read while nobody sets or copies.
 type table = btree.Map[string, *Entry]
 
 // entryBytes is about what an entry or tombstone takes in a table besides its key and value: the Entry, its slot in a

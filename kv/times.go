@@ -24,7 +24,7 @@ func newTimes() times {
 
 func (t *times) copy() times { return times{expiry: t.expiry.Copy(), delays: t.delays.Copy()} }
 
-// mayExpire reports whether there is room for a key to get a TTL. was is its TTL so far.
+// mayExpire reports whether there is space for a key to get a TTL. was is its TTL so far.
 func (t *times) mayExpire(was, ttl time.Duration, limit int) bool {
 	return ttl == 0 || was > 0 || t.expiry.Len() < limit
 }

@@ -40,7 +40,8 @@ func transact(x *executor, c *Command) (Result, error) {
 	return Result{Code: code, Revision: x.revision, Body: body}, nil
 }
 
-// add keeps e as the answer of part i, with its value if that was asked for. It reports whether there is room for more.
+// add keeps e as the answer of part i, with its value if that was asked for. It reports whether there is space for
+// more.
 func (t *attempt) add(i int, e *Entry, valued bool) bool {
 	if !valued {
 		bare := *e

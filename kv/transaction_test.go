@@ -117,14 +117,14 @@ func TestAFailedTransactionChangesNothing(t *testing.T) {
 			other.do(c)
 		}
 		if m.checkpoint.frozen != nil {
-			m.image.Merge(m.checkpoint.frozen.Fold())
-			if err := m.Folded(); err != nil {
+			m.stateDB.Merge(m.checkpoint.frozen.Checkpoint())
+			if err := m.Checkpointed(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		m.fold()
+		m.takeCheckpoint()
 		if m.reopen(); m.digest() != other.digest() {
-			t.Fatal("a failed transaction left something for the fold")
+			t.Fatal("a failed transaction left something for the checkpoint")
 		}
 	})
 }

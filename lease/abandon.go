@@ -27,8 +27,9 @@ func (p *Proposer) Abandon() {
 	}
 }
 
-// abandon is P5's end of an attempt: its later replies find another ballot or none. The lease already held lasts until its
-// own deadline, and nothing is released: while the base is held, the record of the abandoned ballot may be what excludes the others.
+// abandon is P5's end of an attempt: its later replies find another ballot or none. The lease already held lasts until
+// its own deadline, and nothing is released: while the base is held, the record of the abandoned ballot may be what
+// excludes the others.
 func (p *Proposer) abandon(e End) {
 	p.attempt = attempt{}
 	p.last = e

@@ -22,7 +22,8 @@ func (c AcceptorConfig) Validate() error {
 	return c.Timing.Validate()
 }
 
-// Acceptor remembers the promise and the live lease of the master resource, in memory only; A4 makes up for what it forgets.
+// Acceptor remembers the promise and the live lease of the master resource, in memory only; A4 makes up for what it
+// forgets.
 type Acceptor struct {
 	cfg    AcceptorConfig
 	master record

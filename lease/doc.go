@@ -1,5 +1,5 @@
-// Package lease decides which node is master, and until when: PaxosLease (Trencseni, Gazso, Reinhardt), corrected. Leases of
-// users, with names of their own, are in package named, which shares its times.
+// Package lease decides which node is master, and until when: PaxosLease (Trencseni, Gazso, Reinhardt), corrected.
+// Leases of users, with names of their own, are in package named, which shares its times.
 //
 // The code is pure: a Proposer and an Acceptor take a message and `now`, the reading of their node's elapsed clock
 // (includes suspend, is not slewed, shared with nobody), and return messages. Nothing here keeps time, sends, or
@@ -10,8 +10,8 @@
 // Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what
 // their future depends on, so that an explorer can walk the code that runs in production.
 //
-// Safety rests on clock rates that err by less than ρ, on ballots and incarnations that are never used twice, and on A4's
-// silence. Messages may be lost, duplicated, delayed and reordered; processes may crash at any point.
+// Safety rests on clock rates that err by less than ρ, on ballots and incarnations that are never used twice, and on
+// A4's silence. Messages may be lost, duplicated, delayed and reordered; processes may crash at any point.
 //
 //	rule  what                            where
 //	P1    start an attempt                Proposer.StartFor
@@ -30,7 +30,7 @@
 //	T2    exclusion outlasts ownership    Timing.Exclusion
 //	T3    and so does the silence         Timing.Quarantine
 //	T4    ballots are unique for ever     Proposer.nextBallot, Proposer.ContinueAbove
-//	M1    an unbroken holding             Proposer.hold
+//	M1    an unbroken tenure             Proposer.hold
 //
 // DESIGN.md tells why the rules differ from the paper's pseudo-code.
 package lease

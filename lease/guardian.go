@@ -2,8 +2,8 @@ package lease
 
 import "time"
 
-// rounds are the times, from the death on, at which a guardian sends all its Releases: more than once, because an Accept that
-// was under way may arrive after the first, and because each is also a hint to try.
+// rounds are the times, from the death on, at which a guardian sends all its Releases: more than once, because an
+// Accept that was under way may arrive after the first, and because each is also a hint to try.
 var rounds = [...]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond}
 
@@ -19,8 +19,8 @@ type Guardian struct {
 	next int // round
 }
 
-// Died is the kernel's word that the process is gone, all its threads: it can never act as owner again. The clock is any that
-// the guardian likes; it paces the rounds and nothing else.
+// Died is the kernel's word that the process is gone, all its threads: it can never act as owner again. The clock is
+// any that the guardian likes; it paces the rounds and nothing else.
 func (g *Guardian) Died(now time.Duration) {
 	if !g.died {
 		g.died, g.at = true, now

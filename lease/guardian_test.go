@@ -9,8 +9,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// P7: the ballot of each Accept is noted before it leaves, stays noted, answered or not, for as long as its record may live,
-// and is forgotten then or when it was released. A guardian speaks for them once the process is dead, and not before.
+// P7: the ballot of each Accept is noted before it leaves, stays noted, answered or not, for as long as its record may
+// live, and is forgotten then or when it was released. A guardian speaks for them once the process is dead, and not
+// before.
 func TestP7CrashRelease(t *testing.T) {
 	w := newWorld(t)
 	var n Notes
@@ -81,8 +82,8 @@ func TestP7OnlyTheDeathCounts(t *testing.T) {
 	}
 }
 
-// A crash release clears exactly the records of the dead incarnation's noted ballots; an Accept that comes later is cleared by
-// the next round; the next incarnation's records stay.
+// A crash release clears exactly the records of the dead incarnation's noted ballots; an Accept that comes later is
+// cleared by the next round; the next incarnation's records stay.
 func TestP7ReleasesWhatTheDeadLeft(t *testing.T) {
 	w := newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2)
@@ -154,6 +155,6 @@ func TestNotesSuffice(t *testing.T) {
 		most = max(most, len(n.AppendCounters(nil, now)))
 	}
 	if most < 20 || most >= MaxNotes {
-		t.Errorf("up to %d noted at a time, room for %d", most, MaxNotes)
+		t.Errorf("up to %d noted at a time, space for %d", most, MaxNotes)
 	}
 }

@@ -32,7 +32,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// What each message says of its lease: there is one, but Message has room on the wire for others.
+// What each message says of its lease: there is one, but Message has space on the wire for others.
 const (
 	MasterResource = "master"
 	ClassMaster    = 1

@@ -9,15 +9,15 @@ import (
 	"tenure/internal/ballot"
 )
 
-// MaxNotes bounds the ballots that are noted for the guardian at a time. A holder that renews in peace has some seven; one
-// attempt after the other, each after RetryAfter's shortest wait, makes 64 in two lease times.
+// MaxNotes bounds the ballots that are noted for the guardian at a time. A holder that renews in peace has some seven;
+// one attempt after the other, each after RetryAfter's shortest wait, makes 64 in two lease times.
 const MaxNotes = 64
 
-// Notes is P7's list: the ballots, by their counters, of the Accepts for `master` that one incarnation has sent and whose
-// records may live. The zero value is empty. A copy is independent.
+// Notes is P7's list: the ballots, by their counters, of the Accepts for `master` that one incarnation has sent and
+// whose records may live. The zero value is empty. A copy is independent.
 //
-// Nothing depends on it but how soon others may own after a crash: a ballot that is missing costs the rest of the lease, and
-// one that was never sent, or long forgotten everywhere, matches no record (A3).
+// Nothing depends on it but how soon others may own after a crash: a ballot that is missing costs the rest of the
+// lease, and one that was never sent, or long forgotten everywhere, matches no record (A3).
 type Notes struct{ list []note } // by counter, rising; never changed in place
 
 type note struct {
@@ -25,8 +25,8 @@ type note struct {
 	until   time.Duration // the record that its last Accept may have made ends by then, but for a delay in the network
 }
 
-// Sent is told what is about to leave, all of one incarnation, before it does. An Accept is noted for D_A from its last sending,
-// answered or not. With a ballot that is released go all older ones, which P6 does not name.
+// Sent is told what is about to leave, all of one incarnation, before it does. An Accept is noted for D_A from its last
+// sending, answered or not. With a ballot that is released go all older ones, which P6 does not name.
 func (n *Notes) Sent(now time.Duration, t Timing, ms []Message) {
 	for _, m := range ms {
 		switch m.Kind {
@@ -42,7 +42,7 @@ func (n *Notes) Sent(now time.Duration, t Timing, ms []Message) {
 	}
 }
 
-// put notes a counter until then and forgets what cannot live any more. To make room the oldest goes.
+// put notes a counter until then and forgets what cannot live any more. To make space the oldest goes.
 func (n *Notes) put(now time.Duration, counter uint64, until time.Duration) {
 	list := slices.DeleteFunc(slices.Clone(n.list), func(x note) bool { return x.until <= now || x.counter == counter })
 	if len(list) == MaxNotes {

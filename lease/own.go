@@ -8,8 +8,8 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Holding is one unbroken ownership.
-type Holding struct {
+// Tenure is one unbroken ownership.
+type Tenure struct {
 	Number   uint64        // rises by one with each fresh win of this incarnation; a renewal keeps it (M1)
 	Ballot   ballot.Ballot // under which the lease was last won. Never a fencing token: it can fall after a restart
 	Since    time.Duration // reading of the elapsed clock at the fresh win
@@ -17,12 +17,12 @@ type Holding struct {
 }
 
 // Held tells whether the resource is owned at now: read from the stored deadline each time, so that no timer can be
-// late (P4). If not, the holding is zero.
-func (p *Proposer) Held(now time.Duration) (Holding, bool) {
+// late (P4). If not, the tenure is zero.
+func (p *Proposer) Held(now time.Duration) (Tenure, bool) {
 	if now < p.held.Deadline {
 		return p.held, true
 	}
-	return Holding{}, false
+	return Tenure{}, false
 }
 
 // own is P4: with Accepted from a quorum of distinct acceptors, in this ballot and phase, the attempt owns if its
@@ -51,8 +51,8 @@ func (p *Proposer) own(now time.Duration, m Message) {
 	p.settle()
 }
 
-// hold is M1's continuity: a win before the old deadline continues the holding, until the later of both deadlines; a
-// win at or after it is a new holding, however short the gap was, because another owner may have come and gone.
+// hold is M1's continuity: a win before the old deadline continues the tenure, until the later of both deadlines; a
+// win at or after it is a new tenure, however short the gap was, because another owner may have come and gone.
 func (p *Proposer) hold(now time.Duration, b ballot.Ballot, deadline time.Duration) {
 	if !p.held.Ballot.Less(b) {
 		panic(fmt.Sprintf("lease: won ballot %v after %v", b, p.held.Ballot))
@@ -61,5 +61,5 @@ func (p *Proposer) hold(now time.Duration, b ballot.Ballot, deadline time.Durati
 		p.held.Ballot, p.held.Deadline = b, max(p.held.Deadline, deadline)
 		return
 	}
-	p.held = Holding{Number: p.held.Number + 1, Ballot: b, Since: now, Deadline: deadline}
+	p.held = Tenure{Number: p.held.Number + 1, Ballot: b, Since: now, Deadline: deadline}
 }

@@ -116,7 +116,8 @@ func TestP2Promise(t *testing.T) {
 	}
 }
 
-// Paper §3 step 3. P3: with open promises from a quorum, and before the deadline, Accept with owner and D_P goes to all.
+// Paper §3 step 3. P3: with open promises from a quorum, and before the deadline, Accept with owner and D_P goes to
+// all.
 func TestP3Accept(t *testing.T) {
 	w := newWorld(t)
 	w.start(p, 1, 2*ms)
@@ -147,16 +148,16 @@ func TestP4Own(t *testing.T) {
 	w.deliver(KindAccept, p, 1, 2)
 	h, held := w.proposers[p].Held(w.now)
 	if !held || h.Number != 1 || h.Since != ms || h.Deadline != 2*ms {
-		t.Fatalf("holding %+v, %v", h, held)
+		t.Fatalf("tenure %+v, %v", h, held)
 	}
 	vote := Message{Kind: KindAccepted, From: 2, To: p, Resource: MasterResource, Class: ClassMaster, Ballot: h.Ballot}
 	wrong := vote
 	wrong.Ballot.Counter++
-	if late.Handle(ms, wrong); late.held != (Holding{}) {
+	if late.Handle(ms, wrong); late.held != (Tenure{}) {
 		t.Fatal("a vote for another ballot counted")
 	}
 	late.Handle(2*ms, vote)
-	if late.held != (Holding{}) || late.Attempt().Last.Reason != EndExpired {
+	if late.held != (Tenure{}) || late.Attempt().Last.Reason != EndExpired {
 		t.Fatalf("won at the deadline: %+v", late.held)
 	}
 	if _, held := w.proposers[p].Held(2*ms - 1); !held {
@@ -266,7 +267,7 @@ func TestP6Release(t *testing.T) {
 	w.deliver(KindRelease, p, 5, 1, 2, 3) // else the late Accept blocks even its sender
 	w.win(p, 6, 2*ms, 1, 2)
 	if h, _ := w.proposers[p].Held(w.now); h.Number != 2 {
-		t.Errorf("the release did not end the holding: %+v", h)
+		t.Errorf("the release did not end the tenure: %+v", h)
 	}
 }
 
@@ -383,7 +384,7 @@ func TestA3Release(t *testing.T) {
 }
 
 // Paper §3 (end). A4: silent to everything until the longest quarantine owed has passed; the start record
-// is lowered only then; the run of the genesis owes nothing.
+// is lowered only then; the run of the bootstrap owes nothing.
 func TestA4Restart(t *testing.T) {
 	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, Quarantine: 5 * ms}))
 	mine := ballot.Incarnation{Restart: 1, Node: p, Nonce: 1}
@@ -402,16 +403,16 @@ func TestA4Restart(t *testing.T) {
 	const own = 2 * ms
 	for name, c := range map[string]struct {
 		stored           time.Duration
-		genesis          bool
+		bootstrap        bool
 		silence, atStart time.Duration
 	}{
-		"genesis":               {0, true, 0, own},
-		"genesis, and a record": {7 * ms, true, 0, 7 * ms},
-		"nothing stored":        {0, false, own, own},
-		"shorter stored":        {ms, false, own, own},
-		"longer stored":         {7 * ms, false, 7 * ms, 7 * ms},
+		"genesis":                 {0, true, 0, own},
+		"bootstrap, and a record": {7 * ms, true, 0, 7 * ms},
+		"nothing stored":          {0, false, own, own},
+		"shorter stored":          {ms, false, own, own},
+		"longer stored":           {7 * ms, false, 7 * ms, 7 * ms},
 	} {
-		plan := must(PlanQuarantine(c.stored, tiny, c.genesis))
+		plan := must(PlanQuarantine(c.stored, tiny, c.bootstrap))
 		if plan.Silence != c.silence || plan.AtStart != c.atStart || plan.Deadline(ms) != ms+c.silence {
 			t.Errorf("%s: %+v", name, plan)
 		}
@@ -530,7 +531,7 @@ func TestT4Ballots(t *testing.T) {
 	}
 }
 
-// Not in the paper. M1: a holding is unbroken; a win at or after the old deadline is a new one, however short the gap.
+// Not in the paper. M1: a tenure is unbroken; a win at or after the old deadline is a new one, however short the gap.
 func TestM1Holding(t *testing.T) {
 	for _, c := range []struct {
 		at     time.Duration

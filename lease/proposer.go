@@ -34,7 +34,7 @@ type Proposer struct {
 	cfg     ProposerConfig
 	counter uint64 // highest that was drawn or seen in a rejection (T4)
 	attempt attempt
-	held    Holding
+	held    Tenure
 	// unreleased are the ballots that Release has to name (P6).
 	unreleased ballots
 	last       End

@@ -147,7 +147,7 @@ func TestPace(t *testing.T) {
 	}
 	// The renewal and two more tries, each after the longest wait, begin before the deadline.
 	if longest := pr.RetryAfter(0, 1<<63-1); pr.RenewAt()+3*longest >= pr.held.Deadline {
-		t.Errorf("waits of %v leave no room", longest)
+		t.Errorf("waits of %v leave no space", longest)
 	}
 	seen := map[time.Duration]bool{}
 	for r := range uint64(1000) {

@@ -17,9 +17,9 @@ type Quarantine struct {
 }
 
 // PlanQuarantine is A4's arithmetic. Stored is what the start record of the run before holds, zero if there is none;
-// genesis says that this is the run in which the node takes part in its cluster's genesis, before which it cannot
+// bootstrap says that this is the run in which the node takes part in its cluster's bootstrap, before which it cannot
 // have accepted anything. The error is ErrTiming: bad constants, or a stored length that no run has written.
-func PlanQuarantine(stored time.Duration, t Timing, genesis bool) (q Quarantine, err error) {
+func PlanQuarantine(stored time.Duration, t Timing, bootstrap bool) (q Quarantine, err error) {
 	if err := t.Validate(); err != nil {
 		return q, err
 	}
@@ -30,7 +30,7 @@ func PlanQuarantine(stored time.Duration, t Timing, genesis bool) (q Quarantine,
 		return q, err
 	}
 	q.AtStart = max(stored, q.Own)
-	if !genesis {
+	if !bootstrap {
 		q.Silence = q.AtStart
 	}
 	return q, nil

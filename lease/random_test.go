@@ -10,8 +10,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// storm is a cluster under a random schedule: a network that loses, repeats and reorders, clocks that err by up to ρ in rate
-// and arbitrarily in reading, and crashes of everybody. It checks after every step that nobody shares an ownership.
+// storm is a cluster under a random schedule: a network that loses, repeats and reorders, clocks that err by up to ρ in
+// rate and arbitrarily in reading, and crashes of everybody. It checks after every step that nobody shares an
+// ownership.
 type storm struct {
 	timing    Timing
 	real      time.Duration
@@ -35,8 +36,8 @@ type stormProposer struct {
 	clock    stormClock
 	proposer *Proposer
 	self     ballot.Incarnation
-	held     Holding
-	gap      bool // somebody else has owned since the holding held was seen
+	held     Tenure
+	gap      bool // somebody else has owned since the tenure held was seen
 }
 
 type stormClock struct {
@@ -69,12 +70,12 @@ func newStorm(t *rapid.T) *storm {
 }
 
 // bootAcceptor restarts an acceptor under a longest lease of m, which no proposer exceeds from then on.
-func (s *storm) bootAcceptor(i int, m time.Duration, genesis bool) {
+func (s *storm) bootAcceptor(i int, m time.Duration, bootstrap bool) {
 	n := s.nodes[i]
 	n.start = n.clock.read(s.real)
 	timing := s.timing
 	timing.MaxMaster, timing.MaxUser = m, m
-	n.plan = must(PlanQuarantine(n.record, timing, genesis))
+	n.plan = must(PlanQuarantine(n.record, timing, bootstrap))
 	n.record = n.plan.AtStart
 	n.acceptor = must(NewAcceptor(AcceptorConfig{
 		Self: ballot.NodeID(i + 1), Timing: timing, Quarantine: n.plan.Deadline(n.start),
@@ -87,7 +88,7 @@ func (s *storm) bootProposer(i int) {
 	sp.proposer = must(NewProposer(ProposerConfig{
 		Self: sp.self, Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: s.timing,
 	}))
-	sp.held = Holding{}
+	sp.held = Tenure{}
 }
 
 // events are drawn evenly from here.
@@ -179,7 +180,7 @@ func (s *storm) check(t *rapid.T) {
 		}
 		owner = sp
 		if h.Number == sp.held.Number && sp.gap {
-			t.Fatalf("%v: the holding %+v continues across another's", sp.self, h)
+			t.Fatalf("%v: the tenure %+v continues across another's", sp.self, h)
 		}
 		if h.Number != sp.held.Number {
 			s.wins++

@@ -22,7 +22,7 @@ func (l *ballots) restart(b ballot.Ballot) {
 	l.list[0] = b
 }
 
-// add appends b. To make room the second goes: the first is that of the lease held, if one is.
+// add appends b. To make space the second goes: the first is that of the lease held, if one is.
 func (l *ballots) add(b ballot.Ballot) {
 	if l.n == maxUnreleased {
 		copy(l.list[1:], l.list[2:])

@@ -103,7 +103,7 @@ func TestScheduleLateRenewalSameEpoch(t *testing.T) {
 	w.deliver(KindAccept, p, 2, 2, 3)
 	second, held := w.proposers[p].Held(w.now)
 	if !held || second.Number == first.Number || second.Since != w.now {
-		t.Fatalf("the holding %+v continues %+v across q's", second, first)
+		t.Fatalf("the tenure %+v continues %+v across q's", second, first)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestScheduleP4NoDeadlineCheck(t *testing.T) {
 	w.start(q, 1, 2*ms)
 	w.deliver(KindPrepare, q, 1, 3)
 	w.deliver(KindAccept, p, 1, 2)
-	if h := w.proposers[p].held; h != (Holding{}) {
+	if h := w.proposers[p].held; h != (Tenure{}) {
 		t.Fatalf("p won after its deadline: %+v", h)
 	}
 	w.deliver(KindPrepare, q, 1, 1)

@@ -10,7 +10,7 @@ import (
 
 // AppendState appends an encoding of everything that p's future depends on: two proposers with equal bytes answer
 // equal inputs equally from now on. Times are relative to now, and what has run out looks like what never was. What
-// only tells history is left out: Holding.Number and Since, how the last attempt ended, and the configuration.
+// only tells history is left out: Tenure.Number and Since, how the last attempt ended, and the configuration.
 func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	buf = binary.AppendUvarint(buf, p.counter)
 	a := &p.attempt

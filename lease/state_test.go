@@ -56,7 +56,7 @@ func TestStateIsRelativeToNow(t *testing.T) {
 }
 
 // What has run out looks like what never was.
-func TestStateFoldsWhatIsOver(t *testing.T) {
+func TestStateCheckpointsWhatIsOver(t *testing.T) {
 	w, idle := newWorld(t), newWorld(t)
 	w.win(p, 1, 2*ms, 1, 2, 3)
 	w.proposers[p].unreleased = ballots{}

@@ -92,6 +92,6 @@ func (t Timing) stretch(d time.Duration) (time.Duration, bool) {
 	return time.Duration(q), q < uint64(maxSpan)
 }
 
-// Quarantine is T3's D_Q(M) of the master lease: how long an acceptor that lost its memory must stay silent for the sake
-// of what it may have accepted under this timing.
+// Quarantine is T3's D_Q(M) of the master lease: how long an acceptor that lost its memory must stay silent for the
+// sake of what it may have accepted under this timing.
 func (t Timing) Quarantine() (time.Duration, error) { return t.Exclusion(t.MaxMaster) }

@@ -122,9 +122,9 @@ func (a *acceptor) handlePrepare(m *Message, out *outbox) error {
 
 // handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for
 // those before the first that needs space. For the others there is no answer: the leader asks again until they are
-// chosen. It reports whether the leader was heard, and whether for any slot there is a vote. folded is this node's, for
-// the answer.
-func (a *acceptor) handleAccept(m *Message, folded Slot, out *outbox) (heard, voted bool) {
+// chosen. It reports whether the leader was heard, and whether for any slot there is a vote. checkpointed is this
+// node's, for the answer.
+func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) (heard, voted bool) {
 	first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
 	if m.Ballot.Less(a.promised) || first <= a.log.truncated {
 		a.reject(m, out)
@@ -151,7 +151,7 @@ func (a *acceptor) handleAccept(m *Message, folded Slot, out *outbox) (heard, vo
 		seq = max(seq, a.accept(entries[i]))
 	}
 	r := Message{Kind: KindAccepted, To: m.From, Ballot: m.Ballot, Slot: first, Through: last}
-	r.Chosen, r.Folded = a.chosen, folded
+	r.Chosen, r.Checkpointed = a.chosen, checkpointed
 	out.after(seq, r)
 	return true, true
 }
@@ -187,8 +187,8 @@ func (a *acceptor) handleConfirm(m *Message, out *outbox) {
 
 // answerHeartbeat answers with the state of this log, and with the first slot that was sent to it and never came. It is
 // no vote: what it says may not be durable.
-func (a *acceptor) answerHeartbeat(m *Message, folded Slot, out *outbox) {
-	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot, Chosen: a.chosen, Folded: folded}
+func (a *acceptor) answerHeartbeat(m *Message, checkpointed Slot, out *outbox) {
+	r := Message{Kind: KindHeartbeatReply, To: m.From, Ballot: m.Ballot, Chosen: a.chosen, Checkpointed: checkpointed}
 	r.Slot = a.log.firstLacking(m.Ballot, a.chosen+1, min(m.Through, a.chosen+maxAhead))
 	out.now(r)
 }

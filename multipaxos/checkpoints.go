@@ -12,17 +12,17 @@ type checkpoints struct {
 
 // member is another voter as it last said it was.
 type member struct {
-	node           ballot.NodeID
-	chosen, folded Slot
+	node                 ballot.NodeID
+	chosen, checkpointed Slot
 }
 
 // heard keeps what a member says of itself.
-func (c *checkpoints) heard(from ballot.NodeID, chosen, folded Slot) {
+func (c *checkpoints) heard(from ballot.NodeID, chosen, checkpointed Slot) {
 	for i := range c.members {
 		if m := &c.members[i]; m.node == from {
 			m.chosen = max(m.chosen, chosen)
-			if folded > m.folded {
-				m.folded = folded
+			if checkpointed > m.checkpointed {
+				m.checkpointed = checkpointed
 				c.gather()
 			}
 			return
@@ -40,7 +40,7 @@ func (c *checkpoints) reached(s Slot) {
 func (c *checkpoints) gather() {
 	all := c.own
 	for i := range c.members {
-		all = min(all, c.members[i].folded)
+		all = min(all, c.members[i].checkpointed)
 	}
 	c.noteAll(all)
 }

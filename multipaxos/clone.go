@@ -94,7 +94,7 @@ func (s *state) message(m *Message) {
 	s.num(uint64(m.Kind), uint64(m.From), uint64(m.To))
 	s.ballot(m.Ballot)
 	s.ballot(m.Promised)
-	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), uint64(m.Folded), m.Round, m.Membership)
+	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), uint64(m.Checkpointed), m.Round, m.Membership)
 	s.flag(m.Last)
 	s.entries(m.Entries)
 }
@@ -154,7 +154,7 @@ func (s *state) learner(l *learner, chosen Slot) {
 func (s *state) checkpoints(c *checkpoints) {
 	s.num(uint64(c.own), uint64(c.all))
 	for _, m := range c.members {
-		s.num(uint64(m.node), uint64(m.chosen), uint64(m.folded))
+		s.num(uint64(m.node), uint64(m.chosen), uint64(m.checkpointed))
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *state) peer(p *peer) {
 	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
-	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.folded), uint64(p.flight.len()))
+	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.checkpointed), uint64(p.flight.len()))
 	for i := range p.flight.len() {
 		f := p.flight.at(i)
 		s.num(uint64(f.through), uint64(f.slots), uint64(f.bytes))

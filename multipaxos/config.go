@@ -58,7 +58,7 @@ type Config struct {
 	WindowBytes   int
 	// CacheBytes bounds the durable entries kept in memory besides those in flight.
 	CacheBytes int
-	// KeepEntries is the tail kept below what all members have folded, for slow followers.
+	// KeepEntries is the tail kept below what all members have checkpointed, for slow followers.
 	KeepEntries uint64
 	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetFull. It depends on nothing but
 	// the value. Nil: nothing.

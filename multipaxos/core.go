@@ -22,7 +22,7 @@ type Core struct {
 }
 
 // New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller
-// tells it next, with Folded and Applied, how far the state database is.
+// tells it next, with Checkpointed and Applied, how far the state database is.
 func New(cfg Config, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (c *Core) Tick() error {
 
 // news returns what this node would tell as leader.
 func (c *Core) news() news {
-	return news{chosen: c.learner.advertised(c.acceptor.chosen), folded: c.checkpoints.all}
+	return news{chosen: c.learner.advertised(c.acceptor.chosen), checkpointed: c.checkpoints.all}
 }
 
 // Lead begins to lead under a fresh ballot (M2), whatever is in flight.
@@ -97,14 +97,14 @@ func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
 // Retire stops leading. Nothing more is sent or counted under the ballot.
 func (c *Core) Retire() { c.leader.retire(&c.out) }
 
-// Room reports whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum of
-// others. A value may overshoot WindowBytes.
-func (c *Core) Room() bool { return c.leader.room(&c.acceptor) }
+// Space reports whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum
+// of others. A value may overshoot WindowBytes.
+func (c *Core) Space() bool { return c.leader.space(&c.acceptor) }
 
 // Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
-// next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Room.
+// next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Space.
 func (c *Core) Propose(value []byte) (Slot, bool) {
-	if !c.leader.room(&c.acceptor) {
+	if !c.leader.space(&c.acceptor) {
 		return 0, false
 	}
 	return c.leader.place(value, &c.acceptor), true
@@ -140,11 +140,11 @@ func (c *Core) Applied(s Slot) {
 	c.learner.applied = max(c.learner.applied, s)
 }
 
-// Folded is told that this node's state database holds everything through slot s. At start a state database can be
-// ahead of the chosen mark on disk, which is written late.
-func (c *Core) Folded(s Slot) {
+// Checkpointed is told that this node's state database holds everything through slot s. At start a state database can
+// be ahead of the chosen mark on disk, which is written late.
+func (c *Core) Checkpointed(s Slot) {
 	if s > c.acceptor.chosen && (c.leader.phase != Following || c.acceptor.writes.seq > 0) {
-		panic(fmt.Sprintf("multipaxos: slot %d was folded, and slots are chosen only up to %d", s, c.acceptor.chosen))
+		panic(fmt.Sprintf("multipaxos: slot %d was checkpointed, and slots are chosen only up to %d", s, c.acceptor.chosen))
 	}
 	c.acceptor.checkpointed(s)
 	c.checkpoints.reached(s)

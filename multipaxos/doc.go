@@ -32,7 +32,7 @@
 //	chosen-through only under the same ballot    learner.go   advanceByMark
 //	chosen values from others                    acceptor.go  learn; step.go handleLearn
 //	leadership confirmed by a quorum             acceptor.go  handleConfirm; confirm.go countConfirm
-//	truncation below what all have folded        truncate.go, checkpoints.go
+//	truncation below what all have checkpointed        truncate.go, checkpoints.go
 //	what a stalled disk may let pile up          writes.go    backlog
 //	what M6 above counts                         state.go     Pieces, Behind; Core.Probe
 //

@@ -21,7 +21,7 @@ func TestWindowBoundsProposals(t *testing.T) {
 	cfg.WindowEntries = 3
 	s := leading(t, cfg)
 	s.propose("a", "b", "c")
-	if _, ok := s.Propose([]byte("d")); ok || s.Room() {
+	if _, ok := s.Propose([]byte("d")); ok || s.Space() {
 		t.Fatal("a fourth entry in a window of three")
 	}
 	s.sync()
@@ -32,24 +32,24 @@ func TestWindowBoundsProposals(t *testing.T) {
 	cfg.WindowBytes = 4
 	s = leading(t, cfg)
 	s.propose("abc", "def")
-	if s.Room() {
-		t.Fatal("six bytes leave room in a window of four")
+	if s.Space() {
+		t.Fatal("six bytes leave space in a window of four")
 	}
 	s.sync()
 	s.accepted(2, 1, 2)
-	if !s.Room() {
-		t.Fatal("a window with nothing in it has no room")
+	if !s.Space() {
+		t.Fatal("a window with nothing in it has no space")
 	}
 	s.Retire()
-	if s.Room() {
-		t.Fatal("room after retiring")
+	if s.Space() {
+		t.Fatal("space after retiring")
 	}
 }
 
 // A quorum of others must not let a leader run away from its own disk.
 func TestOwnDiskBoundsProposals(t *testing.T) {
 	s := leading(t, soloConfig(3))
-	for n := 0; s.Room(); n++ {
+	for n := 0; s.Space(); n++ {
 		if n > 5*s.cfg.WindowEntries {
 			t.Fatalf("%d entries in memory while the disk stalls", n)
 		}
@@ -59,8 +59,8 @@ func TestOwnDiskBoundsProposals(t *testing.T) {
 		s.accepted(3, s.Last(), s.Last())
 	}
 	s.sync()
-	if !s.Room() {
-		t.Fatal("no room after the disk came back")
+	if !s.Space() {
+		t.Fatal("no space after the disk came back")
 	}
 }
 

@@ -72,9 +72,9 @@ type node struct {
 	disk    *disk
 	pending []Persist
 	restart uint64
-	image   Slot // durable
+	stateDB Slot // durable
 	applied Slot
-	opening Slot          // the entry proposed first under opened
+	barrier Slot          // the entry proposed first under opened
 	opened  ballot.Ballot // the ballot of the newest attempt that came to Leading
 	looked  Slot
 	reads   []read
@@ -134,9 +134,9 @@ func (w *world) start(n *node) {
 	if err != nil {
 		w.t.Fatalf("node %d does not start: %v", n.id, err)
 	}
-	core.Folded(n.image)
-	core.Applied(n.image)
-	n.core, n.pending, n.applied, n.looked, n.reads = core, nil, n.image, n.image, nil
+	core.Checkpointed(n.stateDB)
+	core.Applied(n.stateDB)
+	n.core, n.pending, n.applied, n.looked, n.reads = core, nil, n.stateDB, n.stateDB, nil
 	w.drain(n)
 }
 
@@ -194,9 +194,9 @@ func (w *world) drain(n *node) {
 	if n.core.Phase() == Leading && n.opened != n.core.Ballot() {
 		n.opened = n.core.Ballot()
 		if s, ok := n.core.Propose(w.value()); ok {
-			n.opening = s
+			n.barrier = s
 		} else {
-			n.opening = 0 // the window is full of what was found; a later proposal opens
+			n.barrier = 0 // the window is full of what was found; a later proposal opens
 		}
 	}
 	out := n.core.Take()
@@ -303,7 +303,7 @@ func (w *world) checkRead(n *node) {
 }
 
 func (w *world) startRead(n *node) {
-	if n.core.Phase() == Leading && n.opening > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.opening && len(n.reads) < 4 {
+	if n.core.Phase() == Leading && n.barrier > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.barrier && len(n.reads) < 4 {
 		n.reads = append(n.reads, read{ballot: n.core.Ballot(), chosenByAll: w.top, chosenByThis: n.core.Chosen(), round: n.core.Confirm()})
 		w.drain(n)
 	}
@@ -329,9 +329,9 @@ func (w *world) apply(n *node) {
 	w.drain(n)
 }
 
-func (w *world) fold(n *node) {
-	n.image = max(n.image, min(n.applied, n.core.SyncedThrough()))
-	n.core.Folded(n.image)
+func (w *world) checkpoint(n *node) {
+	n.stateDB = max(n.stateDB, min(n.applied, n.core.SyncedThrough()))
+	n.core.Checkpointed(n.stateDB)
 	w.drain(n)
 }
 

@@ -34,8 +34,8 @@ type leader struct {
 }
 
 // news is what a leader tells of the log beside its proposals: how far it is chosen, and applied here, and what all
-// members have folded.
-type news struct{ chosen, folded Slot }
+// members have checkpointed.
+type news struct{ chosen, checkpointed Slot }
 
 // see takes note of a ballot met anywhere. One above the own attempt ends that (M5).
 func (l *leader) see(b ballot.Ballot, out *outbox) {
@@ -101,7 +101,7 @@ func (l *leader) tickLeading(n news, a *acceptor, out *outbox) {
 
 // heartbeat tells a peer how far the log is, and how far it should have it.
 func (l *leader) heartbeat(p *peer, n news, out *outbox) {
-	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n.chosen, Folded: n.folded}
+	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n.chosen, Checkpointed: n.checkpointed}
 	if p.next > 0 {
 		m.Through = p.next - 1
 	}

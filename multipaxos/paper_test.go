@@ -374,7 +374,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 			s.propose("x")
 			s.take()
 			s.step(m(s))
-			if !s.Preempted() || s.Phase() == Leading || s.Room() || s.Ballot() != b {
+			if !s.Preempted() || s.Phase() == Leading || s.Space() || s.Ballot() != b {
 				t.Fatalf("preempted %v, %v", s.Preempted(), s.Phase())
 			}
 			before := s.Chosen()
@@ -619,30 +619,30 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 // Leaders speak for themselves: a ballot names its node, and strangers are not heard.
 func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 	for name, m := range map[string]Message{
-		"stranger":               {Kind: KindPrepare, From: 9, Ballot: by(9, 5), Slot: 1},
-		"itself":                 {Kind: KindPrepare, From: 1, Ballot: by(1, 5), Slot: 1},
-		"another's ballot":       {Kind: KindPrepare, From: 2, Ballot: by(3, 5), Slot: 1},
-		"no ballot":              {Kind: KindPrepare, From: 2, Slot: 1},
-		"slot zero":              {Kind: KindPrepare, From: 2, Ballot: by(2, 5)},
-		"unknown kind":           {Kind: 99, From: 2, Ballot: by(2, 5)},
-		"no kind":                {From: 2},
-		"endless counter":        {Kind: KindPrepare, From: 2, Ballot: by(2, 1<<63), Slot: 1},
-		"endless slot":           {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
-		"empty accept":           {Kind: KindAccept, From: 2, Ballot: by(2, 5)},
-		"gap in accept":          {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: append(entries(by(2, 5), 1, "a"), entries(by(2, 5), 3, "c")...)},
-		"other ballot in accept": {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 4), 1, "a")},
-		"accept of slot zero":    {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), 0, "a")},
-		"accept far ahead":       {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")},
-		"empty learn":            {Kind: KindLearn, From: 2, Chosen: 1},
-		"page out of order":      {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 2, Entries: entries(by(2, 0), 1, "a"), Last: true},
-		"empty page, not last":   {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 1},
-		"reply about another":    {Kind: KindAccepted, From: 2, Ballot: by(2, 1), Slot: 1, Through: 1},
-		"slot beyond all":        {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Slot: maxNumber},
-		"through beyond all":     {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Through: maxNumber},
-		"chosen beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
-		"truncated beyond all":   {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
-		"folded beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Folded: maxNumber},
-		"reversed range":         {Kind: KindAccepted, From: 2, Ballot: by(1, 1), Slot: 2, Through: 1},
+		"stranger":                {Kind: KindPrepare, From: 9, Ballot: by(9, 5), Slot: 1},
+		"itself":                  {Kind: KindPrepare, From: 1, Ballot: by(1, 5), Slot: 1},
+		"another's ballot":        {Kind: KindPrepare, From: 2, Ballot: by(3, 5), Slot: 1},
+		"no ballot":               {Kind: KindPrepare, From: 2, Slot: 1},
+		"slot zero":               {Kind: KindPrepare, From: 2, Ballot: by(2, 5)},
+		"unknown kind":            {Kind: 99, From: 2, Ballot: by(2, 5)},
+		"no kind":                 {From: 2},
+		"endless counter":         {Kind: KindPrepare, From: 2, Ballot: by(2, 1<<63), Slot: 1},
+		"endless slot":            {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
+		"empty accept":            {Kind: KindAccept, From: 2, Ballot: by(2, 5)},
+		"gap in accept":           {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: append(entries(by(2, 5), 1, "a"), entries(by(2, 5), 3, "c")...)},
+		"other ballot in accept":  {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 4), 1, "a")},
+		"accept of slot zero":     {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), 0, "a")},
+		"accept far ahead":        {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")},
+		"empty learn":             {Kind: KindLearn, From: 2, Chosen: 1},
+		"page out of order":       {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 2, Entries: entries(by(2, 0), 1, "a"), Last: true},
+		"empty page, not last":    {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 1},
+		"reply about another":     {Kind: KindAccepted, From: 2, Ballot: by(2, 1), Slot: 1, Through: 1},
+		"slot beyond all":         {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Slot: maxNumber},
+		"through beyond all":      {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Through: maxNumber},
+		"chosen beyond all":       {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
+		"truncated beyond all":    {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
+		"checkpointed beyond all": {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Checkpointed: maxNumber},
+		"reversed range":          {Kind: KindAccepted, From: 2, Ballot: by(1, 1), Slot: 2, Through: 1},
 	} {
 		s := follower(t)
 		sent := s.step(m)

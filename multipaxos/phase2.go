@@ -36,9 +36,9 @@ func (f *phase2) unvoted(id ballot.NodeID) Slot {
 	return f.next
 }
 
-// room reports whether place may be called for a new value: leading, the window not full, and the own disk not far
+// space reports whether place may be called for a new value: leading, the window not full, and the own disk not far
 // behind a quorum of others.
-func (l *leader) room(a *acceptor) bool {
+func (l *leader) space(a *acceptor) bool {
 	f := &l.phase2
 	return l.phase == Leading && f.votes.len() < l.cfg.WindowEntries && f.bytes < l.cfg.WindowBytes && !a.flooded()
 }
@@ -74,7 +74,7 @@ func (l *leader) flush(n news, a *acceptor, out *outbox) {
 			p.told = n
 			p.sent(page[len(page)-1].Slot, len(page), bytes)
 			m := Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page}
-			m.Chosen, m.Folded = n.chosen, n.folded
+			m.Chosen, m.Checkpointed = n.chosen, n.checkpointed
 			out.now(m)
 		}
 	}

@@ -50,7 +50,7 @@ func (w *world) step(op uint32) {
 	case k < 220:
 		w.apply(n)
 	case k < 226:
-		w.fold(n)
+		w.checkpoint(n)
 	case k < 234:
 		w.startRead(n)
 	case k < 240:

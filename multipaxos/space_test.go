@@ -84,7 +84,7 @@ func TestShortOfSpaceKeepsNoTail(t *testing.T) {
 	cfg.KeepEntries = 5
 	s := leading(t, cfg)
 	s.fill(8)
-	s.Folded(8)
+	s.Checkpointed(8)
 	s.ticks(1)
 	if s.Truncated() != 3 {
 		t.Fatalf("truncated %d", s.Truncated())

@@ -23,7 +23,7 @@ func (c *Core) Promised() ballot.Ballot { return c.acceptor.promised }
 func (c *Core) Chosen() Slot { return c.acceptor.chosen }
 
 // SyncedThrough returns the slot up to which the log is chosen and durable on this node. Only what is at or below it
-// may be folded. It never falls.
+// may be checkpointed. It never falls.
 func (c *Core) SyncedThrough() Slot { return min(c.acceptor.synced, c.acceptor.chosen) }
 
 // Truncated returns the slot up to which entries are gone from this node's log.
@@ -59,11 +59,11 @@ func (c *Core) Behind() bool { return c.acceptor.chosen < c.leader.gone }
 
 // PeerProgress is what this node knows of another voter.
 type PeerProgress struct {
-	Node    ballot.NodeID
-	Chosen  Slot // as it last said
-	Folded  Slot // its state database, as it last said
-	Acked   Slot // highest slot it acknowledged to this leader's ballot
-	Pending int  // bytes sent to it and not acknowledged
+	Node         ballot.NodeID
+	Chosen       Slot // as it last said
+	Checkpointed Slot // its state database, as it last said
+	Acked        Slot // highest slot it acknowledged to this leader's ballot
+	Pending      int  // bytes sent to it and not acknowledged
 }
 
 // Peers returns the progress of the other voters by rising id. It is news only on the leader.
@@ -72,7 +72,7 @@ func (c *Core) Peers() []PeerProgress {
 	for i := range c.leader.peers {
 		p, m := &c.leader.peers[i], &c.checkpoints.members[i]
 		out = append(out, PeerProgress{
-			Node: p.node, Chosen: m.chosen, Folded: m.folded, Acked: p.acked, Pending: p.flightBytes,
+			Node: p.node, Chosen: m.chosen, Checkpointed: m.checkpointed, Acked: p.acked, Pending: p.flightBytes,
 		})
 	}
 	return out

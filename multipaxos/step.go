@@ -19,12 +19,12 @@ func (c *Core) Step(m Message) error {
 			c.learner.heed(&m, c.leader.phase, a, out)
 		}
 		if voted {
-			c.checkpoints.noteAll(m.Folded)
+			c.checkpoints.noteAll(m.Checkpointed)
 		}
 	case KindHeartbeat:
 		if a.hears(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
-			c.checkpoints.noteAll(m.Folded)
+			c.checkpoints.noteAll(m.Checkpointed)
 			a.answerHeartbeat(&m, c.checkpoints.own, out)
 		}
 	case KindConfirm:
@@ -38,10 +38,10 @@ func (c *Core) Step(m Message) error {
 		c.checkpoints.heard(m.From, m.Chosen, 0)
 		c.leader.handlePromise(&m, a, out)
 	case KindAccepted:
-		c.checkpoints.heard(m.From, m.Chosen, m.Folded)
+		c.checkpoints.heard(m.From, m.Chosen, m.Checkpointed)
 		c.leader.handleAccepted(&m, a)
 	case KindHeartbeatReply:
-		c.checkpoints.heard(m.From, m.Chosen, m.Folded)
+		c.checkpoints.heard(m.From, m.Chosen, m.Checkpointed)
 		c.leader.handleHeartbeatReply(&m, a.chosen)
 	case KindConfirmed:
 		c.leader.handleConfirmed(&m, a)

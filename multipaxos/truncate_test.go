@@ -16,27 +16,27 @@ func (s *solo) fill(n int) {
 	}
 }
 
-func (s *solo) foldedBy(from int, at Slot) {
+func (s *solo) checkpointedBy(from int, at Slot) {
 	s.t.Helper()
-	m := Message{Kind: KindHeartbeatReply, Ballot: s.Ballot(), Folded: at}
+	m := Message{Kind: KindHeartbeatReply, Ballot: s.Ballot(), Checkpointed: at}
 	m.From = s.cfg.Voters.At(from - 1)
 	s.step(m)
 }
 
-func TestTruncateBelowWhatAllFolded(t *testing.T) {
+func TestTruncateBelowWhatAllCheckpointed(t *testing.T) {
 	cfg := soloConfig(3)
 	cfg.KeepEntries = 2
 	s := leading(t, cfg)
 	s.fill(10)
-	s.Folded(10)
-	s.foldedBy(2, 8)
+	s.Checkpointed(10)
+	s.checkpointedBy(2, 8)
 	s.ticks(2)
 	if s.Truncated() != 0 {
 		t.Fatal("truncated before everybody was heard")
 	}
-	s.foldedBy(3, 6)
+	s.checkpointedBy(3, 6)
 	beat := only(s.ticks(1), KindHeartbeat)
-	if s.Truncated() != 4 || len(beat) != 2 || beat[0].Folded != 6 {
+	if s.Truncated() != 4 || len(beat) != 2 || beat[0].Checkpointed != 6 {
 		t.Fatalf("truncated %d, heartbeats %+v", s.Truncated(), beat)
 	}
 	s.sync()
@@ -53,17 +53,17 @@ func TestTruncateBelowWhatAllFolded(t *testing.T) {
 }
 
 // A follower goes by the leader's word, and never above its own state database.
-func TestFollowerTruncatesOnlyItsFolded(t *testing.T) {
+func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))
-	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 4, Folded: 4})
+	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 4, Checkpointed: 4})
 	s.sync()
 	s.ticks(1)
 	if s.Truncated() != 0 {
-		t.Fatal("truncated above the own image")
+		t.Fatal("truncated above the own state database")
 	}
 	s.Applied(4)
-	s.Folded(3)
+	s.Checkpointed(3)
 	s.ticks(1)
 	if s.Truncated() != 3 {
 		t.Fatalf("truncated %d", s.Truncated())
@@ -82,7 +82,7 @@ func TestTruncationIsBoundedPerTick(t *testing.T) {
 		s.sync()
 	}
 	s.Applied(s.Chosen())
-	s.Folded(s.Chosen())
+	s.Checkpointed(s.Chosen())
 	s.ticks(1)
 	if s.Truncated() != maxTruncate {
 		t.Fatalf("truncated %d in one tick", s.Truncated())
@@ -94,14 +94,14 @@ func TestTruncationIsBoundedPerTick(t *testing.T) {
 }
 
 // A state database can be ahead of the lazily written chosen mark: what is in it was chosen.
-func TestImageAheadOfTheChosenMark(t *testing.T) {
+func TestStateDBAheadOfTheChosenMark(t *testing.T) {
 	d := newDisk()
 	d.promised, d.chosen, d.last = by(2, 1), 1, 4
 	for _, e := range entries(by(2, 1), 1, "a", "b", "c", "d") {
 		d.entries[e.Slot] = e
 	}
 	s := newSolo(t, soloConfig(3), d)
-	s.Folded(3)
+	s.Checkpointed(3)
 	s.Applied(3)
 	s.wantChosen(3, "folded")
 	if s.Truncated() != 0 || s.SyncedThrough() != 3 {
@@ -111,16 +111,16 @@ func TestImageAheadOfTheChosenMark(t *testing.T) {
 	if p := only(s.sync(), KindPrepare); p[0].Slot != 4 {
 		t.Fatalf("asks from %d", p[0].Slot)
 	}
-	mustPanic(t, "folding what is not chosen", func() { s.Folded(9) })
+	mustPanic(t, "checkpointing what is not chosen", func() { s.Checkpointed(9) })
 }
 
-// "If a node applied and folded entries that its own log had not yet synced, it reports truncated = applied."
-func TestImageAheadOfTheLogCountsAsTruncated(t *testing.T) {
+// "If a node applied and checkpointed entries that its own log had not yet synced, it reports truncated = applied."
+func TestStateDBAheadOfTheLogCountsAsTruncated(t *testing.T) {
 	d := newDisk()
 	d.promised, d.last = by(2, 1), 1
 	d.entries[1] = entries(by(2, 1), 1, "a")[0]
 	s := newSolo(t, soloConfig(3), d)
-	s.Folded(3)
+	s.Checkpointed(3)
 	p := s.one(append(s.step(prepare(by(3, 2), 1)), s.sync()...), KindPromise)
 	if p.Truncated != 3 || p.Chosen != 3 || len(p.Entries) != 0 || !p.Last {
 		t.Fatalf("promise %+v", p)

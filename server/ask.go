@@ -10,7 +10,7 @@ import (
 // ask is where a handler waits for the log loop's reply. Those that got it are used again: none is made for each
 // request, nor a timer.
 type ask struct {
-	reply chan replica.Reply // room for the one reply
+	reply chan replica.Reply // space for the one reply
 	timer *time.Timer        // stopped while nobody waits
 }
 

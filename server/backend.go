@@ -44,8 +44,8 @@ func (n *Node) outcomeError(r replica.Reply) error {
 	case replica.Done:
 		return nil
 	case replica.Refused:
-		if r.Reason == replica.NoRoom {
-			return fmt.Errorf("%w: %s; delete keys or make room there, then try again", web.ErrNoRoom, n.noSpace())
+		if r.Reason == replica.NoSpace {
+			return fmt.Errorf("%w: %s; delete keys or make space there, then try again", web.ErrNoSpace, n.noSpace())
 		}
 		if r.Reason == replica.Overloaded {
 			return fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, r.Reason)

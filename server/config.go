@@ -43,11 +43,12 @@ type Config struct {
 	Insecure      bool          // listeners beyond loopback are allowed
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
-	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest of the
-	// lease, and NoGuardian says to people why that is so.
+	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest
+	// of the lease, and NoGuardian says to people why that is so.
 	Guardian   []string
 	NoGuardian string
-	// NodeName is what the node is called where Consul's clients expect a name: in sessions, and by /v1/agent/self. Empty: node-N.
+	// NodeName is what the node is called where Consul's clients expect a name: in sessions, and by /v1/agent/self.
+	// Empty: node-N.
 	NodeName string
 	Version  string
 	Revision string // the commit that was built, or ""

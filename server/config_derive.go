@@ -55,7 +55,7 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf,
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20, 4*batch),
-		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, FoldBytes: 16 << 20, FoldLogBytes: 64 << 20,
+		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
 		MasterTimeout: max(4*c.LeaseTime, 500*time.Millisecond), Progress: replica.ProgressFor(c.LeaseTime),
 	}
 }

@@ -27,7 +27,7 @@ func newNodeOn(t *testing.T, dir string) *Node {
 	}
 	t.Cleanup(func() { store.Close() })
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), checkpointIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), store: store, hub: watch.New(watch.DefaultLimits),
 		cfg: Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000},
 	}
@@ -44,8 +44,8 @@ func newNodeOn(t *testing.T, dir string) *Node {
 	return n
 }
 
-// A4: only the run of the genesis answers at once. The start record is durable before a run does anything: the next run
-// has a higher restart counter, and stays silent for all that this one may have accepted.
+// A4: only the run of the bootstrap answers at once. The start record is durable before a run does anything: the next
+// run has a higher restart counter, and stays silent for all that this one may have accepted.
 func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	var before ballot.Incarnation
@@ -110,8 +110,8 @@ func TestA4TheRecordIsLoweredOnlyAfterTheSilence(t *testing.T) {
 	}
 }
 
-// "A reply never leaves before its state is on disk": the log part hears of a Persist or a fold when it is durable, and
-// never of one that failed.
+// "A reply never leaves before its state is on disk": the log part hears of a Persist or a checkpoint when it is
+// durable, and never of one that failed.
 func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	n := newNodeOn(t, filepath.Join(t.TempDir(), "data"))
 	stop := make(chan struct{})
@@ -136,16 +136,16 @@ func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	case <-stepped:
 		t.Fatal("the log part was told of a commit that failed")
 	}
-	state, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)
+	state, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := state.Apply(1, nil); err != nil {
 		t.Fatal(err)
 	}
-	n.foldIn <- state.Freeze()
-	if err := n.runFolder(stop); err == nil {
-		t.Error("a fold that failed did not end the loop")
+	n.checkpointIn <- state.Freeze()
+	if err := n.runCheckpointer(stop); err == nil {
+		t.Error("a checkpoint that failed did not end the loop")
 	}
 	if got := n.inbox.take(); len(got) != 0 {
 		t.Fatalf("told the log part of %+v", got)

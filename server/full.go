@@ -48,7 +48,7 @@ func (n *Node) noSpace() string {
 	if full := n.fullNodes(); full != "" {
 		return full
 	}
-	return replica.NoRoom.String()
+	return replica.NoSpace.String()
 }
 
 // Full names the members that are short of space, as this node knows it, or is "".
@@ -60,22 +60,22 @@ func (n *Node) problem() string {
 		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
 	}
 	u := n.store.Usage()
-	switch replica.Room(n.room.Load()) {
-	case replica.RoomLow:
+	switch replica.Space(n.space.Load()) {
+	case replica.SpaceLow:
 		return fmt.Sprintf("the disk has reached its reserve or the quota (%d bytes free, %d in use, quota %d): writes that need space are refused "+
 			"unless enough others have some, deletes are not", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
-	case replica.RoomTight:
+	case replica.SpaceTight:
 		return fmt.Sprintf("the disk has used up half of its reserve (%d bytes free, %d in use, quota %d): this node stores nothing that needs space, "+
 			"and falls behind if the others do", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
-	case replica.RoomNone:
+	case replica.SpaceNone:
 		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node stores no writes; "+
-			"make room on the file system", u.FreeBytes+u.HeldBytes)
+			"make space on the file system", u.FreeBytes+u.HeldBytes)
 	}
 	return ""
 }
 
-// relieve hands over to next, a member with space, because this node has none. It runs apart from the log loop, which the
-// hand-over needs.
+// relieve hands over to next, a member with space, because this node has none. It runs apart from the log loop, which
+// the hand-over needs.
 func (n *Node) relieve(next ballot.NodeID) {
 	if !n.transferring.CompareAndSwap(false, true) {
 		return

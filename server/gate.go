@@ -22,25 +22,25 @@ func newGate() *gate {
 
 func (g *gate) load() replica.Published { return *g.value.Load() }
 
-// setLease publishes the lease part's half and tells whether the holding changed.
-func (g *gate) setLease(holding uint64, deadline time.Duration) bool {
+// setLease publishes the lease part's half and tells whether the tenure changed.
+func (g *gate) setLease(tenure uint64, deadline time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	old := *g.value.Load()
-	next := old.WithLease(holding, deadline)
+	next := old.WithLease(tenure, deadline)
 	g.value.Store(&next)
-	return old.Holding != holding
+	return old.Tenure != tenure
 }
 
 // setReady publishes the log part's half and tells whether it changed.
-func (g *gate) setReady(holding, epoch uint64) bool {
+func (g *gate) setReady(tenure, epoch uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	old := *g.value.Load()
-	if old.Ready == holding && (holding == 0 || old.Epoch == epoch) {
+	if old.Ready == tenure && (tenure == 0 || old.Epoch == epoch) {
 		return false
 	}
-	next := old.WithReady(holding, epoch)
+	next := old.WithReady(tenure, epoch)
 	g.value.Store(&next)
 	return true
 }

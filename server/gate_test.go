@@ -9,13 +9,13 @@ import (
 func TestGateKeepsBothHalves(t *testing.T) {
 	g := newGate()
 	if !g.setLease(3, time.Second) || g.setLease(3, 2*time.Second) {
-		t.Fatal("a change of holding is told once, a renewal not at all")
+		t.Fatal("a change of tenure is told once, a renewal not at all")
 	}
 	if !g.setReady(3, 40) || g.setReady(3, 40) || !g.setReady(3, 41) {
 		t.Fatal("a change of readiness is told once")
 	}
 	g.setLease(4, 3*time.Second)
-	if p := g.load(); p.Holding != 4 || p.Ready != 3 || p.Epoch != 41 || p.Deadline != 3*time.Second {
+	if p := g.load(); p.Tenure != 4 || p.Ready != 3 || p.Epoch != 41 || p.Deadline != 3*time.Second {
 		t.Fatalf("%+v", p)
 	}
 	if !g.setReady(0, 0) || g.setReady(0, 0) {
@@ -38,12 +38,12 @@ func TestGateUnderTwoWriters(t *testing.T) {
 		}
 	})
 	for range 1000 {
-		if p := g.load(); uint64(p.Deadline) != p.Holding || p.Epoch != 2*p.Ready {
+		if p := g.load(); uint64(p.Deadline) != p.Tenure || p.Epoch != 2*p.Ready {
 			t.Errorf("torn: %+v", p)
 		}
 	}
 	wg.Wait()
-	if p := g.load(); p.Holding != 1000 || p.Ready != 1000 {
+	if p := g.load(); p.Tenure != 1000 || p.Ready != 1000 {
 		t.Fatalf("%+v", p)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"tenure/server/wire"
 )
 
-// healths holds the newest word of each peer's health (M6) from when its lease connection brings it until the log loop's
-// next tick: a reader of that connection must never wait for the log loop. It is made before the first frame comes.
+// healths holds the newest word of each peer's health (M6) from when its lease connection brings it until the log
+// loop's next tick: a reader of that connection must never wait for the log loop. It is made before the first frame
+// comes.
 type healths map[ballot.NodeID]*atomic.Pointer[word]
 
 // word is a peer's health with the reading at which it came.
@@ -34,11 +35,12 @@ func (n *Node) takeHealth(from ballot.NodeID, h replica.Health) {
 	}
 }
 
-// logHangs implements M6 for a log loop that hangs itself, in a call of the disk or for want of a processor: if it has not
-// ticked for a bound, and a peer has said since that it is able, this node lets go. The log part is not asked to step down:
-// it acts under the gate only, and finds no holding there when it goes on. Further attempts are barred until it ticks.
+// logHangs implements M6 for a log loop that hangs itself, in a call of the disk or for want of a processor: if it has
+// not ticked for a bound, and a peer has said since that it is able, this node lets go. The log part is not asked to
+// step down: it acts under the gate only, and finds no tenure there when it goes on. Further attempts are barred until
+// it ticks.
 func (n *Node) logHangs(now time.Duration) replica.LetGo {
-	held, s, bound := n.elector.State(now).Holding, n.standing.Load(), replica.ProgressFor(n.cfg.LeaseTime).Bound
+	held, s, bound := n.elector.State(now).Tenure, n.standing.Load(), replica.ProgressFor(n.cfg.LeaseTime).Bound
 	if held == 0 || s.At == 0 || now-s.At < bound {
 		return replica.LetGo{}
 	}
@@ -47,7 +49,7 @@ func (n *Node) logHangs(now time.Duration) replica.LetGo {
 			hung := *s
 			hung.Able, hung.Barred = false, true
 			n.standing.CompareAndSwap(s, &hung)
-			return replica.LetGo{Holding: held, Reason: replica.ReasonHung, For: now - s.At}
+			return replica.LetGo{Tenure: held, Reason: replica.ReasonHung, For: now - s.At}
 		}
 	}
 	return replica.LetGo{}
@@ -66,8 +68,9 @@ func (l *logLoop) hearHealth() {
 	}
 }
 
-// deliverProgress sends this node's health, and has the lease released if the log part wants that (M6). What bars further
-// attempts is published first. The wish comes again with each tick until it is fulfilled, so a full inbox may drop it.
+// deliverProgress sends this node's health, and has the lease released if the log part wants that (M6). What bars
+// further attempts is published first. The wish comes again with each tick until it is fulfilled, so a full inbox may
+// drop it.
 func (l *logLoop) deliverProgress(out *replica.Output) {
 	n := l.n
 	if out.Health != nil {
@@ -76,7 +79,7 @@ func (l *logLoop) deliverProgress(out *replica.Output) {
 			n.transport.SendLease(p, body)
 		}
 	}
-	if out.LetGo.Holding == 0 {
+	if out.LetGo.Tenure == 0 {
 		return
 	}
 	l.publishStanding(n.clock.Now())

@@ -10,7 +10,8 @@ import (
 	"tenure/server/replica"
 )
 
-// TestM6LogLoopThatHangs: if the log loop hangs itself the lease loop lets go, but only while a peer says that it is able.
+// TestM6LogLoopThatHangs: if the log loop hangs itself the lease loop lets go, but only while a peer says that it is
+// able.
 func TestM6LogLoopThatHangs(t *testing.T) {
 	timing := lease.Timing{MaxMaster: time.Hour, MaxUser: time.Second}
 	e, err := replica.NewElector(replica.ElectorConfig{Self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, Voters: quorum.Of(1),
@@ -38,7 +39,7 @@ func TestM6LogLoopThatHangs(t *testing.T) {
 		n.standing.Store(&replica.Standing{At: tc.at, Able: true})
 		n.healths[2].Store(&tc.word)
 		g := n.logHangs(tc.now)
-		if (g.Holding != 0) != tc.lets || n.standing.Load().Barred != tc.lets {
+		if (g.Tenure != 0) != tc.lets || n.standing.Load().Barred != tc.lets {
 			t.Errorf("%s: %+v, %+v", tc.name, g, *n.standing.Load())
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"tenure/storage"
 )
 
-// checkIdentity refuses a data directory that the configuration contradicts: one of another node, or of a cluster of other
-// nodes than --cluster lists. Such a node would otherwise serve what its disk says, and not what its operator wrote. Until
-// members can be changed, a list may differ from the membership in its addresses only. Errors wrap ErrConfig.
+// checkIdentity refuses a data directory that the configuration contradicts: one of another node, or of a cluster of
+// other nodes than --cluster lists. Such a node would otherwise serve what its disk says, and not what its operator
+// wrote. Until members can be changed, a list may differ from the membership in its addresses only. Errors wrap
+// ErrConfig.
 func (c Config) checkIdentity(id storage.Identity) error {
 	if id.Node != 0 && id.Node != c.Node {
 		return fmt.Errorf("%w: --id %d, but %s is the data directory of node %d: start it with --id %d, or give node %d a directory of its own with --data",

@@ -8,15 +8,16 @@ const (
 	maxInboxClient = 16384
 )
 
-// inbox gathers the inputs of a pure part, of the log or of named leases, and sees to it that one goroutine at a time steps it: whoever puts an event
-// while nobody does. Most events come one at a time, and then no other goroutine has to be woken for them.
+// inbox gathers the inputs of a pure part, of the log or of named leases, and sees to it that one goroutine at a time
+// steps it: whoever puts an event while nobody does. Most events come one at a time, and then no other goroutine has to
+// be woken for them.
 type inbox[E any] struct {
 	// drain steps the part until release says that nothing is left. It is called without the lock by the one
 	// goroutine that may step. Set before the first event; without it events only gather.
 	drain func()
 
 	mu      sync.Mutex
-	changed sync.Cond // there is room again, or nobody steps any more
+	changed sync.Cond // there is space again, or nobody steps any more
 	events  []E
 	spare   []E
 	peers   int // events of peers in it
@@ -123,7 +124,7 @@ func (b *inbox[E]) handOn(to chan<- struct{}) {
 		b.changed.Broadcast()
 		return
 	}
-	to <- struct{}{} // has room: there is one turn
+	to <- struct{}{} // has space: there is one turn
 }
 
 // close lets nobody wait or begin to step any more.

@@ -117,7 +117,7 @@ func TestInboxRefusesClientsBeyondItsBound(t *testing.T) {
 	}
 	b.take()
 	if !b.putClient(event{}) {
-		t.Fatal("refused although there is room again")
+		t.Fatal("refused although there is space again")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestInboxMakesPeersWait(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := len(b.take()); done != 1 || got != 10 {
-			t.Fatalf("%d events came after there was room", got)
+			t.Fatalf("%d events came after there was space", got)
 		}
 	})
 }

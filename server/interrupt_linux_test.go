@@ -11,8 +11,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// A node that is told to stop while a fold waits for space stops.
-func TestStopEndsAFoldThatWaits(t *testing.T) {
+// A node that is told to stop while a checkpoint waits for space stops.
+func TestStopEndsACheckpointThatWaits(t *testing.T) {
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=64m"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
@@ -34,7 +34,7 @@ func TestStopEndsAFoldThatWaits(t *testing.T) {
 	for err == nil {
 		_, err = filler.Write(make([]byte, 64<<10))
 	}
-	state, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)
+	state, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestStopEndsAFoldThatWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop, ended := make(chan struct{}), make(chan error, 1)
-	n.foldIn <- state.Freeze()
-	go func() { ended <- n.runFolder(stop) }()
+	n.checkpointIn <- state.Freeze()
+	go func() { ended <- n.runCheckpointer(stop) }()
 	select {
 	case err := <-ended:
-		t.Fatalf("the fold did not wait: %v", err)
+		t.Fatalf("the checkpoint did not wait: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	n.endLoops(func() { close(stop) })
@@ -56,6 +56,6 @@ func TestStopEndsAFoldThatWaits(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the fold goes on waiting")
+		t.Error("the checkpoint goes on waiting")
 	}
 }

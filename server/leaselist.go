@@ -12,10 +12,12 @@ import (
 	"tenure/server/web"
 )
 
-// leaseScan is how many records one round of the part for named leases looks at for a list: some 50 µs, so that nobody's lease waits.
+// leaseScan is how many records one round of the part for named leases looks at for a list: some 50 µs, so that
+// nobody's lease waits.
 const leaseScan = 1024
 
-// ListLeases is L1 for a list: what this node's acceptor has recorded. It is gathered over many rounds, so it is no picture of one moment.
+// ListLeases is L1 for a list: what this node's acceptor has recorded. It is gathered over many rounds, so it is no
+// picture of one moment.
 func (n *Node) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
 	list := leasePage{query: q}
 	for from, done := uint32(0), false; !done; {

@@ -114,7 +114,7 @@ func (n *Node) noteEvent(r *replica.ElectorRound) {
 	if r.HasLetGo() {
 		g := r.Event().LetGo
 		n.metrics.letGo.WithLabelValues(g.Reason).Inc()
-		n.log.Warn().Str("reason", g.String()).Uint64("holding", g.Holding).
+		n.log.Warn().Str("reason", g.String()).Uint64("tenure", g.Tenure).
 			Msg("this node gets nowhere as master and another one is able: it lets go of the master lease and stands back")
 	}
 	if r.Cleared() {
@@ -127,10 +127,10 @@ func (n *Node) noteEvent(r *replica.ElectorRound) {
 
 func (n *Node) publishLease(now time.Duration, s replica.LeaseState) {
 	before := n.gate.load()
-	if n.gate.setLease(s.Holding, s.Deadline) {
+	if n.gate.setLease(s.Tenure, s.Deadline) {
 		n.nudge()
 	}
-	if s.Holding != 0 && s.Deadline != before.Deadline {
+	if s.Tenure != 0 && s.Deadline != before.Deadline {
 		n.metrics.leaseRenewal.Observe((now - (s.Deadline - n.cfg.LeaseTime)).Seconds())
 	}
 	owner, left := n.elector.Owner(now)

@@ -16,7 +16,7 @@ import (
 // event is one input of the log part on its way to a round.
 type event struct {
 	replica.Event
-	reply chan replica.Reply // of a Write or a Read; has room for one
+	reply chan replica.Reply // of a Write or a Read; has space for one
 }
 
 // logLoop steps the log part, on whichever goroutine the inbox has chosen, one at a time; and has what only rounds
@@ -32,7 +32,7 @@ type logLoop struct {
 	waiting map[uint64]waiter
 	stages  stages
 	ticking atomic.Bool   // a tick is in the inbox
-	onward  chan struct{} // the turn to step, handed on; room for one
+	onward  chan struct{} // the turn to step, handed on; space for one
 
 	complainAt time.Duration // how long the disk may be silent until the next line in the log
 }
@@ -139,7 +139,7 @@ func (l *logLoop) do(e replica.Effect) error {
 	case replica.EffectClock:
 		l.driver.Read(l.n.clock.Now(), l.n.gate.load())
 		l.note()
-	case replica.EffectApply, replica.EffectFreeze, replica.EffectFolded:
+	case replica.EffectApply, replica.EffectFreeze, replica.EffectCheckpointed:
 		l.n.stateMu.Lock()
 		defer l.n.stateMu.Unlock()
 		return l.driver.Locked()
@@ -161,8 +161,8 @@ func (l *logLoop) do(e replica.Effect) error {
 		l.n.sendReplica(out.Messages)
 	case replica.EffectReply:
 		l.reply(out.Replies)
-	case replica.EffectFold:
-		l.n.foldIn <- out.Fold
+	case replica.EffectCheckpoint:
+		l.n.checkpointIn <- out.Checkpoint
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (l *logLoop) do(e replica.Effect) error {
 // take hands the driver everything that waits, and with a tick what the other loops have measured.
 func (l *logLoop) take() {
 	l.events, l.noted, l.tick = l.n.inbox.take(), 0, false
-	l.part.SetRoom(replica.Room(l.n.room.Load()))
+	l.part.SetSpace(replica.Space(l.n.space.Load()))
 	for i := range l.events {
 		e := &l.events[i]
 		l.tick = l.tick || e.Tick
@@ -180,8 +180,8 @@ func (l *logLoop) take() {
 		return
 	}
 	l.ticking.Store(false)
-	l.part.SetImageBytes(l.n.imageBytes.Load())
-	l.part.SetFoldBytes(l.n.foldBytes.Load())
+	l.part.SetStateDBBytes(l.n.stateDBBytes.Load())
+	l.part.SetCheckpointBytes(l.n.checkpointBytes.Load())
 	l.hearHealth()
 }
 
@@ -223,7 +223,7 @@ func (l *logLoop) reply(replies []replica.Reply) {
 			panic(fmt.Sprintf("server: reply to request %d, which does not wait", r.ID))
 		}
 		delete(l.waiting, r.ID)
-		if r.Reason == replica.NoRoom {
+		if r.Reason == replica.NoSpace {
 			l.n.publishLog(l.part, now) // the handler names the nodes that are full
 		}
 		if w.write {

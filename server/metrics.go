@@ -17,20 +17,20 @@ import (
 
 // metrics are the node's own figures; the HTTP ones are web's.
 type metrics struct {
-	writeSeconds  *prometheus.HistogramVec // by outcome
-	writes        [replica.Unknown + 1]prometheus.Observer
-	commitSeconds prometheus.Histogram
-	foldSeconds   prometheus.Histogram
-	leaseWon      prometheus.Counter
-	leaseLate     prometheus.Histogram
-	leaseRenewal  prometheus.Histogram
-	tenureStarts  *prometheus.CounterVec // by how the tenure before ended
-	tenureEnds    *prometheus.CounterVec // by cause
-	ignoredFrames prometheus.Counter
-	badFrames     prometheus.Counter
-	droppedLease  prometheus.Counter
-	crashReleased prometheus.Counter
-	letGo         *prometheus.CounterVec // by reason
+	writeSeconds      *prometheus.HistogramVec // by outcome
+	writes            [replica.Unknown + 1]prometheus.Observer
+	commitSeconds     prometheus.Histogram
+	checkpointSeconds prometheus.Histogram
+	leaseWon          prometheus.Counter
+	leaseLate         prometheus.Histogram
+	leaseRenewal      prometheus.Histogram
+	tenureStarts      *prometheus.CounterVec // by how the tenure before ended
+	tenureEnds        *prometheus.CounterVec // by cause
+	ignoredFrames     prometheus.Counter
+	badFrames         prometheus.Counter
+	droppedLease      prometheus.Counter
+	crashReleased     prometheus.Counter
+	letGo             *prometheus.CounterVec // by reason
 }
 
 func newMetrics(reg *prometheus.Registry) *metrics {
@@ -43,8 +43,8 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Help: "Time from the round in which the log part takes a write to its answer, by outcome.", Buckets: buckets}, []string{"outcome"}),
 		commitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "log_commit_seconds",
 			Help: "Time of a commit of the log, syncs included.", Buckets: buckets}),
-		foldSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "fold_seconds",
-			Help: "Time of a fold into the image.", Buckets: buckets}),
+		checkpointSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "checkpoint_seconds",
+			Help: "Time of a checkpoint into the state database.", Buckets: buckets}),
 		leaseLate: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "lease_loop_late_seconds",
 			Help: "How late the lease loop woke behind its timer.", Buckets: buckets}),
 		leaseRenewal: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "tenure", Name: "lease_renewal_seconds",
@@ -53,7 +53,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 			Help: "Tenures of the master lease that began here, by how the one before ended as far as this node knows."}, []string{"after"}),
 		tenureEnds: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "mastership_ends_total",
 			Help: "Tenures of the master lease that ended here, by cause."}, []string{"cause"}),
-		leaseWon:      counter("lease_won_total", "Fresh holdings of the master lease that this node has won."),
+		leaseWon:      counter("lease_won_total", "Fresh tenures of the master lease that this node has won."),
 		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
 		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
 		droppedLease:  counter("lease_messages_dropped_total", "Lease messages dropped because too many waited."),
@@ -74,7 +74,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		m.tenureStarts.WithLabelValues(e.String())
 	}
 	reg.MustRegister(m.leaseRenewal, m.tenureStarts, m.tenureEnds)
-	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.foldSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased, m.letGo,
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.checkpointSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased, m.letGo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -140,7 +140,7 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 		return (p.Deadline - now).Seconds()
 	})
 	gauge("master_ready", "1 if this node is the master and ready.", func() float64 {
-		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
+		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Tenure {
 			return 1
 		}
 		return 0
@@ -162,13 +162,13 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 		return 0
 	})
 	view("master_node", "Node id of the master as known here, 0 if unknown.", func(v *logView) float64 { return float64(v.master) })
-	view("epoch", "Slot of the opening entry of the newest mastership known here.", func(v *logView) float64 { return float64(v.epoch) })
+	view("epoch", "Slot of the barrier entry of the newest mastership known here.", func(v *logView) float64 { return float64(v.epoch) })
 	view("log_chosen_slot", "Slots up to this one are chosen.", func(v *logView) float64 { return float64(v.chosen) })
 	view("log_applied_slot", "Slots up to this one are applied.", func(v *logView) float64 { return float64(v.applied) })
-	view("log_folded_slot", "Slots up to this one are in the durable image.", func(v *logView) float64 { return float64(v.folded) })
+	view("log_checkpointed_slot", "Slots up to this one are in the durable state database.", func(v *logView) float64 { return float64(v.checkpointed) })
 	view("log_truncated_slot", "Slots up to this one are gone from the log.", func(v *logView) float64 { return float64(v.truncated) })
 	view("revision", "Revision of the state.", func(v *logView) float64 { return float64(v.revision) })
-	view("table_bytes", "Applied changes that are not yet folded.", func(v *logView) float64 { return float64(v.tableBytes) })
+	view("table_bytes", "Applied changes that are not yet checkpointed.", func(v *logView) float64 { return float64(v.tableBytes) })
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.", func(v *logView) float64 { return float64(v.queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *logView) float64 { return float64(v.inFlight) })
 	gauge("keys", "Keys, as counted a little while ago: the more there are, the less often they are counted.", n.counted.read)
@@ -186,7 +186,7 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 			func() float64 { return float64(read(n.store.Stats())) }))
 	}
 	counter("journal_syncs_total", "Commits that became durable by a sync of the journal.", func(s storage.Stats) uint64 { return s.JournalSyncs })
-	counter("journal_waits_total", "Commits that waited for room in the journal.", func(s storage.Stats) uint64 { return s.JournalWaits })
+	counter("journal_waits_total", "Commits that waited for space in the journal.", func(s storage.Stats) uint64 { return s.JournalWaits })
 	counter("journal_flushes_total", "Transactions that moved commits to log.db.", func(s storage.Stats) uint64 { return s.Flushes })
 	gauge("journal_pending_bytes", "What the journal holds and log.db does not.", func() float64 { return float64(n.store.Stats().PendingBytes) })
 	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.", func() float64 { return float64(n.store.Usage().LogBytes) })

@@ -56,7 +56,7 @@ func (n *Node) leaseGrant(r *web.LeaseRequest, a replica.LeaseAnswer) (web.Lease
 	switch a.Reason {
 	case replica.LeaseSilent:
 		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
-	case replica.LeaseNoRoom:
+	case replica.LeaseNoSpace:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger --max-leases", web.ErrOverloaded, a.Reason)
 	case replica.LeaseOverloaded:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)

@@ -14,11 +14,11 @@ import (
 // namedEvent is one input of the part for named leases on its way to a round.
 type namedEvent struct {
 	replica.LeasesEvent
-	reply chan replica.LeaseAnswer // of a Request; has room for one
+	reply chan replica.LeaseAnswer // of a Request; has space for one
 }
 
-// namedLoop steps the part for named leases, on whichever goroutine the inbox has chosen, one at a time. It shares nothing with the
-// lease loop and the log loop but the machine.
+// namedLoop steps the part for named leases, on whichever goroutine the inbox has chosen, one at a time. It shares
+// nothing with the lease loop and the log loop but the machine.
 type namedLoop struct {
 	n       *Node
 	part    *replica.Leases
@@ -26,10 +26,10 @@ type namedLoop struct {
 	events  []namedEvent // of this round
 	inbox   *inbox[namedEvent]
 	replies map[uint64]chan replica.LeaseAnswer
-	onward  chan struct{}     // the turn to step, handed on; room for one
-	rearm   chan struct{}     // something is due before armed; room for one
+	onward  chan struct{}     // the turn to step, handed on; space for one
+	rearm   chan struct{}     // something is due before armed; space for one
 	armed   atomic.Int64      // reading of the clock at which the timer fires
-	buckets chan named.Bucket // to be made durable; room for one, and the part asks for one at a time
+	buckets chan named.Bucket // to be made durable; space for one, and the part asks for one at a time
 	view    atomic.Pointer[replica.LeasesStatus]
 
 	quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
@@ -149,7 +149,8 @@ func (l *namedLoop) send(batches []replica.LeaseBatch) {
 	}
 }
 
-// runBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops what needs the new one.
+// runBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops
+// what needs the new one.
 func (l *namedLoop) runBuckets(stop <-chan struct{}) error {
 	for {
 		select {
@@ -177,8 +178,8 @@ func (n *Node) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byt
 	}
 }
 
-// askEra has the log allot an era to this run (N3), however long that takes. The entry carries this run's incarnation and nonce in its key,
-// and what is taken is the result of that very entry.
+// askEra has the log allot an era to this run (N3), however long that takes. The entry carries this run's incarnation
+// and nonce in its key, and what is taken is the result of that very entry.
 func (n *Node) askEra() {
 	c := kv.Command{Op: kv.OpNewEra, IdemKey: n.eraKey(), Base: n.revision()}
 	for {

@@ -48,31 +48,31 @@ type Node struct {
 	named           *namedLoop
 	leaseKey        []byte // of the hashes of lease names
 
-	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and FoldDone
+	stateMu sync.RWMutex // guards state against the log loop's Apply, Freeze and CheckpointDone
 	state   *kv.State
 	counted *keyCount
 	hub     *watch.Hub // is told of changes while stateMu is held for writing
 
-	nudged chan struct{} // asks the log loop for a round; room for one
+	nudged chan struct{} // asks the log loop for a round; space for one
 
-	persister  *persister
-	unmeasured int             // bytes committed since the disk was last measured; the persister's
-	foldIn     chan *kv.Frozen // room for one: the log part has one fold out at a time
+	persister    *persister
+	unmeasured   int             // bytes committed since the disk was last measured; the persister's
+	checkpointIn chan *kv.Frozen // space for one: the log part has one checkpoint out at a time
 
-	nextID       atomic.Uint64
-	leaseView    atomic.Pointer[leaseView]
-	logView      atomic.Pointer[logView]
-	standing     atomic.Pointer[replica.Standing]
-	healths      healths
-	room         atomic.Uint32 // a replica.Room
-	imageBytes   atomic.Int64  // of state.db, as last measured
-	foldBytes    atomic.Int64  // what the disk has space for
-	stopping     atomic.Bool
-	transfers    transfers
-	transferring atomic.Bool
+	nextID          atomic.Uint64
+	leaseView       atomic.Pointer[leaseView]
+	logView         atomic.Pointer[logView]
+	standing        atomic.Pointer[replica.Standing]
+	healths         healths
+	space           atomic.Uint32 // a replica.Space
+	stateDBBytes    atomic.Int64  // of state.db, as last measured
+	checkpointBytes atomic.Int64  // what the disk has space for
+	stopping        atomic.Bool
+	transfers       transfers
+	transferring    atomic.Bool
 
 	failOnce sync.Once
-	failed   chan error    // room for one: what ends the process
+	failed   chan error    // space for one: what ends the process
 	ended    chan struct{} // closed when the loops have stopped
 }
 
@@ -104,8 +104,8 @@ func (n *Node) Disconnected(peer ballot.NodeID, kind wire.Kind) {
 }
 
 // readyChanged logs that this node's mastership began or ended.
-func (n *Node) readyChanged(holding, epoch uint64) {
-	if holding != 0 {
+func (n *Node) readyChanged(tenure, epoch uint64) {
+	if tenure != 0 {
 		n.log.Info().Uint64("epoch", epoch).Msg("this node is the master")
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"tenure/server/replica"
 )
 
-// What the protocol makes impossible ends the process, also when the round runs on a goroutine that rescues its requests
-// from panics.
+// What the protocol makes impossible ends the process, also when the round runs on a goroutine that rescues its
+// requests from panics.
 func TestPanicOfARoundEndsTheProcess(t *testing.T) {
 	const child = "TENURE_TEST_PANIC"
 	if os.Getenv(child) != "" {

@@ -75,26 +75,26 @@ func (n *Node) runPersister(stop <-chan struct{}) error {
 	}
 }
 
-// runFolder merges frozen changes into the image in the background.
-func (n *Node) runFolder(stop <-chan struct{}) error {
+// runCheckpointer merges frozen changes into the state database in the background.
+func (n *Node) runCheckpointer(stop <-chan struct{}) error {
 	for {
 		var f *kv.Frozen
 		select {
 		case <-stop:
 			return nil
-		case f = <-n.foldIn:
+		case f = <-n.checkpointIn:
 		}
 		begin := time.Now()
-		if err := n.store.Fold(f.Fold()); err != nil {
+		if err := n.store.Checkpoint(f.Checkpoint()); err != nil {
 			if errors.Is(err, storage.ErrInterrupted) {
-				return nil // the log has what was not folded, and the next start makes the rest
+				return nil // the log has what was not checkpointed, and the next start makes the rest
 			}
 			return err
 		}
-		n.metrics.foldSeconds.Observe(time.Since(begin).Seconds())
+		n.metrics.checkpointSeconds.Observe(time.Since(begin).Seconds())
 		if n.store.Refresh() == nil {
 			n.takeUsage()
 		}
-		n.inbox.put(event{Event: replica.Event{Folded: true}})
+		n.inbox.put(event{Event: replica.Event{Checkpointed: true}})
 	}
 }

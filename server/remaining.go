@@ -7,14 +7,14 @@ import (
 	"tenure/server/replica"
 )
 
-// Remaining is about how long the time that runs on name has; false if none is known to run. The log part's timers belong
-// to whoever steps it, so this is a round of it.
+// Remaining is about how long the time that runs on name has; false if none is known to run. The log part's timers
+// belong to whoever steps it, so this is a round of it.
 func (n *Node) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
 	type answer struct {
 		left time.Duration
 		runs bool
 	}
-	told := make(chan answer, 1) // has room: a round that comes when the node has ended waits for nobody
+	told := make(chan answer, 1) // has space: a round that comes when the node has ended waits for nobody
 	n.onLogLoop(func(part *replica.Log) {
 		left, runs := part.Remaining(kind, name, n.clock.Now())
 		told <- answer{left, runs}

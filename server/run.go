@@ -39,7 +39,7 @@ func Run(ctx context.Context, cfg Config) error {
 	n := &Node{
 		cfg: cfg, clock: clock.New(), log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(),
 		gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(),
-		leaseIn: make(chan leaseEvent, maxLeaseEvents), foldIn: make(chan *kv.Frozen, 1),
+		leaseIn: make(chan leaseEvent, maxLeaseEvents), checkpointIn: make(chan *kv.Frozen, 1),
 		failed: make(chan error, 1), ended: make(chan struct{}), addresses: map[ballot.NodeID]string{},
 		hub: watch.New(cfg.watch()),
 	}
@@ -132,7 +132,7 @@ func (n *Node) join(ctx context.Context) (fresh bool, err error) {
 	for _, a := range n.cfg.Cluster {
 		list = append(list, wire.Address(a))
 	}
-	_, n.membership, fresh, err = n.transport.Genesis(ctx, transport.GenesisConfig{
+	_, n.membership, fresh, err = n.transport.Bootstrap(ctx, transport.BootstrapConfig{
 		Self: n.cfg.Node, Store: n.store.Identity().Store, List: list, Found: n.store.Found,
 		Formed: func() (ident.ClusterID, ident.Membership, bool) {
 			id := n.store.Identity()
@@ -247,7 +247,7 @@ func (n *Node) serve(ctx context.Context, site *web.Server, front *door, served 
 	stop, stopLoops := context.WithCancel(context.Background())
 	defer stopLoops()
 	var loops errgroup.Group
-	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runFolder, n.loop.run, n.runWatcher, n.runLease, n.named.run, n.named.runBuckets,
+	for _, run := range []func(<-chan struct{}) error{n.runPersister, n.runCheckpointer, n.loop.run, n.runWatcher, n.runLease, n.named.run, n.named.runBuckets,
 		n.runVerifier} {
 		loops.Go(func() error {
 			err := run(stop.Done())
@@ -288,8 +288,8 @@ func (n *Node) serve(ctx context.Context, site *web.Server, front *door, served 
 	return err
 }
 
-// endLoops tells the loops to end. A fold that waits for space would hold up its loop, and the scrub behind it, for as long
-// as there is none; commits still end as they began.
+// endLoops tells the loops to end. A checkpoint that waits for space would hold up its loop, and the scrub behind it,
+// for as long as there is none; commits still end as they began.
 func (n *Node) endLoops(stop context.CancelFunc) {
 	stop()
 	n.store.Interrupt()

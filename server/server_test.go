@@ -38,8 +38,8 @@ func startCluster(t *testing.T, size int) []*host {
 	for i := range size {
 		hosts[i] = &host{cfg: Config{
 			Node: list[i].Node, Cluster: list, Data: filepath.Join(dir, fmt.Sprint(i+1)), ClientAddr: freeAddr(t), PeerAddr: list[i].Addr,
-			// Three nodes share this process's scheduler: under the race detector and megabytes of values the lease loops
-			// were seen to wake 200 ms late. These tests are not about lease times.
+			// Three nodes share this process's scheduler: under the race detector and megabytes of values the lease
+			// loops were seen to wake 200 ms late. These tests are not about lease times.
 			LeaseTime: 2 * time.Second, MaxLeaseTime: 2 * time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond,
 			MaxValueBytes: 1 << 20, Version: "test", Logger: zerolog.Nop(),
 		}}

@@ -10,18 +10,18 @@ import (
 
 // logView is what the log loop publishes for status, readiness and stale reads, at least once a tick.
 type logView struct {
-	master                             ballot.NodeID
-	epoch                              uint64
-	heard                              time.Duration // last word from the master; 0: never
-	leaseLeft                          time.Duration // a hint
-	caughtUp                           bool
-	promised                           string
-	chosen, applied, folded, truncated uint64
-	revision                           uint64
-	tableBytes                         int64
-	queued, inFlight, waitingReads     int
-	peers                              []replica.PeerStatus
-	full                               []ballot.NodeID // members that are short of space
+	master                                   ballot.NodeID
+	epoch                                    uint64
+	heard                                    time.Duration // last word from the master; 0: never
+	leaseLeft                                time.Duration // a hint
+	caughtUp                                 bool
+	promised                                 string
+	chosen, applied, checkpointed, truncated uint64
+	revision                                 uint64
+	tableBytes                               int64
+	queued, inFlight, waitingReads           int
+	peers                                    []replica.PeerStatus
+	full                                     []ballot.NodeID // members that are short of space
 }
 
 // publishLog makes the log part's state visible to everybody.
@@ -29,7 +29,7 @@ func (n *Node) publishLog(part *replica.Log, now time.Duration) {
 	s := part.Status(now)
 	v := &logView{
 		master: s.Master, epoch: s.Epoch, caughtUp: s.CaughtUp, promised: s.Promised.String(), leaseLeft: s.LeaseLeft,
-		chosen: s.Chosen, applied: s.Applied, folded: s.Folded, truncated: s.Truncated, revision: s.Revision,
+		chosen: s.Chosen, applied: s.Applied, checkpointed: s.Checkpointed, truncated: s.Truncated, revision: s.Revision,
 		tableBytes: s.TableBytes, queued: s.Queued, inFlight: s.InFlight, waitingReads: s.Reads, peers: s.Peers, full: s.Full,
 	}
 	old := n.logView.Load()
@@ -60,7 +60,7 @@ func (n *Node) Status() api.Status {
 	return api.Status{
 		Cluster: n.store.Identity().Cluster.String(), Node: uint64(n.self.Node), Version: n.cfg.Version,
 		Role: n.role(v.master), Master: uint64(v.master), Epoch: v.epoch, Lease: n.leaseStatus(v, now),
-		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Folded: v.folded, Truncated: v.truncated,
+		Promised: v.promised, Chosen: v.chosen, Applied: v.applied, Checkpointed: v.checkpointed, Truncated: v.truncated,
 		Revision: v.revision, Peers: n.peerStatus(v, now),
 		Disk:     api.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
 		Guardian: n.guardStatus(), Leases: n.leasesStatus(now),

@@ -34,8 +34,8 @@ func (t *tenureChanges) list() []api.TenureChange {
 	return []api.TenureChange{}
 }
 
-// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. by is the
-// event of this round. It waits for nobody: the logger drops what cannot be written.
+// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause.
+// by is the event of this round. It waits for nobody: the logger drops what cannot be written.
 func (n *Node) noteTenures(now time.Duration, by *replica.ElectorEvent) {
 	for _, c := range n.elector.TakeTenureChanges() {
 		if c.Start != nil {
@@ -49,7 +49,7 @@ func (n *Node) noteTenures(now time.Duration, by *replica.ElectorEvent) {
 func (n *Node) noteStart(now time.Duration, s *replica.TenureStart) {
 	n.metrics.leaseWon.Inc()
 	n.metrics.tenureStarts.WithLabelValues(s.How.String()).Inc()
-	n.log.Info().Uint64("holding", s.Holding).Uint64("before", uint64(s.Before)).Str("after", s.How.String()).
+	n.log.Info().Uint64("tenure", s.Tenure).Uint64("before", uint64(s.Before)).Str("after", s.How.String()).
 		Dur("ownerless_ms", s.Ownerless).Msg("won the master lease: " + s.String())
 	n.tenures.add(api.TenureChange{Time: wall(now, s.At), Event: api.TenureWon, Cause: s.How.String(), Detail: s.String(),
 		Before: uint64(s.Before), OwnerlessMS: s.Ownerless.Milliseconds()})
@@ -60,7 +60,7 @@ func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, by *replica.Elec
 	if r := by.Release; r != nil && r.Next != 0 && e.Cause.Released() {
 		detail += fmt.Sprintf(", to node %d", r.Next)
 	}
-	if g := by.LetGo; e.Cause == replica.CauseNoProgress && g.Holding == e.Holding {
+	if g := by.LetGo; e.Cause == replica.CauseNoProgress && g.Tenure == e.Tenure {
 		detail += ", " + g.String()
 	}
 	n.metrics.tenureEnds.WithLabelValues(e.Cause.String()).Inc()
@@ -68,7 +68,7 @@ func (n *Node) noteEnd(now time.Duration, e *replica.TenureEnd, by *replica.Elec
 	if e.Cause.Released() {
 		line = n.log.Info()
 	}
-	line.Uint64("holding", e.Holding).Str("cause", e.Cause.String()).Dur("held_ms", e.Held).Dur("late_ms", e.Late).
+	line.Uint64("tenure", e.Tenure).Str("cause", e.Cause.String()).Dur("held_ms", e.Held).Dur("late_ms", e.Late).
 		Msg("lost the master lease: " + detail)
 	n.tenures.add(api.TenureChange{Time: wall(now, e.At), Event: api.TenureLost, Cause: e.Cause.String(), Detail: detail,
 		HeldMS: e.Held.Milliseconds()})

@@ -48,8 +48,8 @@ func TestGapMeter(t *testing.T) {
 	}
 }
 
-// A hand-over has its cause in the status of the node that gave the lease up and of the one that won it, and in metrics. On a
-// machine that is busy elsewhere another node than the named one may win.
+// A hand-over has its cause in the status of the node that gave the lease up and of the one that won it, and in
+// metrics. On a machine that is busy elsewhere another node than the named one may win.
 func TestStatusAndMetricsTellWhyTheMasterChanged(t *testing.T) {
 	hosts := startCluster(t, 3)
 	old := master(t, hosts)

@@ -25,7 +25,7 @@ type transfers struct {
 // Transfer asks the master to hand over, to node `to` if it is not 0. It waits for a master to be known.
 func (n *Node) Transfer(ctx context.Context, to ballot.NodeID) error {
 	for {
-		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Holding {
+		if p := n.gate.load(); p.Held(n.clock.Now()) && p.Ready == p.Tenure {
 			return n.transferHere(to, replica.CauseHandedOver)
 		}
 		if master := n.logView.Load().master; master != 0 && master != n.self.Node {
@@ -108,7 +108,7 @@ func (n *Node) takeTransfer(from ballot.NodeID, a wire.Transfer) {
 // transferHere hands over from this node.
 func (n *Node) transferHere(to ballot.NodeID, why replica.Cause) error {
 	v, p := n.logView.Load(), n.gate.load()
-	if !p.Held(n.clock.Now()) || p.Ready != p.Holding {
+	if !p.Held(n.clock.Now()) || p.Ready != p.Tenure {
 		return fmt.Errorf("%w: node %d is not the master", web.ErrNotApplied, n.self.Node)
 	}
 	if to == n.self.Node {
@@ -141,5 +141,5 @@ func (n *Node) canTake(to ballot.NodeID, v *logView) error {
 	return fmt.Errorf("%w: node %d is not a member", web.ErrNotApplied, to)
 }
 
-// transferLag is how many slots behind a node may be and still count as caught up: vitals are a few ticks old.
+// transferLag is how many slots behind a node may be and still count as caught up: heartbeats are a few ticks old.
 const transferLag = 1000

@@ -24,14 +24,14 @@ func (noDisk) Entries(_, _ multipaxos.Slot, _ int) ([]multipaxos.Entry, error) {
 func newLoneLoop(t *testing.T) (*Node, *logLoop) {
 	t.Helper()
 	n := &Node{
-		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), foldIn: make(chan *kv.Frozen, 1),
+		clock: clock.New(), gate: newGate(), inbox: newInbox[event](), nudged: make(chan struct{}, 1), persister: newPersister(), checkpointIn: make(chan *kv.Frozen, 1),
 		metrics: newMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), self: ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1},
 		cfg: Config{LeaseTime: time.Second},
 	}
 	n.logView.Store(&logView{})
 	n.leaseView.Store(&leaseView{})
 	var err error
-	if n.state, err = kv.Open(kv.NewMemImage(), kv.DefaultLimits); err != nil {
+	if n.state, err = kv.Open(kv.NewMemStateDB(), kv.DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
 	cfg := n.cfg.replica(n.self, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1}}})

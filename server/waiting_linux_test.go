@@ -22,8 +22,8 @@ var waiters = flag.Int("waiters", 300, "how many queries TestMemoryOfWaitingQuer
 // clientsOf is how this program is told to be the clients of a test: "ADDRESS N".
 const clientsOf = "TENURE_TEST_WAITING_CLIENTS"
 
-// TestMemoryOfWaitingQueries lets many blocking queries of another process wait on one node, each on a connection and for
-// a key of its own, and says what each costs. Then one write wakes one of them, and one prune all.
+// TestMemoryOfWaitingQueries lets many blocking queries of another process wait on one node, each on a connection and
+// for a key of its own, and says what each costs. Then one write wakes one of them, and one prune all.
 func TestMemoryOfWaitingQueries(t *testing.T) {
 	if where := os.Getenv(clientsOf); where != "" {
 		beClients(t, where)

@@ -10,8 +10,8 @@ import (
 	"tenure/storage"
 )
 
-// runWatcher measures the disk and lowers the quarantine of `master` once the silence has been served (A4's second write). That of named
-// leases is the named loop's to lower (N4).
+// runWatcher measures the disk and lowers the quarantine of `master` once the silence has been served (A4's second
+// write). That of named leases is the named loop's to lower (N4).
 func (n *Node) runWatcher(stop <-chan struct{}) error {
 	ticker := time.NewTicker(measureFor)
 	defer ticker.Stop()
@@ -46,8 +46,8 @@ const (
 	scrubPause          = 10 * time.Second
 )
 
-// runVerifier reads every record of the image once, in the background, if it was too large to be read at the start. Then
-// it scrubs its pages for as long as the node runs: damage in what nobody asks for ends the node too.
+// runVerifier reads every record of the state database once, in the background, if it was too large to be read at the
+// start. Then it scrubs its pages for as long as the node runs: damage in what nobody asks for ends the node too.
 func (n *Node) runVerifier(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -66,7 +66,7 @@ func (n *Node) runVerifier(stop <-chan struct{}) error {
 		if err != nil {
 			return err
 		}
-		n.log.Info().Msg("the image on disk was read whole: no damage")
+		n.log.Info().Msg("the state database on disk was read whole: no damage")
 	}
 	for {
 		err := n.store.Scrub(ctx, scrubBytesPerSecond)
@@ -84,12 +84,12 @@ func (n *Node) runVerifier(stop <-chan struct{}) error {
 	}
 }
 
-// verifiedAtOpen is the size up to which storage reads the whole image when it opens it, by its default.
+// verifiedAtOpen is the size up to which storage reads the whole state database when it opens it, by its default.
 const verifiedAtOpen = 256 << 20
 
-// foldedImage is the size of the image that decides how much is folded at once: none where the disk is short, since a fold
-// writes a copy of every page that it touches before the old ones are free.
-func foldedImage(u storage.Usage) int64 {
+// checkpointedStateDB is the size of the state database that decides how much is checkpointed at once: none where the
+// disk is short, since a checkpoint writes a copy of every page that it touches before the old ones are free.
+func checkpointedStateDB(u storage.Usage) int64 {
 	if u.FreeBytes < u.StateBytes+4*u.ReserveBytes {
 		return 0
 	}
@@ -102,9 +102,9 @@ const measureFor = 250 * time.Millisecond
 // takeUsage publishes what the last Refresh found.
 func (n *Node) takeUsage() {
 	u := n.store.Usage()
-	n.room.Store(uint32(roomOf(u)))
-	n.imageBytes.Store(foldedImage(u))
-	n.foldBytes.Store(u.FoldBytes)
+	n.space.Store(uint32(spaceOf(u)))
+	n.stateDBBytes.Store(checkpointedStateDB(u))
+	n.checkpointBytes.Store(u.CheckpointBytes)
 }
 
 // measureEvery is how many bytes are committed before the disk is measured again, whatever the time.
@@ -127,14 +127,14 @@ func (n *Node) committed(ps []multipaxos.Persist) {
 	}
 }
 
-func roomOf(u storage.Usage) replica.Room {
+func spaceOf(u storage.Usage) replica.Space {
 	switch {
 	case u.Full:
-		return replica.RoomNone
+		return replica.SpaceNone
 	case u.Tight:
-		return replica.RoomTight
+		return replica.SpaceTight
 	case u.Low:
-		return replica.RoomLow
+		return replica.SpaceLow
 	}
-	return replica.RoomEnough
+	return replica.SpaceEnough
 }

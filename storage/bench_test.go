@@ -9,8 +9,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// BenchmarkCommit is one client after the other: a commit waits for its sync alone. The log is folded and cut as in a
-// node that keeps a tail of some thousand slots.
+// BenchmarkCommit is one client after the other: a commit waits for its sync alone. The log is checkpointed and cut as
+// in a node that keeps a tail of some thousand slots.
 func BenchmarkCommit(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -33,8 +33,8 @@ func BenchmarkCommit(b *testing.B) {
 				p.Truncate = 0
 				if slot > 2*keep && slot%(2*keep) < multipaxos.Slot(c.entries) {
 					b.StopTimer()
-					must(b, s.Fold(&kv.Fold{Slot: uint64(slot - keep)}))
-					p.Truncate = s.Folded()
+					must(b, s.Checkpoint(&kv.Checkpoint{Slot: uint64(slot - keep)}))
+					p.Truncate = s.Checkpointed()
 					b.StartTimer()
 				}
 				ps[0] = p
@@ -44,20 +44,20 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// benchImage is a store with n keys of 256 bytes in its image.
-func benchImage(b *testing.B, n int) *Store {
+// benchStateDB is a store with n keys of 256 bytes in its state database.
+func benchStateDB(b *testing.B, n int) *Store {
 	s := open(b, b.TempDir(), Options{})
 	logTo(b, s, 1)
 	for from := 0; from < n; from += 20_000 {
-		foldKeys(b, s, from, min(n, from+20_000), strings.Repeat("v", 250))
+		checkpointKeys(b, s, from, min(n, from+20_000), strings.Repeat("v", 250))
 	}
 	return s
 }
 
-// BenchmarkImageGet is a read of one key in a view of its own, as a client's is.
-func BenchmarkImageGet(b *testing.B) {
+// BenchmarkStateDBGet is a read of one key in a view of its own, as a client's is.
+func BenchmarkStateDBGet(b *testing.B) {
 	const n = 100_000
-	s := benchImage(b, n)
+	s := benchStateDB(b, n)
 	for _, c := range []struct {
 		name string
 		step int
@@ -92,10 +92,10 @@ func BenchmarkImageGet(b *testing.B) {
 	})
 }
 
-// BenchmarkImageList is a listing of 100 keys.
-func BenchmarkImageList(b *testing.B) {
+// BenchmarkStateDBList is a listing of 100 keys.
+func BenchmarkStateDBList(b *testing.B) {
 	const n = 100_000
-	s := benchImage(b, n)
+	s := benchStateDB(b, n)
 	i := 0
 	for b.Loop() {
 		i++
@@ -110,20 +110,20 @@ func BenchmarkImageList(b *testing.B) {
 	}
 }
 
-// BenchmarkImageFold merges 10,000 changes at random places of 100,000 keys.
-func BenchmarkImageFold(b *testing.B) {
+// BenchmarkStateDBCheckpoint merges 10,000 changes at random places of 100,000 keys.
+func BenchmarkStateDBCheckpoint(b *testing.B) {
 	const n, changes = 100_000, 10_000
-	s := benchImage(b, n)
+	s := benchStateDB(b, n)
 	round := 0
 	for b.Loop() {
 		b.StopTimer()
 		round++
-		f := &kv.Fold{Slot: 1}
+		f := &kv.Checkpoint{Slot: 1}
 		for i := range changes {
 			key := fmt.Appendf(nil, "key%06d", i*(n/changes)+round%(n/changes))
 			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key, Value: []byte(strings.Repeat("w", 250))})
 		}
 		b.StartTimer()
-		must(b, s.Fold(f))
+		must(b, s.Checkpoint(f))
 	}
 }

@@ -9,19 +9,21 @@ import (
 	"tenure/multipaxos"
 )
 
-// Fold merges f into the image: changes, slot, meta record and digest, durable on return, and after a crash all of them
-// or none. It may run beside Commit and beside views. A view that was open before goes on seeing the fold before; one
-// that is opened meanwhile may see some of the changes. An error ends the store, as Commit's does. It panics if f goes
-// back in slots, is not sorted, or runs ahead of what the own log has durable: such a slot could be lost from the log
-// by a crash and still be in the image. It keeps no part of f but Meta.
+// Checkpoint merges f into the state database: changes, slot, meta record and digest, durable on return, and after a
+// crash all of them or none. It may run beside Commit and beside views. A view that was open before goes on seeing the
+// checkpoint before; one that is opened meanwhile may see some of the changes. An error ends the store, as Commit's
+// does. It panics if f goes back in slots, is not sorted, or runs ahead of what the own log has durable: such a slot
+// could be lost from the log by a crash and still be in the state database. It keeps no part of f but Meta.
 //
-// Up to Options.FoldPartBytes of changes are one transaction, more are several, after the changes are durable in the
-// redo file; see *Folds* in DESIGN.md. While the file system has no space for what comes next, Fold waits for it, until
-// Interrupt or Close.
-func (s *Store) Fold(f *kv.Fold) error { return s.state.fold(f, s.log.pending.durable().Last) }
+// Up to Options.CheckpointPartBytes of changes are one transaction, more are several, after the changes are durable in
+// the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint
+// waits for it, until Interrupt or Close.
+func (s *Store) Checkpoint(f *kv.Checkpoint) error {
+	return s.state.checkpoint(f, s.log.pending.durable().Last)
+}
 
-// fold is Fold, of a log that is durable through slot durable.
-func (s *stateDB) fold(f *kv.Fold, durable multipaxos.Slot) error {
+// checkpoint is Checkpoint, of a log that is durable through slot durable.
+func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.failed(); err != nil {
@@ -32,19 +34,19 @@ func (s *stateDB) fold(f *kv.Fold, durable multipaxos.Slot) error {
 		return ErrInterrupted
 	default:
 	}
-	last := s.folded.Load()
+	last := s.checkpointed.Load()
 	if f.Slot < last.Slot {
-		panic(fmt.Sprintf("storage: a fold through slot %d after one through %d", f.Slot, last.Slot))
+		panic(fmt.Sprintf("storage: a checkpoint through slot %d after one through %d", f.Slot, last.Slot))
 	}
 	if f.Slot > uint64(durable) {
-		panic(fmt.Sprintf("storage: a fold through slot %d, and the log is durable through %d", f.Slot, durable))
+		panic(fmt.Sprintf("storage: a checkpoint through slot %d, and the log is durable through %d", f.Slot, durable))
 	}
 	mustBeSorted(f.Changes)
 	if p := s.nextPart(f.Changes); p.n == len(f.Changes) {
 		promised, err := s.awaitPart(p)
 		if err == nil {
 			defer s.space.reserve.fulfilled(promised)
-			return s.merge(f.Changes, &foldMarks{Slot: f.Slot, Meta: f.Meta})
+			return s.merge(f.Changes, &checkpointMarks{Slot: f.Slot, Meta: f.Meta})
 		}
 		if !errors.Is(err, errShortNow) {
 			return err
@@ -54,11 +56,11 @@ func (s *stateDB) fold(f *kv.Fold, durable multipaxos.Slot) error {
 	if err != nil {
 		return err
 	}
-	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	err = s.redo.write(f.Changes, &plan, s.options.FoldPartBytes)
+	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
+	err = s.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes)
 	s.space.reserve.fulfilled(promised)
 	if err != nil {
-		return s.fail(fmt.Errorf("%s: fold through slot %d: %w", s.redoPath(), f.Slot, err))
+		return s.fail(fmt.Errorf("%s: checkpoint through slot %d: %w", s.redoPath(), f.Slot, err))
 	}
 	if err := s.mergeParts(&plan, f.Changes); err != nil {
 		return err
@@ -74,12 +76,12 @@ func mustBeSorted(changes []kv.Change) {
 			before = &changes[i-1]
 		}
 		if err := follow(before, &changes[i]); err != nil {
-			panic(fmt.Sprintf("storage: change %d of a fold %v", i, err))
+			panic(fmt.Sprintf("storage: change %d of a checkpoint %v", i, err))
 		}
 	}
 }
 
-// follow checks that c can come after before in a fold; before is nil for the first one.
+// follow checks that c can come after before in a checkpoint; before is nil for the first one.
 func follow(before, c *kv.Change) error {
 	switch {
 	case len(c.Key) == 0 || len(c.Key) > keyLimit || len(c.Value) > recordLimit:
@@ -92,5 +94,7 @@ func follow(before, c *kv.Change) error {
 	return nil
 }
 
-// Folded returns the slot that the image has reached, durably.
-func (s *Store) Folded() multipaxos.Slot { return multipaxos.Slot(s.state.folded.Load().Slot) }
+// Checkpointed returns the slot that the state database has reached, durably.
+func (s *Store) Checkpointed() multipaxos.Slot {
+	return multipaxos.Slot(s.state.checkpointed.Load().Slot)
+}

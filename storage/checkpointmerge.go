@@ -10,7 +10,7 @@ import (
 )
 
 // mergeParts merges rest, the next changes of plan, part by part. The redo file is durable.
-func (s *stateDB) mergeParts(plan *foldPlan, rest []kv.Change) error {
+func (s *stateDB) mergeParts(plan *checkpointPlan, rest []kv.Change) error {
 	for len(rest) > 0 {
 		if err := s.failed(); err != nil { // closed, for one: Open makes the rest
 			return err
@@ -24,7 +24,7 @@ func (s *stateDB) mergeParts(plan *foldPlan, rest []kv.Change) error {
 			return err
 		}
 		n := p.n
-		next := s.folded.Load().progress(plan, n)
+		next := s.checkpointed.Load().progress(plan, n)
 		err = s.merge(rest[:n], &next)
 		s.space.reserve.fulfilled(promised)
 		if err != nil {
@@ -36,55 +36,55 @@ func (s *stateDB) mergeParts(plan *foldPlan, rest []kv.Change) error {
 	return nil
 }
 
-// progress returns the marks after n more changes of plan: in the middle of it those of the fold before, with the plan,
-// and after the last those of the new one.
-func (m *foldMarks) progress(plan *foldPlan, n int) foldMarks {
-	next := foldMarks{Slot: m.Slot, Meta: m.Meta, Plan: *plan}
+// progress returns the marks after n more changes of plan: in the middle of it those of the checkpoint before, with the
+// plan, and after the last those of the new one.
+func (m *checkpointMarks) progress(plan *checkpointPlan, n int) checkpointMarks {
+	next := checkpointMarks{Slot: m.Slot, Meta: m.Meta, Plan: *plan}
 	if next.Plan.Done += uint64(n); next.Plan.Done == plan.Changes.Count {
-		return foldMarks{Slot: plan.Slot, Meta: plan.Meta}
+		return checkpointMarks{Slot: plan.Slot, Meta: plan.Meta}
 	}
 	return next
 }
 
 // merge makes changes and next, of which it fills in the digest, durable in one transaction, and publishes next. The
 // caller holds mu, or is Open.
-func (s *stateDB) merge(changes []kv.Change, next *foldMarks) error {
-	last := s.folded.Load()
+func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
+	last := s.checkpointed.Load()
 	c := s.checked
 	if err := c.checkMeta(); err != nil {
 		return s.fail(damage(s.statePath(), "%w", err))
 	}
-	err := s.write(fmt.Sprintf("fold after slot %d", last.Slot), func(tx *bolt.Tx) error {
+	err := s.write(fmt.Sprintf("checkpoint after slot %d", last.Slot), func(tx *bolt.Tx) error {
 		if err := c.begin(tx); err != nil {
 			return err
 		}
-		w := newFolder(tx, c, last.Records)
+		w := newCheckpointer(tx, c, last.Records)
 		for i := range changes {
 			if err := w.apply(&changes[i]); err != nil {
 				return err
 			}
 		}
 		next.Records = w.digest
-		if err := w.enter([]byte(foldBucket)); err != nil {
+		if err := w.enter([]byte(checkpointBucket)); err != nil {
 			return err
 		}
-		if _, err := w.find(foldKey, false); err != nil {
+		if _, err := w.find(checkpointKey, false); err != nil {
 			return err
 		}
-		return put(w.bucket, foldSeed, foldKey, next)
+		return put(w.bucket, checkpointSeed, checkpointKey, next)
 	})
 	c.end()
 	if err != nil {
 		return err
 	}
-	s.folded.Store(next)
+	s.checkpointed.Store(next)
 	forgetPages(s.db, s.file)
 	return nil
 }
 
-// folder applies changes in one transaction and keeps the digest of all records. It finds what was there before by its
-// own reading, on pages that pass their checksums; only then bbolt goes the same way.
-type folder struct {
+// checkpointer applies changes in one transaction and keeps the digest of all records. It finds what was there before
+// by its own reading, on pages that pass their checksums; only then bbolt goes the same way.
+type checkpointer struct {
 	tx      *bolt.Tx
 	digest  digest
 	name    string       // of the bucket
@@ -96,8 +96,8 @@ type folder struct {
 	scratch []byte
 }
 
-func newFolder(tx *bolt.Tx, c *checkedFile, d digest) *folder {
-	w := &folder{tx: tx, digest: d, scratch: make([]byte, c.pageBytes)}
+func newCheckpointer(tx *bolt.Tx, c *checkedFile, d digest) *checkpointer {
+	w := &checkpointer{tx: tx, digest: d, scratch: make([]byte, c.pageBytes)}
 	for _, cursor := range []*cursor{&w.buckets, &w.cursor} {
 		cursor.reset(c, c.writer.meta.highWater)
 		cursor.seen = c.writer.seen
@@ -105,7 +105,7 @@ func newFolder(tx *bolt.Tx, c *checkedFile, d digest) *folder {
 	return w
 }
 
-func (w *folder) apply(c *kv.Change) error {
+func (w *checkpointer) apply(c *kv.Change) error {
 	if err := w.enter(spaceNames[c.Space]); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (w *folder) apply(c *kv.Change) error {
 }
 
 // enter makes a bucket the current one.
-func (w *folder) enter(name []byte) (err error) {
+func (w *checkpointer) enter(name []byte) (err error) {
 	if w.bucket != nil && w.name == string(name) {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (w *folder) enter(name []byte) (err error) {
 
 // find returns the record that key had before the transaction, or nil. Where key is deleted, it also checks the pages
 // that bbolt may join with those on the way.
-func (w *folder) find(key []byte, deleted bool) ([]byte, error) {
+func (w *checkpointer) find(key []byte, deleted bool) ([]byte, error) {
 	if !w.root.found {
 		return nil, nil
 	}

@@ -12,12 +12,13 @@ import (
 	"tenure/kv"
 )
 
-// parted are options under which a hundred changes of some 60 bytes are a fold of several parts.
-var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FoldPartBytes: 1000}
+// parted are options under which a hundred changes of some 60 bytes are a checkpoint of several parts.
+var parted = Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, CheckpointPartBytes: 1000}
 
-// halfFold is a fold through slot that rewrites, deletes and adds to the keys of foldKeys(0, 100), in two spaces.
-func halfFold(slot uint64) *kv.Fold {
-	f := &kv.Fold{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
+// halfCheckpoint is a checkpoint through slot that rewrites, deletes and adds to the keys of checkpointKeys(0, 100), in
+// two spaces.
+func halfCheckpoint(slot uint64) *kv.Checkpoint {
+	f := &kv.Checkpoint{Slot: slot, Meta: fmt.Appendf(nil, "meta of %d", slot)}
 	for i := range 200 {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)}
 		if i%3 != 0 {
@@ -34,21 +35,21 @@ func halfFold(slot uint64) *kv.Fold {
 	return f
 }
 
-// foldingStore is a store with an image of slot 5 and a log through slot 20.
-func foldingStore(t *testing.T) *Store {
+// checkpointingStore is a store with a state database of slot 5 and a log through slot 20.
+func checkpointingStore(t *testing.T) *Store {
 	t.Helper()
 	s := open(t, t.TempDir(), parted)
 	logTo(t, s, 5)
-	foldKeys(t, s, 0, 100, "old")
+	checkpointKeys(t, s, 0, 100, "old")
 	logTo(t, s, 20)
 	return s
 }
 
 // cutOff makes the first parts of f, then ends s. It tells whether they were all.
-func cutOff(t *testing.T, s *Store, f *kv.Fold, parts int) bool {
+func cutOff(t *testing.T, s *Store, f *kv.Checkpoint, parts int) bool {
 	t.Helper()
-	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.state.redo.write(f.Changes, &plan, s.options.FoldPartBytes))
+	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.state.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes))
 	rest := f.Changes
 	for range parts {
 		n := s.state.nextPart(rest).n
@@ -59,33 +60,33 @@ func cutOff(t *testing.T, s *Store, f *kv.Fold, parts int) bool {
 	return len(rest) == 0
 }
 
-func TestFoldOfSeveralPartsIsAFold(t *testing.T) {
-	s := foldingStore(t)
-	must(t, s.Fold(halfFold(9)))
+func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
+	s := checkpointingStore(t)
+	must(t, s.Checkpoint(halfCheckpoint(9)))
 	want := mustContent(t, s)
 	if s = reopen(t, s); mustContent(t, s) != want || s.Stats().Resumed != 0 {
-		t.Errorf("another state, or a fold that was resumed: %+v", s.Stats())
+		t.Errorf("another state, or a checkpoint that was resumed: %+v", s.Stats())
 	}
-	must(t, s.Fold(halfFold(12))) // over the redo file of the one before
-	whole := foldingStore(t)
-	whole.options.FoldPartBytes = 1 << 30
-	must(t, whole.Fold(halfFold(9)))
-	must(t, whole.Fold(halfFold(12)))
-	if got, want := s.state.folded.Load(), whole.state.folded.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
+	must(t, s.Checkpoint(halfCheckpoint(12))) // over the redo file of the one before
+	whole := checkpointingStore(t)
+	whole.options.CheckpointPartBytes = 1 << 30
+	must(t, whole.Checkpoint(halfCheckpoint(9)))
+	must(t, whole.Checkpoint(halfCheckpoint(12)))
+	if got, want := s.state.checkpointed.Load(), whole.state.checkpointed.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
 		t.Errorf("%+v, in one transaction %+v", got, want)
 	}
 	must(t, s.Verify(t.Context()))
 }
 
-// Wherever a fold is cut off, the next start has it whole, or not at all if it was before the first part.
-func TestFoldThatWasCutOffIsMadeWhole(t *testing.T) {
-	s := foldingStore(t)
+// Wherever a checkpoint is cut off, the next start has it whole, or not at all if it was before the first part.
+func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
+	s := checkpointingStore(t)
 	old := afterNode(mustContent(t, s))
-	must(t, s.Fold(halfFold(9)))
+	must(t, s.Checkpoint(halfCheckpoint(9)))
 	want := afterNode(mustContent(t, s))
 	for parts, last := 0, false; !last; parts++ {
-		s := foldingStore(t)
-		last = cutOff(t, s, halfFold(9), parts)
+		s := checkpointingStore(t)
+		last = cutOff(t, s, halfCheckpoint(9), parts)
 		s = open(t, s.dir, parted)
 		expect, resumed := want, uint64(1)
 		if parts == 0 {
@@ -95,14 +96,14 @@ func TestFoldThatWasCutOffIsMadeWhole(t *testing.T) {
 			resumed = 0
 		}
 		if got := afterNode(mustContent(t, s)); got != expect || s.Stats().Resumed != resumed {
-			t.Fatalf("after %d parts: %d folds were resumed; the state is\n%.300s", parts, s.Stats().Resumed, got)
+			t.Fatalf("after %d parts: %d checkpoints were resumed; the state is\n%.300s", parts, s.Stats().Resumed, got)
 		}
 		must(t, s.Verify(t.Context()))
 		s = reopen(t, s)
 		if s.Stats().Resumed != 0 {
-			t.Errorf("after %d parts the fold is resumed again and again", parts)
+			t.Errorf("after %d parts the checkpoint is resumed again and again", parts)
 		}
-		must(t, s.Fold(halfFold(15)))
+		must(t, s.Checkpoint(halfCheckpoint(15)))
 		if last && parts < 5 {
 			t.Fatalf("only %d parts", parts)
 		}
@@ -115,16 +116,16 @@ func afterNode(content string) string {
 	return rest
 }
 
-// In the middle of a fold the store says that it is at the one before, from which the log is applied again.
-func TestLoadedInTheMiddleOfAFold(t *testing.T) {
-	s := foldingStore(t)
-	f := halfFold(9)
-	plan := foldPlan{Slot: f.Slot, Meta: f.Meta}
-	must(t, s.state.redo.write(f.Changes, &plan, s.options.FoldPartBytes))
+// In the middle of a checkpoint the store says that it is at the one before, from which the log is applied again.
+func TestLoadedInTheMiddleOfACheckpoint(t *testing.T) {
+	s := checkpointingStore(t)
+	f := halfCheckpoint(9)
+	plan := checkpointPlan{Slot: f.Slot, Meta: f.Meta}
+	must(t, s.state.redo.write(f.Changes, &plan, s.options.CheckpointPartBytes))
 	must(t, s.state.mergeParts(&plan, f.Changes[:50]))
 	slot, meta, err := s.Loaded()
-	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Folded() != 5 {
-		t.Errorf("slot %d, meta %q, folded %d", slot, meta, s.Folded())
+	if must(t, err); slot != 5 || string(meta) != "meta of old" || s.Checkpointed() != 5 {
+		t.Errorf("slot %d, meta %q, checkpointed %d", slot, meta, s.Checkpointed())
 	}
 	must(t, s.Verify(t.Context()))
 	must(t, s.state.mergeParts(&plan, f.Changes[50:]))
@@ -135,11 +136,11 @@ func TestLoadedInTheMiddleOfAFold(t *testing.T) {
 
 // A redo file that is not the one that was written refuses the start; nothing of it is merged.
 func TestDamagedRedoIsRefused(t *testing.T) {
-	s := foldingStore(t)
-	must(t, s.Fold(halfFold(8)))
+	s := checkpointingStore(t)
+	must(t, s.Checkpoint(halfCheckpoint(8)))
 	path := s.redoPath()
 	older := readFile(t, path)
-	cutOff(t, s, halfFold(9), 2)
+	cutOff(t, s, halfCheckpoint(9), 2)
 	good := readFile(t, path)
 	_, statePath := paths(s.dir)
 	state := readFile(t, statePath)
@@ -167,17 +168,17 @@ func TestDamagedRedoIsRefused(t *testing.T) {
 	overwrite(t, path, good[:len(good)-1])
 	refused("cut short")
 	overwrite(t, path, older)
-	refused("that of the fold before")
+	refused("that of the checkpoint before")
 	must(t, os.Remove(path))
 	refused("gone", "is missing")
 	must(t, os.WriteFile(path, good, 0o600))
-	if s := open(t, s.dir, parted); s.Folded() != 9 || s.Stats().Resumed != 1 {
-		t.Errorf("folded through %d, %+v", s.Folded(), s.Stats())
+	if s := open(t, s.dir, parted); s.Checkpointed() != 9 || s.Stats().Resumed != 1 {
+		t.Errorf("checkpointed through %d, %+v", s.Checkpointed(), s.Stats())
 	}
 }
 
-// A fold in the middle reaches as far as a whole one: a log that ends before is an older copy.
-func TestLogBehindAHalfFoldIsRefused(t *testing.T) {
+// A checkpoint in the middle reaches as far as a whole one: a log that ends before is an older copy.
+func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
 	s := open(t, t.TempDir(), parted)
 	logTo(t, s, 5)
 	must(t, s.Close())
@@ -187,7 +188,7 @@ func TestLogBehindAHalfFoldIsRefused(t *testing.T) {
 	}
 	s = open(t, s.dir, parted)
 	logTo(t, s, 9)
-	cutOff(t, s, halfFold(9), 2)
+	cutOff(t, s, halfCheckpoint(9), 2)
 	for name, b := range keep {
 		overwrite(t, filepath.Join(s.dir, name), b)
 	}
@@ -195,35 +196,35 @@ func TestLogBehindAHalfFoldIsRefused(t *testing.T) {
 	wantError(t, err, ErrDamaged, "older copy")
 }
 
-// Close beside a fold lets the part that runs end; the next start makes the rest.
-func TestCloseBesideAFold(t *testing.T) {
+// Close beside a checkpoint lets the part that runs end; the next start makes the rest.
+func TestCloseBesideACheckpoint(t *testing.T) {
 	cut := uint64(0)
 	for range 20 {
-		s := foldingStore(t)
-		before := s.state.folded.Load()
+		s := checkpointingStore(t)
+		before := s.state.checkpointed.Load()
 		done := make(chan error)
-		go func() { done <- s.Fold(halfFold(9)) }()
-		for s.state.folded.Load() == before && s.failed() == nil { // until a part was made
+		go func() { done <- s.Checkpoint(halfCheckpoint(9)) }()
+		for s.state.checkpointed.Load() == before && s.failed() == nil { // until a part was made
 			runtime.Gosched()
 		}
 		must(t, s.Close())
 		if err := <-done; err != nil {
 			wantError(t, err, ErrClosed)
 		}
-		if s = open(t, s.dir, parted); s.Folded() != 9 {
-			t.Fatalf("folded through %d", s.Folded())
+		if s = open(t, s.dir, parted); s.Checkpointed() != 9 {
+			t.Fatalf("checkpointed through %d", s.Checkpointed())
 		}
 		cut += s.Stats().Resumed
 	}
 	if cut == 0 {
-		t.Error("no fold was cut off by Close")
+		t.Error("no checkpoint was cut off by Close")
 	}
 }
 
 // A value larger than a part is a part.
 func TestPartsOfLargeValues(t *testing.T) {
-	s := foldingStore(t)
-	f := &kv.Fold{Slot: 9}
+	s := checkpointingStore(t)
+	f := &kv.Checkpoint{Slot: 9}
 	for i := range 5 {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i), Value: []byte(strings.Repeat("v", 100_000))})
 	}
@@ -242,14 +243,14 @@ func TestPartsOfLargeValues(t *testing.T) {
 func FuzzReadRedo(f *testing.F) {
 	var all digest
 	var b []byte
-	fold := halfFold(9)
-	for i := range fold.Changes[:10] {
-		b = appendRedo(b, &fold.Changes[i], &all)
+	checkpoint := halfCheckpoint(9)
+	for i := range checkpoint.Changes[:10] {
+		b = appendRedo(b, &checkpoint.Changes[i], &all)
 	}
 	f.Add(b, uint64(10))
 	f.Add(b[:5], uint64(1))
 	f.Fuzz(func(t *testing.T, b []byte, n uint64) {
-		plan := foldPlan{Bytes: int64(len(b)), Changes: digest{Count: n}}
+		plan := checkpointPlan{Bytes: int64(len(b)), Changes: digest{Count: n}}
 		r := newRedoReader(strings.NewReader(string(b)), &plan)
 		r.all(&plan)
 	})

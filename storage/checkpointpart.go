@@ -10,7 +10,7 @@ import (
 	"tenure/kv"
 )
 
-// part is the next piece of a fold.
+// part is the next piece of a checkpoint.
 type part struct {
 	n    int   // changes
 	need int64 // bytes of new pages that it writes, about
@@ -25,12 +25,12 @@ type part struct {
 // leaf anew, and with large values that is megabytes. So where space is short what lies beside each change is looked
 // at, and a part is what the free pages can take; the pages that it replaces are free for the next one.
 func (s *stateDB) nextPart(changes []kv.Change) part {
-	limit := s.options.FoldPartBytes
-	room, short := s.foldRoom()
+	limit := s.options.CheckpointPartBytes
+	space, short := s.checkpointSpace()
 	if !short {
 		return takePart(changes, limit, changeBytes)
 	}
-	limit = min(limit, max(room/8, minFoldBytes))
+	limit = min(limit, max(space/8, minCheckpointBytes))
 	tx, m, err := s.pinState()
 	if err != nil {
 		p := takePart(changes, limit, changeBytes) // the merge finds out
@@ -73,29 +73,29 @@ func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, ro
 // partOverhead is what a transaction writes besides its leaves and the free list, about: the buckets, the marks.
 const partOverhead = 128 << 10
 
-// foldRoom returns what state.db can take, and whether that is little. It asks the file system: the last Refresh may be
-// a while ago, and others fill it quickly.
-func (s *stateDB) foldRoom() (room int64, short bool) {
+// checkpointSpace returns what state.db can take, and whether that is little. It asks the file system: the last Refresh
+// may be a while ago, and others fill it quickly.
+func (s *stateDB) checkpointSpace() (space int64, short bool) {
 	u := s.space.usage()
 	size, err := s.measure()
 	if err != nil || u.ReserveBytes == 0 { // Open: the reserve is not known yet
-		return minFoldBytes, true
+		return minCheckpointBytes, true
 	}
 	unused, err := s.space.reserve.unused()
 	if err != nil {
-		return minFoldBytes, true
+		return minCheckpointBytes, true
 	}
-	room = unused + size.reusable/2
-	return room, room < 4*u.ReserveBytes
+	space = unused + size.reusable/2
+	return space, space < 4*u.ReserveBytes
 }
 
-// spacePoll is the distance between two looks at the file system while a fold waits for space.
+// spacePoll is the distance between two looks at the file system while a checkpoint waits for space.
 const spacePoll = 100 * time.Millisecond
 
-// errNoSpace: there is none for a fold that Open must end.
-var errNoSpace = errors.New("no space left for the rest of a fold")
+// errNoSpace: there is none for a checkpoint that Open must end.
+var errNoSpace = errors.New("no space left for the rest of a checkpoint")
 
-// errShortNow: there was room when a part was taken, and so nobody measured what it needs.
+// errShortNow: there was space when a part was taken, and so nobody measured what it needs.
 var errShortNow = errors.New("space has become short")
 
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of
@@ -103,12 +103,12 @@ var errShortNow = errors.New("space has become short")
 // fulfilled.
 func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	return s.awaitSpace(s.statePath(), func() (int64, error) {
-		room, short := s.foldRoom()
+		space, short := s.checkpointSpace()
 		switch {
 		case short && !p.measured:
 			return 0, errShortNow
 		case !short:
-			return s.missingOf(p.need, room)
+			return s.missingOf(p.need, space)
 		}
 		idle := s.db.Stats().OpenTxN == 0
 		runs, err := s.freeRuns(p.run)
@@ -126,14 +126,14 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	})
 }
 
-// missingOf returns what the file system and the reserve file must have for need bytes where state.db can take room,
-// which is much. All of it if they can, since room counts free pages of which nobody looked at the rows.
-func (s *stateDB) missingOf(need, room int64) (int64, error) {
+// missingOf returns what the file system and the reserve file must have for need bytes where state.db can take space,
+// which is much. All of it if they can, since space counts free pages of which nobody looked at the rows.
+func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	unused, err := s.space.reserve.unused()
 	if err != nil || unused >= need {
 		return need, err
 	}
-	return need - room, nil
+	return need - space, nil
 }
 
 // freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it
@@ -197,7 +197,7 @@ func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promis
 		case free >= need:
 			return promised, nil
 		case !s.opened.Load():
-			return 0, unusable("%w: %s takes %d bytes and %d are free; make room on its file system", errNoSpace, file, need, free)
+			return 0, unusable("%w: %s takes %d bytes and %d are free; make space on its file system", errNoSpace, file, need, free)
 		}
 		select {
 		case <-s.interrupted:
@@ -216,19 +216,20 @@ func redoBytes(changes []kv.Change) (n int64) {
 	return n
 }
 
-// redoTarget returns the size that the redo file has where space is short: that of the largest fold there, so that it
-// need not grow when there is nothing left.
+// redoTarget returns the size that the redo file has where space is short: that of the largest checkpoint there, so
+// that it need not grow when there is nothing left.
 func (s *stateDB) redoTarget() int64 {
-	return largestFold * max(s.space.usage().FoldBytes, minFoldBytes)
+	return largestCheckpoint * max(s.space.usage().CheckpointBytes, minCheckpointBytes)
 }
 
-// largestFold is how many times Usage.FoldBytes a fold may be: what comes while one runs gathers for the next one.
-const largestFold = 5
+// largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: what comes while one runs gathers for
+// the next one.
+const largestCheckpoint = 5
 
-// shapeRedo gives the redo file its size where space is short. No fold is in the middle: the file means nothing.
+// shapeRedo gives the redo file its size where space is short. No checkpoint is in the middle: the file means nothing.
 func (s *stateDB) shapeRedo() error {
 	u := s.space.usage()
-	if u.FoldBytes >= s.options.FoldPartBytes {
+	if u.CheckpointBytes >= s.options.CheckpointPartBytes {
 		return nil
 	}
 	if err := s.redo.open(); err != nil {

@@ -16,7 +16,7 @@ func mergePart(t *testing.T, s *Store, name string, changes []kv.Change) part {
 	s.space.newest.Store(&Usage{}) // a reserve that is not known counts as short
 	p := s.state.nextPart(changes)
 	before := s.state.db.Stats()
-	must(t, s.state.merge(changes[:p.n], &foldMarks{Slot: 1}))
+	must(t, s.state.merge(changes[:p.n], &checkpointMarks{Slot: 1}))
 	after := s.state.db.Stats()
 	wrote := after.TxStats.GetPageAlloc() - before.TxStats.GetPageAlloc()
 	if wrote > p.need {

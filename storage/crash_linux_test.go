@@ -51,25 +51,25 @@ func TestMain(m *testing.M) {
 // childOps bounds a child that nothing stops. No test lets one do nearly as many.
 const childOps = 3000
 
-// op is one operation of the list: a commit, or a fold.
+// op is one operation of the list: a commit, or a checkpoint.
 type op struct {
-	commit []multipaxos.Persist
-	fold   *kv.Fold
+	commit     []multipaxos.Persist
+	checkpoint *kv.Checkpoint
 }
 
 // script draws the list of operations, and knows what a store holds after each.
 type script struct {
-	r       *rand.Rand
-	n       int // operations drawn
-	durable multipaxos.Durable
-	entries map[multipaxos.Slot]multipaxos.Entry
-	image   map[string]string
-	folded  uint64
+	r            *rand.Rand
+	n            int // operations drawn
+	durable      multipaxos.Durable
+	entries      map[multipaxos.Slot]multipaxos.Entry
+	stateDB      map[string]string
+	checkpointed uint64
 }
 
 func newScript(seed uint64) *script {
 	return &script{
-		r: rand.New(rand.NewPCG(seed, 0)), entries: map[multipaxos.Slot]multipaxos.Entry{}, image: map[string]string{},
+		r: rand.New(rand.NewPCG(seed, 0)), entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: map[string]string{},
 	}
 }
 
@@ -89,7 +89,7 @@ func (m *script) value() []byte {
 func (m *script) next() op {
 	m.n++
 	if m.n%6 == 0 {
-		return op{fold: m.drawFold()}
+		return op{checkpoint: m.drawCheckpoint()}
 	}
 	ps := make([]multipaxos.Persist, 1+m.r.IntN(3))
 	for i := range ps {
@@ -118,7 +118,7 @@ func (m *script) drawPersist() multipaxos.Persist {
 		p.Chosen = m.durable.Chosen + multipaxos.Slot(m.r.Uint64N(uint64(m.durable.Last-m.durable.Chosen)+1))
 		m.durable.Chosen = max(m.durable.Chosen, p.Chosen)
 	}
-	if cut := multipaxos.Slot(m.folded); m.r.IntN(4) == 0 && cut > m.durable.Truncated {
+	if cut := multipaxos.Slot(m.checkpointed); m.r.IntN(4) == 0 && cut > m.durable.Truncated {
 		p.Truncate = cut
 		m.durable.Truncated = cut
 		maps.DeleteFunc(m.entries, func(s multipaxos.Slot, _ multipaxos.Entry) bool { return s <= cut })
@@ -127,19 +127,19 @@ func (m *script) drawPersist() multipaxos.Persist {
 	return p
 }
 
-func (m *script) drawFold() *kv.Fold {
-	m.folded = max(m.folded, uint64(m.durable.Chosen))
-	f := &kv.Fold{Slot: m.folded, Meta: fmt.Appendf(nil, "after %d", m.n)}
+func (m *script) drawCheckpoint() *kv.Checkpoint {
+	m.checkpointed = max(m.checkpointed, uint64(m.durable.Chosen))
+	f := &kv.Checkpoint{Slot: m.checkpointed, Meta: fmt.Appendf(nil, "after %d", m.n)}
 	for i := range 400 {
 		if m.r.IntN(8) > 0 {
 			continue
 		}
 		key := fmt.Sprintf("key%03d", i)
 		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}
-		delete(m.image, key)
+		delete(m.stateDB, key)
 		if m.r.IntN(3) > 0 {
 			c.Value = m.value()
-			m.image[key] = string(c.Value)
+			m.stateDB[key] = string(c.Value)
 		}
 		f.Changes = append(f.Changes, c)
 	}
@@ -155,10 +155,10 @@ func (m *script) sum() string {
 			fmt.Fprintf(h, "%d %v %x\n", e.Slot, e.Ballot, e.Value)
 		}
 	}
-	fmt.Fprintf(h, "%d\n", m.folded)
+	fmt.Fprintf(h, "%d\n", m.checkpointed)
 	for i := range 400 {
 		key := fmt.Sprintf("key%03d", i)
-		if v, ok := m.image[key]; ok {
+		if v, ok := m.stateDB[key]; ok {
 			fmt.Fprintf(h, "%s %x\n", key, v)
 		}
 	}
@@ -198,7 +198,7 @@ func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
 	s, err := Open(dir, Options{
 		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10 << (seed % 4),
-		FlushIdle: 8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, FoldPartBytes: 2 << 10 << (seed % 4),
+		FlushIdle: 8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
 	})
 	if err != nil {
 		fmt.Printf("refused %v\n", err)
@@ -223,8 +223,8 @@ func crashChild(dir string) int {
 	}
 	for range childOps {
 		o := m.next()
-		if o.fold != nil {
-			err = s.Fold(o.fold)
+		if o.checkpoint != nil {
+			err = s.Checkpoint(o.checkpoint)
 		} else {
 			err = s.Commit(o.commit)
 		}
@@ -435,7 +435,7 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 				loss.Seed = seed + uint64(i)
 				changes := 1 + r.IntN(100)
 				if i%5 == 4 {
-					changes = 200 + r.IntN(400) // far enough to grow, fold and truncate
+					changes = 200 + r.IntN(400) // far enough to grow, checkpoint and truncate
 				}
 				wrong := ""
 				if i%3 == 1 {
@@ -456,9 +456,9 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 				t.Errorf("%d records were replayed, %d synced and %d flushes made in %d rounds", c.replayed, c.syncs, c.flushes, rounds)
 			}
 			if !testing.Short() && c.resumed == 0 { // 8 to 24 are usual
-				t.Errorf("no fold was resumed in %d rounds", rounds)
+				t.Errorf("no checkpoint was resumed in %d rounds", rounds)
 			}
-			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d folds resumed, %d synced, %d flushes",
+			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d checkpoints resumed, %d synced, %d flushes",
 				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.resumed, c.syncs, c.flushes)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	zeroChunkBytes = 256 << 10
-	minRoomBytes   = 1 << 20 // a store is not created with less room besides its log
+	minSpaceBytes  = 1 << 20 // a store is not created with less space besides its log
 )
 
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
@@ -29,8 +29,8 @@ func (s *Store) create() error {
 		return fail(err)
 	}
 	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
-	if need := logBytes + journalBytes + minRoomBytes; free < need {
-		return unusable("no room in %s: %d bytes are free and a new store takes %d; make room or choose another disk", s.dir, free, need)
+	if need := logBytes + journalBytes + minSpaceBytes; free < need {
+		return unusable("no space in %s: %d bytes are free and a new store takes %d; make space or choose another disk", s.dir, free, need)
 	}
 	unfinished := filepath.Join(s.dir, newLogName)
 	for _, path := range []string{s.statePath(), s.journalPath(), unfinished} {
@@ -114,11 +114,11 @@ func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord, marks logMarks)
 }
 
 func stateRecords(tx *bolt.Tx, id identityRecord) error {
-	b, err := tx.CreateBucket([]byte(foldBucket))
+	b, err := tx.CreateBucket([]byte(checkpointBucket))
 	if err != nil {
 		return err
 	}
-	return errors.Join(put(b, foldSeed, ownerKey, &id.Store), put(b, foldSeed, foldKey, &foldMarks{}))
+	return errors.Join(put(b, checkpointSeed, ownerKey, &id.Store), put(b, checkpointSeed, checkpointKey, &checkpointMarks{}))
 }
 
 // put stores v, sealed, under key.

@@ -21,11 +21,11 @@ var (
 	damageSeed   = flag.Uint64("damage-seed", 0, "its seed; 0: a random one")
 )
 
-// imageModel is what an image should hold.
-type imageModel map[kv.Space]map[string]string
+// stateDBModel is what a state database should hold.
+type stateDBModel map[kv.Space]map[string]string
 
-func (m imageModel) clone() imageModel {
-	out := imageModel{}
+func (m stateDBModel) clone() stateDBModel {
+	out := stateDBModel{}
 	for space, records := range m {
 		out[space] = map[string]string{}
 		for k, v := range records {
@@ -35,7 +35,7 @@ func (m imageModel) clone() imageModel {
 	return out
 }
 
-func (m imageModel) apply(f *kv.Fold) imageModel {
+func (m stateDBModel) apply(f *kv.Checkpoint) stateDBModel {
 	out := m.clone()
 	for _, c := range f.Changes {
 		if out[c.Space] == nil {
@@ -48,7 +48,7 @@ func (m imageModel) apply(f *kv.Fold) imageModel {
 	return out
 }
 
-func (m imageModel) keys(space kv.Space) []string {
+func (m stateDBModel) keys(space kv.Space) []string {
 	return slices.Sorted(maps.Keys(m[space]))
 }
 
@@ -57,30 +57,30 @@ type damageBed struct {
 	t     *testing.T
 	dir   string
 	files map[string][]byte
-	older []byte // state.db some folds before
-	model imageModel
+	older []byte // state.db some checkpoints before
+	model stateDBModel
 }
 
 func newDamageBed(t *testing.T) *damageBed {
-	b := &damageBed{t: t, dir: t.TempDir(), files: map[string][]byte{}, model: imageModel{}}
+	b := &damageBed{t: t, dir: t.TempDir(), files: map[string][]byte{}, model: stateDBModel{}}
 	s := formed(t, b.dir)
 	logTo(t, s, 1)
-	fold := func(from, to, step, valueBytes int, space kv.Space) {
-		f := &kv.Fold{Slot: 1, Meta: []byte("meta")}
+	checkpoint := func(from, to, step, valueBytes int, space kv.Space) {
+		f := &kv.Checkpoint{Slot: 1, Meta: []byte("meta")}
 		for i := from; i < to; i += step {
 			value := fmt.Appendf(nil, "%d of %d %s", i, valueBytes, strings.Repeat("v", valueBytes))
 			f.Changes = append(f.Changes, kv.Change{Space: space, Key: fmt.Appendf(nil, "key/%06d", i), Value: value})
 		}
-		must(t, s.Fold(f))
+		must(t, s.Checkpoint(f))
 		b.model = b.model.apply(f)
 	}
-	fold(0, 5000, 1, 30, kv.SpaceData)
-	fold(500, 520, 1, 9000, kv.SpaceData)
-	fold(0, 200, 1, 20, kv.SpaceDedup)
-	fold(0, 4, 1, 4, 7) // a bucket inside its header
+	checkpoint(0, 5000, 1, 30, kv.SpaceData)
+	checkpoint(500, 520, 1, 9000, kv.SpaceData)
+	checkpoint(0, 200, 1, 20, kv.SpaceDedup)
+	checkpoint(0, 4, 1, 4, 7) // a bucket inside its header
 	b.older = readFile(t, s.statePath())
 	for i := range 6 {
-		fold(i, 5000, 13, 40+i, kv.SpaceData)
+		checkpoint(i, 5000, 13, 40+i, kv.SpaceData)
 	}
 	must(t, s.Close())
 	for _, name := range []string{logName, stateName, sumsName, journalName} {
@@ -89,8 +89,8 @@ func newDamageBed(t *testing.T) *damageBed {
 	return b
 }
 
-// putBack makes the files what they were before the trial. state.db becomes a new file: a store whose bbolt has panicked keeps
-// the old one open and locked until its process ends.
+// putBack makes the files what they were before the trial. state.db becomes a new file: a store whose bbolt has
+// panicked keeps the old one open and locked until its process ends.
 func (b *damageBed) putBack() {
 	must(b.t, os.Remove(filepath.Join(b.dir, stateName)))
 	must(b.t, os.WriteFile(filepath.Join(b.dir, stateName), nil, 0o600))
@@ -102,7 +102,7 @@ func (b *damageBed) putBack() {
 	}
 }
 
-// freePages are the pages that the newest free list in text names; none if a fold writes it just now.
+// freePages are the pages that the newest free list in text names; none if a checkpoint writes it just now.
 func freePages(t *testing.T, text []byte) map[uint64]bool {
 	free := map[uint64]bool{}
 	m, err := newestMeta(bytes.NewReader(text), int64(len(text)))
@@ -219,7 +219,7 @@ func (b *damageBed) plant(r *rand.Rand, path string) string {
 
 // ask reads keys and listings at random, all of them if whole is set. It returns an error, or what was answered
 // wrongly.
-func (b *damageBed) ask(r *rand.Rand, s *Store, m imageModel, whole bool) (wrong string, err error) {
+func (b *damageBed) ask(r *rand.Rand, s *Store, m stateDBModel, whole bool) (wrong string, err error) {
 	v, err := s.View()
 	if err != nil {
 		return "", err
@@ -295,9 +295,9 @@ func (b *damageBed) ask(r *rand.Rand, s *Store, m imageModel, whole bool) (wrong
 	return "", nil
 }
 
-// someFold deletes and writes keys: near each other, so that pages become empty and are joined, or anywhere.
-func someFold(r *rand.Rand) *kv.Fold {
-	f := &kv.Fold{Slot: 1, Meta: []byte("later")}
+// someCheckpoint deletes and writes keys: near each other, so that pages become empty and are joined, or anywhere.
+func someCheckpoint(r *rand.Rand) *kv.Checkpoint {
+	f := &kv.Checkpoint{Slot: 1, Meta: []byte("later")}
 	step, n, from := 1+r.IntN(40), 1+r.IntN(200), r.IntN(4500)
 	for i := range n {
 		c := kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key/%06d", from+i*step)}
@@ -312,7 +312,7 @@ func someFold(r *rand.Rand) *kv.Fold {
 // trial plants one change in the file of a store that is open. It returns what was done and what came of it.
 func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	t := b.t
-	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FoldPartBytes: 1 << (10 + r.IntN(12))})
+	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, CheckpointPartBytes: 1 << (10 + r.IntN(12))})
 	defer s.Close()
 	m := b.model
 	if r.IntN(2) == 0 { // pages are in memory already
@@ -320,11 +320,11 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 			t.Fatalf("before: %s %v", wrong, err)
 		}
 	}
-	f := someFold(r)
+	f := someCheckpoint(r)
 	order := r.IntN(3)
-	folded := make(chan error, 1)
-	if order == 0 { // while a fold runs
-		go func() { folded <- s.Fold(f) }()
+	checkpointed := make(chan error, 1)
+	if order == 0 { // while a checkpoint runs
+		go func() { checkpointed <- s.Checkpoint(f) }()
 		time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
 	}
 	what = b.plant(r, s.statePath())
@@ -332,11 +332,11 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 		func() (string, error) { return b.ask(r, s, m, false) },
 		func() (string, error) { return b.ask(r, s, m, true) },
 	}
-	fold := func() (string, error) {
+	checkpoint := func() (string, error) {
 		if order != 0 {
-			folded <- s.Fold(f)
+			checkpointed <- s.Checkpoint(f)
 		}
-		if err := <-folded; err != nil {
+		if err := <-checkpointed; err != nil {
 			return "", err
 		}
 		m = m.apply(f)
@@ -344,9 +344,9 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	}
 	switch order {
 	case 0:
-		steps = slices.Insert(steps, 0, fold)
+		steps = slices.Insert(steps, 0, checkpoint)
 	case 1:
-		steps = slices.Insert(steps, r.IntN(2), fold)
+		steps = slices.Insert(steps, r.IntN(2), checkpoint)
 	}
 	for i, step := range steps {
 		wrong, err := step()
@@ -366,7 +366,7 @@ func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 }
 
 // afterwards scrubs a store that has answered everything, and opens it again: it is as it should be, or refused.
-func (b *damageBed) afterwards(what string, s *Store, m imageModel) string {
+func (b *damageBed) afterwards(what string, s *Store, m stateDBModel) string {
 	scrubbed := s.Scrub(b.t.Context(), 1<<40)
 	s.Close()
 	again, err := Open(b.dir, small)
@@ -384,7 +384,7 @@ func (b *damageBed) afterwards(what string, s *Store, m imageModel) string {
 }
 
 // Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after
-// which the store has ended; and no fold makes damage whole.
+// which the store has ended; and no checkpoint makes damage whole.
 func TestPlantedDamageIsNeverServed(t *testing.T) {
 	seed, trials := *damageSeed, *damageTrials
 	if seed == 0 {

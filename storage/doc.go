@@ -1,13 +1,13 @@
-// Package storage is what a node remembers: its identity, its acceptor's log and the folded image of the state. It is
-// the only importer of bbolt, and it decides nothing: what must be durable before what is said is decided by
-// multipaxos and server/replica, which hand it whole records.
+// Package storage is what a node remembers: its identity, its acceptor's log and the checkpointed state database of the
+// state. It is the only importer of bbolt, and it decides nothing: what must be durable before what is said is decided
+// by multipaxos and server/replica, which hand it whole records.
 //
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
 // record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal; what the
 // journal holds moves to log.db in the background, many commits in a transaction, and is read from memory until then.
-// state.db holds the image that kv folds into, in parts if the fold is large: its changes are in the file redo before
-// the first one, and Open makes the rest of one that is half done. DESIGN.md has the layouts as tables, and why they
-// survive a crash.
+// state.db holds the state database that kv checkpoints into, in parts if the checkpoint is large: its changes are in
+// the file redo before the first one, and Open makes the rest of one that is half done. DESIGN.md has the layouts as
+// tables, and why they survive a crash.
 //
 // A Store consists of parts that own their files and what they know of them; none knows the Store:
 //
@@ -25,19 +25,19 @@
 //	a record is overwritten only when log.db has it    place (journal/ring.go), moveHome (logflush.go)
 //	a write that was cut off is told from damage       judge (journal/scan.go)
 //	what was not synced is not built upon              settle (open.go), Open (journal/ring.go)
-//	a fold is in the image whole or not at all         redo.write, resumeFold (redo.go), progress (checkpointmerge.go)
+//	a checkpoint is in the state database whole or not at all         redo.write, resumeCheckpoint (redo.go), progress (checkpointmerge.go)
 //	promised and chosen never go backwards             advance (logcommit.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
-//	genesis once, and only with the own store id       Found
+//	bootstrap once, and only with the own store id       Found
 //	never retry an fsync                               fail (fate.go): the first error inside a transaction is returned for ever
 //	damage is noticed and never served                 record.go (checksums, digest), pagewalk.go, verify.go, guard.go,
 //	                                                   pagesums.go, pagecursor.go, pagewrites.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     host.go
 //	the reserve heals by itself                        usage.go
 //
-// Concurrency: Commit and Fold are called by one goroutine each and may run at the same time, since they write
+// Concurrency: Commit and Checkpoint are called by one goroutine each and may run at the same time, since they write
 // different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh, Verify and Scrub may be called by
 // any. What writes the identity or the start record takes its turn with the moves to log.db and lasts as long as an
 // fsync or several: the lease's goroutine must not wait for it.

@@ -15,7 +15,7 @@ var (
 	ErrFailed = errors.New("storage failed")
 	// ErrInUse: another process has the directory.
 	ErrInUse = errors.New("data directory in use")
-	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no room.
+	// ErrUnusable: the directory cannot be used as it is: not a directory, not writable, or no space.
 	ErrUnusable = errors.New("data directory unusable")
 	// ErrTooSmall: the file system is too small to keep the reserve. Nothing was touched.
 	ErrTooSmall = errors.New("file system too small")
@@ -23,11 +23,11 @@ var (
 	ErrOtherNode = errors.New("data of another node")
 	// ErrCopied: the directory is a copy of the one that the node wrote.
 	ErrCopied = errors.New("copied data directory")
-	// ErrFormed: the store has accepted a genesis already, and accepts only one.
+	// ErrFormed: the store has accepted a bootstrap already, and accepts only one.
 	ErrFormed = errors.New("already formed")
 	// ErrRefused: a record that would break a rule was asked for; nothing was written.
 	ErrRefused = errors.New("refused")
-	// ErrInterrupted: a fold was not made, or not to its end, because of Interrupt. The store goes on.
+	// ErrInterrupted: a checkpoint was not made, or not to its end, because of Interrupt. The store goes on.
 	ErrInterrupted = errors.New("interrupted")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("storage closed")

@@ -81,7 +81,7 @@ func entry(slot, ballot int, value string) multipaxos.Entry {
 	return multipaxos.Entry{Slot: multipaxos.Slot(slot), Ballot: bal(ballot), Value: []byte(value)}
 }
 
-// fill commits n entries after the last one, 50 a commit, and folds through the last.
+// fill commits n entries after the last one, 50 a commit, and checkpoints through the last.
 func fill(t testing.TB, s *Store, n, valueBytes int) {
 	t.Helper()
 	slot := int(s.Durable().Last)
@@ -97,14 +97,14 @@ func fill(t testing.TB, s *Store, n, valueBytes int) {
 	}
 }
 
-// foldKeys folds keys named by number, from to to, with a value each.
-func foldKeys(t testing.TB, s *Store, from, to int, value string) {
+// checkpointKeys checkpoints keys named by number, from to to, with a value each.
+func checkpointKeys(t testing.TB, s *Store, from, to int, value string) {
 	t.Helper()
-	f := &kv.Fold{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
+	f := &kv.Checkpoint{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: fmt.Appendf(nil, "%s%d", value, i)})
 	}
-	must(t, s.Fold(f))
+	must(t, s.Checkpoint(f))
 }
 
 // content is all that s can be asked for, as text, to compare two states.
@@ -127,7 +127,7 @@ func writeContent(b io.Writer, s *Store) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "folded %d %q\n", slot, meta)
+	fmt.Fprintf(b, "checkpointed %d %q\n", slot, meta)
 	v, err := s.View()
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 )
 
 // A copy of a data directory that is started beside the original, or after it, has forgotten what the original
-// promised since. That cannot be known in general (an image of the whole disk looks the same), but a copy of the
-// files has another inode and another birth time. So log.db records where it lay:
+// promised since. That cannot be known in general (a state database of the whole disk looks the same), but a copy of
+// the files has another inode and another birth time. So log.db records where it lay:
 //
 //   - both birth times known: different ones are refused. The inode is not asked, since it changes on some file
 //     systems with every mount;

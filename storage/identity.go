@@ -71,7 +71,7 @@ func (s *nodeRecords) bind(id ballot.NodeID) error {
 	return s.putIdentity("bind the directory to its node", &next)
 }
 
-// Found accepts a genesis, durably and once: membership 1 must list this node, set before, with this store. A second
+// Found accepts a bootstrap, durably and once: membership 1 must list this node, set before, with this store. A second
 // call, whatever it says, gets ErrFormed.
 func (s *Store) Found(cluster ident.ClusterID, m ident.Membership) error {
 	return s.node.found(cluster, m)
@@ -85,10 +85,10 @@ func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 	}
 	next := *s.identity.Load()
 	if !next.Cluster.IsZero() {
-		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other genesis", ErrFormed, s.dir, next.Cluster, next.Membership)
+		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap", ErrFormed, s.dir, next.Cluster, next.Membership)
 	}
 	if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
-		return fmt.Errorf("%w: genesis of cluster %s with membership %s does not name node %d with store %s; start all nodes with the same list and their own directories",
+		return fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; start all nodes with the same list and their own directories",
 			ErrRefused, cluster, m, next.Node, next.Store)
 	}
 	for i, x := range m.Members {
@@ -98,7 +98,7 @@ func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 	}
 	next.Cluster = cluster
 	next.Membership = ident.Membership{Number: m.Number, Members: append([]ident.Member(nil), m.Members...)}
-	return s.putIdentity("accept the genesis", &next)
+	return s.putIdentity("accept the bootstrap", &next)
 }
 
 // Quarantine is how long a restarted acceptor stays silent, for each class of leases (A4).

@@ -110,8 +110,8 @@ func (s *acceptorLog) addJournal() error {
 		return fail(err)
 	}
 	size := s.options.journalSize(free)
-	if need := size + startRoomBytes; free < need {
-		return unusable("no room in %s: %d bytes are free and the journal takes %d; make room", s.dir, free, need)
+	if need := size + startSpaceBytes; free < need {
+		return unusable("no space in %s: %d bytes are free and the journal takes %d; make space", s.dir, free, need)
 	}
 	there, err := exists(path)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	journalName  = "journal"
 	stateName    = "state.db"
 	sumsName     = "state.sums"    // checksums of the pages of state.db
-	redoName     = "redo"          // from the first fold of several parts on
+	redoName     = "redo"          // from the first checkpoint of several parts on
 	reserveName  = "reserve"       // see reserve.go
 	newLogName   = "log.db.new"    // while a store is being created
 	acceptedName = "accept-copy"   // made by an operator; see host.go
@@ -54,13 +54,13 @@ var (
 )
 
 // The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
-const foldBucket = "fold"
+const checkpointBucket = "fold"
 
 var (
-	ownerKey = []byte("owner")
-	foldKey  = []byte("marks")
+	ownerKey      = []byte("owner")
+	checkpointKey = []byte("marks")
 
-	foldSeed = seedOf(foldBucket)
+	checkpointSeed = seedOf(checkpointBucket)
 )
 
 const spacePrefix = "space-"
@@ -121,19 +121,19 @@ func (m *logMarks) setDurable(d multipaxos.Durable) {
 	m.Promised, m.Truncated, m.Chosen, m.Last = d.Promised, d.Truncated, d.Chosen, d.Last
 }
 
-// foldMarks is fold/marks, written by every transaction of state.db.
-type foldMarks struct {
-	Slot    uint64 // of the newest whole fold
+// checkpointMarks is checkpoint/marks, written by every transaction of state.db.
+type checkpointMarks struct {
+	Slot    uint64 // of the newest whole checkpoint
 	Meta    []byte // likewise
 	Records digest // of all spaces
-	Plan    foldPlan
+	Plan    checkpointPlan
 }
 
-// foldPlan is a fold of several parts in the middle of which the image is; zero: none.
-type foldPlan struct {
-	Slot    uint64 // as in foldMarks, once it is whole
+// checkpointPlan is a checkpoint of several parts in the middle of which the state database is; zero: none.
+type checkpointPlan struct {
+	Slot    uint64 // as in checkpointMarks, once it is whole
 	Meta    []byte // likewise
 	Changes digest // of all of its changes, as the redo file has them
 	Bytes   int64  // of the redo file that are its
-	Done    uint64 // changes that are in the image
+	Done    uint64 // changes that are in the state database
 }

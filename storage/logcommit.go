@@ -23,11 +23,11 @@ func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
 // may be sent, and every later call returns the same error; the caller ends the process. It keeps the values of the
 // entries, which nobody changes (see multipaxos.Entry), until they are in log.db, and no other part of ps. It panics if
 // ps would lower the promised ballot or the chosen mark, write into a truncated slot, or truncate what is not durably
-// folded.
-func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Folded) }
+// checkpointed.
+func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Checkpointed) }
 
-// commit is Commit; folded returns how far the image is durable.
-func (s *acceptorLog) commit(ps []multipaxos.Persist, folded func() multipaxos.Slot) error {
+// commit is Commit; checkpointed returns how far the state database is durable.
+func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
 	if err := s.failed(); err != nil {
@@ -38,10 +38,10 @@ func (s *acceptorLog) commit(ps []multipaxos.Persist, folded func() multipaxos.S
 	}
 	r := &s.record
 	r.Marks, r.Entries = s.pending.durable(), r.Entries[:0]
-	image := folded()
+	stateDB := checkpointed()
 	for i := range ps {
-		if ps[i].Truncate > image {
-			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the image is durable through %d", ps[i].Seq, ps[i].Truncate, image))
+		if ps[i].Truncate > stateDB {
+			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the state database is durable through %d", ps[i].Seq, ps[i].Truncate, stateDB))
 		}
 		advance(&r.Marks, &ps[i])
 		r.Entries = append(r.Entries, ps[i].Entries...)

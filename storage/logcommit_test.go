@@ -20,10 +20,10 @@ func slots(entries []multipaxos.Entry) (s []int) {
 	return s
 }
 
-// truncate folds and truncates through a slot.
+// truncate checkpoints and truncates through a slot.
 func truncate(t testing.TB, s *Store, through multipaxos.Slot) {
 	t.Helper()
-	must(t, s.Fold(&kv.Fold{Slot: uint64(through)}))
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: uint64(through)}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: through}}))
 }
 
@@ -84,7 +84,7 @@ func TestEntriesPagesAndBounds(t *testing.T) {
 func TestMarksNeverGoBack(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(5), Entries: []multipaxos.Entry{entry(1, 5, ""), entry(2, 5, "")}, Chosen: 2}}))
-	must(t, s.Fold(&kv.Fold{Slot: 1}))
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 1}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
 	before := mustContent(t, s)
 	wantPanic(t, "promised ballot", func() { s.Commit([]multipaxos.Persist{{Promised: bal(4)}}) })
@@ -160,7 +160,7 @@ func TestLogIsAMap(t *testing.T) {
 	model := map[multipaxos.Slot]multipaxos.Entry{}
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {
-		if err := s.Fold(&kv.Fold{Slot: uint64(s.Durable().Last)}); err != nil {
+		if err := s.Checkpoint(&kv.Checkpoint{Slot: uint64(s.Durable().Last)}); err != nil {
 			t.Fatal(err)
 		}
 		d := s.Durable()
@@ -178,7 +178,7 @@ func TestLogIsAMap(t *testing.T) {
 				d.Last = max(d.Last, e.Slot)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "truncate") == 0 {
-				p.Truncate = min(d.Truncated+multipaxos.Slot(rapid.IntRange(0, 5).Draw(t, "by")), s.Folded())
+				p.Truncate = min(d.Truncated+multipaxos.Slot(rapid.IntRange(0, 5).Draw(t, "by")), s.Checkpointed())
 				d.Truncated = p.Truncate
 				d.Chosen, d.Last = max(d.Chosen, d.Truncated), max(d.Last, d.Truncated)
 			}
@@ -240,7 +240,7 @@ func TestTruncationAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
 	logTo(t, s, 1)
 	s = reopen(t, s)
-	must(t, s.Fold(&kv.Fold{Slot: 1}))
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 1}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
 	must(t, s.log.flush())
 	if n := s.log.logged.Load().Entries.Count; n != 0 {

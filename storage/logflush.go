@@ -13,19 +13,19 @@ import (
 // The flusher moves what is pending in the journal to log.db: one transaction for many commits, with the last write of
 // each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
 
-// stats counts what the journal does, and folds that were cut off.
+// stats counts what the journal does, and checkpoints that were cut off.
 type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed atomic.Uint64 }
 
 // Stats are counts since Open, and what is pending now.
 type Stats struct {
 	JournalSyncs   uint64 // commits that went through the journal
-	JournalWaits   uint64 // times that one of them waited for room in it
+	JournalWaits   uint64 // times that one of them waited for space in it
 	Flushes        uint64 // transactions that moved records to log.db, or wrote a commit that was too large for the journal
 	FlushedEntries uint64 // entries written by them
 	Replayed       uint64 // records that Open found in the journal and not in log.db
 	CutOff         bool   // Open found a record behind them that was never whole, and dropped it
 	PendingBytes   int64  // of the journal that log.db does not have
-	Resumed        uint64 // folds that a crash had cut off between two parts, and of which Open made the rest
+	Resumed        uint64 // checkpoints that a crash had cut off between two parts, and of which Open made the rest
 	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
 }
 

@@ -21,7 +21,7 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 		commit(t, s, entry(7, i, "again"), entry(1+i%5, i, "low"))
 	}
 	commit(t, s, entry(6, 1, "late"))
-	must(t, s.Fold(&kv.Fold{Slot: 4}))
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 4}}))
 	must(t, s.log.flush())
 	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 || len(s.log.pending.entries) != 0 {
@@ -55,7 +55,7 @@ func TestCommitTooLargeForTheJournal(t *testing.T) {
 	}
 }
 
-func TestCommitsWaitOnlyForRoom(t *testing.T) {
+func TestCommitsWaitOnlyForSpace(t *testing.T) {
 	o := calm
 	o.JournalBytes = minJournalBytes
 	s := open(t, t.TempDir(), o)
@@ -97,7 +97,7 @@ func TestCommitsWaitOnlyForRoom(t *testing.T) {
 	}
 }
 
-func TestFailureEndsTheWaitForRoom(t *testing.T) {
+func TestFailureEndsTheWaitForSpace(t *testing.T) {
 	o := calm
 	o.JournalBytes = minJournalBytes
 	s := open(t, t.TempDir(), o)

@@ -31,7 +31,7 @@ func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
 	}
 	slot, meta, err := s.Loaded()
 	if slot != 0 || len(meta) != 0 || err != nil {
-		t.Errorf("a new image is at %d with %q, %v", slot, meta, err)
+		t.Errorf("a new state database is at %d with %q, %v", slot, meta, err)
 	}
 	if u := s.Usage(); u.LogFileBytes != small.LogInitialBytes || u.Low {
 		t.Errorf("%+v", u)
@@ -49,7 +49,7 @@ func TestOpenRefuses(t *testing.T) {
 	type row struct {
 		name    string
 		options Options
-		spoil   func(t *testing.T, dir string) // what happened to the directory of a formed, folded store
+		spoil   func(t *testing.T, dir string) // what happened to the directory of a formed, checkpointed store
 		kind    error
 		words   []string
 	}
@@ -75,7 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 			q := s.StartRecord().Quarantine
 			must(t, s.Start(StartRecord{Restart: 2, Quarantine: q})) // as every run does
 			fill(t, s, 40, 100)
-			foldKeys(t, s, 0, 5, "newer")
+			checkpointKeys(t, s, 0, 5, "newer")
 			must(t, s.Commit([]multipaxos.Persist{{Truncate: s.Durable().Last}}))
 			must(t, s.Close())
 			overwrite(t, path, old)
@@ -128,7 +128,7 @@ func TestOpenRefuses(t *testing.T) {
 			dir := t.TempDir()
 			s := formed(t, dir)
 			fill(t, s, 100, 200)
-			foldKeys(t, s, 0, 200, "v")
+			checkpointKeys(t, s, 0, 200, "v")
 			must(t, s.Close())
 			if r.spoil != nil {
 				r.spoil(t, dir)
@@ -261,7 +261,7 @@ func TestIdentityIsBoundOnce(t *testing.T) {
 	}
 }
 
-func TestGenesisIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
+func TestBootstrapIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	me, you := s.Identity().Store, ident.StoreID{5}
 	m := func(members ...ident.Member) ident.Membership { return ident.Membership{Number: 1, Members: members} }
@@ -285,7 +285,7 @@ func TestGenesisIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
 	must(t, s.Found(ident.ClusterID{1}, good))
 	wantError(t, s.Found(ident.ClusterID{1}, good), ErrFormed)
 	s = reopen(t, s)
-	wantError(t, s.Found(ident.ClusterID{2}, good), ErrFormed, "accepts no other genesis")
+	wantError(t, s.Found(ident.ClusterID{2}, good), ErrFormed, "accepts no other bootstrap")
 	id := s.Identity()
 	if !id.Formed || id.Cluster != (ident.ClusterID{1}) || id.Membership.String() != good.String() || !id.TakesPart() {
 		t.Errorf("%+v", id)
@@ -356,7 +356,7 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	_, view := s.View()
 	_, _, loaded := s.Loaded()
 	for name, err := range map[string]error{
-		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Fold": s.Fold(&kv.Fold{}), "Entries": entries, "View": view, "Loaded": loaded,
+		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Checkpoint": s.Checkpoint(&kv.Checkpoint{}), "Entries": entries, "View": view, "Loaded": loaded,
 		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1), "Verify": s.Verify(t.Context()),
 		"LowerQuarantine": s.LowerQuarantine(0), "SetBucket": s.SetBucket(1, 1), "Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
 	} {
@@ -436,11 +436,11 @@ func TestCheckLooksAtTheStore(t *testing.T) {
 	}
 }
 
-// A redo file that cannot be made is an error at once, and not when a fold needs it.
+// A redo file that cannot be made is an error at once, and not when a checkpoint needs it.
 func TestOpenNeedsItsRedoFile(t *testing.T) {
 	dir := t.TempDir()
 	o := small
-	o.QuotaBytes = 16 << 20 // little gathers for a fold, so that the file gets its size at once
+	o.QuotaBytes = 16 << 20 // little gathers for a checkpoint, so that the file gets its size at once
 	s := open(t, dir, o)
 	must(t, s.Close())
 	must(t, os.Remove(s.redoPath()))

@@ -23,8 +23,9 @@ type Options struct {
 	FlushBytes int64
 	// FlushIdle is how long what is in the journal waits for more before it is moved to log.db. Default 1 s.
 	FlushIdle time.Duration
-	// FoldPartBytes is how many bytes of changes a fold merges into state.db in one transaction. Default 4 MiB.
-	FoldPartBytes int64
+	// CheckpointPartBytes is how many bytes of changes a checkpoint merges into state.db in one transaction. Default 4
+	// MiB.
+	CheckpointPartBytes int64
 	// MapBytes is the address space reserved for each file. A file that outgrows it is mapped anew, and that waits
 	// for open views. It costs no memory. Default 64 GiB, or less where address space is limited.
 	MapBytes int64
@@ -33,23 +34,23 @@ type Options struct {
 	VerifyBytes int64
 	// QuotaBytes bounds the bytes in use in both files; 0 is no quota.
 	QuotaBytes int64
-	// ReserveBytes is the room at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
+	// ReserveBytes is the space at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
 	ReserveBytes int64
 	// Check, if there is one, looks at whose disk this is before anything is written. Open returns its error.
 	Check func(Identity) error
 }
 
 const (
-	defaultLogInitialBytes = 8 << 20
-	defaultLogGrowBytes    = 4 << 20
-	defaultJournalBytes    = 16 << 20
-	defaultFlushBytes      = 256 << 10
-	defaultFlushIdle       = time.Second
-	minJournalBytes        = 64 << 10
-	defaultFoldPartBytes   = 4 << 20
-	defaultMapBytes        = 64 << 30
-	defaultVerifyBytes     = 256 << 20
-	maxReserveBytes        = 256 << 20
+	defaultLogInitialBytes     = 8 << 20
+	defaultLogGrowBytes        = 4 << 20
+	defaultJournalBytes        = 16 << 20
+	defaultFlushBytes          = 256 << 10
+	defaultFlushIdle           = time.Second
+	minJournalBytes            = 64 << 10
+	defaultCheckpointPartBytes = 4 << 20
+	defaultMapBytes            = 64 << 30
+	defaultVerifyBytes         = 256 << 20
+	maxReserveBytes            = 256 << 20
 )
 
 // Validate tells what is wrong with o.
@@ -60,7 +61,7 @@ func (o Options) Validate() error {
 	}{
 		{"LogInitialBytes", o.LogInitialBytes}, {"LogGrowBytes", o.LogGrowBytes},
 		{"JournalBytes", o.JournalBytes}, {"FlushBytes", o.FlushBytes}, {"FlushIdle", int64(o.FlushIdle)},
-		{"FoldPartBytes", o.FoldPartBytes}, {"MapBytes", o.MapBytes},
+		{"CheckpointPartBytes", o.CheckpointPartBytes}, {"MapBytes", o.MapBytes},
 		{"VerifyBytes", o.VerifyBytes}, {"QuotaBytes", o.QuotaBytes}, {"ReserveBytes", o.ReserveBytes},
 	} {
 		if f.value < 0 {
@@ -85,7 +86,7 @@ func (o Options) withDefaults() Options {
 	set(&o.LogGrowBytes, defaultLogGrowBytes)
 	set(&o.JournalBytes, defaultJournalBytes)
 	set(&o.FlushBytes, defaultFlushBytes)
-	set(&o.FoldPartBytes, defaultFoldPartBytes)
+	set(&o.CheckpointPartBytes, defaultCheckpointPartBytes)
 	set(&o.MapBytes, defaultMapBytes)
 	set(&o.VerifyBytes, defaultVerifyBytes)
 	if o.FlushIdle == 0 {

@@ -63,7 +63,7 @@ type checkedFile struct {
 	cache     [cachedPages]atomic.Pointer[cachedPage]
 	views     metaBook
 	side      *sumsFile
-	writer    writer // of the fold that runs
+	writer    writer // of the checkpoint that runs
 }
 
 // cachedPages bounds the branch pages that are kept in memory: 2 MiB of them, enough for a million keys of 256 bytes.
@@ -78,7 +78,7 @@ type cachedPage struct {
 }
 
 // read reads page id, with its overflow, in a transaction of which the file has highWater pages. Its data is in buf,
-// which has room for a page, or in new memory if there is overflow.
+// which has space for a page, or in new memory if there is overflow.
 func (c *checkedFile) read(id, highWater uint64, buf []byte) (page, error) {
 	if id < 2 || id >= highWater {
 		return page{}, fmt.Errorf("page %d is not among the %d pages of the file", id, highWater)

@@ -15,7 +15,7 @@ import (
 //
 //	bbolt                                    here
 //	Begin                                    begin: it found the newest meta page; the free list is what was written
-//	reads pages that changes lead to         folder: each page on the way passed its checksum before
+//	reads pages that changes lead to         checkpointer: each page on the way passed its checksum before
 //	joins and splits pages, in memory
 //	writes pages, rising                     wrote: their checksums, from memory
 //	  one of them the free list                what bbolt read and what it replaces passes its checksum still
@@ -64,7 +64,7 @@ func (c *checkedFile) checkMeta() error {
 		case err == nil && b == m.text:
 			return nil
 		case c.views.settled.Load() != settled:
-			continue // two folds have ended since
+			continue // two checkpoints have ended since
 		case err != nil:
 			return fmt.Errorf("the meta page of transaction %d cannot be read: %w", settled, plain(err))
 		}

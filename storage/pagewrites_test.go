@@ -11,12 +11,12 @@ import (
 	"tenure/kv"
 )
 
-// treeStore has a tree of three levels at most, and both meta pages of folds.
+// treeStore has a tree of three levels at most, and both meta pages of checkpoints.
 func treeStore(t *testing.T, o Options) *Store {
 	s := open(t, t.TempDir(), o)
 	logTo(t, s, 1)
-	foldKeys(t, s, 0, 2000, "v")
-	foldKeys(t, s, 0, 10, "w")
+	checkpointKeys(t, s, 0, 2000, "v")
+	checkpointKeys(t, s, 0, 10, "w")
 	return s
 }
 
@@ -50,26 +50,27 @@ func borderOf(t *testing.T, s *Store) (branch uint64, off int, key string) {
 
 // A key in a branch that became larger sends the deletion of a leaf's first key to the leaf before, where it is not:
 // the deletion would be dropped, and the old value served for ever.
-func TestAFoldIsNotMisledByABranch(t *testing.T) {
+func TestACheckpointIsNotMisledByABranch(t *testing.T) {
 	s := treeStore(t, small)
 	branch, off, first := borderOf(t, s)
 	var n int
 	fmt.Sscanf(first, "key%06d", &n)
 	patchAt(t, s.statePath(), pageAt(s, branch)+int64(off), fmt.Appendf(nil, "key%06d", n+2))
-	err := s.Fold(&kv.Fold{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
+	err := s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(first)}}})
 	wantError(t, err, ErrDamaged, s.statePath(), fmt.Sprintf("page %d fails its checksum", branch))
 	_, err = s.View()
 	wantError(t, err, ErrDamaged, fmt.Sprintf("page %d", branch))
 }
 
-// What changes in a page after it was read for a fold, and before the fold is durable, goes into no new page.
-func TestDamageDuringAFoldIsNotMadeWhole(t *testing.T) {
+// What changes in a page after it was read for a checkpoint, and before the checkpoint is durable, goes into no new
+// page.
+func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	s := treeStore(t, small)
 	c := s.state.checked
 	before := c.views.settled.Load()
 	err := s.state.write("fold", func(tx *bolt.Tx) error {
 		must(t, c.begin(tx))
-		w := newFolder(tx, c, s.state.folded.Load().Records)
+		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records)
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := w.cursor.levels[len(w.cursor.levels)-1].page
 		at := bytes.Index(leaf.data, []byte("v1003"))
@@ -87,10 +88,10 @@ func TestDamageDuringAFoldIsNotMadeWhole(t *testing.T) {
 func TestChecksumsOutliveTheProcess(t *testing.T) {
 	s := treeStore(t, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, VerifyBytes: 1})
 	older := readFile(t, s.statePath())
-	foldKeys(t, s, 1000, 1010, "x")
-	foldKeys(t, s, 1000, 1010, "y")
+	checkpointKeys(t, s, 1000, 1010, "x")
+	checkpointKeys(t, s, 1000, 1010, "y")
 	s = reopen(t, s)
-	foldKeys(t, s, 1000, 1010, "v")
+	checkpointKeys(t, s, 1000, 1010, "v")
 	s = reopen(t, s)
 	v := viewOf(t, s)
 	n := 0
@@ -118,8 +119,8 @@ func TestChecksumsOutliveTheProcess(t *testing.T) {
 func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 	s := treeStore(t, small)
 	older := readFile(t, s.sumsPath())
-	foldKeys(t, s, 0, 500, "x")
-	foldKeys(t, s, 0, 500, "y")
+	checkpointKeys(t, s, 0, 500, "x")
+	checkpointKeys(t, s, 0, 500, "y")
 	want := mustContent(t, s)
 	for _, spoil := range []func(path string) error{
 		func(path string) error { overwrite(t, path, older); return nil },
@@ -136,7 +137,7 @@ func TestChecksumsOfAnotherTimeAreMadeAnew(t *testing.T) {
 	}
 }
 
-// With the newest meta page damaged, bbolt goes on from the older one, and shows the fold before.
+// With the newest meta page damaged, bbolt goes on from the older one, and shows the checkpoint before.
 func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 	for _, use := range []func(*Store) error{
 		func(s *Store) error {
@@ -146,7 +147,7 @@ func TestTheOlderMetaPageIsNotTaken(t *testing.T) {
 			}
 			return err
 		},
-		func(s *Store) error { return s.Fold(&kv.Fold{Slot: 1}) },
+		func(s *Store) error { return s.Checkpoint(&kv.Checkpoint{Slot: 1}) },
 		func(s *Store) error { return s.Refresh() },
 		func(s *Store) error { return s.Scrub(t.Context(), 1<<40) },
 	} {

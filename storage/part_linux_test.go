@@ -10,7 +10,7 @@ import (
 )
 
 // without is f with its keys deleted.
-func without(f *kv.Fold) *kv.Fold {
+func without(f *kv.Checkpoint) *kv.Checkpoint {
 	for i := range f.Changes {
 		f.Changes[i].Value = nil
 	}
@@ -22,10 +22,10 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 6<<20)
-	room, short := s.state.foldRoom()
-	p := s.state.nextPart(foldOf(20, 500_000).Changes)
-	if most := room/8 + 500_000 + 2*partOverhead; !short || p.need > most {
-		t.Errorf("a part of %d changes takes %d bytes, and there is room for %d (short: %v)", p.n, p.need, room, short)
+	space, short := s.state.checkpointSpace()
+	p := s.state.nextPart(checkpointOf(20, 500_000).Changes)
+	if most := space/8 + 500_000 + 2*partOverhead; !short || p.need > most {
+		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, space, short)
 	}
 }
 
@@ -33,8 +33,8 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 func TestAPartCountsTheFreeList(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)
-	must(t, s.state.merge(foldOf(8, 500_000).Changes, &foldMarks{Slot: 1}))
-	must(t, s.state.merge(without(foldOf(8, 500_000)).Changes, &foldMarks{Slot: 1}))
+	must(t, s.state.merge(checkpointOf(8, 500_000).Changes, &checkpointMarks{Slot: 1}))
+	must(t, s.state.merge(without(checkpointOf(8, 500_000)).Changes, &checkpointMarks{Slot: 1}))
 	changes := []kv.Change{big("z", 10)}
 	tx, m, err := s.state.pinState()
 	must(t, err)
@@ -56,44 +56,44 @@ func TestAPartCountsTheFreeList(t *testing.T) {
 func TestAPartDoesNotCountWhatAViewKeeps(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
-	must(t, s.Fold(foldOf(6, 500_000)))
+	must(t, s.Checkpoint(checkpointOf(6, 500_000)))
 	viewOf(t, s)
-	must(t, s.Fold(without(foldOf(6, 500_000))))
+	must(t, s.Checkpoint(without(checkpointOf(6, 500_000))))
 	othersLeave(t, dir, 0)
-	must(t, s.Fold(foldOf(1, 500_000)))
+	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
 	must(t, s.Verify(t.Context()))
 }
 
-// A fold of one part for which there is no space is not begun. It can be made once there is.
-func TestAFoldWithoutSpaceIsNotBegun(t *testing.T) {
+// A checkpoint of one part for which there is no space is not begun. It can be made once there is.
+func TestACheckpointWithoutSpaceIsNotBegun(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 0)
 	_, promised, err := s.space.reserve.promise(s.space.reserve.held, false) // for another write
 	must(t, err)
 	s.state.opened.Store(false) // Open does not wait
-	if err := s.Fold(foldOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Folded() != 0 {
-		t.Errorf("folded through slot %d: %v", s.Folded(), err)
+	if err := s.Checkpoint(checkpointOf(1, 500_000)); !errors.Is(err, errNoSpace) || s.Checkpointed() != 0 {
+		t.Errorf("checkpointed through slot %d: %v", s.Checkpointed(), err)
 	}
 	s.state.opened.Store(true)
 	s.space.reserve.fulfilled(promised)
-	must(t, s.Fold(foldOf(1, 500_000)))
-	if s.Folded() != 1 {
-		t.Errorf("folded through slot %d", s.Folded())
+	must(t, s.Checkpoint(checkpointOf(1, 500_000)))
+	if s.Checkpointed() != 1 {
+		t.Errorf("checkpointed through slot %d", s.Checkpointed())
 	}
 }
 
-// The redo file has its size before space is short, unless one part takes any fold there.
-func TestRedoFileIsReadyIfAFoldMayHaveParts(t *testing.T) {
+// The redo file has its size before space is short, unless one part takes any checkpoint there.
+func TestRedoFileIsReadyIfACheckpointMayHaveParts(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	const gathered = 1 << 20 // a sixty-fourth
 	for name, c := range map[string]struct{ part, want int64 }{
-		"less": {gathered - 1, 0}, "as much": {gathered, 0}, "more": {gathered + 1, largestFold * gathered},
+		"less": {gathered - 1, 0}, "as much": {gathered, 0}, "more": {gathered + 1, largestCheckpoint * gathered},
 	} {
 		o := small
-		o.FoldPartBytes, o.ReserveBytes = c.part, 1<<20
-		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want || s.Usage().FoldBytes != gathered {
-			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(), s.Usage().FoldBytes)
+		o.CheckpointPartBytes, o.ReserveBytes = c.part, 1<<20
+		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want || s.Usage().CheckpointBytes != gathered {
+			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(), s.Usage().CheckpointBytes)
 		}
 	}
 }

@@ -147,7 +147,7 @@ const arenaChunkBytes = 128 << 10
 // reset makes the last chunk free again, once no transaction uses it.
 func (a *arena) reset() { a.free = a.chunk }
 
-// take returns an empty slice with room for n bytes.
+// take returns an empty slice with space for n bytes.
 func (a *arena) take(n int) []byte {
 	if n > arenaChunkBytes/4 {
 		return make([]byte, 0, n)

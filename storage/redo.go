@@ -12,10 +12,10 @@ import (
 	"tenure/kv"
 )
 
-// The redo file holds the changes of a fold of several parts, from its beginning: for each the space, the lengths of
-// key and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the
-// value, or nothing for a deletion. What lies behind them is of folds before. Nothing in it counts but by the marks of
-// a fold in the middle.
+// The redo file holds the changes of a checkpoint of several parts, from its beginning: for each the space, the lengths
+// of key and record (4 bytes each, big-endian), the key, and a sealed record, of which the payload is a byte and the
+// value, or nothing for a deletion. What lies behind them is of checkpoints before. Nothing in it counts but by the
+// marks of a checkpoint in the middle.
 
 const (
 	redoHeadBytes  = 1 + 4 + 4
@@ -33,7 +33,7 @@ type redo struct {
 
 // write makes changes durable in the redo file, and notes in plan how to know them again. It syncs now and then, each
 // syncBytes, so that the disk is not kept from the journal for long.
-func (r *redo) write(changes []kv.Change, plan *foldPlan, syncBytes int64) error {
+func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64) error {
 	if err := r.open(); err != nil {
 		return plain(err)
 	}
@@ -88,7 +88,7 @@ func (r *redo) size() int64 {
 	return n
 }
 
-// appendRedo adds c to buf and to the digest of the fold's changes.
+// appendRedo adds c to buf and to the digest of the checkpoint's changes.
 func appendRedo(buf []byte, c *kv.Change, all *digest) []byte {
 	buf = append(buf, byte(c.Space))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(c.Key)))
@@ -107,12 +107,12 @@ func appendRedo(buf []byte, c *kv.Change, all *digest) []byte {
 // redoReader reads changes back.
 type redoReader struct {
 	r      *bufio.Reader
-	left   int64 // bytes of the fold that were not read yet
+	left   int64 // bytes of the checkpoint that were not read yet
 	last   *kv.Change
 	digest digest // of what was read
 }
 
-func newRedoReader(f io.ReaderAt, plan *foldPlan) *redoReader {
+func newRedoReader(f io.ReaderAt, plan *checkpointPlan) *redoReader {
 	return &redoReader{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, plan.Bytes), redoChunkBytes), left: plan.Bytes}
 }
 
@@ -149,7 +149,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 }
 
 // all is all of plan's changes, compared with it.
-func (r *redoReader) all(plan *foldPlan) (changes []kv.Change, err error) {
+func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) {
 	for range plan.Changes.Count {
 		c, err := r.next()
 		if err != nil {
@@ -158,22 +158,22 @@ func (r *redoReader) all(plan *foldPlan) (changes []kv.Change, err error) {
 		changes = append(changes, *c)
 	}
 	if r.digest != plan.Changes || r.left != 0 {
-		return nil, fmt.Errorf("its %d changes are not those of the fold through slot %d", plan.Changes.Count, plan.Slot)
+		return nil, fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count, plan.Slot)
 	}
 	return changes, nil
 }
 
-// resumeFold makes the rest of a fold that was cut off between two of its parts, once the redo file is found whole. It
-// has the fold's changes in memory, as Fold had.
-func (s *stateDB) resumeFold() error {
-	plan := s.folded.Load().Plan
+// resumeCheckpoint makes the rest of a checkpoint that was cut off between two of its parts, once the redo file is
+// found whole. It has the checkpoint's changes in memory, as Checkpoint had.
+func (s *stateDB) resumeCheckpoint() error {
+	plan := s.checkpointed.Load().Plan
 	if plan.Changes.Count == 0 {
 		return nil
 	}
 	f, err := os.OpenFile(s.redoPath(), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a fold", stateName)
+		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)
 	case err != nil:
 		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.redoPath(), plain(err), os.Getuid())
 	}

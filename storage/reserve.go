@@ -12,8 +12,8 @@ import (
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
-// it; what is then begun already must still find room, and deletes must. It is given up piece by piece before a write
-// for which the file system alone has no room, and taken again when there is plenty. Its content means nothing, and
+// it; what is then begun already must still find space, and deletes must. It is given up piece by piece before a write
+// for which the file system alone has no space, and taken again when there is plenty. Its content means nothing, and
 // neither does its absence.
 
 const (

@@ -51,8 +51,8 @@ func storeOn(t *testing.T, dir string) *Store {
 	return s
 }
 
-func foldOf(n, bytes int) *kv.Fold {
-	f := &kv.Fold{Slot: 1}
+func checkpointOf(n, bytes int) *kv.Checkpoint {
+	f := &kv.Checkpoint{Slot: 1}
 	for i := range n {
 		f.Changes = append(f.Changes, big(string(rune('a'+i)), bytes))
 	}
@@ -96,8 +96,8 @@ func TestOpenTakesWhatTheReserveHas(t *testing.T) {
 	}
 }
 
-// Others take the file system after the last look at it: the fold gets what the reserve has.
-func TestAFoldLooksAtTheFileSystemItself(t *testing.T) {
+// Others take the file system after the last look at it: the checkpoint gets what the reserve has.
+func TestACheckpointLooksAtTheFileSystemItself(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	held := s.space.reserve.held
@@ -105,21 +105,21 @@ func TestAFoldLooksAtTheFileSystemItself(t *testing.T) {
 	if u := s.Usage(); u.Low {
 		t.Fatalf("%+v", u)
 	}
-	must(t, s.Fold(foldOf(2, 500_000)))
+	must(t, s.Checkpoint(checkpointOf(2, 500_000)))
 	if s.space.reserve.held >= held {
 		t.Errorf("%d bytes are held, as before", s.space.reserve.held)
 	}
 	must(t, s.Verify(t.Context()))
 }
 
-// A part that was not measured, since there was room, is not written once there is little.
+// A part that was not measured, since there was space, is not written once there is little.
 func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	dir := smallFileSystem(t, "96m")
 	s := open(t, dir, Options{ReserveBytes: 8 << 20})
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, strings.Repeat("v", 10))}}}))
 	must(t, s.log.flush())
 	must(t, s.Refresh())
-	p := s.state.nextPart(foldOf(1, 100).Changes)
+	p := s.state.nextPart(checkpointOf(1, 100).Changes)
 	promised, err := s.state.awaitPart(p)
 	must(t, err)
 	s.space.reserve.fulfilled(promised)
@@ -127,21 +127,21 @@ func TestAPartIsMeasuredWhenSpaceIsShortMeanwhile(t *testing.T) {
 	if _, err := s.state.awaitPart(p); !errors.Is(err, errShortNow) {
 		t.Fatal(err)
 	}
-	if p = s.state.nextPart(foldOf(1, 100).Changes); !p.measured {
+	if p = s.state.nextPart(checkpointOf(1, 100).Changes); !p.measured {
 		t.Fatalf("%+v", p)
 	}
 	_, err = s.state.awaitPart(p)
 	must(t, err)
 }
 
-// A fold that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits until
-// Close, and once there is space the next Open makes the rest.
-func TestInterruptEndsAFoldThatWaits(t *testing.T) {
+// A checkpoint that waits for space, and a scrub behind it, end with Interrupt. Nothing is lost: the log takes commits
+// until Close, and once there is space the next Open makes the rest.
+func TestInterruptEndsACheckpointThatWaits(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	s := storeOn(t, dir)
 	othersLeave(t, dir, 0)
-	folded, scrubbed := make(chan error, 1), make(chan error, 1)
-	go func() { folded <- s.Fold(foldOf(20, 500_000)) }()
+	checkpointed, scrubbed := make(chan error, 1), make(chan error, 1)
+	go func() { checkpointed <- s.Checkpoint(checkpointOf(20, 500_000)) }()
 	for unused := int64(1); unused > 0; time.Sleep(time.Millisecond) { // the reserve is given up first
 		s.space.reserve.mu.Lock()
 		unused = s.space.reserve.held
@@ -149,18 +149,18 @@ func TestInterruptEndsAFoldThatWaits(t *testing.T) {
 	}
 	go func() { scrubbed <- s.Scrub(t.Context(), 1<<30) }()
 	s.Interrupt()
-	for what, ended := range map[string]chan error{"the fold": folded, "the scrub": scrubbed} {
+	for what, ended := range map[string]chan error{"the checkpoint": checkpointed, "the scrub": scrubbed} {
 		select {
 		case err := <-ended:
-			if what == "the fold" && !errors.Is(err, ErrInterrupted) || what == "the scrub" && err != nil {
+			if what == "the checkpoint" && !errors.Is(err, ErrInterrupted) || what == "the scrub" && err != nil {
 				t.Errorf("%s ended with %v", what, err)
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatal(what, " goes on waiting")
 		}
 	}
-	if err := s.Fold(foldOf(1, 1)); !errors.Is(err, ErrInterrupted) {
-		t.Errorf("the next fold: %v", err)
+	if err := s.Checkpoint(checkpointOf(1, 1)); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("the next checkpoint: %v", err)
 	}
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(2, 1, "w")}}}))
 	must(t, s.Close())
@@ -169,7 +169,7 @@ func TestInterruptEndsAFoldThatWaits(t *testing.T) {
 	if last := s.Durable().Last; last != 2 {
 		t.Errorf("the log ends at slot %d", last)
 	}
-	must(t, s.Fold(foldOf(20, 500_000)))
+	must(t, s.Checkpoint(checkpointOf(20, 500_000)))
 	must(t, s.Verify(t.Context()))
 }
 

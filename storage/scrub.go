@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// scrubPages is how many pages are compared with their checksums at a time. A fold waits for no more than that.
+// scrubPages is how many pages are compared with their checksums at a time. A checkpoint waits for no more than that.
 const scrubPages = 64
 
 // Scrub compares all pages of state.db that are in use, its meta pages too, with their checksums, at bytesPerSecond of
-// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a fold go
-// first.
+// file, and returns after one pass. Damage ends the store and is returned. It holds up no view, and lets a checkpoint
+// go first.
 func (s *Store) Scrub(ctx context.Context, bytesPerSecond int64) error {
 	return s.state.scrub(ctx, bytesPerSecond)
 }

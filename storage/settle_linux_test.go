@@ -15,8 +15,8 @@ import (
 // settle writes the meta pages once more.
 func TestSettleAfterASyncThatFailed(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.db")
-	var images [2][]byte // after a transaction, and after the next
-	for i := range images {
+	var stateDBs [2][]byte // after a transaction, and after the next
+	for i := range stateDBs {
 		db, err := bolt.Open(made, 0o600, nil)
 		must(t, err)
 		must(t, db.Update(func(tx *bolt.Tx) error {
@@ -24,12 +24,12 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 			return err
 		}))
 		must(t, db.Close())
-		images[i] = readFile(t, made)
+		stateDBs[i] = readFile(t, made)
 	}
 	fs, dir := mountFaults(t)
 	dir = filepath.Dir(dir)
 	path := filepath.Join(dir, "state.db")
-	must(t, os.WriteFile(path, images[0], 0o600))
+	must(t, os.WriteFile(path, stateDBs[0], 0o600))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	must(t, err)
 	must(t, f.Sync())
@@ -37,7 +37,7 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 	must(t, err)
 	must(t, d.Sync())
 	must(t, d.Close())
-	_, err = f.WriteAt(images[1], 0)
+	_, err = f.WriteAt(stateDBs[1], 0)
 	must(t, err)
 	fs.SetError(faultfs.Sync, syscall.EIO)
 	if f.Sync() == nil {

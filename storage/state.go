@@ -13,7 +13,7 @@ import (
 	"tenure/multipaxos"
 )
 
-// stateDB is state.db, the state that kv folds, with the checksums of its pages and the redo file.
+// stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
 type stateDB struct {
 	*fate
 	files
@@ -31,12 +31,12 @@ type stateDB struct {
 	interrupted chan struct{}
 	interrupt   sync.Once
 
-	mu     sync.Mutex // held by Fold; taken last
-	folded atomic.Pointer[foldMarks]
-	redo   redo
+	mu           sync.Mutex // held by Checkpoint; taken last
+	checkpointed atomic.Pointer[checkpointMarks]
+	redo         redo
 }
 
-// open reads state.db, compares it with the log, then has bbolt open it, and ends a fold that was cut off.
+// open reads state.db, compares it with the log, then has bbolt open it, and ends a checkpoint that was cut off.
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
@@ -54,26 +54,26 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	if err != nil {
 		return damage(s.statePath(), "%w", err)
 	}
-	c, err := s.readImage(&m, size, owner, log)
+	c, err := s.readStateDB(&m, size, owner, log)
 	if err != nil {
 		return err
 	}
 	if err := belongTogether(s.files, c, owner, log); err != nil {
 		return err
 	}
-	s.folded.Store(&c.marks)
+	s.checkpointed.Store(&c.marks)
 	if s.db, err = openBolt(s.statePath(), s.options.MapBytes, stateBolt); err != nil {
 		return err
 	}
 	if err := interceptWrites(s.db, s.checked.wrote); err != nil {
 		return unusable("cannot open %s: %w", s.statePath(), err)
 	}
-	return s.resumeFold()
+	return s.resumeCheckpoint()
 }
 
-// readImage reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
+// readStateDB reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
 // file that has its checksums and is larger than Options.VerifyBytes is not read whole.
-func (s *stateDB) readImage(m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable) (*stateContent, error) {
+func (s *stateDB) readStateDB(m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable) (*stateContent, error) {
 	side, sums, err := s.loadSums(m)
 	if err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durab
 	return err
 }
 
-// belongTogether compares the image with the log. The log ends at or behind the image, because only durable slots are
-// folded; and it was cut at or before it. So an older copy of either file shows.
+// belongTogether compares the state database with the log. The log ends at or behind the state database, because only
+// durable slots are checkpointed; and it was cut at or before it. So an older copy of either file shows.
 func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipaxos.Durable) error {
 	through := max(c.marks.Slot, c.marks.Plan.Slot)
 	switch {

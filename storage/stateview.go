@@ -13,20 +13,20 @@ import (
 
 var _ kv.Source = (*Store)(nil)
 
-// Loaded returns the slot and meta record of the newest fold; zero and nil for a new state. The bytes are shared.
+// Loaded returns the slot and meta record of the newest checkpoint; zero and nil for a new state. The bytes are shared.
 func (s *Store) Loaded() (uint64, []byte, error) {
 	if err := s.failed(); err != nil {
 		return 0, nil, err
 	}
-	m := s.state.folded.Load()
+	m := s.state.checkpointed.Load()
 	return m.Slot, m.Meta, nil
 }
 
-// View opens a read view of the newest fold. Folds go on beside it, into new pages, so that the file grows for as long
-// as it stays open.
-func (s *Store) View() (kv.Image, error) { return s.state.view() }
+// View opens a read view of the newest checkpoint. Checkpoints go on beside it, into new pages, so that the file grows
+// for as long as it stays open.
+func (s *Store) View() (kv.StateDB, error) { return s.state.view() }
 
-func (s *stateDB) view() (kv.Image, error) {
+func (s *stateDB) view() (kv.StateDB, error) {
 	if err := s.failed(); err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 		if id < settled || m == nil || m.txid < id {
 			return nil, nil, s.fail(damage(s.statePath(), "the meta page of transaction %d is not what was written", settled))
 		}
-		// Two folds have ended since.
+		// Two checkpoints have ended since.
 	}
 }
 
-// view implements kv.Image on a read transaction, by reading and checking its pages itself.
+// view implements kv.StateDB on a read transaction, by reading and checking its pages itself.
 type view struct {
 	state *stateDB
 	tx    *bolt.Tx
@@ -105,7 +105,7 @@ func (v *view) damaged(err error) error {
 
 var errOrder = errors.New("is out of order")
 
-// Get implements kv.Image. The bytes are a copy.
+// Get implements kv.StateDB. The bytes are a copy.
 func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	c, root, err := v.open(space)
 	if err != nil || !root.found {
@@ -126,7 +126,7 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 	return append(make([]byte, 0, len(value)), value...), nil
 }
 
-// Ascend implements kv.Image.
+// Ascend implements kv.StateDB.
 func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bool) error {
 	return v.scan(space, +1, fn, func(c *cursor, r *bucketRoot) error {
 		if err := c.seek(r, from); err != nil || c.inside() {
@@ -136,7 +136,7 @@ func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bo
 	})
 }
 
-// Descend implements kv.Image.
+// Descend implements kv.StateDB.
 func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) bool) error {
 	return v.scan(space, -1, fn, func(c *cursor, r *bucketRoot) (err error) {
 		if below == nil {

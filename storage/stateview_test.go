@@ -15,13 +15,13 @@ import (
 	"tenure/multipaxos"
 )
 
-// logTo makes slot durable, so that folds may reach it.
+// logTo makes slot durable, so that checkpoints may reach it.
 func logTo(t testing.TB, s *Store, slot int) {
 	t.Helper()
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}))
 }
 
-func viewOf(t testing.TB, s *Store) kv.Image {
+func viewOf(t testing.TB, s *Store) kv.StateDB {
 	t.Helper()
 	v, err := s.View()
 	must(t, err)
@@ -39,21 +39,21 @@ func keys(t testing.TB, walk func(fn func(k, v []byte) bool) error, limit int) s
 	return strings.Join(out, " ")
 }
 
-func TestFoldIsReadBackAfterAReopen(t *testing.T) {
+func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 9)
 	change := func(space kv.Space, key, value string) kv.Change {
 		return kv.Change{Space: space, Key: []byte(key), Value: []byte(value)}
 	}
-	must(t, s.Fold(&kv.Fold{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 7, Meta: []byte("m7"), Changes: []kv.Change{
 		change(1, "a", "1"), change(1, "b", ""), change(1, "c", "3"), change(2, "a", "dedup"),
 	}}))
-	must(t, s.Fold(&kv.Fold{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 9, Meta: []byte("m9"), Changes: []kv.Change{
 		{Space: 1, Key: []byte("a")}, change(1, "c", "33"), {Space: 1, Key: []byte("cc")}, change(1, "d", "4"),
 	}}))
 	for range 2 {
 		slot, meta, err := s.Loaded()
-		if slot != 9 || string(meta) != "m9" || err != nil || s.Folded() != 9 {
+		if slot != 9 || string(meta) != "m9" || err != nil || s.Checkpointed() != 9 {
 			t.Fatalf("%d %q %v", slot, meta, err)
 		}
 		v := viewOf(t, s)
@@ -91,29 +91,29 @@ func TestFoldIsReadBackAfterAReopen(t *testing.T) {
 	}
 }
 
-func TestFoldRefusesWhatCannotBe(t *testing.T) {
+func TestCheckpointRefusesWhatCannotBe(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 5)
-	must(t, s.Fold(&kv.Fold{Slot: 4}))
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
 	one := func(keys ...string) (c []kv.Change) {
 		for _, k := range keys {
 			c = append(c, kv.Change{Space: 1, Key: []byte(k), Value: []byte("v")})
 		}
 		return c
 	}
-	wantPanic(t, "after one through 4", func() { s.Fold(&kv.Fold{Slot: 3}) })
-	wantPanic(t, "durable through 5", func() { s.Fold(&kv.Fold{Slot: 6}) })
-	wantPanic(t, "out of order", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("b", "a")}) })
-	wantPanic(t, "out of order", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("a", "a")}) })
-	wantPanic(t, "a key of 0", func() { s.Fold(&kv.Fold{Slot: 5, Changes: one("")}) })
-	must(t, s.Fold(&kv.Fold{Slot: 5, Changes: one("a", "b")}))
+	wantPanic(t, "after one through 4", func() { s.Checkpoint(&kv.Checkpoint{Slot: 3}) })
+	wantPanic(t, "durable through 5", func() { s.Checkpoint(&kv.Checkpoint{Slot: 6}) })
+	wantPanic(t, "out of order", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("b", "a")}) })
+	wantPanic(t, "out of order", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("a", "a")}) })
+	wantPanic(t, "a key of 0", func() { s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("")}) })
+	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 5, Changes: one("a", "b")}))
 }
 
-// A view shows one fold, whatever is folded beside it, and holds up neither folds nor commits.
+// A view shows one checkpoint, whatever is checkpointed beside it, and holds up neither checkpoints nor commits.
 func TestViewsAreStable(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	fill(t, s, 10, 10)
-	foldKeys(t, s, 0, 500, "old")
+	checkpointKeys(t, s, 0, 500, "old")
 	v := viewOf(t, s)
 	defer v.Close()
 	var wg sync.WaitGroup
@@ -123,7 +123,7 @@ func TestViewsAreStable(t *testing.T) {
 		}
 	})
 	for i := range 10 {
-		foldKeys(t, s, 0, 700, strings.Repeat("new", 100+i))
+		checkpointKeys(t, s, 0, 700, strings.Repeat("new", 100+i))
 	}
 	wg.Wait()
 	n := 0
@@ -144,14 +144,14 @@ func TestViewsAreStable(t *testing.T) {
 func TestCallbackPanicsPass(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	fill(t, s, 1, 1)
-	foldKeys(t, s, 0, 3, "v")
+	checkpointKeys(t, s, 0, 3, "v")
 	v := viewOf(t, s)
 	defer v.Close()
 	wantPanic(t, "mine", func() { v.Ascend(kv.SpaceData, nil, func(_, _ []byte) bool { panic("mine") }) })
 	must(t, s.Refresh())
 }
 
-func TestImageIsAMap(t *testing.T) {
+func TestStateDBIsAMap(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	model := map[string]string{}
 	slot := 0
@@ -160,7 +160,7 @@ func TestImageIsAMap(t *testing.T) {
 		if err := s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, "")}}}); err != nil {
 			t.Fatal(err)
 		}
-		f := &kv.Fold{Slot: uint64(slot)}
+		f := &kv.Checkpoint{Slot: uint64(slot)}
 		for i := range 60 {
 			key := fmt.Sprintf("%c%02d", 'a'+i%3, i)
 			switch rapid.IntRange(0, 5).Draw(t, key) {
@@ -174,7 +174,7 @@ func TestImageIsAMap(t *testing.T) {
 			}
 		}
 		slices.SortFunc(f.Changes, func(a, b kv.Change) int { return strings.Compare(string(a.Key), string(b.Key)) })
-		if err := s.Fold(f); err != nil {
+		if err := s.Checkpoint(f); err != nil {
 			t.Fatal(err)
 		}
 		v, err := s.View()
@@ -197,35 +197,35 @@ func TestImageIsAMap(t *testing.T) {
 	reopen(t, s)
 }
 
-// Folds at random places use the same pages again and again. bbolt's other free list picks any run that is long enough,
-// until none is left that could hold the list itself: then each fold puts that at the end of the file, which grows
-// without end.
-func TestImageFileStopsGrowing(t *testing.T) {
+// Checkpoints at random places use the same pages again and again. bbolt's other free list picks any run that is long
+// enough, until none is left that could hold the list itself: then each checkpoint puts that at the end of the file,
+// which grows without end.
+func TestStateDBFileStopsGrowing(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)
 	const keys, each = 8000, 2000
 	r := rand.New(rand.NewPCG(1, 2))
 	value := bytes.Repeat([]byte{'v'}, 2500) // a page each
-	free := func(folds int) int {
-		for range folds {
+	free := func(checkpoints int) int {
+		for range checkpoints {
 			seen := viewOf(t, s) // as the state machine holds one
 			picked := r.Perm(keys)[:each]
 			slices.Sort(picked)
-			f := &kv.Fold{Slot: 1}
+			f := &kv.Checkpoint{Slot: 1}
 			for _, i := range picked {
 				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value})
 			}
-			must(t, s.Fold(f))
+			must(t, s.Checkpoint(f))
 			seen.Close()
 		}
 		return s.state.db.Stats().FreePageN
 	}
 	if before, after := free(20), free(80); after > before+500 {
-		t.Errorf("%d pages were free after 20 folds, %d after 100", before, after)
+		t.Errorf("%d pages were free after 20 checkpoints, %d after 100", before, after)
 	}
 }
 
-func BenchmarkFold(b *testing.B) {
+func BenchmarkCheckpoint(b *testing.B) {
 	for _, n := range []int{1000, 10_000} {
 		b.Run(fmt.Sprintf("%d_of_100k", n), func(b *testing.B) {
 			s := open(b, b.TempDir(), small)
@@ -235,19 +235,19 @@ func BenchmarkFold(b *testing.B) {
 			for i := range all {
 				all[i] = kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value}
 			}
-			must(b, s.Fold(&kv.Fold{Slot: 1, Changes: all}))
+			must(b, s.Checkpoint(&kv.Checkpoint{Slot: 1, Changes: all}))
 			r := rand.New(rand.NewPCG(1, 2))
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
 				picked := r.Perm(len(all))[:n]
 				slices.Sort(picked)
-				f := &kv.Fold{Slot: 1}
+				f := &kv.Checkpoint{Slot: 1}
 				for _, i := range picked {
 					f.Changes = append(f.Changes, all[i])
 				}
 				b.StartTimer()
-				must(b, s.Fold(f))
+				must(b, s.Checkpoint(f))
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func BenchmarkFold(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	s := open(b, b.TempDir(), small)
 	logTo(b, s, 1)
-	foldKeys(b, s, 0, 10_000, strings.Repeat("v", 256))
+	checkpointKeys(b, s, 0, 10_000, strings.Repeat("v", 256))
 	v := viewOf(b, s)
 	defer v.Close()
 	for name, key := range map[string]string{"hit": "key005000", "miss": "key005000x"} {
@@ -274,12 +274,12 @@ func BenchmarkGet(b *testing.B) {
 // A cursor that comes back to a bucket finds it as it was, whatever it has read meanwhile.
 func TestCursorComesBackToABucket(t *testing.T) {
 	s := treeStore(t, small)
-	f := &kv.Fold{Slot: 1}
+	f := &kv.Checkpoint{Slot: 1}
 	for i := range 40 { // one leaf
 		key := fmt.Appendf(nil, "key%06d", i)
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: key, Value: make([]byte, 30)})
 	}
-	must(t, s.Fold(f))
+	must(t, s.Checkpoint(f))
 	m := s.state.checked.views.newest()
 	var c cursor
 	c.reset(s.state.checked, m.highWater)

@@ -30,14 +30,14 @@ type Store struct {
 // Notes returns remarks about the directory for the log of the server, found at Open: nothing that stops the node.
 func (s *Store) Notes() []string { return s.notes }
 
-// Interrupt ends a Fold that waits for space, and every later one, with ErrInterrupted; a part that is being written is
-// written first. The store goes on: commits, views and Close work as before, and the next Open makes the rest of the
-// fold. Safe for concurrent use, and more than once.
+// Interrupt ends a Checkpoint that waits for space, and every later one, with ErrInterrupted; a part that is being
+// written is written first. The store goes on: commits, views and Close work as before, and the next Open makes the
+// rest of the checkpoint. Safe for concurrent use, and more than once.
 func (s *Store) Interrupt() { s.state.interrupt.Do(func() { close(s.state.interrupted) }) }
 
 // Close ends the store and frees its lock. Open views must be closed before, or it waits for them. Nothing needs to
-// be written: what Commit and Fold returned from is durable. It moves what is pending to log.db all the same, so that
-// the next start finds an empty journal. It may be called more than once.
+// be written: what Commit and Checkpoint returned from is durable. It moves what is pending to log.db all the same, so
+// that the next start finds an empty journal. It may be called more than once.
 func (s *Store) Close() error {
 	var err error
 	s.closed.Do(func() {
@@ -52,7 +52,7 @@ func (s *Store) Close() error {
 		if whole {
 			s.log.moveHome(nil) // if that fails, the journal has it still
 		}
-		s.state.mu.Lock() // the part of a fold that runs ends first; Open makes the rest
+		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest
 		defer s.state.mu.Unlock()
 		err = s.release()
 	})

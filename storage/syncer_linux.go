@@ -35,7 +35,7 @@ type syncer struct {
 type phase int
 
 const (
-	opening   phase = iota // by a plain call
+	barrier   phase = iota // by a plain call
 	undecided              // asynchronously if the kernel can do that
 	asynchronous
 	plainly
@@ -88,7 +88,7 @@ func (s *syncer) setUp() {
 // Sync returns when all that was written to the file before is durable. After an error nobody knows what is.
 func (s *syncer) Sync() error {
 	switch s.phase {
-	case opening:
+	case barrier:
 		s.phase = undecided
 		return dataSync(s.file)
 	case undecided:

@@ -22,7 +22,7 @@ func fileBirth(f *os.File) (diskRecord, error) {
 // willRead asks the kernel to read all of f ahead.
 func willRead(f *os.File) { unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED) }
 
-// allocate takes room for n bytes at off without writing them, so that a full disk shows here and not at a sync. A
+// allocate takes space for n bytes at off without writing them, so that a full disk shows here and not at a sync. A
 // file system that cannot do it is no error.
 func allocate(f *os.File, off, n int64) error {
 	err := unix.Fallocate(int(f.Fd()), 0, off, n)

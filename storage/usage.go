@@ -20,22 +20,22 @@ type Usage struct {
 	QuotaBytes     int64 // 0: none
 	ReserveBytes   int64 // where Low begins
 	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and make it end.
-	// It begins when state.db has less than ReserveBytes of room, or log.db less than that and than half its own size,
-	// or when LogBytes and StateBytes reach the quota. Room is what the file system has free and what the file can use
-	// again: neither file ever gets smaller, so that deletes heal the state, and folds and truncation the log. It ends
-	// when there is a quarter more room than that, and a twentieth of the quota is free.
+	// It begins when state.db has less than ReserveBytes of space, or log.db less than that and than half its own size,
+	// or when LogBytes and StateBytes reach the quota. Space is what the file system has free and what the file can use
+	// again: neither file ever gets smaller, so that deletes heal the state, and checkpoints and truncation the log. It
+	// ends when there is a quarter more space than that, and a twentieth of the quota is free.
 	Low bool
-	// Tight: half of that room is left. What needs space is not to be stored any more, not even what others have
+	// Tight: half of that space is left. What needs space is not to be stored any more, not even what others have
 	// accepted. The quota has no part in it, nor in Full: it governs what is accepted anew, never what is stored or
 	// learned.
 	Tight bool
-	// Full: less than a quarter of that room is left. Deletes too are to be refused now: they take room in the log.
+	// Full: less than a quarter of that space is left. Deletes too are to be refused now: they take space in the log.
 	Full bool
-	// HeldBytes are kept in the reserve file: free space that nobody else can take. They count as room.
+	// HeldBytes are kept in the reserve file: free space that nobody else can take. They count as space.
 	HeldBytes int64
-	// FoldBytes is how many bytes of changes may gather for a fold: with all that it writes it stays within the
-	// reserve.
-	FoldBytes int64
+	// CheckpointBytes is how many bytes of changes may gather for a checkpoint: with all that it writes it stays within
+	// the reserve.
+	CheckpointBytes int64
 }
 
 // space is what the store takes of its file system, and what is left.
@@ -87,26 +87,26 @@ func (s *Store) Refresh() error {
 	}
 	s.space.reserve.hold(&u)
 	// Half of the state's free pages count: a large value needs many in a row.
-	room := u.FreeBytes + u.HeldBytes
-	u.FoldBytes = foldBytes(total, u.QuotaBytes)
-	u.judge(s.space.usage(), room+logSize.reusable-pending, room+stateSize.reusable/2)
+	space := u.FreeBytes + u.HeldBytes
+	u.CheckpointBytes = checkpointBytes(total, u.QuotaBytes)
+	u.judge(s.space.usage(), space+logSize.reusable-pending, space+stateSize.reusable/2)
 	s.space.newest.Store(&u)
 	return nil
 }
 
-// foldBytes returns a sixty-fourth of what there is in all, for folds write what they hold twice, and the log has it
-// too.
-func foldBytes(total, quota int64) int64 {
+// checkpointBytes returns a sixty-fourth of what there is in all, for checkpoints write what they hold twice, and the
+// log has it too.
+func checkpointBytes(total, quota int64) int64 {
 	if quota > 0 {
 		total = min(total, quota)
 	}
-	return max(total/64, minFoldBytes)
+	return max(total/64, minCheckpointBytes)
 }
 
-const minFoldBytes = 256 << 10
+const minCheckpointBytes = 256 << 10
 
-// judge sets Low, Tight and Full from the room of each file, and from what they were.
-func (u *Usage) judge(was Usage, logRoom, stateRoom int64) {
+// judge sets Low, Tight and Full from the space of each file, and from what they were.
+func (u *Usage) judge(was Usage, logSpace, stateSpace int64) {
 	logNeed := min(u.ReserveBytes, u.LogFileBytes/2)
 	below := func(part int64, was bool) bool {
 		state, log := u.ReserveBytes/part, logNeed/part
@@ -116,7 +116,7 @@ func (u *Usage) judge(was Usage, logRoom, stateRoom int64) {
 		if was {
 			state, log = state+state/4, log+log/4
 		}
-		return stateRoom < state || logRoom < log
+		return stateSpace < state || logSpace < log
 	}
 	quota := u.QuotaBytes
 	if was.Low {
@@ -160,19 +160,19 @@ func freeBytes(dir string) (free, total int64, err error) {
 // unknownBytes stands for the size of a file system that does not tell.
 const unknownBytes = 1 << 50
 
-// startRoomBytes is the least with which an existing store opens, besides what waits in its journal: enough for its
+// startSpaceBytes is the least with which an existing store opens, besides what waits in its journal: enough for its
 // start record and for the commits by which deletes heal it.
-const startRoomBytes = 256 << 10
+const startSpaceBytes = 256 << 10
 
-func (s *Store) checkRoom() error {
+func (s *Store) checkSpace() error {
 	u := s.Usage()
 	logSize, err := s.log.measure()
 	if err != nil {
 		return err
 	}
-	need := startRoomBytes + s.log.pending.size()
-	if room := u.FreeBytes + u.HeldBytes + logSize.reusable; room < need {
-		return unusable("no room in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, room, need)
+	need := startSpaceBytes + s.log.pending.size()
+	if space := u.FreeBytes + u.HeldBytes + logSize.reusable; space < need {
+		return unusable("no space in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, space, need)
 	}
 	return nil
 }

@@ -15,11 +15,11 @@ import (
 func TestJudgeHasHysteresis(t *testing.T) {
 	const mib = 1 << 20
 	for _, r := range []struct {
-		name               string
-		quota              int64
-		log, state         int64
-		logRoom, stateRoom int64
-		was, low, fully    bool
+		name                 string
+		quota                int64
+		log, state           int64
+		logSpace, stateSpace int64
+		was, low, fully      bool
 	}{
 		{"plenty", 0, 1, 1, 100 * mib, 100 * mib, false, false, false},
 		{"at the reserve", 0, 1, 1, 100 * mib, 8 * mib, false, false, false},
@@ -37,7 +37,7 @@ func TestJudgeHasHysteresis(t *testing.T) {
 		{"quota healed", 20 * mib, 5 * mib, 14*mib - 1, 100 * mib, 100 * mib, true, false, false},
 	} {
 		u := Usage{LogBytes: r.log, StateBytes: r.state, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: r.quota}
-		u.judge(Usage{Low: r.was, Tight: r.was, Full: r.was && r.fully}, r.logRoom, r.stateRoom)
+		u.judge(Usage{Low: r.was, Tight: r.was, Full: r.was && r.fully}, r.logSpace, r.stateSpace)
 		if u.Low != r.low || u.Full != r.fully {
 			t.Errorf("%s: low %v, full %v", r.name, u.Low, u.Full)
 		}
@@ -45,7 +45,7 @@ func TestJudgeHasHysteresis(t *testing.T) {
 }
 
 // A quota governs what is accepted anew. What others have accepted is stored and learned while the file system has
-// room.
+// space.
 func TestQuotaNeverStopsStoring(t *testing.T) {
 	const mib = 1 << 20
 	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: 20 * mib}
@@ -55,22 +55,22 @@ func TestQuotaNeverStopsStoring(t *testing.T) {
 	}
 }
 
-// write commits and folds values of 100 kB under numbered keys; a nil value deletes.
+// write commits and checkpoints values of 100 kB under numbered keys; a nil value deletes.
 func write(t *testing.T, s *Store, from, to int, value []byte) {
 	t.Helper()
 	for i := from; i < to; i += 5 {
 		slot := int(s.Durable().Last) + 1
-		f := &kv.Fold{Slot: uint64(slot)}
+		f := &kv.Checkpoint{Slot: uint64(slot)}
 		for j := i; j < min(i+5, to); j++ {
 			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", j), Value: value})
 		}
-		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))}, Truncate: s.Folded()}}))
-		must(t, s.Fold(f))
+		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))}, Truncate: s.Checkpointed()}}))
+		must(t, s.Checkpoint(f))
 	}
 	must(t, s.Refresh())
 }
 
-// On a file system of 64 MiB the reserve leaves room to work, begins while there is some left, and heals by deletes,
+// On a file system of 64 MiB the reserve leaves space to work, begins while there is some left, and heals by deletes,
 // though bbolt never makes a file smaller.
 func TestReserveOfASmallFileSystemHeals(t *testing.T) {
 	dir := t.TempDir()
@@ -123,7 +123,7 @@ func TestQuotaHeals(t *testing.T) {
 	}
 }
 
-func TestNoRoomForANewStore(t *testing.T) {
+func TestNoSpaceForANewStore(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
@@ -136,8 +136,8 @@ func TestNoRoomForANewStore(t *testing.T) {
 	}
 }
 
-// A disk that was filled by somebody else keeps a store from starting only when there is no room for its start record.
-func TestNoRoomForAnOldStore(t *testing.T) {
+// A disk that was filled by somebody else keeps a store from starting only when there is no space for its start record.
+func TestNoSpaceForAnOldStore(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
 		t.Skip("cannot mount a small file system: ", err)
@@ -178,8 +178,8 @@ func TestReserveIsWhatTheOptionSays(t *testing.T) {
 	}
 }
 
-// What is pending needs room in log.db: it is none of the log's.
-func TestWhatIsPendingIsNoRoom(t *testing.T) {
+// What is pending needs space in log.db: it is none of the log's.
+func TestWhatIsPendingIsNoSpace(t *testing.T) {
 	dir := smallFileSystem(t, "64m")
 	o := Options{LogInitialBytes: 2 << 20, JournalBytes: 4 << 20, ReserveBytes: 1 << 20, FlushIdle: time.Hour}
 	s := open(t, dir, o)

@@ -85,26 +85,26 @@ func (c *logContent) check(found digest, last multipaxos.Slot) error {
 	return nil
 }
 
-// stateContent is what a reading of state.db finds besides the image's records.
+// stateContent is what a reading of state.db finds besides the state database's records.
 type stateContent struct {
 	owner ident.StoreID
-	marks foldMarks
+	marks checkpointMarks
 }
 
 // readState checks state.db with w: its branch pages, its free list and its own records, and, unless it is only the
-// skeleton that is wanted, every record of the image.
+// skeleton that is wanted, every record of the state database.
 func readState(w *walker) (*stateContent, error) {
 	c := &stateContent{}
 	var found digest
 	missing := 2
 	w.visit = func(bucket string, key, record []byte) error {
-		if bucket == foldBucket {
+		if bucket == checkpointBucket {
 			missing--
 			switch {
 			case bytes.Equal(key, ownerKey):
-				return foldSeed.openInto(key, record, &c.owner)
-			case bytes.Equal(key, foldKey):
-				return foldSeed.openInto(key, record, &c.marks)
+				return checkpointSeed.openInto(key, record, &c.owner)
+			case bytes.Equal(key, checkpointKey):
+				return checkpointSeed.openInto(key, record, &c.marks)
 			}
 			return fmt.Errorf("a record %q that nobody wrote", key)
 		}
@@ -129,10 +129,10 @@ func readState(w *walker) (*stateContent, error) {
 	return c, nil
 }
 
-// Verify reads every page and record of the newest fold and returns damage as an error, after which the store has
+// Verify reads every page and record of the newest checkpoint and returns damage as an error, after which the store has
 // failed. Open does the same for a state.db of up to Options.VerifyBytes; of a larger one it reads only the branch
 // pages, since a start must not take minutes, and the server runs Verify in the background. It holds a view open while
-// it runs, so that folds meanwhile make the file grow, and reads as fast as it can: ctx ends it early.
+// it runs, so that checkpoints meanwhile make the file grow, and reads as fast as it can: ctx ends it early.
 func (s *Store) Verify(ctx context.Context) error { return s.state.verify(ctx) }
 
 func (s *stateDB) verify(ctx context.Context) error {

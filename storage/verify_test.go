@@ -20,14 +20,14 @@ func sampleStore(t testing.TB, dir string) uint64 {
 	s := formed(t, dir)
 	fill(t, s, 300, 200)
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 2, strings.Repeat("large", 3000))}, Chosen: 290}}))
-	foldKeys(t, s, 0, 1500, strings.Repeat("v", 50))
-	foldKeys(t, s, 100, 150, strings.Repeat("w", 5000))
-	f := &kv.Fold{Slot: 301, Meta: []byte("meta")}
+	checkpointKeys(t, s, 0, 1500, strings.Repeat("v", 50))
+	checkpointKeys(t, s, 100, 150, strings.Repeat("w", 5000))
+	f := &kv.Checkpoint{Slot: 301, Meta: []byte("meta")}
 	for i := 130; i < 180; i++ {
 		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i)})
 	}
 	f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: []byte("12345678"), Value: []byte("dedup")})
-	must(t, s.Fold(f))
+	must(t, s.Checkpoint(f))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 100}}))
 	c, err := contentHash(s)
 	must(t, err)
@@ -294,12 +294,12 @@ func FuzzOpenEntry(f *testing.F) {
 }
 
 func FuzzOpenRecords(f *testing.F) {
-	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3}, &foldMarks{Meta: []byte("m")}} {
+	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3}, &checkpointMarks{Meta: []byte("m")}} {
 		f.Add(nodeSeed.seal(nil, identityKey, marshal(v)))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		record := nodeSeed.seal(nil, identityKey, payload)
-		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &logMarks{}, &foldMarks{}} {
+		for _, v := range []any{&identityRecord{}, &startRecord{}, &diskRecord{}, &logMarks{}, &checkpointMarks{}} {
 			nodeSeed.openInto(identityKey, record, v)
 		}
 	})
@@ -311,7 +311,7 @@ func FuzzReadFiles(f *testing.F) {
 	dir := f.TempDir()
 	s := formed(f, dir)
 	fill(f, s, 30, 100)
-	foldKeys(f, s, 0, 60, "v")
+	checkpointKeys(f, s, 0, 60, "v")
 	must(f, s.Close())
 	var files [2][]byte
 	for i, name := range []string{logName, stateName} {

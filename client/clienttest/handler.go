@@ -37,7 +37,7 @@ const (
 	None           Fault = iota
 	Busy                 // 503
 	BusyLater            // 503, Retry-After: 1
-	NoRoom               // 507
+	NoSpace              // 507
 	TooLarge             // 413
 	Unknown              // 504
 	UnknownApplied       // 504
@@ -109,8 +109,8 @@ func (f Fault) show(w http.ResponseWriter, r *http.Request, answer func()) {
 	case BusyLater:
 		w.Header().Set(api.HeaderRetryAfter, "1")
 		refuse(w, http.StatusServiceUnavailable, api.CodeNotApplied, "not applied: injected: try again")()
-	case NoRoom:
-		refuse(w, http.StatusInsufficientStorage, api.CodeNoSpace, "no room: injected")()
+	case NoSpace:
+		refuse(w, http.StatusInsufficientStorage, api.CodeNoSpace, "no space: injected")()
 	case TooLarge:
 		refuse(w, http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: injected")()
 	case Unknown, UnknownApplied:

@@ -62,7 +62,8 @@ func (c *Cluster) Leases() []string {
 	return slices.Sorted(maps.Keys(c.leases.held))
 }
 
-// LeaseRequests is how many requests about leases there were of a command: acquire, renew, release, or renew-all for a batch.
+// LeaseRequests is how many requests about leases there were of a command: acquire, renew, release, or renew-all for a
+// batch.
 func (c *Cluster) LeaseRequests(command string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,8 @@ func decode(body []byte, v any) error {
 	return d.Decode(v)
 }
 
-// queryNames are what each kind of request takes, by method and the beginning of the path; the first row that fits counts.
+// queryNames are what each kind of request takes, by method and the beginning of the path; the first row that fits
+// counts.
 var queryNames = []struct{ method, prefix, names string }{
 	{http.MethodGet, api.PathLeases, "prefix start limit"},
 	{http.MethodGet, api.PathKV, "raw recurse keys count separator start limit reverse stale consistent index wait"},

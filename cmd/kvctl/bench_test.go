@@ -85,7 +85,8 @@ func TestBenchJSON(t *testing.T) {
 	}
 }
 
-// TestBenchLeases: each acquisition is of a new name, and a renewal of what the run has acquired itself, also after it was lost.
+// TestBenchLeases: each acquisition is of a new name, and a renewal of what the run has acquired itself, also after it
+// was lost.
 func TestBenchLeases(t *testing.T) {
 	c := start(t, 2)
 	for op, more := range map[string][]string{"lease": nil, "keepalive": {"--keys", "5"}} {

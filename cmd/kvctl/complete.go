@@ -15,8 +15,8 @@ const (
 	completeTimeout = time.Second // nobody waits longer for a tab
 )
 
-// completeKeys offers keys for a verb's first argument, cut at slashes as paths are. Whatever goes wrong it says nothing:
-// a message would land in the middle of what is being typed.
+// completeKeys offers keys for a verb's first argument, cut at slashes as paths are. Whatever goes wrong it says
+// nothing: a message would land in the middle of what is being typed.
 func (a *app) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -79,7 +79,8 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 	return d.done(c.node, c.pid, "started, clients on "+c.node.Client)
 }
 
-// awaitEnd waits for a killed process of the node to be gone with all its files: until then its port and its data are taken.
+// awaitEnd waits for a killed process of the node to be gone with all its files: until then its port and its data are
+// taken.
 func (d *dev) awaitEnd(ctx context.Context, id int) error {
 	tick := time.NewTicker(endPoll)
 	defer tick.Stop()

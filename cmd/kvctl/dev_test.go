@@ -51,8 +51,8 @@ func testNode(args []string) int {
 	return 1
 }
 
-// headlessVariable makes a pretended node serve while its first thread has ended: so does a killed one for a while, if its
-// other threads wait for a processor.
+// headlessVariable makes a pretended node serve while its first thread has ended: so does a killed one for a while, if
+// its other threads wait for a processor.
 const headlessVariable = "KVCTL_TEST_HEADLESS"
 
 func init() {

@@ -25,7 +25,8 @@ func newLease(a *app) *cobra.Command {
 	}, newLeaseAcquire(a), newLeaseRenew(a), newLeaseRelease(a), newLeaseShow(a), newLeaseList(a), newLeaseRun(a))
 }
 
-// ownerFlag is who holds the lease. The default is the same in each command of a user on a host, since a grant is of one owner.
+// ownerFlag is who holds the lease. The default is the same in each command of a user on a host, since a grant is of
+// one owner.
 func (a *app) ownerFlag(cmd *cobra.Command, owner *string) {
 	cmd.Flags().StringVar(owner, "owner", "", "who holds it, for people and the same each time (default: user@host)")
 }
@@ -82,8 +83,8 @@ func newLeaseAcquire(a *app) *cobra.Command {
 	return cmd
 }
 
-// sayOnce tells on standard error why an acquisition that may wait has to wait after a restart of the nodes. Without a wait
-// the error says it.
+// sayOnce tells on standard error why an acquisition that may wait has to wait after a restart of the nodes. Without a
+// wait the error says it.
 func (a *app) sayOnce(wait time.Duration) func(*client.SilentError) {
 	said := wait == 0 || a.json
 	return func(e *client.SilentError) {

@@ -39,7 +39,7 @@ func newLeaseRun(a *app) *cobra.Command {
 			"  TENURE_LEASE     NAME\n" +
 			"  KVCTL_ENDPOINTS  the nodes, for kvctl\n\n" +
 			"The token may grow while the lease is renewed; COMMAND keeps the first. That is as good: every later owner's is larger than all\n" +
-			"of this holding's. Only do not mix it with a token of the same holding got elsewhere: the smaller one is refused.",
+			"of this tenure's. Only do not mix it with a token of the same tenure got elsewhere: the smaller one is refused.",
 		Example: "  kvctl lease run jobs/nightly -- ./nightly.sh\n" +
 			"  kvctl lease run leader --ttl 2s --try -- sh -c 'kvctl set --fence \"$TENURE_FENCE\" state running; exec ./serve'",
 		Args: cobra.MinimumNArgs(2),
@@ -97,8 +97,8 @@ func (a *app) lease(ctx context.Context, name string, o leaseRunFlags) (*client.
 // lastAnswer is what the answer to a request that waits may take beyond the wait.
 const lastAnswer = 200 * time.Millisecond
 
-// acquireTime is for how long an acquisition that waits for so long is tried. One that does not wait has --timeout, and of that
-// the client needs a part to give up what may have been granted.
+// acquireTime is for how long an acquisition that waits for so long is tried. One that does not wait has --timeout, and
+// of that the client needs a part to give up what may have been granted.
 func (a *app) acquireTime(wait time.Duration) time.Duration {
 	if wait == 0 {
 		return a.timeout * 4 / 5
@@ -106,8 +106,8 @@ func (a *app) acquireTime(wait time.Duration) time.Duration {
 	return wait + lastAnswer
 }
 
-func underLease(l *client.Lease) holding {
-	return holding{
+func underLease(l *client.Lease) tenure {
+	return tenure{
 		holder: l, release: l.Release, until: "its TTL has",
 		environ: []string{
 			fenceVariable + "=" + l.Fence().String(), tokenVariable + "=" + strconv.FormatUint(l.Token(), 10), "TENURE_LEASE=" + l.Name(),

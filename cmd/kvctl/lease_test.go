@@ -13,8 +13,8 @@ import (
 
 const someToken = "4294967297" // the first of a pretended cluster
 
-// TestLeaseVerbs plays a script of somebody who renews and releases by himself. GRANT is the newest grant, printed by the last command
-// that printed one.
+// TestLeaseVerbs plays a script of somebody who renews and releases by himself. GRANT is the newest grant, printed by
+// the last command that printed one.
 func TestLeaseVerbs(t *testing.T) {
 	c := start(t, 2)
 	grant := ""
@@ -161,8 +161,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// After a restart of all nodes leases cannot be acquired for a while: who does not want to wait is told so at once, who waits
-// is told why.
+// After a restart of all nodes leases cannot be acquired for a while: who does not want to wait is told so at once, who
+// waits is told why.
 func TestLeaseAfterARestart(t *testing.T) {
 	c := start(t, 2)
 	c.SilenceLeases(time.Minute)

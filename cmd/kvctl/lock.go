@@ -152,15 +152,15 @@ func (a *app) semaphore(ctx context.Context, prefix string, o lockFlags) (*clien
 	return c.AcquireSemaphore(ctx, prefix, s)
 }
 
-func underSemaphore(m *client.Semaphore) holding {
-	return holding{
+func underSemaphore(m *client.Semaphore) tenure {
+	return tenure{
 		holder: m, release: m.Release, until: "its session's TTL has",
 		environ: []string{"TENURE_SESSION=" + m.Session().ID(), "TENURE_LOCK=" + m.Prefix()},
 	}
 }
 
-func underLock(l *client.Lock) holding {
-	return holding{
+func underLock(l *client.Lock) tenure {
+	return tenure{
 		holder: l, release: l.Unlock, until: "its session's TTL and lock-delay have",
 		environ: []string{fenceVariable + "=" + l.Fence().String(), "TENURE_SESSION=" + l.Session().ID(), "TENURE_LOCK=" + l.Key()},
 	}
@@ -174,8 +174,8 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:min(n, len(s))], "")
 }
 
-// holding is what a command runs under: a lock or a lease.
-type holding struct {
+// tenure is what a command runs under: a lock or a lease.
+type tenure struct {
 	holder
 	environ []string
 	release func(context.Context) error
@@ -192,7 +192,7 @@ type holder interface {
 const clearLost = 300 * time.Millisecond
 
 // underLock runs a command, stops it if it must, and releases what it ran under.
-func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration, program string, args []string) error {
+func (a *app) underLock(ctx context.Context, h tenure, killAfter time.Duration, program string, args []string) error {
 	cmd := exec.Command(program)
 	cmd.Args = args
 	cmd.Env = append(append(append(cmd.Env, a.environ...), h.environ...), endpointsVariable+"="+strings.Join(a.endpoints, ","))
@@ -206,7 +206,8 @@ func (a *app) underLock(ctx context.Context, h holding, killAfter time.Duration,
 			lost = h.Err()
 		}
 	}
-	// What is lost is somebody else's to have already, or soon: nobody waits long for the rest of it to be cleared away.
+	// What is lost is somebody else's to have already, or soon: nobody waits long for the rest of it to be cleared
+	// away.
 	limit := a.timeout
 	if lost != nil || h.Err() != nil {
 		limit = min(limit, clearLost)

@@ -114,8 +114,8 @@ func (a *app) lead(ctx context.Context, l *client.Lease) error {
 	return nil
 }
 
-// listen prints who leads until ctx ends. A node that knows of no leader is not believed before another was asked: each lease is recorded by
-// a majority only.
+// listen prints who leads until ctx ends. A node that knows of no leader is not believed before another was asked: each
+// lease is recorded by a majority only.
 func (a *app) listen(ctx context.Context, name string) error {
 	tick := time.NewTicker(listenEvery)
 	defer tick.Stop()

@@ -81,7 +81,7 @@ var outcomes = []struct {
 	word string
 }{
 	{client.ErrNotFound, "not found"}, {client.ErrCondition, "condition failed"}, {client.ErrNotApplied, "not applied"},
-	{client.ErrUnknown, "unknown"}, {client.ErrKeyReused, "key reused"}, {client.ErrNoRoom, "no room"},
+	{client.ErrUnknown, "unknown"}, {client.ErrKeyReused, "key reused"}, {client.ErrNoSpace, "no space"},
 	{client.ErrTooLarge, "too large"}, {client.ErrInvalid, "invalid"}, {client.ErrForbidden, "forbidden"},
 	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},

@@ -169,7 +169,7 @@ func TestExitCodesUnderFaults(t *testing.T) {
 		{"silence", clienttest.Hang, "set k v", 3, "outcome unknown", true},
 		{"a session that may be there", clienttest.Hang, "session create", 3, "outcome unknown", true},
 		{"lock has no such flag", clienttest.Hang, "lock k -- true", 3, "outcome unknown", false},
-		{"no room", clienttest.NoRoom, "set k v", 1, "no room", false},
+		{"no space", clienttest.NoSpace, "set k v", 1, "no space", false},
 		{"too large", clienttest.TooLarge, "set k v", 1, "too large", false},
 	} {
 		c := start(t, 3)

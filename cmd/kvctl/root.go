@@ -94,7 +94,8 @@ func (a *app) environEndpoints() []string {
 	return defaultEndpoints
 }
 
-// giveUpRefused is when a command fails if nothing listens at any endpoint. A node that starts anew is not missed for so long.
+// giveUpRefused is when a command fails if nothing listens at any endpoint. A node that starts anew is not missed for
+// so long.
 const giveUpRefused = 500 * time.Millisecond
 
 // cleanEndpoints leaves out spaces around commas, and what is empty.

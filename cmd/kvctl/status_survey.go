@@ -34,8 +34,8 @@ func (n nodeView) answers() bool { return n.err == nil && !n.at.IsZero() }
 // survey is what all endpoints said at about one moment, in their order.
 type survey []nodeView
 
-// takeSurvey asks all endpoints at once. If some were slow to fail, those that have answered are asked again: who is master may have
-// changed meanwhile.
+// takeSurvey asks all endpoints at once. If some were slow to fail, those that have answered are asked again: who is
+// master may have changed meanwhile.
 func takeSurvey(ctx context.Context, c *client.Client) survey {
 	began := time.Now()
 	s := make(survey, len(c.Endpoints()))
@@ -64,7 +64,8 @@ func ask(ctx context.Context, c *client.Client, endpoint string) nodeView {
 	return nodeView{endpoint: endpoint, status: status, err: err, at: time.Now()}
 }
 
-// master is the node that says it is master; the newest, if one does not know yet that it no longer is, and none whose word is old.
+// master is the node that says it is master; the newest, if one does not know yet that it no longer is, and none whose
+// word is old.
 func (s survey) master() (client.Status, bool) {
 	var m client.Status
 	for _, n := range s {

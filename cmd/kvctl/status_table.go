@@ -71,7 +71,7 @@ func (s survey) row(n nodeView) []string {
 	}
 	return []string{
 		name, number(x.Node), role, master, number(x.Epoch), lease(n), guardian(x.Guardian),
-		number(x.Chosen), number(x.Applied), number(x.Folded), number(s.lag(n)), number(x.Revision),
+		number(x.Chosen), number(x.Applied), number(x.Checkpointed), number(s.lag(n)), number(x.Revision),
 		output.Bytes(x.Disk.LogBytes), output.Bytes(x.Disk.StateBytes), output.Bytes(x.Disk.FreeBytes),
 		output.Duration(time.Duration(x.UptimeMS) * time.Millisecond),
 	}

@@ -225,8 +225,8 @@ func (w *watcher) draw(s survey, now time.Time) error {
 	return err
 }
 
-// changes tells of the newest loss of the master lease and the newest win with one before it, oldest first, by what the nodes
-// say of themselves. Their clocks may differ: the times are for people.
+// changes tells of the newest loss of the master lease and the newest win with one before it, oldest first, by what the
+// nodes say of themselves. Their clocks may differ: the times are for people.
 func (s survey) changes() []string {
 	var lost, won *client.TenureChange
 	var lostBy, wonBy uint64

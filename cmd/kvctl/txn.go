@@ -137,7 +137,8 @@ type txnEntry struct {
 	ExpiresIn   int64   `json:"expires_in_ms,omitempty"`
 }
 
-// answersOf is how many entries an operation answers, and whether with their values. Of a tree nobody knows how many: -1.
+// answersOf is how many entries an operation answers, and whether with their values. Of a tree nobody knows how many:
+// -1.
 func answersOf(v client.Verb) (entries int, valued bool) {
 	switch v {
 	case client.TxnGetTree:
@@ -169,8 +170,8 @@ type txnMatch struct {
 	valued   []bool
 }
 
-// from tells whether the operations from i on can have answered the entries from at on, and notes which have values. What a tree answers
-// is in the order of its keys, and as much as can be.
+// from tells whether the operations from i on can have answered the entries from at on, and notes which have values.
+// What a tree answers is in the order of its keys, and as much as can be.
 func (m *txnMatch) from(i, at int) bool {
 	if i == len(m.ops) {
 		return at == len(m.entries)

@@ -14,7 +14,8 @@ import (
 	"tenure/server"
 )
 
-// TestAListThatContradictsTheDataEndsWithTwo runs the true server: once alone, then with lists that its data contradicts.
+// TestAListThatContradictsTheDataEndsWithTwo runs the true server: once alone, then with lists that its data
+// contradicts.
 func TestAListThatContradictsTheDataEndsWithTwo(t *testing.T) {
 	inEmptyDir(t, nil)
 	port, err := freeport.Run(2)

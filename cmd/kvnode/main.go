@@ -25,8 +25,8 @@ func badConfig(format string, args ...any) error { return configError(fmt.Sprint
 // guardianArg is the hidden subcommand as which kvnode runs itself beside itself.
 const guardianArg = "guardian"
 
-// guardianCommand runs this very program as a guardian, also when its file was replaced meanwhile. Only main sets it: in the
-// test of a command line /proc/self/exe is the test.
+// guardianCommand runs this very program as a guardian, also when its file was replaced meanwhile. Only main sets it:
+// in the test of a command line /proc/self/exe is the test.
 var guardianCommand []string
 
 // adaptive lets the node follow its use of processors. Only main sets it: tests share their process.

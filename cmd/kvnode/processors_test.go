@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// A busy node gets all processors within some tenths of a second; one that is not keeps one; one that becomes calm gives
-// them back, but not for a moment's calm.
+// A busy node gets all processors within some tenths of a second; one that is not keeps one; one that becomes calm
+// gives them back, but not for a moment's calm.
 func TestProcessorsFollowTheUse(t *testing.T) {
 	const most = 4
 	a := allowance{now: 1, most: most}

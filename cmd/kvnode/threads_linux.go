@@ -12,11 +12,11 @@ import (
 
 // relaxMonitor lets Go's monitor thread be woken later than it asks, by up to slack.
 //
-// The monitor looks for system calls that hold one of the scheduler's processors, every 20 µs as long as it finds some. A
-// busy node writes to sockets all the time, so it always finds some, takes the processor away, and wakes another thread
-// for it: with one processor that was 10 % of a node's time under load, and more in the switches between threads that
-// followed. With half a millisecond of slack puts of 64 clients cost 0.88 of the processor time (five rounds of 3 s, alternated).
-// The price: a system call that does wait, for the disk, keeps others from running for so much longer.
+// The monitor looks for system calls that hold one of the scheduler's processors, every 20 µs as long as it finds some.
+// A busy node writes to sockets all the time, so it always finds some, takes the processor away, and wakes another
+// thread for it: with one processor that was 10 % of a node's time under load, and more in the switches between threads
+// that followed. With half a millisecond of slack puts of 64 clients cost 0.88 of the processor time (five rounds of 3
+// s, alternated). The price: a system call that does wait, for the disk, keeps others from running for so much longer.
 //
 // Linux lets a process do so with CAP_SYS_NICE alone; without it nothing
 // changes, and TimerSlackNSec= in a systemd unit does the same for all threads.
@@ -29,8 +29,9 @@ func relaxMonitor(slack time.Duration) error {
 	return os.WriteFile("/proc/"+tid+"/timerslack_ns", strconv.AppendInt(nil, slack.Nanoseconds(), 10), 0)
 }
 
-// monitorThread is the one that Go's runtime starts first, before any package is initialized: the second in the order of their
-// making, in which the kernel lists them. If that changes some other thread gets the slack, which does no harm.
+// monitorThread is the one that Go's runtime starts first, before any package is initialized: the second in the order
+// of their making, in which the kernel lists them. If that changes some other thread gets the slack, which does no
+// harm.
 func monitorThread() (string, error) {
 	tasks, err := os.Open("/proc/self/task")
 	if err != nil {
@@ -47,23 +48,24 @@ func monitorThread() (string, error) {
 	return threads[1], nil
 }
 
-// beBatch has the kernel schedule all threads as SCHED_BATCH. A thread that is woken then waits for a running one to sleep, or to
-// have had its share, instead of taking the processor from it at once.
+// beBatch has the kernel schedule all threads as SCHED_BATCH. A thread that is woken then waits for a running one to
+// sleep, or to have had its share, instead of taking the processor from it at once.
 //
 // Where clients, nodes and disks share few processors, every message wakes somebody. With the kernel's usual policy
-// the reader of each takes the processor before its writer has written the next one: messages are handled one at a time, with a
-// switch between processes for each, while they could be handled together. Where processors are idle nothing changes. Measured in
-// server/DESIGN.md, "Processors". A policy that somebody has chosen is left as it is.
+// the reader of each takes the processor before its writer has written the next one: messages are handled one at a
+// time, with a switch between processes for each, while they could be handled together. Where processors are idle
+// nothing changes. Measured in server/DESIGN.md, "Processors". A policy that somebody has chosen is left as it is.
 func beBatch() error {
 	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH})
 }
 
-// beRealtime has the kernel schedule all threads as SCHED_RR, at the lowest of its priorities: before every program that is
-// scheduled in the usual way. Linux lets a process do so with CAP_SYS_NICE or an RLIMIT_RTPRIO of 1. A policy that somebody has
-// chosen is left as it is.
+// beRealtime has the kernel schedule all threads as SCHED_RR, at the lowest of its priorities: before every program
+// that is scheduled in the usual way. Linux lets a process do so with CAP_SYS_NICE or an RLIMIT_RTPRIO of 1. A policy
+// that somebody has chosen is left as it is.
 //
-// Where others want several times the processors that there are, a node that is woken waits for tenths of a second, whatever its nice
-// value: with autogroups the kernel shares processors out by sessions. Figures are in docs/performance.md.
+// Where others want several times the processors that there are, a node that is woken waits for tenths of a second,
+// whatever its nice value: with autogroups the kernel shares processors out by sessions. Figures are in
+// docs/performance.md.
 func beRealtime() error {
 	return schedule(unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1})
 }
@@ -78,7 +80,8 @@ func schedule(as unix.SchedAttr) error {
 	}
 }
 
-// scheduleThreads changes the threads that there are. One that was started meanwhile has its starter's policy, maybe the old one.
+// scheduleThreads changes the threads that there are. One that was started meanwhile has its starter's policy, maybe
+// the old one.
 func scheduleThreads(as unix.SchedAttr) (changed bool, err error) {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {

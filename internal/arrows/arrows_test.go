@@ -19,14 +19,14 @@ func load(t *testing.T, root string) *Tree {
 }
 
 func TestArrows(t *testing.T) {
-	for _, f := range load(t, "../..").Imports(House) {
+	for _, f := range load(t, "../..").Imports(Layout) {
 		t.Error(f)
 	}
 }
 
-func TestPureRooms(t *testing.T) {
+func TestPurePackages(t *testing.T) {
 	tree := load(t, "../..")
-	found, looked, err := tree.Purity(House)
+	found, looked, err := tree.Purity(Layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,15 +38,15 @@ func TestPureRooms(t *testing.T) {
 	}
 }
 
-// TestEveryRoomIsThere keeps the table free of rooms that were moved or renamed: their rules would guard nothing.
-func TestEveryRoomIsThere(t *testing.T) {
+// TestEveryPackageIsThere keeps the table free of packages that were moved or renamed: their rules would guard nothing.
+func TestEveryPackageIsThere(t *testing.T) {
 	tree := load(t, "../..")
-	for _, r := range House.Rooms {
+	for _, r := range Layout.Packages {
 		if !slices.ContainsFunc(tree.sorted(), func(p *pkg) bool { return matches(r.Path, p.path) && tree.Has(p.path) }) {
-			t.Errorf("room %s has no Go files", r.Path)
+			t.Errorf("package %s has no Go files", r.Path)
 		}
 	}
-	for _, l := range House.Leaves {
+	for _, l := range Layout.Leaves {
 		if !tree.Has(l.Path) {
 			t.Errorf("leaf %s has no Go files", l.Path)
 		}
@@ -80,8 +80,8 @@ func wanted(t *testing.T, tree *Tree) map[string]string {
 
 // TestPlantedBreachesAreFound runs the same checks, with the same table, on a module full of breaches.
 func TestPlantedBreachesAreFound(t *testing.T) {
-	tree := load(t, "testdata/house")
-	pure, looked, err := tree.Purity(House)
+	tree := load(t, "testdata/module")
+	pure, looked, err := tree.Purity(Layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestPlantedBreachesAreFound(t *testing.T) {
 		t.Fatalf("looked into %s", got)
 	}
 	unseen := wanted(t, tree)
-	for _, f := range append(tree.Imports(House), pure...) {
+	for _, f := range append(tree.Imports(Layout), pure...) {
 		at := fmt.Sprintf("%s:%d", f.Pos.Filename, f.Pos.Line)
 		msg, ok := unseen[at]
 		if !ok || !strings.Contains(f.Msg, msg) {

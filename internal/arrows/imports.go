@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Imports are the breaches of the arrows between rooms.
+// Imports are the breaches of the arrows between packages.
 func (t *Tree) Imports(r Rules) []Finding {
 	var out []Finding
 	for _, p := range t.sorted() {
-		room, ok := r.room(p.path)
+		layer, ok := r.layer(p.path)
 		if !ok {
 			out = append(out, t.at(p.files[0].ast.Name.Pos(),
-				"package %s is in no room: add it to internal/arrows/rooms.go with what it may import", p.path))
+				"package %s is not listed: add it to internal/arrows/packages.go with what it may import", p.path))
 			continue
 		}
 		for _, f := range p.files {
 			for _, s := range f.ast.Imports {
-				if why := t.barred(r, room, p.path, importPath(s), f.test); why != "" {
+				if why := t.barred(r, layer, p.path, importPath(s), f.test); why != "" {
 					out = append(out, t.at(s.Pos(), "%s imports %s: %s", p.path, importPath(s), why))
 				}
 			}
@@ -27,60 +27,60 @@ func (t *Tree) Imports(r Rules) []Finding {
 }
 
 // barred says why the package may not import imp, or "".
-func (t *Tree) barred(r Rules, room Room, pkg, imp string, test bool) string {
+func (t *Tree) barred(r Rules, layer Package, pkg, imp string, test bool) string {
 	to, ours := t.local(imp)
 	switch {
 	case ours:
-		return r.barredRoom(room, pkg, to, test)
+		return r.barredPackage(layer, pkg, to, test)
 	case standard(imp):
 		return "" // purity.go judges these
 	}
-	for mod, rooms := range r.Only {
-		if within(imp, mod) && !slices.Contains(rooms, pkg) {
-			return "only " + strings.Join(rooms, ", ") + " may"
+	for mod, packages := range r.Only {
+		if within(imp, mod) && !slices.Contains(packages, pkg) {
+			return "only " + strings.Join(packages, ", ") + " may"
 		}
 	}
-	if room.Pure && !test && !slices.ContainsFunc(r.PureModules, func(m string) bool { return within(imp, m) }) {
-		return "a pure room imports no such module"
+	if layer.Pure && !test && !slices.ContainsFunc(r.PureModules, func(m string) bool { return within(imp, m) }) {
+		return "a pure package imports no such module"
 	}
 	return ""
 }
 
-func (r Rules) barredRoom(room Room, pkg, to string, test bool) string {
-	if slices.Contains(room.Never, to) {
+func (r Rules) barredPackage(layer Package, pkg, to string, test bool) string {
+	if slices.Contains(layer.Never, to) {
 		return "never, in tests neither"
 	}
 	if test || to == pkg {
 		return ""
 	}
 	if i := slices.IndexFunc(r.Leaves, func(l Leaf) bool { return l.Path == to }); i >= 0 {
-		if room.Pure && !r.Leaves[i].Pure {
-			return "that leaf is not for pure rooms"
+		if layer.Pure && !r.Leaves[i].Pure {
+			return "that leaf is not for pure packages"
 		}
 		return ""
 	}
-	if slices.Contains(room.May, to) || matches(room.Path, to) && matches(room.Path, pkg) {
+	if slices.Contains(layer.May, to) || matches(layer.Path, to) && matches(layer.Path, pkg) {
 		return ""
 	}
-	if len(room.May) == 0 {
+	if len(layer.May) == 0 {
 		return "it may import leaves only"
 	}
-	return "it may import " + strings.Join(room.May, ", ") + " and leaves"
+	return "it may import " + strings.Join(layer.May, ", ") + " and leaves"
 }
 
-// room is the entry for a package; a leaf is a room that may import leaves only.
-func (r Rules) room(pkg string) (Room, bool) {
+// layer returns the entry of a package; a leaf is a package that may import leaves only.
+func (r Rules) layer(pkg string) (Package, bool) {
 	for _, l := range r.Leaves {
 		if l.Path == pkg {
-			return Room{Path: pkg}, true
+			return Package{Path: pkg}, true
 		}
 	}
-	for _, room := range r.Rooms {
-		if matches(room.Path, pkg) {
-			return room, true
+	for _, layer := range r.Packages {
+		if matches(layer.Path, pkg) {
+			return layer, true
 		}
 	}
-	return Room{}, false
+	return Package{}, false
 }
 
 func matches(pattern, pkg string) bool {

@@ -29,7 +29,7 @@ func (v *visitor) noted(p token.Pos) bool { return v.notes[v.tree.fset.Position(
 func (v *visitor) rangeStmt(n *ast.RangeStmt) {
 	t := v.info.TypeOf(n.X)
 	if anyCore(t, func(t types.Type) bool { _, ok := t.(*types.Map); return ok }) && !v.noted(n.Pos()) {
-		v.report(n.Pos(), "range over a map in a pure room: sort, or say why not with //%s …", noteMark)
+		v.report(n.Pos(), "range over a map in a pure package: sort, or say why not with //%s …", noteMark)
 	}
 }
 

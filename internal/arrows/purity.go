@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// impureImports may not be imported by pure rooms, nor anything below them.
+// impureImports may not be imported by pure packages, nor anything below them.
 var impureImports = []string{
 	"C", "context", "crypto/rand", "database", "debug", "embed", "expvar", "hash/maphash", "io/fs", "io/ioutil", "log",
 	"net", "os", "plugin", "reflect", "runtime", "sync", "syscall", "testing", "unique", "unsafe", "weak",
@@ -23,11 +23,11 @@ var impureFuncs = map[string][]string{
 	"iter": {"Pull", "Pull2"},
 }
 
-// Purity are the breaches by the pure rooms, and the paths of those that were looked into.
+// Purity are the breaches by the pure packages, and the paths of those that were looked into.
 func (t *Tree) Purity(r Rules) (out []Finding, looked []string, err error) {
-	for _, room := range r.Rooms {
-		if room.Pure && t.Has(room.Path) {
-			looked = append(looked, room.Path)
+	for _, layer := range r.Packages {
+		if layer.Pure && t.Has(layer.Path) {
+			looked = append(looked, layer.Path)
 		}
 	}
 	c, err := t.newChecker(looked)
@@ -43,7 +43,7 @@ func (t *Tree) Purity(r Rules) (out []Finding, looked []string, err error) {
 func (t *Tree) pure(c *checker, p *pkg) []Finding {
 	var out []Finding
 	for _, name := range p.alien {
-		out = append(out, Finding{Pos: token.Position{Filename: name}, Msg: "a pure room holds Go files only"})
+		out = append(out, Finding{Pos: token.Position{Filename: name}, Msg: "a pure package holds Go files only"})
 	}
 	r := c.check(p.path)
 	if r.err != nil {
@@ -54,13 +54,13 @@ func (t *Tree) pure(c *checker, p *pkg) []Finding {
 			continue
 		}
 		if !f.here {
-			out = append(out, t.at(f.ast.Name.Pos(), "a pure room is the same on every platform: no build constraint"))
+			out = append(out, t.at(f.ast.Name.Pos(), "a pure package is the same on every platform: no build constraint"))
 			continue
 		}
 		v := &visitor{tree: t, info: r.info, notes: notes(t.fset, f.ast), lines: map[int]bool{}}
 		for _, s := range f.ast.Imports {
 			if imp := importPath(s); slices.ContainsFunc(impureImports, func(base string) bool { return within(imp, base) }) {
-				v.report(s.Pos(), "a pure room does not import %s", imp)
+				v.report(s.Pos(), "a pure package does not import %s", imp)
 			}
 		}
 		ast.PreorderStack(f.ast, nil, v.visit)
@@ -89,16 +89,16 @@ func (v *visitor) report(p token.Pos, format string, args ...any) {
 func (v *visitor) visit(n ast.Node, stack []ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
-		v.report(n.Pos(), "go statement in a pure room")
+		v.report(n.Pos(), "go statement in a pure package")
 	case *ast.SelectStmt:
-		v.report(n.Pos(), "select in a pure room")
+		v.report(n.Pos(), "select in a pure package")
 	case *ast.RangeStmt:
 		v.rangeStmt(n)
 	case *ast.Ident:
 		v.ident(n, stack)
 	}
 	if e, ok := n.(ast.Expr); ok && isChan(v.info.TypeOf(e)) {
-		v.report(n.Pos(), "channel in a pure room")
+		v.report(n.Pos(), "channel in a pure package")
 	}
 	return true
 }
@@ -113,7 +113,7 @@ func (v *visitor) ident(id *ast.Ident, stack []ast.Node) {
 	_, isFunc := obj.(*types.Func)
 	switch {
 	case slices.Contains(impureFuncs[pkg], name):
-		v.report(id.Pos(), "%s.%s in a pure room: time and chance come in as arguments", pkg, name)
+		v.report(id.Pos(), "%s.%s in a pure package: time and chance come in as arguments", pkg, name)
 	case within(pkg, "math/rand") && isFunc && !strings.HasPrefix(name, "New"):
 		v.report(id.Pos(), "%s.%s draws from the global generator: take a seed or a generator as an argument", pkg, name)
 	case pkg == "maps" && isFunc:

@@ -95,7 +95,8 @@ func (s *source) measure() int64 {
 	return best
 }
 
-// gettime never waits, so Go's scheduler need not hear of the call: with that it costs half as much, three times a reading.
+// gettime never waits, so Go's scheduler need not hear of the call: with that it costs half as much, three times a
+// reading.
 func gettime(clock int32) int64 {
 	var ts unix.Timespec
 	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {

@@ -2,8 +2,8 @@
 //
 // Decoding is bounded by its input: a declared length never allocates more than a small multiple of the bytes that
 // are there. Where long values travel, they stand raw behind a msgpack header that tells their lengths, so that they
-// need not be copied. Adding a field at the end of a struct keeps old bytes readable; fields are never reordered or removed.
-// All functions are safe for concurrent use.
+// need not be copied. Adding a field at the end of a struct keeps old bytes readable; fields are never reordered or
+// removed. All functions are safe for concurrent use.
 package codec
 
 import (

@@ -1,5 +1,5 @@
-// Package devcluster is what `kvnode dev`, which runs a cluster on one machine, and `kvctl dev`, which works on its nodes,
-// share: the file in the cluster's directory that lists the nodes, and the ends of their logs.
+// Package devcluster is what `kvnode dev`, which runs a cluster on one machine, and `kvctl dev`, which works on its
+// nodes, share: the file in the cluster's directory that lists the nodes, and the ends of their logs.
 package devcluster
 
 import (
@@ -104,8 +104,8 @@ func Replace(ctx context.Context, dir string, s *State) error {
 	return locked(ctx, dir, func() error { return write(dir, s) })
 }
 
-// Update changes the State of the cluster in dir in one step, between those of other programs. If change fails, nothing is
-// written.
+// Update changes the State of the cluster in dir in one step, between those of other programs. If change fails, nothing
+// is written.
 func Update(ctx context.Context, dir string, change func(*State) error) error {
 	return locked(ctx, dir, func() error {
 		s, err := Read(dir)

@@ -253,7 +253,7 @@ func (n *node) Fsync(_ context.Context, _ fs.FileHandle, _ uint32) syscall.Errno
 	return fs.ToErrno(n.file.sync())
 }
 
-// Allocate only moves the end: room is not modelled.
+// Allocate only moves the end: space is not modelled.
 func (n *node) Allocate(_ context.Context, _ fs.FileHandle, off, size uint64, mode uint32) syscall.Errno {
 	if mode != 0 || n.file == nil {
 		return syscall.EOPNOTSUPP

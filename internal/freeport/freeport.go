@@ -4,8 +4,8 @@
 // listening on port 0 and closing again, is soon the local port of somebody's connection, and the server that was
 // to have it cannot start.
 //
-// While such a server is down, nothing but this package keeps its port: so each process has a share of the ports for itself,
-// held by a lock on a file that ends with the process.
+// While such a server is down, nothing but this package keeps its port: so each process has a share of the ports for
+// itself, held by a lock on a file that ends with the process.
 package freeport
 
 import (
@@ -29,8 +29,8 @@ const (
 // given is how many ports this process was given.
 var given atomic.Uint32
 
-// Run is the first of n ports in a row on which nobody listened a moment ago. Ports of two calls overlap only after many
-// others. Safe for concurrent use.
+// Run is the first of n ports in a row on which nobody listened a moment ago. Ports of two calls overlap only after
+// many others. Safe for concurrent use.
 func Run(n int) (int, error) {
 	if n < 1 || n > highest-lowest {
 		return 0, fmt.Errorf("freeport: %d ports in a row: must be from 1 to %d", n, highest-lowest)
@@ -43,8 +43,8 @@ func Run(n int) (int, error) {
 	return 0, errors.New("freeport: no free ports were found on 127.0.0.1")
 }
 
-// own is the number of this process's share: the first from a place that its id gives on which no other process holds. Where
-// all are held, or no lock can be had, it is that place, and two processes may look at the same ports.
+// own is the number of this process's share: the first from a place that its id gives on which no other process holds.
+// Where all are held, or no lock can be had, it is that place, and two processes may look at the same ports.
 var own = sync.OnceValue(func() int { return take(os.Getpid() % shares) })
 
 func take(first int) int {

@@ -9,7 +9,7 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ClusterID is drawn at random, once, at genesis. Zero is no cluster.
+// ClusterID is drawn at random, once, at bootstrap. Zero is no cluster.
 type ClusterID [16]byte
 
 // StoreID is drawn at random when an empty data directory is first opened, so that a wiped node is never taken for
@@ -34,7 +34,7 @@ type Member struct {
 	Store StoreID
 }
 
-// Membership lists the voters. Number 1 is the one that genesis writes; zero is no membership.
+// Membership lists the voters. Number 1 is the one that bootstrap writes; zero is no membership.
 type Membership struct {
 	Number  uint64
 	Members []Member // by rising node id

@@ -1,5 +1,5 @@
-// Package leasehold is the owner's end of a named lease (N1 and the last sentence of N2): what a client may believe of an acquisition.
-// Whoever owns nothing but what it says here never shares a name with another owner.
+// Package leasehold is the owner's end of a named lease (N1 and the last sentence of N2): what a client may believe of
+// an acquisition. Whoever owns nothing but what it says here never shares a name with another owner.
 //
 // It is pure and plain data: `now` is a reading of the client's own elapsed clock, which includes suspend. Not safe for
 // concurrent use.
@@ -7,8 +7,8 @@ package leasehold
 
 import "time"
 
-// Hold is one acquisition of one name, from the first request to the release. The zero value owns nothing yet. An acquisition is never
-// used again after its release: the next one needs a new id, and a new Hold.
+// Hold is one acquisition of one name, from the first request to the release. The zero value owns nothing yet. An
+// acquisition is never used again after its release: the next one needs a new id, and a new Hold.
 type Hold struct {
 	deadline time.Duration
 	token    uint64
@@ -24,9 +24,9 @@ type Reply struct {
 	Renewal bool // the request was to renew
 }
 
-// Take takes a grant that arrives at now, and tells whether it counts. It is void after the release (N1), and a renewal's at or after the
-// deadline held: what was done since then was done without the lease. The deadline counts from before the request and never
-// moves back, and the token is the largest that was seen (N2).
+// Take takes a grant that arrives at now, and tells whether it counts. It is void after the release (N1), and a
+// renewal's at or after the deadline held: what was done since then was done without the lease. The deadline counts
+// from before the request and never moves back, and the token is the largest that was seen (N2).
 func (h *Hold) Take(now time.Duration, r Reply) bool {
 	if h.released || (r.Renewal && !h.Held(now)) || r.Asked+r.TTL <= now {
 		return false
@@ -51,7 +51,8 @@ func (h *Hold) Deadline() time.Duration {
 	return h.deadline
 }
 
-// Token is the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing was granted.
+// Token is the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing was
+// granted.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Release ends the ownership for good, before any request to release is sent.

@@ -41,8 +41,8 @@ func TestN1ReplyAfterRelease(t *testing.T) {
 	}
 }
 
-// N1: a renewal's reply at or after the old deadline is void, and so is any other when the acquisition has ended before: somebody
-// else may have owned meanwhile.
+// N1: a renewal's reply at or after the old deadline is void, and so is any other when the acquisition has ended
+// before: somebody else may have owned meanwhile.
 func TestN1ReplyAfterTheDeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		granted bool

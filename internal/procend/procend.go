@@ -1,8 +1,9 @@
 // Package procend tells when a process has really ended.
 //
-// A process that was killed looks gone long before it is: its command line is empty, and its first thread a zombie, while its
-// other threads wait for a processor to die on. Until the last of them has, its files are open: nobody else can listen on its
-// ports or lock its data directory. On two processors under a load of four that was seen to last 200 ms.
+// A process that was killed looks gone long before it is: its command line is empty, and its first thread a zombie,
+// while its other threads wait for a processor to die on. Until the last of them has, its files are open: nobody else
+// can listen on its ports or lock its data directory. On two processors under a load of four that was seen to last 200
+// ms.
 package procend
 
 import (
@@ -14,8 +15,9 @@ import (
 
 const exiting = 0x4 // PF_EXITING in the flags of a thread; a kernel thread, which has no command line either, lacks it
 
-// Ending reports whether process pid has begun to end and still has files open. It is false for a process that runs, for one
-// of which nothing but the zombie is left, and for a number that nobody has. It reads /proc and knows nothing where there is none.
+// Ending reports whether process pid has begun to end and still has files open. It is false for a process that runs,
+// for one of which nothing but the zombie is left, and for a number that nobody has. It reads /proc and knows nothing
+// where there is none.
 func Ending(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

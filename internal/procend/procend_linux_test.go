@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// childVariable makes the test binary a process that listens on a port while its first thread has ended: so does a killed
-// process for a while.
+// childVariable makes the test binary a process that listens on a port while its first thread has ended: so does a
+// killed process for a while.
 const childVariable = "PROCEND_TEST_CHILD"
 
 func init() {

@@ -10,8 +10,8 @@ import (
 	"tenure/jepsen/history"
 )
 
-// leaseStory makes a history of one owner of a lease after another. Some release it; some leave it to its end; some pause
-// until it has ended, and then write what they meant to write before.
+// leaseStory makes a history of one owner of a lease after another. Some release it; some leave it to its end; some
+// pause until it has ended, and then write what they meant to write before.
 type leaseStory struct {
 	lockStory
 	token uint64 // largest granted

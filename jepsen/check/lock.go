@@ -13,8 +13,8 @@ import (
 // Locks checks locks, whose keys end in "lock", and what they guard: the key beside that ends in "guarded", to which
 // holders put words that nobody else ever puts, each with the token of its lock, which is the lock's ModifyIndex.
 //
-// Two holders never overlap: from when an acquisition is acknowledged until its session may first end, or is asked to end,
-// nobody else's is. If fenced, tokens never fall in the order of the writes: so what two holders wrote does not
+// Two holders never overlap: from when an acquisition is acknowledged until its session may first end, or is asked to
+// end, nobody else's is. If fenced, tokens never fall in the order of the writes: so what two holders wrote does not
 // interleave, whenever their writes arrive. Else each fall is counted as Shown.
 func Locks(ops []history.Op, fenced bool) Result {
 	r := Result{}

@@ -10,8 +10,8 @@ import (
 	"tenure/jepsen/history"
 )
 
-// lockStory makes a history of one lock after another: some holders release it, some pause until their session has ended,
-// and then write what they meant to write before.
+// lockStory makes a history of one lock after another: some holders release it, some pause until their session has
+// ended, and then write what they meant to write before.
 type lockStory struct {
 	random *rand.Rand
 	fenced bool

@@ -22,7 +22,8 @@ func readsTxn(op history.Op) bool { return op.Kind == history.Txn && !op.Writes(
 
 func doneTxn(op history.Op) bool { return op.Kind == history.Txn && op.Done() }
 
-// staleTxn makes a transaction show all of what an earlier one had read, although one in between had seen something else.
+// staleTxn makes a transaction show all of what an earlier one had read, although one in between had seen something
+// else.
 func staleTxn(r *rand.Rand, ops []history.Op) bool {
 	c, ok := pickOp(r, ops, func(c history.Op) bool {
 		return readsTxn(c) && slices.ContainsFunc(ops, func(b history.Op) bool {

@@ -22,9 +22,10 @@ func fast(d time.Duration) time.Duration { return max(0, d*9/10-50*time.Millisec
 // then by another.
 //
 // A session does not end before its TTL has passed since the call of any renewal that was acknowledged, and ends within
-// two of them, and some slack, after the last renewal or the last change of master. Nobody acquires within the lock-delay
-// after it was last seen to live, nor is refused for much longer than that; a release has no delay. And from streams of
-// all changes: with a session, in the same revision, end its locks, by release or deletion as it was created.
+// two of them, and some slack, after the last renewal or the last change of master. Nobody acquires within the
+// lock-delay after it was last seen to live, nor is refused for much longer than that; a release has no delay. And from
+// streams of all changes: with a session, in the same revision, end its locks, by release or deletion as it was
+// created.
 func Sessions(ops []history.Op) Result {
 	r := Result{Checked: len(useful(ops))}
 	s := &sessions{r: &r, byID: map[string]*life{}}

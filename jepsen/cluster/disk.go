@@ -13,8 +13,8 @@ import (
 	"tenure/internal/faultfs"
 )
 
-// FaultyDisks mounts a file system with faults for each of n nodes: what node I sees at dir/mountI is kept in dir/diskI.
-// close unmounts them, after the nodes have ended.
+// FaultyDisks mounts a file system with faults for each of n nodes: what node I sees at dir/mountI is kept in
+// dir/diskI. close unmounts them, after the nodes have ended.
 func FaultyDisks(dir string, n int) (disks []*faultfs.FS, data func(id int) string, close func() error, err error) {
 	close = func() error {
 		var failed error
@@ -75,20 +75,20 @@ func NewSmallDisks(dir string, n int, bytes int64) (*SmallDisks, error) {
 }
 
 func (s *SmallDisks) mount(id int, bytes int64) error {
-	image, mount := filepath.Join(s.dir, fmt.Sprintf("disk%d.img", id)), s.path(id)
+	stateDB, mount := filepath.Join(s.dir, fmt.Sprintf("disk%d.img", id)), s.path(id)
 	if err := os.MkdirAll(mount, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(image, nil, 0o644); err != nil {
+	if err := os.WriteFile(stateDB, nil, 0o644); err != nil {
 		return err
 	}
-	if err := os.Truncate(image, bytes); err != nil {
+	if err := os.Truncate(stateDB, bytes); err != nil {
 		return err
 	}
-	if err := command("mkfs.ext4", "-q", "-m", "0", image); err != nil {
+	if err := command("mkfs.ext4", "-q", "-m", "0", stateDB); err != nil {
 		return err
 	}
-	if err := command("mount", "-o", "loop", image, mount); err != nil {
+	if err := command("mount", "-o", "loop", stateDB, mount); err != nil {
 		return err
 	}
 	s.mounts = append(s.mounts, mount)
@@ -100,15 +100,15 @@ func (s *SmallDisks) path(id int) string { return filepath.Join(s.dir, fmt.Sprin
 // DataDir is for Config.DataDir.
 func (s *SmallDisks) DataDir(id int) string { return filepath.Join(s.path(id), "data") }
 
-// Fill takes what room node id's file system has but for about that many bytes; with 0, all that can be had. Free gives
-// it back.
+// Fill takes what space node id's file system has but for about that many bytes; with 0, all that can be had. Free
+// gives it back.
 func (s *SmallDisks) Fill(id int, leave int64) error {
 	f, err := os.Create(s.ballast(id))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	// The file system takes some of the room for its own records, and the node goes on writing.
+	// The file system takes some of the space for its own records, and the node goes on writing.
 	size := int64(0)
 	for step := int64(64 << 20); step >= 4<<10; {
 		free, err := freeBytes(s.path(id))

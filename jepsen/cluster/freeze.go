@@ -14,8 +14,8 @@ const (
 	fiThaw   = 0xc0045878
 )
 
-// Freeze stops node id's file system: every write and every sync waits from now on, for ever if need be, and reads go on. A
-// process that waits for it cannot die, whatever it is sent: Thaw it first.
+// Freeze stops node id's file system: every write and every sync waits from now on, for ever if need be, and reads go
+// on. A process that waits for it cannot die, whatever it is sent: Thaw it first.
 func (s *SmallDisks) Freeze(id int) error { return s.freeze(id, fiFreeze) }
 
 // Thaw lets it go on. Thawing one that is not frozen is no error.

@@ -216,7 +216,7 @@ func (p *Proxied) stream(in, out net.Conn, from, to int) {
 		}
 	}
 	_, _ = in.Close(), out.Close()
-	for range pieces { // the reader may wait for room
+	for range pieces { // the reader may wait for space
 	}
 	reading.Wait()
 }

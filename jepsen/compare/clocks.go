@@ -33,8 +33,8 @@ const (
 	clockLeaseTimes = 12
 )
 
-// clocks plays each case with five contenders, under a network that loses, repeats and delays, and nodes that crash. Owners renew now and
-// then, or not, and so leases end often.
+// clocks plays each case with five contenders, under a network that loses, repeats and delays, and nodes that crash.
+// Owners renew now and then, or not, and so leases end often.
 func (o Options) clocks(ctx context.Context, events *int) ([]ClockRow, error) {
 	var out []ClockRow
 	for _, k := range clockCases {
@@ -131,15 +131,15 @@ func (s *schedule) rates(least, most int64) {
 
 // correct has each wall clock wander within ε, at a rate that errs by ρ, up and down.
 func (s *schedule) correct(p Params) {
-	room := p.Skew / 10 * 9
-	half := time.Duration(int64(room) * million / p.DriftPPM) // from one end to the other
+	space := p.Skew / 10 * 9
+	half := time.Duration(int64(space) * million / p.DriftPPM) // from one end to the other
 	for i := range s.wall {
 		at := between(s.ask(askOffset, i, 3), 0, 2*half) // where in its wave it begins
 		ppm := p.DriftPPM
 		s.wall[i].reading = wallBase + time.Duration(int64(at)*p.DriftPPM/million)
 		next := half - at
 		if at >= half {
-			s.wall[i].reading = wallBase + room - time.Duration(int64(at-half)*p.DriftPPM/million)
+			s.wall[i].reading = wallBase + space - time.Duration(int64(at-half)*p.DriftPPM/million)
 			ppm, next = -ppm, 2*half-at
 		}
 		s.wall[i].ppm = ppm
@@ -150,7 +150,8 @@ func (s *schedule) correct(p Params) {
 	}
 }
 
-// some makes four faults of a kind at voters and others, each by a third of a lease time to two, in one direction or the other.
+// some makes four faults of a kind at voters and others, each by a third of a lease time to two, in one direction or
+// the other.
 func (s *schedule) some(p Params, k faultKind, sign time.Duration) {
 	for i := range 4 {
 		at := p.Lease/2 + between(s.ask(askFault, i, 4), 0, s.until-3*p.Lease)

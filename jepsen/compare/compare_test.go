@@ -75,7 +75,8 @@ func TestTheFactsOfTheTables(t *testing.T) {
 	}
 }
 
-// Within what an algorithm asks of clocks there are never two owners; and where Flease asks more than PaxosLease does, it shows.
+// Within what an algorithm asks of clocks there are never two owners; and where Flease asks more than PaxosLease does,
+// it shows.
 func TestWhichClockFaultsBreakWhich(t *testing.T) {
 	r := short()
 	for _, row := range r.Clocks {

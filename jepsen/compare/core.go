@@ -18,15 +18,17 @@ type Params struct {
 	DriftPPM int64         // ρ: PaxosLease and the vote are safe while clocks' rates err by less
 	Margin   time.Duration // of PaxosLease and the vote
 	Skew     time.Duration // ε: Flease is safe while wall clocks are no further apart
-	// A failed attempt is followed by the next after a wait drawn evenly between these. So is the end of one's own lease.
+	// A failed attempt is followed by the next after a wait drawn evenly between these. So is the end of one's own
+	// lease.
 	BackoffLeast, BackoffMost time.Duration
 	Resend                    time.Duration // what is not answered by then is sent again
 	Patience                  time.Duration // an attempt that has come to nothing by then is given up
 	DelayLeast, DelayMost     time.Duration // of a message, drawn evenly
 }
 
-// DefaultParams are those of the tables: leases of a second, the drift and margin that the product comes with, and wall clocks that are kept
-// within 50 ms. The wait between tries is that of the product for a lease that nobody is known to hold.
+// DefaultParams are those of the tables: leases of a second, the drift and margin that the product comes with, and wall
+// clocks that are kept within 50 ms. The wait between tries is that of the product for a lease that nobody is known to
+// hold.
 var DefaultParams = Params{
 	Lease: time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond, Skew: 50 * time.Millisecond,
 	BackoffLeast: time.Second / 32, BackoffMost: time.Second / 8, Resend: 25 * time.Millisecond,
@@ -82,8 +84,8 @@ type voter interface {
 // core is an algorithm.
 type core struct {
 	name string
-	// boot starts a run of a node, its runs-th; the voter is used on nodes 1 to 3 only. A run but the first begins with what the algorithm
-	// asks for after a restart.
+	// boot starts a run of a node, its runs-th; the voter is used on nodes 1 to 3 only. A run but the first begins with
+	// what the algorithm asks for after a restart.
 	boot    func(id ballot.NodeID, runs int, r readings) (contender, voter)
 	restart time.Duration // how long a voter that was restarted keeps silent
 	renews  bool

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Cost is what an algorithm costs when nobody disturbs it. Messages are those between nodes, and rounds are requests to all voters, with
-// their answers. Times are true.
+// Cost is what an algorithm costs when nobody disturbs it. Messages are those between nodes, and rounds are requests to
+// all voters, with their answers. Times are true.
 type Cost struct {
 	Core            string
 	AcquireMessages float64
@@ -15,8 +15,8 @@ type Cost struct {
 	Renews          bool
 	RenewMessages   float64
 	RenewRounds     float64
-	// Of a change of owner after the owner's node was lost, from the loss to the next owner, the tries of the other two nodes while the lease
-	// ran out among them.
+	// Of a change of owner after the owner's node was lost, from the loss to the next owner, the tries of the other two
+	// nodes while the lease ran out among them.
 	FailoverMessages float64
 	FailoverRounds   float64
 	FailoverTime     time.Duration // median

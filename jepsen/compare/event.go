@@ -2,7 +2,8 @@ package compare
 
 import "time"
 
-// event is something that happens at a point of true time. Events of one time happen in the order in which they were made.
+// event is something that happens at a point of true time. Events of one time happen in the order in which they were
+// made.
 type event struct {
 	at     time.Duration
 	serial uint64

@@ -65,8 +65,8 @@ func (w *world) strikeOwner(f fault) {
 	w.push(event{at: f.at, kind: kindFault, node: -1, fault: f})
 }
 
-// resume has a node go on that stood still: first with its timers, as a process would that reads its clock when it is scheduled again,
-// then with what had come for it.
+// resume has a node go on that stood still: first with its timers, as a process would that reads its clock when it is
+// scheduled again, then with what had come for it.
 func (w *world) resume(n *node, thaw bool) {
 	n.still = false
 	if thaw {

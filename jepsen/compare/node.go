@@ -145,8 +145,8 @@ func (n *node) settle() {
 	}
 }
 
-// giveUp ends an attempt that has failed, or that waits for a node that may not be there. What it left at voters would block everybody,
-// this node too, unless it is taken back.
+// giveUp ends an attempt that has failed, or that waits for a node that may not be there. What it left at voters would
+// block everybody, this node too, unless it is taken back.
 func (n *node) giveUp(owns bool) {
 	n.trying = false
 	if !owns {

@@ -41,7 +41,8 @@ type fault struct {
 	ppm  int64
 }
 
-// newSchedule has perfect clocks, but for readings: the elapsed ones have nothing to do with each other, and the wall clocks lie within ε.
+// newSchedule has perfect clocks, but for readings: the elapsed ones have nothing to do with each other, and the wall
+// clocks lie within ε.
 func newSchedule(p Params, seed uint64, nodes int, until time.Duration) *schedule {
 	s := &schedule{seed: seed, nodes: nodes, until: until, weather: weather{seed: seed, least: p.DelayLeast, most: p.DelayMost}}
 	for i := range nodes {

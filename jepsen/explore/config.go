@@ -29,7 +29,8 @@ type Config struct {
 	Ballots int
 	// Draws, if not 0, is how many ballots a node's proposers draw in all their runs.
 	Draws int
-	// Prompt has a proposer abandon an attempt in the very tick its deadline passes (P5, by Resend), not some time after.
+	// Prompt has a proposer abandon an attempt in the very tick its deadline passes (P5, by Resend), not some time
+	// after.
 	Prompt bool
 	// Durations are the D_P that attempts choose from; M bounds them. NewM, if not 0, is another M under which an
 	// acceptor may restart.
@@ -53,7 +54,7 @@ type Config struct {
 	LoseReplies bool
 	// Async lets replies travel like requests. Without it a reply arrives at once, or never if they can be lost.
 	Async bool
-	// Epochs also checks M1: a holding that goes on has had no other owner in it.
+	// Epochs also checks M1: a tenure that goes on has had no other owner in it.
 	Epochs bool
 	// Guardian has a guardian beside each proposer (P7): what it notes is released at any time after a restart.
 	Guardian bool
@@ -104,7 +105,7 @@ func (c Config) timing(m time.Duration) lease.Timing {
 	return lease.Timing{MaxMaster: m, MaxUser: m, DriftPPM: c.DriftPPM, Margin: c.Margin}
 }
 
-// longest are the M that an acceptor may start under; the first is every node's at genesis.
+// longest are the M that an acceptor may start under; the first is every node's at bootstrap.
 func (c Config) longest() []time.Duration {
 	if c.NewM > 0 {
 		return []time.Duration{c.M, c.NewM}

@@ -9,7 +9,8 @@ import (
 
 const ms = time.Millisecond
 
-// features are what a configuration may have beside the base. A configuration is named by its features, joined with "+".
+// features are what a configuration may have beside the base. A configuration is named by its features, joined with
+// "+".
 var features = []struct {
 	name, says string
 	with       func(c *Config)
@@ -32,7 +33,7 @@ var features = []struct {
 	{"three-acceptors", "three acceptors for two", func(c *Config) { c.Acceptors = 3 }},
 	{"three-proposers", "three proposers for two, one ballot each", func(c *Config) { c.Proposers, c.Ballots = 3, 1 }},
 	{"two-durations", "attempts of two lengths", func(c *Config) { c.M = 2 * ms }},
-	{"epochs", "a holding that goes on has had no other owner in it (M1)", func(c *Config) { c.Epochs = true }},
+	{"epochs", "a tenure that goes on has had no other owner in it (M1)", func(c *Config) { c.Epochs = true }},
 	{"asynchrony", "replies too travel, and arrive any number of times, however late", func(c *Config) { c.Async = true }},
 	{"at-most-once", "each copy of a message arrives once or never", func(c *Config) { c.Once = true }},
 	{"one-ballot", "one ballot for each run of a proposer", func(c *Config) { c.Ballots = 1 }},

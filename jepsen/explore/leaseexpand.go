@@ -123,8 +123,8 @@ func (x *leaseExplorer) apply(s *state, a action) bool {
 	return true
 }
 
-// guardian has the guardian of a proposer say what it has to say, if it may: the proposer has died, or it has not. All rounds
-// are one, since what is sent may arrive at any time, or never.
+// guardian has the guardian of a proposer say what it has to say, if it may: the proposer has died, or it has not. All
+// rounds are one, since what is sent may arrive at any time, or never.
 func (x *leaseExplorer) guardian(s *state, i uint8, died bool) bool {
 	if !x.l.c.Guardian {
 		return false
@@ -155,11 +155,11 @@ func (x *leaseExplorer) tick(s *state) {
 // proposer is one step of proposer i. What it sends is on its way to all it is for.
 func (x *leaseExplorer) proposer(s *state, i uint8, in uint32) bool {
 	out, ok := x.step(s, atProposers+int(i), opProposer, in)
-	if sent := out &^ freshHolding; sent != 0 {
+	if sent := out &^ freshTenure; sent != 0 {
 		x.send(s, sent)
 	}
 	if ok && x.l.c.Epochs {
-		x.follow(s, i, out&freshHolding != 0)
+		x.follow(s, i, out&freshTenure != 0)
 	}
 	return ok
 }
@@ -174,8 +174,8 @@ func (x *leaseExplorer) send(s *state, out uint32) {
 	}
 }
 
-// deliver hands a request to an acceptor, and its reply on. A reply to a proposer without an attempt in progress is lost
-// where nothing is resent: it could only raise the counter, which a start may skip anyway, or be counted by a won
+// deliver hands a request to an acceptor, and its reply on. A reply to a proposer without an attempt in progress is
+// lost where nothing is resent: it could only raise the counter, which a start may skip anyway, or be counted by a won
 // attempt, which only Resend asks about.
 func (x *leaseExplorer) deliver(s *state, a action) bool {
 	l := x.l

@@ -11,8 +11,8 @@ const (
 
 // The bits of the flags, shifted by a proposer's index.
 const (
-	flagGap    = 1 << 0 // somebody else has owned since this one's holding was last seen
-	flagBroken = 1 << 4 // a holding went on across another's
+	flagGap    = 1 << 0 // somebody else has owned since this one's tenure was last seen
+	flagBroken = 1 << 4 // a tenure went on across another's
 )
 
 // leaseModel is the model of a Config. Everything in it but c and perms is guarded by memo.mu.
@@ -60,7 +60,7 @@ func (l *leaseModel) boxes() int {
 // leaseExplorer is one goroutine's access to a leaseModel.
 type leaseExplorer struct{ access[*leaseModel] }
 
-// broken is what must never be: two owners at a time, or a holding that another one has interrupted (M1).
+// broken is what must never be: two owners at a time, or a tenure that another one has interrupted (M1).
 func (x *leaseExplorer) broken(s *state) string {
 	owners := 0
 	for i := range x.l.c.Proposers {
@@ -72,7 +72,7 @@ func (x *leaseExplorer) broken(s *state) string {
 	case owners > 1:
 		return "two owners"
 	case s[atFlags] >= flagBroken:
-		return "a holding goes on although another owner has come between"
+		return "a tenure goes on although another owner has come between"
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type proposerPart struct {
 	draws uint8 // ballots drawn in all runs; 0 if nobody counts
 	held  bool
 	ever  bool        // has held in this run
-	last  uint64      // number of the newest holding
+	last  uint64      // number of the newest tenure
 	busy  bool        // an attempt is in progress
 	late  bool        // and its deadline has passed
 	notes lease.Notes // its guardian's; empty if there is none
@@ -85,9 +85,9 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 }
 
 // install is the number of an acceptor that starts with this record, under the m-th M.
-func (l *leaseModel) install(record time.Duration, m uint8, genesis bool) uint32 {
+func (l *leaseModel) install(record time.Duration, m uint8, bootstrap bool) uint32 {
 	timing := l.c.timing(l.c.longest()[m])
-	plan, err := lease.PlanQuarantine(record, timing, genesis)
+	plan, err := lease.PlanQuarantine(record, timing, bootstrap)
 	if err != nil {
 		panic(fmt.Sprintf("explore: a start record that was written cannot be read: %v", err))
 	}
@@ -98,7 +98,8 @@ func (l *leaseModel) install(record time.Duration, m uint8, genesis bool) uint32
 	return l.acceptor(acceptorPart{a: a, plan: plan, m: m})
 }
 
-// acceptor is the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst case.
+// acceptor is the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst
+// case.
 func (l *leaseModel) acceptor(x acceptorPart) uint32 {
 	x.record = x.plan.Record(x.now - x.start)
 	key := append(l.acceptors.buffer(), 'a', x.m)

@@ -32,8 +32,8 @@ const (
 	inKind uint32 = 0xff << 24
 )
 
-// freshHolding, in what a proposer's step sent, says that a new holding began.
-const freshHolding = 1 << 31
+// freshTenure, in what a proposer's step sent, says that a new tenure began.
+const freshTenure = 1 << 31
 
 // compute runs the real code once for a part and an input; see memo.
 func (l *leaseModel) compute(op, a, b uint32) uint64 {
@@ -93,7 +93,7 @@ func (l *leaseModel) stepProposer(id, in uint32) uint64 {
 	}
 	out := l.output(l.gather(sent))
 	if h, held := x.p.Held(x.now); held && h.Number != old.last {
-		out |= freshHolding
+		out |= freshTenure
 	}
 	return stepped(l.proposer(x), out)
 }

@@ -58,11 +58,11 @@ func (x *leaseExplorer) look(s *state, i int) digest {
 func (x *leaseExplorer) sum(s *state) digest {
 	l := x.l
 	d := digest{uint64(s[atFlags]), 1}
-	d = l.proposers.fold(d, s[atProposers:][:l.c.Proposers])
-	d = l.acceptors.fold(d, s[atAcceptors:][:l.c.Acceptors])
-	d = l.sets.fold(d, s[atSent:][:l.boxes()])
+	d = l.proposers.checkpoint(d, s[atProposers:][:l.c.Proposers])
+	d = l.acceptors.checkpoint(d, s[atAcceptors:][:l.c.Acceptors])
+	d = l.sets.checkpoint(d, s[atSent:][:l.boxes()])
 	if l.c.Async {
-		d = l.sets.fold(d, s[atReplies:][:l.c.Proposers])
+		d = l.sets.checkpoint(d, s[atReplies:][:l.c.Proposers])
 	}
 	return d.end()
 }

@@ -142,7 +142,7 @@ func (t *teller) tellReply(before, _ *state, who uint8, m lease.Message, what st
 	case len(sent) > 0:
 		return "P2 P3", what + "; Accept leaves"
 	case held && h.Ballot != old.Ballot:
-		return "P4", what + fmt.Sprintf("; %s owns, holding %d", proposerNames[who:who+1], h.Number)
+		return "P4", what + fmt.Sprintf("; %s owns, tenure %d", proposerNames[who:who+1], h.Number)
 	case m.Kind == lease.KindPromise:
 		return "P2", what
 	case m.Kind == lease.KindAccepted:

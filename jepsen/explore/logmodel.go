@@ -189,7 +189,7 @@ func (x *logExplorer) remember(s *state, who uint8) {
 
 func (x *logExplorer) canonical(s *state) digest {
 	l := x.l
-	d := l.nodes.fold(digest{uint64(s[atFlags]), 2}, s[atNodes:][:l.c.Nodes]).with(l.sets.sum(s[atWire]))
+	d := l.nodes.checkpoint(digest{uint64(s[atFlags]), 2}, s[atNodes:][:l.c.Nodes]).with(l.sets.sum(s[atWire]))
 	for _, b := range *l.histories.get(s[atHistory]) {
 		d = d.with(digest{uint64(b), 3})
 	}

@@ -8,9 +8,10 @@ import (
 	"tenure/lease/named"
 )
 
-// NamedConfig is a bounded world of named leases: clients that acquire through nodes, and acceptors that a log gives eras. Any
-// request or grant that was ever sent may arrive any number of times, or never; replies arrive at once or never, or travel too.
-// Acceptors drop what they may at any time. All clocks tick alike: those that drift are in the random tests of lease/named.
+// NamedConfig is a bounded world of named leases: clients that acquire through nodes, and acceptors that a log gives
+// eras. Any request or grant that was ever sent may arrive any number of times, or never; replies arrive at once or
+// never, or travel too. Acceptors drop what they may at any time. All clocks tick alike: those that drift are in the
+// random tests of lease/named.
 type NamedConfig struct {
 	Name         string
 	Clients      int           // 1 or 2

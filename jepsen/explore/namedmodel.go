@@ -78,7 +78,7 @@ func newNamedModel(c NamedConfig) *namedModel {
 		l.first[atAsked+i] = l.node(namedNode{who: uint8(i)})
 	}
 	for i := range c.Acceptors {
-		l.first[atTables+i] = l.genesis(uint8(i))
+		l.first[atTables+i] = l.bootstrap(uint8(i))
 	}
 	l.first[atMail] = l.sets.of(nil)
 	l.first[atPast] = l.past(namedPast{})
@@ -96,8 +96,8 @@ func (l *namedModel) explorer() explorer {
 // namedExplorer is one goroutine's access to a namedModel.
 type namedExplorer struct{ access[*namedModel] }
 
-// compute runs the real code once for a part and an input; see memo. Steps give the part after it and, in the upper half, what it
-// sent: a set, or the one message. 0 is a step that cannot be taken.
+// compute runs the real code once for a part and an input; see memo. Steps give the part after it and, in the upper
+// half, what it sent: a set, or the one message. 0 is a step that cannot be taken.
 func (l *namedModel) compute(op, a, b uint32) uint64 {
 	switch op {
 	case opClient:

@@ -60,7 +60,8 @@ type eraEntry struct {
 	era uint32
 }
 
-// namedMail is a message: a request to all acceptors, a reply, a grant to a client, or what a client asks of a node, at once.
+// namedMail is a message: a request to all acceptors, a reply, a grant to a client, or what a client asks of a node, at
+// once.
 type namedMail struct {
 	kind    mailKind
 	request named.Request
@@ -156,8 +157,8 @@ func (l *namedModel) acceptor(x namedTable) uint32 {
 	return l.tables.number(x.table.AppendState(key, x.now), x)
 }
 
-// genesis is an acceptor that is older than all that is explored; begin is the run that follows x.
-func (l *namedModel) genesis(i uint8) uint32 {
+// bootstrap is an acceptor that is older than all that is explored; begin is the run that follows x.
+func (l *namedModel) bootstrap(i uint8) uint32 {
 	era := uint32(1)
 	if l.c.OwnEras {
 		era += uint32(i)
@@ -180,9 +181,10 @@ func (l *namedModel) restarted(x namedTable) uint32 {
 	return l.acceptor(namedTable{table: l.table(p.Silence, p.AtStart), run: x.run + 1, eras: x.eras, disk: p.AtStart})
 }
 
-// plan is what a run's start makes of what is durable. Without buckets that is M's quarantine, and nothing is durable but that.
-func (l *namedModel) plan(disk named.Bucket, genesis bool) named.BucketPlan {
-	p, err := named.PlanBucket(disk, l.c.timing(), genesis)
+// plan is what a run's start makes of what is durable. Without buckets that is M's quarantine, and nothing is durable
+// but that.
+func (l *namedModel) plan(disk named.Bucket, bootstrap bool) named.BucketPlan {
+	p, err := named.PlanBucket(disk, l.c.timing(), bootstrap)
 	if err != nil {
 		panic(err)
 	}
@@ -194,7 +196,8 @@ func (l *namedModel) plan(disk named.Bucket, genesis bool) named.BucketPlan {
 
 const sweepAll = 1 << 10
 
-// table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by then.
+// table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by
+// then.
 func (l *namedModel) table(quarantine time.Duration, b named.Bucket) *named.Table {
 	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: b, MaxRecords: 16, Width: 1}, 0)
 	if err != nil {

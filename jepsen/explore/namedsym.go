@@ -49,8 +49,8 @@ func (x *namedExplorer) look(s *state, i int) digest {
 func (x *namedExplorer) sum(s *state) digest {
 	l := x.l
 	d := digest{uint64(s[atEra])<<16 | uint64(s[atRestarts])<<8 | uint64(s[atRestartsToo]), 3}
-	d = l.clients.fold(d, s[atClients:][:l.c.Clients])
-	d = l.nodes.fold(d, s[atAsked:][:l.c.Nodes])
-	d = l.tables.fold(d, s[atTables:][:l.c.Acceptors])
+	d = l.clients.checkpoint(d, s[atClients:][:l.c.Clients])
+	d = l.nodes.checkpoint(d, s[atAsked:][:l.c.Nodes])
+	d = l.tables.checkpoint(d, s[atTables:][:l.c.Acceptors])
 	return d.with(l.sets.sum(s[atMail])).with(l.pasts.sum(s[atPast])).end()
 }

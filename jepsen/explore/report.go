@@ -66,7 +66,8 @@ const (
 )
 
 // UpdateTable puts the result's row into the table between the markers of a file: in place of the row of that name,
-// or at its place in the order of TableNames. The file is made if there is none; one without markers gets them at its end.
+// or at its place in the order of TableNames. The file is made if there is none; one without markers gets them at its
+// end.
 func UpdateTable(path string, r Result) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// RivalConfig is a bounded world of one of the two leases that the product does not use: Flease, or the naive majority vote. Any request
-// that was ever sent may arrive any number of times, or never. A reply arrives at once, may be lost, or travels like a request. Time has
-// an end here, since Flease's messages name points of it.
+// RivalConfig is a bounded world of one of the two leases that the product does not use: Flease, or the naive majority
+// vote. Any request that was ever sent may arrive any number of times, or never. A reply arrives at once, may be lost,
+// or travels like a request. Time has an end here, since Flease's messages name points of it.
 type RivalConfig struct {
 	Name      string
 	Core      string // coreFlease or coreMajority
@@ -19,8 +19,8 @@ type RivalConfig struct {
 	Skew      time.Duration // Flease: ε
 	// Ahead is how far each process's clock is ahead of time, proposers first; none if it is nil.
 	Ahead []time.Duration
-	// Shift is by how much each process's clock moves against time, once, whenever it likes, in the order of Ahead; none if it is nil. One that
-	// falls back stands still until time has come up with it.
+	// Shift is by how much each process's clock moves against time, once, whenever it likes, in the order of Ahead;
+	// none if it is nil. One that falls back stands still until time has come up with it.
 	Shift []time.Duration
 	// Restarts is how many restarts of acceptors there are, ProposerRestarts of proposers, each in all.
 	Restarts, ProposerRestarts int

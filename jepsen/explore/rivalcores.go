@@ -10,7 +10,8 @@ import (
 	"tenure/lease"
 )
 
-// rivalMessage is a message of either core. Its text tells it from all others. A request has no addressee: it goes to all acceptors.
+// rivalMessage is a message of either core. Its text tells it from all others. A request has no addressee: it goes to
+// all acceptors.
 type rivalMessage struct {
 	from, to ballot.NodeID
 	body     fmt.Stringer
@@ -32,7 +33,8 @@ type rivalStanding struct {
 	says string
 }
 
-// rivalAcceptor is the acceptor of either core. All are node 1 to themselves; who they are to others is said when they answer.
+// rivalAcceptor is the acceptor of either core. All are node 1 to themselves; who they are to others is said when they
+// answer.
 type rivalAcceptor interface {
 	clone() rivalAcceptor
 	handle(now time.Duration, m rivalMessage, self ballot.NodeID) (rivalMessage, bool)

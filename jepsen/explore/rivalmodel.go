@@ -6,8 +6,8 @@ import (
 	"tenure/internal/ballot"
 )
 
-// atTime, in a rival's state, is the time in ticks, and from bit 8 on which clocks have shifted. What was sent stands at atSent, and what
-// travels back at atReplies.
+// atTime, in a rival's state, is the time in ticks, and from bit 8 on which clocks have shifted. What was sent stands
+// at atSent, and what travels back at atReplies.
 const atTime = 10
 
 // rivalModel is the model of a RivalConfig. Everything in it but c is guarded by memo.mu.
@@ -209,8 +209,8 @@ func (x *rivalExplorer) proposer(s *state, i uint8, op, arg uint32) {
 	}
 }
 
-// broken is what must never be: two owners at a time. In the majority vote it also counts the states in which nobody owns and nobody can,
-// since every vote is given and no request has a majority.
+// broken is what must never be: two owners at a time. In the majority vote it also counts the states in which nobody
+// owns and nobody can, since every vote is given and no request has a majority.
 func (x *rivalExplorer) broken(s *state) string {
 	l, owners := x.l, 0
 	for i := range l.c.Proposers {

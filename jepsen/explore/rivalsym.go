@@ -6,8 +6,9 @@ import (
 	"tenure/internal/ballot"
 )
 
-// Acceptors with equal clocks are interchangeable here as they are for the lease (see symmetry.go). Requests have no addressee, so what a
-// permutation relabels is the place of each acceptor and the voters inside proposers. Where replies travel there is no reduction.
+// Acceptors with equal clocks are interchangeable here as they are for the lease (see symmetry.go). Requests have no
+// addressee, so what a permutation relabels is the place of each acceptor and the voters inside proposers. Where
+// replies travel there is no reduction.
 
 // permutations are those that respect the clocks; the first is the identity.
 func (c *RivalConfig) permutations() []permutation {
@@ -58,7 +59,7 @@ func (x *rivalExplorer) permute(s *state, perm uint32) state {
 
 func (x *rivalExplorer) sum(s *state) digest {
 	l := x.l
-	d := l.proposers.fold(digest{uint64(s[atTime]), 5}, s[atProposers:][:l.c.Proposers])
-	d = l.acceptors.fold(d, s[atAcceptors:][:maxAcceptors])
+	d := l.proposers.checkpoint(digest{uint64(s[atTime]), 5}, s[atProposers:][:l.c.Proposers])
+	d = l.acceptors.checkpoint(d, s[atAcceptors:][:maxAcceptors])
 	return d.with(l.sets.sum(s[atSent])).with(l.sets.sum(s[atReplies])).end()
 }

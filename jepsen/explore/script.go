@@ -14,9 +14,9 @@ type Replayed struct {
 	Skipped   int    // lines that could not be: a message that was never sent, an attempt that is not open any more
 }
 
-// Replay plays a recorded trace against the core as it is now: "config NAME" and then a line an action, as Result.Script
-// writes them; "#" begins a comment. What a sound core does not offer is skipped, so that the trace of a broken core can
-// be played against any. The error is about the script.
+// Replay plays a recorded trace against the core as it is now: "config NAME" and then a line an action, as
+// Result.Script writes them; "#" begins a comment. What a sound core does not offer is skipped, so that the trace of a
+// broken core can be played against any. The error is about the script.
 func Replay(r io.Reader) (Replayed, error) {
 	var out Replayed
 	var p *player

@@ -19,7 +19,8 @@ type model interface {
 
 // explorer is one goroutine's access to a model.
 type explorer interface {
-	// expand calls emit with each action that can be taken in s and leads elsewhere, in an order that depends on s only.
+	// expand calls emit with each action that can be taken in s and leads elsewhere, in an order that depends on s
+	// only.
 	expand(s *state, emit func(next *state, a action))
 	// canonical replaces s by the one state that stands for all that differ from it by a symmetry.
 	canonical(s *state) digest
@@ -133,8 +134,8 @@ func (s *search) states() int {
 	return n
 }
 
-// expandLevel takes the level block by block: all workers expand, then each shard takes what belongs to it, in the order of
-// the parents. So the numbers of states do not depend on the workers' speed.
+// expandLevel takes the level block by block: all workers expand, then each shard takes what belongs to it, in the
+// order of the parents. So the numbers of states do not depend on the workers' speed.
 func (s *search) expandLevel(ctx context.Context, progress func()) (*badState, string) {
 	for shard := range s.level {
 		f := s.level[shard]

@@ -24,8 +24,8 @@ const (
 	LeaseRelease Kind = "lease-release" // Key, Acquisition; from its call on the client does not own, whatever comes of it
 
 	// Stream is one connection that was told the changes under a prefix, Key: Index is where it resumed, Result the
-	// revision up to which it was told all, Entries the changes in the order in which they came. An entry with a Create of
-	// 0 is a deletion at Modify. Gap is above 0 if it was told that changes up to that revision may be missing.
+	// revision up to which it was told all, Entries the changes in the order in which they came. An entry with a Create
+	// of 0 is a deletion at Modify. Gap is above 0 if it was told that changes up to that revision may be missing.
 	Stream Kind = "stream"
 
 	// Master is the sight of a new mastership: Result is its epoch.
@@ -44,8 +44,8 @@ type Extra struct {
 	Gap     uint64        `json:"gap,omitempty"`
 	Fenced  bool          `json:"fenced,omitempty"` // refused because a larger token was seen
 
-	// Of a lease. Each acquisition is of one client and one name, and used once. Waited is how much later than Call the time of the grant
-	// may count from, because the node let the request wait for a busy name.
+	// Of a lease. Each acquisition is of one client and one name, and used once. Waited is how much later than Call the
+	// time of the grant may count from, because the node let the request wait for a busy name.
 	Acquisition string        `json:"acquisition,omitempty"`
 	Waited      time.Duration `json:"waited_ns,omitempty"`
 }

@@ -69,8 +69,8 @@ func TestRule(t *testing.T) {
 	"jepsen/mutants/patches/Limit.patch": "x.\n--- rule/rule.go\n@@\n-const limit = 3\n+const limit = 2\n",
 }
 
-// Each mutant of a joint program breaks its own function and nothing else; one that changes more than bodies of functions
-// is not in it.
+// Each mutant of a joint program breaks its own function and nothing else; one that changes more than bodies of
+// functions is not in it.
 func TestJointProgram(t *testing.T) {
 	shows := map[string]string{"Add": "add 0", "First": "first", "Note": "note 4", "Few": "few", "Many": "few", "Limit": "few"}
 	table := ""

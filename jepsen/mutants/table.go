@@ -15,7 +15,7 @@ import (
 // Mutant is a row of the table: rules broken on purpose.
 type Mutant struct {
 	Name    string
-	Rule    string   // label or page of the rule, as the house knows it
+	Rule    string   // label or page of the rule, as the module knows it
 	Patches []string // of patches/; empty: the one of the mutant's own name
 	Killers []Killer `toml:"killer"` // each must notice
 }
@@ -46,7 +46,8 @@ const (
 	Story    How = "story"    // histories with a fault planted, for checkers
 )
 
-// defaultLimitSeconds is for a test that hangs: others take some seconds, and ten times that on a machine that is overloaded.
+// defaultLimitSeconds is for a test that hangs: others take some seconds, and ten times that on a machine that is
+// overloaded.
 const defaultLimitSeconds = 180
 
 // table is mutants.toml.

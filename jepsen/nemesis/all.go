@@ -32,7 +32,7 @@ func All() []Nemesis {
 			Flags: []string{"--lease-margin", marginFlag}, MinOps: 20, MinFaults: 5, MinMasters: 1, Run: jumps},
 		{Name: "clock-wild", Says: "clocks err by up to 50 % and 3 s, beyond every bound: writes and consistent reads must hold", Needs: clocks,
 			ConsistentOnly: true, MinOps: 5, MinFaults: 5, Run: wild},
-		{Name: "full-disk", Says: "one node has no room on its disk", Needs: Needs{Small: true}, MinOps: 20, MinFaults: 1, Run: fullDisk},
+		{Name: "full-disk", Says: "one node has no space on its disk", Needs: Needs{Small: true}, MinOps: 20, MinFaults: 1, Run: fullDisk},
 		{Name: "failing-fsync", Says: "syncs of one node fail: it must end", Needs: Needs{Faulty: true}, MinOps: 20, MinFaults: 1, Run: failingSync},
 		{Name: "lying-fsync", Says: "one node's disk forgets what it said was synced; the others keep what they have", Needs: Needs{Faulty: true},
 			MinOps: 20, MinFaults: 0.5, Run: lyingSync},

@@ -16,8 +16,8 @@ const (
 	healRefusal    = 10 * time.Second
 )
 
-// fullDisk takes the room away from one node at a time, now below the reserve, now all of it. Writes may be refused,
-// or the node may end; once there is room again it must serve by itself, or after a start.
+// fullDisk takes the space away from one node at a time, now below the reserve, now all of it. Writes may be refused,
+// or the node may end; once there is space again it must serve by itself, or after a start.
 func fullDisk(ctx context.Context, b *Bed) error {
 	for ctx.Err() == nil {
 		n := b.pick(ctx, 1)[0]
@@ -53,10 +53,10 @@ func fullDisk(ctx context.Context, b *Bed) error {
 	return nil
 }
 
-// healed waits until a node with room on its disk is ready and has no complaint.
+// healed waits until a node with space on its disk is ready and has no complaint.
 func (b *Bed) healed(n *cluster.Node) error {
 	if err := b.ready(n); err != nil {
-		return fmt.Errorf("with room on its disk again: %w", err)
+		return fmt.Errorf("with space on its disk again: %w", err)
 	}
 	problem := ""
 	for end := time.Now().Add(healRefusal); time.Now().Before(end); time.Sleep(20 * ms) {
@@ -66,7 +66,7 @@ func (b *Bed) healed(n *cluster.Node) error {
 		}
 		problem = fmt.Sprint(s.Problem, err)
 	}
-	return fmt.Errorf("node %d has had room for %v and still says: %s", n.ID, healRefusal, problem)
+	return fmt.Errorf("node %d has had space for %v and still says: %s", n.ID, healRefusal, problem)
 }
 
 // failingSync makes every sync of one node fail. It cannot know what is durable then, so it must end; what was not

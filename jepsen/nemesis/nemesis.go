@@ -22,7 +22,7 @@ import (
 // Needs says what a bed must have beside plain nodes.
 type Needs struct {
 	Links, Loss, Delay bool // cuts between nodes; packet loss; slow links
-	Faulty, Small      bool // disks that fail on command; disks of little room
+	Faulty, Small      bool // disks that fail on command; disks of little space
 	Clocks             bool // nodes built with a clock that errs on purpose
 
 }

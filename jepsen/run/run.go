@@ -32,7 +32,8 @@ type Config struct {
 	Sabotage string   // "", or how the cluster is made to lie: lost-writes, stale-reads
 	Loopback bool     // no namespaces, even as root
 	Flags    []string // for every node, after those that the nemesis asks for
-	// DefaultReads has clients read by the lease even where the trouble is beyond what such reads promise: to see it found.
+	// DefaultReads has clients read by the lease even where the trouble is beyond what such reads promise: to see it
+	// found.
 	DefaultReads bool
 	Dir          string // binaries, data, logs, histories; kept if the run fails
 	Out          io.Writer

@@ -25,8 +25,8 @@ func TestSabotageIsFound(t *testing.T) {
 	}
 }
 
-// sabotaged is a run that told a lie, if it was to: a machine that does less than a thousand operations in the usual time
-// is given more.
+// sabotaged is a run that told a lie, if it was to: a machine that does less than a thousand operations in the usual
+// time is given more.
 func sabotaged(t *testing.T, workload, sabotage string) (r Result) {
 	t.Helper()
 	for d := 5 * time.Second; d <= 40*time.Second; d *= 2 {

@@ -79,7 +79,7 @@ func links(n int, message, own time.Duration) ([][]time.Duration, [][]bool) {
 }
 
 // boot starts a run of nd's process over what the start record holds (A4).
-func (w *cell) boot(nd *cellNode, stored time.Duration, genesis bool) error {
+func (w *cell) boot(nd *cellNode, stored time.Duration, bootstrap bool) error {
 	nd.restart++
 	nd.up = true
 	nd.started = w.read(nd)
@@ -89,7 +89,7 @@ func (w *cell) boot(nd *cellNode, stored time.Duration, genesis bool) error {
 	}
 	self := ballot.Incarnation{Node: nd.id, Restart: nd.restart, Nonce: uint64(nd.id)<<32 | nd.restart}
 	var planned, made, accepts error
-	nd.plan, planned = lease.PlanQuarantine(stored, w.timing, genesis)
+	nd.plan, planned = lease.PlanQuarantine(stored, w.timing, bootstrap)
 	nd.proposer, made = lease.NewProposer(lease.ProposerConfig{Self: self,
 		Duration: w.duration, Voters: voters, Timing: w.timing})
 	nd.acceptor, accepts = lease.NewAcceptor(lease.AcceptorConfig{Self: nd.id, Timing: w.timing,

@@ -23,7 +23,7 @@ import (
 //	link N A D         a message between proposer N and acceptor A takes D
 //	run to=T           time passes, up to T and what happens at T
 //	state              who owns what, and what the acceptors hold
-//	want owner=N|none  fails if it is not so; with holding=H, also if N owns by another of its holdings
+//	want owner=N|none  fails if it is not so; with tenure=H, also if N owns by another of its tenures
 func (w *cell) Do(c *Command) ([]string, error) {
 	do, ok := cellCommands[c.Name]
 	if !ok {
@@ -265,13 +265,13 @@ func (w *cell) want(c *Command) error {
 	if want != got {
 		return fmt.Errorf("at %s the owner is %s, not %s", stamp(w.now), got, want)
 	}
-	if number := uint64(c.Number("holding", 0)); number != 0 {
+	if number := uint64(c.Number("tenure", 0)); number != 0 {
 		o := w.owner()
 		if o == nil {
-			return fmt.Errorf("%w: nobody has holding %d", ErrUsage, number)
+			return fmt.Errorf("%w: nobody has tenure %d", ErrUsage, number)
 		}
 		if h, _ := o.proposer.Held(w.read(o)); h.Number != number {
-			return fmt.Errorf("at %s %d owns by holding %d, not %d", stamp(w.now), o.id, h.Number, number)
+			return fmt.Errorf("at %s %d owns by tenure %d, not %d", stamp(w.now), o.id, h.Number, number)
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func (w *cell) atProposer(m lease.Message) {
 // standing is what a proposer was before it took a message.
 type standing struct {
 	phase lease.Phase
-	held  lease.Holding // zero: none
+	held  lease.Tenure // zero: none
 }
 
 func (w *cell) before(nd *cellNode) standing {
@@ -111,7 +111,7 @@ func (w *cell) became(nd *cellNode, was standing) string {
 		if h.Number == was.held.Number {
 			verb = "still owns"
 		}
-		return fmt.Sprintf(": a quorum; %d %s until %s, holding %d", nd.id, verb, stamp(h.Deadline-nd.offset), h.Number)
+		return fmt.Sprintf(": a quorum; %d %s until %s, tenure %d", nd.id, verb, stamp(h.Deadline-nd.offset), h.Number)
 	case was.phase == lease.PhasePreparing && after.Phase == lease.PhaseAccepting:
 		return ": a quorum is open"
 	case was.phase != lease.PhaseNone && after.Phase == lease.PhaseNone:
@@ -155,7 +155,7 @@ func (w *cell) state(*Command) error {
 		}
 		now, what := w.read(nd), "owns nothing"
 		if h, held := nd.proposer.Held(now); held {
-			what = fmt.Sprintf("owns under %s until %s, holding %d", showBallot(h.Ballot), stamp(h.Deadline-nd.offset), h.Number)
+			what = fmt.Sprintf("owns under %s until %s, tenure %d", showBallot(h.Ballot), stamp(h.Deadline-nd.offset), h.Number)
 		}
 		record := "is empty"
 		if r, live := nd.acceptor.Live(now); live {

@@ -43,20 +43,20 @@ type letterTo struct {
 
 // replicaNode is a process and its disk, as package server would run them.
 type replicaNode struct {
-	id       ballot.NodeID
-	offset   time.Duration // its clock reads that much more than the script's time
-	disk     *memDisk
-	lease    *replica.ElectorRound
-	log      *replica.Log
-	round    *replica.LogRound
-	due      replica.Effect // handed out by round, and not yet carried out; 0: none
-	within   bool           // a round is under way
-	events   []*replica.Event
-	state    *kv.State
-	pub      replica.Published
-	persists []multipaxos.Persist
-	folding  *kv.Frozen
-	nextTick time.Duration // reading of its clock
+	id            ballot.NodeID
+	offset        time.Duration // its clock reads that much more than the script's time
+	disk          *memDisk
+	lease         *replica.ElectorRound
+	log           *replica.Log
+	round         *replica.LogRound
+	due           replica.Effect // handed out by round, and not yet carried out; 0: none
+	within        bool           // a round is under way
+	events        []*replica.Event
+	state         *kv.State
+	pub           replica.Published
+	persists      []multipaxos.Persist
+	checkpointing *kv.Frozen
+	nextTick      time.Duration // reading of its clock
 
 	paused bool
 	at     pausePoint
@@ -115,7 +115,8 @@ func openCluster(c *Command) (Stage, error) {
 	return w, nil
 }
 
-// boot is genesis: an empty disk, nothing to keep silent about. Nothing is random: seeds and nonces are the node's number.
+// boot is bootstrap: an empty disk, nothing to keep silent about. Nothing is random: seeds and nonces are the node's
+// number.
 func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration time.Duration) (err error) {
 	self := ballot.Incarnation{Node: nd.id, Restart: 1, Nonce: uint64(nd.id)}
 	nd.nextTick = nd.offset
@@ -125,7 +126,7 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 		return err
 	}
 	nd.lease = replica.NewElectorRound(elector)
-	if nd.state, err = kv.Open(nd.disk.image, kv.DefaultLimits); err != nil {
+	if nd.state, err = kv.Open(nd.disk.stateDB, kv.DefaultLimits); err != nil {
 		return err
 	}
 	cfg := replica.Config{
@@ -133,7 +134,7 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 100},
 		MaxBatchBytes: 1 << 12, MaxInFlight: 4, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
-		ApplyBytes: 1 << 16, FoldBytes: 1 << 20, FoldLogBytes: 1 << 20, MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
+		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 20, CheckpointLogBytes: 1 << 20, MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
 	}
 	core, err := multipaxos.New(cfg.Core, nd.disk.durable, nd.disk)
 	if err != nil {
@@ -150,11 +151,11 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 type memDisk struct {
 	durable multipaxos.Durable
 	entries map[multipaxos.Slot]multipaxos.Entry
-	image   *kv.MemImage
+	stateDB *kv.MemStateDB
 }
 
 func newMemDisk() *memDisk {
-	return &memDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage()}
+	return &memDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: kv.NewMemStateDB()}
 }
 
 // Entries implements multipaxos.Reader.

@@ -76,7 +76,7 @@ func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
 			nd.lease.Read(w.read(nd), false)
 		case replica.EffectLease:
 			s := nd.lease.State()
-			nd.pub = nd.pub.WithLease(s.Holding, s.Deadline)
+			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)
 		case replica.EffectSend:
 			for _, m := range nd.lease.Messages() {
 				w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
@@ -87,8 +87,8 @@ func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
 	}
 }
 
-// goOn runs the log loop from where it is to the end of the round, or to a point in it at which the process is stopped. A
-// pause there is seen by the readings of the clock that come after it, and by nothing else.
+// goOn runs the log loop from where it is to the end of the round, or to a point in it at which the process is stopped.
+// A pause there is seen by the readings of the clock that come after it, and by nothing else.
 func (w *cluster) goOn(nd *replicaNode, stop pausePoint) (err error) {
 	for clocks := 0; ; {
 		e := nd.due
@@ -125,7 +125,7 @@ func (w *cluster) do(nd *replicaNode, e replica.Effect) error {
 		nd.events = nil
 	case replica.EffectClock:
 		nd.round.Read(w.read(nd), nd.pub)
-	case replica.EffectApply, replica.EffectFreeze, replica.EffectFolded:
+	case replica.EffectApply, replica.EffectFreeze, replica.EffectCheckpointed:
 		return nd.round.Locked()
 	case replica.EffectPersist:
 		nd.persists = append(nd.persists, out.Persists...)
@@ -137,8 +137,8 @@ func (w *cluster) do(nd *replicaNode, e replica.Effect) error {
 		for _, r := range out.Replies {
 			w.reply(nd, r)
 		}
-	case replica.EffectFold:
-		nd.folding = out.Fold
+	case replica.EffectCheckpoint:
+		nd.checkpointing = out.Checkpoint
 	}
 	return nil
 }
@@ -150,10 +150,10 @@ func (nd *replicaNode) commit() {
 		nd.input(&replica.Event{Persisted: p.Seq})
 	}
 	nd.persists = nil
-	if nd.folding != nil {
-		nd.disk.image.Merge(nd.folding.Fold())
-		nd.folding = nil
-		nd.input(&replica.Event{Folded: true})
+	if nd.checkpointing != nil {
+		nd.disk.stateDB.Merge(nd.checkpointing.Checkpoint())
+		nd.checkpointing = nil
+		nd.input(&replica.Event{Checkpointed: true})
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 
 const (
 	damageKeys   = 6000
-	damageValue  = 4000 // bytes: all keys together are more than one fold
+	damageValue  = 4000 // bytes: all keys together are more than one checkpoint
 	damageTrials = 12
 	damageAsked  = 300 // keys a trial
 )
 
-// damage plants changes in the state.db of a running node, one at a time, and asks it for keys and a listing: each answer
-// is right, or none.
+// damage plants changes in the state.db of a running node, one at a time, and asks it for keys and a listing: each
+// answer is right, or none.
 func damage(ctx context.Context, s *stage) error {
 	c, err := s.cluster(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func damage(ctx context.Context, s *stage) error {
 
 func damageText(i int) string { return fmt.Sprintf("%06d %s", i, strings.Repeat("d", damageValue)) }
 
-// fillState writes keys until every node has folded them, or most, into state.db.
+// fillState writes keys until every node has checkpointed them, or most, into state.db.
 func fillState(ctx context.Context, c *cluster.Cluster) error {
 	all, err := connect(c, 20*time.Second)
 	if err != nil {
@@ -106,18 +106,18 @@ func fillState(ctx context.Context, c *cluster.Cluster) error {
 		}
 	}
 	for end := time.Now().Add(30 * time.Second); ; sleep(ctx, 100*time.Millisecond) {
-		folded := 0
+		checkpointed := 0
 		for _, n := range c.Nodes() {
 			if info, err := os.Stat(filepath.Join(n.Data, "state.db")); err == nil && info.Size() > 8<<20 {
-				folded++
+				checkpointed++
 			}
 		}
-		if folded == 3 {
-			sleep(ctx, 2*time.Second) // folds that still run
+		if checkpointed == 3 {
+			sleep(ctx, 2*time.Second) // checkpoints that still run
 			return ctx.Err()
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of 3 nodes have folded their state", folded)
+			return fmt.Errorf("%d of 3 nodes have checkpointed their state", checkpointed)
 		}
 	}
 }

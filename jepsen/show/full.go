@@ -98,7 +98,7 @@ func fill(ctx context.Context, to *client.Client) (n int, err error) {
 	for ; n < 10_000; n++ {
 		rand.Read(value)
 		_, err := to.Put(ctx, fmt.Sprintf("full/%d", n), value, client.WriteOptions{})
-		if errors.Is(err, client.ErrNoRoom) {
+		if errors.Is(err, client.ErrNoSpace) {
 			if !strings.Contains(err.Error(), "node 1 ") {
 				return n, fmt.Errorf("the refusal does not name the node: %w", err)
 			}
@@ -111,8 +111,8 @@ func fill(ctx context.Context, to *client.Client) (n int, err error) {
 	return n, errors.New("it was never full")
 }
 
-// oneMemberFull fills the file system of the master of three: writes, deletes and renewals go on, under another master, and
-// a session outlives it. Once there is space again the member catches up.
+// oneMemberFull fills the file system of the master of three: writes, deletes and renewals go on, under another master,
+// and a session outlives it. Once there is space again the member catches up.
 func oneMemberFull(ctx context.Context, s *stage) error {
 	dir := filepath.Join(s.dir, "three")
 	disks, err := cluster.NewSmallDisks(dir, 3, 160*mib)

@@ -13,8 +13,9 @@ import (
 
 const leaseRestarts = 5
 
-// leasesRestart kills all nodes while a lease is held, and starts them again. Who tries then is told at once for how long nobody can
-// own one: about as long as the longest lease of late, not --max-lease-time (N4). Nobody owns while the owner before does.
+// leasesRestart kills all nodes while a lease is held, and starts them again. Who tries then is told at once for how
+// long nobody can own one: about as long as the longest lease of late, not --max-lease-time (N4). Nobody owns while the
+// owner before does.
 func leasesRestart(ctx context.Context, s *stage) error {
 	c, err := s.cluster(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// Of the story of the frozen disks: the bound of M6 under stuckLease, and what a healthy majority may take at most to have a
-// ready master. The rest is for starts of processes on a busy machine.
+// Of the story of the frozen disks: the bound of M6 under stuckLease, and what a healthy majority may take at most to
+// have a ready master. The rest is for starts of processes on a busy machine.
 const (
 	stuckLease  = 500 * time.Millisecond
 	stuckBound  = 2 * time.Second

@@ -8,9 +8,9 @@ import (
 	"tenure/server/wire"
 )
 
-// Damage to frames on their way, in runs with the classes Cut and Garble. The reader of frames must notice it: as in the
-// transport, the connection then ends, and nothing of the frame is taken for a message. Every damage here is one that
-// the checksum finds for certain, but for those of the length, which it misses once in 2³² times.
+// Damage to frames on their way, in runs with the classes Cut and Garble. The reader of frames must notice it: as in
+// the transport, the connection then ends, and nothing of the frame is taken for a message. Every damage here is one
+// that the checksum finds for certain, but for those of the length, which it misses once in 2³² times.
 
 // packet is a frame on its way.
 type packet struct {
@@ -78,8 +78,8 @@ func (l *link) receive(i int, p packet) (body []byte, ok bool) {
 	return body, true
 }
 
-// open returns the body of a frame that travelled alone, if it is whole. The transport would end the connection with one
-// that is not; here nothing else is on it.
+// open returns the body of a frame that travelled alone, if it is whole. The transport would end the connection with
+// one that is not; here nothing else is on it.
 func (w *world) open(p packet, most int) (body []byte, ok bool) {
 	body, err := w.readFrame(p.bytes, most)
 	if err != nil {

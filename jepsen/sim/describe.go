@@ -19,7 +19,7 @@ func describe(m *multipaxos.Message) string {
 	for _, f := range []struct {
 		name  string
 		value multipaxos.Slot
-	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}, {"folded", m.Folded}} {
+	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}, {"checkpointed", m.Checkpointed}} {
 		if f.value != 0 {
 			s += fmt.Sprintf(" %s %d", f.name, f.value)
 		}
@@ -36,16 +36,16 @@ func describe(m *multipaxos.Message) string {
 	return s
 }
 
-var peerKinds = [...]string{"", "Vitals", "Forward", "Forwarded", "ReadPoint", "ReadPointR"}
+var peerKinds = [...]string{"", "Heartbeat", "Forward", "Forwarded", "ReadPoint", "ReadPointR"}
 
 // describePeer is a message between log parts in a few words.
 func describePeer(m *replica.Message) string {
 	s := fmt.Sprintf("%s %d→%d", peerKinds[m.Kind], m.From, m.To)
 	switch m.Kind {
-	case replica.KindVitals:
-		s += fmt.Sprintf(" applied %d", m.Vitals.Applied)
-		if m.Vitals.Master {
-			s += fmt.Sprintf(" master of epoch %d", m.Vitals.Epoch)
+	case replica.KindHeartbeat:
+		s += fmt.Sprintf(" applied %d", m.Heartbeat.Applied)
+		if m.Heartbeat.Master {
+			s += fmt.Sprintf(" master of epoch %d", m.Heartbeat.Epoch)
 		}
 	case replica.KindForward:
 		s += fmt.Sprintf(" %d writes", len(m.Writes))

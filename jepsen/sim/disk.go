@@ -23,8 +23,8 @@ type disk struct {
 	bucket     named.Bucket // of named leases, with what they owe (N4)
 	marks      multipaxos.Durable
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
-	image      *kv.MemImage
-	parted     *kv.Fold // a part of it is in the image; nil: the image is that of a whole fold
+	stateDB    *kv.MemStateDB
+	parted     *kv.Checkpoint // a part of it is in the state database; nil: the state database is that of a whole checkpoint
 
 	file         *journalFile
 	ring         *journal.Ring
@@ -33,14 +33,14 @@ type disk struct {
 	pendingBytes int
 	refused      error // the journal is damaged: the node must stay out
 
-	rotSlot  multipaxos.Slot // this record is bad; 0: none
-	rotImage bool
-	noticed  bool // a bad record was read, and the error given out
+	rotSlot    multipaxos.Slot // this record is bad; 0: none
+	rotStateDB bool
+	noticed    bool // a bad record was read, and the error given out
 }
 
 func newDisk(store ident.StoreID) *disk {
 	d := &disk{
-		store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage(),
+		store: store, entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: kv.NewMemStateDB(),
 		file: &journalFile{flipped: -1}, home: home{entries: map[multipaxos.Slot]multipaxos.Entry{}},
 	}
 	var err error
@@ -69,38 +69,38 @@ func (d *disk) Entries(from, through multipaxos.Slot, maxBytes int) (out []multi
 }
 
 // View and Loaded implement kv.Source.
-func (d *disk) View() (kv.Image, error) {
-	if d.rotImage {
+func (d *disk) View() (kv.StateDB, error) {
+	if d.rotStateDB {
 		d.noticed = true
 		return nil, errRot
 	}
-	return d.image.View()
+	return d.stateDB.View()
 }
 
-func (d *disk) Loaded() (slot uint64, meta []byte, err error) { return d.image.Loaded() }
+func (d *disk) Loaded() (slot uint64, meta []byte, err error) { return d.stateDB.Loaded() }
 
 // mergePart makes n changes of f durable, and f in the redo file before.
-func (d *disk) mergePart(f *kv.Fold, n int) {
-	d.image.MergeSome(f, n)
+func (d *disk) mergePart(f *kv.Checkpoint, n int) {
+	d.stateDB.MergeSome(f, n)
 	d.parted = f
 }
 
 // merge makes all of f durable.
-func (d *disk) merge(f *kv.Fold) {
-	d.image.Merge(f)
+func (d *disk) merge(f *kv.Checkpoint) {
+	d.stateDB.Merge(f)
 	d.parted = nil
 }
 
-// resume makes the rest of a fold that was cut off, as storage.Open does.
+// resume makes the rest of a checkpoint that was cut off, as storage.Open does.
 func (d *disk) resume() {
 	if d.parted != nil {
 		d.merge(d.parted)
 	}
 }
 
-// folded is the slot of the durable image.
-func (d *disk) folded() multipaxos.Slot {
-	slot, _, _ := d.image.Loaded()
+// checkpointed is the slot of the durable state database.
+func (d *disk) checkpointed() multipaxos.Slot {
+	slot, _, _ := d.stateDB.Loaded()
 	return multipaxos.Slot(slot)
 }
 
@@ -112,8 +112,8 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 		return fmt.Errorf("persist %d lowers the promise from %v to %v", p.Seq, m.Promised, p.Promised)
 	case p.Chosen != 0 && p.Chosen < m.Chosen:
 		return fmt.Errorf("persist %d lowers the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen)
-	case p.Truncate > d.folded():
-		return fmt.Errorf("persist %d truncates through slot %d, and the image holds %d", p.Seq, p.Truncate, d.folded())
+	case p.Truncate > d.checkpointed():
+		return fmt.Errorf("persist %d truncates through slot %d, and the state database holds %d", p.Seq, p.Truncate, d.checkpointed())
 	}
 	for _, e := range p.Entries {
 		if e.Slot <= m.Truncated {
@@ -134,5 +134,5 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 
 // rotten tells whether anything on the disk is bad.
 func (d *disk) rotten() bool {
-	return d.rotSlot != 0 || d.rotImage || d.file.flipped >= 0 || d.refused != nil
+	return d.rotSlot != 0 || d.rotStateDB || d.file.flipped >= 0 || d.refused != nil
 }

@@ -36,13 +36,14 @@
 //
 // Nodes send each other the bytes that package server/wire makes, and take what it makes of the bytes that come: frames
 // are lost, late, repeated, cut off and garbled. The log has a connection between each two nodes, which keeps the order
-// of its frames and ends with one that is damaged; other frames travel alone, which is worse than what TCP does to them.
+// of its frames and ends with one that is damaged; other frames travel alone, which is worse than what TCP does to
+// them.
 //
 // # The disk
 //
 // Commits go through storage's own journal into a file of which a crash keeps any of the sectors that were not synced;
 // what comes back is compared with what was acknowledged. log.db and state.db are modelled by their records: a
-// transaction happens whole or not at all, and a crash flips a coin over one that is under way. Half of the folds have
-// some of their changes in the image from their beginning on, for every view to see; after a crash the next start merges
-// the rest. What storage makes of bytes on a lying disk is tested there.
+// transaction happens whole or not at all, and a crash flips a coin over one that is under way. Half of the checkpoints
+// have some of their changes in the state database from their beginning on, for every view to see; after a crash the
+// next start merges the rest. What storage makes of bytes on a lying disk is tested there.
 package sim

@@ -29,7 +29,7 @@ const (
 	kindStage                      // the log loop goes on within a round
 	kindDisk                       // a commit ends
 	kindMove                       // log.db has taken records of the journal
-	kindFold                       // a fold ends
+	kindCheckpoint                 // a checkpoint ends
 	kindWatch                      // the watcher of the quarantine record
 	kindStart                      // a process is started
 	kindAsk                        // a client's request arrives at a node
@@ -48,7 +48,7 @@ const (
 	kindLeaser                     // a client of named leases does something, or is told something
 )
 
-var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "fold", "watch", "start",
+var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "checkpoint", "watch", "start",
 	"ask", "take", "end", "tell", "client", "fault", "hand", "heal", "named", "ntimer", "named+", "health", "progress", "leaser"}
 
 // before orders events.

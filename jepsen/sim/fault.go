@@ -30,7 +30,7 @@ const (
 	EIO                         // a commit fails: the process dies
 	Rot                         // a record goes bad: the node must stop
 	Wipe                        // a disk is replaced by an empty one: the node must stay out
-	Low                         // a disk reaches its reserve, or has no room at all
+	Low                         // a disk reaches its reserve, or has no space at all
 	HandOver                    // the master hands over, or a node is stopped in order
 	Guardian                    // a process that dies leaves a guardian (P7), which tells the others, sooner or later or not at all
 	StuckDisk                   // a disk returns from nothing any more

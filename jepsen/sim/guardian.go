@@ -17,8 +17,8 @@ type crash struct {
 	counters []uint64
 }
 
-// orphan is what a process that has just died leaves behind: a guardian with what was noted last. It may die too. The kernel's
-// word comes when the process' memory has been given back; by then the node may run again.
+// orphan is what a process that has just died leaves behind: a guardian with what was noted last. It may die too. The
+// kernel's word comes when the process' memory has been given back; by then the node may run again.
 func (n *node) orphan(p *process) {
 	w := n.w
 	if !w.plan.on(Guardian) || len(p.noted) == 0 || w.guardians.chance(100) {

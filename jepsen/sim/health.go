@@ -6,7 +6,8 @@ import (
 	"tenure/server/wire"
 )
 
-// The shell's part of M6: words of health on the lease connections, and the release of a lease whose holder gets nowhere.
+// The shell's part of M6: words of health on the lease connections, and the release of a lease whose holder gets
+// nowhere.
 
 // sendHealth sends a word of health. It may be lost and be late like any lease message.
 func (w *world) sendHealth(from *node, id ballot.NodeID, h replica.Health) {
@@ -60,7 +61,7 @@ func (n *node) deliverProgress(out *replica.Output) {
 			}
 		}
 	}
-	if out.LetGo.Holding != 0 {
+	if out.LetGo.Tenure != 0 {
 		p.standing = p.log.Standing(p.now)
 		n.leaseInput(leaseEvent{letGo: out.LetGo})
 	}

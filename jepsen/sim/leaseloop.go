@@ -16,7 +16,7 @@ type leaseEvent struct {
 	standBack time.Duration
 	release   *handOver
 	crash     *crash
-	letGo     replica.LetGo // with Holding 0: none
+	letGo     replica.LetGo // with Tenure 0: none
 
 	came time.Duration // reading of the node's clock
 }
@@ -116,16 +116,16 @@ func (n *node) noteEvent() {
 
 // publishLease publishes what the round has made of the lease, and has the log loop see it.
 func (n *node) publishLease(s replica.LeaseState) {
-	changed := n.pub.Holding != s.Holding
-	n.publish(n.pub.WithLease(s.Holding, s.Deadline))
+	changed := n.pub.Tenure != s.Tenure
+	n.publish(n.pub.WithLease(s.Tenure, s.Deadline))
 	if !changed {
 		return
 	}
-	if s.Holding != 0 {
+	if s.Tenure != 0 {
 		n.w.wins(n)
 	}
 	if n.w.trace.on() {
-		n.w.trace.note("holding %d until %v", s.Holding, s.Deadline)
+		n.w.trace.note("tenure %d until %v", s.Tenure, s.Deadline)
 	}
 	n.poked = true
 	n.wake()
@@ -162,8 +162,8 @@ func (n *node) checkExcludes(m *lease.Message) {
 	})
 }
 
-// mustExclude: from when an Accept for a lease of d came, others are excluded for D_A at least. left returns for how long
-// they are from a reading on.
+// mustExclude: from when an Accept for a lease of d came, others are excluded for D_A at least. left returns for how
+// long they are from a reading on.
 func (n *node) mustExclude(what string, came, d time.Duration, left func(time.Duration) time.Duration) {
 	least, err := n.w.plan.timing.Exclusion(d)
 	if err != nil {
@@ -175,12 +175,12 @@ func (n *node) mustExclude(what string, came, d time.Duration, left func(time.Du
 	}
 }
 
-// checkLeaves looks at a lease message as it leaves: nobody acts as owner any more when its Release leaves (P6), and the
-// guardian knows the ballot of an Accept (P7), unless it is released at once.
+// checkLeaves looks at a lease message as it leaves: nobody acts as owner any more when its Release leaves (P6), and
+// the guardian knows the ballot of an Accept (P7), unless it is released at once.
 func (n *node) checkLeaves(m *lease.Message, all []lease.Message) {
 	switch {
 	case m.Kind == lease.KindRelease && n.pub.Held(n.reading()):
-		n.w.fail("released after it was owned", "node %d sends %v, and shows holding %d until %v", n.id, *m, n.pub.Holding, n.pub.Deadline)
+		n.w.fail("released after it was owned", "node %d sends %v, and shows tenure %d until %v", n.id, *m, n.pub.Tenure, n.pub.Deadline)
 	case m.Kind == lease.KindAccept && !slices.Contains(n.noted, m.Ballot.Counter):
 		for i := range all {
 			if all[i].Kind == lease.KindRelease && all[i].Ballot.Counter >= m.Ballot.Counter {

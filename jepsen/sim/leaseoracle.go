@@ -8,8 +8,9 @@ import (
 	"tenure/server/replica"
 )
 
-// leaseOwners sees all named leases in true time. Of every name: one owner at a time, by each client's own clock; and of two grants one of
-// which was told before the other was asked for, the later has the larger token, or the same one if both are of one acquisition.
+// leaseOwners sees all named leases in true time. Of every name: one owner at a time, by each client's own clock; and
+// of two grants one of which was told before the other was asked for, the later has the larger token, or the same one
+// if both are of one acquisition.
 type leaseOwners struct {
 	w     *world
 	names []leaseFacts                  // in the order in which they were first granted

@@ -45,8 +45,9 @@ func (p *plan) drawLeasers(c Config) {
 	p.timing.MaxUser = longest
 }
 
-// leaser is a client of named leases, on a machine with a clock of its own. It owns by one acquisition after the other, and asks for
-// several things at a time if answers take long. What it may believe is leasehold's word; the oracle checks it.
+// leaser is a client of named leases, on a machine with a clock of its own. It owns by one acquisition after the other,
+// and asks for several things at a time if answers take long. What it may believe is leasehold's word; the oracle
+// checks it.
 type leaser struct {
 	w      *world
 	id     int

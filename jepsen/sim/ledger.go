@@ -57,9 +57,9 @@ func (w *world) ballot(e *multipaxos.Entry) *vote {
 	return &f.votes[len(f.votes)-1]
 }
 
-// checkProposal is Phase 1's rule, seen from above: what n proposes under a ballot must be, for some quorum of nodes that
-// have promised it durably, the value of their highest vote below it; with no such vote any value will do. Those nodes
-// vote below it no more, so it does not matter when this is asked.
+// checkProposal is Phase 1's rule, seen from above: what n proposes under a ballot must be, for some quorum of nodes
+// that have promised it durably, the value of their highest vote below it; with no such vote any value will do. Those
+// nodes vote below it no more, so it does not matter when this is asked.
 func (n *node) checkProposal(e *multipaxos.Entry) {
 	w := n.w
 	f := w.ledger.slot(e.Slot)
@@ -229,7 +229,7 @@ const digestEvery = 16
 func (n *node) compareDigest() {
 	p, w := n.process, n.w
 	s := p.state.Applied()
-	if s == 0 || n.disk.rotImage {
+	if s == 0 || n.disk.rotStateDB {
 		return
 	}
 	sum, err := p.state.Digest()

@@ -26,8 +26,8 @@ func (p *plan) drawLockers(c Config) {
 	}
 }
 
-// locker is a client of everything that is not a register: sessions, locks, keys that expire, fences and transactions. What
-// it does is judged by the oracle, and by all nodes being equal; so no history is kept of it.
+// locker is a client of everything that is not a register: sessions, locks, keys that expire, fences and transactions.
+// What it does is judged by the oracle, and by all nodes being equal; so no history is kept of it.
 type locker struct {
 	c       *client
 	session string

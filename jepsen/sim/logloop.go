@@ -11,14 +11,14 @@ import (
 
 // input is one event of the log loop's inbox.
 type input struct {
-	log       *multipaxos.Message
-	peer      *replica.Message
-	write     *attempt
-	read      *attempt
-	persisted uint64
-	folded    bool
-	up, down  ballot.NodeID
-	call      func()
+	log          *multipaxos.Message
+	peer         *replica.Message
+	write        *attempt
+	read         *attempt
+	persisted    uint64
+	checkpointed bool
+	up, down     ballot.NodeID
+	call         func()
 }
 
 // input puts e into the inbox.
@@ -108,7 +108,7 @@ func (n *node) do(e replica.Effect) bool {
 		}
 		p.appliedAt = n.reading()
 		n.applied()
-	case replica.EffectFolded:
+	case replica.EffectCheckpointed:
 		return n.stepped(p.round.Locked())
 	case replica.EffectFreeze:
 		if !n.stepped(p.round.Locked()) {
@@ -126,7 +126,7 @@ func (n *node) do(e replica.Effect) bool {
 		n.flush()
 	case replica.EffectReady:
 		if w.trace.on() {
-			w.trace.note("ready for holding %d, epoch %d", out.Ready, out.Epoch)
+			w.trace.note("ready for tenure %d, epoch %d", out.Ready, out.Epoch)
 		}
 		n.publish(p.pub.WithReady(out.Ready, out.Epoch))
 	case replica.EffectProgress:
@@ -135,9 +135,9 @@ func (n *node) do(e replica.Effect) bool {
 		n.send(out)
 	case replica.EffectReply:
 		n.reply(out.Replies)
-	case replica.EffectFold:
-		n.foldBegins(out.Fold)
-		n.diskEnds(kindFold, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.foldEnds)
+	case replica.EffectCheckpoint:
+		n.checkpointBegins(out.Checkpoint)
+		n.diskEnds(kindCheckpoint, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.checkpointEnds)
 	}
 	return true
 }
@@ -146,8 +146,8 @@ func (n *node) do(e replica.Effect) bool {
 func (n *node) take() {
 	p := n.process
 	p.poked = false
-	p.log.SetRoom(n.room)
-	p.room, p.led = n.room, p.core.Phase() != multipaxos.Following
+	p.log.SetSpace(n.space)
+	p.space, p.led = n.space, p.core.Phase() != multipaxos.Following
 	for i := range p.inbox {
 		p.round.Add(n.event(&p.inbox[i]))
 	}
@@ -162,7 +162,7 @@ func (n *node) take() {
 // event is e as the driver takes it.
 func (n *node) event(e *input) *replica.Event {
 	p := n.process
-	out := &replica.Event{Log: e.log, Peer: e.peer, Persisted: e.persisted, Folded: e.folded, Up: e.up, Down: e.down}
+	out := &replica.Event{Log: e.log, Peer: e.peer, Persisted: e.persisted, Checkpointed: e.checkpointed, Up: e.up, Down: e.down}
 	switch {
 	case e.peer != nil && e.peer.Kind == replica.KindReadPoint:
 		p.asked[askKey{e.peer.From, e.peer.Read.ID}] = question{at: n.w.now, reading: n.reading()}
@@ -243,25 +243,25 @@ func (n *node) commitEnds() {
 	n.input(input{persisted: seq})
 }
 
-// foldBegins may merge a part of a fold at once: every view until its end shows it, and a crash leaves the rest to the next
-// start.
-func (n *node) foldBegins(f *kv.Frozen) {
-	n.process.folding = f
-	fold := f.Fold()
-	if some := n.w.disks.below(len(fold.Changes)); some > 0 && n.w.disks.chance(500) && !n.frozen {
-		n.disk.mergePart(fold, some)
+// checkpointBegins may merge a part of a checkpoint at once: every view until its end shows it, and a crash leaves the
+// rest to the next start.
+func (n *node) checkpointBegins(f *kv.Frozen) {
+	n.process.checkpointing = f
+	checkpoint := f.Checkpoint()
+	if some := n.w.disks.below(len(checkpoint.Changes)); some > 0 && n.w.disks.chance(500) && !n.frozen {
+		n.disk.mergePart(checkpoint, some)
 	}
 }
 
-// foldEnds merges a fold into the durable image, and reports it.
-func (n *node) foldEnds() {
+// checkpointEnds merges a checkpoint into the durable state database, and reports it.
+func (n *node) checkpointEnds() {
 	p := n.process
-	f := p.folding.Fold()
+	f := p.checkpointing.Checkpoint()
 	n.disk.merge(f)
-	p.folding = nil
-	n.w.counts.Folds++
+	p.checkpointing = nil
+	n.w.counts.Checkpoints++
 	if n.w.trace.on() {
-		n.w.trace.note("folded through slot %d", f.Slot)
+		n.w.trace.note("checkpointed through slot %d", f.Slot)
 	}
-	n.input(input{folded: true})
+	n.input(input{checkpointed: true})
 }

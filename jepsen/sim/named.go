@@ -174,8 +174,8 @@ func (m *namedPart) noteAccepts(e *namedEvent) {
 	}
 }
 
-// checkNamed is checkExcludes for the answers in a batch. A record that is another one's by now was released; so may one be
-// that has come by a newer Accept of the same acquisition, in the same round.
+// checkNamed is checkExcludes for the answers in a batch. A record that is another one's by now was released; so may
+// one be that has come by a newer Accept of the same acquisition, in the same round.
 func (n *node) checkNamed(b *replica.LeaseBatch) {
 	m := &n.process.named
 	for i := range b.Replies {

@@ -201,7 +201,7 @@ func (w *world) mayLose(n *node) bool {
 	return true
 }
 
-// rotOne makes a record of the log go bad, or the image, or a bit of the journal.
+// rotOne makes a record of the log go bad, or the state database, or a bit of the journal.
 func rotOne(w *world, r *random) {
 	n := w.victim(r)
 	d := n.disk
@@ -214,8 +214,8 @@ func rotOne(w *world, r *random) {
 		d.file.flip(r.below(ringBytes), 1<<r.below(8))
 		return
 	}
-	if r.chance(300) && d.folded() > 0 {
-		d.rotImage = true
+	if r.chance(300) && d.checkpointed() > 0 {
+		d.rotStateDB = true
 		return
 	}
 	d.rotSlot = first + multipaxos.Slot(r.below(int(last-first)+1))
@@ -238,10 +238,10 @@ func wipeOne(w *world, r *random) {
 func lowerOne(w *world, r *random) {
 	n := w.victim(r)
 	w.effect(Low)
-	n.room = pick(r, replica.RoomLow, replica.RoomTight, replica.RoomTight, replica.RoomNone)
+	n.space = pick(r, replica.SpaceLow, replica.SpaceTight, replica.SpaceTight, replica.SpaceNone)
 	w.at(nil, kindFault, w.moment(r), func() {
 		if w.phase == phaseFaults { // else it may be the one that stays full
-			n.room = replica.RoomEnough
+			n.space = replica.SpaceEnough
 		}
 	})
 }

@@ -285,7 +285,7 @@ func (w *world) mixLog(e *input) {
 		return
 	}
 	m := e.peer
-	w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Vitals.Epoch, uint64(len(m.Writes)), uint64(len(m.Answers)), m.Read.Slot)
+	w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Heartbeat.Epoch, uint64(len(m.Writes)), uint64(len(m.Answers)), m.Read.Slot)
 	if w.trace.on() {
 		w.trace.note("%s", describePeer(m))
 	}

@@ -27,7 +27,7 @@ type node struct {
 	slow     time.Duration
 	stall    time.Duration // of the next commit
 	eio      bool          // the next commit fails
-	room     replica.Room
+	space    replica.Space
 	frozen   bool   // the disk returns from nothing
 	owed     []owed // what it would have returned from
 	unlarge  int    // bytes of values above which messages of the log from and to it are lost; 0: none
@@ -77,7 +77,7 @@ type process struct {
 	asked       map[askKey]question
 
 	pub replica.Published
-	// For the checks, readings of the clock: when entries were last applied, and when a holding of the lease last ended.
+	// For the checks, readings of the clock: when entries were last applied, and when a tenure of the lease last ended.
 	appliedAt, endedAt time.Duration
 	// Of M6: what the log loop shows the lease loop, and the newest words of the others, by node.
 	standing replica.Standing
@@ -86,12 +86,12 @@ type process struct {
 	checked  multipaxos.Slot // chosen slots up to this one are in the ledger
 
 	// The disk's.
-	persists   []multipaxos.Persist
-	committing []multipaxos.Persist
-	room       replica.Room // as this round was told
-	led        bool         // this round was, for a part at least, a leader's
-	moving     uint64       // log.db takes the journal's records up to this number; 0: it takes none
-	folding    *kv.Frozen
+	persists      []multipaxos.Persist
+	committing    []multipaxos.Persist
+	space         replica.Space // as this round was told
+	led           bool          // this round was, for a part at least, a leader's
+	moving        uint64        // log.db takes the journal's records up to this number; 0: it takes none
+	checkpointing *kv.Frozen
 
 	linked [5]uint64 // generation of the connection to each other node as this process knows it; 0: none
 	hand   *handOver
@@ -117,7 +117,7 @@ func (n *node) up() bool { return n.process != nil }
 func (n *node) reading() time.Duration { return n.clock.at(n.w.now) }
 
 // start runs the server on the node's disk: the start record first, then the parts, as the shell does.
-func (n *node) start(genesis bool) {
+func (n *node) start(bootstrap bool) {
 	w := n.w
 	if n.up() || n.out {
 		return
@@ -131,7 +131,7 @@ func (n *node) start(genesis bool) {
 		return
 	}
 	if n.frozen { // it waits in the write of its start record
-		n.owed = append(n.owed, owed{run: n.run, kind: kindStart, do: func() { n.start(genesis) }})
+		n.owed = append(n.owed, owed{run: n.run, kind: kindStart, do: func() { n.start(bootstrap) }})
 		return
 	}
 	if n.disk.rotten() && n.random.chance(500) {
@@ -141,11 +141,11 @@ func (n *node) start(genesis bool) {
 	n.run++
 	w.counts.Starts++
 	p := &process{begun: n.reading(), waiting: map[uint64]*attempt{}, asked: map[askKey]question{}}
-	plan, err := lease.PlanQuarantine(n.disk.quarantine, w.plan.timing, genesis)
+	plan, err := lease.PlanQuarantine(n.disk.quarantine, w.plan.timing, bootstrap)
 	if err != nil {
 		w.fail("start", "node %d: %v", n.id, err)
 	}
-	bucket, err := named.PlanBucket(n.disk.bucket, w.plan.timing, genesis)
+	bucket, err := named.PlanBucket(n.disk.bucket, w.plan.timing, bootstrap)
 	if err != nil {
 		w.fail("start", "node %d: %v", n.id, err)
 	}
@@ -161,8 +161,8 @@ func (n *node) start(genesis bool) {
 		return
 	}
 	if w.trace.on() {
-		w.trace.note("starts as %v, disk %v promised, chosen %d, last %d, folded %d", p.self, n.disk.marks.Promised,
-			n.disk.marks.Chosen, n.disk.marks.Last, n.disk.folded())
+		w.trace.note("starts as %v, disk %v promised, chosen %d, last %d, checkpointed %d", p.self, n.disk.marks.Promised,
+			n.disk.marks.Chosen, n.disk.marks.Last, n.disk.checkpointed())
 	}
 	n.watch()
 	n.check()
@@ -215,8 +215,8 @@ func (n *node) crash() {
 	w, p := n.w, n.process
 	n.lose(p.committing, p.moving)
 	n.loseBucket()
-	if p.folding != nil && w.disks.chance(300) {
-		n.disk.merge(p.folding.Fold())
+	if p.checkpointing != nil && w.disks.chance(300) {
+		n.disk.merge(p.checkpointing.Checkpoint())
 	}
 	n.process = nil
 	n.run++

@@ -12,13 +12,14 @@ import (
 // what happens on all nodes, with the true time before which nobody can have known of it.
 //
 // It checks what rests on time. A session, a key or a lock-delay that the log ends has had its time: since it was last
-// begun anew, and since the opening of the epoch whose master ended it. Nobody acquires what was locked, nor what an ended
-// session has held within its lock-delay. What needs clocks that keep their promise is left out in runs without it.
+// begun anew, and since the barrier entry of the epoch whose master ended it. Nobody acquires what was locked, nor what
+// an ended session has held within its lock-delay. What needs clocks that keep their promise is left out in runs
+// without it.
 type oracle struct {
 	w        *world
 	state    *kv.State
 	applied  multipaxos.Slot
-	openings []opening // by slot
+	barriers []barrier // by slot
 
 	times    map[timeName]times    // of everything that ever had one; never ranged over
 	sessions map[string]kv.Session // every one that there was; never ranged over
@@ -32,8 +33,8 @@ type timeName struct {
 	name string
 }
 
-// times are the newest beginning of a time, and the newest in an earlier slot: a command that ends a time names the latter, if
-// its own slot begins it anew before it.
+// times are the newest beginning of a time, and the newest in an earlier slot: a command that ends a time names the
+// latter, if its own slot begins it anew before it.
 type times struct{ now, before runs }
 
 // runs is one beginning of a time.
@@ -55,7 +56,7 @@ type lockFacts struct {
 func newOracle(w *world) *oracle {
 	o := &oracle{w: w, times: map[timeName]times{}, sessions: map[string]kv.Session{}, alive: map[string]bool{}}
 	var err error
-	if o.state, err = kv.Open(kv.NewMemImage(), w.plan.limits); err != nil {
+	if o.state, err = kv.Open(kv.NewMemStateDB(), w.plan.limits); err != nil {
 		w.fail("error", "the oracle: %v", err)
 	}
 	o.state.Observe(kv.Observer{Changed: func(c kv.Changed) { o.changes = append(o.changes, c) }, Timed: o.timed})
@@ -78,7 +79,7 @@ func (o *oracle) advance() {
 		case len(value) == 0:
 			o.apply(nil)
 		case value[0] == tagOpen:
-			o.openings = append(o.openings, opening{uint64(o.applied), o.w.now})
+			o.barriers = append(o.barriers, barrier{uint64(o.applied), o.w.now})
 			o.apply(nil)
 		case value[0] == tagBatch:
 			o.apply(value[1:])
@@ -159,18 +160,18 @@ func (o *oracle) ended(c *kv.Command) {
 	}
 }
 
-// opening is when an opening entry was chosen.
-type opening struct {
+// opening is when a barrier entry was chosen.
+type barrier struct {
 	slot uint64
 	at   time.Duration
 }
 
-// epochOpened returns when the newest epoch was opened of a master that was seen ready. Only such a one logs ends; an opening
-// entry of another may have got into the log in between.
+// epochOpened returns when the newest epoch was opened of a master that was seen ready. Only such a one logs ends; a
+// barrier entry entry of another may have got into the log in between.
 func (o *oracle) epochOpened() time.Duration {
-	for i := len(o.openings) - 1; i >= 0; i-- {
-		if _, ready := o.w.epochs[o.openings[i].slot]; ready {
-			return o.openings[i].at
+	for i := len(o.barriers) - 1; i >= 0; i-- {
+		if _, ready := o.w.epochs[o.barriers[i].slot]; ready {
+			return o.barriers[i].at
 		}
 	}
 	return 0

@@ -7,11 +7,11 @@ import (
 	"tenure/server/replica"
 )
 
-// epoch is a mastership: whose opening entry is in this slot.
+// epoch is a mastership: whose barrier entry is in this slot.
 type epoch struct {
-	node    *node
-	run     uint64
-	holding uint64
+	node   *node
+	run    uint64
+	tenure uint64
 }
 
 // publish replaces what n's loops and readers share, and checks what may be believed of it: one owner of the lease,
@@ -19,7 +19,7 @@ type epoch struct {
 func (n *node) publish(p replica.Published) {
 	old, now := n.pub, n.reading()
 	n.pub = p
-	if old.Holding != 0 && old.Holding != p.Holding {
+	if old.Tenure != 0 && old.Tenure != p.Tenure {
 		n.endedAt = min(now, old.Deadline)
 	}
 	if !p.Held(now) {
@@ -30,7 +30,7 @@ func (n *node) publish(p replica.Published) {
 		n.checkReady()
 		return
 	}
-	if p.Holding != old.Holding || p.Deadline != old.Deadline {
+	if p.Tenure != old.Tenure || p.Deadline != old.Deadline {
 		for _, o := range w.nodes {
 			if o != n && o.up() && o.pub.Held(o.reading()) {
 				w.fail("one owner", "node %d holds the lease until %v on its clock, now %v, and node %d until %v, now %v",
@@ -54,7 +54,7 @@ func (n *node) checkReady() {
 		if e, ok := w.epochs[p.Epoch]; ok {
 			w.fail("epochs are unique", "node %d opens epoch %d, which was node %d's", n.id, p.Epoch, e.node.id)
 		}
-		w.epochs[p.Epoch] = epoch{node: n, run: n.run, holding: p.Holding}
+		w.epochs[p.Epoch] = epoch{node: n, run: n.run, tenure: p.Tenure}
 		if p.Epoch <= w.topEpoch && w.plan.clocked() {
 			w.fail("epochs grow", "node %d opens epoch %d after epoch %d", n.id, p.Epoch, w.topEpoch)
 		}
@@ -86,7 +86,8 @@ func (n *node) checkAnswer(a *attempt, r *replica.Reply) {
 	}
 }
 
-// checkTold looks at a message to another log part as it leaves: an answer to a forwarded write, or a point to read from.
+// checkTold looks at a message to another log part as it leaves: an answer to a forwarded write, or a point to read
+// from.
 func (n *node) checkTold(m *replica.Message) {
 	for _, a := range m.Answers {
 		if a.Outcome == replica.Done {
@@ -110,18 +111,18 @@ func (n *node) checkTold(m *replica.Message) {
 // mustHold: writes are acknowledged, and points to read from given, only if the lease was held, and the log ready, by
 // the last reading of the clock.
 func (n *node) mustHold() {
-	if !n.seen.Held(n.now) || n.seen.Ready != n.seen.Holding {
-		n.w.fail("answers under the lease", "node %d acknowledges at %v: holding %d until %v, ready for %d", n.id, n.now,
-			n.seen.Holding, n.seen.Deadline, n.seen.Ready)
+	if !n.seen.Held(n.now) || n.seen.Ready != n.seen.Tenure {
+		n.w.fail("answers under the lease", "node %d acknowledges at %v: tenure %d until %v, ready for %d", n.id, n.now,
+			n.seen.Tenure, n.seen.Deadline, n.seen.Ready)
 	}
 }
 
 // mustHaveHeld: whatever the driver has read, the lease was held for a moment after what is answered was applied, or
 // asked.
 func (n *node) mustHaveHeld(since time.Duration, what string) {
-	if p := n.pub; (p.Holding == 0 || since >= p.Deadline) && since > n.endedAt {
-		n.w.fail("answers under the lease", "node %d answers %s of %v, and has not held the lease since: holding %d until %v, the one before ended at %v",
-			n.id, what, since, p.Holding, p.Deadline, n.endedAt)
+	if p := n.pub; (p.Tenure == 0 || since >= p.Deadline) && since > n.endedAt {
+		n.w.fail("answers under the lease", "node %d answers %s of %v, and has not held the lease since: tenure %d until %v, the one before ended at %v",
+			n.id, what, since, p.Tenure, p.Deadline, n.endedAt)
 	}
 }
 

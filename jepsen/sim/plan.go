@@ -67,8 +67,8 @@ type plan struct {
 	waking   int           // a loop wakes late
 	gaps     int           // the processor is lost between two effects
 	longGaps int           // of those, for long: only with Lag
-	// weak is the effect before which the processor is lost most often, if any: a long gap at one place of a round is too
-	// rare otherwise to meet the end of a lease there.
+	// weak is the effect before which the processor is lost most often, if any: a long gap at one place of a round is
+	// too rare otherwise to meet the end of a lease there.
 	weak   replica.Effect
 	splits int // a read is split in its halves
 
@@ -198,8 +198,8 @@ func (p *plan) drawNode(r *random) {
 		Core: multipaxos.Config{Voters: voters, PageBytes: pick(r, 100, 1000, 10_000), WindowEntries: pick(r, 2, 8, 64),
 			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50), NeedOf: replica.NeedOf},
 		MaxBatchBytes: pick(r, 100, 1000, 10_000), MaxInFlight: pick(r, 1, 2, 4), GatherFor: pick(r, 0, time.Millisecond, 20*time.Millisecond), MaxQueued: pick(r, 3, 64), MaxQueuedBytes: 1 << 20,
-		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), FoldBytes: pick(r, int64(2000), 1<<20),
-		FoldLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond), Progress: replica.ProgressFor(p.lease),
+		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), CheckpointBytes: pick(r, int64(2000), 1<<20),
+		CheckpointLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond), Progress: replica.ProgressFor(p.lease),
 	}
 }
 

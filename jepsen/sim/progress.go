@@ -7,10 +7,10 @@ import (
 	"tenure/server/replica"
 )
 
-// The check of progress (M6): in every phase, whenever a majority of voters has been well for servedWithin, it has had a
-// ready master that gets on at some time within that. Well is: they run and are scheduled, their acceptors have served
-// their silence, their disks answer and have space, and they are connected with each other; what is wrong with the others
-// does not matter.
+// The check of progress (M6): in every phase, whenever a majority of voters has been well for servedWithin, it has had
+// a ready master that gets on at some time within that. Well is: they run and are scheduled, their acceptors have
+// served their silence, their disks answer and have space, and they are connected with each other; what is wrong with
+// the others does not matter.
 //
 // Two more checks look at what nodes decide, with the truth about everybody's disk: nobody lets go of the lease unless
 // another one could serve, and who cannot serve does not win it while another one could.
@@ -35,9 +35,10 @@ type well struct {
 	worst  time.Duration // the longest that a majority that was well had to wait
 }
 
-// servedWithin is the stated bound: two bounds of M6, which are 8 lease times of 500 ms or more, for each node that is stuck, and
-// twice that while messages get lost or late, or loops are not scheduled. A node whose large messages get lost is able, since
-// its disk answers: two of them may win one after the other, and each again when it has stood back for the first time.
+// servedWithin is the stated bound: two bounds of M6, which are 8 lease times of 500 ms or more, for each node that is
+// stuck, and twice that while messages get lost or late, or loops are not scheduled. A node whose large messages get
+// lost is able, since its disk answers: two of them may win one after the other, and each again when it has stood back
+// for the first time.
 func (w *world) servedWithin() time.Duration {
 	d := 2 * w.plan.part.Progress.Bound * time.Duration(max(1, w.well.stuck))
 	if w.phase == phaseFaults && w.plan.on(Drop|LogDrop|Delay|Reorder|Duplicate|Lag) {
@@ -111,7 +112,7 @@ func (w *world) linked(a, b *node) bool {
 // look judges one node.
 func (n *node) look(bound time.Duration) {
 	t, w := &n.truth, n.w
-	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && n.room == replica.RoomEnough && n.stall == 0 && !n.eio &&
+	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && n.space == replica.SpaceEnough && n.stall == 0 && !n.eio &&
 		n.slow == 0 && w.now >= t.laggard && t.run == n.run
 	ok = ok && (!w.plan.on(Freeze) || w.phase != phaseFaults)
 	t.run = n.run
@@ -176,8 +177,8 @@ func (w *world) groupSince(mask uint) time.Duration {
 	return newest
 }
 
-// mayLetGo checks that nobody gives the lease away for nothing: another node's disk has finished something in the last half
-// bound, when that node last spoke, a quarter of a bound ago at most.
+// mayLetGo checks that nobody gives the lease away for nothing: another node's disk has finished something in the last
+// half bound, when that node last spoke, a quarter of a bound ago at most.
 func (w *world) mayLetGo(n *node, g replica.LetGo) {
 	n.truth.letGo = w.now
 	if w.phase == phaseStuck && w.stucks.chance(500) { // who serves next dies soon, while this node stands back

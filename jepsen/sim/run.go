@@ -32,7 +32,7 @@ type Counts struct {
 	Slots                  int                  // chosen
 	Masters                int                  // epochs that became ready
 	Starts                 int                  // of processes, the first of each node among them
-	Folds                  int                  // into images
+	Checkpoints            int                  // into state databases
 	Moves                  int                  // of records of journals to log.db
 	Cut                    int                  // commits that a crash cut off while the journal was written
 	Replayed               int                  // records of journals that a restart found
@@ -168,7 +168,7 @@ func (w *world) play() (failure *Failure) {
 	return nil
 }
 
-// found is genesis: every node is a member, with a disk that nobody has used.
+// found is bootstrap: every node is a member, with a disk that nobody has used.
 func (w *world) found() {
 	r := stream(w.cfg.Seed, 4)
 	w.members.Number = 1

@@ -76,7 +76,7 @@ func (c *Counts) add(o *Counts) {
 	c.Slots += o.Slots
 	c.Masters += o.Masters
 	c.Starts += o.Starts
-	c.Folds += o.Folds
+	c.Checkpoints += o.Checkpoints
 	c.Moves += o.Moves
 	c.Cut += o.Cut
 	c.Replayed += o.Replayed
@@ -143,8 +143,8 @@ func (r *Report) String() string {
 	seconds := max(r.Elapsed.Seconds(), 0.001)
 	s := fmt.Sprintf("%d seeds, %d steps in %.1f s: %.0f seeds/minute, %.0f steps/seed, %.0f steps/s\n", r.Seeds, r.Steps, seconds,
 		float64(r.Seeds)/seconds*60, float64(r.Steps)/float64(max(1, r.Seeds)), float64(r.Steps)/seconds)
-	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d folds, %d states compared\n",
-		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Folds, c.Digests)
+	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d checkpoints, %d states compared\n",
+		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Checkpoints, c.Digests)
 	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
 	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases, c.Renewals, c.Successions, c.Buckets)
 	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)

@@ -7,30 +7,30 @@ import (
 	"tenure/server/replica"
 )
 
-// checkSpace is the oracle of full disks: a member that does not lead writes nothing that needs more than it has. What it
-// holds already it may write again.
+// checkSpace is the oracle of full disks: a member that does not lead writes nothing that needs more than it has. What
+// it holds already it may write again.
 func (n *node) checkSpace(ps []multipaxos.Persist) {
 	p := n.process
 	least := multipaxos.NeedSpace
 	switch {
-	case p.led || p.room == replica.RoomEnough || p.room == replica.RoomLow:
+	case p.led || p.space == replica.SpaceEnough || p.space == replica.SpaceLow:
 		return
-	case p.room == replica.RoomNone:
+	case p.space == replica.SpaceNone:
 		least = multipaxos.NeedReserve
 	}
 	for i := range ps {
 		for _, e := range ps[i].Entries {
-			if replica.NeedOf(e.Value) >= least && e.Ballot.Node != n.id && !n.holds(e) && !n.w.mayJam(p.room, e.Slot) {
+			if replica.NeedOf(e.Value) >= least && e.Ballot.Node != n.id && !n.holds(e) && !n.w.mayJam(p.space, e.Slot) {
 				n.w.fail("full disk", "node %d has no space and writes slot %d, %d bytes", n.id, e.Slot, len(e.Value))
 			}
 		}
 	}
 }
 
-// mayJam reports whether a member with room may store slot although it has no space for it: nobody has applied it, so the log may
-// stand still without.
-func (w *world) mayJam(room replica.Room, slot multipaxos.Slot) bool {
-	if room != replica.RoomTight {
+// mayJam reports whether a member with space may store slot although it has no space for it: nobody has applied it, so
+// the log may stand still without.
+func (w *world) mayJam(space replica.Space, slot multipaxos.Slot) bool {
+	if space != replica.SpaceTight {
 		return false
 	}
 	for _, n := range w.nodes {
@@ -75,15 +75,15 @@ func (w *world) stayFull() {
 		return
 	}
 	n := good[r.below(len(good))]
-	n.room = pick(&r, replica.RoomLow, replica.RoomTight, replica.RoomNone)
+	n.space = pick(&r, replica.SpaceLow, replica.SpaceTight, replica.SpaceNone)
 	if w.trace.on() {
-		w.trace.note("node %d stays full: %v", n.id, n.room)
+		w.trace.note("node %d stays full: %v", n.id, n.space)
 	}
 }
 
 // makeSpace ends that.
 func (w *world) makeSpace() {
 	for _, n := range w.nodes {
-		n.room = replica.RoomEnough
+		n.space = replica.SpaceEnough
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"time"
 )
 
-// Nodes that are stuck (M6): a disk that returns from nothing any more, and a path on which large messages of the log get
-// lost while small ones arrive. Both are faults like others; and in a third of the runs with three or five nodes a phase of its own follows the faults,
-// in which nothing else is wrong but that masters die and hand over while a minority is stuck.
+// Nodes that are stuck (M6): a disk that returns from nothing any more, and a path on which large messages of the log
+// get lost while small ones arrive. Both are faults like others; and in a third of the runs with three or five nodes a
+// phase of its own follows the faults, in which nothing else is wrong but that masters die and hand over while a
+// minority is stuck.
 
 // owed is what a frozen disk would have returned from.
 type owed struct {
@@ -55,7 +56,7 @@ func (n *node) loses(size int) bool { return n.unlarge > 0 && size > n.unlarge }
 // isStuck reports whether anything of this file is wrong with n.
 func (n *node) isStuck() bool { return n.frozen || n.unlarge > 0 }
 
-// smallest is the least size of messages that are lost: an opening entry always arrives, a batch of writes seldom.
+// smallest is the least size of messages that are lost: a barrier entry always arrives, a batch of writes seldom.
 const smallest = 40
 
 func (n *node) freeze(f Fault) {

@@ -49,7 +49,7 @@ func (w *world) heal() {
 func (w *world) calm() {
 	w.setCut([5][5]bool{})
 	for _, n := range w.nodes {
-		n.slow, n.stall, n.eio, n.room = 0, 0, false, replica.RoomEnough
+		n.slow, n.stall, n.eio, n.space = 0, 0, false, replica.SpaceEnough
 		n.thaw()
 		n.clock.run(w.now, 0)
 		n.drift(w.now)

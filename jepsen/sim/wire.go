@@ -25,19 +25,19 @@ func (n *node) checkSent(m *multipaxos.Message) {
 		n.checkReport(m)
 	case multipaxos.KindAccepted:
 		n.mustHavePromised(m, m.Ballot)
-		n.mustHaveFolded(m)
+		n.mustHaveCheckpointed(m)
 		for s := m.Slot; s <= m.Through; s++ {
-			if s > d.folded() && !n.hasVoted(s, m.Ballot) {
+			if s > d.checkpointed() && !n.hasVoted(s, m.Ballot) {
 				n.w.fail("accept before reply", "node %d says that it accepted slot %d under %v, and that is not durable", n.id, s, m.Ballot)
 			}
 		}
 	case multipaxos.KindHeartbeatReply:
-		n.mustHaveFolded(m)
+		n.mustHaveCheckpointed(m)
 	}
 }
 
-// noteConfirmed looks at the words of an output that confirm a leader, when they are made: what this node promises before they
-// leave makes them no less true.
+// noteConfirmed looks at the words of an output that confirm a leader, when they are made: what this node promises
+// before they leave makes them no less true.
 func (n *node) noteConfirmed(ms []multipaxos.Message) {
 	if len(ms) == 0 || n.confirmedIn == &ms[0] {
 		return
@@ -70,9 +70,9 @@ func (n *node) mustHavePromised(m *multipaxos.Message, b ballot.Ballot) {
 	}
 }
 
-func (n *node) mustHaveFolded(m *multipaxos.Message) {
-	if m.Folded > n.disk.folded() {
-		n.w.fail("folded before reply", "node %d sends %s, and its image holds slot %d", n.id, describe(m), n.disk.folded())
+func (n *node) mustHaveCheckpointed(m *multipaxos.Message) {
+	if m.Checkpointed > n.disk.checkpointed() {
+		n.w.fail("checkpointed before reply", "node %d sends %s, and its state database holds slot %d", n.id, describe(m), n.disk.checkpointed())
 	}
 }
 

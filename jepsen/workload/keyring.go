@@ -3,7 +3,8 @@
 //   - all.go: the workloads, and the reading of everything at the end
 //   - worker.go: one client
 //   - register.go: the first workload, and Config; txn.go, lock.go, lease.go, sessions.go, watch.go: later ones
-//   - session.go, leasehttp.go, leasecall.go, stream.go, raw.go: sessions, locks, leases and streams by plain HTTP; typed.go: by the client's calls
+//   - session.go, leasehttp.go, leasecall.go, stream.go, raw.go: sessions, locks, leases and streams by plain HTTP;
+//     typed.go: by the client's calls
 //   - ledger.go, counter.go: simpler ones for the stories of package show
 package workload
 

@@ -41,10 +41,10 @@ func leaseWorkload(name, says string, names int, fenced bool) Workload {
 	return w
 }
 
-// leases: clients own some of the names together, and renew them through random nodes. While they believe to own one they write
-// what it guards, each time in two steps: read, then write. Between the two a client is sometimes paused for longer than its lease
-// lives, and goes on without looking. If fenced, each write carries the token of its lease. In the end it releases what it
-// owns, or walks away.
+// leases: clients own some of the names together, and renew them through random nodes. While they believe to own one
+// they write what it guards, each time in two steps: read, then write. Between the two a client is sometimes paused for
+// longer than its lease lives, and goes on without looking. If fenced, each write carries the token of its lease. In
+// the end it releases what it owns, or walks away.
 func leases(names int, fenced bool) func(context.Context, Config, *history.Recorder) error {
 	return func(ctx context.Context, cfg Config, rec *history.Recorder) error {
 		return each(ctx, cfg, rec, func(w *worker) { w.shift(ctx, names, fenced) })
@@ -87,8 +87,8 @@ func (w *worker) acquireSome(ctx context.Context, names int) (mine []*acquisitio
 	return mine
 }
 
-// own tries to own. One that has no answer is tried again, through another node; so is a grant that came too late, after a long
-// wait, to count: the name is this acquisition's now.
+// own tries to own. One that has no answer is tried again, through another node; so is a grant that came too late,
+// after a long wait, to count: the name is this acquisition's now.
 func (w *worker) own(ctx context.Context, a *acquisition) bool {
 	wait := time.Duration(0)
 	if w.random.IntN(3) == 0 {
@@ -141,8 +141,8 @@ func (w *worker) keep(mine []*acquisition) []*acquisition {
 	return slices.DeleteFunc(mine, func(a *acquisition) bool { return !a.hold.Held(now) })
 }
 
-// writeUnder writes what a lease guards, in two steps. If it is paused between them, it writes under some of the others too. It returns
-// those that a fence refused.
+// writeUnder writes what a lease guards, in two steps. If it is paused between them, it writes under some of the others
+// too. It returns those that a fence refused.
 func (w *worker) writeUnder(mine []*acquisition, fenced bool) (refused []*acquisition) {
 	w.random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 	under := mine[:1]

@@ -162,7 +162,8 @@ func (s *leaseServer) kv(rw http.ResponseWriter, r *http.Request, key, body stri
 	fmt.Fprint(rw, "true")
 }
 
-// TestLeasesTellRightFromWrong drives the workload against right servers and wrong ones, all at a time: clients mostly sleep.
+// TestLeasesTellRightFromWrong drives the workload against right servers and wrong ones, all at a time: clients mostly
+// sleep.
 func TestLeasesTellRightFromWrong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds of clients at work")

@@ -46,8 +46,8 @@ func (a *acquisition) told(op *history.Op, g *LeaseGrant, err error) error {
 	return err
 }
 
-// acquireLease asks for the lease, and waits for so long while somebody else owns it. An answer that takes longer than that
-// and the lease together could not count.
+// acquireLease asks for the lease, and waits for so long while somebody else owns it. An answer that takes longer than
+// that and the lease together could not count.
 func (w *worker) acquireLease(a *acquisition, wait time.Duration) history.Op {
 	op, ask := a.op(history.LeaseAcquire), LeaseAsk{Owner: a.owner, TTL: a.ttl.String(), Acquisition: a.id}
 	if wait > 0 {
@@ -76,7 +76,8 @@ func (w *worker) renewLease(a *acquisition, patience time.Duration) {
 	a.granted(op, g)
 }
 
-// batchClients keeps the clients apart that the answers of a batch are filed under: a client has one operation at a time.
+// batchClients keeps the clients apart that the answers of a batch are filed under: a client has one operation at a
+// time.
 const batchClients = 1000
 
 // renewLeases renews them all in one request.

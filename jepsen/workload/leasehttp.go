@@ -38,8 +38,8 @@ var (
 	ErrLeaseGone = errors.New("the lease has ended")
 )
 
-// LeaseConn speaks HTTP about named leases: a request is sent once, and to another node only if it was certainly not taken by
-// the first. For one goroutine at a time.
+// LeaseConn speaks HTTP about named leases: a request is sent once, and to another node only if it was certainly not
+// taken by the first. For one goroutine at a time.
 type LeaseConn struct{ raw *raw }
 
 // NewLeaseConn begins with the first endpoint. Close it.

@@ -60,7 +60,7 @@ func (r *raw) request(ctx context.Context, method, path string, body []byte) (an
 			case http.StatusGatewayTimeout:
 				return a, fmt.Errorf("%w: %.100s", client.ErrUnknown, a.body)
 			case http.StatusInsufficientStorage:
-				return a, fmt.Errorf("%w: %.100s", client.ErrNoRoom, a.body)
+				return a, fmt.Errorf("%w: %.100s", client.ErrNoSpace, a.body)
 			}
 			return a, nil
 		}

@@ -125,7 +125,8 @@ func (w *worker) look(key string) history.Op {
 	})
 }
 
-// guarded writes what a lock or lease guards, under the token that its writer has of it. Only if fenced does it send it.
+// guarded writes what a lock or lease guards, under the token that its writer has of it. Only if fenced does it send
+// it.
 func (w *worker) guarded(key, value string, fence client.Fence, fenced bool) history.Op {
 	path, sent := keyPath(key), client.Fence{}
 	if fenced {

@@ -23,8 +23,8 @@ const (
 	convergeTime = 20 * time.Second
 )
 
-// watches: some clients write, and the others watch: streams that resume at other nodes, queries that wait for changes of
-// a prefix, and of one key. At the end each must come to see the last change without asking again.
+// watches: some clients write, and the others watch: streams that resume at other nodes, queries that wait for changes
+// of a prefix, and of one key. At the end each must come to see the last change without asking again.
 func watches(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	watching, stop := context.WithCancel(context.Background())
 	defer stop()

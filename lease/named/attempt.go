@@ -16,7 +16,8 @@ type Ask struct {
 	Owner       string        // for people
 	Text        string        // the name as people write it
 	Duration    time.Duration // D_P
-	// Renewal asks only to extend a lease that is held: if no acceptor of a quorum knows it any more, the attempt ends as EndLost.
+	// Renewal asks only to extend a lease that is held: if no acceptor of a quorum knows it any more, the attempt ends
+	// as EndLost.
 	Renewal bool
 	// AtLeast is what the attempt before this one, if it won nothing, has Reported: this one's token is larger (N2).
 	AtLeast Token
@@ -44,10 +45,10 @@ const (
 	EndLost                // a renewal found its lease gone
 	EndExpired             // the deadline passed: no quorum answered in time
 	EndUsedUp              // the era has no token left (N3): a new one is needed first
-	EndFull                // acceptors have no room for the name
+	EndFull                // acceptors have no space for the name
 )
 
-var endNames = [...]string{"none", "won", "rejected", "blocked", "lost", "expired", "era used up", "no room"}
+var endNames = [...]string{"none", "won", "rejected", "blocked", "lost", "expired", "era used up", "no space"}
 
 // String names the end.
 func (e End) String() string { return endNames[e] }
@@ -67,15 +68,15 @@ type Attempt struct {
 	ownToken Token         // largest token of the acquisition's own live record, as reported in promises
 	proposed Token         // what Accept carries
 	asked    bool          // an Accept was made
-	full     bool          // some refusal was for want of room
+	full     bool          // some refusal was for want of space
 	promised uint64        // highest counter shown in a rejection
 	blocker  Lease         // the live lease of somebody else that has the least time left
 	lefts    [quorum.MaxVoters]time.Duration
 	blocks   int // entries of lefts: how long the records in the way last yet
 }
 
-// Begin is P1: an attempt to own for ask.Duration under a fresh ballot, whose counter the caller has never used in this run. Its
-// deadline counts from now, and is stored before any Prepare exists.
+// Begin is P1: an attempt to own for ask.Duration under a fresh ballot, whose counter the caller has never used in this
+// run. Its deadline counts from now, and is stored before any Prepare exists.
 func Begin(now time.Duration, ask Ask, voters quorum.Set, counter uint64) Attempt {
 	if ask.Acquisition.IsZero() || ask.Duration <= 0 || counter == 0 {
 		panic(fmt.Sprintf("named: attempt %d of acquisition %v for %v", counter, ask.Acquisition, ask.Duration))
@@ -91,8 +92,8 @@ func (a *Attempt) inTime(now time.Duration) bool { return now < a.deadline }
 // Answered tells whether n has answered in this phase, or in the last one if the attempt is over.
 func (a *Attempt) Answered(n ballot.NodeID) bool { return a.votes.Has(n) || a.refused.Has(n) }
 
-// Requests is P5's repetition as well as the first sending: this phase's request, and the voters that have not answered it. None when the
-// attempt is over; an attempt whose deadline has passed is abandoned.
+// Requests is P5's repetition as well as the first sending: this phase's request, and the voters that have not answered
+// it. None when the attempt is over; an attempt whose deadline has passed is abandoned.
 func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 	if a.phase != Over && !a.inTime(now) {
 		a.finish(EndExpired)
@@ -114,8 +115,8 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 	return q, to
 }
 
-// Handle takes one reply to the run that began the attempt: a reply to a run before must not get here, since counters begin anew in
-// each. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
+// Handle takes one reply to the run that began the attempt: a reply to a run before must not get here, since counters
+// begin anew in each. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
 func (a *Attempt) Handle(now time.Duration, from ballot.NodeID, r Reply) (moved bool) {
 	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.Answered(from) || r.Check() != nil {
 		return false
@@ -149,8 +150,8 @@ func (a *Attempt) promise(now time.Duration, from ballot.NodeID, r *Reply) {
 	a.propose(now)
 }
 
-// open is P2's judgement with N1 in place of the base: no live lease, or one of this very acquisition, which is never used
-// again after its release.
+// open is P2's judgement with N1 in place of the base: no live lease, or one of this very acquisition, which is never
+// used again after its release.
 func (a *Attempt) open(r *Reply) bool { return !r.Live || r.LiveAcquisition == a.ask.Acquisition }
 
 // propose is P3: with open promises from a quorum, and in time, Accept goes to all voters.
@@ -176,8 +177,9 @@ func (a *Attempt) propose(now time.Duration) {
 	a.votes, a.refused, a.blocks, a.full, a.blocker = quorum.Set{}, quorum.Set{}, 0, false, Lease{}
 }
 
-// token is N2: the largest report plus one; the own live record's token again if it is larger than what anything else reported. An
-// acceptor that reports just that token for another reason, as one that has missed the last renewal does, would refuse it.
+// token is N2: the largest report plus one; the own live record's token again if it is larger than what anything else
+// reported. An acceptor that reports just that token for another reason, as one that has missed the last renewal does,
+// would refuse it.
 func (a *Attempt) token() (Token, bool) {
 	if a.ownToken > a.spent {
 		return a.ownToken, true
@@ -185,7 +187,8 @@ func (a *Attempt) token() (Token, bool) {
 	return a.reported.next()
 }
 
-// own is P4: with Accepted from a quorum of distinct acceptors the attempt owns if its deadline, asked here, is still ahead.
+// own is P4: with Accepted from a quorum of distinct acceptors the attempt owns if its deadline, asked here, is still
+// ahead.
 func (a *Attempt) own(now time.Duration, from ballot.NodeID) {
 	a.votes.Add(from)
 	if !quorum.Reached(a.voters, a.votes) {
@@ -230,8 +233,8 @@ func (a *Attempt) conclude() {
 
 func (a *Attempt) finish(e End) { a.phase, a.end = Over, e }
 
-// GiveUp gives the attempt up for the reasons of those that have refused, if there are any. Who has not answered by then may be gone, and
-// to wait for it would be to wait for the deadline.
+// GiveUp gives the attempt up for the reasons of those that have refused, if there are any. Who has not answered by
+// then may be gone, and to wait for it would be to wait for the deadline.
 func (a *Attempt) GiveUp() {
 	if a.phase != Over && a.refused.Len() > 0 {
 		a.conclude()
@@ -284,8 +287,8 @@ func (a *Attempt) RetryIn() time.Duration {
 	return lefts[lack-1]
 }
 
-// Withdrawal is for an attempt that is over, has won nothing and had Accept out: the request to undo what it left behind, for all voters. It is
-// a courtesy; the records would run out by themselves.
+// Withdrawal is for an attempt that is over, has won nothing and had Accept out: the request to undo what it left
+// behind, for all voters. It is a courtesy; the records would run out by themselves.
 func (a *Attempt) Withdrawal() (Request, bool) {
 	if a.phase != Over || a.end == EndWon || !a.asked {
 		return Request{}, false

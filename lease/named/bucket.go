@@ -19,17 +19,18 @@ func levelOf(d time.Duration) int {
 	return bits.Len64(uint64(ms - 1))
 }
 
-// LeastBucket is the bucket of an acceptor that has accepted nothing: that of the longest lease of `master`. Named leases cannot begin
-// before the log has a master that allots eras (N3), and after a restart of all nodes that takes D_Q of its lease: a shorter
-// bucket would save no time and cost writes.
+// LeastBucket is the bucket of an acceptor that has accepted nothing: that of the longest lease of `master`. Named
+// leases cannot begin before the log has a master that allots eras (N3), and after a restart of all nodes that takes
+// D_Q of its lease: a shorter bucket would save no time and cost writes.
 func LeastBucket(t lease.Timing) time.Duration { return BucketOf(min(t.MaxMaster, t.MaxUser)) }
 
 // Bucket is what an acceptor keeps durably about the lengths of leases (N4).
 type Bucket struct {
-	// Length is a power of two of milliseconds, not shorter than any lease that the acceptor has accepted and that may live. Zero
-	// in a data directory says that no run has written one.
+	// Length is a power of two of milliseconds, not shorter than any lease that the acceptor has accepted and that may
+	// live. Zero in a data directory says that no run has written one.
 	Length time.Duration
-	// Quarantine is how long the acceptor of the next run must be silent for its sake: D_Q under the timing of the run that wrote it.
+	// Quarantine is how long the acceptor of the next run must be silent for its sake: D_Q under the timing of the run
+	// that wrote it.
 	Quarantine time.Duration
 }
 
@@ -47,10 +48,10 @@ type BucketPlan struct {
 	AtStart Bucket
 }
 
-// PlanBucket is N4's part of A4's arithmetic. Stored is what is durable, zero if there is nothing; without a Length, as older versions
-// leave it, the bucket is that of M. genesis says that this is the run in which the node takes part in its cluster's genesis, before
-// which it cannot have accepted anything. The error is lease.ErrTiming.
-func PlanBucket(stored Bucket, t lease.Timing, genesis bool) (BucketPlan, error) {
+// PlanBucket is N4's part of A4's arithmetic. Stored is what is durable, zero if there is nothing; without a Length, as
+// older versions leave it, the bucket is that of M. bootstrap says that this is the run in which the node takes part in
+// its cluster's bootstrap, before which it cannot have accepted anything. The error is lease.ErrTiming.
+func PlanBucket(stored Bucket, t lease.Timing, bootstrap bool) (BucketPlan, error) {
 	if err := t.Validate(); err != nil {
 		return BucketPlan{}, err
 	}
@@ -59,7 +60,7 @@ func PlanBucket(stored Bucket, t lease.Timing, genesis bool) (BucketPlan, error)
 	}
 	length := BucketOf(t.MaxUser)
 	switch {
-	case genesis:
+	case bootstrap:
 		length = LeastBucket(t)
 	case stored.Length > 0:
 		length = min(length, BucketOf(stored.Length))
@@ -70,13 +71,14 @@ func PlanBucket(stored Bucket, t lease.Timing, genesis bool) (BucketPlan, error)
 	}
 	own.Quarantine = max(own.Quarantine, stored.Quarantine)
 	p := BucketPlan{AtStart: own}
-	if !genesis {
+	if !bootstrap {
 		p.Silence = own.Quarantine
 	}
 	return p, nil
 }
 
-// buckets is an acceptor's part of N4. Its zero value, which a Config without a Bucket gives, allows M and asks for nothing.
+// buckets is an acceptor's part of N4. Its zero value, which a Config without a Bucket gives, allows M and asks for
+// nothing.
 type buckets struct {
 	limit   time.Duration // no longer lease is accepted: it is durable, and nothing shorter is being written
 	owed    time.Duration // the quarantine that is durable with it
@@ -93,8 +95,9 @@ func newBuckets(c Config) buckets {
 	return b
 }
 
-// covers is N4: it reports whether the durable bucket is long enough for a lease of d, which the acceptor excludes others for until now+span.
-// If it is not, the Accept must be dropped; NextBucket then asks for a longer one, which is kept for as long as if the lease had been accepted.
+// covers is N4: it reports whether the durable bucket is long enough for a lease of d, which the acceptor excludes
+// others for until now+span. If it is not, the Accept must be dropped; NextBucket then asks for a longer one, which is
+// kept for as long as if the lease had been accepted.
 func (t *Table) covers(now, d, span time.Duration) bool {
 	b := &t.buckets
 	if b.limit == 0 {
@@ -105,9 +108,10 @@ func (t *Table) covers(now, d, span time.Duration) bool {
 	return d <= b.limit
 }
 
-// NextBucket is what the acceptor wants to be made durable now. It asks for one at a time: the next comes after BucketDurable.
-// A longer bucket is asked for at once. A shorter one comes by A4's rule: the silence has passed, and nothing that needs more may have been live
-// for Config.BucketLinger. While it is being written, no longer lease is accepted any more.
+// NextBucket is what the acceptor wants to be made durable now. It asks for one at a time: the next comes after
+// BucketDurable. A longer bucket is asked for at once. A shorter one comes by A4's rule: the silence has passed, and
+// nothing that needs more may have been live for Config.BucketLinger. While it is being written, no longer lease is
+// accepted any more.
 func (t *Table) NextBucket(now time.Duration) (next Bucket, ok bool) {
 	b := &t.buckets
 	if b.limit == 0 || b.writing.Length != 0 || now < t.cfg.Quarantine {
@@ -126,7 +130,8 @@ func (t *Table) NextBucket(now time.Duration) (next Bucket, ok bool) {
 	return next, true
 }
 
-// needed is the bucket of the longest lease that may live, or may have lived within the last BucketLinger, or was asked for.
+// needed is the bucket of the longest lease that may live, or may have lived within the last BucketLinger, or was asked
+// for.
 func (t *Table) needed(now time.Duration) time.Duration {
 	least := LeastBucket(t.cfg.Timing)
 	for i := levels - 1; time.Millisecond<<i > least; i-- {

@@ -23,7 +23,8 @@ func acceptFor(counter uint64, acquisition string, token Token, d time.Duration)
 	return q
 }
 
-// drops fails unless the table says nothing to q, and goes on as if it had not come but for the bucket that it asks for.
+// drops fails unless the table says nothing to q, and goes on as if it had not come but for the bucket that it asks
+// for.
 func drops(t *testing.T, table *Table, now time.Duration, q Request) {
 	t.Helper()
 	promised := table.Promised(q.Name)
@@ -101,8 +102,8 @@ func TestN4RefusedAsksForNothing(t *testing.T) {
 	content(t, table, at)
 }
 
-// N4: a bucket is lowered only while no longer lease may live and has lived for a while, also not if it was released: its Accept may be on its way
-// to others. While the shorter one is being written, it counts already.
+// N4: a bucket is lowered only while no longer lease may live and has lived for a while, also not if it was released:
+// its Accept may be on its way to others. While the shorter one is being written, it counts already.
 func TestN4Lower(t *testing.T) {
 	c := bucketConfig(64 * ms)
 	c.BucketLinger = 100 * ms
@@ -120,7 +121,8 @@ func TestN4Lower(t *testing.T) {
 	wants(t, table, at+1011*ms, 1024*ms)
 }
 
-// N4 with A4: what the run before may have granted keeps the bucket until the silence is over. Then it falls, and with it the quarantine.
+// N4 with A4: what the run before may have granted keeps the bucket until the silence is over. Then it falls, and with
+// it the quarantine.
 func TestN4LowerAfterARestart(t *testing.T) {
 	plan, err := PlanBucket(Bucket{1024 * ms, 5 * time.Second}, bucketTiming, false)
 	if err != nil || plan != (BucketPlan{5 * time.Second, Bucket{1024 * ms, 5 * time.Second}}) {
@@ -144,20 +146,20 @@ func TestN4LowerAfterARestart(t *testing.T) {
 func TestN4Plan(t *testing.T) {
 	m := Bucket{32768 * ms, 30*time.Second + 10*ms}
 	for _, c := range []struct {
-		what    string
-		stored  Bucket
-		genesis bool
-		want    BucketPlan
+		what      string
+		stored    Bucket
+		bootstrap bool
+		want      BucketPlan
 	}{
-		{"the cluster's genesis", Bucket{}, true, BucketPlan{0, Bucket{64 * ms, 74 * ms}}},
-		{"no record, and no genesis", Bucket{}, false, BucketPlan{m.Quarantine, m}},
+		{"the cluster's bootstrap", Bucket{}, true, BucketPlan{0, Bucket{64 * ms, 74 * ms}}},
+		{"no record, and no bootstrap", Bucket{}, false, BucketPlan{m.Quarantine, m}},
 		{"an older version's record", Bucket{0, 20 * time.Second}, false, BucketPlan{m.Quarantine, m}},
 		{"an older version's of a larger M", Bucket{0, time.Minute}, false, BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
 		{"a bucket", Bucket{2048 * ms, 2058 * ms}, false, BucketPlan{2058 * ms, Bucket{2048 * ms, 2058 * ms}}},
 		{"a bucket of a timing with a smaller margin", Bucket{2048 * ms, 2049 * ms}, false, BucketPlan{2058 * ms, Bucket{2048 * ms, 2058 * ms}}},
 		{"a bucket of a larger M", Bucket{65536 * ms, time.Minute}, false, BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
 	} {
-		if got, err := PlanBucket(c.stored, bucketTiming, c.genesis); err != nil || got != c.want {
+		if got, err := PlanBucket(c.stored, bucketTiming, c.bootstrap); err != nil || got != c.want {
 			t.Errorf("%s: %+v (%v), want %+v", c.what, got, err, c.want)
 		}
 	}

@@ -1,15 +1,16 @@
-// Package named is PaxosLease for any number of resources besides the master's (paper §8): leases that users own by a name of
-// their own, with fencing tokens. Nothing about a lease is on a disk, only a bound on their lengths (N4). The rules of package lease hold here
-// too, as changed by N1 to N4;
-// what is smaller is what an acceptor remembers.
+// Package named is PaxosLease for any number of resources besides the master's (paper §8): leases that users own by a
+// name of their own, with fencing tokens. Nothing about a lease is on a disk, only a bound on their lengths (N4). The
+// rules of package lease hold here too, as changed by N1 to N4; what is smaller is what an acceptor remembers.
 //
-//   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept once, the names as people write them in cells without pointers. A record
-//     is dropped some time after its lease has ended.
-//   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: whoever renews
-//     brings the acquisition along, so any node can do it.
+//   - A Table is the acceptor of all names: one record of fixed size each, names as keyed hashes, owners' texts kept
+//     once, the names as people write them in cells without pointers. A record is dropped some time after its lease has
+//     ended.
+//   - An Attempt is one run of the proposer, P1 to P4, for one name. A node keeps nothing between attempts: whoever
+//     renews brings the acquisition along, so any node can do it.
 //   - The owner's own end, N1's deadlines, is internal/leasehold.
 //
-// The code is pure, as in package lease: `now` is a reading of the node's elapsed clock. No type is safe for concurrent use.
+// The code is pure, as in package lease: `now` is a reading of the node's elapsed clock. No type is safe for concurrent
+// use.
 //
 //	rule  what                                     where
 //	P1    start an attempt                         Begin

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// index finds records by name: open addressing with linear probing over record numbers, in parts so that growing one part
-// takes microseconds. Names are keyed hashes, so their bytes are the hash.
+// index finds records by name: open addressing with linear probing over record numbers, in parts so that growing one
+// part takes microseconds. Names are keyed hashes, so their bytes are the hash.
 type index struct {
 	parts []part
 }
@@ -28,7 +28,8 @@ func newIndex(most int) index {
 	return index{parts: make([]part, n)}
 }
 
-// A part that holds its share of the most names is grown in a fraction of a millisecond, with none of its records in a cache.
+// A part that holds its share of the most names is grown in a fraction of a millisecond, with none of its records in a
+// cache.
 const (
 	partNames = 1024
 	maxParts  = 1 << 16
@@ -100,8 +101,8 @@ func (p *part) resize(s *slab, size int) {
 	}
 }
 
-// remove takes record i out. Those behind it that probed past its slot move up, so that no gap hides them; a part that is
-// nearly empty shrinks, so that what a flood of names took comes back.
+// remove takes record i out. Those behind it that probed past its slot move up, so that no gap hides them; a part that
+// is nearly empty shrinks, so that what a flood of names took comes back.
 func (x *index) remove(s *slab, i uint32) {
 	p, h := x.part(s.at(i).name)
 	mask := uint64(len(p.slots) - 1)

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// crowded is name i; few names have a place of their own, so that they stand in each other's way, also across the end of
-// the slots.
+// crowded is name i; few names have a place of their own, so that they stand in each other's way, also across the end
+// of the slots.
 func crowded(i int) (n Name) {
 	binary.BigEndian.PutUint64(n[:], uint64(i%5)-2)
 	n[8] = byte(i)
@@ -16,7 +16,7 @@ func crowded(i int) (n Name) {
 	return n
 }
 
-// The index agrees with a map, whatever is added and removed, and gives room back.
+// The index agrees with a map, whatever is added and removed, and gives space back.
 func TestIndexAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, s := newIndex(rapid.SampledFrom([]int{1, 3 * partNames}).Draw(t, "most")), slab{free: none}

@@ -83,7 +83,7 @@ func TestRunsAreBounded(t *testing.T) {
 }
 
 // A full table of incarnations refuses, and changes nothing.
-func TestNoRoomForAnIncarnation(t *testing.T) {
+func TestNoSpaceForAnIncarnation(t *testing.T) {
 	table := opened(t, testConfig(), at)
 	table.runs.list = make([]run, maxRuns)
 	for i := range table.runs.list {

@@ -9,15 +9,15 @@ import (
 	"tenure/lease"
 )
 
-// Name is a lease's name, hashed under a key of the cluster to a fixed size. Two texts with one hash would share a lease,
-// which hurts nobody's exclusion.
+// Name is a lease's name, hashed under a key of the cluster to a fixed size. Two texts with one hash would share a
+// lease, which hurts nobody's exclusion.
 type Name [16]byte
 
 // String is the first half in hex.
 func (n Name) String() string { return hex.EncodeToString(n[:8]) }
 
-// Acquisition is N1's owner: client, its start and its acquisition id, hashed to a fixed size. It is never used again after its
-// release.
+// Acquisition is N1's owner: client, its start and its acquisition id, hashed to a fixed size. It is never used again
+// after its release.
 type Acquisition [16]byte
 
 // IsZero tells whether a is nobody's.
@@ -46,7 +46,8 @@ const (
 	Release         Kind = 7 // by acquisition; final (N1)
 	Released        Kind = 8
 	Withdraw        Kind = 9 // of what one attempt, which is over, has left behind; not answered
-	// Silent is no answer: it tells who asks, for people and for policy, for how long the acceptor keeps silent yet (A4, N4).
+	// Silent is no answer: it tells who asks, for people and for policy, for how long the acceptor keeps silent yet
+	// (A4, N4).
 	Silent Kind = 10
 )
 
@@ -61,8 +62,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Request is one message to an acceptor. Its ballot is (Counter, the incarnation that sends it); of a Release the Counter only tells
-// which request is answered.
+// Request is one message to an acceptor. Its ballot is (Counter, the incarnation that sends it); of a Release the
+// Counter only tells which request is answered.
 type Request struct {
 	Kind        Kind
 	Name        Name
@@ -80,7 +81,7 @@ type Reply struct {
 	Name     Name
 	Counter  uint64
 	Promised uint64        // rejections: the counter of the highest promise
-	Full     bool          // rejections: there is no room for the name
+	Full     bool          // rejections: there is no space for the name
 	Left     time.Duration // Silent: on the acceptor's clock: a hint (L1)
 	Report   Token         // Promise and rejections: the larger of the name's last token and the floor (N2)
 	// The live lease, if there is one; in Promise and rejections.

@@ -2,7 +2,8 @@ package named
 
 import "slices"
 
-// pages is a list that is never copied as a whole: it grows by pages, so that growing takes microseconds whatever its length.
+// pages is a list that is never copied as a whole: it grows by pages, so that growing takes microseconds whatever its
+// length.
 type pages[T any] struct {
 	list [][]T
 	n    uint32

@@ -12,8 +12,8 @@ import (
 
 const ms = time.Millisecond
 
-// One test a rule. Each comment names the place in the paper (PaxosLease: Diskless Paxos for Leases) that the rule comes from,
-// and what the rule says for named leases; doc.go lists where each is implemented.
+// One test a rule. Each comment names the place in the paper (PaxosLease: Diskless Paxos for Leases) that the rule
+// comes from, and what the rule says for named leases; doc.go lists where each is implemented.
 
 // other is a node beside world.self.
 var other = ballot.Incarnation{Restart: 1, Node: 8, Nonce: 3}
@@ -70,7 +70,8 @@ const at = time.Second // when most stories begin
 
 func first(n uint32) Token { return FirstToken(1) + Token(n) }
 
-// Paper §3 step 1. P1, T1: under a fresh ballot; the deadline counts from now and is there before any Prepare; Prepare goes to all.
+// Paper §3 step 1. P1, T1: under a fresh ballot; the deadline counts from now and is there before any Prepare; Prepare
+// goes to all.
 func TestP1Start(t *testing.T) {
 	w := newWorld(t)
 	a := w.begin(ask("a"))
@@ -95,8 +96,9 @@ func panics(f func()) (yes bool) {
 	return false
 }
 
-// Paper §3 step 3, §6. P2 with N1 for the base: a reply of another ballot, name or phase, or of no voter, is ignored; distinct
-// acceptors are counted; a promise is open without a live lease or with one of this very acquisition, by whatever ballot.
+// Paper §3 step 3, §6. P2 with N1 for the base: a reply of another ballot, name or phase, or of no voter, is ignored;
+// distinct acceptors are counted; a promise is open without a live lease or with one of this very acquisition, by
+// whatever ballot.
 func TestP2Promise(t *testing.T) {
 	open := Reply{Kind: Promise, Name: nameOf("n"), Counter: 1, Report: first(4)}
 	change := func(f func(r *Reply)) Reply { r := open; f(&r); return r }
@@ -125,8 +127,8 @@ func TestP2Promise(t *testing.T) {
 	}
 }
 
-// Paper §3 step 3. P3: with open promises from a quorum, and before the deadline, Accept with acquisition, token and D_P goes to all, to
-// those that refused to promise as well.
+// Paper §3 step 3. P3: with open promises from a quorum, and before the deadline, Accept with acquisition, token and
+// D_P goes to all, to those that refused to promise as well.
 func TestP3Accept(t *testing.T) {
 	promise := Reply{Kind: Promise, Name: nameOf("n"), Counter: 1, Report: first(4)}
 	begin := func(q Ask) *Attempt {
@@ -146,8 +148,8 @@ func TestP3Accept(t *testing.T) {
 	if late.Handle(at+500*ms, 2, promise); late.End() != EndExpired || late.Asked() {
 		t.Errorf("promises at the deadline: ended as %v, asked %v", late.End(), late.Asked())
 	}
-	// A lease that is held is known to some acceptor of every quorum. A renewal that meets none may not make a new one: its
-	// owner believes to have owned all the time.
+	// A lease that is held is known to some acceptor of every quorum. A renewal that meets none may not make a new one:
+	// its owner believes to have owned all the time.
 	gone := begin(renewal("a"))
 	if gone.Handle(at, 2, promise); gone.End() != EndLost || gone.Asked() {
 		t.Errorf("a renewal of nothing: ended as %v, asked %v", gone.End(), gone.Asked())
@@ -200,7 +202,8 @@ func TestP4AWinStays(t *testing.T) {
 	}
 }
 
-// Paper §3.5. P5: a request is repeated unchanged until it is answered; the attempt is given up when no quorum is left, and at its deadline.
+// Paper §3.5. P5: a request is repeated unchanged until it is answered; the attempt is given up when no quorum is left,
+// and at its deadline.
 func TestP5Abandon(t *testing.T) {
 	reply := func(k Kind, f func(r *Reply)) Reply {
 		r := Reply{Kind: k, Name: nameOf("n"), Counter: 1, Report: first(4)}
@@ -228,10 +231,10 @@ func TestP5Abandon(t *testing.T) {
 		end           End
 		retry         time.Duration
 	}{
-		"blocked twice":         {blocked(5 * ms), blocked(3 * ms), EndBlocked, 3 * ms},
-		"blocked and rejected":  {blocked(5 * ms), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
-		"rejected twice":        {reply(PrepareRejected, nil), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
-		"no room, and rejected": {reply(PrepareRejected, func(r *Reply) { r.Full = true }), reply(PrepareRejected, nil), EndFull, 0},
+		"blocked twice":          {blocked(5 * ms), blocked(3 * ms), EndBlocked, 3 * ms},
+		"blocked and rejected":   {blocked(5 * ms), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
+		"rejected twice":         {reply(PrepareRejected, nil), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
+		"no space, and rejected": {reply(PrepareRejected, func(r *Reply) { r.Full = true }), reply(PrepareRejected, nil), EndFull, 0},
 	} {
 		a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
 		if a.Handle(at, 1, c.first); a.Phase() != Preparing {
@@ -243,10 +246,11 @@ func TestP5Abandon(t *testing.T) {
 	}
 }
 
-// What was in the way in the first phase says nothing about why the second failed, but a higher promise that it showed still counts.
+// What was in the way in the first phase says nothing about why the second failed, but a higher promise that it showed
+// still counts.
 func TestP5EachPhaseHasItsOwnReasons(t *testing.T) {
 	for name, c := range map[string]Reply{
-		"no room":  {Kind: PrepareRejected, Name: nameOf("n"), Counter: 1, Full: true, Promised: 9},
+		"no space": {Kind: PrepareRejected, Name: nameOf("n"), Counter: 1, Full: true, Promised: 9},
 		"a lease":  {Kind: Promise, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"), LiveToken: 1, Report: 1},
 		"promised": {Kind: PrepareRejected, Name: nameOf("n"), Counter: 1, Promised: 9},
 	} {
@@ -282,7 +286,8 @@ func TestP5BlocksOfEachPhaseAreCountedAlone(t *testing.T) {
 	}
 }
 
-// P5, A3: what an attempt that has won nothing left behind may be withdrawn, and by nobody but its own node's run, by its own ballot.
+// P5, A3: what an attempt that has won nothing left behind may be withdrawn, and by nobody but its own node's run, by
+// its own ballot.
 func TestP5Withdraw(t *testing.T) {
 	w := newWorld(t)
 	a := w.begin(ask("a"))
@@ -323,7 +328,8 @@ func TestP5Withdraw(t *testing.T) {
 	}
 }
 
-// A3: a record that has replaced a live one carries that one's exclusion too, which its owner may rest on. It is not withdrawn.
+// A3: a record that has replaced a live one carries that one's exclusion too, which its owner may rest on. It is not
+// withdrawn.
 func TestA3WithdrawSparesWhatWasThere(t *testing.T) {
 	table := opened(t, testConfig(), at)
 	does(t, table, at, acceptOf(1, "a", first(1)), Accepted)
@@ -366,7 +372,8 @@ func TestP6Release(t *testing.T) {
 	w.want(w.try(ask("b")), EndWon)
 }
 
-// Paper §3 step 2. A1: at or above the promise: promise, with the live lease if there is one; else reject with the promise.
+// Paper §3 step 2. A1: at or above the promise: promise, with the live lease if there is one; else reject with the
+// promise.
 func TestA1Prepare(t *testing.T) {
 	table := opened(t, testConfig(), at)
 	does(t, table, at, prepareOf(5), Promise)
@@ -390,8 +397,8 @@ func TestA1Prepare(t *testing.T) {
 	}
 }
 
-// Paper §3 step 4. A2: at or above the promise, unless a live lease of another acquisition is there, whatever the ballot; the promise
-// rises; the exclusion is D_A and never gets shorter; no lease is longer than M.
+// Paper §3 step 4. A2: at or above the promise, unless a live lease of another acquisition is there, whatever the
+// ballot; the promise rises; the exclusion is D_A and never gets shorter; no lease is longer than M.
 func TestA2Accept(t *testing.T) {
 	table := opened(t, testConfig(), at)
 	does(t, table, at, prepareOf(5), Promise)
@@ -428,7 +435,8 @@ func refused(t *testing.T, table *Table, now time.Duration, q Request) bool {
 	return ok && r.Kind == AcceptRejected
 }
 
-// Paper §4. A4, N3: after a start the acceptor says nothing to anybody until the quarantine is over and an era is there.
+// Paper §4. A4, N3: after a start the acceptor says nothing to anybody until the quarantine is over and an era is
+// there.
 func TestA4Restart(t *testing.T) {
 	c := testConfig()
 	c.Quarantine = at + 10*ms
@@ -507,7 +515,8 @@ func TestT4Ballots(t *testing.T) {
 	w.want(w.try(ask("a")), EndWon)
 }
 
-// N1: the owner is an acquisition. Renewals and retries come through any node, under any ballot, and another acquisition is another owner.
+// N1: the owner is an acquisition. Renewals and retries come through any node, under any ballot, and another
+// acquisition is another owner.
 func TestN1Owner(t *testing.T) {
 	w := newWorld(t)
 	a := w.try(ask("a"))
@@ -577,7 +586,8 @@ func TestN2DropRaisesTheFloor(t *testing.T) {
 	}
 }
 
-// N2 at the proposer: the largest report plus one; T again if the largest is nothing but its own live record's; and above what was refused.
+// N2 at the proposer: the largest report plus one; T again if the largest is nothing but its own live record's; and
+// above what was refused.
 func TestN2Proposer(t *testing.T) {
 	type report struct{ own, token Token } // own: the live record's
 	for name, c := range map[string]struct {
@@ -617,8 +627,8 @@ func TestN2Proposer(t *testing.T) {
 	}
 }
 
-// N2: an acceptor that has missed renewals knows the token of a lease that it holds for over. The owner must be able to renew with it all
-// the same.
+// N2: an acceptor that has missed renewals knows the token of a lease that it holds for over. The owner must be able to
+// renew with it all the same.
 func TestN2RenewalThroughAnAcceptorThatMissedSome(t *testing.T) {
 	w := newWorld(t)
 	for _, table := range w.tables {
@@ -662,8 +672,8 @@ func TestN3Eras(t *testing.T) {
 // A configuration that cannot hold is refused.
 func TestConfigIsChecked(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
-		"no room":     func(c *Config) { c.MaxRecords = 0 },
-		"much room":   func(c *Config) { c.MaxRecords = LargestTable + 1 },
+		"no space":    func(c *Config) { c.MaxRecords = 0 },
+		"much space":  func(c *Config) { c.MaxRecords = LargestTable + 1 },
 		"linger":      func(c *Config) { c.Linger = LongestLinger + 1 },
 		"less linger": func(c *Config) { c.Linger = -1 },
 		"width":       func(c *Config) { c.Width = 0 },
@@ -697,7 +707,7 @@ func TestRecordsLinger(t *testing.T) {
 	}
 }
 
-// With no room for another name the answer says so; known names go on.
+// With no space for another name the answer says so; known names go on.
 func TestFull(t *testing.T) {
 	c := testConfig()
 	c.MaxRecords = 1

@@ -12,9 +12,9 @@ import (
 	"tenure/lease"
 )
 
-// storm is a cluster with its clients under a random schedule: a network that loses, repeats and reorders, clocks that err by up to ρ in
-// rate and arbitrarily in reading, crashes of acceptors and nodes, eras that come late and out of order. It checks after every step that no
-// name has two holders, and with every grant that tokens grow.
+// storm is a cluster with its clients under a random schedule: a network that loses, repeats and reorders, clocks that
+// err by up to ρ in rate and arbitrarily in reading, crashes of acceptors and nodes, eras that come late and out of
+// order. It checks after every step that no name has two holders, and with every grant that tokens grow.
 type storm struct {
 	timing    lease.Timing
 	linger    time.Duration

@@ -7,8 +7,8 @@ import (
 
 // Directed schedules, too long for a search to find. Each is played up to the step that decides.
 
-// The era 1 is used up. If its last token were followed by one of era 2, that era would be handed out later, as new, to those who have
-// forgotten.
+// The era 1 is used up. If its last token were followed by one of era 2, that era would be handed out later, as new, to
+// those who have forgotten.
 func TestScheduleEraCarry(t *testing.T) {
 	w := newWorld(t)
 	for n := range w.tables {

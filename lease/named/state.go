@@ -10,9 +10,10 @@ import (
 	"tenure/internal/quorum"
 )
 
-// AppendState appends an encoding of everything that t's future depends on but its configuration: two tables with equal bytes
-// answer equal requests equally from now on. Times are relative to now. When a record without a live lease is dropped, and owners' texts, are
-// left out: a caller that needs the former sweeps at every reading of the clock, with a Linger of 0.
+// AppendState appends an encoding of everything that t's future depends on but its configuration: two tables with equal
+// bytes answer equal requests equally from now on. Times are relative to now. When a record without a live lease is
+// dropped, and owners' texts, are left out: a caller that needs the former sweeps at every reading of the clock, with a
+// Linger of 0.
 func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, t.QuarantineLeft(now))
 	buf = binary.AppendUvarint(buf, uint64(t.floor))

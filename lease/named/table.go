@@ -12,14 +12,15 @@ import (
 type Config struct {
 	Timing     lease.Timing
 	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent about user leases
-	// Bucket is what is durable at the start of the run (N4). Without a Length every lease up to M is accepted at once, and the caller
-	// sees to it that the next run is silent for D_Q(M).
+	// Bucket is what is durable at the start of the run (N4). Without a Length every lease up to M is accepted at once,
+	// and the caller sees to it that the next run is silent for D_Q(M).
 	Bucket Bucket
-	// BucketLinger is for how long at least a bucket that is longer than needed is kept, so that leases that come and go cost no writes.
+	// BucketLinger is for how long at least a bucket that is longer than needed is kept, so that leases that come and
+	// go cost no writes.
 	BucketLinger time.Duration
 	MaxRecords   int // bound on the names remembered at a time
-	// Linger is how long a record is kept after its lease has ended, at least: what is dropped raises the floor for all names, and a
-	// raised floor refuses whoever is between promise and Accept.
+	// Linger is how long a record is kept after its lease has ended, at least: what is dropped raises the floor for all
+	// names, and a raised floor refuses whoever is between promise and Accept.
 	Linger time.Duration
 	// Width is the grain in time of dropping records.
 	Width time.Duration
@@ -36,7 +37,7 @@ const (
 func (c Config) Validate() error {
 	switch {
 	case c.MaxRecords < 1 || c.MaxRecords > LargestTable:
-		return fmt.Errorf("named leases: room for %d, not 1 to %d", c.MaxRecords, LargestTable)
+		return fmt.Errorf("named leases: space for %d, not 1 to %d", c.MaxRecords, LargestTable)
 	case c.Bucket.Length < 0 || (c.Bucket.Length > 0 && c.Bucket.Length != BucketOf(c.Bucket.Length)) || c.BucketLinger < 0 || c.BucketLinger > LongestLinger:
 		return fmt.Errorf("named leases: a bucket of %v, not a power of two of milliseconds, or kept for %v, not 0 to %v", c.Bucket.Length, c.BucketLinger, LongestLinger)
 	case c.Linger < 0 || c.Linger > LongestLinger || c.Width <= 0:
@@ -59,8 +60,8 @@ type Table struct {
 	buckets buckets // N4
 }
 
-// NewTable starts an acceptor that remembers nothing and answers nobody until Open. Readings of its clock never fall, and are never
-// negative. The error says what is wrong with the configuration.
+// NewTable starts an acceptor that remembers nothing and answers nobody until Open. Readings of its clock never fall,
+// and are never negative. The error says what is wrong with the configuration.
 func NewTable(c Config, now time.Duration) (*Table, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -81,8 +82,8 @@ func (t *Table) Clone() *Table {
 }
 
 // Open is N3: an entry of the replicated log that names this very run of this node has given it a new era. The floor
-// rises to it, and the acceptor answers, if it is not silent for A4's sake. An era that is not above the floor's changes nothing
-// but that.
+// rises to it, and the acceptor answers, if it is not silent for A4's sake. An era that is not above the floor's
+// changes nothing but that.
 func (t *Table) Open(era uint32) {
 	t.raise(FirstToken(era))
 	t.open = true
@@ -96,15 +97,15 @@ func (t *Table) Floor() Token { return t.floor }
 
 func (t *Table) raise(to Token) { t.floor = max(t.floor, to) }
 
-// silent is A4 and N3: whether what this node accepted before it lost its memory may still bind it, or which tokens it had
-// seen is not known to be below its floor yet. Messages that arrive meanwhile are dropped, not kept.
+// silent is A4 and N3: whether what this node accepted before it lost its memory may still bind it, or which tokens it
+// had seen is not known to be below its floor yet. Messages that arrive meanwhile are dropped, not kept.
 func (t *Table) silent(now time.Duration) bool { return now < t.cfg.Quarantine || !t.open }
 
 // QuarantineLeft is how long A4 keeps this acceptor silent yet.
 func (t *Table) QuarantineLeft(now time.Duration) time.Duration { return max(0, t.cfg.Quarantine-now) }
 
-// Handle takes one request that the incarnation from has sent, and no other run of that node. It returns the reply, if there is one: none to a
-// Withdraw, to what is malformed, and to anything in the silence after a restart.
+// Handle takes one request that the incarnation from has sent, and no other run of that node. It returns the reply, if
+// there is one: none to a Withdraw, to what is malformed, and to anything in the silence after a restart.
 func (t *Table) Handle(now time.Duration, from ballot.Incarnation, r Request) (reply Reply, ok bool) {
 	if t.silent(now) || r.Check() != nil {
 		return Reply{}, false
@@ -133,7 +134,7 @@ func (t *Table) prepare(now time.Duration, from ballot.Incarnation, q *Request) 
 	return t.reply(now, Promise, q, r)
 }
 
-// promised notes the promise of b. False: there is no room for another incarnation.
+// promised notes the promise of b. False: there is no space for another incarnation.
 func (t *Table) promised(r *record, b ballot.Ballot) bool {
 	run := t.runs.id(b.Incarnation())
 	if run == 0 {
@@ -144,8 +145,8 @@ func (t *Table) promised(r *record, b ballot.Ballot) bool {
 	return true
 }
 
-// accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever ballot,
-// and never shortens an exclusion. What only N4 stands against is dropped: it is sent again.
+// accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever
+// ballot, and never shortens an exclusion. What only N4 stands against is dropped: it is sent again.
 func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (reply Reply, ok bool) {
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
@@ -207,8 +208,9 @@ func (t *Table) release(now time.Duration, q *Request) {
 	}
 }
 
-// withdraw is A3 for an attempt that is over and has won nothing: exactly its ballot's record goes, and only if it replaced no live
-// lease. Else the record also carries the exclusion of the lease before, which its owner may hold still.
+// withdraw is A3 for an attempt that is over and has won nothing: exactly its ballot's record goes, and only if it
+// replaced no live lease. Else the record also carries the exclusion of the lease before, which its owner may hold
+// still.
 func (t *Table) withdraw(now time.Duration, from ballot.Incarnation, q *Request) {
 	i := t.index.find(&t.slab, q.Name)
 	if i == none {
@@ -231,7 +233,7 @@ func (t *Table) end(now time.Duration, i uint32) {
 	t.wheel.link(&t.slab, i, now+t.cfg.Linger)
 }
 
-// record is the record of a name, made if need be; nil if there is no room. It is valid until the next call.
+// record is the record of a name, made if need be; nil if there is no space. It is valid until the next call.
 func (t *Table) record(now time.Duration, n Name) *record {
 	i := t.index.find(&t.slab, n)
 	if i == none {
@@ -246,8 +248,8 @@ func (t *Table) record(now time.Duration, n Name) *record {
 	return t.slab.at(i)
 }
 
-// Sweep drops records whose lease ended a Linger ago, and tells whether more wait. It looks at most most records. If it is called every Width,
-// a record is dropped within two Widths of its time, never before.
+// Sweep drops records whose lease ended a Linger ago, and tells whether more wait. It looks at most most records. If it
+// is called every Width, a record is dropped within two Widths of its time, never before.
 func (t *Table) Sweep(now time.Duration, most int) (more bool) {
 	for range most {
 		i := t.wheel.due(now)
@@ -264,8 +266,8 @@ func (t *Table) Sweep(now time.Duration, most int) (more bool) {
 	return t.wheel.due(now) != none
 }
 
-// drop forgets a name without a live lease. The floor rises to its token, so that whoever gets the name next has a larger one (N2).
-// Nothing else about it need be remembered.
+// drop forgets a name without a live lease. The floor rises to its token, so that whoever gets the name next has a
+// larger one (N2). Nothing else about it need be remembered.
 func (t *Table) drop(i uint32) {
 	r := t.slab.at(i)
 	t.raise(r.token)
@@ -298,8 +300,9 @@ func (t *Table) Live(now time.Duration, n Name) (Lease, bool) {
 	return Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token, Left: r.until - now}, true
 }
 
-// Walk is L1 for many names: it calls fn with what this acceptor knows of the live leases whose names it can spell, in no order that means
-// anything. It looks at most records from place from on, and returns the place to go on from; none is left when that is 0.
+// Walk is L1 for many names: it calls fn with what this acceptor knows of the live leases whose names it can spell, in
+// no order that means anything. It looks at most records from place from on, and returns the place to go on from; none
+// is left when that is 0.
 func (t *Table) Walk(now time.Duration, from uint32, most int, fn func(name string, l Lease)) (next uint32) {
 	end := min(t.slab.n, from+uint32(most))
 	for i := from; i < end; i++ {
@@ -321,7 +324,7 @@ func (t *Table) Promised(n Name) uint64 {
 	return 0
 }
 
-// reply answers q. A nil record stands for a name that there is no room for.
+// reply answers q. A nil record stands for a name that there is no space for.
 func (t *Table) reply(now time.Duration, k Kind, q *Request, r *record) Reply {
 	out := Reply{Kind: k, Name: q.Name, Counter: q.Counter}
 	if k == Accepted {

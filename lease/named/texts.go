@@ -1,7 +1,7 @@
 package named
 
-// texts keeps the names of records as people write them, in cells without pointers: a million of them cost the garbage collector nothing.
-// Number 0 is the empty text.
+// texts keeps the names of records as people write them, in cells without pointers: a million of them cost the garbage
+// collector nothing. Number 0 is the empty text.
 type texts struct {
 	cells pages[cell]
 	free  uint32 // number of the first free cell, or 0
@@ -48,8 +48,8 @@ func (x *texts) take() uint32 {
 
 // text returns text number n.
 func (x *texts) text(n uint32) string {
-	var room [MaxTextBytes]byte
-	b := room[:0]
+	var space [MaxTextBytes]byte
+	b := space[:0]
 	for n != 0 {
 		c := x.cells.at(n - 1)
 		b = append(b, c.bytes[:c.used]...)

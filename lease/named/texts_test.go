@@ -13,7 +13,8 @@ import (
 	"tenure/lease"
 )
 
-// Texts of all lengths come back as they were kept, whatever is kept and released between, and what was released is used again.
+// Texts of all lengths come back as they were kept, whatever is kept and released between, and what was released is
+// used again.
 func TestTexts(t *testing.T) {
 	if n := unsafe.Sizeof(cell{}); n != 32 {
 		t.Errorf("a cell has %d bytes", n)
@@ -50,7 +51,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// Walk shows every live lease once, as Live does, in steps of any size, and no other; a dropped record gives its text back.
+// Walk shows every live lease once, as Live does, in steps of any size, and no other; a dropped record gives its text
+// back.
 func TestWalk(t *testing.T) {
 	now := time.Duration(0)
 	table := opened(t, Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Minute, DriftPPM: 10_000, Margin: 10 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}, now)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Token is a fencing token of one name: an era in the upper half, a count in the lower (N3). Of two owners of a name the later has
-// the larger token.
+// Token is a fencing token of one name: an era in the upper half, a count in the lower (N3). Of two owners of a name
+// the later has the larger token.
 type Token uint64
 
 // FirstToken is the floor of an era: every token of it is larger.

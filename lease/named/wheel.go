@@ -6,8 +6,8 @@ import (
 )
 
 // wheel finds the records whose lease has ended without a timer for each: places of equal width in time, each a list of
-// records. A record is looked at when its place is due, and if its lease was renewed meanwhile it moves on; so a renewal
-// costs nothing here. No rule depends on when that happens: whether a lease lives is asked of its record.
+// records. A record is looked at when its place is due, and if its lease was renewed meanwhile it moves on; so a
+// renewal costs nothing here. No rule depends on when that happens: whether a lease lives is asked of its record.
 type wheel struct {
 	width time.Duration
 	heads []uint32 // first record of each place, or none

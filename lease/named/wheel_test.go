@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A record is there until its time, and gone two Widths after it, if there was a Sweep every Width; after a pause, with the first Sweep.
-// No Sweep looks at more records than it may.
+// A record is there until its time, and gone two Widths after it, if there was a Sweep every Width; after a pause, with
+// the first Sweep. No Sweep looks at more records than it may.
 func TestSweepAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := testConfig()

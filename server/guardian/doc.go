@@ -1,11 +1,12 @@
-// Package guardian is P7, crash release: a small process beside each server that outlives it and tells the peers which lease
-// records may go.
+// Package guardian is P7, crash release: a small process beside each server that outlives it and tells the peers which
+// lease records may go.
 //
-// The server (Keep) starts the guardian, the same program run again, and hands it two inherited files: a pidfd of the server
-// itself, and a page of memory that both map. Nothing is looked up by a number, so nothing can be mistaken for another process.
-// In the page stand who the server is, where its peers are, and the ballots that may be recorded (lease.Notes). The guardian
-// (Main) sleeps until the kernel makes the pidfd readable: then all threads of the server are gone, for good. It sends a
-// Release for each ballot in the page to each peer, a few times within half a second, and exits.
+// The server (Keep) starts the guardian, the same program run again, and hands it two inherited files: a pidfd of the
+// server itself, and a page of memory that both map. Nothing is looked up by a number, so nothing can be mistaken for
+// another process. In the page stand who the server is, where its peers are, and the ballots that may be recorded
+// (lease.Notes). The guardian (Main) sleeps until the kernel makes the pidfd readable: then all threads of the server
+// are gone, for good. It sends a Release for each ballot in the page to each peer, a few times within half a second,
+// and exits.
 //
 // What it decides is decided in package lease (Notes, Guardian), which is pure. What is here moves bytes.
 //
@@ -15,7 +16,7 @@
 //	main.go     the guardian's side
 //	*_linux.go  memfd, mmap, pidfd; other systems have no guardian
 //
-// Limits. A process that is killed while a thread waits for a disk, or that writes a core file, is not dead before that ends. A
-// server that is process 1 of a container takes its guardian with it, and so does an out-of-memory kill of a whole control group
-// (memory.oom.group). A machine that is lost says nothing.
+// Limits. A process that is killed while a thread waits for a disk, or that writes a core file, is not dead before that
+// ends. A server that is process 1 of a container takes its guardian with it, and so does an out-of-memory kill of a
+// whole control group (memory.oom.group). A machine that is lost says nothing.
 package guardian

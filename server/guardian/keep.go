@@ -51,8 +51,8 @@ type Keeper struct {
 	over    sync.WaitGroup
 }
 
-// Keep starts the guardian. From then on it speaks for whatever Note has noted, however the server ends. The caller must Close.
-// An error says why there can be none; one that does not start is tried again, and State says so.
+// Keep starts the guardian. From then on it speaks for whatever Note has noted, however the server ends. The caller
+// must Close. An error says why there can be none; one that does not start is tried again, and State says so.
 func Keep(cfg Config) (*Keeper, error) {
 	k := &Keeper{cfg: cfg, closed: make(chan struct{})}
 	var err error
@@ -67,8 +67,8 @@ func Keep(cfg Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Note makes counters those of the ballots that the guardian would release. It costs a few stores to memory, and nothing if
-// nothing has changed.
+// Note makes counters those of the ballots that the guardian would release. It costs a few stores to memory, and
+// nothing if nothing has changed.
 func (k *Keeper) Note(counters []uint64) {
 	if !slices.Equal(k.noted, counters) {
 		k.noted = append(k.noted[:0], counters...)
@@ -87,8 +87,8 @@ func (k *Keeper) State() State {
 	return s
 }
 
-// Close ends the guardian if nothing is noted. If something is, it is left alone: it speaks when this process has ended. Note
-// must not be called any more.
+// Close ends the guardian if nothing is noted. If something is, it is left alone: it speaks when this process has
+// ended. Note must not be called any more.
 func (k *Keeper) Close() error {
 	var err error
 	k.closing.Do(func() {

@@ -15,7 +15,8 @@ const (
 	writeWithin = 200 * time.Millisecond
 )
 
-// speak tells the peers that the owner has died, each from a goroutine of its own, for as long as P7 has something to say.
+// speak tells the peers that the owner has died, each from a goroutine of its own, for as long as P7 has something to
+// say.
 func speak(ctx context.Context, plan *Plan, counters []uint64) {
 	ctx, cancel := context.WithTimeout(ctx, lease.CrashReleaseFor+writeWithin)
 	defer cancel()

@@ -18,10 +18,11 @@ import (
 //	520     2       length of the plan, big endian
 //	522             the plan, msgpack
 //
-// All but the counters is written before the guardian starts. A counter is one aligned word, stored at once: however suddenly the
-// writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a death in the middle of
-// an update leaves is some of the new set and some of the old, all of them ballots of this incarnation that left or were
-// about to. Were it garbage, it would still do no harm: a Release that matches no record changes nothing (A3).
+// All but the counters is written before the guardian starts. A counter is one aligned word, stored at once: however
+// suddenly the writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a
+// death in the middle of an update leaves is some of the new set and some of the old, all of them ballots of this
+// incarnation that left or were about to. Were it garbage, it would still do no harm: a Release that matches no record
+// changes nothing (A3).
 const (
 	pageBytes = 8192
 	pageMagic = "TNGUARD1"
@@ -61,7 +62,8 @@ func (p page) plan() (Plan, error) {
 	return decodePlan(p.b[atPlan : atPlan+n])
 }
 
-// note makes counters, at most lease.MaxNotes of them and none 0, the noted ones: what is new is there before anything goes.
+// note makes counters, at most lease.MaxNotes of them and none 0, the noted ones: what is new is there before anything
+// goes.
 func (p page) note(counters []uint64) {
 	p.update(counters, func(i int, c uint64) { p.slot(i).Store(c) })
 }

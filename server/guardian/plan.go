@@ -30,7 +30,7 @@ var ErrPlan = errors.New("not a guardian's page")
 func (p *Plan) encode() ([]byte, error) {
 	b := codec.Marshal(p)
 	if len(b) > planBytes {
-		return nil, fmt.Errorf("%w: the peers' addresses take %d bytes, there is room for %d", ErrPlan, len(b), planBytes)
+		return nil, fmt.Errorf("%w: the peers' addresses take %d bytes, there is space for %d", ErrPlan, len(b), planBytes)
 	}
 	return b, nil
 }

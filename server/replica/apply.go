@@ -27,7 +27,7 @@ func (l *Log) Apply() error {
 		if err != nil {
 			return err
 		}
-		l.fold.logged += int64(len(e.Value)) + entryOverhead
+		l.checkpoint.logged += int64(len(e.Value)) + entryOverhead
 		l.land(e, results)
 		l.opened(e)
 	}
@@ -56,7 +56,7 @@ func (l *Log) land(e multipaxos.Entry, results []kv.Result) {
 // points under the same check.
 func (l *Log) Finish(now time.Duration, p Published) {
 	for _, f := range l.landed {
-		ok := !f.lost && f.holding == l.holding && p.Holding == f.holding && p.Held(now)
+		ok := !f.lost && f.tenure == l.tenure && p.Tenure == f.tenure && p.Held(now)
 		for i, w := range f.writes {
 			if ok {
 				l.answer(w, Done, NoReason, f.results[i])
@@ -72,7 +72,7 @@ func (l *Log) Finish(now time.Duration, p Published) {
 		l.becomeMaster(now, p)
 	}
 	l.reads.finish(l, now, p)
-	l.fold.hand(l)
+	l.checkpoint.hand(l)
 }
 
 // NeedsTime tells whether Finish would decide anything by its clock reading, which must then be a fresh one. Else any
@@ -83,8 +83,8 @@ func (l *Log) NeedsTime() bool {
 
 // becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
 func (l *Log) becomeMaster(now time.Duration, p Published) {
-	l.master = masterView{node: l.cfg.Self.Node, epoch: uint64(l.opening), heard: now}
+	l.master = masterView{node: l.cfg.Self.Node, epoch: uint64(l.barrier), heard: now}
 	l.away.recall(l, func(a *awayWrite) bool { return a.keyed })
-	l.sendVitals(now, p.Deadline)
+	l.sendHeartbeats(now, p.Deadline)
 	l.timers.rearm(now)
 }

@@ -26,9 +26,9 @@ func newSolo(b *testing.B) *solo {
 	cfg := testConfig(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, voters)
 	cfg.Core.CacheBytes, cfg.Core.WindowBytes, cfg.Core.WindowEntries = 1<<20, 1<<24, 1024
 	cfg.MaxBatchBytes, cfg.ApplyBytes, cfg.MaxQueued = 1<<20, 1<<20, 1024
-	cfg.FoldBytes, cfg.FoldLogBytes = 1<<40, 1<<60
+	cfg.CheckpointBytes, cfg.CheckpointLogBytes = 1<<40, 1<<60
 	disk := newDisk()
-	state, err := kv.Open(disk.image, kv.DefaultLimits)
+	state, err := kv.Open(disk.stateDB, kv.DefaultLimits)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -92,8 +92,8 @@ func (s *solo) step() (replies int) {
 	}
 }
 
-// BenchmarkWrites is so many puts of 256 bytes, encoded, that wait together: gathered into one slot, chosen, applied and
-// answered by a node that is alone. What other nodes, sockets and the disk cost is elsewhere.
+// BenchmarkWrites is so many puts of 256 bytes, encoded, that wait together: gathered into one slot, chosen, applied
+// and answered by a node that is alone. What other nodes, sockets and the disk cost is elsewhere.
 func BenchmarkWrites(b *testing.B) {
 	for _, n := range []int{1, 64} {
 		b.Run(fmt.Sprintf("together=%d", n), func(b *testing.B) {

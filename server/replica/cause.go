@@ -57,10 +57,10 @@ type Gap struct {
 // TenureEnd is the end of a tenure of the master lease by this node. Times are readings of the node's elapsed clock, or
 // lengths.
 type TenureEnd struct {
-	Holding uint64
-	At      time.Duration // when ownership ended; it may have been noticed later
-	Held    time.Duration // how long the tenure was
-	Cause   Cause
+	Tenure uint64
+	At     time.Duration // when ownership ended; it may have been noticed later
+	Held   time.Duration // how long the tenure was
+	Cause  Cause
 
 	// Of a tenure that was not renewed in time:
 	Late     time.Duration      // the longest time by which the lease loop woke late since the renewal was due
@@ -167,13 +167,14 @@ func Endings() []Ending {
 
 // TenureStart is the beginning of a tenure of the master lease by this node.
 type TenureStart struct {
-	Holding uint64
-	At      time.Duration
+	Tenure uint64
+	At     time.Duration
 	// Before is the last owner that this node knows of, by its record at an acceptor: one that was about to own may be
 	// taken for one that did.
 	Before ballot.NodeID
 	How    Ending
-	// Ownerless is about how long nobody owned the lease, as far as this node knows; 0 with EndingNone and EndingUnheard.
+	// Ownerless is about how long nobody owned the lease, as far as this node knows; 0 with EndingNone and
+	// EndingUnheard.
 	Ownerless time.Duration
 }
 

@@ -66,7 +66,7 @@ func TestAcknowledgedWritesOutliveTheMaster(t *testing.T) {
 func TestRestartOfAllNodesKeepsAcknowledgedWrites(t *testing.T) {
 	c := newCluster(t, 3, 3)
 	m := c.awaitMaster()
-	for i := range 120 { // enough for folds and truncation
+	for i := range 120 { // enough for checkpoints and truncation
 		if r := c.write(m, uint64(i+1), set(fmt.Sprintf("k%d", i), "v"), time.Second); r.Outcome != Done {
 			t.Fatalf("write %d: %+v", i, r)
 		}
@@ -86,7 +86,7 @@ func TestRestartOfAllNodesKeepsAcknowledgedWrites(t *testing.T) {
 		}
 	}
 	if m.disk.durable.Truncated == 0 {
-		t.Fatal("nothing was folded and truncated: the test did not test it")
+		t.Fatal("nothing was checkpointed and truncated: the test did not test it")
 	}
 	c.settled()
 }
@@ -237,16 +237,16 @@ func TestSuccessorsFirstAttemptIsNotTooLow(t *testing.T) {
 	}
 }
 
-// The chosen mark becomes durable late. A node that crashed after a fold and before the mark must start again: what is
-// in its image was chosen.
-func TestRestartWithAnImageAheadOfTheChosenMark(t *testing.T) {
+// The chosen mark becomes durable late. A node that crashed after a checkpoint and before the mark must start again:
+// what is in its state database was chosen.
+func TestRestartWithAnStateDBAheadOfTheChosenMark(t *testing.T) {
 	c := newCluster(t, 3, 10)
 	for id := uint64(1); id < 1000; id++ {
 		c.write(c.awaitMaster(), id, set(fmt.Sprintf("k%d", id), "v"), time.Second)
 		for range TickEvery / time.Millisecond { // no write carries the mark meanwhile
 			c.run(time.Millisecond)
 			for _, n := range c.nodes {
-				if folded, _, _ := n.disk.image.Loaded(); folded > uint64(n.disk.durable.Chosen) {
+				if checkpointed, _, _ := n.disk.stateDB.Loaded(); checkpointed > uint64(n.disk.durable.Chosen) {
 					c.crash(n)
 					c.start(n)
 					c.awaitMaster()
@@ -256,5 +256,5 @@ func TestRestartWithAnImageAheadOfTheChosenMark(t *testing.T) {
 			}
 		}
 	}
-	t.Fatal("no image was ever ahead of the chosen mark: the test did not test it")
+	t.Fatal("no state database was ever ahead of the chosen mark: the test did not test it")
 }

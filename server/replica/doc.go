@@ -9,7 +9,7 @@
 // [Elector] is the lease part: the proposer and acceptor of the resource "master" and the policy of when to try.
 // [Log] is the log part: the Multi-Paxos core, the key-value state, and pending requests. Each is stepped by one
 // goroutine of its own, so that the lease never waits for the log or the disk. One value joins them, [Published]:
-// the lease part publishes its holding and deadline, the log part for which holding it is ready. The shell keeps it
+// the lease part publishes its holding and deadline, the log part for which tenure it is ready. The shell keeps it
 // in one atomic variable.
 //
 // # Drivers
@@ -27,9 +27,9 @@
 //	P7  the guardian knows a ballot before its Accept leaves  electorOrder
 //	    the clock is read again after entries were applied    logPass
 //
-//	M1  a new holding forgets every earlier recovery          Log.follow
-//	M4  ready only when the opening entry is applied          Log.opened
-//	M5  a higher promise ends readiness, same holding         Log.follow
+//	M1  a new tenure forgets every earlier recovery          Log.follow
+//	M4  ready only when the barrier entry is applied          Log.opened
+//	M5  a higher promise ends readiness, same tenure         Log.follow
 //	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
 //	    who is able, and who may try                          progress.able, progress.barred, standBack
 //	    a write is acknowledged only under the lease          Log.Finish

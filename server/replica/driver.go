@@ -13,10 +13,10 @@ const (
 	EffectTake Effect = iota + 1
 	// EffectClock: read the node's elapsed clock, then what the other part publishes, and hand them over with Read.
 	EffectClock
-	// EffectApply, EffectFreeze, EffectFolded: call Locked, with the lock on the state held for writing.
+	// EffectApply, EffectFreeze, EffectCheckpointed: call Locked, with the lock on the state held for writing.
 	EffectApply
 	EffectFreeze
-	EffectFolded
+	EffectCheckpointed
 	// EffectStanding: a tick is over; publish Log.Standing for the lease part, and do what Log.Relief asks for.
 	EffectStanding
 	// EffectPersist: hand Output.Persists to storage, in order; report what is durable with Event.Persisted.
@@ -30,8 +30,8 @@ const (
 	EffectSend
 	// EffectReply: give the answers to those who wait for them.
 	EffectReply
-	// EffectFold: hand Output.Fold to storage; report its end with Event.Folded.
-	EffectFold
+	// EffectCheckpoint: hand Output.Checkpoint to storage; report its end with Event.Checkpointed.
+	EffectCheckpoint
 
 	// EffectLease: publish ElectorRound.State, whether or not it has changed.
 	EffectLease
@@ -52,7 +52,7 @@ const (
 )
 
 var effectNames = [...]string{"", "take", "clock", "apply", "freeze", "folded", "standing", "persist", "ready", "progress", "send",
-	"reply", "fold", "lease", "tenures", "note", "bucket", "era", "timer", "done"}
+	"reply", "checkpoint", "lease", "tenures", "note", "bucket", "era", "timer", "done"}
 
 // String returns the effect in a word, for traces.
 func (e Effect) String() string { return effectNames[e] }

@@ -104,10 +104,10 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 		}
 		return s
 	}
-	if s := round(ElectorEvent{}); s.Holding == 0 {
+	if s := round(ElectorEvent{}); s.Tenure == 0 {
 		t.Fatal("a node alone does not win the lease")
 	}
-	if s := round(ElectorEvent{Release: &Release{StandBack: sec, Why: CauseHandedOver}}); s.Holding != 0 {
+	if s := round(ElectorEvent{Release: &Release{StandBack: sec, Why: CauseHandedOver}}); s.Tenure != 0 {
 		t.Errorf("shown after the release: %+v", s)
 	}
 }
@@ -116,7 +116,7 @@ func TestP6ARoundThatReleasesShowsNothingHeld(t *testing.T) {
 func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		b := newBench(t, 1)
-		p := b.settle(0, holding(1, sec))
+		p := b.settle(0, tenure(1, sec))
 		b.request(1, 9*sec)
 		b.advance(0, p)
 		b.sync()
@@ -200,7 +200,7 @@ func TestARoundDoesNotGoOnWithoutWhatItHasAskedFor(t *testing.T) {
 // A round in which nothing happens allocates nothing, in any part.
 func TestARoundAllocatesNothing(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, time.Hour))
+	p := b.settle(0, tenure(1, time.Hour))
 	event := Event{}
 	if n := testing.AllocsPerRun(100, func() {
 		for e := Effect(0); e != EffectDone; {

@@ -42,7 +42,7 @@ type Elector struct {
 
 // LeaseState is what the lease part publishes.
 type LeaseState struct {
-	Holding  uint64 // 0: not held
+	Tenure   uint64 // 0: not held
 	Deadline time.Duration
 }
 
@@ -132,7 +132,7 @@ func (e *Elector) State(now time.Duration) LeaseState {
 	if !held {
 		return LeaseState{}
 	}
-	return LeaseState{Holding: h.Number, Deadline: h.Deadline}
+	return LeaseState{Tenure: h.Number, Deadline: h.Deadline}
 }
 
 // Take drains the messages to send to other nodes.
@@ -142,15 +142,15 @@ func (e *Elector) Take() []lease.Message {
 	return out
 }
 
-// SetBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt under
-// way, and renewals, go on.
+// SetBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt
+// under way, and renewals, go on.
 func (e *Elector) SetBarred(barred bool) { e.barred = barred }
 
-// LetGo gives the lease up (P6) if it is still held as this holding, and reports whether it was: the log part, which
+// LetGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was: the log part, which
 // decided so (M6), has stepped down. The others may try first.
-func (e *Elector) LetGo(now time.Duration, holding uint64) bool {
+func (e *Elector) LetGo(now time.Duration, tenure uint64) bool {
 	h, held := e.proposer.Held(now)
-	if !held || h.Number != holding {
+	if !held || h.Number != tenure {
 		return false
 	}
 	e.Release(now, e.cfg.Duration/4, CauseNoProgress)
@@ -158,8 +158,8 @@ func (e *Elector) LetGo(now time.Duration, holding uint64) bool {
 }
 
 // Release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
-// the published value no longer shows a holding. why is one of the causes that are releases; with CauseStopping the node never
-// tries again, else not for standBack.
+// the published value no longer shows a tenure. why is one of the causes that are releases; with CauseStopping the node
+// never tries again, else not for standBack.
 func (e *Elector) Release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
@@ -172,8 +172,8 @@ func (e *Elector) Release(now, standBack time.Duration, why Cause) {
 // Gap tells what the shell has measured since the last step. It comes before the step, if at all.
 func (e *Elector) Gap(g Gap) { e.tenures.gap = g }
 
-// TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that are
-// never taken the newest are kept.
+// TakeTenureChanges drains the beginnings and ends of this node's tenures with their causes, oldest first. Of many that
+// are never taken the newest are kept.
 func (e *Elector) TakeTenureChanges() []TenureChange { return e.tenures.take() }
 
 // AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
@@ -182,8 +182,8 @@ func (e *Elector) AppendNoted(buf []uint64, now time.Duration) []uint64 {
 	return e.notes.AppendCounters(buf, now)
 }
 
-// CrashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it had out
-// (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
+// CrashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it
+// had out (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
 func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
 	if owner.Node == e.cfg.Self.Node {
 		return false

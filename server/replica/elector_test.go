@@ -91,15 +91,15 @@ func (w *electors) deliver() {
 
 func (w *electors) owner() ballot.NodeID {
 	for _, id := range w.order {
-		if !w.cut[id] && w.nodes[id].State(w.now).Holding != 0 {
+		if !w.cut[id] && w.nodes[id].State(w.now).Tenure != 0 {
 			return id
 		}
 	}
 	return 0
 }
 
-// P7: the ballot of every Accept is noted when the shell takes the message, in the first attempt and in each renewal; after an
-// orderly release nothing is.
+// P7: the ballot of every Accept is noted when the shell takes the message, in the first attempt and in each renewal;
+// after an orderly release nothing is.
 func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	w := newElectors(t, 3)
 	accepts := map[ballot.Ballot]bool{}
@@ -120,8 +120,8 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 }
 
-// P7: what the guardian of a dead owner says lets the next one own at once, where it would have waited for the lease to run out;
-// and what it says about an owner that is not the recorded one, or of this very node, changes nothing.
+// P7: what the guardian of a dead owner says lets the next one own at once, where it would have waited for the lease to
+// run out; and what it says about an owner that is not the recorded one, or of this very node, changes nothing.
 func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	w := newElectors(t, 3)
 	w.run("an owner", time.Second, func() bool { return w.owner() != 0 })
@@ -148,7 +148,8 @@ func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	}
 }
 
-// A crash release that reaches one peer before the other must not make the first wait for the lease: the next round mends it.
+// A crash release that reaches one peer before the other must not make the first wait for the lease: the next round
+// mends it.
 func TestP7ALateReleaseMendsARefusal(t *testing.T) {
 	w := newElectors(t, 3)
 	w.run("an owner", time.Second, func() bool { return w.owner() != 0 })

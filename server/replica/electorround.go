@@ -14,7 +14,7 @@ type ElectorEvent struct {
 	StandBack time.Duration // the master would like another one to try first
 	Release   *Release
 	Crash     *Crash
-	LetGo     LetGo // with Holding 0: none
+	LetGo     LetGo // with Tenure 0: none
 }
 
 // Release has the lease given up (P6). The log part has stepped down.
@@ -44,10 +44,10 @@ type ElectorRound struct {
 
 type electorStep func(*ElectorRound) Effect
 
-// electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an exclusion
-// from before the Accept had come would end it too early (T2). What the step has made of the lease is published, and
-// what the guardian must know is noted, before any message leaves: nobody acts as owner any more when its Release leaves
-// (P6), and no Accept leaves that the guardian could not release (P7).
+// electorOrder is the order of a round. The clock is read after the event was taken: an acceptor that counted an
+// exclusion from before the Accept had come would end it too early (T2). What the step has made of the lease is
+// published, and what the guardian must know is noted, before any message leaves: nobody acts as owner any more when
+// its Release leaves (P6), and no Accept leaves that the guardian could not release (P7).
 var electorOrder = []electorStep{
 	(*ElectorRound).take,
 	(*ElectorRound).readClock,
@@ -129,8 +129,8 @@ func (r *ElectorRound) handle() Effect {
 		l.Release(now, e.Release.StandBack, e.Release.Why)
 	case e.Crash != nil:
 		r.cleared = l.CrashReleased(now, e.Crash.Owner, e.Crash.Counters)
-	case e.LetGo.Holding != 0:
-		r.letGo = l.LetGo(now, e.LetGo.Holding)
+	case e.LetGo.Tenure != 0:
+		r.letGo = l.LetGo(now, e.LetGo.Tenure)
 	}
 	l.Tick(now)
 	r.out = l.Take()

@@ -69,7 +69,7 @@ func (f *forwards) add(w write, to ballot.NodeID, nonce uint64) uint64 {
 func (l *Log) takeForwarded(now time.Duration, from ballot.NodeID, writes []ForwardedWrite) {
 	for _, f := range writes {
 		w := write{id: f.ID, from: from, command: f.Command, frees: f.Frees, at: now, until: now + f.WaitFor}
-		if l.holding == 0 {
+		if l.tenure == 0 {
 			l.answer(w, Refused, NoMaster, kv.Result{})
 			continue
 		}

@@ -14,7 +14,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	at := sec
 	heard := func(from Message) {
-		from.Kind = KindVitals
+		from.Kind = KindHeartbeat
 		from.To = 1
 		b.log.Receive(at, from)
 	}
@@ -36,7 +36,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 		b.messages = nil
 		return n
 	}
-	master := Message{From: 2, Vitals: Vitals{Master: true, Epoch: 7}}
+	master := Message{From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 7}}
 	heard(master)
 	tick(silentTicks - 1)
 	b.request(1, 90*sec)
@@ -61,15 +61,15 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	tick(silentTicks)
 	b.request(3, 90*sec)
 	tick(1)
-	heard(Message{From: 3, Vitals: Vitals{Master: true, Epoch: 8}})
+	heard(Message{From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 8}})
 	b.advance(at, Published{})
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded to the next master, want 1", n)
 	}
 }
 
-// "refused (… no master known …): not applied, safe to retry": what the master refuses because it is not, or not for long,
-// the master waits here for the next one, with an idempotency key or without.
+// "refused (… no master known …): not applied, safe to retry": what the master refuses because it is not, or not for
+// long, the master waits here for the next one, with an idempotency key or without.
 func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 	for _, why := range []Reason{NoMaster, Stopping} {
 		b := newBench(t, 1, 2, 3)
@@ -87,7 +87,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 			}
 			return out
 		}
-		hear(Message{Kind: KindVitals, From: 2, Vitals: Vitals{Master: true, Epoch: 7}})
+		hear(Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 		b.request(1, 9*sec)
 		b.advance(sec, Published{})
 		sent := forwarded()
@@ -98,7 +98,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		if _, answered := b.replies[1]; answered || len(forwarded()) != 0 {
 			t.Fatalf("%v: answered or sent to the same node again", why)
 		}
-		hear(Message{Kind: KindVitals, From: 3, Vitals: Vitals{Master: true, Epoch: 8}})
+		hear(Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 8}})
 		again := forwarded()
 		if len(again) != 1 || string(again[0].Command) != string(sent[0].Command) {
 			t.Fatalf("%v: %+v went to the next master", why, again)
@@ -110,11 +110,11 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 	}
 }
 
-// A hand-over proposes nothing more and refuses no client of the node: their requests go to the next master. Other nodes'
-// come back to them.
+// A hand-over proposes nothing more and refuses no client of the node: their requests go to the next master. Other
+// nodes' come back to them.
 func TestRequestsWaitOutAHandOver(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := b.lead(holding(1, 9*sec))
+	p := b.lead(tenure(1, 9*sec))
 	b.log.HandOver()
 	b.messages, b.sent = nil, nil
 	b.request(1, 9*sec)
@@ -129,7 +129,7 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 		t.Fatalf("the other node was told %+v", b.messages)
 	}
 	b.log.StepDown(0)
-	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 1 << 20}})
+	b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 1 << 20}})
 	b.messages = nil
 	b.log.Resume()
 	b.advance(0, Published{})
@@ -148,7 +148,7 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 	const next = uint64(0x1234_5678_9abc_def0) // far from the nonce of the former run, as random ones are
 	forwarded := func(self ballot.Incarnation) (*bench, uint64) {
 		b := newBenchOf(t, self, 1, 2, 3)
-		b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 		b.request(1, 9*sec)
 		b.advance(0, Published{})
 		for _, m := range b.messages {
@@ -176,7 +176,7 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 // Only the node that a write was forwarded to can answer it.
 func TestAnAnswerOfAnotherNodeIsNotTaken(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 	b.request(1, 9*sec)
 	b.advance(0, Published{})
 	id := b.messages[len(b.messages)-1].Writes[0].ID
@@ -187,8 +187,8 @@ func TestAnAnswerOfAnotherNodeIsNotTaken(t *testing.T) {
 	}
 }
 
-// What is forwarded and not yet answered is bounded by number and by bytes; the rest waits here. A message is bounded by
-// bytes, and takes at least one write.
+// What is forwarded and not yet answered is bounded by number and by bytes; the rest waits here. A message is bounded
+// by bytes, and takes at least one write.
 func TestForwardedWritesAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -203,7 +203,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, 1, 2, 3)
-			b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+			b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 			cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, c.bytes)}
 			var sent []ForwardedWrite
 			messages := 0
@@ -245,7 +245,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 			if len(ids) != len(sent) {
 				t.Errorf("%d writes under %d ids", len(sent), len(ids))
 			}
-			// An answer makes room for the next.
+			// An answer makes space for the next.
 			b.log.Receive(0, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
 			step()
 			if want := min(c.times, c.most+1); len(sent) != want {
@@ -258,7 +258,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 // What a write needs to be judged by goes with it: how long its client waits yet, and whether it frees space.
 func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.Receive(2*sec, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.log.Receive(2*sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 	b.log.Request(2*sec, Request{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec})
 	b.log.Request(2*sec, Request{ID: 2, Command: []byte("v"), Until: 8 * sec})
 	b.advance(3*sec, Published{})
@@ -289,7 +289,7 @@ func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
 // A holder of the lease that is not ready yet keeps what is forwarded to it for as long as its client waits.
 func TestForwardedWritesWaitForReadiness(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.advance(3*sec, holding(1, 90*sec))
+	b.advance(3*sec, tenure(1, 90*sec))
 	b.messages = nil
 	b.log.Receive(3*sec, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}})
 	if q := b.log.queue.items; len(q) != 1 || !q[0].frees || q[0].at != 3*sec {
@@ -339,12 +339,12 @@ func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
 // broken connection ends what went over it, and nothing else.
 func TestForwardedWritesEnd(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.Receive(0, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7}})
+	b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 	b.request(1, sec)
 	b.request(2, 5*sec)
 	b.advance(0, Published{})
 	sent := b.messages[len(b.messages)-1].Writes
-	b.log.Receive(0, Message{Kind: KindVitals, From: 3, To: 1, Vitals: Vitals{Master: true, Epoch: 8}})
+	b.log.Receive(0, Message{Kind: KindHeartbeat, From: 3, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 8}})
 	b.request(3, 5*sec)
 	b.advance(0, Published{})
 	b.log.expire(sec - 1)

@@ -12,7 +12,7 @@ import (
 
 // heardMaster has node 1 of b hear that from is the master.
 func (b *bench) heardMaster(now time.Duration, from ballot.NodeID, epoch uint64) {
-	b.log.Receive(now, Message{Kind: KindVitals, From: from, To: 1, Vitals: Vitals{Master: true, Epoch: epoch}})
+	b.log.Receive(now, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: epoch}})
 }
 
 // forwarded returns the writes forwarded since the last call, in the groups that they travel in.
@@ -132,7 +132,7 @@ func TestWhatAnAnswerEnds(t *testing.T) {
 		{"refused in time", 9*sec - 1, false, ForwardedAnswer{Outcome: Refused, Reason: NoMaster}, true},
 		{"refused too late", 9 * sec, false, ForwardedAnswer{Outcome: Refused, Reason: NoMaster}, false},
 		{"refused long after", 10 * sec, false, ForwardedAnswer{Outcome: Refused, Reason: Stopping}, false},
-		{"refused for want of space", sec, false, ForwardedAnswer{Outcome: Refused, Reason: NoRoom}, false},
+		{"refused for want of space", sec, false, ForwardedAnswer{Outcome: Refused, Reason: NoSpace}, false},
 		{"refused while this node stops", sec, true, ForwardedAnswer{Outcome: Refused, Reason: NoMaster}, false},
 		{"unknown, as mastership ended", sec, false, ForwardedAnswer{Outcome: Unknown, Reason: NoMaster}, false},
 		{"unknown, as the master stops", sec, false, ForwardedAnswer{Outcome: Unknown, Reason: Stopping}, false},
@@ -168,8 +168,8 @@ func TestARefusalOfAFormerMaster(t *testing.T) {
 	}
 }
 
-// Each write ends once, whatever ends it first, and what has ended is forgotten. Answers to what is not known, before or
-// after what is, count for nothing and hide no others.
+// Each write ends once, whatever ends it first, and what has ended is forgotten. Answers to what is not known, before
+// or after what is, count for nothing and hide no others.
 func TestAForwardedWriteEndsOnce(t *testing.T) {
 	b, ids := away(t, 2)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Done})

@@ -17,12 +17,12 @@ import (
 type disk struct {
 	durable multipaxos.Durable
 	entries map[multipaxos.Slot]multipaxos.Entry
-	image   *kv.MemImage
+	stateDB *kv.MemStateDB
 	restart uint64
 }
 
 func newDisk() *disk {
-	return &disk{entries: map[multipaxos.Slot]multipaxos.Entry{}, image: kv.NewMemImage()}
+	return &disk{entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: kv.NewMemStateDB()}
 }
 
 func (d *disk) Entries(from, through multipaxos.Slot, maxBytes int) (out []multipaxos.Entry, err error) {
@@ -62,30 +62,30 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
-		ApplyBytes: 1 << 16, FoldBytes: 1 << 14, FoldLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
+		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
 	}
 }
 
 // testNode is one node of the simulated cluster: both parts, as the shell would drive them.
 type testNode struct {
-	id       ballot.NodeID
-	disk     *disk
-	up       bool
-	paused   bool
-	frozen   bool // its disk does not answer
-	elector  *Elector
-	lease    *ElectorRound
-	log      *Log
-	round    *LogRound
-	events   []*Event
-	state    *kv.State
-	pub      Published
-	persists []multipaxos.Persist
-	folding  *kv.Frozen
-	replies  map[uint64]Reply
-	nextTick time.Duration
-	attempts map[ballot.Ballot]bool // for the lease, in this run
-	letGo    []LetGo                // in this run
+	id            ballot.NodeID
+	disk          *disk
+	up            bool
+	paused        bool
+	frozen        bool // its disk does not answer
+	elector       *Elector
+	lease         *ElectorRound
+	log           *Log
+	round         *LogRound
+	events        []*Event
+	state         *kv.State
+	pub           Published
+	persists      []multipaxos.Persist
+	checkpointing *kv.Frozen
+	replies       map[uint64]Reply
+	nextTick      time.Duration
+	attempts      map[ballot.Ballot]bool // for the lease, in this run
+	letGo         []LetGo                // in this run
 }
 
 // envelope is a message under way.
@@ -165,7 +165,7 @@ func (c *cluster) start(n *testNode) {
 		c.t.Fatal(err)
 	}
 	n.lease = NewElectorRound(n.elector)
-	if n.state, err = kv.Open(n.disk.image, kv.DefaultLimits); err != nil {
+	if n.state, err = kv.Open(n.disk.stateDB, kv.DefaultLimits); err != nil {
 		c.t.Fatal(err)
 	}
 	cfg := testConfig(self, c.voters())
@@ -177,7 +177,7 @@ func (c *cluster) start(n *testNode) {
 		c.t.Fatal(err)
 	}
 	n.round, n.events = NewLogRound(n.log), nil
-	n.pub, n.persists, n.folding, n.replies = Published{}, nil, nil, map[uint64]Reply{}
+	n.pub, n.persists, n.checkpointing, n.replies = Published{}, nil, nil, map[uint64]Reply{}
 	n.attempts, n.letGo = map[ballot.Ballot]bool{}, nil
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
@@ -263,10 +263,10 @@ func (c *cluster) round(n *testNode) {
 		}
 		n.persists = nil
 	}
-	if n.folding != nil && !n.frozen {
-		n.disk.image.Merge(n.folding.Fold())
-		n.input(Event{Folded: true})
-		n.folding = nil
+	if n.checkpointing != nil && !n.frozen {
+		n.disk.stateDB.Merge(n.checkpointing.Checkpoint())
+		n.input(Event{Checkpointed: true})
+		n.checkpointing = nil
 	}
 	if c.now >= n.nextTick {
 		n.nextTick = c.now + TickEvery
@@ -292,7 +292,7 @@ func (c *cluster) stepLease(n *testNode, event ElectorEvent) {
 			n.lease.Read(c.now, n.log.Standing(c.now).Barred)
 		case EffectLease:
 			s := n.lease.State()
-			n.pub = n.pub.WithLease(s.Holding, s.Deadline)
+			n.pub = n.pub.WithLease(s.Tenure, s.Deadline)
 			if n.lease.HasLetGo() {
 				n.letGo = append(n.letGo, event.LetGo)
 			}
@@ -320,7 +320,7 @@ func (c *cluster) do(n *testNode, e Effect) {
 		n.events = nil
 	case EffectClock:
 		n.round.Read(c.now, n.pub)
-	case EffectApply, EffectFreeze, EffectFolded:
+	case EffectApply, EffectFreeze, EffectCheckpointed:
 		c.must(n.round.Locked())
 	case EffectPersist:
 		n.persists = append(n.persists, out.Persists...)
@@ -342,8 +342,8 @@ func (c *cluster) do(n *testNode, e Effect) {
 			}
 			n.replies[r.ID] = r
 		}
-	case EffectFold:
-		n.folding = out.Fold
+	case EffectCheckpoint:
+		n.checkpointing = out.Checkpoint
 	}
 }
 
@@ -354,7 +354,7 @@ func (c *cluster) progress(n *testNode, out *Output) {
 			c.send(envelope{from: n.id, to: o.id, health: out.Health})
 		}
 	}
-	if out.LetGo.Holding != 0 {
+	if out.LetGo.Tenure != 0 {
 		c.stepLease(n, ElectorEvent{LetGo: out.LetGo})
 	}
 }

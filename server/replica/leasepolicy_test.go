@@ -112,8 +112,8 @@ func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
 	n.unanswered("between two attempts", id)
 }
 
-// Half of the requests at a time may be ones that wait; others find room beside them, and so does what cannot wait.
-func TestWaitersLeaveRoomForOthers(t *testing.T) {
+// Half of the requests at a time may be ones that wait; others find space beside them, and so does what cannot wait.
+func TestWaitersLeaveSpaceForOthers(t *testing.T) {
 	n := newLoneLeases(t)
 	var waiters []uint64
 	for range loneTasks / 2 {

@@ -97,8 +97,8 @@ func (l *Leases) due(now time.Duration, q *leaseQueue) {
 	l.start(now, q.tasks[0])
 }
 
-// leave takes t, which has its answer, out of its queue. If it was the first, the next one's time comes when the name may be
-// free: as the own acceptor knows it.
+// leave takes t, which has its answer, out of its queue. If it was the first, the next one's time comes when the name
+// may be free: as the own acceptor knows it.
 func (l *Leases) leave(t *leaseTask) {
 	q := t.queue
 	t.queue = nil
@@ -170,7 +170,8 @@ func (l *Leases) Tick(now time.Duration) {
 	}
 }
 
-// alive tells whether a timer has anything to do yet: of requests that were answered long before their time none is kept.
+// alive tells whether a timer has anything to do yet: of requests that were answered long before their time none is
+// kept.
 func (l *Leases) alive(e timerEntry) bool {
 	switch {
 	case e.do.queue != nil:
@@ -236,8 +237,8 @@ func (l *Leases) NextWake() time.Duration {
 	return next
 }
 
-// rank is this node's wait before it tries for a name that has just become free: the nodes come in an order that depends on the
-// name, at a distance, so that they seldom duel.
+// rank is this node's wait before it tries for a name that has just become free: the nodes come in an order that
+// depends on the name, at a distance, so that they seldom duel.
 func (l *Leases) rank(n named.Name) time.Duration {
 	voters, own := l.cfg.Voters.Len(), 0
 	for i := range voters {

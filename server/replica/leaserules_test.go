@@ -21,8 +21,8 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 	w.collect(n)
 }
 
-// A renewal of a lease that nobody holds any more finds it gone: it must not acquire it, since its owner believes to have
-// owned all the time.
+// A renewal of a lease that nobody holds any more finds it gone: it must not acquire it, since its owner believes to
+// have owned all the time.
 func TestARenewalOfAnEndedLeaseFindsItGone(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.want(acquired(w, "x", soon), LeaseDone)

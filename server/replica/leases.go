@@ -12,8 +12,8 @@ import (
 // Leases is the part of a node for named leases: its acceptor, the attempts that it runs for clients, and the policy of
 // resending, retrying and waiting. The policy is liveness only; every safety rule is in package named.
 //
-// Each request of a client is a task. A task has an attempt under way, or waits for its time. Of those that wait for one
-// busy name only the first tries, so that the contenders for a name are no more than the nodes.
+// Each request of a client is a task. A task has an attempt under way, or waits for its time. Of those that wait for
+// one busy name only the first tries, so that the contenders for a name are no more than the nodes.
 type Leases struct {
 	cfg     LeasesConfig
 	table   *named.Table
@@ -98,8 +98,8 @@ func (l *Leases) Open(era uint32) {
 	l.highest = max(l.highest, l.table.Floor())
 }
 
-// NextBucket is N4: what the acceptor wants to be made durable now, and BucketDurable that it is. Ask after each step; the next one comes
-// only after BucketDurable.
+// NextBucket is N4: what the acceptor wants to be made durable now, and BucketDurable that it is. Ask after each step;
+// the next one comes only after BucketDurable.
 func (l *Leases) NextBucket(now time.Duration) (b named.Bucket, ok bool) {
 	return l.table.NextBucket(now)
 }
@@ -107,7 +107,8 @@ func (l *Leases) NextBucket(now time.Duration) (b named.Bucket, ok bool) {
 // BucketDurable tells that what NextBucket asked for is durable.
 func (l *Leases) BucketDurable(b named.Bucket) { l.table.BucketDurable(b) }
 
-// NeedsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of theirs (N3).
+// NeedsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of
+// theirs (N3).
 func (l *Leases) NeedsEra() bool {
 	return !l.table.Opened() || (l.highest.HalfUsed() && l.highest.Era() >= l.table.Floor().Era())
 }
@@ -141,8 +142,8 @@ func (l *Leases) Stop() {
 	}
 }
 
-// Cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after that nothing is
-// tried for this client any more, or it would get a lease that it does not know of.
+// Cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after
+// that nothing is tried for this client any more, or it would get a lease that it does not know of.
 func (l *Leases) Cancel(id uint64) {
 	t := l.tasks[id]
 	switch {
@@ -310,7 +311,7 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 	case named.EndUsedUp:
 		out.Reason = LeaseEraUsedUp
 	case named.EndFull:
-		out.Reason = LeaseNoRoom
+		out.Reason = LeaseNoSpace
 	default:
 		out.Reason = LeaseNoQuorum
 	}

@@ -415,7 +415,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	}
 }
 
-// Who waits and goes away makes room for the next one.
+// Who waits and goes away makes space for the next one.
 func TestLeaseCancel(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.ask(1, LeaseAcquire, "x", "a", 0)
@@ -532,7 +532,7 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 		if asked {
 			want = LeaseUnknown
 		}
-		if a := w.want(id, want); a.Reason != LeaseNoRoom {
+		if a := w.want(id, want); a.Reason != LeaseNoSpace {
 			t.Errorf("asked before: %v, because of %v", asked, a.Reason)
 		}
 	}
@@ -571,7 +571,8 @@ func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
 	}
 }
 
-// Timers of requests that were answered before their time do not pile up, and waiting requests leave room for renewals.
+// Timers of requests that were answered before their time do not pile up, and waiting requests leave space for
+// renewals.
 func TestLeaseTimersAndWaitersAreBounded(t *testing.T) {
 	w := newLeaseWorld(t)
 	for i := range 3 * timersFloor {

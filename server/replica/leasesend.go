@@ -8,9 +8,10 @@ import (
 	"tenure/lease/named"
 )
 
-// An attempt sends to all voters (P1, P3). Any quorum decides, though, and a frame costs processor time at both ends, so only as
-// many as make a quorum are asked at once, this node among them. What goes to the others lingers, and leaves with what comes after
-// it: many leases in a frame. It leaves at once when somebody has refused, or did not answer in time.
+// An attempt sends to all voters (P1, P3). Any quorum decides, though, and a frame costs processor time at both ends,
+// so only as many as make a quorum are asked at once, this node among them. What goes to the others lingers, and leaves
+// with what comes after it: many leases in a frame. It leaves at once when somebody has refused, or did not answer in
+// time.
 
 // leaseLinger is how long it lingers at most.
 const leaseLinger = 4 * time.Millisecond
@@ -49,8 +50,8 @@ func (l *Leases) send(now time.Duration, t *leaseTask) {
 	l.handle(now, l.cfg.Self.Node, &reply)
 }
 
-// first is the voters that the attempt of a counter asks at once: as few as make a quorum, each attempt others, none that has been
-// silent of late if there are enough.
+// first is the voters that the attempt of a counter asks at once: as few as make a quorum, each attempt others, none
+// that has been silent of late if there are enough.
 func (l *Leases) first(counter uint64) quorum.Set {
 	var s quorum.Set
 	if self := l.cfg.Self.Node; l.cfg.Voters.Has(self) && !l.silent.Has(self) {

@@ -9,9 +9,9 @@ import (
 	"tenure/lease/named"
 )
 
-// After a restart of a quorum of nodes nobody can acquire a lease until enough acceptors speak again (A4, N4). Who asks is told so at once,
-// and not after a long silence: an acceptor that drops a request for that reason says for how long it will. That is no
-// answer, it decides nothing but when this node gives up.
+// After a restart of a quorum of nodes nobody can acquire a lease until enough acceptors speak again (A4, N4). Who asks
+// is told so at once, and not after a long silence: an acceptor that drops a request for that reason says for how long
+// it will. That is no answer, it decides nothing but when this node gives up.
 
 // tellSilence answers a request that the acceptor has dropped in its silence.
 func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {
@@ -35,8 +35,8 @@ func (l *Leases) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, l
 	l.widen(t) // one vote less
 }
 
-// silence is for how long so many voters keep silent yet that the others are no quorum; 0: they are one, or may be. A voter of which nothing
-// is known counts as one that answers.
+// silence is for how long so many voters keep silent yet that the others are no quorum; 0: they are one, or may be. A
+// voter of which nothing is known counts as one that answers.
 func (l *Leases) silence(now time.Duration) time.Duration {
 	var lefts [quorum.MaxVoters]time.Duration
 	silent, voters := 0, l.cfg.Voters.Len()

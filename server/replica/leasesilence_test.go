@@ -10,8 +10,8 @@ import (
 	"tenure/lease/named"
 )
 
-// After a restart of all nodes an acquisition is refused at once, with the time until a quorum of acceptors speaks again, however long it is
-// willing to wait. Then it succeeds.
+// After a restart of all nodes an acquisition is refused at once, with the time until a quorum of acceptors speaks
+// again, however long it is willing to wait. Then it succeeds.
 func TestSilenceOfAQuorumIsToldAtOnce(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.boot(1, 2, 9*time.Second)
@@ -71,7 +71,8 @@ func TestSilenceAfterAnAcceptIsUnknown(t *testing.T) {
 	}
 }
 
-// N4: a lease that needs a longer bucket is granted when that is durable, by the resending of its Accept; shorter ones meanwhile.
+// N4: a lease that needs a longer bucket is granted when that is durable, by the resending of its Accept; shorter ones
+// meanwhile.
 func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 	w := newLeaseWorld(t)
 	for n := range w.nodes {

@@ -68,8 +68,8 @@ func (h *timerHeap) Pop() any {
 	return x
 }
 
-// resends is the attempts in the order in which they are due for another sending; all wait equally long, so it is a queue.
-// Attempts that are over stay until their time.
+// resends is the attempts in the order in which they are due for another sending; all wait equally long, so it is a
+// queue. Attempts that are over stay until their time.
 type resends struct {
 	list []resend
 	done int // taken from the front

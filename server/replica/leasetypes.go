@@ -66,14 +66,14 @@ const (
 	LeaseNoReason LeaseReason = iota
 	LeaseNoQuorum
 	LeaseOverloaded
-	LeaseNoRoom
+	LeaseNoSpace
 	LeaseEraUsedUp
 	LeaseStopping
 	LeaseSilent // after a restart; RetryAfter is for how long
 )
 
 var leaseReasons = [...]string{"", "no quorum of nodes answered about named leases in time", "too many requests about leases wait on this node",
-	"the nodes have no room for another named lease", "the era of fencing tokens is used up and the next one is not there yet", "this node is stopping",
+	"the nodes have no space for another named lease", "the era of fencing tokens is used up and the next one is not there yet", "this node is stopping",
 	"the nodes have restarted, and keep silent about leases that they may have forgotten"}
 
 // String is half a sentence for people.

@@ -7,7 +7,7 @@ import (
 )
 
 // healthTicks is the number of Ticks between two words of a node's health.
-const healthTicks = vitalsTicks
+const healthTicks = heartbeatTicks
 
 // Standing is what the log part tells the lease part of this node's ability to serve (M6).
 type Standing struct {
@@ -31,18 +31,18 @@ func (l *Log) Standing(now time.Duration) Standing {
 	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now), DiskSilent: g.disk.silence(now), At: now}
 }
 
-// tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats the
-// wish for the release until the lease part has done it.
+// tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats
+// the wish for the release until the lease part has done it.
 func (l *Log) tickProgress(now time.Duration, p Published) {
-	if l.letGo.Holding != 0 && (!p.Held(now) || p.Holding != l.letGo.Holding) {
+	if l.letGo.Tenure != 0 && (!p.Held(now) || p.Tenure != l.letGo.Tenure) {
 		l.letGo = LetGo{}
 	}
 	r := l.reading()
-	if g := l.pace.step(now, r); g.Holding != 0 {
+	if g := l.pace.step(now, r); g.Tenure != 0 {
 		l.letGo = g
 		l.stepDown(now)
 	}
-	if l.letGo.Holding != 0 {
+	if l.letGo.Tenure != 0 {
 		l.out.LetGo = l.letGo
 	}
 	if l.pace.wantsProbe(now) {
@@ -55,15 +55,15 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 	}
 }
 
-// reading is what M6 is judged by. Writes whose clients give up soon come and go, but the backlog of a disk, or a window that
-// is full, stays: where there is no room for the next write, one waits.
+// reading is what M6 is judged by. Writes whose clients give up soon come and go, but the backlog of a disk, or a
+// window that is full, stays: where there is no space for the next write, one waits.
 func (l *Log) reading() reading {
-	confirmed, full := l.core.ConfirmedRound(), l.fold.full(l)
+	confirmed, full := l.core.ConfirmedRound(), l.checkpoint.full(l)
 	return reading{
-		holding: l.holding, ready: l.ready, stopping: l.stopping,
-		writes: len(l.queue.items) > 0 || len(l.flights) > 0 || l.core.Last() > l.core.Chosen() || full || (l.ready && !l.core.Room()),
+		tenure: l.tenure, ready: l.ready, stopping: l.stopping,
+		writes: len(l.queue.items) > 0 || len(l.flights) > 0 || l.core.Last() > l.core.Chosen() || full || (l.ready && !l.core.Space()),
 		reads:  len(l.reads.pending) > 0 && l.reads.round > confirmed,
 		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
-		folding: full, room: l.room, behind: l.core.Behind(),
+		checkpointing: full, space: l.space, behind: l.core.Behind(),
 	}
 }

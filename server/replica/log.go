@@ -19,16 +19,16 @@ type Config struct {
 	// GatherFor is how long the newest slot in flight must have been out before the next one follows, unless a whole
 	// batch waits; it is looked at when something happens, at a tick at the latest. On a fast network one batch is then
 	// out at a time, and larger; on a slow one MaxInFlight are. Zero: they follow at once.
-	GatherFor      time.Duration
-	MaxQueued      int // writes that wait to be proposed or forwarded
-	MaxQueuedBytes int
-	MaxForwarded   int           // writes forwarded and not yet answered
-	MaxReads       int           // reads that wait for a read point
-	ApplyBytes     int           // values applied in one go
-	FoldBytes      int64         // changes not yet folded that start a fold, up to largestFold times as many if the image is large: the bound of memory
-	FoldLogBytes   int64         // values applied since the last fold that start one: the bound of the log
-	MasterTimeout  time.Duration // without vitals for so long, the master is unknown
-	Progress       ProgressConfig
+	GatherFor          time.Duration
+	MaxQueued          int // writes that wait to be proposed or forwarded
+	MaxQueuedBytes     int
+	MaxForwarded       int           // writes forwarded and not yet answered
+	MaxReads           int           // reads that wait for a read point
+	ApplyBytes         int           // values applied in one go
+	CheckpointBytes    int64         // changes not yet checkpointed that start a checkpoint, up to largestCheckpoint times as many if the state database is large: the bound of memory
+	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
+	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
+	Progress           ProgressConfig
 }
 
 // Validate tells which bound is missing.
@@ -40,7 +40,7 @@ func (c Config) Validate() error {
 		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
 		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
-		{"ApplyBytes", int64(c.ApplyBytes)}, {"FoldBytes", c.FoldBytes}, {"FoldLogBytes", c.FoldLogBytes},
+		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes", c.CheckpointLogBytes},
 		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
 		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
 	} {
@@ -53,18 +53,18 @@ func (c Config) Validate() error {
 
 // Output is what there is to do after a step; LogRound hands it out piece by piece.
 type Output struct {
-	Persists []multipaxos.Persist
-	Log      []multipaxos.Message
-	Messages []Message
-	Replies  []Reply
-	Fold     *kv.Frozen // hand to storage; report with FoldDone
-	// Ready is to be published: the holding for which the log is ready (0: none), and its epoch.
+	Persists   []multipaxos.Persist
+	Log        []multipaxos.Message
+	Messages   []Message
+	Replies    []Reply
+	Checkpoint *kv.Frozen // hand to storage; report with CheckpointDone
+	// Ready is to be published: the tenure for which the log is ready (0: none), and its epoch.
 	Ready, Epoch uint64
 	// Apply reports that chosen entries wait to be applied.
 	Apply bool
 	// Health is to be sent to all other voters on their lease connections; nil: nothing.
 	Health *Health
-	// LetGo, if it has a holding, tells the lease part to release that holding (P6): this part has stopped acting for it.
+	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
 	LetGo LetGo
 	// Proposed are the batches that went into slots since the last Take. For metrics only.
 	Proposed []Proposal
@@ -83,8 +83,8 @@ func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
 // Applied is the last slot in the state.
 func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
 
-// Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and FoldDone, so that the
-// shell can guard exactly these against readers.
+// Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and CheckpointDone, so that
+// the shell can guard exactly these against readers.
 //
 // In which order its methods are called is LogRound's to say, and nobody else's.
 type Log struct {
@@ -92,32 +92,32 @@ type Log struct {
 	core  *multipaxos.Core
 	state *kv.State
 
-	holding uint64          // holding of the lease for which this part leads; 0: it does not
-	letGo   LetGo           // of a holding that this part leads for no more, though the lease may still show it
+	tenure  uint64          // holding of the lease for which this part leads; 0: it does not
+	letGo   LetGo           // of a tenure that this part leads for no more, though the lease may still show it
 	ballot  ballot.Ballot   // of the epoch that is being opened or open
-	opening multipaxos.Slot // slot of its opening entry; 0: not proposed
+	barrier multipaxos.Slot // slot of its barrier entry; 0: not proposed
 	ready   bool
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 
 	master masterView
 	peers  []peerView
-	room   Room // of the own disk
+	space  Space // of the own disk
 	// relieved is the tick before which this node does not hand over again for want of space.
-	relieved uint64
-	queue    queue
-	flights  []flight      // proposed, in slot order
-	left     time.Duration // when the newest of them was proposed
-	landed   []flight      // applied, to be acknowledged by Finish
-	away     forwards
-	reads    readers
-	fold     folding
-	timers   timers
-	pace     progress
-	now      time.Duration // the newest clock reading
-	ticks    uint64
-	out      Output
-	answers  []openAnswers // of out.Messages
+	relieved   uint64
+	queue      queue
+	flights    []flight      // proposed, in slot order
+	left       time.Duration // when the newest of them was proposed
+	landed     []flight      // applied, to be acknowledged by Finish
+	away       forwards
+	reads      readers
+	checkpoint checkpointing
+	timers     timers
+	pace       progress
+	now        time.Duration // the newest clock reading
+	ticks      uint64
+	out        Output
+	answers    []openAnswers // of out.Messages
 }
 
 // NewLog is the log part of a run; core and state belong to it from here on.
@@ -134,10 +134,11 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 			l.pace.voices = append(l.pace.voices, voice{node: id})
 		}
 	}
-	// Folded first: the chosen mark on disk may be behind the image, which proves that its slots were chosen.
-	l.fold.done = state.Applied()
-	core.Folded(multipaxos.Slot(l.fold.done))
-	core.Applied(multipaxos.Slot(l.fold.done))
+	// Checkpointed first: the chosen mark on disk may be behind the state database, which proves that its slots were
+	// chosen.
+	l.checkpoint.done = state.Applied()
+	core.Checkpointed(multipaxos.Slot(l.checkpoint.done))
+	core.Applied(multipaxos.Slot(l.checkpoint.done))
 	return l, nil
 }
 
@@ -153,32 +154,32 @@ func (l *Log) Persisted(seq uint64) error {
 	return l.core.Persisted(seq)
 }
 
-// Tick drives retransmission, vitals, time-outs, timers and folding; call it every TickEvery.
+// Tick drives retransmission, heartbeats, time-outs, timers and checkpointing; call it every TickEvery.
 func (l *Log) Tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.now = now
 	l.tickProgress(now, p)
 	l.expire(now)
-	if l.ticks%vitalsTicks == 0 {
-		l.sendVitals(now, p.Deadline)
+	if l.ticks%heartbeatTicks == 0 {
+		l.sendHeartbeats(now, p.Deadline)
 	}
-	if l.ready && !l.stopping && p.Held(now) && p.Holding == l.holding {
+	if l.ready && !l.stopping && p.Held(now) && p.Tenure == l.tenure {
 		l.timers.ask(l, now)
 	}
 	return l.core.Tick()
 }
 
-// TickEvery is the distance between two Ticks, and vitalsTicks the number of them between two vitals.
+// TickEvery is the distance between two Ticks, and heartbeatTicks the number of them between two heartbeats.
 const (
-	TickEvery   = 20 * time.Millisecond
-	vitalsTicks = 5
+	TickEvery      = 20 * time.Millisecond
+	heartbeatTicks = 5
 )
 
 // Advance follows the lease and moves every waiting request on as far as it can go now.
 func (l *Log) Advance(now time.Duration, p Published) error {
 	l.now = now
 	l.follow(now, p)
-	if l.holding != 0 && l.opening == 0 && l.core.Phase() == multipaxos.Leading {
+	if l.tenure != 0 && l.barrier == 0 && l.core.Phase() == multipaxos.Leading {
 		l.open()
 	}
 	switch {
@@ -186,7 +187,7 @@ func (l *Log) Advance(now time.Duration, p Published) error {
 	case l.ready:
 		l.propose(now)
 		l.readLocally()
-	case l.holding == 0:
+	case l.tenure == 0:
 		l.forward(now)
 		l.askReadPoint()
 	}
@@ -194,45 +195,45 @@ func (l *Log) Advance(now time.Duration, p Published) error {
 	return nil
 }
 
-// follow implements M1 and M5: a holding of the lease that is new to this part opens a new epoch and forgets any
-// earlier recovery; the end of the holding ends leading; a higher promise ends readiness and starts recovery again
-// under a new ballot within the same holding. Continuity is decided by the holding's number, which is stored data.
+// follow implements M1 and M5: a tenure of the lease that is new to this part opens a new epoch and forgets any
+// earlier recovery; the end of the tenure ends leading; a higher promise ends readiness and starts recovery again
+// under a new ballot within the same tenure. Continuity is decided by the tenure's number, which is stored data.
 func (l *Log) follow(now time.Duration, p Published) {
-	held := p.Held(now) && p.Holding != l.letGo.Holding
-	if l.holding == 0 && l.stopping {
+	held := p.Held(now) && p.Tenure != l.letGo.Tenure
+	if l.tenure == 0 && l.stopping {
 		return
 	}
 	switch {
-	case l.holding != 0 && (!held || p.Holding != l.holding):
+	case l.tenure != 0 && (!held || p.Tenure != l.tenure):
 		l.stepDown(now)
 		if held {
-			l.lead(p.Holding)
+			l.lead(p.Tenure)
 		}
-	case l.holding == 0 && held:
-		l.lead(p.Holding)
-	case l.holding != 0 && l.core.Preempted():
+	case l.tenure == 0 && held:
+		l.lead(p.Tenure)
+	case l.tenure != 0 && l.core.Preempted():
 		l.closeEpoch(now)
-		l.lead(p.Holding)
+		l.lead(p.Tenure)
 	}
 }
 
-// lead starts recovery (M2, M3) for this holding.
-func (l *Log) lead(holding uint64) {
+// lead starts recovery (M2, M3) for this tenure.
+func (l *Log) lead(tenure uint64) {
 	l.core.Lead()
-	l.holding, l.ballot, l.opening, l.ready = holding, l.core.Ballot(), 0, false
+	l.tenure, l.ballot, l.barrier, l.ready = tenure, l.core.Ballot(), 0, false
 }
 
 // stepDown ends leading: the lease was lost or is about to be given up.
 func (l *Log) stepDown(now time.Duration) {
 	l.closeEpoch(now)
 	l.core.Retire()
-	l.holding = 0
-	l.sendVitals(now, 0)
+	l.tenure = 0
+	l.sendHeartbeats(now, 0)
 }
 
 // closeEpoch ends readiness. What was proposed and not acknowledged stays unknown; what waits to be proposed waits on.
 func (l *Log) closeEpoch(now time.Duration) {
-	l.ready, l.opening = false, 0
+	l.ready, l.barrier = false, 0
 	if l.master.node == l.cfg.Self.Node {
 		l.master = masterView{}
 	}
@@ -251,14 +252,14 @@ func (l *Log) closeEpoch(now time.Duration) {
 // open proposes the entry that opens this epoch (M4).
 func (l *Log) open() {
 	if slot, ok := l.core.Propose(openValue(l.core.Ballot())); ok {
-		l.opening, l.ballot = slot, l.core.Ballot()
+		l.barrier, l.ballot = slot, l.core.Ballot()
 	}
 }
 
-// opened implements M4: the epoch is ready once its opening entry, and with it every slot below, is chosen and
-// applied. The slot of the opening entry is the mastership's fencing token.
+// opened implements M4: the epoch is ready once its barrier entry, and with it every slot below, is chosen and
+// applied. The slot of the barrier entry is the mastership's fencing token.
 func (l *Log) opened(e multipaxos.Entry) {
-	if l.holding == 0 || l.ready || l.opening == 0 || e.Slot != l.opening || e.Ballot != l.ballot {
+	if l.tenure == 0 || l.ready || l.barrier == 0 || e.Slot != l.barrier || e.Ballot != l.ballot {
 		return
 	}
 	l.ready = true
@@ -271,8 +272,8 @@ func (l *Log) Stop() {
 	l.queue.refuseAll(l, Stopping)
 }
 
-// HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its own
-// clients for the next master. Resume ends it.
+// HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its
+// own clients for the next master. Resume ends it.
 func (l *Log) HandOver() {
 	l.stopping = true
 	l.timers.recall(&l.queue)
@@ -287,7 +288,7 @@ func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 && 
 
 // StepDown ends mastership before the lease is released; unanswered writes become unknown.
 func (l *Log) StepDown(now time.Duration) {
-	if l.holding != 0 {
+	if l.tenure != 0 {
 		l.stepDown(now)
 	}
 }
@@ -299,7 +300,7 @@ func (l *Log) Take() Output {
 	l.out, l.answers = Output{}, l.answers[:0]
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
 	if l.ready {
-		out.Ready, out.Epoch = l.holding, uint64(l.opening)
+		out.Ready, out.Epoch = l.tenure, uint64(l.barrier)
 	}
 	return out
 }

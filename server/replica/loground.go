@@ -10,25 +10,25 @@ import (
 // Event is one input of the log part. Exactly one of its fields is set (From belongs to Health), or none: then it only
 // makes a round happen. What it points to belongs to the log part from then on.
 type Event struct {
-	Log       *multipaxos.Message
-	Peer      *Message
-	Write     *Request
-	Read      *ReadRequest
-	Persisted uint64 // every Persist up to this one is durable
-	Folded    bool   // what EffectFold has handed out is durable and visible
-	Tick      bool   // comes every TickEvery
-	Health    *Health
-	From      ballot.NodeID // of Health
-	Up, Down  ballot.NodeID // the log connection to that peer stands, or is broken
-	Call      func(now time.Duration)
+	Log          *multipaxos.Message
+	Peer         *Message
+	Write        *Request
+	Read         *ReadRequest
+	Persisted    uint64 // every Persist up to this one is durable
+	Checkpointed bool   // what EffectCheckpoint has handed out is durable and visible
+	Tick         bool   // comes every TickEvery
+	Health       *Health
+	From         ballot.NodeID // of Health
+	Up, Down     ballot.NodeID // the log connection to that peer stands, or is broken
+	Call         func(now time.Duration)
 }
 
-// LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the clock
-// and answers. Whoever runs the log part runs this: call Next, do what it says, and again. One goroutine at a time.
-// Nothing is allocated for a round.
+// LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the
+// clock and answers. Whoever runs the log part runs this: call Next, do what it says, and again. One goroutine at a
+// time. Nothing is allocated for a round.
 //
 // The order is that of logBeginning, and then that of logPass, again as long as entries were applied: they may have
-// opened the epoch, or made room for more.
+// opened the epoch, or made space for more.
 type LogRound struct {
 	log    *Log
 	order  []logStep // what is under way
@@ -70,7 +70,7 @@ var logPass = []logStep{
 	(*LogRound).progress,
 	(*LogRound).send,
 	(*LogRound).reply,
-	(*LogRound).fold,
+	(*LogRound).checkpoint,
 	(*LogRound).apply,
 	(*LogRound).readClockAgain,
 	(*LogRound).finish,
@@ -79,7 +79,7 @@ var logPass = []logStep{
 	(*LogRound).progress,
 	(*LogRound).send,
 	(*LogRound).reply,
-	(*LogRound).fold,
+	(*LogRound).checkpoint,
 }
 
 // NewLogRound returns the driver of a log part before its first round.
@@ -115,16 +115,16 @@ func (r *LogRound) Read(now time.Duration, p Published) {
 	r.pub = p
 }
 
-// Locked does what EffectApply, EffectFreeze or EffectFolded was handed out for. The caller holds the lock on the state
-// for writing. An error is damage.
+// Locked does what EffectApply, EffectFreeze or EffectCheckpointed was handed out for. The caller holds the lock on the
+// state for writing. An error is damage.
 func (r *LogRound) Locked() error {
 	e := r.locked
 	r.locked = 0
 	switch e {
 	case EffectApply:
 		return r.log.Apply()
-	case EffectFolded:
-		return r.log.FoldDone()
+	case EffectCheckpointed:
+		return r.log.CheckpointDone()
 	case EffectFreeze:
 		r.log.Freeze()
 		return nil
@@ -132,10 +132,11 @@ func (r *LogRound) Locked() error {
 	panic("replica: nothing waits for the lock")
 }
 
-// Output is what EffectPersist to EffectFold are about. The caller may keep what it points to.
+// Output is what EffectPersist to EffectCheckpoint are about. The caller may keep what it points to.
 func (r *LogRound) Output() *Output { return &r.out }
 
-// Acknowledges reports whether Output is of the second half of a pass: what it answers it answers as the master. For checks.
+// Acknowledges reports whether Output is of the second half of a pass: what it answers it answers as the master. For
+// checks.
 func (r *LogRound) Acknowledges() bool { return r.acks }
 
 // Now is the newest reading of the clock in this round.
@@ -155,9 +156,9 @@ func (r *LogRound) handle() (Effect, error) {
 		e := r.events[r.taken]
 		r.taken++
 		r.tick = r.tick || e.Tick
-		if e.Folded {
+		if e.Checkpointed {
 			r.at-- // the rest comes after it
-			return r.lock(EffectFolded)
+			return r.lock(EffectCheckpointed)
 		}
 		if err := r.handleOne(e); err != nil {
 			return 0, err
@@ -229,7 +230,7 @@ func (r *LogRound) publish() (Effect, error) {
 }
 
 func (r *LogRound) progress() (Effect, error) {
-	return EffectProgress.unless(r.out.Health == nil && r.out.LetGo.Holding == 0), nil
+	return EffectProgress.unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
 }
 
 func (r *LogRound) send() (Effect, error) {
@@ -238,7 +239,9 @@ func (r *LogRound) send() (Effect, error) {
 
 func (r *LogRound) reply() (Effect, error) { return EffectReply.unless(len(r.out.Replies) == 0), nil }
 
-func (r *LogRound) fold() (Effect, error) { return EffectFold.unless(r.out.Fold == nil), nil }
+func (r *LogRound) checkpoint() (Effect, error) {
+	return EffectCheckpoint.unless(r.out.Checkpoint == nil), nil
+}
 
 func (r *LogRound) apply() (Effect, error) {
 	if !r.out.Apply {

@@ -12,7 +12,7 @@ type MessageKind uint8
 
 // The messages between log parts beside those of the log itself.
 const (
-	KindVitals     MessageKind = iota + 1 // state of the sender, sent regularly and at each change
+	KindHeartbeat  MessageKind = iota + 1 // state of the sender, sent regularly and at each change
 	KindForward                           // writes for the master
 	KindForwarded                         // their answers
 	KindReadPoint                         // a follower asks the master for a read point
@@ -21,49 +21,49 @@ const (
 
 // Message is one message between the log parts of two nodes; it travels on the log connection.
 type Message struct {
-	Kind     MessageKind
-	From, To ballot.NodeID
-	Vitals   Vitals
-	Writes   []ForwardedWrite
-	Answers  []ForwardedAnswer
-	Read     ReadPoint
+	Kind      MessageKind
+	From, To  ballot.NodeID
+	Heartbeat Heartbeat
+	Writes    []ForwardedWrite
+	Answers   []ForwardedAnswer
+	Read      ReadPoint
 }
 
-// Vitals is what a node says of itself.
-type Vitals struct {
+// Heartbeat is what a node says of itself.
+type Heartbeat struct {
 	Master    bool   // ready to serve
 	Epoch     uint64 // of that mastership
 	Applied   uint64
 	LeaseLeft time.Duration // a hint (L1)
-	Room      Room
+	Space     Space
 }
 
-// Room is what is left on a node's disk.
-type Room uint8
+// Space is what is left on a node's disk.
+type Space uint8
 
-// The states of a disk. Deletes take room in the log before they free any in the image, so there is an end for them too.
-// The numbers travel; RoomTight does not, peers are told RoomLow.
+// The states of a disk. Deletes take space in the log before they free any in the state database, so there is an end
+// for them too. The numbers travel; SpaceTight does not, peers are told SpaceLow.
 const (
-	RoomEnough Room = 0
-	RoomLow    Room = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes
-	RoomNone   Room = 2 // not even deletes
-	RoomTight  Room = 3 // half of the reserve is left: the member refuses entries that need space
+	SpaceEnough Space = 0
+	SpaceLow    Space = 1 // the reserve or the quota is reached: the member counts as full, and still stores what comes
+	SpaceNone   Space = 2 // not even deletes
+	SpaceTight  Space = 3 // half of the reserve is left: the member refuses entries that need space
 )
 
 // told is what peers hear of r.
-func (r Room) told() Room {
-	if r == RoomTight {
-		return RoomLow
+func (r Space) told() Space {
+	if r == SpaceTight {
+		return SpaceLow
 	}
 	return r
 }
 
 // String is r in a word, for logs and status.
-func (r Room) String() string {
+func (r Space) String() string {
 	switch r {
-	case RoomEnough:
+	case SpaceEnough:
 		return "enough"
-	case RoomLow, RoomTight:
+	case SpaceLow, SpaceTight:
 		return "low"
 	}
 	return "none"

@@ -25,7 +25,7 @@ const (
 	NoReason   Reason = iota
 	NoMaster          // no master is known, or it did not answer in time
 	Overloaded        // a queue is full
-	NoRoom            // the disk of a member has reached its reserve or quota
+	NoSpace           // the disk of a member has reached its reserve or quota
 	Stopping          // the node is shutting down or handing over
 	TimedOut          // proposed or forwarded, and no answer in time
 	LeaseLost         // chosen or proposed, but the lease was no longer held
@@ -34,7 +34,7 @@ const (
 
 var reasonTexts = [...]string{
 	NoReason: "no reason given", NoMaster: "no master is known", Overloaded: "too many requests are waiting",
-	NoRoom: "the disk is full up to its reserve, or the quota is reached", Stopping: "the node is stopping or handing over",
+	NoSpace: "the disk is full up to its reserve, or the quota is reached", Stopping: "the node is stopping or handing over",
 	TimedOut: "no answer in time", LeaseLost: "the master lost its lease before it could answer",
 	LinkLost: "the connection to the master broke",
 }

@@ -129,7 +129,8 @@ func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 	}
 }
 
-// Who was blocked by a lease that its own acceptor does not know of tries again when that may have ended, and not before.
+// Who was blocked by a lease that its own acceptor does not know of tries again when that may have ended, and not
+// before.
 func TestABlockedAttemptWaits(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
@@ -182,8 +183,8 @@ func TestElectorsWakeInTime(t *testing.T) {
 	}
 }
 
-// Who was blocked by a lease that its own acceptor does not know of tries again when that is over, in its turn after the
-// owner, and not before.
+// Who was blocked by a lease that its own acceptor does not know of tries again when that is over, in its turn after
+// the owner, and not before.
 func TestABlockedElectorWaits(t *testing.T) {
 	const late = 5 // it comes when another one has the lease
 	w := newElectors(t, late)
@@ -243,10 +244,10 @@ func TestABarredElectorSleeps(t *testing.T) {
 func TestOldTenureChangesGiveWay(t *testing.T) {
 	var all tenures
 	for i := range maxTenureChanges + 3 {
-		all.add(TenureChange{End: &TenureEnd{}, Start: &TenureStart{Holding: uint64(i)}})
+		all.add(TenureChange{End: &TenureEnd{}, Start: &TenureStart{Tenure: uint64(i)}})
 	}
 	got := all.take()
-	if len(got) != maxTenureChanges || got[0].Start.Holding != 3 || len(all.take()) != 0 {
+	if len(got) != maxTenureChanges || got[0].Start.Tenure != 3 || len(all.take()) != 0 {
 		t.Errorf("%d changes are kept", len(got))
 	}
 }

@@ -25,7 +25,7 @@ func ProgressFor(leaseTime time.Duration) ProgressConfig {
 const longest = 10
 
 // Health is what a node says of itself on its lease connections, every healthTicks and when it changes. It does not
-// travel with the vitals, because the log connection may be what has stopped.
+// travel with the heartbeats, because the log connection may be what has stopped.
 type Health struct {
 	Able   bool // it could serve as master now
 	Fit    bool // the same, but that its disk may be short of space: it could serve what frees space
@@ -34,9 +34,9 @@ type Health struct {
 
 // LetGo is a decision to give the lease up (M6).
 type LetGo struct {
-	Holding uint64
-	Reason  string // one of those below
-	For     time.Duration
+	Tenure uint64
+	Reason string // one of those below
+	For    time.Duration
 }
 
 // String returns the reason for people: "stuck for 4s".
@@ -53,21 +53,21 @@ const (
 
 // reading is what the log part shows of itself once a tick.
 type reading struct {
-	holding   uint64 // of the lease that this node leads for; 0: none
-	ready     bool
-	stopping  bool   // it is handing over or leaving
-	writes    bool   // something is to be proposed or chosen, or could not be
-	reads     bool   // consistent reads wait for their round
-	chosen    uint64 // slots up to this one are chosen
-	confirmed uint64 // the newest round of consistent reads that a quorum has confirmed
-	pieces    uint64 // rises when another voter acknowledges a piece
-	folding   bool   // proposing waits for the node's own fold
-	room      Room   // of the own disk
-	behind    bool   // another node has truncated what this one lacks
+	tenure        uint64 // of the lease that this node leads for; 0: none
+	ready         bool
+	stopping      bool   // it is handing over or leaving
+	writes        bool   // something is to be proposed or chosen, or could not be
+	reads         bool   // consistent reads wait for their round
+	chosen        uint64 // slots up to this one are chosen
+	confirmed     uint64 // the newest round of consistent reads that a quorum has confirmed
+	pieces        uint64 // rises when another voter acknowledges a piece
+	checkpointing bool   // proposing waits for the node's own checkpoint
+	space         Space  // of the own disk
+	behind        bool   // another node has truncated what this one lacks
 }
 
-// progress is the policy of M6: it judges whether this node gets on as master and whether it is able to be one, and says
-// when it lets go of the lease and when it may try for it. No safety rests on it.
+// progress is the policy of M6: it judges whether this node gets on as master and whether it is able to be one, and
+// says when it lets go of the lease and when it may try for it. No safety rests on it.
 type progress struct {
 	cfg    ProgressConfig
 	disk   pulse
@@ -111,31 +111,32 @@ func able(h Health) bool   { return h.Able }
 func fit(h Health) bool    { return h.Able || h.Fit }
 func getsOn(h Health) bool { return h.GetsOn }
 
-// step passes time. It returns what to let go of, with Holding 0 if nothing.
+// step passes time. It returns what to let go of, with Tenure 0 if nothing.
 func (g *progress) step(now time.Duration, r reading) LetGo {
-	r.folding = r.folding && g.answers(now) // a fold on a disk that has stopped is no progress
+	r.checkpointing = r.checkpointing && g.answers(now) // a checkpoint on a disk that has stopped is no progress
 	reason := g.count.step(now, r, g.cfg.Bound/8)
 	if r.ready {
 		g.back.served()
 	}
 	g.own.GetsOn = r.ready && !r.stopping && g.count.lasts(now) < g.cfg.Bound/4
 	g.own.Fit = g.fit(now, r)
-	g.own.Able = g.own.Fit && r.room == RoomEnough
+	g.own.Able = g.own.Fit && r.space == SpaceEnough
 	if reason == "" || r.stopping || !g.count.over(now, g.cfg.Bound) || !g.hears(now, fit) {
 		return LetGo{}
 	}
-	out := LetGo{Holding: r.holding, Reason: reason, For: now - g.count.began}
+	out := LetGo{Tenure: r.tenure, Reason: reason, For: now - g.count.began}
 	g.count = patience{}
 	g.back.begin(now, g.cfg)
 	g.own = Health{}
 	return out
 }
 
-// fit reports whether this node could serve as master if it had space: its last sync began within half the bound and returned,
-// it is not behind a truncation that it has heard of, and it does not stand back (M6). With space it is able. Who is only fit
-// serves reads, and writes that free space: better than a holder that gets nowhere, or one whose disk does not answer.
+// fit reports whether this node could serve as master if it had space: its last sync began within half the bound and
+// returned, it is not behind a truncation that it has heard of, and it does not stand back (M6). With space it is able.
+// Who is only fit serves reads, and writes that free space: better than a holder that gets nowhere, or one whose disk
+// does not answer.
 func (g *progress) fit(now time.Duration, r reading) bool {
-	return !r.stopping && g.answers(now) && r.room != RoomNone && !r.behind && !g.back.stands(now)
+	return !r.stopping && g.answers(now) && r.space != SpaceNone && !r.behind && !g.back.stands(now)
 }
 
 // answers reports whether the own disk's last sync began within half the bound and returned.
@@ -164,8 +165,8 @@ func (g *progress) wantsProbe(now time.Duration) bool {
 	return false
 }
 
-// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6), or it is not even
-// fit, and hears one that is. Hearing none it may try at once, also while it stands back.
+// barred reports whether this node must not try for the lease: it is not able, and hears a voter that is (M6), or it is
+// not even fit, and hears one that is. Hearing none it may try at once, also while it stands back.
 func (g *progress) barred(now time.Duration) bool {
 	return !g.own.Able && g.hears(now, able) || !g.own.Fit && g.hears(now, fit)
 }
@@ -207,13 +208,13 @@ func (p *pulse) silence(now time.Duration) time.Duration {
 // patience counts for how long a holder has got nowhere. The count of being unready goes through all log ballots of a
 // tenure (M6).
 type patience struct {
-	holding uint64
-	reason  string        // what is counted; "": nothing
-	began   time.Duration // when the count began
-	since   time.Duration // when it was last started again by a piece
-	waited  time.Duration // when something was last seen to wait
-	wrote   time.Duration // when a write was
-	last    reading
+	tenure uint64
+	reason string        // what is counted; "": nothing
+	began  time.Duration // when the count began
+	since  time.Duration // when it was last started again by a piece
+	waited time.Duration // when something was last seen to wait
+	wrote  time.Duration // when a write was
+	last   reading
 }
 
 // step follows the reading, and returns what is being counted. Being stuck ends only when nothing has waited for grace:
@@ -227,19 +228,19 @@ func (p *patience) step(now time.Duration, r reading, grace time.Duration) strin
 	}
 	reason := ""
 	switch {
-	case r.holding == 0:
+	case r.tenure == 0:
 	case !r.ready:
 		reason = ReasonUnready
 	case p.waited == now, p.reason == ReasonStuck && now-p.waited < grace:
 		reason = ReasonStuck
 	}
 	moved := r.chosen != p.last.chosen || (now-p.wrote >= grace && r.confirmed != p.last.confirmed)
-	if reason == "" || reason != p.reason || r.holding != p.holding || (reason == ReasonStuck && moved) {
+	if reason == "" || reason != p.reason || r.tenure != p.tenure || (reason == ReasonStuck && moved) {
 		p.began, p.since = now, now
-	} else if r.pieces != p.last.pieces || r.folding {
+	} else if r.pieces != p.last.pieces || r.checkpointing {
 		p.since = now
 	}
-	p.reason, p.holding, p.last = reason, r.holding, r
+	p.reason, p.tenure, p.last = reason, r.tenure, r
 	return reason
 }
 

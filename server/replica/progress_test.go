@@ -30,8 +30,8 @@ func (c *cluster) elect(n *testNode) {
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 
-// TestM6FrozenAtAnElection: a node whose disk has stopped while nothing was written wins the lease, cannot become ready and
-// lets go; another one serves, and it stays away for as long as its disk does not answer.
+// TestM6FrozenAtAnElection: a node whose disk has stopped while nothing was written wins the lease, cannot become ready
+// and lets go; another one serves, and it stays away for as long as its disk does not answer.
 func TestM6FrozenAtAnElection(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	c.awaitMaster()
@@ -71,7 +71,8 @@ func TestM6FrozenAtAnElection(t *testing.T) {
 	}
 }
 
-// TestM6WhoIsNotAbleMakesWay: a follower whose disk has stopped does not try for the lease while it hears one that is able.
+// TestM6WhoIsNotAbleMakesWay: a follower whose disk has stopped does not try for the lease while it hears one that is
+// able.
 func TestM6WhoIsNotAbleMakesWay(t *testing.T) {
 	for seed := uint64(10); seed < 16; seed++ {
 		c := newCluster(t, 3, seed)
@@ -171,8 +172,8 @@ func TestM6StandBack(t *testing.T) {
 	}
 }
 
-// TestM6StandsBackForOthersOnly: two nodes stand back, one of them for long, and the third dies. Nobody who is able is heard,
-// so one of the two tries at once.
+// TestM6StandsBackForOthersOnly: two nodes stand back, one of them for long, and the third dies. Nobody who is able is
+// heard, so one of the two tries at once.
 func TestM6StandsBackForOthersOnly(t *testing.T) {
 	c := newCluster(t, 3, 5)
 	c.awaitMaster()
@@ -216,7 +217,7 @@ func TestM6PiecesStartTheCountAgain(t *testing.T) {
 		want  time.Duration
 	}{{"no pieces", time.Hour, bound}, {"too seldom", 3 * bound, bound}, {"often enough", bound / 2, longest * bound}} {
 		var p patience
-		r := reading{holding: 1}
+		r := reading{tenure: 1}
 		at := time.Duration(0)
 		for ; at < time.Minute; at += TickEvery {
 			if at%tc.every == 0 {
@@ -257,15 +258,15 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	if at(20 * time.Second) {
 		t.Error("able behind a truncation point")
 	}
-	for _, r.room = range []Room{RoomLow, RoomTight, RoomNone} {
-		if r.behind = false; at(20*time.Second) || g.own.Fit != (r.room != RoomNone) {
-			t.Errorf("room %v: %+v", r.room, g.own)
+	for _, r.space = range []Space{SpaceLow, SpaceTight, SpaceNone} {
+		if r.behind = false; at(20*time.Second) || g.own.Fit != (r.space != SpaceNone) {
+			t.Errorf("space %v: %+v", r.space, g.own)
 		}
 	}
 }
 
-// TestM6WhoLacksSpaceServesRatherThanNobody: two members have reached their reserve, and the third gets nowhere as master: its disk
-// is frozen, or its large frames are lost. One of the two serves what frees space.
+// TestM6WhoLacksSpaceServesRatherThanNobody: two members have reached their reserve, and the third gets nowhere as
+// master: its disk is frozen, or its large frames are lost. One of the two serves what frees space.
 func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
 	for _, frozen := range []bool{true, false} {
 		c := newCluster(t, 3, 1)
@@ -273,7 +274,7 @@ func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {
 		c.run(3 * testBound)
 		third := c.nodes[2]
 		for _, n := range c.nodes[:2] {
-			n.log.SetRoom(RoomLow)
+			n.log.SetSpace(SpaceLow)
 		}
 		third.frozen = frozen
 		c.elect(third)
@@ -304,7 +305,7 @@ func TestDeletesGoOnBehindAWriteWithoutSpace(t *testing.T) {
 		m.log.Request(c.now, Request{ID: 1, Command: kv.EncodeCommand(&put), Until: c.now + time.Minute})
 		for _, n := range c.nodes {
 			if n != m || own {
-				n.log.SetRoom(RoomTight)
+				n.log.SetSpace(SpaceTight)
 			}
 		}
 		c.run(testBound / 2) // the master would let go of the lease after a bound

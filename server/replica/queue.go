@@ -33,7 +33,7 @@ type queue struct {
 type flight struct {
 	slot    multipaxos.Slot
 	ballot  ballot.Ballot
-	holding uint64
+	tenure  uint64
 	writes  []write
 	results []kv.Result
 	lost    bool // the slot was decided otherwise
@@ -52,8 +52,8 @@ func (l *Log) admit(w write) {
 		l.answer(w, Refused, Stopping, kv.Result{})
 	case len(l.queue.items) >= l.cfg.MaxQueued || l.queue.bytes+len(w.command) > l.cfg.MaxQueuedBytes:
 		l.answer(w, Refused, Overloaded, kv.Result{})
-	case l.ready && !l.roomFor(w):
-		l.answer(w, Refused, NoRoom, kv.Result{})
+	case l.ready && !l.spaceFor(w):
+		l.answer(w, Refused, NoSpace, kv.Result{})
 	default:
 		l.queue.push(w)
 	}
@@ -113,7 +113,7 @@ func (l *Log) propose(now time.Duration) {
 	if !l.refuseFull() {
 		return
 	}
-	for len(l.queue.items) > 0 && l.mayFly(now) && l.core.Room() && !l.fold.full(l) {
+	for len(l.queue.items) > 0 && l.mayFly(now) && l.core.Space() && !l.checkpoint.full(l) {
 		n, size := 0, 1
 		for n < len(l.queue.items) && (n == 0 || size+len(l.queue.items[n].command) <= l.cfg.MaxBatchBytes) {
 			size += len(l.queue.items[n].command) + batchOverhead
@@ -132,7 +132,7 @@ func (l *Log) propose(now time.Duration) {
 		l.queue.drop(n)
 		l.left = now
 		l.out.Proposed = append(l.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value), Waited: now - writes[0].at})
-		l.flights = append(l.flights, flight{slot: slot, ballot: l.core.Ballot(), holding: l.holding, writes: writes})
+		l.flights = append(l.flights, flight{slot: slot, ballot: l.core.Ballot(), tenure: l.tenure, writes: writes})
 	}
 }
 

@@ -99,7 +99,7 @@ func (r *readers) finish(l *Log, now time.Duration, p Published) {
 
 func (r *readers) finishAtMaster(l *Log, now time.Duration, p Published) {
 	confirmed := l.core.ConfirmedRound()
-	held := p.Held(now) && p.Holding == l.holding
+	held := p.Held(now) && p.Tenure == l.tenure
 	kept := r.pending[:0]
 	for _, w := range r.pending {
 		switch {
@@ -114,7 +114,7 @@ func (r *readers) finishAtMaster(l *Log, now time.Duration, p Published) {
 	r.pending = kept
 }
 
-// grant gives w its point: what is applied now, at or beyond the opening entry and all that was acknowledged.
+// grant gives w its point: what is applied now, at or beyond the barrier entry and all that was acknowledged.
 func (r *readers) grant(l *Log, w readWait) {
 	if w.from != 0 {
 		l.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{
@@ -123,7 +123,7 @@ func (r *readers) grant(l *Log, w readWait) {
 		return
 	}
 	l.out.Replies = append(l.out.Replies, Reply{
-		ID: w.id, Outcome: Done, Ticketed: true, Ticket: Ticket{holding: l.holding, epoch: uint64(l.opening)}})
+		ID: w.id, Outcome: Done, Ticketed: true, Ticket: Ticket{tenure: l.tenure, epoch: uint64(l.barrier)}})
 }
 
 func (r *readers) refuse(l *Log, w readWait, why Reason) {

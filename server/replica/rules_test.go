@@ -34,7 +34,7 @@ func newBenchOf(t *testing.T, self ballot.Incarnation, voters ...ballot.NodeID) 
 	t.Helper()
 	b := &bench{t: t, disk: newDisk(), replies: map[uint64]Reply{}}
 	var err error
-	if b.state, err = kv.Open(b.disk.image, kv.DefaultLimits); err != nil {
+	if b.state, err = kv.Open(b.disk.stateDB, kv.DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
 	cfg := testConfig(self, quorum.Of(voters...))
@@ -136,7 +136,7 @@ func (b *bench) request(id uint64, until time.Duration) {
 	b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Until: until})
 }
 
-func holding(n uint64, deadline time.Duration) Published {
+func tenure(n uint64, deadline time.Duration) Published {
 	return Published{}.WithLease(n, deadline)
 }
 
@@ -146,14 +146,14 @@ const sec = time.Second
 // data and not by a timer, ends it" (M1).
 func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	first := b.out.Epoch
 	if b.out.Ready != 1 || first == 0 {
-		t.Fatalf("not ready under holding 1: %+v", b.out)
+		t.Fatalf("not ready under tenure 1: %+v", b.out)
 	}
-	p = p.WithLease(2, 5*sec) // the gap between the holdings was never seen: only the number tells
+	p = p.WithLease(2, 5*sec) // the gap between the tenures was never seen: only the number tells
 	if _, ok := p.Begin(); ok {
-		t.Fatal("readiness of holding 1 counts for holding 2")
+		t.Fatal("readiness of tenure 1 counts for tenure 2")
 	}
 	b.advance(2*sec, p)
 	if b.out.Ready != 0 {
@@ -161,13 +161,13 @@ func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
 	}
 	b.settle(2*sec, p)
 	if b.out.Ready != 2 || b.out.Epoch <= first {
-		t.Fatalf("epoch %d of holding %d after epoch %d", b.out.Epoch, b.out.Ready, first)
+		t.Fatalf("epoch %d of tenure %d after epoch %d", b.out.Epoch, b.out.Ready, first)
 	}
 }
 
 func TestM1RenewalKeepsTheEpoch(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	first := b.out.Epoch
 	b.settle(sec/2, p.WithLease(1, 2*sec))
 	if b.out.Ready != 1 || b.out.Epoch != first {
@@ -178,16 +178,16 @@ func TestM1RenewalKeepsTheEpoch(t *testing.T) {
 // "ready only when all that, and an entry that opens this epoch, are chosen and applied" (M4).
 func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 	b := newBench(t, 1)
-	p := holding(1, sec)
+	p := tenure(1, sec)
 	b.advance(0, p)
 	b.sync() // the promise: Phase 1 is complete
 	b.advance(0, p)
-	b.sync() // the opening entry is chosen
+	b.sync() // the barrier entry is chosen
 	if !b.out.Apply {
-		t.Fatal("the opening entry is not chosen: the test is wrong")
+		t.Fatal("the barrier entry is not chosen: the test is wrong")
 	}
 	if b.out.Ready != 0 {
-		t.Fatal("ready before the opening entry is applied")
+		t.Fatal("ready before the barrier entry is applied")
 	}
 	b.apply()
 	b.finish(0, p)
@@ -198,7 +198,7 @@ func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 
 func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 	b := newBench(t, 1)
-	p := holding(1, sec)
+	p := tenure(1, sec)
 	b.request(1, sec)
 	b.log.ReadRequest(ReadRequest{ID: 2, Until: sec})
 	b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
@@ -223,7 +223,7 @@ func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 // holding" (M5).
 func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := holding(1, sec)
+	p := tenure(1, sec)
 	b.lead(p)
 	before := b.log.core.Ballot()
 	higher := ballot.New(before.Counter+5, ballot.Incarnation{Node: 2, Restart: 1})
@@ -235,8 +235,8 @@ func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	if b.out.Ready != 0 {
 		t.Fatal("still ready above a higher promise")
 	}
-	if b.log.holding != 1 || !higher.Less(b.log.core.Ballot()) {
-		t.Fatalf("did not start again above %v under the same holding: %v", higher, b.log.core.Ballot())
+	if b.log.tenure != 1 || !higher.Less(b.log.core.Ballot()) {
+		t.Fatalf("did not start again above %v under the same tenure: %v", higher, b.log.core.Ballot())
 	}
 	if r, ok := b.replies[1]; ok {
 		t.Fatalf("a write that was never proposed was answered %+v", r)
@@ -293,10 +293,10 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 		{"held", sec / 2, func(p Published) Published { return p }, Done},
 		{"at the deadline", sec, func(p Published) Published { return p }, Unknown},
 		{"released", sec / 2, func(p Published) Published { return p.WithLease(0, 0) }, Unknown},
-		{"another holding", sec / 2, func(p Published) Published { return p.WithLease(2, 9*sec) }, Unknown},
+		{"another tenure", sec / 2, func(p Published) Published { return p.WithLease(2, 9*sec) }, Unknown},
 	} {
 		b := newBench(t, 1)
-		p := b.settle(0, holding(1, sec))
+		p := b.settle(0, tenure(1, sec))
 		b.request(1, 9*sec)
 		b.advance(0, p)
 		b.sync()
@@ -314,7 +314,7 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 // "request arrives → the epoch is ready → take the snapshot → then read the clock once: held, same epoch → answer"
 // (log.md, Three ways to read).
 func TestReadGate(t *testing.T) {
-	ready := Published{Holding: 3, Deadline: sec, Ready: 3, Epoch: 40}
+	ready := Published{Tenure: 3, Deadline: sec, Ready: 3, Epoch: 40}
 	ticket, ok := ready.Begin()
 	if !ok {
 		t.Fatal("a ready epoch opens no read")
@@ -331,13 +331,13 @@ func TestReadGate(t *testing.T) {
 		{"released", ready.WithLease(0, 0), 0, false},
 		{"lost and won again", ready.WithLease(4, 2*sec), 0, false},
 		{"recovering under a new ballot", ready.WithReady(0, 0), 0, false},
-		{"new epoch in the same holding", ready.WithReady(3, 41), 0, false},
+		{"new epoch in the same tenure", ready.WithReady(3, 41), 0, false},
 	} {
 		if got := c.p.End(ticket, c.now); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	for _, p := range []Published{{}, {Holding: 3, Deadline: sec}, {Holding: 3, Deadline: sec, Ready: 2, Epoch: 9}} {
+	for _, p := range []Published{{}, {Tenure: 3, Deadline: sec}, {Tenure: 3, Deadline: sec, Ready: 2, Epoch: 9}} {
 		if _, ok := p.Begin(); ok {
 			t.Errorf("%+v opens a read", p)
 		}
@@ -347,7 +347,7 @@ func TestReadGate(t *testing.T) {
 // "a read never joins a round already sent" (log.md, Three ways to read).
 func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := b.lead(holding(1, sec))
+	p := b.lead(tenure(1, sec))
 	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: sec})
 	b.advance(0, p)
 	first := b.confirmSent()
@@ -378,7 +378,7 @@ func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 
 func TestConsistentReadNeedsTheLeaseToo(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := b.lead(holding(1, sec))
+	p := b.lead(tenure(1, sec))
 	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
 	b.advance(0, p)
 	b.confirmed(b.confirmSent())
@@ -409,7 +409,7 @@ func (b *bench) confirmed(round uint64) {
 func TestReadPointForAFollowerNeedsTheLease(t *testing.T) {
 	for now, want := range map[time.Duration]bool{sec - 1: true, sec: false} {
 		b := newBench(t, 1, 2)
-		p := b.lead(holding(1, sec))
+		p := b.lead(tenure(1, sec))
 		b.messages = nil
 		b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
 		b.advance(0, p)
@@ -448,7 +448,7 @@ func TestBatchesGather(t *testing.T) {
 	const gather = 5 * time.Millisecond
 	b := newBench(t, 1)
 	b.log.cfg.GatherFor = gather
-	p := b.settle(sec, holding(1, 9*sec))
+	p := b.settle(sec, tenure(1, 9*sec))
 	propose := func(at time.Duration) int {
 		b.advance(at, p)
 		return len(b.out.Proposed)
@@ -504,7 +504,7 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoMaster {
 		t.Fatalf("never proposed: %+v", r)
 	}
-	p := b.settle(sec, holding(1, 9*sec))
+	p := b.settle(sec, tenure(1, 9*sec))
 	b.request(2, 2*sec)
 	b.advance(sec, p) // proposed; the disk is slow
 	if err := b.log.Tick(2*sec, p); err != nil {
@@ -525,14 +525,14 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		"another became master": func(*bench) {},
 	} {
 		b := newBench(t, 1, 2, 3)
-		b.log.Receive(0, Message{Kind: KindVitals, From: 2, Vitals: Vitals{Master: true, Epoch: 1}})
+		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}})
 		cmd := set("k", "v")
 		cmd.IdemKey = "key"
 		b.log.Request(0, Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec})
 		b.advance(0, Published{})
 		lose(b)
 		b.messages = nil
-		b.log.Receive(0, Message{Kind: KindVitals, From: 3, Vitals: Vitals{Master: true, Epoch: 9}})
+		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}})
 		b.advance(0, Published{})
 		var sent *ForwardedWrite
 		for i := range b.messages {
@@ -543,7 +543,7 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		if sent == nil {
 			t.Fatalf("%s: the write was not forwarded again", name)
 		}
-		b.log.Receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoRoom}}})
+		b.log.Receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}})
 		b.drain()
 		if r := b.replies[7]; r.Outcome != Unknown {
 			t.Errorf("%s: %+v", name, r)
@@ -551,48 +551,48 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 	}
 }
 
-func TestNoRoomRefusesWritesButNotDeletes(t *testing.T) {
+func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
-	b.log.SetRoom(RoomLow)
+	p := b.settle(0, tenure(1, sec))
+	b.log.SetSpace(SpaceLow)
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
 	b.settle(0, p)
-	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoRoom {
+	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("set: %+v", r)
 	}
 	if b.replies[2].Outcome != Done {
 		t.Fatalf("delete: %+v", b.replies[2])
 	}
-	b.log.SetRoom(RoomEnough)
+	b.log.SetSpace(SpaceEnough)
 	b.request(3, sec)
 	b.settle(0, p)
 	if b.replies[3].Outcome != Done {
-		t.Fatalf("set after there is room again: %+v", b.replies[3])
+		t.Fatalf("set after there is space again: %+v", b.replies[3])
 	}
 }
 
 // A member whose disk is full refuses for all, and so does one that can hold no more deletes.
-func TestNoRoomOnAMemberRefusesToo(t *testing.T) {
+func TestNoSpaceOnAMemberRefusesToo(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := b.lead(holding(1, sec))
+	p := b.lead(tenure(1, sec))
 	b.log.Connected(2)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	for id, c := range map[uint64]struct {
-		room    Room
+		space   Space
 		set     bool
 		refused bool
-	}{1: {RoomEnough, true, false}, 2: {RoomLow, true, true}, 3: {RoomLow, false, false}, 4: {RoomNone, false, true}} {
-		b.log.Receive(0, Message{Kind: KindVitals, From: 2, Vitals: Vitals{Room: c.room}})
+	}{1: {SpaceEnough, true, false}, 2: {SpaceLow, true, true}, 3: {SpaceLow, false, false}, 4: {SpaceNone, false, true}} {
+		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Space: c.space}})
 		cmd := del
 		if c.set {
 			cmd = set("k", "v")
 		}
 		b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec})
 		b.advance(0, p)
-		if r := b.replies[id]; (r.Reason == NoRoom) != c.refused {
-			t.Errorf("room %d, set %v: %+v", c.room, c.set, r)
+		if r := b.replies[id]; (r.Reason == NoSpace) != c.refused {
+			t.Errorf("space %d, set %v: %+v", c.space, c.set, r)
 		}
 	}
 }
@@ -600,7 +600,7 @@ func TestNoRoomOnAMemberRefusesToo(t *testing.T) {
 // The SIGTERM order of log.md: refuse new requests, finish what is in flight, stop acting, answer the rest unknown.
 func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.advance(0, p)
 	b.log.Stop()
@@ -619,14 +619,14 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	b.log.StepDown(0)
 	b.log.Resume() // of a hand-over that the stop has overtaken
 	b.advance(0, p)
-	if b.out.Ready != 0 || b.log.holding != 0 {
+	if b.out.Ready != 0 || b.log.tenure != 0 {
 		t.Fatal("leads again while it stops")
 	}
 }
 
 func TestStepDownLeavesTheRestUnknown(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.advance(0, p)
 	b.log.Stop()

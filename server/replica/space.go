@@ -7,9 +7,9 @@ import (
 	"tenure/multipaxos"
 )
 
-// Whether a write is accepted is decided by the space of the best quorum with the master in it, not by that of the worst
-// member: one full disk stops nobody else. A write that needs space wants RoomEnough in a majority; a delete, a release
-// or a renewal wants any room at all there.
+// Whether a write is accepted is decided by the space of the best quorum with the master in it, not by that of the
+// worst member: one full disk stops nobody else. A write that needs space wants SpaceEnough in a majority; a delete, a
+// release or a renewal wants any space at all there.
 
 // NeedOf is what a log entry with this value needs of a member's disk.
 func NeedOf(value []byte) multipaxos.Need {
@@ -22,21 +22,21 @@ func NeedOf(value []byte) multipaxos.Need {
 	return multipaxos.NeedSpace
 }
 
-// roomFor reports whether the master may propose w. With too few members connected for any quorum the write waits for
+// spaceFor reports whether the master may propose w. With too few members connected for any quorum the write waits for
 // them instead: nobody knows yet what space there will be.
-func (l *Log) roomFor(w write) bool {
+func (l *Log) spaceFor(w write) bool {
 	return l.quorumWith(w.frees) || !l.quorumConnected()
 }
 
-// quorumWith reports whether this node and members connected to it that have room make a quorum: RoomEnough, or, for
+// quorumWith reports whether this node and members connected to it that have space make a quorum: SpaceEnough, or, for
 // what frees space, any.
 func (l *Log) quorumWith(frees bool) bool {
-	if !l.room.takes(frees) {
+	if !l.space.takes(frees) {
 		return false
 	}
 	with := quorum.Of(l.cfg.Self.Node)
 	for i := range l.peers {
-		if p := &l.peers[i]; p.connected && p.room.takes(frees) {
+		if p := &l.peers[i]; p.connected && p.space.takes(frees) {
 			with.Add(p.node)
 		}
 	}
@@ -53,8 +53,8 @@ func (l *Log) quorumConnected() bool {
 	return quorum.Reached(l.cfg.Core.Voters, with)
 }
 
-// takes reports whether a member with room r is counted on for a write.
-func (r Room) takes(frees bool) bool { return r == RoomEnough || frees && r != RoomNone }
+// takes reports whether a member with space r is counted on for a write.
+func (r Space) takes(frees bool) bool { return r == SpaceEnough || frees && r != SpaceNone }
 
 // refuseFull refuses what waits to be proposed and has no space any more: it may have come in while there was some. It
 // reports whether there is space for the rest.
@@ -64,45 +64,47 @@ func (l *Log) refuseFull() bool {
 	}
 	all := !l.quorumWith(true)
 	for _, w := range l.queue.take(func(w write) bool { return !w.own && (all || !w.frees) }) {
-		l.answer(w, Refused, NoRoom, kv.Result{})
+		l.answer(w, Refused, NoSpace, kv.Result{})
 	}
 	return !all
 }
 
-// SetRoom tells what is left on the own disk.
-func (l *Log) SetRoom(r Room) {
-	if r == l.room {
+// SetSpace tells what is left on the own disk.
+func (l *Log) SetSpace(r Space) {
+	if r == l.space {
 		return
 	}
-	tell := r.told() != l.room.told()
-	l.room = r
+	tell := r.told() != l.space.told()
+	l.space = r
 	l.core.SetFull(r.refuses())
 	l.core.SetShort(l.short())
 	if tell {
-		l.sendVitals(0, 0)
+		l.sendHeartbeats(0, 0)
 	}
 }
 
-// refuses is the least need that a member with room r refuses.
-func (r Room) refuses() multipaxos.Need {
+// refuses is the least need that a member with space r refuses.
+func (r Space) refuses() multipaxos.Need {
 	switch r {
-	case RoomTight:
+	case SpaceTight:
 		return multipaxos.NeedSpace
-	case RoomNone:
+	case SpaceNone:
 		return multipaxos.NeedReserve
 	}
 	return multipaxos.NeedNothing
 }
 
 // short reports whether nothing may be kept on the disk that nobody needs.
-func (l *Log) short() bool { return l.room != RoomEnough || l.fold.bytes(l) < l.cfg.FoldBytes }
+func (l *Log) short() bool {
+	return l.space != SpaceEnough || l.checkpoint.bytes(l) < l.cfg.CheckpointBytes
+}
 
 // Full lists the members that are short of space, as far as known: this node, and those connected to it.
 func (l *Log) Full() []ballot.NodeID {
 	var full []ballot.NodeID
 	for _, id := range l.cfg.Core.Voters.IDs() {
 		p := l.peer(id)
-		if id == l.cfg.Self.Node && l.room != RoomEnough || p != nil && p.connected && p.room != RoomEnough {
+		if id == l.cfg.Self.Node && l.space != SpaceEnough || p != nil && p.connected && p.space != SpaceEnough {
 			full = append(full, id)
 		}
 	}
@@ -112,18 +114,18 @@ func (l *Log) Full() []ballot.NodeID {
 // Relief is a member that should be master in place of this node, which is short of space: it has more, as have enough
 // others for a quorum without this node, and it is caught up. 0: there is none, or no need.
 func (l *Log) Relief() ballot.NodeID {
-	if !l.ready || l.stopping || l.room == RoomEnough || l.ticks < l.relieved {
+	if !l.ready || l.stopping || l.space == SpaceEnough || l.ticks < l.relieved {
 		return 0
 	}
 	for _, frees := range [...]bool{false, true} {
-		if l.room.takes(frees) {
+		if l.space.takes(frees) {
 			break
 		}
 		var with quorum.Set
 		next := ballot.NodeID(0)
 		for i := range l.peers {
 			p := &l.peers[i]
-			if !p.connected || !p.room.takes(frees) {
+			if !p.connected || !p.space.takes(frees) {
 				continue
 			}
 			with.Add(p.node)

@@ -9,9 +9,9 @@ import (
 
 // A write is for the best quorum to have space for: one full member of three stops nothing.
 func TestSpaceIsTheBestQuorums(t *testing.T) {
-	const enough, low, none, away = RoomEnough, RoomLow, RoomNone, Room(99)
+	const enough, low, none, away = SpaceEnough, SpaceLow, SpaceNone, Space(99)
 	for _, r := range []struct {
-		own, two, three Room
+		own, two, three Space
 		sets, deletes   bool
 	}{
 		{enough, enough, enough, true, true},
@@ -25,23 +25,23 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 		{enough, away, enough, true, true},
 		{low, enough, enough, false, true},
 		{none, enough, enough, false, false},
-		{RoomTight, low, enough, false, true},
+		{SpaceTight, low, enough, false, true},
 		{enough, away, away, true, true}, // it waits for them: nothing is known of their space
 	} {
 		b := newBench(t, 1, 2, 3)
-		p := b.lead(holding(1, sec))
-		for i, room := range []Room{r.two, r.three} {
-			if room != away {
+		p := b.lead(tenure(1, sec))
+		for i, space := range []Space{r.two, r.three} {
+			if space != away {
 				b.log.Connected(ballot.NodeID(i + 2))
-				b.log.Receive(0, Message{Kind: KindVitals, From: ballot.NodeID(i + 2), Vitals: Vitals{Room: room}})
+				b.log.Receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}})
 			}
 		}
-		b.log.SetRoom(r.own)
+		b.log.SetSpace(r.own)
 		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
 		b.log.Request(0, Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec})
 		b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec})
 		b.advance(0, p)
-		if set, del := b.replies[1].Reason != NoRoom, b.replies[2].Reason != NoRoom; set != r.sets || del != r.deletes {
+		if set, del := b.replies[1].Reason != NoSpace, b.replies[2].Reason != NoSpace; set != r.sets || del != r.deletes {
 			t.Errorf("%+v: sets %v, deletes %v", r, set, del)
 		}
 	}
@@ -50,11 +50,11 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 // What came in while there was space is refused when it is gone before it is proposed.
 func TestQueuedWritesAreRefusedWhenSpaceIsGone(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
-	b.log.SetRoom(RoomLow)
+	b.log.SetSpace(SpaceLow)
 	b.settle(0, p)
-	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoRoom {
+	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -62,23 +62,23 @@ func TestQueuedWritesAreRefusedWhenSpaceIsGone(t *testing.T) {
 // A master without space hands over to a member that has some, if a quorum without it has.
 func TestFullMasterIsRelieved(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.lead(holding(1, sec))
-	hear := func(two, three Room) {
-		for i, room := range []Room{two, three} {
+	b.lead(tenure(1, sec))
+	hear := func(two, three Space) {
+		for i, space := range []Space{two, three} {
 			b.log.Connected(ballot.NodeID(i + 2))
-			b.log.Receive(0, Message{Kind: KindVitals, From: ballot.NodeID(i + 2), Vitals: Vitals{Room: room, Applied: 100}})
+			b.log.Receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}})
 		}
 	}
-	hear(RoomEnough, RoomEnough)
+	hear(SpaceEnough, SpaceEnough)
 	if next := b.log.Relief(); next != 0 {
 		t.Errorf("with space: %d", next)
 	}
-	b.log.SetRoom(RoomLow)
-	hear(RoomLow, RoomEnough)
+	b.log.SetSpace(SpaceLow)
+	hear(SpaceLow, SpaceEnough)
 	if next := b.log.Relief(); next != 0 {
 		t.Errorf("one other with space is no quorum: %d", next)
 	}
-	hear(RoomEnough, RoomEnough)
+	hear(SpaceEnough, SpaceEnough)
 	if next := b.log.Relief(); next != 2 {
 		t.Errorf("relieved by %d", next)
 	}
@@ -87,65 +87,66 @@ func TestFullMasterIsRelieved(t *testing.T) {
 	}
 }
 
-// Space that is short starts a fold although little has changed, once a second, and none when nothing has.
-func TestShortSpaceFoldsAtOnce(t *testing.T) {
+// Space that is short starts a checkpoint although little has changed, once a second, and none when nothing has.
+func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, sec))
+	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.settle(0, p)
 	if b.log.WantFreeze() {
-		t.Fatal("a fold of one write, with space")
+		t.Fatal("a checkpoint of one write, with space")
 	}
-	b.log.SetRoom(RoomLow)
-	b.log.ticks += shortFoldTicks
+	b.log.SetSpace(SpaceLow)
+	b.log.ticks += shortCheckpointTicks
 	if !b.log.WantFreeze() {
-		t.Fatal("no fold, without space")
+		t.Fatal("no checkpoint, without space")
 	}
 	b.log.Freeze()
 	b.settle(0, p)
-	f := b.log.fold.frozen
-	b.disk.image.Merge(f.Fold())
-	if err := b.log.FoldDone(); err != nil {
+	f := b.log.checkpoint.frozen
+	b.disk.stateDB.Merge(f.Checkpoint())
+	if err := b.log.CheckpointDone(); err != nil {
 		t.Fatal(err)
 	}
-	b.log.ticks += shortFoldTicks
+	b.log.ticks += shortCheckpointTicks
 	if b.log.WantFreeze() {
-		t.Fatal("nothing has changed, and another fold")
+		t.Fatal("nothing has changed, and another checkpoint")
 	}
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
 	b.settle(0, p)
 	if !b.log.WantFreeze() {
-		t.Fatal("no fold after a delete")
+		t.Fatal("no checkpoint after a delete")
 	}
 }
 
-// A disk that has not the space for a whole fold keeps no tail of the log either: a tail may be larger than the fold.
-func TestADiskTooSmallForAFoldKeepsNoTail(t *testing.T) {
-	truncated := func(foldBytes int64) (behind uint64) {
+// A disk that has not the space for a whole checkpoint keeps no tail of the log either: a tail may be larger than the
+// checkpoint.
+func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
+	truncated := func(checkpointBytes int64) (behind uint64) {
 		b := newBench(t, 1)
-		b.log.SetFoldBytes(foldBytes)
-		p := b.settle(0, holding(1, sec))
+		b.log.SetCheckpointBytes(checkpointBytes)
+		p := b.settle(0, tenure(1, sec))
 		for id := range uint64(12) {
 			b.request(id+1, sec)
 			p = b.settle(0, p)
 		}
 		b.log.Freeze()
 		b.settle(0, p)
-		b.disk.image.Merge(b.log.fold.frozen.Fold())
-		if err := b.log.FoldDone(); err != nil {
+		b.disk.stateDB.Merge(b.log.checkpoint.frozen.Checkpoint())
+		if err := b.log.CheckpointDone(); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.log.Tick(0, p); err != nil {
 			t.Fatal(err)
 		}
-		return b.log.FoldedThrough() - uint64(b.log.core.Truncated())
+		return b.log.CheckpointedThrough() - uint64(b.log.core.Truncated())
 	}
 	cfg := newBench(t, 1).log.cfg
-	if n := truncated(cfg.FoldBytes); n != cfg.Core.KeepEntries {
+	if n := truncated(cfg.CheckpointBytes); n != cfg.Core.KeepEntries {
 		t.Errorf("with space, a tail of %d entries", n)
 	}
-	if n := truncated(cfg.FoldBytes - 1); n != 0 {
-		t.Errorf("without the space for a fold, a tail of %d entries", n)
+	if n := truncated(cfg.CheckpointBytes - 1); n != 0 {
+		t.Errorf("without the space for a checkpoint, a tail of %d entries", n)
 	}
 }

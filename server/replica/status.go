@@ -8,23 +8,23 @@ import (
 
 // Status is the log part for a status page.
 type Status struct {
-	Master     ballot.NodeID // 0: unknown
-	Epoch      uint64
-	MasterAge  time.Duration // of its last word
-	LeaseLeft  time.Duration // a hint (L1)
-	CaughtUp   bool
-	Promised   ballot.Ballot
-	Chosen     uint64
-	Applied    uint64
-	Folded     uint64
-	Truncated  uint64
-	Revision   uint64
-	TableBytes int64           // applied and not yet folded
-	Queued     int             // writes
-	InFlight   int             // slots
-	Reads      int             // waiting
-	Full       []ballot.NodeID // members that are short of space, as far as known
-	Peers      []PeerStatus
+	Master       ballot.NodeID // 0: unknown
+	Epoch        uint64
+	MasterAge    time.Duration // of its last word
+	LeaseLeft    time.Duration // a hint (L1)
+	CaughtUp     bool
+	Promised     ballot.Ballot
+	Chosen       uint64
+	Applied      uint64
+	Checkpointed uint64
+	Truncated    uint64
+	Revision     uint64
+	TableBytes   int64           // applied and not yet checkpointed
+	Queued       int             // writes
+	InFlight     int             // slots
+	Reads        int             // waiting
+	Full         []ballot.NodeID // members that are short of space, as far as known
+	Peers        []PeerStatus
 }
 
 // PeerStatus is another member as the log part has heard of it.
@@ -39,7 +39,7 @@ type PeerStatus struct {
 func (l *Log) Status(now time.Duration) Status {
 	s := Status{
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
-		Folded: l.fold.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
+		Checkpointed: l.checkpoint.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.away.live, InFlight: len(l.flights),
 		Reads: len(l.reads.parked) + len(l.reads.pending) + len(l.reads.landing), CaughtUp: l.CaughtUp(), Full: l.Full(),
 	}

@@ -9,14 +9,15 @@ import (
 )
 
 // tenures follows this node's tenures of the master lease and finds out why each begins and ends. The elector feeds it
-// with what it sees; nothing that it finds steers anything. It remembers one tenure and the changes that were not taken yet.
+// with what it sees; nothing that it finds steers anything. It remembers one tenure and the changes that were not taken
+// yet.
 type tenures struct {
 	self   ballot.Incarnation
 	voters quorum.Set
 	// slack is D_A − D_P: how much longer a record excludes others than its owner owns.
 	slack time.Duration
 
-	holding  uint64 // of the tenure that goes on; 0: none does
+	tenure   uint64 // of the tenure that goes on; 0: none does
 	since    time.Duration
 	renewed  ballot.Ballot // under which it was last won
 	renewAt  time.Duration // the next renewal is due
@@ -48,10 +49,10 @@ type former struct {
 // maxTenureChanges bounds the changes that wait for TakeTenureChanges. The oldest is dropped.
 const maxTenureChanges = 16
 
-// step begins a step of the lease loop at now: it notes by how much the loop was late, and whether the tenure has run out
-// since. Only the first call in a step counts lateness.
+// step begins a step of the lease loop at now: it notes by how much the loop was late, and whether the tenure has run
+// out since. Only the first call in a step counts lateness.
 func (t *tenures) step(now time.Duration, p *lease.Proposer) {
-	if t.due != 0 && now > t.due && t.holding != 0 {
+	if t.due != 0 && now > t.due && t.tenure != 0 {
 		t.missed += max(0, min(now, t.deadline)-max(t.due, t.renewAt))
 		if late := now - t.due; late > t.late && now > t.renewAt {
 			t.late, t.lateGap = late, t.gap
@@ -64,12 +65,12 @@ func (t *tenures) step(now time.Duration, p *lease.Proposer) {
 // watch compares the proposer's holding with the one known. It comes after every input too.
 func (t *tenures) watch(now time.Duration, p *lease.Proposer) {
 	h, held := p.Held(now)
-	if t.holding != 0 && (!held || h.Number != t.holding) {
+	if t.tenure != 0 && (!held || h.Number != t.tenure) {
 		t.end(t.deadline, t.whyLapsed())
 	}
 	switch {
 	case !held:
-	case t.holding == 0:
+	case t.tenure == 0:
 		t.begin(now, h)
 		t.extended(h, p.RenewAt())
 	case h.Ballot != t.renewed:
@@ -77,8 +78,8 @@ func (t *tenures) watch(now time.Duration, p *lease.Proposer) {
 	}
 }
 
-func (t *tenures) begin(now time.Duration, h lease.Holding) {
-	s := TenureStart{Holding: h.Number, At: now, Before: t.former.owner.Node, How: t.former.how}
+func (t *tenures) begin(now time.Duration, h lease.Tenure) {
+	s := TenureStart{Tenure: h.Number, At: now, Before: t.former.owner.Node, How: t.former.how}
 	switch f := t.former; {
 	case f.owner.Node == 0:
 	case f.how != EndingNone:
@@ -89,24 +90,24 @@ func (t *tenures) begin(now time.Duration, h lease.Holding) {
 		s.How, s.Ownerless = EndingExpired, max(0, now-(f.until-t.slack))
 	}
 	t.add(TenureChange{Start: &s})
-	t.holding, t.since = h.Number, now
+	t.tenure, t.since = h.Number, now
 }
 
 // extended takes a win: what went wrong before it is forgotten.
-func (t *tenures) extended(h lease.Holding, renewAt time.Duration) {
+func (t *tenures) extended(h lease.Tenure, renewAt time.Duration) {
 	*t = tenures{self: t.self, voters: t.voters, slack: t.slack, former: t.former, changes: t.changes, due: t.due, gap: t.gap,
-		holding: t.holding, since: t.since, renewed: h.Ballot, deadline: h.Deadline, renewAt: renewAt}
+		tenure: t.tenure, since: t.since, renewed: h.Ballot, deadline: h.Deadline, renewAt: renewAt}
 }
 
 // released takes the word that the owner gives its lease up at now, and why. It comes before the proposer's Release.
 func (t *tenures) released(now time.Duration, why Cause) {
-	if t.holding != 0 {
+	if t.tenure != 0 {
 		t.end(now, why)
 	}
 }
 
 func (t *tenures) end(at time.Duration, why Cause) {
-	e := TenureEnd{Holding: t.holding, At: at, Held: at - t.since, Cause: why}
+	e := TenureEnd{Tenure: t.tenure, At: at, Held: at - t.since, Cause: why}
 	if !why.Released() {
 		e.Late, e.Gap, e.Tries, e.Refused = t.late, t.lateGap, t.tries, t.refused
 		e.Promised, e.Owner = t.shown.Promised, t.shown.Blocker.Owner
@@ -116,7 +117,7 @@ func (t *tenures) end(at time.Duration, why Cause) {
 	}
 	t.add(TenureChange{End: &e})
 	t.former = former{owner: t.self, ballot: t.renewed, until: at, how: EndingOwn}
-	t.holding = 0
+	t.tenure = 0
 }
 
 // whyLapsed judges a tenure that was not renewed in time. A loop that slept through half of the time for it is to blame

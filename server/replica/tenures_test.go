@@ -42,7 +42,7 @@ func (w *electors) owned() ballot.NodeID {
 // lost runs until node id has lost its tenure, and is its one end.
 func (w *electors) lost(id ballot.NodeID) TenureEnd {
 	w.t.Helper()
-	w.run("the end", 4*testLease, func() bool { return w.nodes[id].tenures.holding == 0 })
+	w.run("the end", 4*testLease, func() bool { return w.nodes[id].tenures.tenure == 0 })
 	_, ends := w.changes(id)
 	if len(ends) != 1 {
 		w.t.Fatalf("ends are %+v", ends)
@@ -233,7 +233,8 @@ func TestALittleLateIsNotTheCause(t *testing.T) {
 	}
 }
 
-// An answer that comes after the deadline begins another tenure in the same step: both changes are there, in order (M1).
+// An answer that comes after the deadline begins another tenure in the same step: both changes are there, in order
+// (M1).
 func TestM1AGapHasItsCauseToo(t *testing.T) {
 	w := newElectors(t, 3)
 	id := w.owned()
@@ -253,7 +254,7 @@ func TestM1AGapHasItsCauseToo(t *testing.T) {
 	}
 	c := e.TakeTenureChanges()
 	if len(c) != 2 || c[0].End == nil || c[1].Start == nil || c[0].End.Cause != CauseUnanswered || c[0].End.At != deadline ||
-		c[1].Start.How != EndingOwn || c[1].Start.Ownerless != 0 || c[1].Start.Holding != c[0].End.Holding+1 {
+		c[1].Start.How != EndingOwn || c[1].Start.Ownerless != 0 || c[1].Start.Tenure != c[0].End.Tenure+1 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -316,7 +317,7 @@ func TestChangesThatNobodyTakesAreBounded(t *testing.T) {
 		w.run("it again", testLease, func() bool { return w.owner() == 1 })
 	}
 	c := w.nodes[1].TakeTenureChanges()
-	if len(c) != maxTenureChanges || c[len(c)-1].Start == nil || c[len(c)-1].Start.Holding != 51 {
+	if len(c) != maxTenureChanges || c[len(c)-1].Start == nil || c[len(c)-1].Start.Tenure != 51 {
 		t.Errorf("%d changes, the last %+v", len(c), c[len(c)-1])
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"tenure/kv"
 )
 
-// sessionGrace is how many of its TTLs a session lives without a renewal. Consul promises one and grants two, and clients
-// such as Patroni renew so seldom that they count on it.
+// sessionGrace is how many of its TTLs a session lives without a renewal. Consul promises one and grants two, and
+// clients such as Patroni renew so seldom that they count on it.
 const sessionGrace = 2
 
 // maxAsked is how many timers may be on their way through the log at a time: clients' writes share the batches.
@@ -21,7 +21,8 @@ const askAgain = time.Second
 // timers follows the times that run in the state (kv.Timed). Every node does, so that each can say what is left of one;
 // only the master, once it is ready, logs the commands that end them. A timer is due no earlier than its time after the
 // clock reading that followed its Apply here; and a master begins with full times from when it became ready, since it
-// cannot know for how long nobody could be reached. So nothing ends before its time, on whichever node that is measured.
+// cannot know for how long nobody could be reached. So nothing ends before its time, on whichever node that is
+// measured.
 //
 // Whatever is logged names the Arm that it means to end: a command that comes late ends nothing.
 type timers struct {

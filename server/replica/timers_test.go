@@ -64,7 +64,8 @@ func TestKeysExpireOnEveryNodeAndNotBefore(t *testing.T) {
 	c.settled()
 }
 
-// The next master cannot know for how long nobody could be reached: everything gets its full time from when it is ready.
+// The next master cannot know for how long nobody could be reached: everything gets its full time from when it is
+// ready.
 func TestANewMasterStartsAllTimesAnew(t *testing.T) {
 	c := newCluster(t, 3, 2)
 	m := c.awaitMaster()
@@ -90,8 +91,8 @@ func TestANewMasterStartsAllTimesAnew(t *testing.T) {
 	}
 }
 
-// A session lives for two of its TTLs without a renewal: Patroni and others renew so seldom that they count on it. A key
-// lives for one.
+// A session lives for two of its TTLs without a renewal: Patroni and others renew so seldom that they count on it. A
+// key lives for one.
 func TestASessionLivesForTwoOfItsTTLs(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	m := c.awaitMaster()
@@ -217,7 +218,7 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 	c.until("it is ended", time.Second, func() bool { return !c.has(m, "a") })
 }
 
-// What runs is in the image: a node that has it from nowhere else ends it too.
+// What runs is in the state database: a node that has it from nowhere else ends it too.
 func TestTimersSurviveARestartOfAll(t *testing.T) {
 	c := newCluster(t, 3, 10)
 	m := c.awaitMaster()
@@ -231,7 +232,7 @@ func TestTimersSurviveARestartOfAll(t *testing.T) {
 	for _, n := range c.nodes {
 		c.start(n)
 		if !c.has(n, "a") {
-			t.Fatal("it was not folded: the test shows nothing")
+			t.Fatal("it was not checkpointed: the test shows nothing")
 		}
 	}
 	m = c.awaitMaster()

@@ -15,9 +15,9 @@ const (
 )
 
 // opening is the body of an entry that opens an epoch.
-type opening struct{ Ballot ballot.Ballot }
+type barrier struct{ Ballot ballot.Ballot }
 
-func openValue(b ballot.Ballot) []byte { return codec.Append([]byte{tagOpen}, opening{Ballot: b}) }
+func openValue(b ballot.Ballot) []byte { return codec.Append([]byte{tagOpen}, barrier{Ballot: b}) }
 
 // batchOf is the commands in a chosen value; nil if it holds none.
 func batchOf(e multipaxos.Entry) ([]byte, error) {

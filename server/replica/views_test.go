@@ -16,9 +16,9 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
 		t.Helper()
-		b.log.Receive(sec, Message{Kind: KindVitals, From: from, To: 1, Vitals: Vitals{Master: master, Epoch: epoch}})
+		b.log.Receive(sec, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}})
 		if got := b.log.MasterNode(); got != want {
-			t.Errorf("after vitals of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
+			t.Errorf("after heartbeats of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
 		}
 	}
 	says(2, false, 0, 0)
@@ -63,19 +63,19 @@ func TestWhatIsToldOfTheMaster(t *testing.T) {
 			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, n, e, a, l, node, epoch, age, left)
 		}
 	}
-	b.log.Receive(sec, Message{Kind: KindVitals, From: 2, To: 1, Vitals: Vitals{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
+	b.log.Receive(sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
 	check(sec, 2, 7, 0, 2*sec)
 	check(2*sec, 2, 7, sec, sec)
 	check(9*sec, 2, 7, 8*sec, 0)
 	b = newBench(t, 1, 2)
-	p := b.lead(holding(1, 9*sec))
+	p := b.lead(tenure(1, 9*sec))
 	check(5*sec, 1, p.Epoch, 0, 0)
 }
 
 // A batch takes what fits into MaxBatchBytes.
 func TestBatchesAreBounded(t *testing.T) {
 	b := newBench(t, 1)
-	p := b.settle(0, holding(1, 90*sec))
+	p := b.settle(0, tenure(1, 90*sec))
 	cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 1500)}
 	for i := range 8 {
 		b.log.Request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec})
@@ -97,11 +97,11 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// A read that waits when mastership ends waits for the next master; one that has its point ends when its client's time is
-// over before that is applied here.
+// A read that waits when mastership ends waits for the next master; one that has its point ends when its client's time
+// is over before that is applied here.
 func TestReadsOutliveTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
-	p := b.lead(holding(1, 9*sec))
+	p := b.lead(tenure(1, 9*sec))
 	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
 	b.advance(0, p)
 	b.finish(0, p)
@@ -133,7 +133,8 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	}
 }
 
-// A disk that is short of space takes what opens an epoch, for that is little, and no-ops; of batches it asks what they free.
+// A disk that is short of space takes what opens an epoch, for that is little, and no-ops; of batches it asks what they
+// free.
 func TestWhatAValueNeeds(t *testing.T) {
 	free := kv.EncodeCommand(&kv.Command{Op: kv.OpDelete, Key: "k"})
 	write := set("k", "v")

@@ -34,7 +34,7 @@ func (t *Transport) accept() {
 }
 
 // admit puts nc on the list of those whose handshake is not finished. When the list is full the oldest goes: an
-// honest handshake takes milliseconds, so those that idle make room for it and not the other way round.
+// honest handshake takes milliseconds, so those that idle make space for it and not the other way round.
 func (t *Transport) admit(nc net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

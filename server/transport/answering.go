@@ -11,9 +11,9 @@ import (
 )
 
 // answerAsk tells a node that has no cluster what this one knows. If the asker may found the cluster, the connection
-// stays open for its genesis.
+// stays open for its bootstrap.
 func (t *Transport) answerAsk(c *conn, m *wire.AskMsg) error {
-	g := t.genesis.Load()
+	g := t.bootstrap.Load()
 	if g == nil {
 		r := refuse(wire.ReasonNotReady, "node %d is still starting", t.cfg.Self)
 		c.refuse(r)
@@ -38,11 +38,11 @@ func (t *Transport) answerAsk(c *conn, m *wire.AskMsg) error {
 	if err := c.send(answer); err != nil {
 		return err
 	}
-	return t.awaitGenesis(c, g, m)
+	return t.awaitBootstrap(c, g, m)
 }
 
 // judgeAsk is the answer, or why there is none.
-func (t *Transport) judgeAsk(g *genesis, m *wire.AskMsg) (*wire.AnswerMsg, *Refusal) {
+func (t *Transport) judgeAsk(g *bootstrap, m *wire.AskMsg) (*wire.AnswerMsg, *Refusal) {
 	self := g.cfg.Self
 	switch {
 	case m.From == self && m.Store == g.cfg.Store:
@@ -58,7 +58,7 @@ func (t *Transport) judgeAsk(g *genesis, m *wire.AskMsg) (*wire.AnswerMsg, *Refu
 	if formed {
 		answer.Cluster, answer.Membership = cluster, membership
 		if membership.Lists(m.From, m.Store) && t.seen.used(m.From, m.Store) {
-			return nil, refuse(wire.ReasonRolledBack, "node %d asks for its genesis with store %s, but this store took part in cluster %s before: "+
+			return nil, refuse(wire.ReasonRolledBack, "node %d asks for its bootstrap with store %s, but this store took part in cluster %s before: "+
 				"its data directory was rolled back. A store that has forgotten something must not vote; node %d takes no part.",
 				m.From, m.Store, cluster, m.From)
 		}
@@ -69,13 +69,13 @@ func (t *Transport) judgeAsk(g *genesis, m *wire.AskMsg) (*wire.AnswerMsg, *Refu
 }
 
 // remark logs, here too, what the asker will find wrong.
-func (t *Transport) remark(g *genesis, m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
+func (t *Transport) remark(g *bootstrap, m *wire.AskMsg, answer *wire.AnswerMsg, agree bool) {
 	text := ""
 	switch {
 	case answer.Formed():
 		store, listed := storeOf(answer.Membership, m.From)
 		if !listed {
-			text = fmt.Sprintf("node %d asks for a genesis, but is not in membership %s of this cluster", m.From, answer.Membership)
+			text = fmt.Sprintf("node %d asks for a bootstrap, but is not in membership %s of this cluster", m.From, answer.Membership)
 		} else if store != m.Store {
 			text = fmt.Sprintf("node %d comes with the new store %s, but membership %d has store %s for it: it was wiped, or runs on another data directory. It takes no part.",
 				m.From, m.Store, answer.Membership.Number, store)
@@ -88,9 +88,9 @@ func (t *Transport) remark(g *genesis, m *wire.AskMsg, answer *wire.AnswerMsg, a
 	}
 }
 
-// awaitGenesis waits for what the founder makes of the answers. That it goes away without a word is normal: another
+// awaitBootstrap waits for what the founder makes of the answers. That it goes away without a word is normal: another
 // node did not answer.
-func (t *Transport) awaitGenesis(c *conn, g *genesis, ask *wire.AskMsg) error {
+func (t *Transport) awaitBootstrap(c *conn, g *bootstrap, ask *wire.AskMsg) error {
 	m, err := c.receive()
 	if err != nil {
 		var timeout net.Error
@@ -103,7 +103,7 @@ func (t *Transport) awaitGenesis(c *conn, g *genesis, ask *wire.AskMsg) error {
 	if !ok {
 		return unexpected(m)
 	}
-	if err := t.takeGenesis(g, ident.Member{Node: ask.From, Store: ask.Store}, found); err != nil {
+	if err := t.takeBootstrap(g, ident.Member{Node: ask.From, Store: ask.Store}, found); err != nil {
 		r := refusalOf(err)
 		c.refuse(r)
 		return r
@@ -111,9 +111,9 @@ func (t *Transport) awaitGenesis(c *conn, g *genesis, ask *wire.AskMsg) error {
 	return c.send(&wire.FormedMsg{})
 }
 
-func (t *Transport) takeGenesis(g *genesis, founder ident.Member, found *wire.FoundMsg) error {
+func (t *Transport) takeBootstrap(g *bootstrap, founder ident.Member, found *wire.FoundMsg) error {
 	if !found.Membership.Lists(founder.Node, founder.Store) {
-		return refuse(wire.ReasonGenesis, "node %d founds a cluster with membership %s, in which it is not itself with its store %s",
+		return refuse(wire.ReasonBootstrap, "node %d founds a cluster with membership %s, in which it is not itself with its store %s",
 			founder.Node, found.Membership, founder.Store)
 	}
 	return g.adopt(found.Cluster, found.Membership)
@@ -125,5 +125,5 @@ func refusalOf(err error) *Refusal {
 	if errors.As(err, &r) {
 		return r
 	}
-	return &Refusal{Reason: wire.ReasonGenesis, Text: err.Error()}
+	return &Refusal{Reason: wire.ReasonBootstrap, Text: err.Error()}
 }

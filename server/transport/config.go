@@ -28,7 +28,7 @@ const (
 	retryMax       = 500 * time.Millisecond // after a peer could not be reached for a while
 	retryRefused   = 2 * time.Second        // after a peer refused, or was refused
 	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
-	genesisRetry   = 150 * time.Millisecond // between two rounds of questions
+	bootstrapRetry = 150 * time.Millisecond // between two rounds of questions
 	logEvery       = 10 * time.Second       // the same complaint is logged once in this time
 	maxComplaints  = 64                     // different complaints logged in this time
 	acceptPauseMax = time.Second            // while the listener fails, for want of file descriptors say
@@ -52,7 +52,7 @@ type Config struct {
 	HandshakeTimeout time.Duration // for dialling and handshake together; default 3 s
 }
 
-// ErrConfig is wrapped by errors about a Config or GenesisConfig that cannot work.
+// ErrConfig is wrapped by errors about a Config or BootstrapConfig that cannot work.
 var ErrConfig = errors.New("invalid transport configuration")
 
 // Validate says what is wrong with c, if anything.

@@ -18,9 +18,9 @@
 //	link.go        an established connection: one goroutine reads, one writes
 //	queue.go       what waits to be written, bounded by count and bytes
 //	quiet.go       logging that a flood cannot turn into a flood of logs
-//	genesis.go     Genesis: how a cluster comes to be, once
-//	founding.go    the asking side of genesis
-//	answering.go   the answering side of genesis
+//	bootstrap.go     Bootstrap: how a cluster comes to be, once
+//	founding.go    the asking side of bootstrap
+//	answering.go   the answering side of bootstrap
 //	list.go        the static list of nodes
 //
 // The connection is neither encrypted nor authenticated. The handshake catches mistakes (a wrong address, a foreign

@@ -19,8 +19,8 @@ type question struct {
 	err    error
 }
 
-// found asks the other nodes, round after round, until the genesis is settled or cannot be.
-func (t *Transport) found(ctx context.Context, g *genesis) error {
+// found asks the other nodes, round after round, until the bootstrap is settled or cannot be.
+func (t *Transport) found(ctx context.Context, g *bootstrap) error {
 	self := ident.Member{Node: g.cfg.Self, Store: g.cfg.Store}
 	if len(g.cfg.List) == 1 {
 		return g.adopt(newCluster(), ident.Membership{Number: 1, Members: []ident.Member{self}})
@@ -30,7 +30,7 @@ func (t *Transport) found(ctx context.Context, g *genesis) error {
 		if err := t.round(ctx, g); err != nil {
 			return err
 		}
-		timer := time.NewTimer(jitter(genesisRetry))
+		timer := time.NewTimer(jitter(bootstrapRetry))
 		select {
 		case <-g.settled:
 			timer.Stop()
@@ -44,7 +44,7 @@ func (t *Transport) found(ctx context.Context, g *genesis) error {
 }
 
 // round asks every other node once, at the same time, over fresh connections. nil settles nothing.
-func (t *Transport) round(ctx context.Context, g *genesis) error {
+func (t *Transport) round(ctx context.Context, g *bootstrap) error {
 	ctx, cancel := context.WithCancel(ctx)
 	others := len(g.cfg.List) - 1
 	answers := make(chan question, others)
@@ -91,7 +91,7 @@ func (t *Transport) round(ctx context.Context, g *genesis) error {
 }
 
 // ask puts the question to one node. ctx ends it at once.
-func (t *Transport) ask(ctx context.Context, g *genesis, a wire.Address) question {
+func (t *Transport) ask(ctx context.Context, g *bootstrap, a wire.Address) question {
 	q := question{peer: a}
 	c, err := t.dial(ctx, a.Addr)
 	if err != nil {
@@ -130,9 +130,9 @@ func (t *Transport) exchange(c *conn, ask *wire.AskMsg) (*wire.AnswerMsg, error)
 	return answer, nil
 }
 
-// weigh draws what follows from one answer: done if it settles the genesis, an error if it rules it out, neither if
+// weigh draws what follows from one answer: done if it settles the bootstrap, an error if it rules it out, neither if
 // it leaves it open.
-func (t *Transport) weigh(g *genesis, q question) (done bool, err error) {
+func (t *Transport) weigh(g *bootstrap, q question) (done bool, err error) {
 	if q.err != nil {
 		return false, t.weighFailure(q)
 	}
@@ -156,7 +156,7 @@ func (t *Transport) weigh(g *genesis, q question) (done bool, err error) {
 	case store != g.cfg.Store:
 		return false, g.wiped(a.Membership, fmt.Sprintf("node %d at %s (cluster %s)", a.Node, q.peer.Addr, a.Cluster))
 	case a.Membership.Number != 1:
-		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its genesis, and meanwhile its cluster has come to membership %s (says node %d at %s): "+
+		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its bootstrap, and meanwhile its cluster has come to membership %s (says node %d at %s): "+
 			"it has to be removed and added under a new id, once members can be changed", self, a.Membership, a.Node, q.peer.Addr)
 	case !sameNodes(g.cfg.List, a.Membership):
 		return false, forGood(ErrLists, "node %d was started with the list %s, but the cluster %s was founded with other nodes, membership %s, among them this one: start it with the same list",
@@ -185,14 +185,14 @@ func (t *Transport) weighFailure(q question) error {
 	return nil
 }
 
-func listsDiffer(a any, as []wire.Address, b any, bs []wire.Address) *GenesisError {
+func listsDiffer(a any, as []wire.Address, b any, bs []wire.Address) *BootstrapError {
 	return forGood(ErrLists, "the nodes were started with different lists: node %v with %s and node %v with %s. Start all nodes with the same --cluster.",
 		a, showList(as), b, showList(bs))
 }
 
 // proclaim founds the cluster: every listed node has answered in this round that it is empty and agrees. The
 // founder's own write comes first: once others know the cluster, the founder must not forget it.
-func (t *Transport) proclaim(g *genesis, answers []question) error {
+func (t *Transport) proclaim(g *bootstrap, answers []question) error {
 	stores := map[ident.StoreID]bool{g.cfg.Store: true}
 	m := ident.Membership{Number: 1}
 	for _, a := range g.cfg.List {
@@ -221,7 +221,7 @@ func (t *Transport) proclaim(g *genesis, answers []question) error {
 	return nil
 }
 
-// bring sends the genesis to one node. If it does not arrive, that node learns of it when it next asks.
+// bring sends the bootstrap to one node. If it does not arrive, that node learns of it when it next asks.
 func (t *Transport) bring(q question, cluster ident.ClusterID, m ident.Membership) {
 	q.c.nc.SetDeadline(time.Now().Add(t.cfg.HandshakeTimeout))
 	err := q.c.send(&wire.FoundMsg{Cluster: cluster, Membership: m})

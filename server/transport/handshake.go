@@ -10,7 +10,7 @@ import (
 	"tenure/server/wire"
 )
 
-// conn is a connection on which the handshake or genesis is spoken.
+// conn is a connection on which the handshake or bootstrap is spoken.
 type conn struct {
 	nc     net.Conn
 	idle   *idleReader

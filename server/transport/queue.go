@@ -6,7 +6,7 @@ import "sync"
 // blocks. Both limits count bodies until they are written.
 type queue struct {
 	maxFrames, maxBytes int
-	// dropOldest makes room by forgetting what waits longest (a stale lease message is of no use); without it the
+	// dropOldest makes space by forgetting what waits longest (a stale lease message is of no use); without it the
 	// new body is refused.
 	dropOldest bool
 	ready      chan struct{} // holds a token when there may be something to take

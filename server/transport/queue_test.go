@@ -32,7 +32,7 @@ func TestQueueForgetsTheOldestOrRefusesTheNewest(t *testing.T) {
 			t.Fatal("too many bytes")
 		}
 		if ok, _ := q.push(make([]byte, 100)); !ok {
-			t.Fatal("room was not given back")
+			t.Fatal("space was not given back")
 		}
 	}
 }

@@ -26,7 +26,8 @@ func dialTo(t *testing.T, n *node) net.Conn {
 	return c
 }
 
-// A guardian's word reaches the handler each time that it is said, and the connections of the run that lives meanwhile stay.
+// A guardian's word reaches the handler each time that it is said, and the connections of the run that lives meanwhile
+// stay.
 func TestReleaseReplacesNoConnection(t *testing.T) {
 	a, b := pair(t, nil)
 	r := dead(1)

@@ -24,8 +24,8 @@ var (
 )
 
 // Handler gets what peers say. For each peer and kind the calls come one after the other from one goroutine:
-// Connected, frames, Disconnected, and so on; for different peers and wire.Kinds they come at the same time. A call that
-// takes long holds up its connection, and one that takes IdleTimeout loses it. Bodies are the handler's to keep.
+// Connected, frames, Disconnected, and so on; for different peers and wire.Kinds they come at the same time. A call
+// that takes long holds up its connection, and one that takes IdleTimeout loses it. Bodies are the handler's to keep.
 // No method may call Close.
 type Handler interface {
 	LeaseFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte)
@@ -35,8 +35,9 @@ type Handler interface {
 	NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool)
 	Connected(peer ballot.NodeID, kind wire.Kind)
 	Disconnected(peer ballot.NodeID, kind wire.Kind)
-	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see wire.Release). It may
-	// come at any time, from any goroutine, more than once, and when a later incarnation is connected.
+	// CrashReleased is the word of a guardian that owner, an incarnation of another member, has died (see
+	// wire.Release). It may come at any time, from any goroutine, more than once, and when a later incarnation is
+	// connected.
 	CrashReleased(owner ballot.Incarnation, counters []uint64)
 }
 
@@ -51,8 +52,8 @@ type Transport struct {
 	quiet    quiet
 	seen     seen
 
-	service atomic.Pointer[service] // nil until Serve
-	genesis atomic.Pointer[genesis] // nil until Genesis
+	service   atomic.Pointer[service]   // nil until Serve
+	bootstrap atomic.Pointer[bootstrap] // nil until Bootstrap
 
 	garbage, refused, evicted atomic.Uint64
 
@@ -78,8 +79,8 @@ func (s *service) peer(node ballot.NodeID) *peer {
 	return nil
 }
 
-// Listen binds the address and answers peers from then on: with the state of genesis if Genesis was called, and else
-// that this node is not ready. The caller must Close.
+// Listen binds the address and answers peers from then on: with the state of bootstrap if Bootstrap was called, and
+// else that this node is not ready. The caller must Close.
 func Listen(cfg Config) (*Transport, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (t *Transport) Flush(ctx context.Context) error {
 type Stats struct {
 	Garbage uint64 // connections that did not speak the protocol
 	Refused uint64 // handshakes that this node refused
-	Evicted uint64 // connections that had to make room for newer ones before their handshake was done
+	Evicted uint64 // connections that had to make space for newer ones before their handshake was done
 }
 
 // Stats is safe to call at any time.

@@ -324,7 +324,7 @@ func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
 	return append([]byte{0xff, 0xff, 0xff, 0xf0}, noise...)
 }
 
-func TestIdleStrangersMakeRoom(t *testing.T) {
+func TestIdleStrangersMakeSpace(t *testing.T) {
 	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) { c.IdleTimeout = 3 * patience })
 	n.serve(members(1, 2))
 	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)

@@ -71,7 +71,7 @@ func (c *Cursor) Next(events []Event) (_ []Event, more bool, err error) {
 	if c.number < h.first {
 		return events, false, ErrLost
 	}
-	// A change can push out one that was held, so there must be room for two.
+	// A change can push out one that was held, so there must be space for two.
 	for end := min(h.next, c.number+scanEvents); c.number < end && len(events)+1 < cap(events); c.number++ {
 		events = c.pass(h.at(c.number), events)
 	}

@@ -4,7 +4,8 @@
 // # Two ways to follow changes
 //
 // A [Waiter] says that something changed, not what. Whoever waits arms it first, then reads, then waits: a change is
-// either in what was read or signalled (see "Why nothing is missed"). It costs a channel and a few words, and no goroutine.
+// either in what was read or signalled (see "Why nothing is missed"). It costs a channel and a few words, and no
+// goroutine.
 //
 // A [Cursor] reads the changes themselves, in order, out of the history that all cursors share. It has no queue: a
 // reader that is slower than the history is long finds out (ErrLost), and costs nobody anything.
@@ -12,9 +13,9 @@
 // # Why nothing is missed
 //
 // The log part calls Changed while it applies, under the state's lock held for writing. A reader takes the state under
-// the same lock held for reading, after it has armed its waiter. Either the reader's turn comes after the apply, and it reads
-// the change; or it comes before, and then the waiter was armed before too, and Changed finds it. A signal that nobody takes
-// stays in the channel, so one that comes between reading and waiting ends the wait at once.
+// the same lock held for reading, after it has armed its waiter. Either the reader's turn comes after the apply, and it
+// reads the change; or it comes before, and then the waiter was armed before too, and Changed finds it. A signal that
+// nobody takes stays in the channel, so one that comes between reading and waiting ends the wait at once.
 //
 // # Concurrency
 //

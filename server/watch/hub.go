@@ -17,7 +17,8 @@ type Limits struct {
 	Bytes  int64
 }
 
-// Bounds of how many bytes a server may be told to remember changes in. Every write is kept there, also if nobody watches.
+// Bounds of how many bytes a server may be told to remember changes in. Every write is kept there, also if nobody
+// watches.
 const (
 	DefaultHistoryBytes = 4 << 20
 	MinHistoryBytes     = 64 << 10

@@ -28,8 +28,8 @@ var (
 	ErrOverloaded = errors.New("not applied: overloaded")
 	// ErrUnknown: the write may have been applied, or may still be (504).
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNoRoom: the disk's reserve or the quota is reached; deletes and reads go on (507).
-	ErrNoRoom = errors.New("no room")
+	// ErrNoSpace: the disk's reserve or the quota is reached; deletes and reads go on (507).
+	ErrNoSpace = errors.New("no room")
 )
 
 // ReadMeta describes the state that a read saw.

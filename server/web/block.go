@@ -30,8 +30,8 @@ func (q *query) wait() time.Duration {
 func (q *query) blocks() bool { return q.index != 0 }
 
 // block answers a blocking query. look reads afresh and in the mode asked for, and answers if there is news behind
-// q.index, or an error, or if it must: the wait is over. Each look comes after the waiter was armed, so that a change is
-// either seen by it or ends the wait for the next. Nothing but the waiter is held while it waits.
+// q.index, or an error, or if it must: the wait is over. Each look comes after the waiter was armed, so that a change
+// is either seen by it or ends the wait for the next. Nothing but the waiter is held while it waits.
 func (s *Server) block(x *exchange, q *query, w *watch.Waiter, err error, look func(must bool) (answered bool)) {
 	if err != nil {
 		x.fail(waitRefused(err), false)

@@ -150,8 +150,8 @@ func TestHowLongAQueryWaits(t *testing.T) {
 	}
 }
 
-// Whoever waits behind the index of an empty store learns of the very first change, also if it was there before the query
-// came. Clients know that index to be 1.
+// Whoever waits behind the index of an empty store learns of the very first change, also if it was there before the
+// query came. Clients know that index to be 1.
 func TestTheFirstChangeIsNotMissed(t *testing.T) {
 	session := kv.Command{Op: kv.OpSessionCreate, Session: kv.Session{ID: "aaaaaaaa-0000-0000-0000-000000000000"}}
 	write := kv.Command{Op: kv.OpSet, Key: "k"}

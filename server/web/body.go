@@ -57,13 +57,13 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 	if declared > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	room := firstBodyBytes
+	space := firstBodyBytes
 	if declared > 0 {
-		room = min(room, int(declared)+1) // one more, so that a Read can say EOF
+		space = min(space, int(declared)+1) // one more, so that a Read can say EOF
 	}
 	buf := (*p)[:0]
-	if cap(buf) < room {
-		buf = make([]byte, 0, room)
+	if cap(buf) < space {
+		buf = make([]byte, 0, space)
 	}
 	for {
 		if len(buf) == cap(buf) {

@@ -37,7 +37,7 @@ func checkCode(status int, h http.Header) string {
 
 // backendErrors is all that a Backend may say instead of a result.
 var backendErrors = []error{
-	ErrNotApplied, ErrOverloaded, ErrUnknown, ErrNoRoom, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
+	ErrNotApplied, ErrOverloaded, ErrUnknown, ErrNoSpace, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
 	&LeaseSilentError{Begins: time.Second}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
 }
 
@@ -130,7 +130,7 @@ func TestCodesOfResults(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]api.Code{
-		ErrNotApplied: api.CodeNotApplied, ErrOverloaded: api.CodeOverloaded, ErrUnknown: api.CodeUnknown, ErrNoRoom: api.CodeNoSpace,
+		ErrNotApplied: api.CodeNotApplied, ErrOverloaded: api.CodeOverloaded, ErrUnknown: api.CodeUnknown, ErrNoSpace: api.CodeNoSpace,
 		ErrLeaseGone: api.CodeLost, &LeaseBusyError{Owner: "a"}: api.CodeBusy, errors.New("something else"): api.CodeUnknown,
 		&LeaseSilentError{Begins: 1500*time.Millisecond + 1}: api.CodeQuarantine,
 	} {

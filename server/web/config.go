@@ -20,7 +20,8 @@ const (
 	Datacenter = "dc1"
 	// MinKeyTTL is the shortest life of an expiring key: the master looks at its clock several times in it.
 	MinKeyTTL = 100 * time.Millisecond
-	// MaxSessionTTL is the longest TTL of a session, as in Consul; MinSessionTTL is the shortest that may be configured.
+	// MaxSessionTTL is the longest TTL of a session, as in Consul; MinSessionTTL is the shortest that may be
+	// configured.
 	MaxSessionTTL = 24 * time.Hour
 	MinSessionTTL = 100 * time.Millisecond
 )
@@ -50,7 +51,7 @@ type Config struct {
 	// MaxValueBytes bounds a value. 512 KiB; at most kv.MaxValueBytes.
 	MaxValueBytes int
 	// MaxConns bounds open connections; one more is answered 503 and closed. 16384: more than
-	// the hub lets wait, so that there is always room for others.
+	// the hub lets wait, so that there is always space for others.
 	MaxConns int
 	// MaxHeaderBytes bounds the request line and headers together (net/http answers 431). 64 KiB.
 	MaxHeaderBytes int
@@ -65,8 +66,8 @@ type Config struct {
 	ResponseTimeout time.Duration
 	// IdleTimeout closes a connection that asks nothing. 2 min.
 	IdleTimeout time.Duration
-	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is still
-	// there, and how far it has come. 15 s.
+	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is
+	// still there, and how far it has come. 15 s.
 	Heartbeat time.Duration
 	// EventTimeout is how long a stream may take to send what it has to tell, before its connection is cut. 30 s.
 	EventTimeout time.Duration

@@ -63,8 +63,8 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// The answer to a body that nobody wants arrives: at clients that send all of it before they read, and at those that read
-// beside sending; whether the answer says that the connection ends, or not.
+// The answer to a body that nobody wants arrives: at clients that send all of it before they read, and at those that
+// read beside sending; whether the answer says that the connection ends, or not.
 func TestAnswerBeforeTheBodyIsSentArrives(t *testing.T) {
 	addr := serve(t, newServer(t, newFake(t)))
 	for target, code := range map[string]int{"/v1/kv/k": 413, "/v1/kv/k?cas=x": 400} {

@@ -54,7 +54,7 @@ func codeOf(err error, write bool) (status int, code api.Code) {
 		return r.status, r.code
 	case errors.Is(err, ErrUnknown):
 		return http.StatusGatewayTimeout, api.CodeUnknown
-	case errors.Is(err, ErrNoRoom):
+	case errors.Is(err, ErrNoSpace):
 		return http.StatusInsufficientStorage, api.CodeNoSpace
 	case errors.As(err, &silent):
 		return http.StatusServiceUnavailable, api.CodeQuarantine

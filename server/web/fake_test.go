@@ -50,7 +50,7 @@ type fake struct {
 }
 
 func newFake(t testing.TB) *fake {
-	st, err := kv.Open(kv.NewMemImage(), kv.DefaultLimits)
+	st, err := kv.Open(kv.NewMemStateDB(), kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}

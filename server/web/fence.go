@@ -28,8 +28,8 @@ func (s *Server) fenceGet(x *exchange) {
 	x.json(marshal(api.Fence{Name: name, Token: token, Floor: !known}))
 }
 
-// fenceDrop makes the store forget a fence, for the room that it takes. Its token stays the floor of every fence of its
-// kind that is not kept, so that no old token of the dropped one passes again.
+// fenceDrop makes the store forget a fence, for the space that it takes. Its token stays the floor of every fence of
+// its kind that is not kept, so that no old token of the dropped one passes again.
 func (s *Server) fenceDrop(x *exchange) {
 	name := x.rest(api.PathFence)
 	c, ok := s.plainCommand(x, &plainWriteRules, kv.OpDropFence)

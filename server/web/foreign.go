@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// What is misspelt must not be ignored, so every endpoint refuses query names that it does not take. But published clients of
-// Consul send some names with requests in which they mean nothing: consul/api sends `wait` with every request when
-// Config.WaitTime is set. This is the one table of them. It holds for the endpoints that are Consul's: keys, sessions,
-// transactions, the leader, the peers and the agent; those that are ours take their own names only.
+// What is misspelt must not be ignored, so every endpoint refuses query names that it does not take. But published
+// clients of Consul send some names with requests in which they mean nothing: consul/api sends `wait` with every
+// request when Config.WaitTime is set. This is the one table of them. It holds for the endpoints that are Consul's:
+// keys, sessions, transactions, the leader, the peers and the agent; those that are ours take their own names only.
 //
-// `dc`, `ns`, `token` and `pretty` are not in it: every endpoint but the health checks and /metrics takes them. There is one
-// data centre and one name space, each to be named or left out; nothing asks for a token; `pretty` changes white space.
+// `dc`, `ns`, `token` and `pretty` are not in it: every endpoint but the health checks and /metrics takes them. There
+// is one data centre and one name space, each to be named or left out; nothing asks for a token; `pretty` changes white
+// space.
 
 // treatment is what becomes of a foreign name.
 type treatment uint8

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// grant is what a client brings along to renew or release: opaque to it, and all that a node needs, so that any node can
-// do it.
+// grant is what a client brings along to renew or release: opaque to it, and all that a node needs, so that any node
+// can do it.
 type grant struct {
 	acquisition [16]byte
 	ttl         time.Duration // whole milliseconds
@@ -62,8 +62,8 @@ func grantCheck(name, owner string) []byte {
 	return sum[:4]
 }
 
-// acquisitionOf is N1's owner as the protocol has it: client, its start and acquisition id. The first two are in what the client
-// chooses: an owner's text and an acquisition that it never uses again.
+// acquisitionOf is N1's owner as the protocol has it: client, its start and acquisition id. The first two are in what
+// the client chooses: an owner's text and an acquisition that it never uses again.
 func acquisitionOf(owner, acquisition string) [16]byte {
 	sum := hashTexts("acquisition", owner, acquisition)
 	return [16]byte(sum[:16])

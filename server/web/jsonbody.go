@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// jsonRoom is what JSON adds to the values in a body: names, numbers, and keys with every byte escaped.
-const jsonRoom = 16 << 10
+// jsonSpace is what JSON adds to the values in a body: names, numbers, and keys with every byte escaped.
+const jsonSpace = 16 << 10
 
 // base64Bytes bounds what n bytes take as base64.
 func base64Bytes(n int) int { return (n+2)/3*4 + 2 }
@@ -43,8 +43,8 @@ func (s *Server) readJSON(x *exchange, limit int, v any) error {
 	return nil
 }
 
-// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant, or if it is of a
-// member of the wrong type, one that tells which is right.
+// named returns err, or if it is of an unknown member of v, one that tells which member was probably meant, or if it is
+// of a member of the wrong type, one that tells which is right.
 func named(err error, v any) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		what, is := "the body", wrong.Value

@@ -53,8 +53,8 @@ func (s *Server) awaitKey(x *exchange, key string, q query) {
 	})
 }
 
-// sinceGone answers about a key that was just absent, if it was there behind q.index. The store's revision, which is the
-// index of an absent key, moves with every other write too: those are no news.
+// sinceGone answers about a key that was just absent, if it was there behind q.index. The store's revision, which is
+// the index of an absent key, moves with every other write too: those are no news.
 func (s *Server) sinceGone(x *exchange, key string, q *query) bool {
 	view, meta, err := s.snapshot(x, q.mode())
 	if err != nil {

@@ -12,8 +12,9 @@ const (
 	maxLeasePage     = 10_000
 )
 
-// leasesList lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A lease is recorded by
-// a majority of the nodes, which need not have this one in it, and a node that was restarted remembers none.
+// leasesList lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A
+// lease is recorded by a majority of the nodes, which need not have this one in it, and a node that was restarted
+// remembers none.
 func (s *Server) leasesList(x *exchange) {
 	q, err := parseQuery(x.r.URL.RawQuery, &leasesRules)
 	switch {

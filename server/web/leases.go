@@ -12,8 +12,8 @@ import (
 // renewalsAtOnce bounds what one call has under way, so that a few of them do not crowd out everybody else.
 const renewalsAtOnce = 128
 
-// leasesRenew renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the order of the
-// request's.
+// leasesRenew renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the
+// order of the request's.
 func (s *Server) leasesRenew(x *exchange) {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
 	var in []api.LeaseRequest

@@ -32,8 +32,8 @@ type LeaseRequest struct {
 type LeaseGrant struct {
 	Token  uint64
 	Serial uint64 // makes each grant of an acquisition another one
-	// Waited is by how much later than the request was received the client may count its deadline from: what its own clock shows at least of the
-	// wait for a busy name.
+	// Waited is by how much later than the request was received the client may count its deadline from: what its own
+	// clock shows at least of the wait for a busy name.
 	Waited time.Duration
 }
 
@@ -44,7 +44,8 @@ type LeaseHint struct {
 	Left  time.Duration // until others can own; the owner's own deadline is earlier
 }
 
-// LeaseQuery asks for the leases whose names begin with Prefix and are not before Start, in the order of their names, at most Limit.
+// LeaseQuery asks for the leases whose names begin with Prefix and are not before Start, in the order of their names,
+// at most Limit.
 type LeaseQuery struct {
 	Prefix, Start string
 	Limit         int
@@ -73,8 +74,8 @@ func (e *LeaseBusyError) Error() string {
 	return fmt.Sprintf("busy: %q owns the lease; try again in %v", e.Owner, e.RetryAfter)
 }
 
-// LeaseSilentError says that so many nodes have restarted that nobody can acquire a lease yet, and for how long. It is an
-// ErrNotApplied.
+// LeaseSilentError says that so many nodes have restarted that nobody can acquire a lease yet, and for how long. It is
+// an ErrNotApplied.
 type LeaseSilentError struct{ Begins time.Duration }
 
 func (e *LeaseSilentError) Error() string {
@@ -88,7 +89,8 @@ func (e *LeaseSilentError) Unwrap() error { return ErrNotApplied }
 // ErrLeaseGone: the lease to renew has ended, and somebody else may have owned since.
 var ErrLeaseGone = errors.New("gone: this lease has ended: acquire it anew, under a new Acquisition")
 
-// Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the three above.
+// Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the three
+// above.
 type Leases interface {
 	// Lease carries out r. It answers within r.Wait and r.Patience together, and soon after ctx ends if it waits.
 	Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error)

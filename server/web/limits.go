@@ -77,8 +77,8 @@ func farewell(c net.Conn, tooMany []byte) {
 	}
 }
 
-// connections follows the connections that net/http has: it counts them, and knows those on which nothing has been asked
-// yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
+// connections follows the connections that net/http has: it counts them, and knows those on which nothing has been
+// asked yet. http.Server.Shutdown would wait up to five seconds for those; clients that dial ahead leave them behind.
 type connections struct {
 	open    *atomic.Int64
 	unused  sync.Map // of net.Conn

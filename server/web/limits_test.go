@@ -18,7 +18,7 @@ func TestTooManyConnections(t *testing.T) {
 	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: 1\r\n") || !strings.Contains(got, "\r\nX-Tenure-Node: 3\r\n") || !strings.HasSuffix(got, tooManyText) {
 		t.Errorf("%q", got)
 	}
-	// Those that were there first are served, and make room when they go.
+	// Those that were there first are served, and make space when they go.
 	fmt.Fprintf(a, "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	if got, _ := io.ReadAll(a); !strings.HasPrefix(string(got), "HTTP/1.1 200") {
 		t.Errorf("%q", got)

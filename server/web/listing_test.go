@@ -174,7 +174,7 @@ func (c *changing) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// broken is an image that is damaged behind some key, but for one of the scans through it.
+// broken is a state database that is damaged behind some key, but for one of the scans through it.
 type broken struct {
 	kv.Source
 	after string
@@ -183,11 +183,11 @@ type broken struct {
 }
 
 type brokenView struct {
-	kv.Image
+	kv.StateDB
 	broken
 }
 
-func (b broken) View() (kv.Image, error) {
+func (b broken) View() (kv.StateDB, error) {
 	v, err := b.Source.View()
 	return brokenView{v, b}, err
 }
@@ -195,11 +195,11 @@ func (b broken) View() (kv.Image, error) {
 func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
 	if s == kv.SpaceData {
 		if *v.scans++; *v.scans == v.sound {
-			return v.Image.Ascend(s, from, fn)
+			return v.StateDB.Ascend(s, from, fn)
 		}
 	}
 	var err error
-	if e := v.Image.Ascend(s, from, func(k, r []byte) bool {
+	if e := v.StateDB.Ascend(s, from, func(k, r []byte) bool {
 		if s == kv.SpaceData && string(k) > v.after {
 			err = kv.ErrDamaged
 			return false
@@ -213,8 +213,8 @@ func (v brokenView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) e
 
 func brokenFake(t *testing.T, after string, sound int) *fake {
 	f := newFake(t)
-	image := kv.NewMemImage()
-	st, err := kv.Open(image, kv.DefaultLimits)
+	stateDB := kv.NewMemStateDB()
+	st, err := kv.Open(stateDB, kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +222,8 @@ func brokenFake(t *testing.T, after string, sound int) *fake {
 	for i := range 3000 {
 		f.set(t, fmt.Sprintf("k%04d", i), "some value")
 	}
-	image.Merge(st.Freeze().Fold())
-	if f.state, err = kv.Open(broken{image, after, sound, new(int)}, kv.DefaultLimits); err != nil {
+	stateDB.Merge(st.Freeze().Checkpoint())
+	if f.state, err = kv.Open(broken{stateDB, after, sound, new(int)}, kv.DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -237,11 +237,11 @@ type counted struct {
 }
 
 type countedView struct {
-	kv.Image
+	kv.StateDB
 	c *counted
 }
 
-func (c *counted) View() (kv.Image, error) {
+func (c *counted) View() (kv.StateDB, error) {
 	*c.open++
 	v, err := c.Source.View()
 	return countedView{v, c}, err
@@ -249,21 +249,21 @@ func (c *counted) View() (kv.Image, error) {
 
 func (v countedView) Close() {
 	*v.c.open--
-	v.Image.Close()
+	v.StateDB.Close()
 }
 
 func (v countedView) Ascend(s kv.Space, from []byte, fn func(k, r []byte) bool) error {
 	if s == kv.SpaceData {
 		time.Sleep(v.c.hold)
 	}
-	return v.Image.Ascend(s, from, fn)
+	return v.StateDB.Ascend(s, from, fn)
 }
 
 // An open view keeps the disk from reusing its pages, so every listing gives its own back however it ends.
 func TestSnapshotsAreClosed(t *testing.T) {
 	open := 0
 	f := newFake(t)
-	st, err := kv.Open(&counted{broken{kv.NewMemImage(), "none", 0, new(int)}, &open, 0}, kv.DefaultLimits)
+	st, err := kv.Open(&counted{broken{kv.NewMemStateDB(), "none", 0, new(int)}, &open, 0}, kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestSnapshotsAreClosed(t *testing.T) {
 // What bounds the arrival of a request does not bound its answer.
 func TestListingOutlastsTheReadTimeout(t *testing.T) {
 	f, open := newFake(t), 0
-	st, err := kv.Open(&counted{kv.NewMemImage(), &open, 150 * time.Millisecond}, kv.DefaultLimits)
+	st, err := kv.Open(&counted{kv.NewMemStateDB(), &open, 150 * time.Millisecond}, kv.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}

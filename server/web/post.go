@@ -17,7 +17,7 @@ func (s *Server) kvPost(x *exchange) {
 		return
 	}
 	var body api.Command
-	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonRoom, &body)
+	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonSpace, &body)
 	if err == nil {
 		err = s.checkPost(&body, &c)
 	}

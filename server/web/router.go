@@ -71,7 +71,8 @@ func (s *Server) routes() *mux.Router {
 	return m
 }
 
-// route adds an endpoint. A path that ends in a name in braces stands for everything that begins with what is before it.
+// route adds an endpoint. A path that ends in a name in braces stands for everything that begins with what is before
+// it.
 func (s *Server) route(m *mux.Router, path, name string, methods map[string]handler) *endpoint {
 	e := s.listed(path, name, methods)
 	if fixed, _, rest := strings.Cut(path, "{"); rest {

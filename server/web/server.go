@@ -117,8 +117,8 @@ func (s *Server) Serve() error {
 	return nil
 }
 
-// Shutdown ends the waits, takes no more connections and waits for the requests in flight. When ctx ends first, their connections
-// are cut and ctx's error is returned.
+// Shutdown ends the waits, takes no more connections and waits for the requests in flight. When ctx ends first, their
+// connections are cut and ctx's error is returned.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.EndWaits()
 	s.conns.closeUnused()

@@ -9,8 +9,8 @@ import (
 	"tenure/kv"
 )
 
-// sessionCreate makes a session. This node draws its ID; with an idempotency key the ID follows from that, so that a retry
-// is the same command.
+// sessionCreate makes a session. This node draws its ID; with an idempotency key the ID follows from that, so that a
+// retry is the same command.
 func (s *Server) sessionCreate(x *exchange) {
 	c, ok := s.plainCommand(x, &consulWriteRules, kv.OpSessionCreate)
 	if !ok {
@@ -57,7 +57,8 @@ func badSessionID(id string) *refusal {
 	return badRequest("%.80q is not the ID of a session, which is a UUID", id)
 }
 
-// sessionRenew starts a session's TTL anew and shows the session. Of one that has ended it says 404, with Consul's words.
+// sessionRenew starts a session's TTL anew and shows the session. Of one that has ended it says 404, with Consul's
+// words.
 func (s *Server) sessionRenew(x *exchange) {
 	c, ok := s.plainCommand(x, &consulWriteRules, kv.OpSessionRenew)
 	if !ok {

@@ -241,8 +241,8 @@ func TestExpiresIn(t *testing.T) {
 	}
 }
 
-// What Consul's clients send for their locks may be sent on when the master changes, so it gets a key; each its own, and a
-// client's own key stays.
+// What Consul's clients send for their locks may be sent on when the master changes, so it gets a key; each its own,
+// and a client's own key stays.
 func TestLocksAndCreationsGetKeys(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)

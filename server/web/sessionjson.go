@@ -23,8 +23,8 @@ const (
 	serfHealth = "serfHealth"
 )
 
-// sessionBody is the JSON of a creation: Consul's members. Those that the server gives (ID and the indexes) are taken and
-// ignored, as in Consul, so that a session may be created from one that was listed.
+// sessionBody is the JSON of a creation: Consul's members. Those that the server gives (ID and the indexes) are taken
+// and ignored, as in Consul, so that a session may be created from one that was listed.
 type sessionBody struct {
 	Name          string
 	Node          string

@@ -29,7 +29,8 @@ type stream struct {
 	expiring int
 	sent     bool
 	failed   bool // the client cannot be reached any more, or begin failed
-	// begin, if set, is called before the first byte is sent, while something can still be put right; false: send nothing.
+	// begin, if set, is called before the first byte is sent, while something can still be put right; false: send
+	// nothing.
 	begin func() bool
 	buf   []byte
 }
@@ -97,8 +98,8 @@ func (st *stream) entry(e kv.Entry) bool {
 // maxRemaining is how many keys of an answer are asked for what is left of their lives: the log part answers that.
 const maxRemaining = 4096
 
-// expiresIn is about what is left of e's life, or all of it where nobody was asked, or knows yet. It is the master's clock
-// that counts.
+// expiresIn is about what is left of e's life, or all of it where nobody was asked, or knows yet. It is the master's
+// clock that counts.
 func (st *stream) expiresIn(e *kv.Entry) time.Duration {
 	if st.expiring++; st.expiring > maxRemaining {
 		return e.TTL

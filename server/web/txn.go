@@ -36,8 +36,8 @@ type txnKV struct {
 	NewKey    string // rename
 }
 
-// check refuses what would mean something else if it were ignored. A member of Consul's that the verb does not use is left out,
-// as there: its clients fill one structure for all verbs.
+// check refuses what would mean something else if it were ignored. A member of Consul's that the verb does not use is
+// left out, as there: its clients fill one structure for all verbs.
 func (in *txnKV) check(op kv.Op) error {
 	if in.Num != 0 && op != kv.OpAdd {
 		return badRequest("verb %q takes no Num: nothing was changed", in.Verb)
@@ -87,8 +87,8 @@ func (s *Server) txnBytes() int { return max(s.cfg.MaxValueBytes, 256<<10) }
 // txnOpBytes is what each operation counts in that beside its keys, value and session.
 const txnOpBytes = 256
 
-// txn runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one that
-// only reads is linearizable.
+// txn runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one
+// that only reads is linearizable.
 func (s *Server) txn(x *exchange) {
 	q, err := parseQuery(x.r.URL.RawQuery, &txnRules)
 	c := kv.Command{Op: kv.OpTransaction, Fence: q.fence, Token: q.token}
@@ -97,7 +97,7 @@ func (s *Server) txn(x *exchange) {
 	}
 	var ops []txnOp
 	if err == nil {
-		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonRoom, &ops)
+		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonSpace, &ops)
 	}
 	if err == nil {
 		err = s.txnParts(ops, &c)

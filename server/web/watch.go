@@ -12,8 +12,8 @@ import (
 	"tenure/server/watch"
 )
 
-// watch streams the changes under a prefix as server-sent events, from behind a revision on: that of Last-Event-ID, else
-// `index`, else the newest one.
+// watch streams the changes under a prefix as server-sent events, from behind a revision on: that of Last-Event-ID,
+// else `index`, else the newest one.
 //
 //	event: set       data: the entry, as in a listing
 //	event: delete    data: {"Key","ModifyIndex"}
@@ -23,8 +23,8 @@ import (
 // The id is the revision. Only the last event of a revision has one, so whoever resumes after an id has seen all of it.
 // While nothing happens a block with an id alone says how far the stream has come; no client takes that for an event.
 //
-// What was applied long ago is not remembered (watch.Limits). A stream that is asked to begin there does, if nothing has
-// changed under the prefix since; else it says compacted, and goes on behind Index. One whose client is too slow to
+// What was applied long ago is not remembered (watch.Limits). A stream that is asked to begin there does, if nothing
+// has changed under the prefix since; else it says compacted, and goes on behind Index. One whose client is too slow to
 // read falls behind the memory: it says compacted, and ends.
 func (s *Server) watch(x *exchange) {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)

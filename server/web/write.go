@@ -110,9 +110,9 @@ func (s *Server) onceOnly(h http.Header, c *kv.Command) error {
 	return nil
 }
 
-// ownKey gives what locks and unlocks, and what makes a session, a key of this node's own, so that it may be sent on again when the
-// master changes. Consul's clients send none, and take an answer of unknown outcome for the loss of their lock. Other
-// writes are too many: each key is remembered.
+// ownKey gives what locks and unlocks, and what makes a session, a key of this node's own, so that it may be sent on
+// again when the master changes. Consul's clients send none, and take an answer of unknown outcome for the loss of
+// their lock. Other writes are too many: each key is remembered.
 func (s *Server) ownKey(c *kv.Command) {
 	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
 		c.IdemKey, c.Base = uuid.NewString(), s.backend.Status().Revision

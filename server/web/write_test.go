@@ -133,7 +133,7 @@ func TestWriteOutcomes(t *testing.T) {
 		{"a code of the future", kv.Result{Code: 200}, nil, 500, "same version"},
 		{"not applied", kv.Result{}, fmt.Errorf("%w: no master: try again", ErrNotApplied), 503, "not applied: no master: try again\n"},
 		{"unknown", kv.Result{}, fmt.Errorf("%w: no answer", ErrUnknown), 504, "outcome unknown: no answer\n"},
-		{"no room", kv.Result{}, fmt.Errorf("%w: delete keys", ErrNoRoom), 507, "no room: delete keys\n"},
+		{"no space", kv.Result{}, fmt.Errorf("%w: delete keys", ErrNoSpace), 507, "no room: delete keys\n"},
 		{"a bare deadline", kv.Result{}, context.DeadlineExceeded, 504, "outcome unknown"},
 		{"a bare error", kv.Result{}, errors.New("oops"), 504, "outcome unknown: oops"},
 	} {

@@ -56,8 +56,8 @@ func decode(body []byte, v any) error {
 
 const prefixBytes = 1 + 4
 
-// headerRoom is mostly enough for what stands before the values, without the lists of the message.
-const headerRoom = 128
+// headerSpace is mostly enough for what stands before the values, without the lists of the message.
+const headerSpace = 128
 
 func beginHeader(buf []byte, kind byte) []byte { return append(buf, kind, 0, 0, 0, 0) }
 

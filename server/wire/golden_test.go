@@ -86,12 +86,12 @@ func goldenLog() []golden {
 		{Kind: multipaxos.KindPrepare, Ballot: goldenBallot, Slot: 5},
 		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: entries, Last: true, Truncated: 4, Chosen: 7, Membership: 1},
 		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: []multipaxos.Entry{}},
-		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: entries[:1], Chosen: 6, Folded: 3},
-		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: many, Chosen: 6, Folded: 3},
-		{Kind: multipaxos.KindAccepted, Ballot: goldenBallot, Slot: 8, Through: 9, Chosen: 7, Folded: 2},
+		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: entries[:1], Chosen: 6, Checkpointed: 3},
+		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: many, Chosen: 6, Checkpointed: 3},
+		{Kind: multipaxos.KindAccepted, Ballot: goldenBallot, Slot: 8, Through: 9, Chosen: 7, Checkpointed: 2},
 		{Kind: multipaxos.KindReject, Ballot: goldenOther, Promised: goldenBallot},
-		{Kind: multipaxos.KindHeartbeat, Ballot: goldenBallot, Chosen: 9, Through: 12, Folded: 3},
-		{Kind: multipaxos.KindHeartbeatReply, Ballot: goldenBallot, Chosen: 9, Folded: 3, Slot: 10},
+		{Kind: multipaxos.KindHeartbeat, Ballot: goldenBallot, Chosen: 9, Through: 12, Checkpointed: 3},
+		{Kind: multipaxos.KindHeartbeatReply, Ballot: goldenBallot, Chosen: 9, Checkpointed: 3, Slot: 10},
 		{Kind: multipaxos.KindFetch, Slot: 1 << 33},
 		{Kind: multipaxos.KindLearn, Entries: entries, Chosen: 9},
 		{Kind: multipaxos.KindConfirm, Ballot: goldenBallot, Round: 255},
@@ -106,8 +106,8 @@ func goldenLog() []golden {
 func goldenReplica() []golden {
 	var out []golden
 	for i, m := range []replica.Message{
-		{Kind: replica.KindVitals},
-		{Kind: replica.KindVitals, Vitals: replica.Vitals{Master: true, Epoch: 9, Applied: 70000, LeaseLeft: 6 * time.Second, Room: replica.RoomLow}},
+		{Kind: replica.KindHeartbeat},
+		{Kind: replica.KindHeartbeat, Heartbeat: replica.Heartbeat{Master: true, Epoch: 9, Applied: 70000, LeaseLeft: 6 * time.Second, Space: replica.SpaceLow}},
 		{Kind: replica.KindForward, Writes: []replica.ForwardedWrite{{ID: 5, Command: []byte("command"), WaitFor: 3 * time.Second},
 			{ID: 1 << 50, Command: []byte("other"), Frees: true, WaitFor: -1}, {ID: 7}}},
 		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: kv.Result{Code: 2, Revision: 300, Count: 1}},

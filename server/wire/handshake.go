@@ -10,9 +10,9 @@ import (
 	"tenure/internal/ident"
 )
 
-// Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply alike.
-// Nodes of different versions refuse each other; what only adds fields or message types that may be ignored keeps the
-// version.
+// Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply
+// alike. Nodes of different versions refuse each other; what only adds fields or message types that may be ignored
+// keeps the version.
 const Version uint16 = 4
 
 // A message of the handshake, or of the bootstrap of a cluster, is the body of one frame:
@@ -82,8 +82,8 @@ type RefuseMsg struct {
 // MaxTextBytes bounds the text of a refusal.
 const MaxTextBytes = 4 << 10
 
-// AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has to
-// show both.
+// AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has
+// to show both.
 type AskMsg struct {
 	From, To ballot.NodeID
 	Store    ident.StoreID
@@ -115,8 +115,8 @@ type FormedMsg struct{}
 // MaxReleaseCounters bounds the ballots that one Release names.
 const MaxReleaseCounters = 64
 
-// Release is what the guardian of a process that has died tells that process' peers (P7): that Owner is dead, and which of
-// its ballots, all of this one incarnation, may still be recorded.
+// Release is what the guardian of a process that has died tells that process' peers (P7): that Owner is dead, and which
+// of its ballots, all of this one incarnation, may still be recorded.
 type Release struct {
 	Cluster  ident.ClusterID
 	Store    ident.StoreID

@@ -36,7 +36,7 @@ func drawBallot(t *rapid.T) ballot.Ballot {
 func drawLog(t *rapid.T) *multipaxos.Message {
 	slot := func(name string) multipaxos.Slot { return multipaxos.Slot(rapid.Uint64().Draw(t, name)) }
 	m := &multipaxos.Message{Kind: multipaxos.Kind(rapid.Byte().Draw(t, "kind")), Ballot: drawBallot(t), Promised: drawBallot(t),
-		Slot: slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"), Folded: slot("folded"),
+		Slot: slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"), Checkpointed: slot("folded"),
 		Round: rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"), Last: rapid.Bool().Draw(t, "last")}
 	for range rapid.IntRange(0, 40).Draw(t, "entries") {
 		m.Entries = append(m.Entries, multipaxos.Entry{Slot: slot("slot"), Ballot: drawBallot(t), Value: drawBytes(t)})
@@ -54,8 +54,8 @@ func drawReplica(t *rapid.T) *replica.Message {
 	u := rapid.Uint64()
 	wait := func() time.Duration { return time.Duration(rapid.Int64().Draw(t, "wait")) }
 	m := &replica.Message{Kind: replica.MessageKind(rapid.Byte().Draw(t, "kind")),
-		Vitals: replica.Vitals{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"), Applied: u.Draw(t, "applied"),
-			LeaseLeft: wait(), Room: replica.Room(rapid.Byte().Draw(t, "room"))},
+		Heartbeat: replica.Heartbeat{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"), Applied: u.Draw(t, "applied"),
+			LeaseLeft: wait(), Space: replica.Space(rapid.Byte().Draw(t, "room"))},
 		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"), Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
 	for range rapid.IntRange(0, 40).Draw(t, "writes") {
 		m.Writes = append(m.Writes, replica.ForwardedWrite{ID: u.Draw(t, "id"), Command: drawBytes(t), Frees: rapid.Bool().Draw(t, "frees"), WaitFor: wait()})

@@ -61,17 +61,18 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 //	    6  Through     number
 //	    7  Chosen      number
 //	    8  Truncated   number
-//	    9  Folded      number
+//	    9  Checkpointed      number
 //	    10 Round       number
 //	    11 Membership  number
 //	    12 Last        bool
 //	    13 Entries     nil, or an array of arrays of 3: Slot, Ballot (array of 4), nil in place of Value
 //	  lengths of the entries' values: nil, or an array of as many numbers as there are entries
 //
-// This is what codec.Marshal makes of struct{ Message multipaxos.Message; Lengths []uint32 } without From, To and values.
+// This is what codec.Marshal makes of struct{ Message multipaxos.Message; Lengths []uint32 } without From, To and
+// values.
 
 const (
-	entryRoom  = 48 // mostly enough for an entry in the header
+	entrySpace = 48 // mostly enough for an entry in the header
 	leastEntry = 8  // bytes that an entry takes at least in a header that was written here
 )
 
@@ -90,7 +91,7 @@ func EncodeLogs(ms []multipaxos.Message, send func(m *multipaxos.Message, body [
 // sharesBody reports whether a and b, to different peers, have the same bytes: an Accept goes to all of them with the
 // same entries.
 func sharesBody(a, b *multipaxos.Message) bool {
-	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot && a.Chosen == b.Chosen && a.Folded == b.Folded &&
+	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot && a.Chosen == b.Chosen && a.Checkpointed == b.Checkpointed &&
 		len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
 }
 
@@ -100,7 +101,7 @@ func EncodeLog(m *multipaxos.Message) []byte {
 	for i := range m.Entries {
 		total += len(m.Entries[i].Value)
 	}
-	body := beginHeader(make([]byte, 0, total+headerRoom+entryRoom*len(m.Entries)), typeLog)
+	body := beginHeader(make([]byte, 0, total+headerSpace+entrySpace*len(m.Entries)), typeLog)
 	body = appendLogHeader(body, m)
 	endHeader(body)
 	for i := range m.Entries {
@@ -116,7 +117,7 @@ func appendLogHeader(b []byte, m *multipaxos.Message) []byte {
 	b = append(b, 0, 0) // From, To
 	b = appendBallot(b, m.Ballot)
 	b = appendBallot(b, m.Promised)
-	for _, s := range [...]multipaxos.Slot{m.Slot, m.Through, m.Chosen, m.Truncated, m.Folded} {
+	for _, s := range [...]multipaxos.Slot{m.Slot, m.Through, m.Chosen, m.Truncated, m.Checkpointed} {
 		b = codec.AppendUint(b, uint64(s))
 	}
 	b = codec.AppendUint(b, m.Round)
@@ -166,7 +167,7 @@ func readLog(header, values []byte, m *multipaxos.Message) error {
 	f.Skip() // To
 	m.Ballot = readBallot(f.Struct())
 	m.Promised = readBallot(f.Struct())
-	for _, s := range [...]*multipaxos.Slot{&m.Slot, &m.Through, &m.Chosen, &m.Truncated, &m.Folded} {
+	for _, s := range [...]*multipaxos.Slot{&m.Slot, &m.Through, &m.Chosen, &m.Truncated, &m.Checkpointed} {
 		*s = multipaxos.Slot(f.Uint())
 	}
 	m.Round, m.Membership, m.Last = f.Uint(), f.Uint(), f.Bool()

@@ -34,11 +34,11 @@ const (
 	flagFull = 2
 )
 
-// namedFull is where a body takes no more messages: it leaves room for one of any kind.
+// namedFull is where a body takes no more messages: it leaves space for one of any kind.
 const namedFull = MaxNamedBytes - 512
 
-// EncodeNamed returns a body with as many messages of b as fit, and takes them out of b. A whole batch takes one call for
-// each body, until b holds no more messages.
+// EncodeNamed returns a body with as many messages of b as fit, and takes them out of b. A whole batch takes one call
+// for each body, until b holds no more messages.
 func EncodeNamed(b *replica.LeaseBatch) []byte {
 	buf := make([]byte, 0, min(32+64*len(b.Requests)+48*len(b.Replies), namedFull))
 	buf = append(buf, typeNamed)
@@ -137,7 +137,8 @@ func DecodeNamed(body []byte) (*replica.LeaseBatch, error) {
 	return b, nil
 }
 
-// namedReader takes a body apart. After the first thing that is not there bad is set, and what it returns means nothing.
+// namedReader takes a body apart. After the first thing that is not there bad is set, and what it returns means
+// nothing.
 type namedReader struct {
 	b   []byte
 	bad bool

@@ -15,6 +15,6 @@ const (
 	ReasonConstants  Reason = 8  // the cluster constants differ
 	ReasonRestart    Reason = 9  // the store's restart counter did not grow
 	ReasonRolledBack Reason = 10 // the store has forgotten promises or votes
-	ReasonGenesis    Reason = 11 // a membership that this node must not accept
+	ReasonBootstrap  Reason = 11 // a membership that this node must not accept
 	ReasonLists      Reason = 12 // the nodes were started with different lists
 )

@@ -17,7 +17,7 @@ import (
 //	    0 Kind     number up to 255
 //	    1 From     0: the connection knows
 //	    2 To       0: the connection knows
-//	    3 Vitals   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Room
+//	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space
 //	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
@@ -29,9 +29,9 @@ import (
 // values, and the zeros at the end of a Result.
 
 const (
-	writeRoom  = 32 // mostly enough for a write in the header
-	answerRoom = 32
-	leastWrite = 5 // bytes that a write or an answer takes at least in a header that was written here
+	writeSpace  = 32 // mostly enough for a write in the header
+	answerSpace = 32
+	leastWrite  = 5 // bytes that a write or an answer takes at least in a header that was written here
 )
 
 // EncodeReplica returns the body of m without From and To.
@@ -43,7 +43,7 @@ func EncodeReplica(m *replica.Message) []byte {
 	for i := range m.Answers {
 		total += len(m.Answers[i].Result.Body)
 	}
-	body := beginHeader(make([]byte, 0, total+headerRoom+writeRoom*len(m.Writes)+answerRoom*len(m.Answers)), typeReplica)
+	body := beginHeader(make([]byte, 0, total+headerSpace+writeSpace*len(m.Writes)+answerSpace*len(m.Answers)), typeReplica)
 	body = appendReplicaHeader(body, m)
 	endHeader(body)
 	for i := range m.Writes {
@@ -65,7 +65,7 @@ func appendReplicaHeader(b []byte, m *replica.Message) []byte {
 	b = codec.AppendArray(b, 7)
 	b = codec.AppendUint(b, uint64(m.Kind))
 	b = append(b, 0, 0) // From, To
-	b = appendVitals(b, &m.Vitals)
+	b = appendHeartbeat(b, &m.Heartbeat)
 	b = appendWrites(b, m.Writes)
 	b = appendAnswers(b, m.Answers)
 	b = codec.AppendArray(b, 4)
@@ -101,13 +101,13 @@ func appendLengths[T any](b []byte, list []T, length func(*T) int) []byte {
 	return b
 }
 
-func appendVitals(b []byte, v *replica.Vitals) []byte {
+func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	b = codec.AppendArray(b, 5)
 	b = codec.AppendBool(b, v.Master)
 	b = codec.AppendUint(b, v.Epoch)
 	b = codec.AppendUint(b, v.Applied)
 	b = codec.AppendInt(b, int64(v.LeaseLeft))
-	return codec.AppendUint(b, uint64(v.Room))
+	return codec.AppendUint(b, uint64(v.Space))
 }
 
 func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
@@ -169,7 +169,7 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	f.Skip() // From
 	f.Skip() // To
 	v := f.Struct()
-	m.Vitals = replica.Vitals{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(), LeaseLeft: time.Duration(v.Int()), Room: replica.Room(v.Small(math.MaxUint8))}
+	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(), LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8))}
 	v.End()
 	if f.Next() {
 		readWrites(&r.Reader, len(header), m)

@@ -21,7 +21,7 @@ type Record struct {
 	Entries []multipaxos.Entry
 }
 
-// The body of a record, cut into the rooms of its sectors:
+// The body of a record, cut into the packages of its sectors:
 //
 //	0   4  bytes of the body, these included
 //	4   8  generation
@@ -47,7 +47,7 @@ var (
 // Size returns the number of bytes that r takes in the ring.
 func Size(r *Record) int { return sectorsOf(sizeOf(r)) * SectorBytes }
 
-func sectorsOf(body int) int { return (body + roomBytes - 1) / roomBytes }
+func sectorsOf(body int) int { return (body + spaceBytes - 1) / spaceBytes }
 
 // sizeOf returns the length of r's body.
 func sizeOf(r *Record) int {

@@ -40,7 +40,7 @@ func TestRecordsComeBack(t *testing.T) {
 		if len(body) != sizeOf(r) || Size(r) != sectorsOf(len(body))*SectorBytes {
 			t.Fatalf("%d bytes, foretold %d, in %d", len(body), sizeOf(r), Size(r))
 		}
-		padded := append(body, make([]byte, sectorsOf(len(body))*roomBytes-len(body))...)
+		padded := append(body, make([]byte, sectorsOf(len(body))*spaceBytes-len(body))...)
 		got, err := decode(padded)
 		if d := cmp.Diff(&got, r, cmpopts.EquateEmpty()); err != nil || d != "" {
 			t.Fatalf("%v %s", err, d)

@@ -35,7 +35,7 @@ type Ring struct {
 	seed    seed
 	sectors int
 	next    uint64 // number of the next record
-	head    int    // where it goes if there is room, in sectors
+	head    int    // where it goes if there is space, in sectors
 	live    []run  // records that must not be overwritten, by rising number
 	body    []byte // of the record that is written
 	out     []byte

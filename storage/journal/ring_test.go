@@ -41,7 +41,7 @@ func TestFormat(t *testing.T) {
 	want(16+68, "entries", 0, 0, 0, 2)
 	want(16+72, "slot, same ballot, length, value", 0, 0, 0, 0, 0, 0, 0, 3, 0, 3, 'a', 'b', 'c')
 	want(16+85, "slot, other ballot", 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 4)
-	want(512+16+long-roomBytes, "zeros behind the body", 0, 0, 0, 0)
+	want(512+16+long-spaceBytes, "zeros behind the body", 0, 0, 0, 0)
 	want(1024, "never written", make([]byte, 512)...)
 	_, records := mustOpen(t, f, Home{Generation: 9})
 	if d := cmp.Diff(records, []Record{*r}); d != "" {
@@ -64,13 +64,13 @@ func TestAppendWritesOnceAndSyncsOnce(t *testing.T) {
 	}
 }
 
-// Records of 8 sectors go round in a ring that has room for four.
+// Records of 8 sectors go round in a ring that has space for four.
 func TestRingNeverOverwritesWhatIsNotReleased(t *testing.T) {
 	f := newMemFile(34) // two sectors at the end are of no use
 	g, _ := mustOpen(t, f, Home{})
 	full := func(want bool) {
 		t.Helper()
-		err := g.Append(rec(1, 8*roomBytes-200))
+		err := g.Append(rec(1, 8*spaceBytes-200))
 		if want && !errors.Is(err, ErrFull) || !want && err != nil {
 			t.Fatalf("record %d: %v", g.Last()+1, err)
 		}
@@ -278,7 +278,7 @@ func TestCrashesKeepWhatWasAcknowledged(t *testing.T) {
 			var lost *Record
 			for lost == nil {
 				slot++
-				r := rec(slot, rapid.IntRange(0, g.Limit()/SectorBytes*roomBytes-120).Draw(t, "bytes"))
+				r := rec(slot, rapid.IntRange(0, g.Limit()/SectorBytes*spaceBytes-120).Draw(t, "bytes"))
 				r.Generation = home.Generation
 				head := g.head
 				switch err := g.Append(r); {

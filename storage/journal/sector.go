@@ -21,7 +21,7 @@ const (
 	// SectorBytes is the unit in which a disk is taken to write.
 	SectorBytes = 512
 	headBytes   = 16
-	roomBytes   = SectorBytes - headBytes
+	spaceBytes  = SectorBytes - headBytes
 )
 
 var (
@@ -48,7 +48,7 @@ type head struct {
 	count  int
 }
 
-// seal writes the head and the checksum into a sector whose room is filled.
+// seal writes the head and the checksum into a sector whose space is filled.
 func (s seed) seal(at int, sector []byte, h head) {
 	binary.BigEndian.PutUint64(sector[4:], h.number)
 	binary.BigEndian.PutUint16(sector[12:], uint16(h.index))

@@ -14,7 +14,8 @@ import (
 	"tenure/client"
 )
 
-// answerer is a node that costs as little as one can: it looks for the end of each request and writes bytes made before.
+// answerer is a node that costs as little as one can: it looks for the end of each request and writes bytes made
+// before.
 func answerer(b *testing.B) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

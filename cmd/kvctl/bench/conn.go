@@ -78,8 +78,8 @@ func (c *conn) cut() {
 	}
 }
 
-// do sends one request, with value if it is no GET, and reads the whole answer. What the answer said is in c.reply. After a
-// failure the next request goes to the next node.
+// do sends one request, with value if it is no GET, and reads the whole answer. What the answer said is in c.reply.
+// After a failure the next request goes to the next node.
 func (c *conn) do(ctx context.Context, now time.Time, method string, target, value []byte) kind {
 	if err := c.open(ctx); err != nil {
 		c.at = (c.at + 1) % len(c.hosts)

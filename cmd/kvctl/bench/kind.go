@@ -18,7 +18,7 @@ const (
 	notFound
 	notApplied
 	unknown
-	noRoom
+	noSpaceLeft
 	tooLarge
 	invalid
 	forbidden
@@ -32,7 +32,7 @@ const (
 )
 
 // kindNames are the words of kvctl for outcomes, where it has them.
-var kindNames = [kinds]string{"done", "condition failed", "not found", "not applied", "unknown", "no room", "too large",
+var kindNames = [kinds]string{"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large",
 	"invalid", "forbidden", "other status", "timeout", "connection lost", "connection refused", "malformed answer", "not sent"}
 
 // String is the word for people and for JSON.
@@ -46,7 +46,7 @@ var ofCode = map[api.Code]kind{
 	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied,
 	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,
 	api.CodeUnknown: unknown, api.CodeKeyTooOld: unknown, api.CodeInternal: unknown,
-	api.CodeNoSpace: noRoom, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
+	api.CodeNoSpace: noSpaceLeft, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
 }
 
 // ofReply is what an answer comes to: its code decides. One without a code that is no success is not a node's.

@@ -14,7 +14,8 @@ import (
 // leaseOwner is the owner of every lease here.
 const leaseOwner = "kvctl bench"
 
-// leases is what the clients of a run on leases share. Names are of this run alone, so that it meets no lease of an earlier one.
+// leases is what the clients of a run on leases share. Names are of this run alone, so that it meets no lease of an
+// earlier one.
 type leases struct {
 	run     string // part of all names
 	acquire []byte // the body of an acquisition

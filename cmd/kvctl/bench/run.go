@@ -151,14 +151,14 @@ func (w *world) fill(ctx context.Context) error {
 	return ErrEarly
 }
 
-// fillOne tries for a while: a cluster may have no master yet, or have less room than is asked of it.
+// fillOne tries for a while: a cluster may have no master yet, or have less space than is asked of it.
 func (w *worker) fillOne(ctx context.Context, c *conn, key int) error {
 	for try := 1; ; try++ {
 		k := w.write(ctx, c, time.Now(), key)
 		if k == done {
 			return nil
 		}
-		hopeless := k == tooLarge || k == invalid || k == forbidden || k == noRoom
+		hopeless := k == tooLarge || k == invalid || k == forbidden || k == noSpaceLeft
 		if hopeless || try == fillTries {
 			return fmt.Errorf("cannot write key %d of %d before the measurement: %v", key+1, w.cfg.Keys, k)
 		}

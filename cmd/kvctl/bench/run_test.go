@@ -193,7 +193,7 @@ func TestClientsShareConnections(t *testing.T) {
 
 func TestErrorsByKind(t *testing.T) {
 	for code, word := range map[api.Code]string{api.CodeNotFound: "not found", api.CodeNotApplied: "not applied", api.CodeOverloaded: "not applied",
-		api.CodeUnknown: "unknown", api.CodeNoSpace: "no room", api.CodeTooLarge: "too large", api.CodeInvalid: "invalid",
+		api.CodeUnknown: "unknown", api.CodeNoSpace: "no space", api.CodeTooLarge: "too large", api.CodeInvalid: "invalid",
 		api.CodeForbidden: "forbidden", "": "other status", "no-such-code": "other status"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStub(t, func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,8 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// runs reports whether the process is this node, and not another that got its number. A zombie does not run, but a process that
-// is ending does: its ports and its data are not free yet. Whose it was is not to be seen any more.
+// runs reports whether the process is this node, and not another that got its number. A zombie does not run, but a
+// process that is ending does: its ports and its data are not free yet. Whose it was is not to be seen any more.
 func runs(n devcluster.Node, pid int) bool {
 	if pid <= 0 {
 		return false

@@ -1,7 +1,8 @@
 // Package dev is the supervisor of `kvnode dev`: a whole cluster on this machine, as child processes.
 //
 //   - dev.go: Options, Run and the order of things. plan.go: which node gets which ports and arguments.
-//   - state.go: dev.json, which `kvctl dev` reads and changes too (package devcluster), and that there is one supervisor.
+//   - state.go: dev.json, which `kvctl dev` reads and changes too (package devcluster), and that there is one
+//     supervisor.
 //   - cluster.go: the loop that watches the nodes. It restarts nothing by itself.
 //   - child.go, child_linux.go, child_other.go: one node's process. poll.go: what the nodes say over HTTP.
 //   - stop.go: all nodes end with the supervisor, also those that kvctl started. tell.go: what people read.

@@ -87,8 +87,8 @@ func checkEarlier(dir string, old *devcluster.State, nodes int) error {
 	return nil
 }
 
-// checkOrphans refuses another number of nodes than the directory has data of, where dev.json is lost: some would be missed, or
-// wait for ever for a cluster that was founded without them.
+// checkOrphans refuses another number of nodes than the directory has data of, where dev.json is lost: some would be
+// missed, or wait for ever for a cluster that was founded without them.
 func checkOrphans(dir string, nodes int) error {
 	for id := quorum.MaxVoters; id > 0; id-- {
 		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("node%d", id), "log.db")); err != nil {

@@ -1,5 +1,5 @@
-// Package million holds a million live named leases on a cluster of real processes, and measures what they cost: memory, writes
-// to disk, and what it does to others when all of them end at one time.
+// Package million holds a million live named leases on a cluster of real processes, and measures what they cost:
+// memory, writes to disk, and what it does to others when all of them end at one time.
 //
 //   - million.go: the configuration, and the whole measurement
 //   - hold.go: acquiring and renewing them
@@ -101,8 +101,8 @@ func (m *measurement) start(ctx context.Context) (err error) {
 
 func (m *measurement) say(format string, args ...any) { fmt.Fprintf(m.cfg.Out, format+"\n", args...) }
 
-// idle lets the nodes show what they do without leases. First come some that end at once, so that connections, pools and
-// heaps have their size.
+// idle lets the nodes show what they do without leases. First come some that end at once, so that connections, pools
+// and heaps have their size.
 func (m *measurement) idle(ctx context.Context, r *Report) error {
 	began := time.Now()
 	if err := m.crowd.acquire(ctx, "warm/", warmUp, func() time.Duration { return time.Second }); err != nil {
@@ -158,8 +158,8 @@ func (m *measurement) left() time.Duration {
 
 const million = 1_000_000
 
-// renew renews all of them once, many in a call and few calls at a time. It is for no longer than they are granted already, so that what
-// the calls take does not put off the end.
+// renew renews all of them once, many in a call and few calls at a time. It is for no longer than they are granted
+// already, so that what the calls take does not put off the end.
 func (m *measurement) renew(ctx context.Context, r *Report) error {
 	before, err := m.usages(ctx, false)
 	if err != nil {

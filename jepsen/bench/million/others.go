@@ -24,7 +24,8 @@ const (
 	otherClients = 6
 	otherPause   = 2 * time.Millisecond
 	otherTimeout = 5 * time.Second
-	// othersRecords is the most that nodes remember of them: each takes three pauses at least, and a record is kept for two seconds.
+	// othersRecords is the most that nodes remember of them: each takes three pauses at least, and a record is kept for
+	// two seconds.
 	othersRecords = 2500
 )
 

@@ -1,6 +1,6 @@
-// Package pinned measures what three of kvnode's habits are worth: SCHED_BATCH, following its use of processors, and the slack of
-// Go's monitor thread. Each is switched off in turn, with nodes that have processors of their own and with nodes that share
-// theirs with the load.
+// Package pinned measures what three of kvnode's habits are worth: SCHED_BATCH, following its use of processors, and
+// the slack of Go's monitor thread. Each is switched off in turn, with nodes that have processors of their own and with
+// nodes that share theirs with the load.
 //
 //   - pinned.go: the configuration and the order of the runs
 //   - trial.go: one cluster, its load, and what they used

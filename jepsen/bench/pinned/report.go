@@ -43,7 +43,8 @@ type Row struct {
 	PerSecond Spread `json:"ops_per_s"`
 	P99MS     Spread `json:"p99_ms"`
 	UsedUS    Spread `json:"server_us_per_op"`
-	// Ratio is the throughput of "all on" divided by this arm's, of the same round: above 1, what is switched off here helps.
+	// Ratio is the throughput of "all on" divided by this arm's, of the same round: above 1, what is switched off here
+	// helps.
 	Ratio Spread `json:"all_on_ratio"`
 	// UsedRatio is the same of the processor time: below 1, what is switched off here saves.
 	UsedRatio Spread `json:"all_on_used_ratio"`

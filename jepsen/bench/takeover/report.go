@@ -19,7 +19,8 @@ type Report struct {
 	Rows      []Row         `json:"rows"`
 }
 
-// Row is the distribution for one number of contenders. All times but the renewal's are beyond D_A, or after the release.
+// Row is the distribution for one number of contenders. All times but the renewal's are beyond D_A, or after the
+// release.
 type Row struct {
 	End        string        `json:"end"` // death, release
 	Contenders int           `json:"contenders"`
@@ -29,7 +30,8 @@ type Row struct {
 	P90        time.Duration `json:"p90_ns"`
 	P99        time.Duration `json:"p99_ns"`
 	Max        time.Duration `json:"max_ns"`
-	// Renewal is the median time of a renewal meanwhile: the client's request, and an attempt of two round trips between nodes.
+	// Renewal is the median time of a renewal meanwhile: the client's request, and an attempt of two round trips
+	// between nodes.
 	Renewal time.Duration `json:"renewal_ns"`
 }
 

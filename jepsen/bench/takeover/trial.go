@@ -148,7 +148,7 @@ func (l *lane) contend(ctx context.Context, stop func(), name, who string, conn 
 			}
 			first.mu.Unlock()
 			stop()
-			// The name is not used again; this only makes room.
+			// The name is not used again; this only makes space.
 			_ = conn.Release(context.WithoutCancel(ctx), name, workload.LeaseAsk{Owner: who, Grant: g.Grant})
 			return
 		case !errors.Is(err, workload.ErrLeaseBusy):

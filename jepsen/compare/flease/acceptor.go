@@ -2,8 +2,8 @@ package flease
 
 import "time"
 
-// Acceptor is one process's part of the register of Algorithm 1, in memory only: F7 makes up for what it forgets. It looks at no
-// clock but for F7. It holds no pointers: a copy is independent.
+// Acceptor is one process's part of the register of Algorithm 1, in memory only: F7 makes up for what it forgets. It
+// looks at no clock but for F7. It holds no pointers: a copy is independent.
 type Acceptor struct {
 	cfg     Config
 	reading Ballot // read_i: the highest that was read under
@@ -25,8 +25,8 @@ func (a *Acceptor) Clone() *Acceptor {
 	return &c
 }
 
-// Handle takes one message that is addressed to this acceptor. It returns the reply, if there is one: none to a message that is
-// malformed or not for an acceptor, and to any in the silence after a restart.
+// Handle takes one message that is addressed to this acceptor. It returns the reply, if there is one: none to a message
+// that is malformed or not for an acceptor, and to any in the silence after a restart.
 func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool) {
 	if m.To != a.cfg.Self || m.Check() != nil || a.cfg.silent(now) {
 		return Message{}, false
@@ -40,8 +40,8 @@ func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool)
 	return Message{}, false
 }
 
-// read is F5. A READ that comes a second time, with nothing higher between, is answered as the first one was: in the paper no message
-// comes twice, and a repeated one would end its own attempt.
+// read is F5. A READ that comes a second time, with nothing higher between, is answered as the first one was: in the
+// paper no message comes twice, and a repeated one would end its own attempt.
 func (a *Acceptor) read(m Message) Message {
 	if !a.written.Less(m.Ballot) || m.Ballot.Less(a.reading) {
 		return a.nack(KindReadNack, m)
@@ -71,5 +71,6 @@ func (a *Acceptor) nack(k Kind, m Message) Message {
 // SilentFor is how long this acceptor still keeps silent, 0 if it answers.
 func (a *Acceptor) SilentFor(now time.Duration) time.Duration { return max(0, a.cfg.Silent-now) }
 
-// Register is what this part of the register holds, and the ballots it was last read and written under: for tests and traces.
+// Register is what this part of the register holds, and the ballots it was last read and written under: for tests and
+// traces.
 func (a *Acceptor) Register() (l Lease, read, written Ballot) { return a.lease, a.reading, a.written }

@@ -21,8 +21,8 @@ type Config struct {
 	Voters quorum.Set    // the processes that keep the register
 	Lease  time.Duration // t_max: how long a lease lasts, from the start of its attempt
 	Skew   time.Duration // ε: no two clocks ever read further apart
-	// Silent is the reading of the clock before which this run keeps silent (F7): the reading at its start plus RestartWait,
-	// or 0 in the run in which the register was made.
+	// Silent is the reading of the clock before which this run keeps silent (F7): the reading at its start plus
+	// RestartWait, or 0 in the run in which the register was made.
 	Silent time.Duration
 }
 
@@ -39,11 +39,13 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// RestartWait is F7: how long a process that has forgotten everything keeps silent, by its own clock. The paper's t_max would
-// be enough if clocks never differed in another way than before, and ballots were never ahead of the clock; DESIGN.md has the sum.
+// RestartWait is F7: how long a process that has forgotten everything keeps silent, by its own clock. The paper's t_max
+// would be enough if clocks never differed in another way than before, and ballots were never ahead of the clock;
+// DESIGN.md has the sum.
 func (c Config) RestartWait() time.Duration { return c.Lease + 3*c.Skew }
 
-// silent is F7: whether what this process said before it lost its memory may still bind it. It then neither answers nor asks.
+// silent is F7: whether what this process said before it lost its memory may still bind it. It then neither answers nor
+// asks.
 func (c Config) silent(now time.Duration) bool { return now < c.Silent }
 
 func isNode(n ballot.NodeID) bool { return n >= 1 && n <= ballot.MaxNodeID }

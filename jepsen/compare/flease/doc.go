@@ -1,14 +1,15 @@
 // Package flease is Flease, the lease of a round-based register and loosely synchronised clocks, as a pure core: to be
-// compared with package lease by the same explorer and the same schedules. The product does not use it; docs/leases-compared.md
-// says why.
+// compared with package lease by the same explorer and the same schedules. The product does not use it;
+// docs/leases-compared.md says why.
 //
-// Every process is an Acceptor, its part of the register, and may be a Proposer, which calls GetLease. Both take a message and
-// now, the reading of their process's *wall* clock: at any time no two readings may differ by more than ε (paper §3.1). That is
-// all that is asked of clocks: how fast they go does not matter otherwise. An expiry is a point of that common time, so everybody
-// who reads one knows when the lease ends.
+// Every process is an Acceptor, its part of the register, and may be a Proposer, which calls GetLease. Both take a
+// message and now, the reading of their process's *wall* clock: at any time no two readings may differ by more than ε
+// (paper §3.1). That is all that is asked of clocks: how fast they go does not matter otherwise. An expiry is a point
+// of that common time, so everybody who reads one knows when the lease ends.
 //
-// Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what their future depends
-// on. Messages may be lost, delayed, reordered and, unlike in the paper, repeated; processes may crash at any point and forget all.
+// Neither type is safe for concurrent use. Both are plain data: Clone copies them and AppendState encodes what their
+// future depends on. Messages may be lost, delayed, reordered and, unlike in the paper, repeated; processes may crash
+// at any point and forget all.
 //
 //	rule  what                                    paper                     where
 //	F1    start: ballot and expiry, then READ     Algorithm 4, corrected    Proposer.Start

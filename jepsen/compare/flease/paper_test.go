@@ -9,10 +9,11 @@ import (
 	"tenure/internal/quorum"
 )
 
-// One test a rule. Each comment names the place in the paper (Flease, sections and algorithms) that the rule comes from, and
-// what the rule says; doc.go lists where each is implemented.
+// One test a rule. Each comment names the place in the paper (Flease, sections and algorithms) that the rule comes
+// from, and what the rule says; doc.go lists where each is implemented.
 
-// Algorithm 4, corrected. F1: a fresh ballot; the expiry counts from now and is stored before READ leaves; READ goes to all.
+// Algorithm 4, corrected. F1: a fresh ballot; the expiry counts from now and is stored before READ leaves; READ goes to
+// all.
 func TestF1Start(t *testing.T) {
 	w := newWorld(t)
 	b := w.start(p)
@@ -33,8 +34,8 @@ func TestF1Start(t *testing.T) {
 	}
 }
 
-// A schedule that gives two owners if the expiry counts from the read's end, however long the silence after a restart (see DESIGN.md): here it
-// stops where both would write.
+// A schedule that gives two owners if the expiry counts from the read's end, however long the silence after a restart
+// (see DESIGN.md): here it stops where both would write.
 func TestScheduleLateExpiry(t *testing.T) {
 	w := newWorld(t)
 	kp := w.start(p)
@@ -54,8 +55,8 @@ func TestScheduleLateExpiry(t *testing.T) {
 	}
 }
 
-// Algorithm 1, read. F2: acks of another ballot or phase are ignored; distinct processes are counted, not messages; the value
-// under the highest ballot counts; nacks end an attempt when they leave no quorum.
+// Algorithm 1, read. F2: acks of another ballot or phase are ignored; distinct processes are counted, not messages; the
+// value under the highest ballot counts; nacks end an attempt when they leave no quorum.
 func TestF2Read(t *testing.T) {
 	w := newWorld(t)
 	old := w.start(p)
@@ -106,8 +107,8 @@ func must2(m Message, ok bool) Message {
 	return m
 }
 
-// Algorithm 4. F3: an empty register, or a lease that is over by ε, is taken; one's own is renewed; another's is written back as it is;
-// a lease that is over by less than ε is nobody's to take.
+// Algorithm 4. F3: an empty register, or a lease that is over by ε, is taken; one's own is renewed; another's is
+// written back as it is; a lease that is over by less than ε is nobody's to take.
 func TestF3Decide(t *testing.T) {
 	for name, c := range map[string]struct {
 		found Lease
@@ -144,8 +145,8 @@ func TestF3Decide(t *testing.T) {
 	}
 }
 
-// The safety period is exactly as long as it must be: the owner's clock is ε behind, and the other takes the lease in the instant in
-// which it ends. A step of the clock's resolution less would be two owners.
+// The safety period is exactly as long as it must be: the owner's clock is ε behind, and the other takes the lease in
+// the instant in which it ends. A step of the clock's resolution less would be two owners.
 func TestF3SafetyPeriod(t *testing.T) {
 	w := newWorld(t)
 	w.skew[p], w.skew[q] = 0, 2*ms
@@ -179,8 +180,8 @@ func TestBeyondSkewThereAreTwoOwners(t *testing.T) {
 	}
 }
 
-// Algorithm 3: a lease is renewed while it lasts, and while it is, others decide the same owner. What others copy is complete, even if
-// its owner had reached no quorum, and then the owner gets it when it asks.
+// Algorithm 3: a lease is renewed while it lasts, and while it is, others decide the same owner. What others copy is
+// complete, even if its owner had reached no quorum, and then the owner gets it when it asks.
 func TestF3RenewAndCopy(t *testing.T) {
 	w := newWorld(t)
 	w.mustGet(p, EndWon, 1, 2)
@@ -208,8 +209,8 @@ func TestF3RenewAndCopy(t *testing.T) {
 	w.mustGet(p, EndWon, 2, 3)
 }
 
-// Algorithm 1, write; §3.1. F4: the write commits with a quorum of distinct processes, and owns only before its expiry, which Held asks
-// each time.
+// Algorithm 1, write; §3.1. F4: the write commits with a quorum of distinct processes, and owns only before its expiry,
+// which Held asks each time.
 func TestF4WriteAndOwn(t *testing.T) {
 	w := newWorld(t)
 	b := w.start(p)
@@ -237,7 +238,8 @@ func TestF4WriteAndOwn(t *testing.T) {
 	}
 }
 
-// Algorithm 1, READ; lemmas R1, R3. F5: refused below what was read, and at or below what was written; a repeated one is answered again.
+// Algorithm 1, READ; lemmas R1, R3. F5: refused below what was read, and at or below what was written; a repeated one
+// is answered again.
 func TestF5RegisterReads(t *testing.T) {
 	l := Lease{q, 200 * ms}
 	for name, c := range map[string]struct {
@@ -292,7 +294,8 @@ func TestF6RegisterWrites(t *testing.T) {
 	}
 }
 
-// §3.5, corrected. F7: a process that has forgotten all neither answers nor asks until t_max + 3ε have passed on its clock.
+// §3.5, corrected. F7: a process that has forgotten all neither answers nor asks until t_max + 3ε have passed on its
+// clock.
 func TestF7Restart(t *testing.T) {
 	w := newWorld(t)
 	if d := tiny.RestartWait(); d != 14*ms {
@@ -317,8 +320,8 @@ func TestF7Restart(t *testing.T) {
 	}
 }
 
-// §3.5, §3.6, corrected. F8: a ballot is the time of the clock and the process, never the same twice, just above what a nack has shown,
-// and never ahead of the clock by more than ε.
+// §3.5, §3.6, corrected. F8: a ballot is the time of the clock and the process, never the same twice, just above what a
+// nack has shown, and never ahead of the clock by more than ε.
 func TestF8Ballots(t *testing.T) {
 	w := newWorld(t)
 	pr := w.proposers[p]
@@ -353,8 +356,8 @@ func TestF8Ballots(t *testing.T) {
 	}
 }
 
-// A process that has waited is asked under a higher ballot than any that it has forgotten, because ballots are times. If they were not, q's
-// old WRITE would replace p's lease, and be over itself: two owners.
+// A process that has waited is asked under a higher ballot than any that it has forgotten, because ballots are times.
+// If they were not, q's old WRITE would replace p's lease, and be over itself: two owners.
 func TestScheduleBallotNotFromClock(t *testing.T) {
 	w := newWorld(t)
 	old := w.start(q)
@@ -369,8 +372,9 @@ func TestScheduleBallotNotFromClock(t *testing.T) {
 	w.mustGet(q, EndOther, 1, 3)
 }
 
-// §3.6 has ballots whose times differ by at most ε count as equal in time, and then compares processes. That is no order: here each of
-// three is below the next, in a circle. So it is not done here; a slow clock is helped by F8's look at nacks instead.
+// §3.6 has ballots whose times differ by at most ε count as equal in time, and then compares processes. That is no
+// order: here each of three is below the next, in a circle. So it is not done here; a slow clock is helped by F8's look
+// at nacks instead.
 func TestTimeRangesAreNoOrder(t *testing.T) {
 	ranged := func(a, b Ballot) bool { // a below b
 		if d := a.Time - b.Time; d > tiny.Skew || -d > tiny.Skew {

@@ -79,10 +79,10 @@ func (p *Proposer) Clone() *Proposer {
 	return &c
 }
 
-// Start is F1, the call of GetLease: it gives up the attempt in progress and begins one under a fresh ballot. The expiry of a lease
-// that may come of it is stored here, before any READ exists, and not when the reads are in: until then a process that has
-// promised something may crash, wait and come back. It returns nothing in the silence after a restart, and when no
-// fresh ballot can be had at this reading of the clock (F8).
+// Start is F1, the call of GetLease: it gives up the attempt in progress and begins one under a fresh ballot. The
+// expiry of a lease that may come of it is stored here, before any READ exists, and not when the reads are in: until
+// then a process that has promised something may crash, wait and come back. It returns nothing in the silence after a
+// restart, and when no fresh ballot can be had at this reading of the clock (F8).
 func (p *Proposer) Start(now time.Duration) []Message {
 	if p.cfg.silent(now) {
 		return nil
@@ -95,8 +95,9 @@ func (p *Proposer) Start(now time.Duration) []Message {
 	return p.unanswered()
 }
 
-// draw is F8: a fresh ballot is the time, or just above the last one or the one that a nack has shown. It is never ahead of the clock
-// by more than ε, and what a nack shows is not followed further: so what an earlier run has drawn is below when F7's silence is over.
+// draw is F8: a fresh ballot is the time, or just above the last one or the one that a nack has shown. It is never
+// ahead of the clock by more than ε, and what a nack shows is not followed further: so what an earlier run has drawn is
+// below when F7's silence is over.
 func (p *Proposer) draw(now time.Duration) (Ballot, bool) {
 	t := max(now, p.drawn+1, p.seen+1)
 	if t > now+p.cfg.Skew {
@@ -106,8 +107,8 @@ func (p *Proposer) draw(now time.Duration) (Ballot, bool) {
 	return Ballot{Time: t, Node: p.cfg.Self}, true
 }
 
-// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another process, not from a voter, or
-// of another ballot or phase.
+// Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another process, not from
+// a voter, or of another ballot or phase.
 func (p *Proposer) Handle(now time.Duration, m Message) []Message {
 	a := &p.attempt
 	if m.To != p.cfg.Self || !p.cfg.Voters.Has(m.From) || m.Check() != nil {
@@ -130,8 +131,8 @@ func (p *Proposer) Handle(now time.Duration, m Message) []Message {
 	return nil
 }
 
-// refuse ends the attempt when the processes that are left cannot make a quorum. The paper ends it at the first nack among the
-// replies of a majority; one nack might as well have been lost, so safety cannot depend on it.
+// refuse ends the attempt when the processes that are left cannot make a quorum. The paper ends it at the first nack
+// among the replies of a majority; one nack might as well have been lost, so safety cannot depend on it.
 func (p *Proposer) refuse(m Message) {
 	a := &p.attempt
 	a.refused.Add(m.From)
@@ -142,8 +143,8 @@ func (p *Proposer) refuse(m Message) {
 
 func (p *Proposer) end(e End) { p.attempt, p.last = attempt{}, e }
 
-// Resend is the attempt's READ or WRITE once more, unchanged, to the processes that have not answered it. An attempt whose expiry has
-// passed ends instead.
+// Resend is the attempt's READ or WRITE once more, unchanged, to the processes that have not answered it. An attempt
+// whose expiry has passed ends instead.
 func (p *Proposer) Resend(now time.Duration) []Message {
 	if p.attempt.phase == PhaseNone {
 		return nil

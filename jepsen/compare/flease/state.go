@@ -7,9 +7,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// AppendState appends an encoding of everything that p's future depends on but its configuration: two proposers with equal bytes answer
-// equal inputs equally from now on. Times are relative to now, and what has run out looks like what never was. What only tells
-// history (Known, how the last attempt ended) is left out.
+// AppendState appends an encoding of everything that p's future depends on but its configuration: two proposers with
+// equal bytes answer equal inputs equally from now on. Times are relative to now, and what has run out looks like what
+// never was. What only tells history (Known, how the last attempt ended) is left out.
 func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, p.cfg.Silent-now)
 	buf = appendLeft(buf, p.drawn+1-now)
@@ -27,8 +27,8 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	return appendLeft(buf, p.held.Until-now)
 }
 
-// AppendState appends an encoding of everything that a's future depends on but its configuration, as Proposer.AppendState does. A
-// lease that has run out stays in it: others judge it by their own clocks.
+// AppendState appends an encoding of everything that a's future depends on but its configuration, as
+// Proposer.AppendState does. A lease that has run out stays in it: others judge it by their own clocks.
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.cfg.Silent-now)
 	buf = appendBallot(buf, now, a.reading)

@@ -19,8 +19,8 @@ func (w *world) state() string {
 	return string(buf)
 }
 
-// The same schedule, begun at different readings of the clock, gives the same bytes at every step, and different steps give different
-// ones.
+// The same schedule, begun at different readings of the clock, gives the same bytes at every step, and different steps
+// give different ones.
 func TestStateIsRelativeToNow(t *testing.T) {
 	play := func(begin time.Duration) []string {
 		w := newWorld(t)

@@ -20,8 +20,9 @@ const (
 // tiny is the configuration of the schedules: leases of 8 ms, clocks apart by 2 ms at most.
 var tiny = Config{Voters: quorum.Of(1, 2, 3), Lease: 8 * ms, Skew: 2 * ms}
 
-// world plays a schedule by hand: requests wait in sent until the schedule delivers them, any number of times; replies are
-// delivered at once. Each process's clock is ahead of now by its skew. After every step at most one proposer may own.
+// world plays a schedule by hand: requests wait in sent until the schedule delivers them, any number of times; replies
+// are delivered at once. Each process's clock is ahead of now by its skew. After every step at most one proposer may
+// own.
 type world struct {
 	t         testing.TB
 	now       time.Duration
@@ -79,7 +80,8 @@ func (w *world) pass(d time.Duration) {
 	w.check("time")
 }
 
-// deliver takes the waiting request of this kind and ballot to some acceptors and their replies back. It returns the last reply.
+// deliver takes the waiting request of this kind and ballot to some acceptors and their replies back. It returns the
+// last reply.
 func (w *world) deliver(k Kind, b Ballot, to ...ballot.NodeID) Message {
 	w.t.Helper()
 	var last Message

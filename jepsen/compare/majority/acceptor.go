@@ -41,9 +41,9 @@ func (a *Acceptor) Clone() *Acceptor {
 	return &c
 }
 
-// Handle is V2: one message that is addressed to this acceptor. If its state is empty it votes, for the time that covers T on the
-// proposer's clock; otherwise it rejects, and repeats its answer to the request that has its vote. There is no reply to what is malformed or
-// not a Request, and to any in the silence after a restart.
+// Handle is V2: one message that is addressed to this acceptor. If its state is empty it votes, for the time that
+// covers T on the proposer's clock; otherwise it rejects, and repeats its answer to the request that has its vote.
+// There is no reply to what is malformed or not a Request, and to any in the silence after a restart.
 func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool) {
 	if m.To != a.cfg.Self || m.Kind != KindRequest || m.Check() != nil || a.silent(now) {
 		return Message{}, false

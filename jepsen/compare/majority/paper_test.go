@@ -65,7 +65,8 @@ func (w *world) owns(id ballot.NodeID) bool {
 	return held
 }
 
-// §1: "proposers start local timeouts for T seconds and send requests". V1: the timer counts from before the requests, which go to all.
+// §1: "proposers start local timeouts for T seconds and send requests". V1: the timer counts from before the requests,
+// which go to all.
 func TestV1Request(t *testing.T) {
 	w := newWorld(t)
 	sent := w.proposers[11].Start(w.now)
@@ -87,8 +88,8 @@ func TestV1Request(t *testing.T) {
 	}
 }
 
-// §1: "The acceptors, upon receiving the request, start a timer for T seconds and send an accept message … if its state is not empty …
-// a reject message". V2: the vote stands for its whole time, for one request.
+// §1: "The acceptors, upon receiving the request, start a timer for T seconds and send an accept message … if its state
+// is not empty … a reject message". V2: the vote stands for its whole time, for one request.
 func TestV2Vote(t *testing.T) {
 	w := newWorld(t)
 	first, second := w.proposers[11].Start(w.now), w.proposers[12].Start(w.now)
@@ -116,8 +117,8 @@ func TestV2Vote(t *testing.T) {
 	}
 }
 
-// §1: "the proposer must receive accept messages from a majority of acceptors; then it has the lease until its local timer expires". V3:
-// distinct acceptors, of this very request, in time.
+// §1: "the proposer must receive accept messages from a majority of acceptors; then it has the lease until its local
+// timer expires". V3: distinct acceptors, of this very request, in time.
 func TestV3Own(t *testing.T) {
 	w := newWorld(t)
 	old := w.proposers[11].Start(w.now)
@@ -150,7 +151,8 @@ func TestV3Own(t *testing.T) {
 	}
 }
 
-// §3: "nodes wait M seconds before rejoining the network". V4: an acceptor that lost its vote keeps silent for as long as a vote can count.
+// §3: "nodes wait M seconds before rejoining the network". V4: an acceptor that lost its vote keeps silent for as long
+// as a vote can count.
 func TestV4Restart(t *testing.T) {
 	w := newWorld(t)
 	wait, err := timing.Quarantine()
@@ -169,7 +171,8 @@ func TestV4Restart(t *testing.T) {
 	}
 }
 
-// §1: "A accepts 1's request, B 2's and C 3's, then no proposer has a majority. The system must wait until the timeouts expire".
+// §1: "A accepts 1's request, B 2's and C 3's, then no proposer has a majority. The system must wait until the timeouts
+// expire".
 func TestThreeProposersBlockEachOther(t *testing.T) {
 	w := newWorld(t)
 	for i := ballot.NodeID(1); i <= 3; i++ {
@@ -228,7 +231,8 @@ func TestMalformedMessagesChangeNothing(t *testing.T) {
 	}
 }
 
-// The same schedule, begun at different readings of the clock, gives the same bytes at every step, and different steps different ones.
+// The same schedule, begun at different readings of the clock, gives the same bytes at every step, and different steps
+// different ones.
 func TestStateIsRelativeToNow(t *testing.T) {
 	play := func(begin time.Duration) (out []string) {
 		w := newWorld(t)

@@ -68,8 +68,9 @@ func (p *Proposer) Clone() *Proposer {
 	return &c
 }
 
-// Start is V1: it gives up the attempt in progress and begins one under a new name. The timer of T starts here, before any Request exists.
-// While the lease is held it does nothing: the acceptors that gave it would reject a new request like any other.
+// Start is V1: it gives up the attempt in progress and begins one under a new name. The timer of T starts here, before
+// any Request exists. While the lease is held it does nothing: the acceptors that gave it would reject a new request
+// like any other.
 func (p *Proposer) Start(now time.Duration) []Message {
 	if now < p.held {
 		return nil
@@ -97,7 +98,8 @@ func (p *Proposer) Handle(now time.Duration, m Message) {
 	}
 }
 
-// accepted is V3: with the votes of a majority of distinct acceptors this node owns, until the timer ends that V1 started.
+// accepted is V3: with the votes of a majority of distinct acceptors this node owns, until the timer ends that V1
+// started.
 func (p *Proposer) accepted(now time.Duration, m Message) {
 	p.votes.Add(m.From)
 	switch {
@@ -115,7 +117,8 @@ func (p *Proposer) end(e End) {
 	p.votes, p.refused = quorum.Set{}, quorum.Set{}
 }
 
-// Resend is the attempt's Request once more, unchanged, to the acceptors that have not answered it. An attempt whose timer has ended ends.
+// Resend is the attempt's Request once more, unchanged, to the acceptors that have not answered it. An attempt whose
+// timer has ended ends.
 func (p *Proposer) Resend(now time.Duration) []Message {
 	if !p.busy {
 		return nil
@@ -146,8 +149,8 @@ func (p *Proposer) Held(now time.Duration) (until time.Duration, ok bool) {
 	return 0, false
 }
 
-// Busy tells whether an attempt is in progress, and Last how the one before it ended. One whose timer has ended stays until the next Start,
-// Resend or majority; it can win nothing.
+// Busy tells whether an attempt is in progress, and Last how the one before it ended. One whose timer has ended stays
+// until the next Start, Resend or majority; it can win nothing.
 func (p *Proposer) Busy() bool { return p.busy }
 
 // Last is how the last attempt ended.

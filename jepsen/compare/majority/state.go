@@ -8,8 +8,9 @@ import (
 	"tenure/internal/quorum"
 )
 
-// AppendState appends an encoding of everything that p's future depends on but its configuration: two proposers with equal bytes
-// answer equal inputs equally from now on. Times are relative to now, and what has run out looks like what never was.
+// AppendState appends an encoding of everything that p's future depends on but its configuration: two proposers with
+// equal bytes answer equal inputs equally from now on. Times are relative to now, and what has run out looks like what
+// never was.
 func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	buf = binary.AppendUvarint(buf, p.counter)
 	if p.busy {
@@ -24,7 +25,8 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	return appendLeft(buf, p.held-now)
 }
 
-// AppendState appends an encoding of everything that a's future depends on but its configuration, as Proposer.AppendState does.
+// AppendState appends an encoding of everything that a's future depends on but its configuration, as
+// Proposer.AppendState does.
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.cfg.Silent-now)
 	buf = appendLeft(buf, a.until-now)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// outputDelay is how long to wait for the end of what a command writes once it has ended, if others have its output too.
+// outputDelay is how long to wait for the end of what a command writes once it has ended, if others have its output
+// too.
 const outputDelay = time.Second
 
 // Exit is the exit code of a command that failed, as an error. The command has said itself what there is to say.
@@ -48,8 +49,9 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Supervise waits until the command has ended, and returns what Wait of its exec.Cmd said. When ctx ends or lost is closed
-// before that, it terminates the command, and kills it if that takes longer than killAfter; wasLost reports the latter.
+// Supervise waits until the command has ended, and returns what Wait of its exec.Cmd said. When ctx ends or lost is
+// closed before that, it terminates the command, and kills it if that takes longer than killAfter; wasLost reports the
+// latter.
 func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error, wasLost bool) {
 	select {
 	case err := <-p.done:

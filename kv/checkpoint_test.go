@@ -21,33 +21,33 @@ func TestFreezeHasOneOutstanding(t *testing.T) {
 	if f == nil || f.Slot() != 1 || m.Freeze() != nil {
 		t.Fatal("a second freeze while one is outstanding")
 	}
-	m.image.Merge(f.Fold())
-	if err := m.Folded(); err != nil {
+	m.stateDB.Merge(f.Checkpoint())
+	if err := m.Checkpointed(); err != nil {
 		t.Fatal(err)
 	}
 	if f = m.Freeze(); f == nil || f.Slot() != 2 {
-		t.Fatal("nothing to freeze after the first fold")
+		t.Fatal("nothing to freeze after the first checkpoint")
 	}
-	m.image.Merge(f.Fold())
-	if err := m.Folded(); err != nil {
+	m.stateDB.Merge(f.Checkpoint())
+	if err := m.Checkpointed(); err != nil {
 		t.Fatal(err)
 	}
 	if m.Freeze() != nil {
-		t.Fatal("froze when all is folded")
+		t.Fatal("froze when all is checkpointed")
 	}
 	m.do() // the slot alone
-	if f = m.Freeze(); f == nil || len(f.Fold().Changes) != 0 || f.Fold().Slot != 3 {
+	if f = m.Freeze(); f == nil || len(f.Checkpoint().Changes) != 0 || f.Checkpoint().Slot != 3 {
 		t.Fatal("a slot without changes was not frozen")
 	}
 }
 
-func TestFoldIsSortedAndHasEachKeyOnce(t *testing.T) {
+func TestCheckpointIsSortedAndHasEachKeyOnce(t *testing.T) {
 	m := newMachine(t, DefaultLimits)
 	for i := range 300 {
 		k := fmt.Sprint("k", i*7%100)
 		m.do(set(k, fmt.Sprint(i)).keyed(fmt.Sprint("w", i), m.Revision()), del(fmt.Sprint("k", i%10)))
 	}
-	f := m.Freeze().Fold()
+	f := m.Freeze().Checkpoint()
 	if !slices.IsSortedFunc(f.Changes, func(a, b Change) int {
 		if a.Space != b.Space {
 			return int(a.Space) - int(b.Space)
@@ -65,31 +65,31 @@ func TestFoldIsSortedAndHasEachKeyOnce(t *testing.T) {
 			t.Fatal("appending to one change would overwrite another")
 		}
 	}
-	m.image.Merge(f)
+	m.stateDB.Merge(f)
 	before := m.digest()
 	m.reopen()
 	if m.digest() != before {
-		t.Fatal("the image is not what was frozen")
+		t.Fatal("the state database is not what was frozen")
 	}
 }
 
-func TestFoldedChecksTheImage(t *testing.T) {
+func TestCheckpointedChecksTheStateDB(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a", "1"))
 	m.Freeze()
-	if err := m.Folded(); !errors.Is(err, ErrDamaged) {
-		t.Fatalf("took a fold for done that the image does not have: %v", err)
+	if err := m.Checkpointed(); !errors.Is(err, ErrDamaged) {
+		t.Fatalf("took a checkpoint for done that the state database does not have: %v", err)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Fatal("Folded without Freeze")
+			t.Fatal("Checkpointed without Freeze")
 		}
 	}()
-	newMachine(t, small).Folded()
+	newMachine(t, small).Checkpointed()
 }
 
-// A crash between the fold's commit and anything else: what is in the image is one whole slot.
-func TestOpenTakesUpAfterTheFold(t *testing.T) {
+// A crash between the checkpoint's commit and anything else: what is in the state database is one whole slot.
+func TestOpenTakesUpAfterTheCheckpoint(t *testing.T) {
 	m := newMachine(t, small)
 	log := [][]Command{{set("a", "1").keyed("w", 0)}, {set("b", "1")}, {del("a").at(2).keyed("v", 3), set("c", "1")}}
 	for _, c := range log[:2] {
@@ -97,7 +97,7 @@ func TestOpenTakesUpAfterTheFold(t *testing.T) {
 	}
 	f := m.Freeze()
 	m.do(log[2]...)
-	m.image.Merge(f.Fold())
+	m.stateDB.Merge(f.Checkpoint())
 	want := m.digest()
 	m.reopen()
 	if m.Applied() != 2 || m.Revision() != 3 {
@@ -110,19 +110,19 @@ func TestOpenTakesUpAfterTheFold(t *testing.T) {
 }
 
 // Whoever read a new store, and waits behind what it read, is not to miss the first change, nor is a restart to lower
-// the revision. What an older version has folded at revision 0 goes on from there.
+// the revision. What an older version has checkpointed at revision 0 goes on from there.
 func TestTheFirstRevision(t *testing.T) {
 	m := newMachine(t, small)
 	if m.Revision() != 1 {
 		t.Fatalf("a new store is at revision %d", m.Revision())
 	}
 	m.do()
-	m.fold()
+	m.takeCheckpoint()
 	m.reopen()
 	m.want(set("a", "1"), done(2))
 
 	m = newMachine(t, small)
-	m.image.Merge(&Fold{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
+	m.stateDB.Merge(&Checkpoint{Slot: 1, Meta: codec.Marshal(&meta{Format: metaFormat, Slot: 1})})
 	m.reopen()
 	m.want(set("a", "1"), done(1))
 }
@@ -130,8 +130,8 @@ func TestTheFirstRevision(t *testing.T) {
 func TestDamagedEntryNamesItsKey(t *testing.T) {
 	m := newMachine(t, small)
 	m.do(set("a/1", "1"), set("b", "1"))
-	m.fold()
-	m.image.records.Set(recordKey(SpaceData, []byte("a/1")), []byte{recordVersion})
+	m.takeCheckpoint()
+	m.stateDB.records.Set(recordKey(SpaceData, []byte("a/1")), []byte{recordVersion})
 	_, _, getErr := m.Get("a/1")
 	_, applyErr := m.Apply(2, batchOf(set("a/1", "2")))
 	for name, err := range map[string]error{"get": getErr, "apply": applyErr} {
@@ -164,9 +164,9 @@ func TestDigestSeesEverything(t *testing.T) {
 			t.Errorf("%s and %s have one digest", name, other)
 		}
 		seen[d] = name
-		m.fold()
+		m.takeCheckpoint()
 		if m.digest() != d {
-			t.Errorf("%s: the digest depends on the fold", name)
+			t.Errorf("%s: the digest depends on the checkpoint", name)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestLimitsAreChecked(t *testing.T) {
 		bad = append(bad, l)
 	}
 	for _, l := range bad {
-		if _, err := Open(NewMemImage(), l); err == nil {
+		if _, err := Open(NewMemStateDB(), l); err == nil {
 			t.Errorf("opened with %+v", l)
 		}
 	}

@@ -7,38 +7,38 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// MemImage is a Source in memory, for simulators and tests. Views may be opened and used at a time; Merge and Clone
+// MemStateDB is a Source in memory, for simulators and tests. Views may be opened and used at a time; Merge and Clone
 // must not run beside anything.
-type MemImage struct {
+type MemStateDB struct {
 	slot    uint64
 	meta    []byte
 	records *btree.Map[string, []byte] // space byte and key → record; never changed, replaced by Merge
 }
 
-// NewMemImage returns the image of a new state.
-func NewMemImage() *MemImage { return &MemImage{records: btree.NewMap[string, []byte](0)} }
+// NewMemStateDB returns the state database of a new state.
+func NewMemStateDB() *MemStateDB { return &MemStateDB{records: btree.NewMap[string, []byte](0)} }
 
-// Merge makes f part of the image, as one transaction; open views stay as they are. It keeps f's bytes. It panics on
-// changes that are not in order or come twice, and on a fold that is not newer than the image.
-func (m *MemImage) Merge(f *Fold) {
+// Merge makes f part of the state database, as one transaction; open views stay as they are. It keeps f's bytes. It
+// panics on changes that are not in order or come twice, and on a checkpoint that is not newer than the state database.
+func (m *MemStateDB) Merge(f *Checkpoint) {
 	if f.Slot <= m.slot {
-		panic(fmt.Sprintf("kv: fold of slot %d into an image of slot %d", f.Slot, m.slot))
+		panic(fmt.Sprintf("kv: checkpoint of slot %d into a state database of slot %d", f.Slot, m.slot))
 	}
 	m.change(f, len(f.Changes))
 	m.slot, m.meta = f.Slot, f.Meta
 }
 
-// MergeSome makes the first n changes of f part of the image, and no fold of it: as storage does when it merges f in
-// parts. Nothing but f may be merged next.
-func (m *MemImage) MergeSome(f *Fold, n int) { m.change(f, n) }
+// MergeSome makes the first n changes of f part of the state database, and no checkpoint of it: as storage does when it
+// merges f in parts. Nothing but f may be merged next.
+func (m *MemStateDB) MergeSome(f *Checkpoint, n int) { m.change(f, n) }
 
-func (m *MemImage) change(f *Fold, n int) {
+func (m *MemStateDB) change(f *Checkpoint, n int) {
 	records := m.records.Copy()
 	for i, c := range f.Changes[:n] {
 		if i > 0 {
 			p := f.Changes[i-1]
 			if p.Space > c.Space || p.Space == c.Space && bytes.Compare(p.Key, c.Key) >= 0 {
-				panic(fmt.Sprintf("kv: fold of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key, p.Space, p.Key))
+				panic(fmt.Sprintf("kv: checkpoint of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key, p.Space, p.Key))
 			}
 		}
 		if c.Value == nil {
@@ -50,24 +50,24 @@ func (m *MemImage) change(f *Fold, n int) {
 	m.records = records
 }
 
-// Clone returns an image that holds the same and goes its own way from here.
-func (m *MemImage) Clone() *MemImage {
+// Clone returns a state database that holds the same and goes its own way from here.
+func (m *MemStateDB) Clone() *MemStateDB {
 	c := *m
 	return &c
 }
 
 // View opens a view; its error is always nil.
-func (m *MemImage) View() (Image, error) { return &memView{records: m.records}, nil }
+func (m *MemStateDB) View() (StateDB, error) { return &memView{records: m.records}, nil }
 
-// Loaded returns the slot and meta record of the newest merged fold; its error is always nil.
-func (m *MemImage) Loaded() (slot uint64, meta []byte, err error) { return m.slot, m.meta, nil }
+// Loaded returns the slot and meta record of the newest merged checkpoint; its error is always nil.
+func (m *MemStateDB) Loaded() (slot uint64, meta []byte, err error) { return m.slot, m.meta, nil }
 
 func recordKey(space Space, key []byte) string {
 	b := make([]byte, 0, 1+len(key))
 	return string(append(append(b, byte(space)), key...))
 }
 
-// memView is a view of a MemImage. Reading it after Close panics, as a test wishes.
+// memView is a view of a MemStateDB. Reading it after Close panics, as a test wishes.
 type memView struct{ records *btree.Map[string, []byte] }
 
 func (v *memView) Get(space Space, key []byte) ([]byte, error) {

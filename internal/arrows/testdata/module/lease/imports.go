@@ -10,7 +10,7 @@ import (
 
 	"go.etcd.io/bbolt" // want "only storage may"
 
-	"tenure/internal/clock" // want "not for pure rooms"
+	"tenure/internal/clock" // want "not for pure packages"
 	"tenure/internal/quorum"
 	"tenure/multipaxos" // want "never, in tests neither"
 )

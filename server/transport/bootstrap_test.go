@@ -41,7 +41,7 @@ func (d *disk) Found(c ident.ClusterID, m ident.Membership) error {
 	return d.fail
 }
 
-// outcome is what Genesis returned.
+// outcome is what Bootstrap returned.
 type outcome struct {
 	cluster    ident.ClusterID
 	membership ident.Membership
@@ -49,16 +49,16 @@ type outcome struct {
 	err        error
 }
 
-func (n *node) genesis(ctx context.Context, d *disk, list []wire.Address) outcome {
+func (n *node) bootstrap(ctx context.Context, d *disk, list []wire.Address) outcome {
 	var o outcome
-	o.cluster, o.membership, o.fresh, o.err = n.Genesis(ctx, GenesisConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
+	o.cluster, o.membership, o.fresh, o.err = n.Bootstrap(ctx, BootstrapConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
 	return o
 }
 
-// begin runs Genesis on its own goroutine.
+// begin runs Bootstrap on its own goroutine.
 func (n *node) begin(ctx context.Context, d *disk, list []wire.Address) <-chan outcome {
 	out := make(chan outcome, 1)
-	go func() { out <- n.genesis(ctx, d, list) }()
+	go func() { out <- n.bootstrap(ctx, d, list) }()
 	return out
 }
 
@@ -68,7 +68,7 @@ func ended(t *testing.T, c <-chan outcome) outcome {
 	case o := <-c:
 		return o
 	case <-time.After(patience):
-		t.Fatal("Genesis did not end")
+		t.Fatal("Bootstrap did not end")
 		panic("unreachable")
 	}
 }
@@ -84,7 +84,7 @@ func town(t *testing.T, n int) (nodes []*node, disks []*disk, list []wire.Addres
 	return nodes, disks, list
 }
 
-// formAll is the genesis of a whole town.
+// formAll is the bootstrap of a whole town.
 func formAll(t *testing.T, nodes []*node, disks []*disk, list []wire.Address) ident.ClusterID {
 	t.Helper()
 	ctx := within(t)
@@ -122,7 +122,7 @@ func again(t *testing.T, old *node) *node {
 	})
 }
 
-func TestGenesisOfThreeAndOfOne(t *testing.T) {
+func TestBootstrapOfThreeAndOfOne(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7} {
 		nodes, disks, list := town(t, n)
 		formAll(t, nodes, disks, list)
@@ -137,7 +137,7 @@ func TestGenesisOfThreeAndOfOne(t *testing.T) {
 	}
 }
 
-func TestGenesisNeedsAllListedNodes(t *testing.T) {
+func TestBootstrapNeedsAllListedNodes(t *testing.T) {
 	nodes, disks, list := town(t, 3)
 	ctx := within(t)
 	short, cancel := context.WithCancel(ctx)
@@ -164,7 +164,7 @@ func TestGenesisNeedsAllListedNodes(t *testing.T) {
 }
 
 // A node that is formed gets its cluster back, not fresh, with nobody else there, and only once was it founded.
-func TestGenesisHappensOnce(t *testing.T) {
+func TestBootstrapHappensOnce(t *testing.T) {
 	nodes, disks, list := town(t, 3)
 	cluster := formAll(t, nodes, disks, list)
 	for i := range nodes {
@@ -172,7 +172,7 @@ func TestGenesisHappensOnce(t *testing.T) {
 	}
 	for i := range nodes {
 		n := again(t, nodes[i])
-		if o := n.genesis(within(t), disks[i], list[:i+1]); o.err != nil || o.fresh || o.cluster != cluster || disks[i].founds != 1 {
+		if o := n.bootstrap(within(t), disks[i], list[:i+1]); o.err != nil || o.fresh || o.cluster != cluster || disks[i].founds != 1 {
 			t.Fatalf("node %d: %+v", i+1, o)
 		}
 		n.Close()
@@ -187,7 +187,7 @@ func TestFounderThatCrashedBeforeItToldAnybody(t *testing.T) {
 	if o := ended(t, one); !errors.Is(o.err, disks[0].fail) || o.fresh {
 		t.Fatalf("%+v", o)
 	}
-	if _, _, told := nodes[0].Transport.genesis.Load().formed(); told || disks[1].founds+disks[2].founds > 0 {
+	if _, _, told := nodes[0].Transport.bootstrap.Load().formed(); told || disks[1].founds+disks[2].founds > 0 {
 		t.Fatal("the others may hear of a write that failed")
 	}
 	disks[0].fail = nil
@@ -203,14 +203,14 @@ func TestFounderThatCrashedBeforeItToldAnybody(t *testing.T) {
 }
 
 // The founder and one other have it; the third one gets it from the other alone.
-func TestGenesisIsToldByAnyFormedNode(t *testing.T) {
+func TestBootstrapIsToldByAnyFormedNode(t *testing.T) {
 	nodes, disks, list := town(t, 3)
 	formAll(t, nodes, disks, list)
 	nodes[0].Close()
 	nodes[2].Close()
 	disks[2] = &disk{store: store(3)} // as it was before
 	nodes[2] = again(t, nodes[2])
-	if o := nodes[2].genesis(within(t), disks[2], list); o.err != nil || !o.fresh || o.cluster != disks[1].cluster {
+	if o := nodes[2].bootstrap(within(t), disks[2], list); o.err != nil || !o.fresh || o.cluster != disks[1].cluster {
 		t.Fatalf("%+v", o)
 	}
 }
@@ -222,7 +222,7 @@ func TestDifferentListsRefuseEachOther(t *testing.T) {
 	one, two := nodes[0].begin(ctx, disks[0], list), nodes[1].begin(ctx, disks[1], other)
 	for i, c := range []<-chan outcome{one, two} {
 		o := ended(t, c)
-		var g *GenesisError
+		var g *BootstrapError
 		if !errors.As(o.err, &g) || !errors.Is(o.err, ErrLists) || !strings.Contains(g.Text, showList(list)) || !strings.Contains(g.Text, showList(other)) {
 			t.Fatalf("node %d: %+v", i+1, o)
 		}
@@ -247,8 +247,8 @@ func TestWipedNodeIsToldSo(t *testing.T) {
 			formAll(t, nodes, disks, list)
 			fresh := &disk{store: ident.StoreID{0xbb}}
 			n := again(t, nodes[wiped])
-			o := n.genesis(within(t), fresh, list)
-			var g *GenesisError
+			o := n.bootstrap(within(t), fresh, list)
+			var g *BootstrapError
 			if !errors.As(o.err, &g) || g.Kind != ErrWiped || o.fresh || fresh.founds > 0 {
 				t.Fatalf("%+v", o)
 			}
@@ -281,7 +281,7 @@ func TestTwoWipedNodesDoNotFoundWithoutTheThird(t *testing.T) {
 	if a.founds+b.founds > 0 {
 		t.Fatal("founded without node 3")
 	}
-	if o := again(t, nodes[2]).genesis(ctx, disks[2], list); o.err != nil {
+	if o := again(t, nodes[2]).bootstrap(ctx, disks[2], list); o.err != nil {
 		t.Fatalf("%+v", o)
 	}
 	for _, c := range []<-chan outcome{o1, o2} {
@@ -295,17 +295,17 @@ func TestClusterFormedWithoutThisNode(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	formAll(t, nodes, disks, list)
 	n := listen(t, 3, "", nil)
-	o := n.genesis(within(t), &disk{store: store(3)}, append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
+	o := n.bootstrap(within(t), &disk{store: store(3)}, append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
 	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) || !strings.Contains(o.err.Error(), disks[0].cluster.String()) {
 		t.Fatalf("%+v", o)
 	}
 }
 
-func TestListChangedAfterTheGenesisWasMissed(t *testing.T) {
+func TestListChangedAfterTheBootstrapWasMissed(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	formAll(t, nodes, disks, list)
 	n := again(t, nodes[1])
-	o := n.genesis(within(t), &disk{store: store(2)}, append(list, wire.Address{Node: 3, Addr: "127.0.0.1:1"}))
+	o := n.bootstrap(within(t), &disk{store: store(2)}, append(list, wire.Address{Node: 3, Addr: "127.0.0.1:1"}))
 	if !errors.Is(o.err, ErrLists) {
 		t.Fatalf("%+v", o)
 	}
@@ -331,7 +331,7 @@ func TestCopiedStoreIsNotCountedTwice(t *testing.T) {
 func TestFounderCountsStoresOnce(t *testing.T) {
 	n := listen(t, 1, "", nil)
 	d := &disk{store: store(1)}
-	g := &genesis{cfg: GenesisConfig{Self: 1, Store: d.store, List: []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}, {Node: 3, Addr: "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
+	g := &bootstrap{cfg: BootstrapConfig{Self: 1, Store: d.store, List: []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}, {Node: 3, Addr: "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
 	answer := func(id ballot.NodeID) question {
 		return question{peer: wire.Address{Node: id}, answer: &wire.AnswerMsg{Node: id, Store: store(7)}}
 	}
@@ -340,7 +340,7 @@ func TestFounderCountsStoresOnce(t *testing.T) {
 	}
 }
 
-func TestStoreThatForgotItsGenesisIsRefused(t *testing.T) {
+func TestStoreThatForgotItsBootstrapIsRefused(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	cluster := formAll(t, nodes, disks, list)
 	for _, n := range nodes {
@@ -351,7 +351,7 @@ func TestStoreThatForgotItsGenesisIsRefused(t *testing.T) {
 	nodes[0].awaitEvent(t, "+log 2", 1)
 	n := again(t, nodes[1])
 	back := &disk{store: store(2)}
-	if o := n.genesis(within(t), back, list); !errors.Is(o.err, ErrRolledBack) || back.founds > 0 {
+	if o := n.bootstrap(within(t), back, list); !errors.Is(o.err, ErrRolledBack) || back.founds > 0 {
 		t.Fatalf("%+v", o)
 	}
 }
@@ -361,18 +361,18 @@ func TestOwnStoreMustBeInOwnMembership(t *testing.T) {
 	formAll(t, nodes, disks, list)
 	n := again(t, nodes[0])
 	disks[0].store = ident.StoreID{9}
-	if o := n.genesis(within(t), disks[0], list); !errors.Is(o.err, ErrWiped) {
+	if o := n.bootstrap(within(t), disks[0], list); !errors.Is(o.err, ErrWiped) {
 		t.Fatalf("%+v", o)
 	}
 	n = listen(t, 3, "", nil)
 	disks[1].store = store(3)
-	if o := n.genesis(within(t), disks[1], []wire.Address{{Node: 3, Addr: n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
+	if o := n.bootstrap(within(t), disks[1], []wire.Address{{Node: 3, Addr: n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
 		t.Fatalf("%+v", o)
 	}
 }
 
 // A stranger that says it is the founder: what it may bring, and what not.
-func TestGenesisThatMustNotBeTaken(t *testing.T) {
+func TestBootstrapThatMustNotBeTaken(t *testing.T) {
 	sound := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(1)}, {Node: 2, Store: store(2)}}}
 	for name, c := range map[string]struct {
 		bring ident.Membership
@@ -403,27 +403,27 @@ func TestGenesisThatMustNotBeTaken(t *testing.T) {
 				if o := ended(t, out); o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
 					t.Fatalf("%+v", o)
 				}
-				g := n.Transport.genesis.Load()
+				g := n.Transport.bootstrap.Load()
 				if err := g.adopt(ident.ClusterID{5}, sound); err != nil {
 					t.Fatalf("the same again: %v", err)
 				}
 				var r *Refusal
-				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != wire.ReasonGenesis || d.founds != 1 {
-					t.Fatalf("a second genesis: %v", err)
+				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != wire.ReasonBootstrap || d.founds != 1 {
+					t.Fatalf("a second bootstrap: %v", err)
 				}
 				cancel()
 				return
 			}
 			var r *Refusal
-			if !errors.As(err, &r) || r.Reason != wire.ReasonGenesis || !strings.Contains(r.Text, c.word) || d.founds > 0 {
+			if !errors.As(err, &r) || r.Reason != wire.ReasonBootstrap || !strings.Contains(r.Text, c.word) || d.founds > 0 {
 				t.Fatalf("%v", err)
 			}
 			cancel()
 			if o := ended(t, out); !errors.Is(o.err, context.Canceled) {
 				t.Fatalf("%+v", o)
 			}
-			if err := n.Transport.genesis.Load().adopt(ident.ClusterID{5}, sound); err == nil || d.founds > 0 {
-				t.Fatal("took a genesis after it had stopped waiting")
+			if err := n.Transport.bootstrap.Load().adopt(ident.ClusterID{5}, sound); err == nil || d.founds > 0 {
+				t.Fatal("took a bootstrap after it had stopped waiting")
 			}
 		})
 	}
@@ -441,7 +441,7 @@ func claimed(t *testing.T, n *node, founder ident.StoreID, list []wire.Address) 
 		w := newConn(nc, late)
 		_, err = n.exchange(w, &wire.AskMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
 		var r *Refusal
-		if errors.As(err, &r) && r.Reason == wire.ReasonNotReady { // its Genesis has not begun
+		if errors.As(err, &r) && r.Reason == wire.ReasonNotReady { // its Bootstrap has not begun
 			nc.Close()
 			continue
 		}
@@ -497,7 +497,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestCloseEndsGenesis(t *testing.T) {
+func TestCloseEndsBootstrap(t *testing.T) {
 	nodes, disks, list := town(t, 2)
 	out := nodes[0].begin(within(t), disks[0], list)
 	nodes[0].logs.awaitAll(t, "waiting for all listed nodes")
@@ -507,20 +507,20 @@ func TestCloseEndsGenesis(t *testing.T) {
 	}
 }
 
-func TestGenesisConfigIsChecked(t *testing.T) {
+func TestBootstrapConfigIsChecked(t *testing.T) {
 	d := &disk{}
-	sound := GenesisConfig{Self: 1, Store: store(1), List: []wire.Address{{Node: 2, Addr: "b:1"}, {Node: 1, Addr: "a:1"}}, Formed: d.Formed, Found: d.Found}
+	sound := BootstrapConfig{Self: 1, Store: store(1), List: []wire.Address{{Node: 2, Addr: "b:1"}, {Node: 1, Addr: "a:1"}}, Formed: d.Formed, Found: d.Found}
 	if err := sound.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*GenesisConfig){
-		"not in its list": func(c *GenesisConfig) { c.Self = 3 },
-		"node id 0":       func(c *GenesisConfig) { c.Self = 0 },
-		"no store":        func(c *GenesisConfig) { c.Store = ident.StoreID{} },
-		"listed twice":    func(c *GenesisConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 1, Addr: "b:1"}} },
-		"HOST:PORT":       func(c *GenesisConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b"}} },
-		"0 nodes":         func(c *GenesisConfig) { c.List = nil },
-		"without storage": func(c *GenesisConfig) { c.Found = nil },
+	for name, change := range map[string]func(*BootstrapConfig){
+		"not in its list": func(c *BootstrapConfig) { c.Self = 3 },
+		"node id 0":       func(c *BootstrapConfig) { c.Self = 0 },
+		"no store":        func(c *BootstrapConfig) { c.Store = ident.StoreID{} },
+		"listed twice":    func(c *BootstrapConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 1, Addr: "b:1"}} },
+		"HOST:PORT":       func(c *BootstrapConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b"}} },
+		"0 nodes":         func(c *BootstrapConfig) { c.List = nil },
+		"without storage": func(c *BootstrapConfig) { c.Found = nil },
 	} {
 		c := sound
 		change(&c)
@@ -533,7 +533,7 @@ func TestGenesisConfigIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	if _, _, _, err := tr.Genesis(within(t), sound); !errors.Is(err, ErrConfig) {
+	if _, _, _, err := tr.Bootstrap(within(t), sound); !errors.Is(err, ErrConfig) {
 		t.Fatalf("two nodes and no peer address: %v", err)
 	}
 }

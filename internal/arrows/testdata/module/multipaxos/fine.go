@@ -1,4 +1,4 @@
-// Package multipaxos is a pure room without a fault.
+// Package multipaxos is a pure package without a fault.
 package multipaxos
 
 import (

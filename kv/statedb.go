@@ -1,6 +1,6 @@
 package kv
 
-// Space separates the kinds of records in the image.
+// Space separates the kinds of records in the state database.
 type Space uint8
 
 // The spaces. Numbers are on disks: they are never reused.
@@ -16,26 +16,28 @@ const (
 	SpaceTombstone Space = 8 // key → revision of its deletion
 )
 
-// Change is one record of a fold. A nil Value deletes, also what is not there; other values have at least one byte.
+// Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
+// byte.
 type Change struct {
 	Space Space
 	Key   []byte
 	Value []byte
 }
 
-// Fold is everything applied since the last fold, to be merged into the durable image: its changes are sorted by space,
-// then key, and each key comes once. After a crash the image holds all of it or nothing. A view that is opened before
-// State.Folded may show some of it: the frozen changes that State still has over the image are all of them.
-type Fold struct {
-	Slot    uint64 // applied slot of the image once this is in it
+// Checkpoint is everything applied since the last checkpoint, to be merged into the durable state database: its changes
+// are sorted by space, then key, and each key comes once. After a crash the state database holds all of it or nothing.
+// A view that is opened before State.Checkpointed may show some of it: the frozen changes that State still has over the
+// state database are all of them.
+type Checkpoint struct {
+	Slot    uint64 // applied slot of the state database once this is in it
 	Meta    []byte // the state's own record (revision, dedup marks), opaque to storage
 	Changes []Change
 }
 
-// Image is a consistent read view of the folded state. What Get returns is valid until Close, what Ascend and Descend
-// hand to fn until fn returns; neither may be changed. An error is damage: the node must stop. A view is used by one
-// goroutine at a time.
-type Image interface {
+// StateDB is a consistent read view of the checkpointed state. What Get returns is valid until Close, what Ascend and
+// Descend hand to fn until fn returns; neither may be changed. An error is damage: the node must stop. A view is used
+// by one goroutine at a time.
+type StateDB interface {
 	// Get is the record of key, or nil.
 	Get(space Space, key []byte) ([]byte, error)
 	// Ascend calls fn in key order from the first key ≥ from, until fn says false.
@@ -46,10 +48,10 @@ type Image interface {
 	Close()
 }
 
-// Source opens views of the folded state; safe for concurrent use.
+// Source opens views of the checkpointed state; safe for concurrent use.
 type Source interface {
-	// View opens a read view of the newest fold; it may show changes of the one that is being merged.
-	View() (Image, error)
-	// Loaded is the slot and meta record of the newest fold; zero and nil for a new state.
+	// View opens a read view of the newest checkpoint; it may show changes of the one that is being merged.
+	View() (StateDB, error)
+	// Loaded is the slot and meta record of the newest checkpoint; zero and nil for a new state.
 	Loaded() (slot uint64, meta []byte, err error)
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // "merging … none ahead of what the node's own log has synced": a slot can be chosen and applied by the others' votes
-// before the own disk has it. What is folded must survive in the own log, or be reported as truncated.
-func TestFoldWaitsForTheOwnLog(t *testing.T) {
+// before the own disk has it. What is checkpointed must survive in the own log, or be reported as truncated.
+func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	p := b.lead(holding(1, sec))
+	p := b.lead(tenure(1, sec))
 	b.sent = nil
 	b.request(1, sec)
 	b.advance(0, p)
@@ -34,24 +34,25 @@ func TestFoldWaitsForTheOwnLog(t *testing.T) {
 	}
 	b.log.Freeze()
 	b.finish(0, p)
-	if b.out.Fold != nil {
-		t.Fatal("a fold was handed out before the own log had its entries")
+	if b.out.Checkpoint != nil {
+		t.Fatal("a checkpoint was handed out before the own log had its entries")
 	}
 	b.sync()
 	b.finish(0, p)
-	if b.out.Fold == nil || b.out.Fold.Slot() != b.state.Applied() {
-		t.Fatal("the fold was not handed out when the own log had its entries")
+	if b.out.Checkpoint == nil || b.out.Checkpoint.Slot() != b.state.Applied() {
+		t.Fatal("the checkpoint was not handed out when the own log had its entries")
 	}
 }
 
-// A large image is folded in larger pieces, within a bound, and what may wait for a fold grows as much and no more.
-func TestLargeImagesAreFoldedInLargerPieces(t *testing.T) {
+// A large state database is checkpointed in larger pieces, within a bound, and what may wait for a checkpoint grows as
+// much and no more.
+func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 	b := newBench(t, 1)
-	base := b.log.cfg.FoldBytes
-	for image, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base, 1000 * base: 4 * base} {
-		b.log.SetImageBytes(image)
-		if got := b.log.fold.threshold(b.log); got != want {
-			t.Errorf("an image of %d bytes is folded by %d, want %d", image, got, want)
+	base := b.log.cfg.CheckpointBytes
+	for stateDB, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base, 1000 * base: 4 * base} {
+		b.log.SetStateDBBytes(stateDB)
+		if got := b.log.checkpoint.threshold(b.log); got != want {
+			t.Errorf("a state database of %d bytes is checkpointed by %d, want %d", stateDB, got, want)
 		}
 	}
 	value := strings.Repeat("v", int(base)/8)
@@ -68,17 +69,17 @@ func TestLargeImagesAreFoldedInLargerPieces(t *testing.T) {
 		}
 	}
 	for _, step := range []struct {
-		image      int64
+		stateDB    int64
 		keys       int
 		want, full bool
 	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true, true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
-		b.log.SetImageBytes(step.image)
+		b.log.SetStateDBBytes(step.stateDB)
 		fill(step.keys)
 		if got := b.log.WantFreeze(); got != step.want {
-			t.Errorf("image %d, %d bytes of changes: a fold is wanted: %t", step.image, b.state.TableBytes(), got)
+			t.Errorf("state database %d, %d bytes of changes: a checkpoint is wanted: %t", step.stateDB, b.state.TableBytes(), got)
 		}
-		if got := b.log.fold.full(b.log); got != step.full {
-			t.Errorf("image %d, %d bytes of changes: full: %t", step.image, b.state.TableBytes(), got)
+		if got := b.log.checkpoint.full(b.log); got != step.full {
+			t.Errorf("state database %d, %d bytes of changes: full: %t", step.stateDB, b.state.TableBytes(), got)
 		}
 	}
 }

@@ -1,40 +1,40 @@
 package arrows
 
-// Room is a package of the module and what it may import of the others. Any room may import the leaves (see Leaves)
+// Package is a package of the module and what it may import of the others. Any package may import the leaves (see Leaves)
 // that it is allowed to by its purity.
-type Room struct {
+type Package struct {
 	// Path is relative to the module. A path that ends in "/..." stands for the package and those below it, which
 	// may import each other.
 	Path string
-	// May lists the rooms that non-test files may import.
+	// May lists the packages that non-test files may import.
 	May []string
-	// Never lists the rooms that test files may not import either. Other imports of test files are free.
+	// Never lists the packages that test files may not import either. Other imports of test files are free.
 	Never []string
-	// Pure rooms are checked by purity.go and maporder.go, and import only the leaves and outside modules that are
+	// Pure packages are checked by purity.go and maporder.go, and import only the leaves and outside modules that are
 	// marked for them.
 	Pure bool
 }
 
-// Leaf is a package that any room may import, and that imports only leaves.
+// Leaf is a package that any package may import, and that imports only leaves.
 type Leaf struct {
 	Path string
-	// Pure tells that pure rooms may import it too: what it gives depends on its arguments alone.
+	// Pure tells that pure packages may import it too: what it gives depends on its arguments alone.
 	Pure bool
 }
 
 // Rules are the arrows of a module.
 type Rules struct {
-	Rooms  []Room
-	Leaves []Leaf
+	Packages []Package
+	Leaves   []Leaf
 	// Only names the outside modules that few packages may import, in tests too, and those packages.
 	Only map[string][]string
-	// PureModules are the outside modules that pure rooms may import.
+	// PureModules are the outside modules that pure packages may import.
 	PureModules []string
 }
 
-// House is the module as it is meant to be.
-var House = Rules{
-	Rooms: []Room{
+// Layout is the module as it is meant to be.
+var Layout = Rules{
+	Packages: []Package{
 		{Path: "lease", Pure: true, Never: []string{"multipaxos"}},
 		{Path: "lease/named", Pure: true, May: []string{"lease"}, Never: []string{"multipaxos"}},
 		{Path: "multipaxos", Pure: true, Never: []string{"lease"}},

@@ -13,7 +13,7 @@ import (
 	"tenure/server/wire"
 )
 
-// Why a node cannot come into a cluster. Each is wrapped in a GenesisError whose text is for the user.
+// Why a node cannot come into a cluster. Each is wrapped in a BootstrapError whose text is for the user.
 var (
 	// ErrLists: two nodes were started with different lists.
 	ErrLists = errors.New("different lists")
@@ -27,25 +27,25 @@ var (
 	ErrCopied = errors.New("data directory was copied")
 )
 
-// GenesisError says for good why this node takes no part: trying again without a human's help is of no use.
-type GenesisError struct {
+// BootstrapError says for good why this node takes no part: trying again without a human's help is of no use.
+type BootstrapError struct {
 	Kind error // one of the above
 	Text string
 }
 
 // Error is the text for the user.
-func (e *GenesisError) Error() string { return e.Text }
+func (e *BootstrapError) Error() string { return e.Text }
 
 // Unwrap is Kind.
-func (e *GenesisError) Unwrap() error { return e.Kind }
+func (e *BootstrapError) Unwrap() error { return e.Kind }
 
-func forGood(kind error, format string, args ...any) *GenesisError {
-	return &GenesisError{Kind: kind, Text: fmt.Sprintf(format, args...)}
+func forGood(kind error, format string, args ...any) *BootstrapError {
+	return &BootstrapError{Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
-// GenesisConfig is what a node brings to its genesis. The functions are called one at a time, Formed also after
-// Genesis has returned.
-type GenesisConfig struct {
+// BootstrapConfig is what a node brings to its bootstrap. The functions are called one at a time, Formed also after
+// Bootstrap has returned.
+type BootstrapConfig struct {
 	Self  ballot.NodeID
 	Store ident.StoreID
 	List  []wire.Address // the static list, this node included; an address only matters if there are several nodes
@@ -56,7 +56,7 @@ type GenesisConfig struct {
 }
 
 // Validate says what is wrong with c, if anything.
-func (c *GenesisConfig) Validate() error {
+func (c *BootstrapConfig) Validate() error {
 	list := sorted(c.List)
 	if err := errors.Join(wire.CheckNode(c.Self), wire.CheckStore(c.Store), wire.CheckList(list)); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
@@ -72,17 +72,17 @@ func (c *GenesisConfig) Validate() error {
 		}
 	}
 	if c.Formed == nil || c.Found == nil {
-		return fmt.Errorf("%w: genesis without storage", ErrConfig)
+		return fmt.Errorf("%w: bootstrap without storage", ErrConfig)
 	}
 	return nil
 }
 
-// genesis is this node's part in the founding of its cluster, and afterwards what it tells those who ask.
-type genesis struct {
-	cfg GenesisConfig // List is sorted
+// bootstrap is this node's part in the founding of its cluster, and afterwards what it tells those who ask.
+type bootstrap struct {
+	cfg BootstrapConfig // List is sorted
 
 	mu   sync.Mutex
-	open bool // Genesis is waiting: this run may take part
+	open bool // Bootstrap is waiting: this run may take part
 	// claim is the store for which connections of a founder are held, so that two processes with the founder's id
 	// cannot both count on this node. Nothing is claimed when holders is 0.
 	claim   ident.StoreID
@@ -96,9 +96,9 @@ type genesis struct {
 }
 
 // founder tells whether node has the lowest id of the list, and so collects and founds.
-func (g *genesis) founder(node ballot.NodeID) bool { return g.cfg.List[0].Node == node }
+func (g *bootstrap) founder(node ballot.NodeID) bool { return g.cfg.List[0].Node == node }
 
-// Genesis is this node's cluster and membership. A node that has them gets them back at once; otherwise it takes
+// Bootstrap is this node's cluster and membership. A node that has them gets them back at once; otherwise it takes
 // part in the founding of the cluster, and waits for the other listed nodes as long as ctx lasts:
 //
 //   - All unformed nodes ask all listed ones. The node with the lowest id founds the cluster when it holds, from one
@@ -112,8 +112,9 @@ func (g *genesis) founder(node ballot.NodeID) bool { return g.cfg.List[0].Node =
 // fresh is true only if this very run made the membership durable: only then can there be no older promise of this
 // store, and only such a run may go without quarantine (A4).
 //
-// An error is ctx's, ErrClosed, ErrConfig, what Found returned, or a *GenesisError, which is final. It is called once.
-func (t *Transport) Genesis(ctx context.Context, cfg GenesisConfig) (_ ident.ClusterID, _ ident.Membership, fresh bool, _ error) {
+// An error is ctx's, ErrClosed, ErrConfig, what Found returned, or a *BootstrapError, which is final. It is called
+// once.
+func (t *Transport) Bootstrap(ctx context.Context, cfg BootstrapConfig) (_ ident.ClusterID, _ ident.Membership, fresh bool, _ error) {
 	if err := cfg.Validate(); err != nil {
 		return ident.ClusterID{}, ident.Membership{}, false, err
 	}
@@ -121,11 +122,11 @@ func (t *Transport) Genesis(ctx context.Context, cfg GenesisConfig) (_ ident.Clu
 	if len(cfg.List) > 1 && t.listener == nil {
 		return ident.ClusterID{}, ident.Membership{}, false, fmt.Errorf("%w: a cluster of %d needs a peer address", ErrConfig, len(cfg.List))
 	}
-	g := &genesis{cfg: cfg, settled: make(chan struct{})}
+	g := &bootstrap{cfg: cfg, settled: make(chan struct{})}
 	cluster, membership, formed := cfg.Formed()
 	g.open = !formed
-	if !t.genesis.CompareAndSwap(nil, g) {
-		panic("transport: Genesis called twice")
+	if !t.bootstrap.CompareAndSwap(nil, g) {
+		panic("transport: Bootstrap called twice")
 	}
 	if formed {
 		return cluster, membership, false, g.checkOwn(membership)
@@ -141,7 +142,7 @@ func (t *Transport) Genesis(ctx context.Context, cfg GenesisConfig) (_ ident.Clu
 }
 
 // checkOwn makes sure that this node may take part in the cluster it belongs to.
-func (g *genesis) checkOwn(m ident.Membership) error {
+func (g *bootstrap) checkOwn(m ident.Membership) error {
 	store, listed := storeOf(m, g.cfg.Self)
 	switch {
 	case !listed:
@@ -154,7 +155,7 @@ func (g *genesis) checkOwn(m ident.Membership) error {
 }
 
 // wiped is what a node is told whose store is not the one that the membership lists for it.
-func (g *genesis) wiped(m ident.Membership, source string) error {
+func (g *bootstrap) wiped(m ident.Membership, source string) error {
 	store, _ := storeOf(m, g.cfg.Self)
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), while membership %d of its cluster, says %s, "+
 		"has store %s for node %d. A node that has lost its disk must not vote, since it has forgotten what it promised. "+
@@ -164,7 +165,7 @@ func (g *genesis) wiped(m ident.Membership, source string) error {
 }
 
 // adopt makes a membership durable, whoever it came from, if this node may take it.
-func (g *genesis) adopt(cluster ident.ClusterID, m ident.Membership) error {
+func (g *bootstrap) adopt(cluster ident.ClusterID, m ident.Membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
@@ -174,20 +175,20 @@ func (g *genesis) adopt(cluster ident.ClusterID, m ident.Membership) error {
 		if c == cluster && have.Number == m.Number && slices.Equal(have.Members, m.Members) {
 			return nil
 		}
-		return refuse(wire.ReasonGenesis, "node %d is in cluster %s with membership %s already: it does not take cluster %s with membership %s",
+		return refuse(wire.ReasonBootstrap, "node %d is in cluster %s with membership %s already: it does not take cluster %s with membership %s",
 			g.cfg.Self, c, have, cluster, m)
 	}
 	switch {
 	case !g.open:
-		return refuse(wire.ReasonNotReady, "node %d does not wait for a genesis any more: see its log, and start it again", g.cfg.Self)
+		return refuse(wire.ReasonNotReady, "node %d does not wait for a bootstrap any more: see its log, and start it again", g.cfg.Self)
 	case m.Number != 1 || !sameNodes(g.cfg.List, m) || !m.Lists(g.cfg.Self, g.cfg.Store):
-		return refuse(wire.ReasonGenesis, "node %d was started with the list %s and store %s: it does not take cluster %s with membership %s",
+		return refuse(wire.ReasonBootstrap, "node %d was started with the list %s and store %s: it does not take cluster %s with membership %s",
 			g.cfg.Self, showList(g.cfg.List), g.cfg.Store, cluster, m)
 	}
 	g.open = false
 	g.cluster, g.membership = cluster, m
 	if err := g.cfg.Found(cluster, m); err != nil {
-		g.err = fmt.Errorf("make the genesis of cluster %s durable: %w", cluster, err)
+		g.err = fmt.Errorf("make the bootstrap of cluster %s durable: %w", cluster, err)
 	}
 	close(g.settled)
 	return g.err
@@ -195,7 +196,7 @@ func (g *genesis) adopt(cluster ident.ClusterID, m ident.Membership) error {
 
 // leave ends this run's chance to take part, and is what came of it. Success beats an error that came at the same
 // time: the membership is on disk.
-func (g *genesis) leave(err error) (ident.ClusterID, ident.Membership, bool, error) {
+func (g *bootstrap) leave(err error) (ident.ClusterID, ident.Membership, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = false
@@ -211,7 +212,7 @@ func (g *genesis) leave(err error) (ident.ClusterID, ident.Membership, bool, err
 }
 
 // hold reserves this node for a founder while its connection lasts; false: another process is founding.
-func (g *genesis) hold(founder ident.StoreID) bool {
+func (g *bootstrap) hold(founder ident.StoreID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.holders > 0 && g.claim != founder {
@@ -222,7 +223,7 @@ func (g *genesis) hold(founder ident.StoreID) bool {
 	return true
 }
 
-func (g *genesis) release() {
+func (g *bootstrap) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.holders--
@@ -230,7 +231,7 @@ func (g *genesis) release() {
 
 // formed is what this store belongs to, as far as others may be told: a write that failed may or may not be durable,
 // and the next run will know.
-func (g *genesis) formed() (ident.ClusterID, ident.Membership, bool) {
+func (g *bootstrap) formed() (ident.ClusterID, ident.Membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.err != nil {
@@ -240,7 +241,7 @@ func (g *genesis) formed() (ident.ClusterID, ident.Membership, bool) {
 }
 
 // waiting tells whether this run may still take part.
-func (g *genesis) waiting() bool {
+func (g *bootstrap) waiting() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.open

@@ -10,10 +10,10 @@ import (
 type masterView struct {
 	node    ballot.NodeID // 0: unknown
 	epoch   uint64        // highest epoch heard of; kept when the node is forgotten
-	heard   time.Duration // when its newest vitals came
+	heard   time.Duration // when its newest heartbeats came
 	sign    uint64        // tick at which anything came from it
 	until   time.Duration // when its lease ends if nothing more is heard: a hint (L1)
-	applied uint64        // by it, as of the vitals before the newest
+	applied uint64        // by it, as of the heartbeats before the newest
 	newest  uint64
 }
 
@@ -21,13 +21,13 @@ type masterView struct {
 type peerView struct {
 	node      ballot.NodeID
 	connected bool
-	room      Room
+	space     Space
 	applied   uint64
 	heard     time.Duration // 0: never
 }
 
-// silentTicks is how long nothing must have come from the master, which sends vitals every vitalsTicks, before this
-// node hands it nothing more: a write without an idempotency key that it took and does not answer is lost to its
+// silentTicks is how long nothing must have come from the master, which sends heartbeats every heartbeatTicks, before
+// this node hands it nothing more: a write without an idempotency key that it took and does not answer is lost to its
 // client, while one that waits here goes to the next master.
 const silentTicks = 8
 
@@ -45,8 +45,8 @@ func (l *Log) sign(from ballot.NodeID) {
 func (l *Log) Receive(now time.Duration, m Message) {
 	l.sign(m.From)
 	switch m.Kind {
-	case KindVitals:
-		l.hear(now, m.From, m.Vitals)
+	case KindHeartbeat:
+		l.hear(now, m.From, m.Heartbeat)
 	case KindForward:
 		l.takeForwarded(now, m.From, m.Writes)
 	case KindForwarded:
@@ -64,7 +64,7 @@ func (l *Log) Connected(peer ballot.NodeID) {
 		v.connected = true
 	}
 	l.core.Connected(peer)
-	l.vitalsTo(peer)
+	l.heartbeatTo(peer)
 }
 
 // Disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
@@ -80,13 +80,13 @@ func (l *Log) Disconnected(peer ballot.NodeID) {
 	l.queue.take(func(w write) bool { return w.from == peer }) // nobody is left to answer
 }
 
-// hear takes another node's vitals.
-func (l *Log) hear(now time.Duration, from ballot.NodeID, v Vitals) {
+// hear takes another node's heartbeats.
+func (l *Log) hear(now time.Duration, from ballot.NodeID, v Heartbeat) {
 	p := l.peer(from)
 	if p == nil {
 		return
 	}
-	p.room, p.applied, p.heard = v.Room, v.Applied, now
+	p.space, p.applied, p.heard = v.Space, v.Applied, now
 	switch {
 	case v.Master && v.Epoch >= l.master.epoch:
 		before := l.master.newest
@@ -103,22 +103,22 @@ func (l *Log) hear(now time.Duration, from ballot.NodeID, v Vitals) {
 	}
 }
 
-// sendVitals tells all peers how this node is.
-func (l *Log) sendVitals(now, deadline time.Duration) {
-	v := l.vitals(now, deadline)
+// sendHeartbeats tells all peers how this node is.
+func (l *Log) sendHeartbeats(now, deadline time.Duration) {
+	v := l.heartbeat(now, deadline)
 	for i := range l.peers {
-		l.send(Message{Kind: KindVitals, To: l.peers[i].node, Vitals: v})
+		l.send(Message{Kind: KindHeartbeat, To: l.peers[i].node, Heartbeat: v})
 	}
 }
 
-func (l *Log) vitalsTo(peer ballot.NodeID) {
-	l.send(Message{Kind: KindVitals, To: peer, Vitals: l.vitals(0, 0)})
+func (l *Log) heartbeatTo(peer ballot.NodeID) {
+	l.send(Message{Kind: KindHeartbeat, To: peer, Heartbeat: l.heartbeat(0, 0)})
 }
 
-func (l *Log) vitals(now, deadline time.Duration) Vitals {
-	v := Vitals{Applied: l.state.Applied(), Room: l.room.told()}
+func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
+	v := Heartbeat{Applied: l.state.Applied(), Space: l.space.told()}
 	if l.ready {
-		v.Master, v.Epoch, v.LeaseLeft = true, uint64(l.opening), max(0, deadline-now)
+		v.Master, v.Epoch, v.LeaseLeft = true, uint64(l.barrier), max(0, deadline-now)
 	}
 	return v
 }

@@ -1,1 +1,0 @@
-package newroom // want "in no room"

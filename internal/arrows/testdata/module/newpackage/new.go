@@ -1,0 +1,1 @@
+package newroom // want "is not listed"
