@@ -99,7 +99,7 @@ func (e *Elector) tick(now time.Duration) {
 	if e.retired || e.trying {
 		return
 	}
-	if held {
+	if _, held := e.proposer.Held(now); held { // what was resent to the own acceptor may have won
 		if now >= e.renewAt {
 			e.start(now)
 		}
@@ -251,6 +251,7 @@ func (e *Elector) settle(now time.Duration) {
 	e.trying = false
 	last := e.proposer.Attempt().Last
 	if last.Reason == lease.EndWon {
+		e.tenures.watch(now, e.proposer)
 		e.renewAt = e.proposer.RenewAt()
 		return
 	}

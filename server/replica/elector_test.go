@@ -12,15 +12,16 @@ import (
 
 // electors are lease parts of nodes 1, 2, … that reach each other at once, unless a node is cut off.
 type electors struct {
-	t     *testing.T
-	now   time.Duration
-	nodes map[ballot.NodeID]*Elector
-	order []ballot.NodeID
-	cut   map[ballot.NodeID]bool
-	drop  func(m lease.Message) bool // of nodes that are not cut off; nil: none
-	idle  map[ballot.NodeID]bool     // their loops do not run, and what is sent to them waits
-	wait  map[ballot.NodeID][]lease.Message
-	sent  func(from ballot.NodeID, m lease.Message)
+	t      *testing.T
+	voters quorum.Set
+	now    time.Duration
+	nodes  map[ballot.NodeID]*Elector
+	order  []ballot.NodeID
+	cut    map[ballot.NodeID]bool
+	drop   func(m lease.Message) bool // of nodes that are not cut off; nil: none
+	idle   map[ballot.NodeID]bool     // their loops do not run, and what is sent to them waits
+	wait   map[ballot.NodeID][]lease.Message
+	sent   func(from ballot.NodeID, m lease.Message)
 }
 
 func newElectors(t *testing.T, n int) *electors {
@@ -31,15 +32,24 @@ func newElectors(t *testing.T, n int) *electors {
 		w.order = append(w.order, ballot.NodeID(i+1))
 		voters.Add(ballot.NodeID(i + 1))
 	}
+	w.voters = voters
 	for _, id := range w.order {
-		e, err := NewElector(ElectorConfig{Self: incarnation(id), Voters: voters, Timing: testTiming, Duration: testLease, Seed: uint64(id),
-			Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming}}, w.now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.nodes[id] = e
+		w.restart(id, 0)
 	}
 	return w
+}
+
+// restart puts a new lease part in the place of node id's, with a quarantine that ends at the reading quarantine.
+func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
+	w.t.Helper()
+	e, err := NewElector(ElectorConfig{
+		Self: incarnation(id), Voters: w.voters, Timing: testTiming, Duration: testLease, Seed: uint64(id),
+		Acceptor: lease.AcceptorConfig{Self: id, Timing: testTiming, Quarantine: quarantine},
+	}, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.nodes[id] = e
 }
 
 func incarnation(id ballot.NodeID) ballot.Incarnation {

@@ -259,6 +259,32 @@ func TestM1AGapHasItsCauseToo(t *testing.T) {
 	}
 }
 
+// The own acceptor's quarantine ends while its node waits for a quorum, so that a tick wins: it begins no second attempt,
+// and the renewal that comes later is counted.
+func TestATickThatWinsBeginsNoAttempt(t *testing.T) {
+	tried := time.Hour // reading at which the first attempt begins; the first round finds it
+	for round := range 2 {
+		w := newElectors(t, 3)
+		w.drop = func(m lease.Message) bool {
+			return m.Kind == lease.KindPrepare && m.From != 1 || m.Kind == lease.KindAccept && m.To == 3
+		}
+		w.restart(1, tried+testLease/4)
+		w.run("an attempt", time.Second, func() bool { return w.nodes[1].trying })
+		if round == 0 {
+			tried = w.now
+			continue
+		}
+		w.cut[1] = true
+		w.run("a win", time.Second, func() bool { return w.nodes[1].tenures.tenure != 0 })
+		if w.nodes[1].trying {
+			t.Error("the tick that won has begun another attempt")
+		}
+		if e := w.lost(1); e.Tries == 0 || e.Cause != CauseUnanswered {
+			t.Errorf("%+v: %v", e, e)
+		}
+	}
+}
+
 // A node alone loses its lease by lateness only, and then follows itself.
 func TestCauseAlone(t *testing.T) {
 	w := newElectors(t, 1)
