@@ -80,6 +80,7 @@ func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
 
 // Wherever a checkpoint is cut off, the next start has it whole, or not at all if it was before the first part.
 func TestCheckpointThatWasCutOffIsMadeWhole(t *testing.T) {
+	t.Parallel()
 	s := checkpointingStore(t)
 	old := afterNode(mustContent(t, s))
 	must(t, s.Checkpoint(halfCheckpoint(9)))
@@ -136,6 +137,7 @@ func TestLoadedInTheMiddleOfACheckpoint(t *testing.T) {
 
 // A redo file that is not the one that was written refuses the start; nothing of it is merged.
 func TestDamagedRedoIsRefused(t *testing.T) {
+	t.Parallel()
 	s := checkpointingStore(t)
 	must(t, s.Checkpoint(halfCheckpoint(8)))
 	path := s.redoPath()
@@ -198,6 +200,7 @@ func TestLogBehindAHalfCheckpointIsRefused(t *testing.T) {
 
 // Close beside a checkpoint lets the part that runs end; the next start makes the rest.
 func TestCloseBesideACheckpoint(t *testing.T) {
+	t.Parallel()
 	cut := uint64(0)
 	for range 20 {
 		s := checkpointingStore(t)

@@ -386,6 +386,7 @@ func (b *damageBed) afterwards(what string, s *Store, m stateDBModel) string {
 // Whatever changes in state.db while it is open, nobody is given a wrong answer: each is right, or an error, after
 // which the store has ended; and no checkpoint makes damage whole.
 func TestPlantedDamageIsNeverServed(t *testing.T) {
+	t.Parallel()
 	seed, trials := *damageSeed, *damageTrials
 	if seed == 0 {
 		seed = rand.Uint64()

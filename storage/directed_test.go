@@ -40,6 +40,7 @@ func openWith(t *testing.T, dir, path string, b []byte, o Options) error {
 
 // A smaller count in a leaf's header hides records without breaking anything else: only the digest shows it.
 func TestHiddenRecordsShowInTheDigest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	sampleStore(t, dir)
 	logPath, statePath := paths(dir)

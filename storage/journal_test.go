@@ -72,6 +72,7 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 // A flipped bit anywhere in the journal is refused, and so is one in what was never written.
 
 func TestNoFlippedBitOfTheJournalIsServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := formed(t, dir)
 	fill(t, s, 300, 200)

@@ -120,6 +120,7 @@ func TestFailureEndsTheWaitForSpace(t *testing.T) {
 }
 
 func TestEntriesWhileRecordsMove(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10})
 	const last, rounds = 40, 60
 	var floor [last + 1]int // of each slot's ballot, as far as it is acknowledged

@@ -201,6 +201,7 @@ func TestStateDBIsAMap(t *testing.T) {
 // enough, until none is left that could hold the list itself: then each checkpoint puts that at the end of the file,
 // which grows without end.
 func TestStateDBFileStopsGrowing(t *testing.T) {
+	t.Parallel()
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)
 	const keys, each = 8000, 2000

@@ -45,6 +45,7 @@ func used(t testing.TB, b []byte) int {
 
 // A flipped bit anywhere in either file is noticed, or it lies where nothing is: what is served is what was written.
 func TestNoFlippedBitIsServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	want := sampleStore(t, dir)
 	flips := 800
