@@ -49,24 +49,37 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	}
 	accept := named.Request{Kind: named.Accept, Name: named.Name{1}, Counter: 1, Acquisition: named.Acquisition{1}, Token: named.FirstToken(1) + 1, Duration: 90 * time.Second}
 	peer := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
+	var b named.Bucket // that the part has asked for
+	round := func(e replica.LeasesEvent) {
+		for r := n.named.driver; ; {
+			switch r.Next() {
+			case replica.EffectTake:
+				r.Add(&e)
+			case replica.EffectClock:
+				r.Read(n.clock.Now())
+			case replica.EffectBucket:
+				b = r.Bucket()
+			case replica.EffectDone:
+				return
+			}
+		}
+	}
 	ask := func() (accepted bool) {
-		now := n.clock.Now()
-		n.named.part.Receive(now, peer, &replica.LeaseBatch{Requests: []named.Request{accept}})
-		_, accepted = n.named.part.Live(now, accept.Name)
+		round(replica.LeasesEvent{Batch: &replica.LeaseBatch{Requests: []named.Request{accept}}, From: peer})
+		_, accepted = n.named.part.Live(n.named.driver.Now(), accept.Name)
 		return accepted
 	}
-	n.named.part.Open(1)
+	round(replica.LeasesEvent{Era: 1})
 	if ask() {
 		t.Fatal("a lease of 90 s was accepted with the bucket of an idle node")
 	}
-	b, ok := n.named.part.NextBucket(n.clock.Now())
-	if !ok || ask() {
+	if b == (named.Bucket{}) || ask() {
 		t.Fatalf("asks for %+v, or has accepted before it is durable", b)
 	}
 	if err := n.store.SetBucket(b.Length, b.Quarantine); err != nil {
 		t.Fatal(err)
 	}
-	n.named.part.BucketDurable(b)
+	round(replica.LeasesEvent{Bucket: b})
 	if !ask() {
 		t.Fatal("the lease was not accepted")
 	}

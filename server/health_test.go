@@ -20,7 +20,11 @@ func TestM6LogLoopThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ticked = 10 * time.Minute
-	e.Tick(ticked)
+	for r, effect := replica.NewElectorRound(e), replica.EffectTake; effect != replica.EffectDone; {
+		if effect = r.Next(); effect == replica.EffectClock {
+			r.Read(ticked, false)
+		}
+	}
 	n := &Node{cfg: Config{LeaseTime: time.Second}, elector: e, peers: []ballot.NodeID{2}, healths: newHealths([]ballot.NodeID{2})}
 	const bound = 4 * time.Second
 	for _, tc := range []struct {

@@ -22,8 +22,10 @@ func TestT2TheClockIsReadAfterTheEventsWereTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part.Open(1)
 	l := newNamedLoop(n, part, 0)
+	l.inbox.drain = nil // stepped by hand
+	l.inbox.put(namedEvent{LeasesEvent: replica.LeasesEvent{Era: 1}})
+	l.round()
 	l.inbox.mu.Lock() // the round gets no events before it is given up
 	done := make(chan struct{})
 	go func() {

@@ -108,7 +108,7 @@ func openCluster(c *Command) (Stage, error) {
 	for _, a := range w.nodes {
 		for _, b := range w.nodes {
 			if a != b {
-				a.log.Connected(b.id)
+				a.input(&replica.Event{Up: b.id})
 			}
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"tenure/multipaxos"
 )
 
-// Apply applies chosen entries in slot order, up to a bounded number of bytes. The shell holds the state's lock. An
+// apply applies chosen entries in slot order, up to a bounded number of bytes. The shell holds the state's lock. An
 // error is damage: the node must stop.
-func (l *Log) Apply() error {
+func (l *Log) apply() error {
 	from := multipaxos.Slot(l.state.Applied() + 1)
 	if l.core.Chosen() < from {
 		return nil
@@ -50,11 +50,11 @@ func (l *Log) land(e multipaxos.Entry, results []kv.Result) {
 	l.landed = append(l.landed, f)
 }
 
-// Finish ends a round of inputs: now is a clock reading made after Apply, p what is published at that time. Writes
+// finish ends a round of inputs: now is a clock reading made after Apply, p what is published at that time. Writes
 // whose slot was applied are acknowledged if the lease is still held in the same epoch, else they are unknown: a
 // master that was paused must not acknowledge a write behind the back of its successor's reads. Reads get their
 // points under the same check.
-func (l *Log) Finish(now time.Duration, p Published) {
+func (l *Log) finish(now time.Duration, p Published) {
 	for _, f := range l.landed {
 		ok := !f.lost && f.tenure == l.tenure && p.Tenure == f.tenure && p.Held(now)
 		for i, w := range f.writes {
@@ -75,9 +75,9 @@ func (l *Log) Finish(now time.Duration, p Published) {
 	l.checkpoint.hand(l)
 }
 
-// NeedsTime tells whether Finish would decide anything by its clock reading, which must then be a fresh one. Else any
+// needsTime tells whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
 // reading of this round will do.
-func (l *Log) NeedsTime() bool {
+func (l *Log) needsTime() bool {
 	return len(l.landed) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 || (l.ready && l.master.node != l.cfg.Self.Node)
 }
 

@@ -12,10 +12,10 @@ type checkpointing struct {
 	frozen  *kv.Frozen // taken out of the state, not yet durable
 	handed  bool
 	done    uint64 // slot of the newest durable checkpoint
-	logged  int64  // bytes of the values applied since the last Freeze
+	logged  int64  // bytes of the values applied since the last freeze
 	stateDB int64  // bytes of the durable state database, as far as told
 	unit    int64  // what the disk has space for, in place of Config.CheckpointBytes; 0: that is not known to be less
-	begun   uint64 // tick of the newest Freeze
+	begun   uint64 // tick of the newest freeze
 }
 
 // threshold is how many bytes of changes start a checkpoint. Keys at random places of a large state database share
@@ -58,8 +58,8 @@ func (l *Log) SetCheckpointBytes(n int64) {
 // SetStateDBBytes tells how large the durable state database is.
 func (l *Log) SetStateDBBytes(n int64) { l.checkpoint.stateDB = n }
 
-// WantFreeze tells whether it is time to start a checkpoint.
-func (l *Log) WantFreeze() bool {
+// wantsCheckpoint reports whether it is time to start a checkpoint.
+func (l *Log) wantsCheckpoint() bool {
 	f := &l.checkpoint
 	if f.frozen != nil {
 		return false
@@ -80,8 +80,8 @@ func (f *checkpointing) gains(l *Log) bool {
 // shortCheckpointTicks is the least time between two checkpoints that only the want of space has started.
 const shortCheckpointTicks = 50
 
-// Freeze starts a checkpoint. The shell holds the state's lock.
-func (l *Log) Freeze() {
+// freeze starts a checkpoint. The shell holds the state's lock.
+func (l *Log) freeze() {
 	if l.checkpoint.frozen == nil {
 		l.checkpoint.frozen, l.checkpoint.handed, l.checkpoint.logged = l.state.Freeze(), false, 0
 		l.checkpoint.begun = l.ticks
@@ -97,9 +97,9 @@ func (f *checkpointing) hand(l *Log) {
 	l.out.Checkpoint = f.frozen
 }
 
-// CheckpointDone reports that the checkpoint handed out is durable and visible. The shell holds the state's lock. An
+// checkpointed reports that the checkpoint handed out is durable and visible. The shell holds the state's lock. An
 // error is damage.
-func (l *Log) CheckpointDone() error {
+func (l *Log) checkpointed() error {
 	if l.checkpoint.frozen == nil || !l.checkpoint.handed {
 		panic("replica: a checkpoint was reported done that was not handed out")
 	}
@@ -112,5 +112,5 @@ func (l *Log) CheckpointDone() error {
 	return nil
 }
 
-// CheckpointedThrough is the slot of the newest durable checkpoint.
-func (l *Log) CheckpointedThrough() uint64 { return l.checkpoint.done }
+// checkpointedThrough is the slot of the newest durable checkpoint.
+func (l *Log) checkpointedThrough() uint64 { return l.checkpoint.done }

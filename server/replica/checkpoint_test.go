@@ -23,7 +23,7 @@ func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 		}
 		r := multipaxos.Message{Kind: multipaxos.KindAccepted, From: m.To, To: 1, Ballot: m.Ballot,
 			Slot: m.Entries[0].Slot, Through: m.Entries[len(m.Entries)-1].Slot}
-		if err := b.log.Step(r); err != nil {
+		if err := b.log.step(r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,7 +32,7 @@ func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 	if b.replies[1].Outcome != Done {
 		t.Fatalf("not chosen by the others' votes, the test is wrong: %+v", b.replies[1])
 	}
-	b.log.Freeze()
+	b.log.freeze()
 	b.finish(0, p)
 	if b.out.Checkpoint != nil {
 		t.Fatal("a checkpoint was handed out before the own log had its entries")
@@ -75,7 +75,7 @@ func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true, true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
 		b.log.SetStateDBBytes(step.stateDB)
 		fill(step.keys)
-		if got := b.log.WantFreeze(); got != step.want {
+		if got := b.log.wantsCheckpoint(); got != step.want {
 			t.Errorf("state database %d, %d bytes of changes: a checkpoint is wanted: %t", step.stateDB, b.state.TableBytes(), got)
 		}
 		if got := b.log.checkpoint.full(b.log); got != step.full {

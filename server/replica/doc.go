@@ -32,12 +32,12 @@
 //	M5  a higher promise ends readiness, same tenure         Log.follow
 //	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
 //	    who is able, and who may try                          progress.able, progress.barred, standBack
-//	    a write is acknowledged only under the lease          Log.Finish
-//	    a read is answered only if the lease is held after it Published.End, Log.Finish
+//	    a write is acknowledged only under the lease          Log.finish
+//	    a read is answered only if the lease is held after it Published.End, Log.finish
 //	    a consistent read never joins a round already sent    readers.start
 //	    unknown is never reported as refused                  outcome.go
 //
-// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock; Finish takes a
+// M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock; finish takes a
 // second, later reading, because a read that works under the lease is two handlers: a pause between taking the data
 // and checking the lease must be seen.
 package replica

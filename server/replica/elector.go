@@ -68,28 +68,28 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 	return e, nil
 }
 
-// Handle takes one lease message, from this node or another.
-func (e *Elector) Handle(now time.Duration, m lease.Message) {
+// handle takes one lease message, from this node or another.
+func (e *Elector) handle(now time.Duration, m lease.Message) {
 	e.tenures.step(now, e.proposer)
 	e.deliver(now, m)
 	e.settle(now)
 	e.stepped(now)
 }
 
-// Tick does what is due at now. Call it at NextWake, and at least every tenth of the lease time.
-func (e *Elector) Tick(now time.Duration) {
+// tick does what is due at now. Call it at nextWake, and at least every tenth of the lease time.
+func (e *Elector) tick(now time.Duration) {
 	e.tenures.step(now, e.proposer)
-	e.tick(now)
+	e.doDue(now)
 	e.stepped(now)
 }
 
 // stepped ends a step for the bookkeeping of tenures.
 func (e *Elector) stepped(now time.Duration) {
 	e.tenures.watch(now, e.proposer)
-	e.tenures.due = e.NextWake(now)
+	e.tenures.due = e.nextWake(now)
 }
 
-func (e *Elector) tick(now time.Duration) {
+func (e *Elector) doDue(now time.Duration) {
 	_, held := e.proposer.Held(now)
 	if (e.trying || held) && now >= e.resendAt {
 		e.resendAt = now + e.resendEvery()
@@ -111,8 +111,8 @@ func (e *Elector) tick(now time.Duration) {
 	e.start(now)
 }
 
-// NextWake is the next time at which Tick has something to do.
-func (e *Elector) NextWake(now time.Duration) time.Duration {
+// nextWake is the next time at which Tick has something to do.
+func (e *Elector) nextWake(now time.Duration) time.Duration {
 	next := e.tryAt
 	if e.barred {
 		next = now + e.cfg.Duration/10
@@ -135,32 +135,32 @@ func (e *Elector) State(now time.Duration) LeaseState {
 	return LeaseState{Tenure: h.Number, Deadline: h.Deadline}
 }
 
-// Take drains the messages to send to other nodes.
-func (e *Elector) Take() []lease.Message {
+// take drains the messages to send to other nodes.
+func (e *Elector) take() []lease.Message {
 	out := e.out
 	e.out = nil
 	return out
 }
 
-// SetBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt
+// setBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt
 // under way, and renewals, go on.
-func (e *Elector) SetBarred(barred bool) { e.barred = barred }
+func (e *Elector) setBarred(barred bool) { e.barred = barred }
 
-// LetGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was: the log part, which
+// letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was: the log part, which
 // decided so (M6), has stepped down. The others may try first.
-func (e *Elector) LetGo(now time.Duration, tenure uint64) bool {
+func (e *Elector) letGo(now time.Duration, tenure uint64) bool {
 	h, held := e.proposer.Held(now)
 	if !held || h.Number != tenure {
 		return false
 	}
-	e.Release(now, e.cfg.Duration/4, CauseNoProgress)
+	e.release(now, e.cfg.Duration/4, CauseNoProgress)
 	return true
 }
 
-// Release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
+// release gives the lease up (P6). The caller has already stopped acting as owner: the log part has stepped down and
 // the published value no longer shows a tenure. why is one of the causes that are releases; with CauseStopping the node
 // never tries again, else not for standBack.
-func (e *Elector) Release(now, standBack time.Duration, why Cause) {
+func (e *Elector) release(now, standBack time.Duration, why Cause) {
 	e.tenures.step(now, e.proposer)
 	e.tenures.released(now, why)
 	e.trying = false
@@ -177,14 +177,14 @@ func (e *Elector) Gap(g Gap) { e.tenures.gap = g }
 func (e *Elector) TakeTenureChanges() []TenureChange { return e.tenures.take() }
 
 // AppendNoted appends the counters of this incarnation's ballots that its guardian would have to release if the process
-// died now (P7). The guardian must be able to read them before what Take returns leaves.
+// died now (P7). The guardian must be able to read them before a message that the round sends leaves.
 func (e *Elector) AppendNoted(buf []uint64, now time.Duration) []uint64 {
 	return e.notes.AppendCounters(buf, now)
 }
 
-// CrashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it
+// crashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it
 // had out (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
-func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
+func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
 	if owner.Node == e.cfg.Self.Node {
 		return false
 	}
@@ -199,12 +199,12 @@ func (e *Elector) CrashReleased(now time.Duration, owner ballot.Incarnation, cou
 	return before && !after
 }
 
-// Nudge is the master's word that it hands over and would like this node to try: it does so when the Release comes.
-func (e *Elector) Nudge(time.Duration) { e.favoured = true }
+// nudge is the master's word that it hands over and would like this node to try: it does so when the Release comes.
+func (e *Elector) nudge(time.Duration) { e.favoured = true }
 
-// StandBack is the master's word that it hands over to somebody else: this node lets that one try first, for d.
+// standBack is the master's word that it hands over to somebody else: this node lets that one try first, for d.
 // A try that was due before is put off too.
-func (e *Elector) StandBack(now, d time.Duration) {
+func (e *Elector) standBack(now, d time.Duration) {
 	e.standOff = now + d
 	e.tryAt = max(e.tryAt, e.standOff)
 }
@@ -272,7 +272,7 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 		reply, ok := e.acceptor.Handle(now, m)
 		if m.Kind == lease.KindRelease {
 			e.tenures.gone(now, m, EndingReleased)
-			e.released(now, m)
+			e.heardRelease(now, m)
 		}
 		if r, live := e.acceptor.Live(now); live {
 			e.tenures.recorded(r, now, true)
@@ -288,8 +288,8 @@ func (e *Elector) deliver(now time.Duration, m lease.Message) {
 	}
 }
 
-// released takes a Release as the hint that it also is: the others may try, in their order after the old owner.
-func (e *Elector) released(now time.Duration, m lease.Message) {
+// heardRelease takes a Release as the hint that it also is: the others may try, in their order after the old owner.
+func (e *Elector) heardRelease(now time.Duration, m lease.Message) {
 	if _, live := e.acceptor.Live(now); live || m.Owner == e.cfg.Self {
 		return
 	}

@@ -75,24 +75,24 @@ func (w *electors) run(what string, most time.Duration, cond func() bool) {
 // step lets a node take what waits for it, message by message, and then what is due.
 func (w *electors) step(id ballot.NodeID) {
 	for _, m := range w.wait[id] {
-		w.nodes[id].Handle(w.now, m)
+		w.nodes[id].handle(w.now, m)
 	}
 	w.wait[id] = nil
-	w.nodes[id].Tick(w.now)
+	w.nodes[id].tick(w.now)
 }
 
 func (w *electors) deliver() {
 	for again := true; again; {
 		again = false
 		for _, id := range w.order {
-			for _, m := range w.nodes[id].Take() {
+			for _, m := range w.nodes[id].take() {
 				w.sent(id, m)
 				switch again = true; {
 				case w.cut[id] || w.cut[m.To] || w.drop != nil && w.drop(m):
 				case w.idle[m.To]:
 					w.wait[m.To] = append(w.wait[m.To], m)
 				default:
-					w.nodes[m.To].Handle(w.now, m)
+					w.nodes[m.To].handle(w.now, m)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 	w.run("ten ballots", time.Minute, func() bool { return len(accepts) >= 10 })
 	id := w.owner()
-	w.nodes[id].Release(w.now, time.Second, CauseStopping)
+	w.nodes[id].release(w.now, time.Second, CauseStopping)
 	if noted := w.nodes[id].AppendNoted(nil, w.now); len(noted) > 0 {
 		t.Errorf("released in order, noted are %v", noted)
 	}
@@ -141,13 +141,13 @@ func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	for _, id := range w.order {
 		other := incarnation(dead)
 		other.Restart++
-		if w.nodes[id].CrashReleased(w.now, other, noted) || w.nodes[id].CrashReleased(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
-			w.nodes[id].CrashReleased(w.now, incarnation(id), noted) {
+		if w.nodes[id].crashReleased(w.now, other, noted) || w.nodes[id].crashReleased(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
+			w.nodes[id].crashReleased(w.now, incarnation(id), noted) {
 			t.Fatalf("node %d has released what nobody may", id)
 		}
 	}
 	for _, id := range w.order {
-		if id != dead && !w.nodes[id].CrashReleased(w.now, incarnation(dead), noted) {
+		if id != dead && !w.nodes[id].crashReleased(w.now, incarnation(dead), noted) {
 			t.Errorf("node %d has released nothing", id)
 		}
 	}
@@ -167,12 +167,12 @@ func TestP7ALateReleaseMendsARefusal(t *testing.T) {
 	noted := w.nodes[dead].AppendNoted(nil, w.now)
 	w.cut[dead] = true
 	first, second := w.nodes[dead%3+1], w.nodes[(dead+1)%3+1]
-	first.CrashReleased(w.now, incarnation(dead), noted)
+	first.crashReleased(w.now, incarnation(dead), noted)
 	refused := false
 	w.sent = func(_ ballot.NodeID, m lease.Message) { refused = refused || m.Kind == lease.KindPromise && m.Live }
 	w.run("a refusal", testLease/4, func() bool { return refused })
-	second.CrashReleased(w.now, incarnation(dead), noted)
-	first.CrashReleased(w.now, incarnation(dead), noted)
+	second.crashReleased(w.now, incarnation(dead), noted)
+	first.crashReleased(w.now, incarnation(dead), noted)
 	w.deliver()
 	w.run("a successor", testLease/4, func() bool { return w.owner() != 0 })
 }
@@ -184,14 +184,14 @@ func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
 		w := newElectors(t, 3)
 		e, until := w.nodes[3], w.now+testLease/2
 		if told {
-			e.StandBack(w.now, testLease/2)
+			e.standBack(w.now, testLease/2)
 		}
-		e.Tick(until - 1)
-		if tries := len(e.Take()) > 0; tries == told {
+		e.tick(until - 1)
+		if tries := len(e.take()) > 0; tries == told {
 			t.Errorf("told to stand back: %v, tries before that is over: %v", told, tries)
 		}
-		e.Tick(until)
-		if told && len(e.Take()) == 0 {
+		e.tick(until)
+		if told && len(e.take()) == 0 {
 			t.Error("it does not try once that is over")
 		}
 	}

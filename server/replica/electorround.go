@@ -105,7 +105,7 @@ func (r *ElectorRound) HasLetGo() bool { return r.letGo }
 func (r *ElectorRound) Cleared() bool { return r.cleared }
 
 // Wake is when the next round is due.
-func (r *ElectorRound) Wake() time.Duration { return r.elector.NextWake(r.clock.now) }
+func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.now) }
 
 func (r *ElectorRound) take() Effect {
 	r.event, r.out, r.letGo, r.cleared = ElectorEvent{}, nil, false, false
@@ -117,23 +117,23 @@ func (r *ElectorRound) readClock() Effect { return r.clock.ask() }
 // handle gives the event to the lease part, and then does what is due.
 func (r *ElectorRound) handle() Effect {
 	l, e, now := r.elector, &r.event, r.clock.now
-	l.SetBarred(r.barred)
+	l.setBarred(r.barred)
 	switch {
 	case e.Message != nil:
-		l.Handle(now, *e.Message)
+		l.handle(now, *e.Message)
 	case e.Nudged:
-		l.Nudge(now)
+		l.nudge(now)
 	case e.StandBack > 0:
-		l.StandBack(now, e.StandBack)
+		l.standBack(now, e.StandBack)
 	case e.Release != nil:
-		l.Release(now, e.Release.StandBack, e.Release.Why)
+		l.release(now, e.Release.StandBack, e.Release.Why)
 	case e.Crash != nil:
-		r.cleared = l.CrashReleased(now, e.Crash.Owner, e.Crash.Counters)
+		r.cleared = l.crashReleased(now, e.Crash.Owner, e.Crash.Counters)
 	case e.LetGo.Tenure != 0:
-		r.letGo = l.LetGo(now, e.LetGo.Tenure)
+		r.letGo = l.letGo(now, e.LetGo.Tenure)
 	}
-	l.Tick(now)
-	r.out = l.Take()
+	l.tick(now)
+	r.out = l.take()
 	return 0
 }
 

@@ -12,7 +12,7 @@ import (
 
 // heardMaster has node 1 of b hear that from is the master.
 func (b *bench) heardMaster(now time.Duration, from ballot.NodeID, epoch uint64) {
-	b.log.Receive(now, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: epoch}})
+	b.log.receive(now, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: epoch}})
 }
 
 // forwarded returns the writes forwarded since the last call, in the groups that they travel in.
@@ -30,7 +30,7 @@ func (b *bench) forwarded(now time.Duration) (groups [][]ForwardedWrite) {
 
 // answers has node from answer forwarded writes.
 func (b *bench) answers(now time.Duration, from ballot.NodeID, a ...ForwardedAnswer) {
-	b.log.Receive(now, Message{Kind: KindForwarded, From: from, To: 1, Answers: a})
+	b.log.receive(now, Message{Kind: KindForwarded, From: from, To: 1, Answers: a})
 	b.drain()
 }
 
@@ -41,7 +41,7 @@ func away(t *testing.T, n int) (*bench, []uint64) {
 	b.heardMaster(0, 2, 7)
 	var ids []uint64
 	for i := range n {
-		b.log.Request(0, Request{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1, Until: 9 * sec})
+		b.log.request(0, Request{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1, Until: 9 * sec})
 	}
 	for _, g := range b.forwarded(0) {
 		for _, w := range g {
@@ -82,7 +82,7 @@ func TestForwardedWritesFillTheirBounds(t *testing.T) {
 			b.heardMaster(0, 2, 7)
 			var got []int
 			for i, n := range c.sizes {
-				b.log.Request(0, Request{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec})
+				b.log.request(0, Request{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec})
 				if n < all/4 && i+1 < len(c.sizes) {
 					continue // the next one goes with it
 				}
@@ -198,9 +198,9 @@ func TestAForwardedWriteEndsOnce(t *testing.T) {
 			b.log.expire(9 * sec)
 			b.wantAway(end, 0, 0)
 		case "lost":
-			b.log.Disconnected(3)
+			b.log.disconnected(3)
 			b.wantAway(end, 3, 5)
-			b.log.Disconnected(2)
+			b.log.disconnected(2)
 			b.wantAway(end, 0, 0)
 		case "next master":
 			b.heardMaster(sec, 3, 8)

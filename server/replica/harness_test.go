@@ -182,8 +182,8 @@ func (c *cluster) start(n *testNode) {
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
 		if o != n && o.up {
-			n.log.Connected(o.id)
-			o.log.Connected(n.id)
+			n.log.connected(o.id)
+			o.log.connected(n.id)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (c *cluster) crash(n *testNode) {
 	n.up = false
 	for _, o := range c.nodes {
 		if o != n && o.up {
-			o.log.Disconnected(n.id)
+			o.log.disconnected(n.id)
 		}
 	}
 }
@@ -402,7 +402,7 @@ func (c *cluster) awaitMaster() *testNode {
 // write asks node n and waits for the answer.
 func (c *cluster) write(n *testNode, id uint64, cmd kv.Command, wait time.Duration) Reply {
 	c.t.Helper()
-	n.log.Request(c.now, Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
+	n.log.request(c.now, Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
 		Frees: cmd.Op != kv.OpSet, Until: c.now + wait})
 	return c.await(n, id, wait)
 }

@@ -41,8 +41,8 @@ func (l *Log) sign(from ballot.NodeID) {
 	}
 }
 
-// Receive takes one message of another log part.
-func (l *Log) Receive(now time.Duration, m Message) {
+// receive takes one message of another log part.
+func (l *Log) receive(now time.Duration, m Message) {
 	l.sign(m.From)
 	switch m.Kind {
 	case KindHeartbeat:
@@ -58,8 +58,8 @@ func (l *Log) Receive(now time.Duration, m Message) {
 	}
 }
 
-// Connected and Disconnected follow the log connection to a peer.
-func (l *Log) Connected(peer ballot.NodeID) {
+// connected and Disconnected follow the log connection to a peer.
+func (l *Log) connected(peer ballot.NodeID) {
 	if v := l.peer(peer); v != nil {
 		v.connected = true
 	}
@@ -67,8 +67,8 @@ func (l *Log) Connected(peer ballot.NodeID) {
 	l.heartbeatTo(peer)
 }
 
-// Disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
-func (l *Log) Disconnected(peer ballot.NodeID) {
+// disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
+func (l *Log) disconnected(peer ballot.NodeID) {
 	if v := l.peer(peer); v != nil {
 		v.connected = false
 	}
@@ -137,8 +137,8 @@ func (l *Log) peer(id ballot.NodeID) *peerView {
 	return nil
 }
 
-// Master is who serves, 0 if unknown, with the epoch, the age of its last word and what is left of its lease, a hint.
-func (l *Log) Master(now time.Duration) (node ballot.NodeID, epoch uint64, age, left time.Duration) {
+// masterAt is who serves, 0 if unknown, with the epoch, the age of its last word and what is left of its lease, a hint.
+func (l *Log) masterAt(now time.Duration) (node ballot.NodeID, epoch uint64, age, left time.Duration) {
 	m := l.master
 	if m.node == l.cfg.Self.Node {
 		return m.node, m.epoch, 0, 0

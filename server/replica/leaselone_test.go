@@ -13,7 +13,7 @@ import (
 
 // loneLeases is node 1 of five, whose peers say only what a test has them say.
 type loneLeases struct {
-	*Leases
+	*drivenLeases
 	t       *testing.T
 	now     time.Duration
 	answers map[uint64]LeaseAnswer
@@ -40,8 +40,8 @@ func newLoneLeases(t *testing.T) *loneLeases {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Open(1)
-	n.Leases = l
+	n.drivenLeases = driveLeases(l)
+	n.give(n.now, LeasesEvent{Era: 1})
 	return n
 }
 
@@ -58,7 +58,7 @@ func (n *loneLeases) ask(r LeaseRequest, name, who string) uint64 {
 	if r.Until == 0 {
 		r.Until = n.now + longWait
 	}
-	n.Request(n.now, r)
+	n.give(n.now, LeasesEvent{Request: &r})
 	return r.ID
 }
 
@@ -69,7 +69,7 @@ func (n *loneLeases) acquire(name, who string) uint64 {
 // told returns the nodes to which something is sent now, and collects answers.
 func (n *loneLeases) told() []ballot.NodeID {
 	n.t.Helper()
-	batches, answers := n.Take()
+	batches, answers := n.sent()
 	for _, a := range answers {
 		if _, twice := n.answers[a.ID]; twice {
 			n.t.Errorf("request %d is answered twice", a.ID)
@@ -124,13 +124,13 @@ func (n *loneLeases) reply(id uint64, k named.Kind, r named.Reply, from ...ballo
 
 func (n *loneLeases) hear(from ballot.NodeID, r named.Reply) {
 	b := LeaseBatch{To: 1, For: n.cfg.Self, Replies: []named.Reply{r}}
-	n.Receive(n.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}, &b)
+	n.give(n.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: 1}})
 }
 
-// tick goes on to a later time without a stop.
-func (n *loneLeases) tick(d time.Duration) {
+// later goes on to a later time without a stop.
+func (n *loneLeases) later(d time.Duration) {
 	n.now += d
-	n.Tick(n.now)
+	n.give(n.now)
 }
 
 func (n *loneLeases) underWay(id uint64) bool { return n.tasks[id] != nil && n.tasks[id].counter != 0 }

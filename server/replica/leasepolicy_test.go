@@ -55,11 +55,11 @@ func TestFrustratedAttemptsAreRepeated(t *testing.T) {
 		n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3)
 		n.reply(id, named.PrepareRejected, stolen, 4)
 		n.told()
-		n.tick(0)
+		n.later(0)
 		if n.underWay(id) {
 			t.Fatalf("attempt %d follows without a wait", tries+1)
 		}
-		n.tick(leaseBackoff + leaseBackoffMax)
+		n.later(leaseBackoff + leaseBackoffMax)
 	}
 	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" || busy.RetryAfter != leaseResendEvery {
 		t.Errorf("%+v", busy)
@@ -100,13 +100,13 @@ func TestAnAttemptIsSentAgainBeforeItIsGivenUp(t *testing.T) {
 	n.reply(id, named.PrepareRejected, named.Reply{}, 2)
 	n.told()
 	for range leaseResends {
-		n.tick(leaseResendEvery)
+		n.later(leaseResendEvery)
 		n.wantTold("sent again", 3, 4, 5)
 		if !n.underWay(id) {
 			t.Fatal("given up")
 		}
 	}
-	if n.tick(leaseResendEvery); n.underWay(id) {
+	if n.later(leaseResendEvery); n.underWay(id) {
 		t.Error("it goes on")
 	}
 	n.unanswered("between two attempts", id)
@@ -136,12 +136,12 @@ func TestARenewalThatFailsIsNotGone(t *testing.T) {
 	id := n.ask(LeaseRequest{Op: LeaseRenew, WaitUntil: n.now + time.Minute, Until: n.now + 2*leaseTTL}, "x", "a")
 	n.reply(id, named.PrepareRejected, named.Reply{}, 2, 3, 4)
 	n.unanswered("frustrated", id)
-	n.tick(leaseBackoff + leaseBackoffMax)
+	n.later(leaseBackoff + leaseBackoffMax)
 	if !n.underWay(id) {
 		t.Fatal("it is not tried again")
 	}
 	for range 2 * leaseTTL / leaseResendEvery {
-		n.tick(leaseResendEvery)
+		n.later(leaseResendEvery)
 		n.told()
 	}
 	n.want(id, LeaseNotApplied, LeaseNoQuorum)
@@ -156,10 +156,10 @@ func TestAReleaseIsSentAgainToWhoeverIsMissing(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.ask(LeaseRequest{Op: LeaseRelease}, "x", "a")
 	n.wantTold("a release", 2, 3, 4, 5)
-	n.tick(leaseResendEvery - 1)
+	n.later(leaseResendEvery - 1)
 	n.wantTold("before its time")
 	n.reply(id, named.Released, named.Reply{}, 2, 6, 7, 8, 9, 10, 11, 12, 13)
-	n.tick(1)
+	n.later(1)
 	n.wantTold("sent again", 3, 4, 5)
 	n.unanswered("confirmed by two of five", id)
 	n.reply(id, named.Released, named.Reply{}, 3)
@@ -191,10 +191,10 @@ func TestACancelledAttemptMayEndByItself(t *testing.T) {
 	n := newLoneLeases(t)
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
-	n.Cancel(id)
+	n.give(n.now, LeasesEvent{Cancel: id})
 	n.unanswered("with Accept out", id)
 	waits := n.ask(LeaseRequest{Op: LeaseAcquire, WaitUntil: n.now + time.Minute}, "x", "b")
-	n.Cancel(waits)
+	n.give(n.now, LeasesEvent{Cancel: waits})
 	n.want(waits, LeaseNotApplied, LeaseStopping)
 	n.reply(id, named.Accepted, named.Reply{}, 2, 3)
 	n.want(id, LeaseDone, LeaseNoReason)
@@ -206,7 +206,7 @@ func TestBusyAfterAnAccept(t *testing.T) {
 	id := n.acquire("x", "a")
 	n.reply(id, named.Promise, named.Reply{}, 2, 3)
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
-	n.tick(leaseBackoff + leaseBackoffMax)
+	n.later(leaseBackoff + leaseBackoffMax)
 	n.reply(id, named.Promise, stolen, 2, 3, 4)
 	if busy := n.want(id, LeaseBusy, LeaseNoReason); busy.Owner != "other" {
 		t.Errorf("%+v", busy)
@@ -222,10 +222,10 @@ func TestAFailedAttemptMakesWayForWaiters(t *testing.T) {
 	if n.underWay(waits) {
 		t.Fatal("it does not wait")
 	}
-	n.tick(1)
+	n.later(1)
 	n.reply(id, named.AcceptRejected, named.Reply{}, 2, 3, 4)
 	n.want(id, LeaseBusy, LeaseNoReason)
-	if n.tick(5*leaseRank + leaseRank/4); !n.underWay(waits) {
+	if n.later(5*leaseRank + leaseRank/4); !n.underWay(waits) {
 		t.Error("it waits on")
 	}
 }
@@ -251,8 +251,8 @@ func TestWhatWakesWaiters(t *testing.T) {
 		if n.underWay(id) {
 			t.Fatalf("%v: it does not wait", kind)
 		}
-		n.Receive(n.now, other, &LeaseBatch{To: 1, Requests: []named.Request{ask(kind)}})
-		if n.tick(5*leaseRank + leaseRank/4); n.underWay(id) != want {
+		n.give(n.now, LeasesEvent{Batch: &LeaseBatch{To: 1, Requests: []named.Request{ask(kind)}}, From: other})
+		if n.later(5*leaseRank + leaseRank/4); n.underWay(id) != want {
 			t.Errorf("after %v it tries: %v", kind, !want)
 		}
 	}
@@ -285,14 +285,14 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 	failed := n.ask(LeaseRequest{Op: LeaseAcquire, Until: n.now}, "y", "a")
 	n.reply(failed, named.PrepareRejected, named.Reply{}, 2, 3, 4)
 	n.want(failed, LeaseBusy, LeaseNoReason)
-	if !n.NeedsEra() {
+	if !n.needsEra() {
 		t.Error("an attempt that has seen no token makes the node forget the ones before")
 	}
-	n.Open(1)
-	if !n.NeedsEra() {
+	n.give(n.now, LeasesEvent{Era: 1})
+	if !n.needsEra() {
 		t.Error("an era that comes late makes the node forget larger tokens")
 	}
-	if n.Open(2); n.NeedsEra() {
+	if n.give(n.now, LeasesEvent{Era: 2}); n.needsEra() {
 		t.Error("a new era is not enough")
 	}
 
@@ -305,10 +305,10 @@ func TestN3TheLargestTokenSeenCounts(t *testing.T) {
 		n.table.Handle(n.now, other, q)
 	}
 	for range 40 {
-		n.tick(100 * time.Millisecond)
+		n.later(100 * time.Millisecond)
 	}
-	if n.Open(1); n.table.Floor() != half || !n.NeedsEra() {
-		t.Errorf("with floor %v an era is needed: %v", n.table.Floor(), n.NeedsEra())
+	if n.give(n.now, LeasesEvent{Era: 1}); n.table.Floor() != half || !n.needsEra() {
+		t.Errorf("with floor %v an era is needed: %v", n.table.Floor(), n.needsEra())
 	}
 }
 

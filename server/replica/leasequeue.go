@@ -140,8 +140,8 @@ func (l *Leases) expired(now time.Duration, t *leaseTask) {
 	l.answer(t, out)
 }
 
-// Tick does what is due at now. Call it at NextWake.
-func (l *Leases) Tick(now time.Duration) {
+// tick does what is due at now. Call it at nextWake.
+func (l *Leases) tick(now time.Duration) {
 	for {
 		x, ok := l.timers.take(now)
 		if !ok {
@@ -222,8 +222,8 @@ func (l *Leases) fire(now time.Duration, x leaseTimer) {
 	}
 }
 
-// NextWake is the next time at which Tick has something to do.
-func (l *Leases) NextWake() time.Duration {
+// nextWake is the next time at which Tick has something to do.
+func (l *Leases) nextWake() time.Duration {
 	next := l.sweepAt
 	if at, ok := l.timers.first(); ok {
 		next = min(next, at)

@@ -17,7 +17,7 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 	}
 	r.Name, r.Counter = task.req.Name, task.counter
 	b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{r}}
-	w.nodes[n].Receive(w.now, ballot.Incarnation{Node: from, Restart: 1, Nonce: uint64(from)*100 + 1}, &b)
+	w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: uint64(from)*100 + 1}})
 	w.collect(n)
 }
 
@@ -65,11 +65,11 @@ func TestN2TheNextAttemptKnowsWhatTheLastWasTold(t *testing.T) {
 func TestN3AnEraIsAskedForInTime(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.boot(1, 2, 0)
-	if !w.nodes[1].NeedsEra() {
+	if !w.nodes[1].needsEra() {
 		t.Error("a run without an era asks for none")
 	}
-	w.nodes[1].Open(2)
-	if w.nodes[1].NeedsEra() {
+	w.nodes[1].give(w.now, LeasesEvent{Era: 2})
+	if w.nodes[1].needsEra() {
 		t.Error("a new era is not enough")
 	}
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestN3AnEraIsAskedForInTime(t *testing.T) {
 		want  bool
 	}{{2<<32 + 1<<31 - 2, false}, {2<<32 + 1<<31 + 1, true}, {1<<32 + 1<<31 + 1, false}, {3<<32 + 1<<31 + 1, true}, {3<<32 + 5, false}} {
 		w.nodes[1].highest = c.token
-		if got := w.nodes[1].NeedsEra(); got != c.want {
+		if got := w.nodes[1].needsEra(); got != c.want {
 			t.Errorf("with token %v in use: %v", c.token, got)
 		}
 	}
@@ -106,7 +106,7 @@ func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 	w.cut[1] = true
 	id := w.ask(1, LeaseRelease, "x", "a", 0)
 	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'}, Counter: w.nodes[1].tasks[id].counter}}}
-	w.nodes[1].Receive(w.now, w.runs[2], &b)
+	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[2]})
 	w.collect(1)
 	if a, done := w.answers[id]; done {
 		t.Fatalf("%+v", a)
@@ -128,8 +128,8 @@ func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 	w.wire = nil
 	task := w.nodes[1].tasks[id]
 	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: task.counter, Promised: 9}}}
-	w.nodes[1].Receive(w.now, w.runs[3], &b)
-	batches, _ := w.nodes[1].Take()
+	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[3]})
+	batches, _ := w.nodes[1].sent()
 	withdrawn := map[ballot.NodeID]bool{}
 	for _, b := range batches {
 		for _, q := range b.Requests {

@@ -69,8 +69,8 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 		silences: map[ballot.NodeID]time.Duration{}}, nil
 }
 
-// Request takes a client's request. Exactly one answer with its ID comes out of Take, now or later.
-func (l *Leases) Request(now time.Duration, r LeaseRequest) {
+// request takes a client's request. Exactly one answer with its ID comes out of take, now or later.
+func (l *Leases) request(now time.Duration, r LeaseRequest) {
 	waits := r.Op == LeaseAcquire && r.WaitUntil > now
 	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.waiting >= l.cfg.MaxTasks/2) || l.stopped {
 		a := LeaseAnswer{ID: r.ID, Outcome: LeaseNotApplied, Reason: LeaseOverloaded}
@@ -92,24 +92,24 @@ func (l *Leases) Request(now time.Duration, r LeaseRequest) {
 	}
 }
 
-// Open is N3: era was allotted by an entry of the log that names this very run.
-func (l *Leases) Open(era uint32) {
+// open is N3: era was allotted by an entry of the log that names this very run.
+func (l *Leases) open(era uint32) {
 	l.table.Open(era)
 	l.highest = max(l.highest, l.table.Floor())
 }
 
-// NextBucket is N4: what the acceptor wants to be made durable now, and BucketDurable that it is. Ask after each step;
-// the next one comes only after BucketDurable.
-func (l *Leases) NextBucket(now time.Duration) (b named.Bucket, ok bool) {
+// nextBucket is N4: what the acceptor wants to be made durable now, and bucketDurable that it is. Ask after each step;
+// the next one comes only after bucketDurable.
+func (l *Leases) nextBucket(now time.Duration) (b named.Bucket, ok bool) {
 	return l.table.NextBucket(now)
 }
 
-// BucketDurable tells that what NextBucket asked for is durable.
-func (l *Leases) BucketDurable(b named.Bucket) { l.table.BucketDurable(b) }
+// bucketDurable tells that what nextBucket asked for is durable.
+func (l *Leases) bucketDurable(b named.Bucket) { l.table.BucketDurable(b) }
 
-// NeedsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of
+// needsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of
 // theirs (N3).
-func (l *Leases) NeedsEra() bool {
+func (l *Leases) needsEra() bool {
 	return !l.table.Opened() || (l.highest.HalfUsed() && l.highest.Era() >= l.table.Floor().Era())
 }
 
@@ -129,8 +129,8 @@ func (l *Leases) Status(now time.Duration) LeasesStatus {
 		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.flights), Waiting: l.waiting}
 }
 
-// Stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
-func (l *Leases) Stop() {
+// stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
+func (l *Leases) stop() {
 	l.stopped = true
 	for _, id := range sortedTasks(l.tasks) {
 		t := l.tasks[id]
@@ -142,9 +142,9 @@ func (l *Leases) Stop() {
 	}
 }
 
-// Cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after
+// cancel ends a task whose client has gone. What is under way may end by itself until it is due to be sent again; after
 // that nothing is tried for this client any more, or it would get a lease that it does not know of.
-func (l *Leases) Cancel(id uint64) {
+func (l *Leases) cancel(id uint64) {
 	t := l.tasks[id]
 	switch {
 	case t == nil:
@@ -159,12 +159,12 @@ func (l *Leases) Cancel(id uint64) {
 	}
 }
 
-// Receive takes what another node, as its incarnation from, has sent.
-func (l *Leases) Receive(now time.Duration, from ballot.Incarnation, b *LeaseBatch) {
+// receive takes what another node, as its incarnation from, has sent.
+func (l *Leases) receive(now time.Duration, from ballot.Incarnation, b *LeaseBatch) {
 	for i := range b.Requests {
 		q := &b.Requests[i]
 		if reply, ok := l.table.Handle(now, from, *q); ok {
-			l.reply(from, reply)
+			l.sendReply(from, reply)
 		} else {
 			l.tellSilence(now, from, q)
 		}
@@ -325,7 +325,7 @@ func (l *Leases) failed(t *leaseTask) LeaseAnswer {
 func (l *Leases) withdraw(now time.Duration, w named.Request) {
 	for i := range l.cfg.Voters.Len() {
 		if n := l.cfg.Voters.At(i); n != l.cfg.Self.Node {
-			l.request(now, n, w, true)
+			l.sendRequest(now, n, w, true)
 			continue
 		}
 		l.table.Handle(now, l.cfg.Self, w)

@@ -18,7 +18,7 @@ import (
 type leaseWorld struct {
 	t       *testing.T
 	now     time.Duration
-	nodes   map[ballot.NodeID]*Leases
+	nodes   map[ballot.NodeID]*drivenLeases
 	runs    map[ballot.NodeID]ballot.Incarnation
 	cut     map[ballot.NodeID]bool
 	wire    []letter
@@ -40,11 +40,11 @@ const (
 )
 
 func newLeaseWorld(t *testing.T) *leaseWorld {
-	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Leases{}, runs: map[ballot.NodeID]ballot.Incarnation{},
+	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenLeases{}, runs: map[ballot.NodeID]ballot.Incarnation{},
 		cut: map[ballot.NodeID]bool{}, answers: map[uint64]LeaseAnswer{}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
 		w.boot(n, 1, 0)
-		w.nodes[n].Open(1)
+		w.nodes[n].give(w.now, LeasesEvent{Era: 1})
 	}
 	return w
 }
@@ -59,7 +59,7 @@ func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.nodes[n] = l
+	w.nodes[n] = driveLeases(l)
 }
 
 func (w *leaseWorld) ask(n ballot.NodeID, op LeaseOp, name, who string, wait time.Duration) uint64 {
@@ -70,14 +70,14 @@ func (w *leaseWorld) ask(n ballot.NodeID, op LeaseOp, name, who string, wait tim
 	if wait > 0 {
 		r.WaitUntil = w.now + wait
 	}
-	w.nodes[n].Request(w.now, r)
+	w.nodes[n].give(w.now, LeasesEvent{Request: &r})
 	w.collect(n)
 	return r.ID
 }
 
 // collect takes what a node wants to say.
 func (w *leaseWorld) collect(n ballot.NodeID) {
-	batches, answers := w.nodes[n].Take()
+	batches, answers := w.nodes[n].sent()
 	w.batches += len(batches)
 	for _, b := range batches {
 		w.sent += len(b.Requests) + len(b.Replies)
@@ -101,7 +101,7 @@ func (w *leaseWorld) pass(d time.Duration) {
 			next = min(next, l.at)
 		}
 		for _, n := range w.nodes {
-			next = min(next, n.NextWake())
+			next = min(next, n.nextWake())
 		}
 		if next >= end {
 			w.now = end
@@ -111,12 +111,12 @@ func (w *leaseWorld) pass(d time.Duration) {
 		for len(w.wire) > 0 && w.wire[0].at <= w.now {
 			l := w.wire[0]
 			w.wire = w.wire[1:]
-			w.nodes[l.batch.To].Receive(w.now, l.from, &l.batch)
+			w.nodes[l.batch.To].give(w.now, LeasesEvent{Batch: &l.batch, From: l.from})
 			w.collect(l.batch.To)
 		}
 		for _, n := range []ballot.NodeID{1, 2, 3} {
-			if w.nodes[n].NextWake() <= w.now {
-				w.nodes[n].Tick(w.now)
+			if w.nodes[n].nextWake() <= w.now {
+				w.nodes[n].give(w.now)
 				w.collect(n)
 			}
 		}
@@ -294,7 +294,7 @@ func TestAReleaseDuringATryIsHeard(t *testing.T) {
 	w.pass(soon)
 	q := w.nodes[2].queues[named.Name{'x'}]
 	w.nodes[2].wake(q, w.now)
-	w.nodes[2].Tick(w.now)
+	w.nodes[2].give(w.now)
 	w.collect(2)
 	w.pass(leaseDelay + leaseDelay/2) // its promises, which tell of the lease, are on their way
 	w.ask(2, LeaseRelease, "x", "a", 0)
@@ -356,7 +356,7 @@ func TestARestartedNodeKeepsSilence(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[3] = true
 	w.boot(2, 2, 2*time.Second)
-	if !w.nodes[2].NeedsEra() {
+	if !w.nodes[2].needsEra() {
 		t.Error("a new run asks for no era")
 	}
 	for _, step := range []struct {
@@ -365,7 +365,7 @@ func TestARestartedNodeKeepsSilence(t *testing.T) {
 	}{
 		{func() {}, LeaseNotApplied},
 		{func() { w.pass(time.Second) }, LeaseNotApplied},
-		{func() { w.nodes[2].Open(7) }, LeaseDone},
+		{func() { w.nodes[2].give(w.now, LeasesEvent{Era: 7}) }, LeaseDone},
 	} {
 		step.do()
 		id := w.ask(1, LeaseAcquire, "x", fmt.Sprint("a", step.want, w.now), 0)
@@ -405,7 +405,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	if a := w.want(ids[100], LeaseNotApplied); a.Reason != LeaseOverloaded {
 		t.Errorf("%v", a.Reason)
 	}
-	w.nodes[1].Stop()
+	w.nodes[1].give(w.now, LeasesEvent{Stop: true})
 	w.collect(1)
 	if a := w.want(ids[0], LeaseNotApplied); a.Reason != LeaseStopping || len(w.answers) != 101 {
 		t.Errorf("%v, %d answers", a.Reason, len(w.answers))
@@ -422,8 +422,8 @@ func TestLeaseCancel(t *testing.T) {
 	w.pass(soon)
 	b := w.ask(1, LeaseAcquire, "x", "b", time.Minute)
 	c := w.ask(1, LeaseAcquire, "x", "c", time.Minute)
-	w.nodes[1].Cancel(b)
-	w.nodes[1].Cancel(999)
+	w.nodes[1].give(w.now, LeasesEvent{Cancel: b})
+	w.nodes[1].give(w.now, LeasesEvent{Cancel: 999})
 	w.pass(1100 * time.Millisecond)
 	w.want(b, LeaseNotApplied)
 	w.want(c, LeaseDone)
@@ -437,9 +437,9 @@ func TestLeaseCancelDuringATry(t *testing.T) {
 	b := w.ask(2, LeaseAcquire, "x", "b", time.Minute)
 	q := w.nodes[2].queues[named.Name{'x'}]
 	w.nodes[2].wake(q, w.now)
-	w.nodes[2].Tick(w.now)
+	w.nodes[2].give(w.now)
 	w.collect(2)
-	w.nodes[2].Cancel(b)
+	w.nodes[2].give(w.now, LeasesEvent{Cancel: b})
 	w.pass(soon)
 	if a, ok := w.answers[b]; !ok || a.Outcome == LeaseDone {
 		t.Fatalf("%v %+v", ok, a)
@@ -502,7 +502,7 @@ func TestAStoppingNodeSaysWhatItCannotKnow(t *testing.T) {
 			if _, answered := w.answers[id]; answered {
 				t.Fatal("it is answered already")
 			}
-			w.nodes[1].Stop()
+			w.nodes[1].give(w.now, LeasesEvent{Stop: true})
 			w.collect(1)
 			if a := w.want(id, c.want); a.Reason != LeaseStopping {
 				t.Errorf("because of %v", a.Reason)
@@ -525,7 +525,7 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 		}
 		for n := ballot.NodeID(2); n <= 3; n++ {
 			b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'}, Counter: w.nodes[1].tasks[id].counter, Full: true}}}
-			w.nodes[1].Receive(w.now, w.runs[n], &b)
+			w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[n]})
 		}
 		w.collect(1)
 		want := LeaseNotApplied
@@ -544,7 +544,7 @@ func TestWhatWasAskedOnceIsUnknownWhenCancelled(t *testing.T) {
 	id := w.ask(1, LeaseAcquire, "x", "a", 0)
 	w.pass(2*leaseDelay + leaseDelay/2)
 	w.refuseAccept(1, id)
-	w.nodes[1].Cancel(id)
+	w.nodes[1].give(w.now, LeasesEvent{Cancel: id})
 	w.collect(1)
 	w.want(id, LeaseUnknown)
 }
@@ -562,7 +562,7 @@ func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
 	for other := ballot.NodeID(1); other <= 3; other++ {
 		if other != n {
 			b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: counter, Promised: counter + 1}}}
-			w.nodes[n].Receive(w.now, w.runs[other], &b)
+			w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: w.runs[other]})
 		}
 	}
 	w.collect(n)
@@ -605,14 +605,14 @@ func TestRepliesToAnEarlierRunAreDropped(t *testing.T) {
 	w.ask(1, LeaseAcquire, "x", "a", 0)
 	w.pass(leaseDelay + leaseDelay/2)
 	w.boot(1, 2, time.Second)
-	w.nodes[1].Open(2)
+	w.nodes[1].give(w.now, LeasesEvent{Era: 2})
 	id := w.ask(1, LeaseAcquire, "x", "b", 0) // under the same counter
 	late := slices.Clone(w.wire)
 	w.wire = nil
 	promises := 0
 	for _, l := range late {
 		for n := ballot.NodeID(2); n <= 3 && l.batch.To == 1; n++ { // the other one's promise would say the same
-			w.nodes[1].Receive(w.now, w.runs[n], &l.batch)
+			w.nodes[1].give(w.now, LeasesEvent{Batch: &l.batch, From: w.runs[n]})
 			w.collect(1)
 			promises += len(l.batch.Replies)
 		}

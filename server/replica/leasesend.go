@@ -32,7 +32,7 @@ func (l *Leases) send(now time.Duration, t *leaseTask) {
 		case n == l.cfg.Self.Node:
 			own = true
 		default:
-			l.request(now, n, q, t.wide || t.first.Has(n) || q.Kind == named.Release)
+			l.sendRequest(now, n, q, t.wide || t.first.Has(n) || q.Kind == named.Release)
 		}
 	}
 	if !own {
@@ -110,8 +110,8 @@ func (l *Leases) heard(n ballot.NodeID) {
 	l.silent = s
 }
 
-// request and reply gather what goes to one node.
-func (l *Leases) request(now time.Duration, to ballot.NodeID, q named.Request, hurry bool) {
+// sendRequest and sendReply gather what goes to one node.
+func (l *Leases) sendRequest(now time.Duration, to ballot.NodeID, q named.Request, hurry bool) {
 	for i := range l.batches {
 		if b := &l.batches[i]; b.To == to {
 			b.Requests = append(b.Requests, q)
@@ -122,7 +122,7 @@ func (l *Leases) request(now time.Duration, to ballot.NodeID, q named.Request, h
 	l.batches = append(l.batches, leaseOut{LeaseBatch{To: to, Requests: []named.Request{q}}, hurry, now})
 }
 
-func (l *Leases) reply(to ballot.Incarnation, r named.Reply) {
+func (l *Leases) sendReply(to ballot.Incarnation, r named.Reply) {
 	for i := range l.batches {
 		b := &l.batches[i]
 		if b.To != to.Node || (b.For != to && !b.For.IsZero()) {
@@ -153,8 +153,8 @@ func (l *Leases) departs() (at time.Duration, some bool) {
 	return at, some
 }
 
-// Take drains what is to be sent to other nodes now and the answers to clients.
-func (l *Leases) Take() ([]LeaseBatch, []LeaseAnswer) {
+// take drains what is to be sent to other nodes now and the answers to clients.
+func (l *Leases) take() ([]LeaseBatch, []LeaseAnswer) {
 	var out []LeaseBatch
 	kept := l.batches[:0]
 	for _, b := range l.batches {

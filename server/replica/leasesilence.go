@@ -17,7 +17,7 @@ import (
 func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {
 	left := l.table.QuarantineLeft(now)
 	if left > 0 && (q.Kind == named.Prepare || q.Kind == named.Accept) {
-		l.reply(to, named.Reply{Kind: named.Silent, Name: q.Name, Counter: q.Counter, Left: left})
+		l.sendReply(to, named.Reply{Kind: named.Silent, Name: q.Name, Counter: q.Counter, Left: left})
 	}
 }
 

@@ -35,7 +35,7 @@ func TestSilenceOfAQuorumIsToldAtOnce(t *testing.T) {
 	}
 	w.now = at + 7*time.Second + soon
 	for n := range w.nodes {
-		w.nodes[n].Open(2)
+		w.nodes[n].give(w.now, LeasesEvent{Era: 2})
 	}
 	e := w.ask(1, LeaseAcquire, "x", "e", 0)
 	w.pass(soon + leaseLinger)
@@ -82,16 +82,15 @@ func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.nodes[n] = l
-		l.Open(1)
+		w.nodes[n] = driveLeases(l)
+		w.nodes[n].give(w.now, LeasesEvent{Era: 1})
 	}
 	long := w.ask(1, LeaseAcquire, "x", "a", 0)
 	w.pass(soon)
 	due := map[ballot.NodeID]named.Bucket{}
 	for n, l := range w.nodes {
-		b, ok := l.NextBucket(w.now)
-		if ok {
-			due[n] = b
+		if l.bucket != (named.Bucket{}) {
+			due[n] = l.bucket
 		}
 		if _, live := l.Live(w.now, named.Name{'x'}); live {
 			t.Errorf("node %d has accepted what its disk does not cover", n)
@@ -101,7 +100,7 @@ func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 		t.Fatalf("answered %v, %d nodes ask for a bucket", answered, len(due))
 	}
 	for n, b := range due {
-		w.nodes[n].BucketDurable(b)
+		w.nodes[n].give(w.now, LeasesEvent{Bucket: b})
 	}
 	w.pass(leaseResendEvery)
 	w.want(long, LeaseDone)

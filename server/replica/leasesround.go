@@ -83,7 +83,7 @@ func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
 func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
 
 // Wake is when the next round is due.
-func (r *LeasesRound) Wake() time.Duration { return r.part.NextWake() }
+func (r *LeasesRound) Wake() time.Duration { return r.part.nextWake() }
 
 func (r *LeasesRound) take() Effect {
 	clear(r.events)
@@ -98,8 +98,8 @@ func (r *LeasesRound) handle() Effect {
 	for _, e := range r.events {
 		r.handleOne(e)
 	}
-	r.part.Tick(r.clock.now)
-	r.batches, r.answers = r.part.Take()
+	r.part.tick(r.clock.now)
+	r.batches, r.answers = r.part.take()
 	return 0
 }
 
@@ -107,18 +107,18 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 	l, now := r.part, r.clock.now
 	switch {
 	case e.Batch != nil:
-		l.Receive(now, e.From, e.Batch)
+		l.receive(now, e.From, e.Batch)
 	case e.Request != nil:
-		l.Request(now, e.Request.takenAt(now))
+		l.request(now, e.Request.takenAt(now))
 	case e.Cancel != 0:
-		l.Cancel(e.Cancel)
+		l.cancel(e.Cancel)
 	case e.Era != 0:
 		r.asking = false
-		l.Open(e.Era)
+		l.open(e.Era)
 	case e.Bucket != (named.Bucket{}):
-		l.BucketDurable(e.Bucket)
+		l.bucketDurable(e.Bucket)
 	case e.Stop:
-		l.Stop()
+		l.stop()
 	case e.Call != nil:
 		e.Call(now)
 	}
@@ -129,13 +129,13 @@ func (r *LeasesRound) send() Effect { return EffectSend.unless(len(r.batches) ==
 func (r *LeasesRound) reply() Effect { return EffectReply.unless(len(r.answers) == 0) }
 
 func (r *LeasesRound) nextBucket() Effect {
-	b, ok := r.part.NextBucket(r.clock.now)
+	b, ok := r.part.nextBucket(r.clock.now)
 	r.bucket = b
 	return EffectBucket.unless(!ok)
 }
 
 func (r *LeasesRound) era() Effect {
-	if r.asking || !r.part.NeedsEra() {
+	if r.asking || !r.part.needsEra() {
 		return 0
 	}
 	r.asking = true

@@ -22,8 +22,8 @@ type Standing struct {
 	At time.Duration
 }
 
-// HearHealth takes another voter's word of itself.
-func (l *Log) HearHealth(now time.Duration, from ballot.NodeID, h Health) { l.pace.hear(now, from, h) }
+// hearHealth takes another voter's word of itself.
+func (l *Log) hearHealth(now time.Duration, from ballot.NodeID, h Health) { l.pace.hear(now, from, h) }
 
 // Standing returns what the lease part, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {

@@ -57,7 +57,7 @@ type Output struct {
 	Log        []multipaxos.Message
 	Messages   []Message
 	Replies    []Reply
-	Checkpoint *kv.Frozen // hand to storage; report with CheckpointDone
+	Checkpoint *kv.Frozen // hand to storage; report with Event.Checkpointed
 	// Ready is to be published: the tenure for which the log is ready (0: none), and its epoch.
 	Ready, Epoch uint64
 	// Apply reports that chosen entries wait to be applied.
@@ -66,7 +66,7 @@ type Output struct {
 	Health *Health
 	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
 	LetGo LetGo
-	// Proposed are the batches that went into slots since the last Take. For metrics only.
+	// Proposed are the batches that went into slots since the last output. For metrics only.
 	Proposed []Proposal
 }
 
@@ -83,7 +83,7 @@ func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
 // Applied is the last slot in the state.
 func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
 
-// Log is the log part. One goroutine steps it. The state is changed only by Apply, Freeze and CheckpointDone, so that
+// Log is the log part. One goroutine steps it. The state is changed only by apply, freeze and checkpointed, so that
 // the shell can guard exactly these against readers.
 //
 // In which order its methods are called is LogRound's to say, and nobody else's.
@@ -108,7 +108,7 @@ type Log struct {
 	queue      queue
 	flights    []flight      // proposed, in slot order
 	left       time.Duration // when the newest of them was proposed
-	landed     []flight      // applied, to be acknowledged by Finish
+	landed     []flight      // applied, to be acknowledged by finish
 	away       forwards
 	reads      readers
 	checkpoint checkpointing
@@ -142,20 +142,20 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	return l, nil
 }
 
-// Step takes one message of the log. An error is damage: the node must stop.
-func (l *Log) Step(m multipaxos.Message) error {
+// step takes one message of the log. An error is damage: the node must stop.
+func (l *Log) step(m multipaxos.Message) error {
 	l.sign(m.From)
 	return l.core.Step(m)
 }
 
-// Persisted reports that every Persist up to seq is durable.
-func (l *Log) Persisted(seq uint64) error {
+// persisted reports that every Persist up to seq is durable.
+func (l *Log) persisted(seq uint64) error {
 	l.pace.durable(seq)
 	return l.core.Persisted(seq)
 }
 
-// Tick drives retransmission, heartbeats, time-outs, timers and checkpointing; call it every TickEvery.
-func (l *Log) Tick(now time.Duration, p Published) error {
+// tick drives retransmission, heartbeats, time-outs, timers and checkpointing; call it every TickEvery.
+func (l *Log) tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.now = now
 	l.tickProgress(now, p)
@@ -175,8 +175,8 @@ const (
 	heartbeatTicks = 5
 )
 
-// Advance follows the lease and moves every waiting request on as far as it can go now.
-func (l *Log) Advance(now time.Duration, p Published) error {
+// advance follows the lease and moves every waiting request on as far as it can go now.
+func (l *Log) advance(now time.Duration, p Published) error {
 	l.now = now
 	l.follow(now, p)
 	if l.tenure != 0 && l.barrier == 0 && l.core.Phase() == multipaxos.Leading {
@@ -293,8 +293,8 @@ func (l *Log) StepDown(now time.Duration) {
 	}
 }
 
-// Take drains the output.
-func (l *Log) Take() Output {
+// take drains the output.
+func (l *Log) take() Output {
 	l.collect()
 	out := l.out
 	l.out, l.answers = Output{}, l.answers[:0]

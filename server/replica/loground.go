@@ -122,11 +122,11 @@ func (r *LogRound) Locked() error {
 	r.locked = 0
 	switch e {
 	case EffectApply:
-		return r.log.Apply()
+		return r.log.apply()
 	case EffectCheckpointed:
-		return r.log.CheckpointDone()
+		return r.log.checkpointed()
 	case EffectFreeze:
-		r.log.Freeze()
+		r.log.freeze()
 		return nil
 	}
 	panic("replica: nothing waits for the lock")
@@ -172,21 +172,21 @@ func (r *LogRound) handleOne(e *Event) error {
 	l, now := r.log, r.clock.now
 	switch {
 	case e.Log != nil:
-		return l.Step(*e.Log)
+		return l.step(*e.Log)
 	case e.Peer != nil:
-		l.Receive(now, *e.Peer)
+		l.receive(now, *e.Peer)
 	case e.Write != nil:
-		l.Request(now, e.Write.takenAt(now))
+		l.request(now, e.Write.takenAt(now))
 	case e.Read != nil:
-		l.ReadRequest(e.Read.takenAt(now))
+		l.readRequest(e.Read.takenAt(now))
 	case e.Persisted != 0:
-		return l.Persisted(e.Persisted)
+		return l.persisted(e.Persisted)
 	case e.Health != nil:
-		l.HearHealth(now, e.From, *e.Health)
+		l.hearHealth(now, e.From, *e.Health)
 	case e.Up != 0:
-		l.Connected(e.Up)
+		l.connected(e.Up)
 	case e.Down != 0:
-		l.Disconnected(e.Down)
+		l.disconnected(e.Down)
 	case e.Call != nil:
 		e.Call(now)
 	}
@@ -197,21 +197,21 @@ func (r *LogRound) passTime() (Effect, error) {
 	if !r.tick {
 		return 0, nil
 	}
-	return EffectStanding, r.log.Tick(r.clock.now, r.pub)
+	return EffectStanding, r.log.tick(r.clock.now, r.pub)
 }
 
 func (r *LogRound) freeze() (Effect, error) {
-	if r.tick && r.log.WantFreeze() {
+	if r.tick && r.log.wantsCheckpoint() {
 		return r.lock(EffectFreeze)
 	}
 	return 0, nil
 }
 
 func (r *LogRound) advance() (Effect, error) {
-	if err := r.log.Advance(r.clock.now, r.pub); err != nil {
+	if err := r.log.advance(r.clock.now, r.pub); err != nil {
 		return 0, err
 	}
-	r.out, r.acks = r.log.Take(), false
+	r.out, r.acks = r.log.take(), false
 	r.again = r.out.Apply
 	return 0, nil
 }
@@ -252,15 +252,15 @@ func (r *LogRound) apply() (Effect, error) {
 
 // readClockAgain reads the clock after entries were applied, unless nothing is decided by it.
 func (r *LogRound) readClockAgain() (Effect, error) {
-	if !r.log.NeedsTime() {
+	if !r.log.needsTime() {
 		return 0, nil
 	}
 	return r.clock.ask(), nil
 }
 
 func (r *LogRound) finish() (Effect, error) {
-	r.log.Finish(r.clock.now, r.pub)
-	r.out, r.acks = r.log.Take(), true
+	r.log.finish(r.clock.now, r.pub)
+	r.out, r.acks = r.log.take(), true
 	return 0, nil
 }
 

@@ -89,7 +89,7 @@ func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 	l := w.nodes[1]
 	q := &leaseQueue{tasks: []*leaseTask{{req: LeaseRequest{ID: 1, Op: LeaseAcquire, Owner: "o", Acquisition: named.Acquisition{1}, Duration: leaseTTL, Until: w.now + 9*sec}}}}
 	l.due(w.now, q)
-	if batches, _ := l.Take(); len(batches) != 0 || len(l.flights) != 0 {
+	if batches, _ := l.take(); len(batches) != 0 || len(l.flights) != 0 {
 		t.Errorf("an attempt was begun: %+v", batches)
 	}
 	l.wake(q, w.now+sec)
@@ -170,7 +170,7 @@ func TestElectorsWakeInTime(t *testing.T) {
 	var most time.Duration
 	w.run("an owner, and its renewals", 5*testLease, func() bool {
 		for _, id := range w.order {
-			wake := w.nodes[id].NextWake(w.now)
+			wake := w.nodes[id].nextWake(w.now)
 			if wake < w.now || wake > w.now+testLease/10 {
 				t.Fatalf("at %v node %d wants to wake at %v", w.now, id, wake)
 			}
@@ -221,7 +221,7 @@ func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
 	w.run("a renewal", testLease, func() bool { return w.nodes[id].trying })
 	const back = 5 * testLease
 	released := w.now
-	w.nodes[id].Release(w.now, back, CauseNoProgress)
+	w.nodes[id].release(w.now, back, CauseNoProgress)
 	n := w.prepares(id)
 	w.run("its next try", 2*back, func() bool { return *n > 0 })
 	if took := w.now - released; took < back {
@@ -233,9 +233,9 @@ func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
 func TestABarredElectorSleeps(t *testing.T) {
 	w := newElectors(t, 3)
 	e := w.nodes[1]
-	e.SetBarred(true)
-	e.Tick(w.now)
-	if wait := e.NextWake(w.now) - w.now; wait < testLease/20 || wait > testLease/10 {
+	e.setBarred(true)
+	e.tick(w.now)
+	if wait := e.nextWake(w.now) - w.now; wait < testLease/20 || wait > testLease/10 {
 		t.Errorf("it wakes in %v", wait)
 	}
 }

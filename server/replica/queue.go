@@ -39,8 +39,8 @@ type flight struct {
 	lost    bool // the slot was decided otherwise
 }
 
-// Request takes a write of a client of this node. It is answered exactly once, with a Reply of its ID.
-func (l *Log) Request(now time.Duration, r Request) {
+// request takes a write of a client of this node. It is answered exactly once, with a Reply of its ID.
+func (l *Log) request(now time.Duration, r Request) {
 	w := write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now, until: r.Until}
 	l.admit(w)
 }

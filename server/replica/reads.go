@@ -31,7 +31,7 @@ type readers struct {
 	parked  []readWait // arrived, no point asked for
 	asks    [2]ask     // default, consistent
 	landing []readWait // granted, to be applied up to slot
-	pending []readWait // at the master: default ones for the next Finish, consistent ones for their round
+	pending []readWait // at the master: default ones for the next finish, consistent ones for their round
 	nextID  uint64
 	round   uint64 // the newest of confirmation; 0: none in this epoch
 	roundAt uint64 // tick at which it was started
@@ -40,8 +40,8 @@ type readers struct {
 // askTicks is how long an answer of the master is waited for before the question is put again.
 const askTicks = 10
 
-// ReadRequest takes a read of a client of this node; it is answered exactly once with a Reply.
-func (l *Log) ReadRequest(r ReadRequest) {
+// readRequest takes a read of a client of this node; it is answered exactly once with a Reply.
+func (l *Log) readRequest(r ReadRequest) {
 	if len(l.reads.parked) >= l.cfg.MaxReads || l.leaving {
 		why := Overloaded
 		if l.leaving {

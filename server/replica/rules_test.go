@@ -51,7 +51,7 @@ func newBenchOf(t *testing.T, self ballot.Incarnation, voters ...ballot.NodeID) 
 
 func (b *bench) advance(now time.Duration, p Published) {
 	b.t.Helper()
-	if err := b.log.Advance(now, p); err != nil {
+	if err := b.log.advance(now, p); err != nil {
 		b.t.Fatal(err)
 	}
 	b.drain()
@@ -59,7 +59,7 @@ func (b *bench) advance(now time.Duration, p Published) {
 
 // drain takes the output of a step that was made by hand.
 func (b *bench) drain() {
-	b.out = b.log.Take()
+	b.out = b.log.take()
 	for e := EffectPersist; e <= EffectReply; e++ {
 		b.carryOut(e, b.out)
 	}
@@ -84,7 +84,7 @@ func (b *bench) sync() {
 	b.t.Helper()
 	for _, p := range b.persists {
 		b.disk.commit(p)
-		if err := b.log.Persisted(p.Seq); err != nil {
+		if err := b.log.persisted(p.Seq); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -94,13 +94,13 @@ func (b *bench) sync() {
 
 func (b *bench) apply() {
 	b.t.Helper()
-	if err := b.log.Apply(); err != nil {
+	if err := b.log.apply(); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
 func (b *bench) finish(now time.Duration, p Published) {
-	b.log.Finish(now, p)
+	b.log.finish(now, p)
 	b.drain()
 }
 
@@ -133,7 +133,7 @@ func (b *bench) settle(now time.Duration, p Published) Published {
 
 func (b *bench) request(id uint64, until time.Duration) {
 	cmd := set("k", "v")
-	b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Until: until})
+	b.log.request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Until: until})
 }
 
 func tenure(n uint64, deadline time.Duration) Published {
@@ -200,8 +200,8 @@ func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 	b := newBench(t, 1)
 	p := tenure(1, sec)
 	b.request(1, sec)
-	b.log.ReadRequest(ReadRequest{ID: 2, Until: sec})
-	b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
+	b.log.readRequest(ReadRequest{ID: 2, Until: sec})
+	b.log.receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
 	b.advance(0, p)
 	b.sync()
 	b.advance(0, p)
@@ -227,7 +227,7 @@ func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	b.lead(p)
 	before := b.log.core.Ballot()
 	higher := ballot.New(before.Counter+5, ballot.Incarnation{Node: 2, Restart: 1})
-	if err := b.log.Step(multipaxos.Message{Kind: multipaxos.KindPrepare, From: 2, To: 1, Ballot: higher, Slot: 1}); err != nil {
+	if err := b.log.step(multipaxos.Message{Kind: multipaxos.KindPrepare, From: 2, To: 1, Ballot: higher, Slot: 1}); err != nil {
 		t.Fatal(err)
 	}
 	b.request(1, sec)
@@ -275,7 +275,7 @@ func (b *bench) answerAsPeer() {
 		default:
 			continue
 		}
-		if err := b.log.Step(r); err != nil {
+		if err := b.log.step(r); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -348,13 +348,13 @@ func TestReadGate(t *testing.T) {
 func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: sec})
+	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: sec})
 	b.advance(0, p)
 	first := b.confirmSent()
 	if first == 0 {
 		t.Fatal("no round was sent")
 	}
-	b.log.ReadRequest(ReadRequest{ID: 2, Consistent: true, Until: sec})
+	b.log.readRequest(ReadRequest{ID: 2, Consistent: true, Until: sec})
 	b.advance(0, p)
 	b.confirmed(first)
 	b.finish(0, p)
@@ -379,7 +379,7 @@ func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 func TestConsistentReadNeedsTheLeaseToo(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
+	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
 	b.advance(0, p)
 	b.confirmed(b.confirmSent())
 	b.finish(sec, p)
@@ -400,7 +400,7 @@ func (b *bench) confirmSent() (round uint64) {
 func (b *bench) confirmed(round uint64) {
 	b.t.Helper()
 	m := multipaxos.Message{Kind: multipaxos.KindConfirmed, From: 2, To: 1, Ballot: b.log.core.Ballot(), Round: round}
-	if err := b.log.Step(m); err != nil {
+	if err := b.log.step(m); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -411,7 +411,7 @@ func TestReadPointForAFollowerNeedsTheLease(t *testing.T) {
 		b := newBench(t, 1, 2)
 		p := b.lead(tenure(1, sec))
 		b.messages = nil
-		b.log.Receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
+		b.log.receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
 		b.advance(0, p)
 		if len(b.messages) != 0 {
 			t.Fatalf("answered before the clock was read again: %+v", b.messages)
@@ -430,7 +430,7 @@ func TestQueuesAreBounded(t *testing.T) {
 	b := newBench(t, 1)
 	for id := uint64(1); id <= 100; id++ {
 		b.request(id, sec)
-		b.log.ReadRequest(ReadRequest{ID: 1000 + id, Until: sec})
+		b.log.readRequest(ReadRequest{ID: 1000 + id, Until: sec})
 	}
 	b.drain()
 	if len(b.replies) != 2*(100-64) {
@@ -478,7 +478,7 @@ func TestBatchesGather(t *testing.T) {
 	b.settle(sec+gather, p)
 	big := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 3000)})
 	for id := uint64(5); id < 8; id++ {
-		b.log.Request(sec, Request{ID: id, Command: big, Until: 8 * sec})
+		b.log.request(sec, Request{ID: id, Command: big, Until: 8 * sec})
 		propose(sec + gather)
 	}
 	if n := len(b.log.flights); n != 2 {
@@ -497,7 +497,7 @@ func TestBatchesGather(t *testing.T) {
 func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 	b := newBench(t, 1)
 	b.request(1, sec)
-	if err := b.log.Tick(sec, Published{}); err != nil {
+	if err := b.log.tick(sec, Published{}); err != nil {
 		t.Fatal(err)
 	}
 	b.drain()
@@ -507,7 +507,7 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 	p := b.settle(sec, tenure(1, 9*sec))
 	b.request(2, 2*sec)
 	b.advance(sec, p) // proposed; the disk is slow
-	if err := b.log.Tick(2*sec, p); err != nil {
+	if err := b.log.tick(2*sec, p); err != nil {
 		t.Fatal(err)
 	}
 	b.drain()
@@ -521,18 +521,18 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 // not tell.
 func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 	for name, lose := range map[string]func(b *bench){
-		"the link broke":        func(b *bench) { b.log.Disconnected(2) },
+		"the link broke":        func(b *bench) { b.log.disconnected(2) },
 		"another became master": func(*bench) {},
 	} {
 		b := newBench(t, 1, 2, 3)
-		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}})
+		b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}})
 		cmd := set("k", "v")
 		cmd.IdemKey = "key"
-		b.log.Request(0, Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec})
+		b.log.request(0, Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec})
 		b.advance(0, Published{})
 		lose(b)
 		b.messages = nil
-		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}})
+		b.log.receive(0, Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}})
 		b.advance(0, Published{})
 		var sent *ForwardedWrite
 		for i := range b.messages {
@@ -543,7 +543,7 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		if sent == nil {
 			t.Fatalf("%s: the write was not forwarded again", name)
 		}
-		b.log.Receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}})
+		b.log.receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}})
 		b.drain()
 		if r := b.replies[7]; r.Outcome != Unknown {
 			t.Errorf("%s: %+v", name, r)
@@ -557,7 +557,7 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	b.log.SetSpace(SpaceLow)
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
 	b.settle(0, p)
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("set: %+v", r)
@@ -577,19 +577,19 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 func TestNoSpaceOnAMemberRefusesToo(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.Connected(2)
+	b.log.connected(2)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	for id, c := range map[uint64]struct {
 		space   Space
 		set     bool
 		refused bool
 	}{1: {SpaceEnough, true, false}, 2: {SpaceLow, true, true}, 3: {SpaceLow, false, false}, 4: {SpaceNone, false, true}} {
-		b.log.Receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Space: c.space}})
+		b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Space: c.space}})
 		cmd := del
 		if c.set {
 			cmd = set("k", "v")
 		}
-		b.log.Request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec})
+		b.log.request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec})
 		b.advance(0, p)
 		if r := b.replies[id]; (r.Reason == NoSpace) != c.refused {
 			t.Errorf("space %d, set %v: %+v", c.space, c.set, r)

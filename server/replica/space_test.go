@@ -32,14 +32,14 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 		p := b.lead(tenure(1, sec))
 		for i, space := range []Space{r.two, r.three} {
 			if space != away {
-				b.log.Connected(ballot.NodeID(i + 2))
-				b.log.Receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}})
+				b.log.connected(ballot.NodeID(i + 2))
+				b.log.receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}})
 			}
 		}
 		b.log.SetSpace(r.own)
 		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
-		b.log.Request(0, Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec})
-		b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec})
+		b.log.request(0, Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec})
+		b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec})
 		b.advance(0, p)
 		if set, del := b.replies[1].Reason != NoSpace, b.replies[2].Reason != NoSpace; set != r.sets || del != r.deletes {
 			t.Errorf("%+v: sets %v, deletes %v", r, set, del)
@@ -65,8 +65,8 @@ func TestFullMasterIsRelieved(t *testing.T) {
 	b.lead(tenure(1, sec))
 	hear := func(two, three Space) {
 		for i, space := range []Space{two, three} {
-			b.log.Connected(ballot.NodeID(i + 2))
-			b.log.Receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}})
+			b.log.connected(ballot.NodeID(i + 2))
+			b.log.receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}})
 		}
 	}
 	hear(SpaceEnough, SpaceEnough)
@@ -93,29 +93,29 @@ func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
 	b.settle(0, p)
-	if b.log.WantFreeze() {
+	if b.log.wantsCheckpoint() {
 		t.Fatal("a checkpoint of one write, with space")
 	}
 	b.log.SetSpace(SpaceLow)
 	b.log.ticks += shortCheckpointTicks
-	if !b.log.WantFreeze() {
+	if !b.log.wantsCheckpoint() {
 		t.Fatal("no checkpoint, without space")
 	}
-	b.log.Freeze()
+	b.log.freeze()
 	b.settle(0, p)
 	f := b.log.checkpoint.frozen
 	b.disk.stateDB.Merge(f.Checkpoint())
-	if err := b.log.CheckpointDone(); err != nil {
+	if err := b.log.checkpointed(); err != nil {
 		t.Fatal(err)
 	}
 	b.log.ticks += shortCheckpointTicks
-	if b.log.WantFreeze() {
+	if b.log.wantsCheckpoint() {
 		t.Fatal("nothing has changed, and another checkpoint")
 	}
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.log.Request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
 	b.settle(0, p)
-	if !b.log.WantFreeze() {
+	if !b.log.wantsCheckpoint() {
 		t.Fatal("no checkpoint after a delete")
 	}
 }
@@ -131,16 +131,16 @@ func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
 			b.request(id+1, sec)
 			p = b.settle(0, p)
 		}
-		b.log.Freeze()
+		b.log.freeze()
 		b.settle(0, p)
 		b.disk.stateDB.Merge(b.log.checkpoint.frozen.Checkpoint())
-		if err := b.log.CheckpointDone(); err != nil {
+		if err := b.log.checkpointed(); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.log.Tick(0, p); err != nil {
+		if err := b.log.tick(0, p); err != nil {
 			t.Fatal(err)
 		}
-		return b.log.CheckpointedThrough() - uint64(b.log.core.Truncated())
+		return b.log.checkpointedThrough() - uint64(b.log.core.Truncated())
 	}
 	cfg := newBench(t, 1).log.cfg
 	if n := truncated(cfg.CheckpointBytes); n != cfg.Core.KeepEntries {

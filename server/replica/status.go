@@ -43,7 +43,7 @@ func (l *Log) Status(now time.Duration) Status {
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.away.live, InFlight: len(l.flights),
 		Reads: len(l.reads.parked) + len(l.reads.pending) + len(l.reads.landing), CaughtUp: l.CaughtUp(), Full: l.Full(),
 	}
-	s.Master, s.Epoch, s.MasterAge, s.LeaseLeft = l.Master(now)
+	s.Master, s.Epoch, s.MasterAge, s.LeaseLeft = l.masterAt(now)
 	for _, p := range l.peers {
 		s.Peers = append(s.Peers, PeerStatus{Node: p.node, Chosen: p.applied, Applied: p.applied, Heard: p.heard})
 	}

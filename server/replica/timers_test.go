@@ -166,7 +166,7 @@ func TestNotTooManyEndAtATime(t *testing.T) {
 	for i := range keys / 64 {
 		for j := range 64 {
 			cmd := expiring(fmt.Sprint(i*64+j), 800*time.Millisecond)
-			m.log.Request(c.now, Request{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd), Until: c.now + time.Second})
+			m.log.request(c.now, Request{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd), Until: c.now + time.Second})
 		}
 		c.run(10 * time.Millisecond)
 	}
@@ -278,21 +278,21 @@ func TestAStopForgetsNoTimer(t *testing.T) {
 func TestAnswersAreSplitByTheirBodies(t *testing.T) {
 	c := newCluster(t, 3, 8)
 	l := c.nodes[0].log
-	l.Take()
+	l.take()
 	body := strings.Repeat("b", l.cfg.MaxBatchBytes/2)
 	for id, b := range []string{"", body, body, body, "", body + body + body, ""} {
 		l.replyTo(2, ForwardedAnswer{ID: uint64(id), Result: kv.Result{Body: b}})
 		l.replyTo(3, ForwardedAnswer{ID: uint64(id)})
 	}
 	got := map[bool][]int{}
-	for _, m := range l.Take().Messages {
+	for _, m := range l.take().Messages {
 		got[m.To == 2] = append(got[m.To == 2], len(m.Answers))
 	}
 	if fmt.Sprint(got[true], got[false]) != "[3 2 1 1] [7]" {
 		t.Errorf("answers by message %v", got)
 	}
 	l.replyTo(2, ForwardedAnswer{ID: 9})
-	if m := l.Take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
+	if m := l.take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
 		t.Errorf("after a Take: %+v", m)
 	}
 }

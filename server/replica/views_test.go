@@ -16,7 +16,7 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
 		t.Helper()
-		b.log.Receive(sec, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}})
+		b.log.receive(sec, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}})
 		if got := b.log.MasterNode(); got != want {
 			t.Errorf("after heartbeats of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
 		}
@@ -34,12 +34,12 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	refused := func(from ballot.NodeID, want ballot.NodeID) {
 		t.Helper()
 		b.messages = nil
-		b.log.ReadRequest(ReadRequest{ID: uint64(from), Until: 90 * sec})
+		b.log.readRequest(ReadRequest{ID: uint64(from), Until: 90 * sec})
 		b.advance(sec, Published{})
 		for _, m := range b.messages {
 			if m.Kind == KindReadPoint {
 				b.heardMaster(sec, from, 10)
-				b.log.Receive(sec, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: m.Read.ID}})
+				b.log.receive(sec, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: m.Read.ID}})
 			}
 		}
 		if got := b.log.MasterNode(); got != want {
@@ -59,11 +59,11 @@ func TestWhatIsToldOfTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	check := func(now time.Duration, node ballot.NodeID, epoch uint64, age, left time.Duration) {
 		t.Helper()
-		if n, e, a, l := b.log.Master(now); n != node || e != epoch || a != age || l != left {
+		if n, e, a, l := b.log.masterAt(now); n != node || e != epoch || a != age || l != left {
 			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, n, e, a, l, node, epoch, age, left)
 		}
 	}
-	b.log.Receive(sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
+	b.log.receive(sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
 	check(sec, 2, 7, 0, 2*sec)
 	check(2*sec, 2, 7, sec, sec)
 	check(9*sec, 2, 7, 8*sec, 0)
@@ -78,7 +78,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	p := b.settle(0, tenure(1, 90*sec))
 	cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 1500)}
 	for i := range 8 {
-		b.log.Request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec})
+		b.log.request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec})
 	}
 	most, writes := testConfig(ballot.Incarnation{}, quorum.Set{}).MaxBatchBytes, 0
 	for range 10 {
@@ -102,7 +102,7 @@ func TestBatchesAreBounded(t *testing.T) {
 func TestReadsOutliveTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 9*sec))
-	b.log.ReadRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
+	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
 	b.advance(0, p)
 	b.finish(0, p)
 	if len(b.replies) != 0 {
@@ -121,7 +121,7 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	if len(ask) != 1 || !ask[0].Consistent {
 		t.Fatalf("the next master is asked %+v", ask)
 	}
-	b.log.Receive(0, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}})
+	b.log.receive(0, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}})
 	b.finish(0, Published{})
 	b.log.expire(9*sec - 1)
 	if b.drain(); len(b.replies) != 0 {

@@ -1,0 +1,52 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/lease/named"
+)
+
+// drivenLeases is a part for named leases that rounds of its driver step, and what they have handed out.
+type drivenLeases struct {
+	*Leases
+	round   *LeasesRound
+	batches []LeaseBatch
+	replied []LeaseAnswer
+	bucket  named.Bucket // the newest that is to be made durable
+	eras    int          // asked for
+}
+
+func driveLeases(l *Leases) *drivenLeases {
+	return &drivenLeases{Leases: l, round: NewLeasesRound(l)}
+}
+
+// give makes a round at now, with these events.
+func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
+	for {
+		switch d.round.Next() {
+		case EffectTake:
+			for i := range events {
+				d.round.Add(&events[i])
+			}
+		case EffectClock:
+			d.round.Read(now)
+		case EffectSend:
+			d.batches = append(d.batches, d.round.Batches()...)
+		case EffectReply:
+			d.replied = append(d.replied, d.round.Answers()...)
+		case EffectBucket:
+			d.bucket = d.round.Bucket()
+		case EffectEra:
+			d.eras++
+		case EffectDone:
+			return
+		}
+	}
+}
+
+// sent returns what was sent and answered since the last call.
+func (d *drivenLeases) sent() ([]LeaseBatch, []LeaseAnswer) {
+	batches, answers := d.batches, d.replied
+	d.batches, d.replied = nil, nil
+	return batches, answers
+}
