@@ -142,10 +142,6 @@ func (e *Elector) take() []lease.Message {
 	return out
 }
 
-// setBarred tells whether fresh attempts are barred (M6): this node could not serve, and another one could. An attempt
-// under way, and renewals, go on.
-func (e *Elector) setBarred(barred bool) { e.barred = barred }
-
 // letGo gives the lease up (P6) if it is still held as this tenure, and reports whether it was: the log part, which
 // decided so (M6), has stepped down. The others may try first.
 func (e *Elector) letGo(now time.Duration, tenure uint64) bool {

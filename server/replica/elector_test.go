@@ -15,7 +15,7 @@ type electors struct {
 	t      *testing.T
 	voters quorum.Set
 	now    time.Duration
-	nodes  map[ballot.NodeID]*Elector
+	nodes  map[ballot.NodeID]*drivenElector
 	order  []ballot.NodeID
 	cut    map[ballot.NodeID]bool
 	drop   func(m lease.Message) bool // of nodes that are not cut off; nil: none
@@ -25,7 +25,7 @@ type electors struct {
 }
 
 func newElectors(t *testing.T, n int) *electors {
-	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*Elector{}, cut: map[ballot.NodeID]bool{},
+	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenElector{}, cut: map[ballot.NodeID]bool{},
 		idle: map[ballot.NodeID]bool{}, wait: map[ballot.NodeID][]lease.Message{}, sent: func(ballot.NodeID, lease.Message) {}}
 	var voters quorum.Set
 	for i := range n {
@@ -49,7 +49,7 @@ func (w *electors) restart(id ballot.NodeID, quarantine time.Duration) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.nodes[id] = e
+	w.nodes[id] = driveElector(e)
 }
 
 func incarnation(id ballot.NodeID) ballot.Incarnation {
@@ -75,24 +75,24 @@ func (w *electors) run(what string, most time.Duration, cond func() bool) {
 // step lets a node take what waits for it, message by message, and then what is due.
 func (w *electors) step(id ballot.NodeID) {
 	for _, m := range w.wait[id] {
-		w.nodes[id].handle(w.now, m)
+		w.nodes[id].hear(w.now, m)
 	}
 	w.wait[id] = nil
-	w.nodes[id].tick(w.now)
+	w.nodes[id].give(w.now, ElectorEvent{})
 }
 
 func (w *electors) deliver() {
 	for again := true; again; {
 		again = false
 		for _, id := range w.order {
-			for _, m := range w.nodes[id].take() {
+			for _, m := range w.nodes[id].sent() {
 				w.sent(id, m)
 				switch again = true; {
 				case w.cut[id] || w.cut[m.To] || w.drop != nil && w.drop(m):
 				case w.idle[m.To]:
 					w.wait[m.To] = append(w.wait[m.To], m)
 				default:
-					w.nodes[m.To].handle(w.now, m)
+					w.nodes[m.To].hear(w.now, m)
 				}
 			}
 		}
@@ -124,7 +124,7 @@ func TestP7EveryAcceptIsNotedBeforeItLeaves(t *testing.T) {
 	}
 	w.run("ten ballots", time.Minute, func() bool { return len(accepts) >= 10 })
 	id := w.owner()
-	w.nodes[id].release(w.now, time.Second, CauseStopping)
+	w.nodes[id].releases(w.now, time.Second, CauseStopping)
 	if noted := w.nodes[id].AppendNoted(nil, w.now); len(noted) > 0 {
 		t.Errorf("released in order, noted are %v", noted)
 	}
@@ -141,13 +141,13 @@ func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	for _, id := range w.order {
 		other := incarnation(dead)
 		other.Restart++
-		if w.nodes[id].crashReleased(w.now, other, noted) || w.nodes[id].crashReleased(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
-			w.nodes[id].crashReleased(w.now, incarnation(id), noted) {
+		if w.nodes[id].hearCrash(w.now, other, noted) || w.nodes[id].hearCrash(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
+			w.nodes[id].hearCrash(w.now, incarnation(id), noted) {
 			t.Fatalf("node %d has released what nobody may", id)
 		}
 	}
 	for _, id := range w.order {
-		if id != dead && !w.nodes[id].crashReleased(w.now, incarnation(dead), noted) {
+		if id != dead && !w.nodes[id].hearCrash(w.now, incarnation(dead), noted) {
 			t.Errorf("node %d has released nothing", id)
 		}
 	}
@@ -167,12 +167,12 @@ func TestP7ALateReleaseMendsARefusal(t *testing.T) {
 	noted := w.nodes[dead].AppendNoted(nil, w.now)
 	w.cut[dead] = true
 	first, second := w.nodes[dead%3+1], w.nodes[(dead+1)%3+1]
-	first.crashReleased(w.now, incarnation(dead), noted)
+	first.hearCrash(w.now, incarnation(dead), noted)
 	refused := false
 	w.sent = func(_ ballot.NodeID, m lease.Message) { refused = refused || m.Kind == lease.KindPromise && m.Live }
 	w.run("a refusal", testLease/4, func() bool { return refused })
-	second.crashReleased(w.now, incarnation(dead), noted)
-	first.crashReleased(w.now, incarnation(dead), noted)
+	second.hearCrash(w.now, incarnation(dead), noted)
+	first.hearCrash(w.now, incarnation(dead), noted)
 	w.deliver()
 	w.run("a successor", testLease/4, func() bool { return w.owner() != 0 })
 }
@@ -184,14 +184,14 @@ func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
 		w := newElectors(t, 3)
 		e, until := w.nodes[3], w.now+testLease/2
 		if told {
-			e.standBack(w.now, testLease/2)
+			e.give(w.now, ElectorEvent{StandBack: testLease/2})
 		}
-		e.tick(until - 1)
-		if tries := len(e.take()) > 0; tries == told {
+		e.give(until - 1, ElectorEvent{})
+		if tries := len(e.sent()) > 0; tries == told {
 			t.Errorf("told to stand back: %v, tries before that is over: %v", told, tries)
 		}
-		e.tick(until)
-		if told && len(e.take()) == 0 {
+		e.give(until, ElectorEvent{})
+		if told && len(e.sent()) == 0 {
 			t.Error("it does not try once that is over")
 		}
 	}

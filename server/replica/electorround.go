@@ -117,7 +117,7 @@ func (r *ElectorRound) readClock() Effect { return r.clock.ask() }
 // handle gives the event to the lease part, and then does what is due.
 func (r *ElectorRound) handle() Effect {
 	l, e, now := r.elector, &r.event, r.clock.now
-	l.setBarred(r.barred)
+	l.barred = r.barred
 	switch {
 	case e.Message != nil:
 		l.handle(now, *e.Message)

@@ -221,7 +221,7 @@ func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
 	w.run("a renewal", testLease, func() bool { return w.nodes[id].trying })
 	const back = 5 * testLease
 	released := w.now
-	w.nodes[id].release(w.now, back, CauseNoProgress)
+	w.nodes[id].releases(w.now, back, CauseNoProgress)
 	n := w.prepares(id)
 	w.run("its next try", 2*back, func() bool { return *n > 0 })
 	if took := w.now - released; took < back {
@@ -233,8 +233,8 @@ func TestStandingBackLastsAsLongAsItWasTold(t *testing.T) {
 func TestABarredElectorSleeps(t *testing.T) {
 	w := newElectors(t, 3)
 	e := w.nodes[1]
-	e.setBarred(true)
-	e.tick(w.now)
+	e.unable = true
+	e.give(w.now, ElectorEvent{})
 	if wait := e.nextWake(w.now) - w.now; wait < testLease/20 || wait > testLease/10 {
 		t.Errorf("it wakes in %v", wait)
 	}

@@ -20,13 +20,12 @@ func (c *cluster) elect(n *testNode) {
 	}
 	for _, o := range c.nodes {
 		if o != n {
-			o.elector.standBack(c.now, 2*testLease)
+			c.stepLease(o, ElectorEvent{StandBack: 2 * testLease})
 		}
 	}
-	n.elector.nudge(c.now)
+	c.stepLease(n, ElectorEvent{Nudged: true})
 	old.log.StepDown(c.now)
-	old.pub = old.pub.WithLease(0, 0)
-	old.elector.release(c.now, testLease, CauseHandedOver)
+	c.stepLease(old, ElectorEvent{Release: &Release{StandBack: testLease, Why: CauseHandedOver}})
 	c.until("the lease of the chosen node", time.Second, func() bool { return n.pub.Held(c.now) })
 }
 

@@ -74,7 +74,7 @@ func TestCauseOfARelease(t *testing.T) {
 	for _, why := range []Cause{CauseStopping, CauseHandedOver, CauseNoSpace, CauseNoProgress} {
 		w := newElectors(t, 3)
 		id := w.owned()
-		w.nodes[id].release(w.now, testLease, why)
+		w.nodes[id].releases(w.now, testLease, why)
 		w.deliver()
 		if e := w.lost(id); e.Cause != why || e.At != w.now || e.Held < 3*testLease || !strings.HasPrefix(e.String(), "released") {
 			t.Errorf("released for %v, the end is %+v", why, e)
@@ -129,7 +129,7 @@ func TestCauseOfAMixture(t *testing.T) {
 		w.sent = func(_ ballot.NodeID, m lease.Message) {
 			if m.From == id && m.To == refuser && m.Kind == lease.KindPrepare {
 				high += 1000
-				w.nodes[refuser].handle(w.now, lease.Message{Kind: lease.KindPrepare, From: 9, To: refuser, Resource: lease.MasterResource,
+				w.nodes[refuser].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: 9, To: refuser, Resource: lease.MasterResource,
 					Class: lease.ClassMaster, Ballot: ballot.New(high, incarnation(9))})
 			}
 		}
@@ -160,7 +160,7 @@ func TestCauseRefused(t *testing.T) {
 			return
 		}
 		high += 1000 // a promise above each of its Prepares
-		w.nodes[m.To].handle(w.now, lease.Message{Kind: lease.KindPrepare, From: rival, To: m.To, Resource: lease.MasterResource,
+		w.nodes[m.To].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: rival, To: m.To, Resource: lease.MasterResource,
 			Class: lease.ClassMaster, Ballot: ballot.New(high, incarnation(rival))})
 	}
 	e := w.lost(id)
@@ -250,7 +250,7 @@ func TestM1AGapHasItsCauseToo(t *testing.T) {
 	}
 	w.run("the deadline is near", testLease, func() bool { return w.now == deadline-time.Millisecond })
 	for _, m := range late {
-		e.handle(deadline, m)
+		e.hear(deadline, m)
 	}
 	c := e.TakeTenureChanges()
 	if len(c) != 2 || c[0].End == nil || c[1].Start == nil || c[0].End.Cause != CauseUnanswered || c[0].End.At != deadline ||
@@ -309,7 +309,7 @@ func TestP7TheSuccessorKnowsOfTheCrash(t *testing.T) {
 	w.cut[dead] = true
 	for _, id := range w.order {
 		if id != dead {
-			w.nodes[id].crashReleased(w.now, incarnation(dead), noted)
+			w.nodes[id].hearCrash(w.now, incarnation(dead), noted)
 		}
 	}
 	if s := w.won(dead); s.How != EndingCrashed || s.Before != dead || s.Ownerless > testLease/4 {
@@ -326,9 +326,9 @@ func TestTheSuccessorThatHeardNothing(t *testing.T) {
 	w.cut[3] = false
 	w.drop = func(m lease.Message) bool { return m.Kind == lease.KindRelease && m.To != id }
 	w.idle[3] = false
-	w.nodes[id].release(w.now, 4*testLease, CauseHandedOver)
+	w.nodes[id].releases(w.now, 4*testLease, CauseHandedOver)
 	w.deliver()
-	w.nodes[other].standBack(w.now, 4*testLease)
+	w.nodes[other].give(w.now, ElectorEvent{StandBack: 4*testLease})
 	s := w.won(id)
 	if w.owner() != 3 || s.Before != id || s.How != EndingUnheard {
 		t.Errorf("node %d: %+v", w.owner(), s)
@@ -339,7 +339,7 @@ func TestChangesThatNobodyTakesAreBounded(t *testing.T) {
 	w := newElectors(t, 1)
 	w.owned()
 	for range 50 {
-		w.nodes[1].release(w.now, 0, CauseHandedOver)
+		w.nodes[1].releases(w.now, 0, CauseHandedOver)
 		w.run("it again", testLease, func() bool { return w.owner() == 1 })
 	}
 	c := w.nodes[1].TakeTenureChanges()
@@ -388,7 +388,7 @@ func TestP7AGuardiansWordIsNoLateness(t *testing.T) {
 	w.cut[id] = true
 	w.run("a renewal is due", testLease, func() bool { return w.now > w.nodes[id].tenures.renewAt })
 	for range 5 {
-		w.nodes[id].crashReleased(w.now, incarnation(id%3+1), nil)
+		w.nodes[id].hearCrash(w.now, incarnation(id%3+1), nil)
 		w.step(id)
 		w.now += time.Millisecond
 	}

@@ -1,0 +1,59 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease"
+)
+
+// drivenElector is a lease part that rounds of its driver step, and what they have sent.
+type drivenElector struct {
+	*Elector
+	round    *ElectorRound
+	messages []lease.Message
+	unable   bool // the log part bars attempts
+}
+
+func driveElector(e *Elector) *drivenElector {
+	return &drivenElector{Elector: e, round: NewElectorRound(e)}
+}
+
+// give makes a round at now of an event; none of its fields set: of the timer.
+func (d *drivenElector) give(now time.Duration, e ElectorEvent) {
+	for {
+		switch d.round.Next() {
+		case EffectTake:
+			d.round.Take(e)
+		case EffectClock:
+			d.round.Read(now, d.unable)
+		case EffectSend:
+			d.messages = append(d.messages, d.round.Messages()...)
+		case EffectDone:
+			return
+		}
+	}
+}
+
+// hear gives a message.
+func (d *drivenElector) hear(now time.Duration, m lease.Message) {
+	d.give(now, ElectorEvent{Message: &m})
+}
+
+// releases gives the command to release the lease.
+func (d *drivenElector) releases(now, standBack time.Duration, why Cause) {
+	d.give(now, ElectorEvent{Release: &Release{StandBack: standBack, Why: why}})
+}
+
+// hearCrash gives the word of a guardian, and reports whether that has cleared a record.
+func (d *drivenElector) hearCrash(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
+	d.give(now, ElectorEvent{Crash: &Crash{Owner: owner, Counters: counters}})
+	return d.round.Cleared()
+}
+
+// sent returns what was sent since the last call.
+func (d *drivenElector) sent() []lease.Message {
+	messages := d.messages
+	d.messages = nil
+	return messages
+}
