@@ -111,6 +111,3 @@ func (l *Log) checkpointed() error {
 	l.core.Checkpointed(multipaxos.Slot(l.checkpoint.done))
 	return nil
 }
-
-// checkpointedThrough is the slot of the newest durable checkpoint.
-func (l *Log) checkpointedThrough() uint64 { return l.checkpoint.done }

@@ -16,30 +16,26 @@ func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 	p := b.lead(tenure(1, sec))
 	b.sent = nil
 	b.request(1, sec)
-	b.advance(0, p)
+	b.run(0, p)
 	for _, m := range b.sent {
 		if m.Kind != multipaxos.KindAccept {
 			continue
 		}
 		r := multipaxos.Message{Kind: multipaxos.KindAccepted, From: m.To, To: 1, Ballot: m.Ballot,
 			Slot: m.Entries[0].Slot, Through: m.Entries[len(m.Entries)-1].Slot}
-		if err := b.log.step(r); err != nil {
-			t.Fatal(err)
-		}
+		b.give(Event{Log: &r})
 	}
-	b.apply()
-	b.finish(0, p)
+	b.run(0, p)
 	if b.replies[1].Outcome != Done {
 		t.Fatalf("not chosen by the others' votes, the test is wrong: %+v", b.replies[1])
 	}
-	b.log.freeze()
-	b.finish(0, p)
-	if b.out.Checkpoint != nil {
+	b.freeze(0, p)
+	if b.frozen != nil {
 		t.Fatal("a checkpoint was handed out before the own log had its entries")
 	}
 	b.sync()
-	b.finish(0, p)
-	if b.out.Checkpoint == nil || b.out.Checkpoint.Slot() != b.state.Applied() {
+	b.run(0, p)
+	if b.frozen == nil || b.frozen.Slot() != b.state.Applied() {
 		t.Fatal("the checkpoint was not handed out when the own log had its entries")
 	}
 }

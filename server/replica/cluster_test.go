@@ -20,7 +20,7 @@ func TestEveryNodeServesWritesAndReads(t *testing.T) {
 		for j, reader := range c.nodes {
 			for k, consistent := range []bool{false, true} {
 				id := uint64(100 + 10*i + 2*j + k)
-				reader.log.readRequest(ReadRequest{ID: id, Consistent: consistent, Until: c.now + time.Second})
+				reader.input(Event{Read: &ReadRequest{ID: id, Consistent: consistent, Until: c.now + time.Second}})
 				if r := c.await(reader, id, time.Second); r.Outcome != Done {
 					t.Fatalf("read point at node %d: %+v", reader.id, r)
 				}
@@ -95,8 +95,8 @@ func TestRestartOfAllNodesKeepsAcknowledgedWrites(t *testing.T) {
 func TestPausedMasterAcknowledgesNothingLate(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	old := c.awaitMaster()
-	old.log.request(c.now, Request{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("old")}),
-		Until: c.now + 10*time.Second})
+	old.input(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("old")}),
+		Until: c.now + 10*time.Second}})
 	c.round(old) // proposed and sent
 	old.paused = true
 	next := func() *testNode {
@@ -132,7 +132,7 @@ func TestMinorityServesNothing(t *testing.T) {
 		t.Fatalf("one of three acknowledged a write: %+v", r)
 	}
 	for id, consistent := range map[uint64]bool{2: false, 3: true} {
-		n.log.readRequest(ReadRequest{ID: id, Consistent: consistent, Until: c.now + 300*time.Millisecond})
+		n.input(Event{Read: &ReadRequest{ID: id, Consistent: consistent, Until: c.now + 300*time.Millisecond}})
 		if r := c.await(n, id, 300*time.Millisecond); r.Outcome != Refused {
 			t.Fatalf("one of three granted a read (consistent %v): %+v", consistent, r)
 		}
@@ -151,8 +151,8 @@ func TestForwardedWriteAcrossABrokenLink(t *testing.T) {
 	c.until("the follower to know the master", time.Second, func() bool { n, _, _, _ := f.log.masterAt(c.now); return n == m.id })
 	plain, keyed := set("a", "1"), set("b", "1")
 	keyed.IdemKey = "key"
-	f.log.request(c.now, Request{ID: 1, Command: kv.EncodeCommand(&plain), Until: c.now + 3*time.Second})
-	f.log.request(c.now, Request{ID: 2, Command: kv.EncodeCommand(&keyed), Keyed: true, Until: c.now + 3*time.Second})
+	f.input(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&plain), Until: c.now + 3*time.Second}})
+	f.input(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&keyed), Keyed: true, Until: c.now + 3*time.Second}})
 	c.round(f)
 	c.crash(m)
 	if r := c.await(f, 1, 3*time.Second); r.Outcome != Unknown || r.Reason != LinkLost {
@@ -175,7 +175,7 @@ func TestKeyedWriteIsAppliedOnceAcrossMasters(t *testing.T) {
 			cmd.Index = e.ModifyIndex
 		}
 		id++
-		f.log.request(c.now, Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: c.now + 5*time.Second})
+		f.input(Event{Write: &Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: c.now + 5*time.Second}})
 		c.run(time.Duration(round) * time.Millisecond)
 		c.crash(m)
 		if r := c.await(f, id, 5*time.Second); r.Outcome != Done || r.Result.Code != kv.CodeDone {
@@ -195,8 +195,8 @@ func TestPartitionedMasterIsReplacedAndNothingIsLost(t *testing.T) {
 		c.cut = func(from, to ballot.NodeID) bool { return from == old.id || to == old.id }
 		for _, n := range c.nodes {
 			if n != old {
-				n.log.disconnected(old.id)
-				old.log.disconnected(n.id)
+				n.input(Event{Down: old.id})
+				old.input(Event{Down: n.id})
 			}
 		}
 		c.until("a successor", 3*time.Second, func() bool { m := c.master(); return m != nil && m != old })
@@ -209,8 +209,8 @@ func TestPartitionedMasterIsReplacedAndNothingIsLost(t *testing.T) {
 		c.cut = func(_, _ ballot.NodeID) bool { return false }
 		for _, n := range c.nodes {
 			if n != old {
-				n.log.connected(old.id)
-				old.log.connected(n.id)
+				n.input(Event{Up: old.id})
+				old.input(Event{Up: n.id})
 			}
 		}
 		c.run(time.Second)

@@ -118,7 +118,7 @@ func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
 		b := newBench(t, 1)
 		p := b.settle(0, tenure(1, sec))
 		b.request(1, 9*sec)
-		b.advance(0, p)
+		b.run(0, p)
 		b.sync()
 		now := sec / 2
 		for e := Effect(0); e != EffectDone; {
@@ -126,18 +126,19 @@ func TestTheReadingThatAcknowledgesComesAfterApply(t *testing.T) {
 			if e, err = b.round.Next(); err != nil {
 				t.Fatal(err)
 			}
+			b.out = *b.round.Output()
 			switch e {
+			case EffectTake:
+				b.round.Add(&b.events[0])
 			case EffectClock:
 				b.round.Read(now, p)
 			case EffectApply:
-				if err := b.round.Locked(); err != nil {
-					t.Fatal(err)
-				}
+				b.carryOut(e)
 				if late {
 					now = sec
 				}
-			case EffectReply:
-				b.carryOut(e, *b.round.Output())
+			default:
+				b.carryOut(e)
 			}
 		}
 		if want := map[bool]Outcome{false: Done, true: Unknown}[late]; b.replies[1].Outcome != want {
@@ -151,26 +152,10 @@ func TestWaitCountsFromTheRound(t *testing.T) {
 	cmd := set("k", "v")
 	for now, want := range map[time.Duration]Outcome{3*sec - 1: 0, 3 * sec: Refused} {
 		b := newBench(t, 1)
-		requests := []*Event{{Write: &Request{ID: 1, Command: kv.EncodeCommand(&cmd), Wait: sec}}, {Read: &ReadRequest{ID: 2, Wait: sec}}}
-		for round, at := range []time.Duration{2 * sec, now} {
-			for e := Effect(0); e != EffectDone; {
-				var err error
-				if e, err = b.round.Next(); err != nil {
-					t.Fatal(err)
-				}
-				switch {
-				case e == EffectTake && round == 0:
-					b.round.Add(requests[0])
-					b.round.Add(requests[1])
-				case e == EffectTake:
-					b.round.Add(&Event{Tick: true})
-				case e == EffectClock:
-					b.round.Read(at, Published{})
-				case e == EffectReply:
-					b.carryOut(e, *b.round.Output())
-				}
-			}
-		}
+		b.give(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&cmd), Wait: sec}})
+		b.give(Event{Read: &ReadRequest{ID: 2, Wait: sec}})
+		b.run(2*sec, Published{})
+		b.tick(now, Published{})
 		if w, r := b.replies[1].Outcome, b.replies[2].Outcome; w != want || r != want {
 			t.Errorf("at %v: write %d, read %d, want %d", now, w, r, want)
 		}

@@ -184,9 +184,9 @@ func TestStandBackPutsOffATryThatWasDue(t *testing.T) {
 		w := newElectors(t, 3)
 		e, until := w.nodes[3], w.now+testLease/2
 		if told {
-			e.give(w.now, ElectorEvent{StandBack: testLease/2})
+			e.give(w.now, ElectorEvent{StandBack: testLease / 2})
 		}
-		e.give(until - 1, ElectorEvent{})
+		e.give(until-1, ElectorEvent{})
 		if tries := len(e.sent()) > 0; tries == told {
 			t.Errorf("told to stand back: %v, tries before that is over: %v", told, tries)
 		}

@@ -16,15 +16,13 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	heard := func(from Message) {
 		from.Kind = KindHeartbeat
 		from.To = 1
-		b.log.receive(at, from)
+		b.give(Event{Peer: &from})
 	}
 	tick := func(n int) {
 		for range n {
 			at += TickEvery
-			if err := b.log.tick(at, Published{}); err != nil {
-				t.Fatal(err)
-			}
-			b.advance(at, Published{})
+			b.tick(at, Published{})
+			b.run(at, Published{})
 		}
 	}
 	forwarded := func() (n int) {
@@ -40,7 +38,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	heard(master)
 	tick(silentTicks - 1)
 	b.request(1, 90*sec)
-	b.advance(at, Published{})
+	b.run(at, Published{})
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded, want 1: the master was heard lately", n)
 	}
@@ -53,8 +51,8 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	if why := b.log.whyWaiting(); why != NoMaster {
 		t.Errorf("writes wait because of %v, want %v", why, NoMaster)
 	}
-	b.log.receive(at, Message{Kind: KindForwarded, From: 2, To: 1}) // any word of it will do
-	b.advance(at, Published{})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1}}) // any word of it will do
+	b.run(at, Published{})
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded when the master spoke again, want 1", n)
 	}
@@ -62,7 +60,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	b.request(3, 90*sec)
 	tick(1)
 	heard(Message{From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 8}})
-	b.advance(at, Published{})
+	b.run(at, Published{})
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded to the next master, want 1", n)
 	}
@@ -76,8 +74,8 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		hear := func(m Message) {
 			m.To = 1
 			b.messages = nil
-			b.log.receive(sec, m)
-			b.advance(sec, Published{})
+			b.give(Event{Peer: &m})
+			b.run(sec, Published{})
 		}
 		forwarded := func() (out []ForwardedWrite) {
 			for _, m := range b.messages {
@@ -89,7 +87,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		}
 		hear(Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
 		b.request(1, 9*sec)
-		b.advance(sec, Published{})
+		b.run(sec, Published{})
 		sent := forwarded()
 		if len(sent) != 1 || b.log.away.bytes == 0 {
 			t.Fatalf("%v: %d writes forwarded of %d bytes", why, len(sent), b.log.away.bytes)
@@ -118,10 +116,10 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 	b.log.HandOver()
 	b.messages, b.sent = nil, nil
 	b.request(1, 9*sec)
-	b.log.readRequest(ReadRequest{ID: 2, Until: 9 * sec})
-	b.log.receive(0, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}})
-	b.advance(0, p)
-	b.finish(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 2, Until: 9 * sec}})
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}}})
+	b.run(0, p)
+	b.run(0, p)
 	if len(b.replies) != 0 || !b.log.Idle() {
 		t.Fatalf("answered during the hand-over: %+v", b.replies)
 	}
@@ -129,10 +127,10 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 		t.Fatalf("the other node was told %+v", b.messages)
 	}
 	b.log.StepDown(0)
-	b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 1 << 20}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 1 << 20}}})
 	b.messages = nil
 	b.log.Resume()
-	b.advance(0, Published{})
+	b.run(0, Published{})
 	kinds := map[MessageKind]int{}
 	for _, m := range b.messages {
 		kinds[m.Kind]++
@@ -148,9 +146,9 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 	const next = uint64(0x1234_5678_9abc_def0) // far from the nonce of the former run, as random ones are
 	forwarded := func(self ballot.Incarnation) (*bench, uint64) {
 		b := newBenchOf(t, self, 1, 2, 3)
-		b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
 		b.request(1, 9*sec)
-		b.advance(0, Published{})
+		b.run(0, Published{})
 		for _, m := range b.messages {
 			if m.Kind == KindForward && len(m.Writes) == 1 {
 				return b, m.Writes[0].ID
@@ -161,13 +159,13 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 	}
 	_, former := forwarded(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9})
 	b, own := forwarded(ballot.Incarnation{Node: 1, Restart: 2, Nonce: next})
-	b.log.receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: former, Outcome: Done}}})
-	b.advance(sec, Published{})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: former, Outcome: Done}}}})
+	b.run(sec, Published{})
 	if r, answered := b.replies[1]; answered {
 		t.Fatalf("the answer to write %d of the former run was taken for write %d of this one: %+v", former, own, r)
 	}
-	b.log.receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: own, Outcome: Done}}})
-	b.advance(sec, Published{})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: own, Outcome: Done}}}})
+	b.run(sec, Published{})
 	if b.replies[1].Outcome != Done {
 		t.Fatalf("the own answer was not taken: %+v", b.replies)
 	}
@@ -176,12 +174,12 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 // Only the node that a write was forwarded to can answer it.
 func TestAnAnswerOfAnotherNodeIsNotTaken(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
 	b.request(1, 9*sec)
-	b.advance(0, Published{})
+	b.run(0, Published{})
 	id := b.messages[len(b.messages)-1].Writes[0].ID
-	b.log.receive(0, Message{Kind: KindForwarded, From: 3, To: 1, Answers: []ForwardedAnswer{{ID: id, Outcome: Done}}})
-	b.advance(0, Published{})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 3, To: 1, Answers: []ForwardedAnswer{{ID: id, Outcome: Done}}}})
+	b.run(0, Published{})
 	if r, answered := b.replies[1]; answered {
 		t.Fatalf("node 3 answered what was forwarded to node 2: %+v", r)
 	}
@@ -203,13 +201,13 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, 1, 2, 3)
-			b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
+			b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
 			cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, c.bytes)}
 			var sent []ForwardedWrite
 			messages := 0
 			step := func() {
 				b.messages = nil
-				b.advance(0, Published{})
+				b.run(0, Published{})
 				for _, m := range b.messages {
 					if m.Kind != KindForward {
 						continue
@@ -226,7 +224,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				}
 			}
 			for i := range c.times {
-				b.log.request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec})
+				b.give(Event{Write: &Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 9 * sec}})
 				if c.bytes > 1<<16 || i%40 == 39 {
 					step() // the queue has a bound of its own
 				}
@@ -246,7 +244,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				t.Errorf("%d writes under %d ids", len(sent), len(ids))
 			}
 			// An answer makes space for the next.
-			b.log.receive(0, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
+			b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
 			step()
 			if want := min(c.times, c.most+1); len(sent) != want {
 				t.Errorf("%d writes after an answer, want %d", len(sent), want)
@@ -258,10 +256,10 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 // What a write needs to be judged by goes with it: how long its client waits yet, and whether it frees space.
 func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.receive(2*sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
-	b.log.request(2*sec, Request{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec})
-	b.log.request(2*sec, Request{ID: 2, Command: []byte("v"), Until: 8 * sec})
-	b.advance(3*sec, Published{})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
+	b.give(Event{Write: &Request{ID: 1, Command: []byte("w"), Frees: true, Until: 9 * sec}})
+	b.give(Event{Write: &Request{ID: 2, Command: []byte("v"), Until: 8 * sec}})
+	b.run(3*sec, Published{})
 	w := b.messages[len(b.messages)-1].Writes
 	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec || string(w[0].Command) != "w" {
 		t.Fatalf("forwarded as %+v", w)
@@ -271,8 +269,8 @@ func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 // A node without the lease refuses what is forwarded to it, each write by its id.
 func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.receive(0, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}})
-	b.drain()
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}}})
+	b.again()
 	if len(b.messages) != 1 || b.messages[0].Kind != KindForwarded || b.messages[0].To != 2 {
 		t.Fatalf("sent %+v", b.messages)
 	}
@@ -289,18 +287,19 @@ func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
 // A holder of the lease that is not ready yet keeps what is forwarded to it for as long as its client waits.
 func TestForwardedWritesWaitForReadiness(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.advance(3*sec, tenure(1, 90*sec))
+	b.run(3*sec, tenure(1, 90*sec))
 	b.messages = nil
-	b.log.receive(3*sec, Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}})
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}}})
+	b.again()
 	if q := b.log.queue.items; len(q) != 1 || !q[0].frees || q[0].at != 3*sec {
 		t.Fatalf("waits as %+v", q)
 	}
-	b.log.expire(4*sec - 1)
-	if b.drain(); len(b.log.queue.items) != 1 {
+	b.tick(4*sec-1, b.pub)
+	if b.again(); len(b.log.queue.items) != 1 {
 		t.Fatalf("answered early: %+v", b.messages)
 	}
-	b.log.expire(4 * sec)
-	b.drain()
+	b.tick(4*sec, b.pub)
+	b.again()
 	if len(b.log.queue.items) != 0 || len(b.messages) == 0 || b.messages[len(b.messages)-1].Answers[0].ID != 5 {
 		t.Fatalf("not answered in time: %+v", b.messages)
 	}
@@ -316,7 +315,7 @@ func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
 			b.log.replyTo(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, c.bytes))}})
 		}
 		b.log.replyTo(3, ForwardedAnswer{ID: 1})
-		b.drain()
+		b.again()
 		seen, to2 := uint64(0), 0
 		for _, m := range b.messages {
 			if m.To == 3 {
@@ -339,33 +338,33 @@ func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
 // broken connection ends what went over it, and nothing else.
 func TestForwardedWritesEnd(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
 	b.request(1, sec)
 	b.request(2, 5*sec)
-	b.advance(0, Published{})
+	b.run(0, Published{})
 	sent := b.messages[len(b.messages)-1].Writes
-	b.log.receive(0, Message{Kind: KindHeartbeat, From: 3, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 8}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 8}}})
 	b.request(3, 5*sec)
-	b.advance(0, Published{})
-	b.log.expire(sec - 1)
-	if b.drain(); len(b.replies) != 0 {
+	b.run(0, Published{})
+	b.tick(sec-1, b.pub)
+	if b.again(); len(b.replies) != 0 {
 		t.Fatalf("answered early: %+v", b.replies)
 	}
-	b.log.expire(sec)
-	b.log.expire(sec)
-	if b.drain(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.away.live != 2 {
+	b.tick(sec, b.pub)
+	b.tick(sec, b.pub)
+	if b.again(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.away.live != 2 {
 		t.Fatalf("at the end of its time: %+v, %d are away", b.replies, b.log.away.live)
 	}
-	b.log.receive(sec, Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}})
-	if b.drain(); b.replies[1].Outcome != Unknown || b.log.away.live != 2 {
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
+	if b.again(); b.replies[1].Outcome != Unknown || b.log.away.live != 2 {
 		t.Fatalf("a late answer: %+v, %d are away", b.replies, b.log.away.live)
 	}
-	b.log.disconnected(2)
-	if b.drain(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.away.live != 1 {
+	b.give(Event{Down: 2})
+	if b.again(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.away.live != 1 {
 		t.Fatalf("after the loss of a connection: %+v, %d are away", b.replies, b.log.away.live)
 	}
-	b.log.disconnected(3)
-	if b.drain(); b.replies[3].Reason != LinkLost || len(b.log.away.items) != 0 || b.log.away.bytes != 0 {
+	b.give(Event{Down: 3})
+	if b.again(); b.replies[3].Reason != LinkLost || len(b.log.away.items) != 0 || b.log.away.bytes != 0 {
 		t.Fatalf("at last: %+v, %d items of %d bytes are kept", b.replies, len(b.log.away.items), b.log.away.bytes)
 	}
 }

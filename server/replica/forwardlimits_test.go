@@ -10,15 +10,17 @@ import (
 	"tenure/kv"
 )
 
-// heardMaster has node 1 of b hear that from is the master.
+// heardMaster has node 1 hear that from is the master.
 func (b *bench) heardMaster(now time.Duration, from ballot.NodeID, epoch uint64) {
-	b.log.receive(now, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: epoch}})
+	b.t.Helper()
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: epoch}}})
+	b.run(now, Published{})
 }
 
 // forwarded returns the writes forwarded since the last call, in the groups that they travel in.
 func (b *bench) forwarded(now time.Duration) (groups [][]ForwardedWrite) {
 	b.t.Helper()
-	b.advance(now, Published{})
+	b.run(now, Published{})
 	for _, m := range b.messages {
 		if m.Kind == KindForward {
 			groups = append(groups, m.Writes)
@@ -30,8 +32,9 @@ func (b *bench) forwarded(now time.Duration) (groups [][]ForwardedWrite) {
 
 // answers has node from answer forwarded writes.
 func (b *bench) answers(now time.Duration, from ballot.NodeID, a ...ForwardedAnswer) {
-	b.log.receive(now, Message{Kind: KindForwarded, From: from, To: 1, Answers: a})
-	b.drain()
+	b.t.Helper()
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: from, To: 1, Answers: a}})
+	b.run(now, b.pub)
 }
 
 // away gives node 1 of a new bench writes 1 to n, which wait until 9 s, and has them forwarded to node 2. The even ones
@@ -41,7 +44,7 @@ func away(t *testing.T, n int) (*bench, []uint64) {
 	b.heardMaster(0, 2, 7)
 	var ids []uint64
 	for i := range n {
-		b.log.request(0, Request{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1, Until: 9 * sec})
+		b.give(Event{Write: &Request{ID: uint64(i + 1), Command: []byte{'w', byte(i + 1)}, Keyed: i%2 == 1, Until: 9 * sec}})
 	}
 	for _, g := range b.forwarded(0) {
 		for _, w := range g {
@@ -82,7 +85,7 @@ func TestForwardedWritesFillTheirBounds(t *testing.T) {
 			b.heardMaster(0, 2, 7)
 			var got []int
 			for i, n := range c.sizes {
-				b.log.request(0, Request{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec})
+				b.give(Event{Write: &Request{ID: uint64(i + 1), Command: make([]byte, n), Until: 9 * sec}})
 				if n < all/4 && i+1 < len(c.sizes) {
 					continue // the next one goes with it
 				}
@@ -109,7 +112,7 @@ func TestAnswersOfAllSizes(t *testing.T) {
 		for i, n := range c.bodies {
 			b.log.replyTo(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, n))}})
 		}
-		b.drain()
+		b.again()
 		var got []int
 		for _, m := range b.messages {
 			got = append(got, len(m.Answers))
@@ -174,7 +177,7 @@ func TestAForwardedWriteEndsOnce(t *testing.T) {
 	b, ids := away(t, 2)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Done})
 	b.heardMaster(sec, 3, 8)
-	b.wantAway("write 2 waits for the next master", 0, 0)
+	b.wantAway("write 2 goes to the next master", 1, 1)
 	for _, end := range []string{"answer", "timeout", "lost", "next master"} {
 		b, ids := away(t, 5)
 		last := ids[4]
@@ -193,22 +196,24 @@ func TestAForwardedWriteEndsOnce(t *testing.T) {
 			}
 			b.wantAway(end, 0, 0)
 		case "timeout":
-			b.log.expire(9*sec - 1)
+			b.tick(9*sec-1, b.pub)
 			b.wantAway(end, 3, 5)
-			b.log.expire(9 * sec)
+			b.tick(9*sec, b.pub)
 			b.wantAway(end, 0, 0)
 		case "lost":
-			b.log.disconnected(3)
+			b.give(Event{Down: 3})
+			b.again()
 			b.wantAway(end, 3, 5)
-			b.log.disconnected(2)
+			b.give(Event{Down: 2})
+			b.again()
 			b.wantAway(end, 0, 0)
 		case "next master":
 			b.heardMaster(sec, 3, 8)
-			b.wantAway(end, 2, 5) // only write 2 has a key
-			b.log.expire(9 * sec)
+			b.wantAway(end, 3, 6) // only write 2 has a key: it goes to node 3
+			b.tick(9*sec, b.pub)
 			b.wantAway(end, 0, 0)
 		}
-		b.drain()
+		b.again()
 		want := []uint64{1, 2, 5}
 		if end == "lost" {
 			want = []uint64{1, 5} // write 2 waits for the next master

@@ -182,8 +182,8 @@ func (c *cluster) start(n *testNode) {
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
 		if o != n && o.up {
-			n.log.connected(o.id)
-			o.log.connected(n.id)
+			n.input(Event{Up: o.id})
+			o.input(Event{Up: n.id})
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (c *cluster) crash(n *testNode) {
 	n.up = false
 	for _, o := range c.nodes {
 		if o != n && o.up {
-			o.log.disconnected(n.id)
+			o.input(Event{Down: n.id})
 		}
 	}
 }
@@ -402,8 +402,8 @@ func (c *cluster) awaitMaster() *testNode {
 // write asks node n and waits for the answer.
 func (c *cluster) write(n *testNode, id uint64, cmd kv.Command, wait time.Duration) Reply {
 	c.t.Helper()
-	n.log.request(c.now, Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
-		Frees: cmd.Op != kv.OpSet, Until: c.now + wait})
+	n.input(Event{Write: &Request{ID: id, Command: kv.EncodeCommand(&cmd), Keyed: cmd.IdemKey != "",
+		Frees: cmd.Op != kv.OpSet, Until: c.now + wait}})
 	return c.await(n, id, wait)
 }
 

@@ -1,146 +1,14 @@
 package replica
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
-
-// bench is one log part driven by hand: the lease is what the test says.
-type bench struct {
-	t        *testing.T
-	log      *Log
-	round    *LogRound
-	state    *kv.State
-	disk     *disk
-	persists []multipaxos.Persist
-	out      Output
-	sent     []multipaxos.Message
-	messages []Message
-	replies  map[uint64]Reply
-}
-
-func newBench(t *testing.T, voters ...ballot.NodeID) *bench {
-	t.Helper()
-	return newBenchOf(t, ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9}, voters...)
-}
-
-// newBenchOf is the bench of one run of a node.
-func newBenchOf(t *testing.T, self ballot.Incarnation, voters ...ballot.NodeID) *bench {
-	t.Helper()
-	b := &bench{t: t, disk: newDisk(), replies: map[uint64]Reply{}}
-	var err error
-	if b.state, err = kv.Open(b.disk.stateDB, kv.DefaultLimits); err != nil {
-		t.Fatal(err)
-	}
-	cfg := testConfig(self, quorum.Of(voters...))
-	core, err := multipaxos.New(cfg.Core, multipaxos.Durable{}, b.disk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.log, err = NewLog(cfg, core, b.state); err != nil {
-		t.Fatal(err)
-	}
-	b.round = NewLogRound(b.log)
-	return b
-}
-
-func (b *bench) advance(now time.Duration, p Published) {
-	b.t.Helper()
-	if err := b.log.advance(now, p); err != nil {
-		b.t.Fatal(err)
-	}
-	b.drain()
-}
-
-// drain takes the output of a step that was made by hand.
-func (b *bench) drain() {
-	b.out = b.log.take()
-	for e := EffectPersist; e <= EffectReply; e++ {
-		b.carryOut(e, b.out)
-	}
-}
-
-func (b *bench) carryOut(e Effect, out Output) {
-	switch e {
-	case EffectPersist:
-		b.persists = append(b.persists, out.Persists...)
-	case EffectSend:
-		b.sent = append(b.sent, out.Log...)
-		b.messages = append(b.messages, out.Messages...)
-	case EffectReply:
-		for _, r := range out.Replies {
-			b.replies[r.ID] = r
-		}
-	}
-}
-
-// sync makes everything handed to the disk durable.
-func (b *bench) sync() {
-	b.t.Helper()
-	for _, p := range b.persists {
-		b.disk.commit(p)
-		if err := b.log.persisted(p.Seq); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	b.persists = nil
-	b.drain()
-}
-
-func (b *bench) apply() {
-	b.t.Helper()
-	if err := b.log.apply(); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b *bench) finish(now time.Duration, p Published) {
-	b.log.finish(now, p)
-	b.drain()
-}
-
-// settle runs rounds until nothing moves any more.
-func (b *bench) settle(now time.Duration, p Published) Published {
-	b.t.Helper()
-	for range 10 {
-		for e := Effect(0); e != EffectDone; {
-			var err error
-			if e, err = b.round.Next(); err != nil {
-				b.t.Fatal(err)
-			}
-			switch e {
-			case EffectClock:
-				b.round.Read(now, p)
-			case EffectApply:
-				if err := b.round.Locked(); err != nil {
-					b.t.Fatal(err)
-				}
-			case EffectPersist, EffectSend, EffectReply:
-				b.carryOut(e, *b.round.Output())
-			}
-		}
-		b.sync()
-		b.out = *b.round.Output()
-		p = p.WithReady(b.out.Ready, b.out.Epoch)
-	}
-	return p
-}
-
-func (b *bench) request(id uint64, until time.Duration) {
-	cmd := set("k", "v")
-	b.log.request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Until: until})
-}
-
-func tenure(n uint64, deadline time.Duration) Published {
-	return Published{}.WithLease(n, deadline)
-}
-
-const sec = time.Second
 
 // "win the lease; this opens a new epoch and forgets any earlier recovery … a gap, however short, decided from stored
 // data and not by a timer, ends it" (M1).
@@ -155,7 +23,7 @@ func TestM1NewHoldingOpensANewEpoch(t *testing.T) {
 	if _, ok := p.Begin(); ok {
 		t.Fatal("readiness of tenure 1 counts for tenure 2")
 	}
-	b.advance(2*sec, p)
+	b.run(2*sec, p)
 	if b.out.Ready != 0 {
 		t.Fatal("the earlier recovery was not forgotten")
 	}
@@ -179,20 +47,20 @@ func TestM1RenewalKeepsTheEpoch(t *testing.T) {
 func TestM4ReadyOnlyAfterTheOpeningEntryIsApplied(t *testing.T) {
 	b := newBench(t, 1)
 	p := tenure(1, sec)
-	b.advance(0, p)
-	b.sync() // the promise: Phase 1 is complete
-	b.advance(0, p)
-	b.sync() // the barrier entry is chosen
-	if !b.out.Apply {
+	for range 2 {
+		b.run(0, p)
+		if b.out.Ready != 0 {
+			t.Fatal("ready before the barrier entry is chosen")
+		}
+		b.sync() // the promise, so that Phase 1 is complete; then the barrier entry, so that it is chosen
+	}
+	b.run(0, p)
+	apply, ready := slices.Index(b.order, EffectApply), slices.Index(b.order, EffectReady)
+	if apply < 0 {
 		t.Fatal("the barrier entry is not chosen: the test is wrong")
 	}
-	if b.out.Ready != 0 {
-		t.Fatal("ready before the barrier entry is applied")
-	}
-	b.apply()
-	b.finish(0, p)
-	if b.out.Ready != 1 || b.out.Epoch == 0 {
-		t.Fatal("not ready after it")
+	if ready < apply || b.out.Ready != 1 || b.out.Epoch == 0 {
+		t.Fatalf("ready in epoch %d, by %v", b.out.Epoch, b.order)
 	}
 }
 
@@ -200,13 +68,12 @@ func TestM4NothingIsProposedOrGrantedBeforeReady(t *testing.T) {
 	b := newBench(t, 1)
 	p := tenure(1, sec)
 	b.request(1, sec)
-	b.log.readRequest(ReadRequest{ID: 2, Until: sec})
-	b.log.receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
-	b.advance(0, p)
-	b.sync()
-	b.advance(0, p)
-	b.sync()
-	b.finish(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 2, Until: sec}})
+	b.give(Event{Peer: &Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}}})
+	for range 2 {
+		b.run(0, p)
+		b.sync()
+	}
 	if len(b.replies) != 0 {
 		t.Fatalf("answered before ready: %+v", b.replies)
 	}
@@ -227,11 +94,9 @@ func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	b.lead(p)
 	before := b.log.core.Ballot()
 	higher := ballot.New(before.Counter+5, ballot.Incarnation{Node: 2, Restart: 1})
-	if err := b.log.step(multipaxos.Message{Kind: multipaxos.KindPrepare, From: 2, To: 1, Ballot: higher, Slot: 1}); err != nil {
-		t.Fatal(err)
-	}
+	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindPrepare, From: 2, To: 1, Ballot: higher, Slot: 1}})
 	b.request(1, sec)
-	b.advance(0, p)
+	b.run(0, p)
 	if b.out.Ready != 0 {
 		t.Fatal("still ready above a higher promise")
 	}
@@ -241,45 +106,6 @@ func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	if r, ok := b.replies[1]; ok {
 		t.Fatalf("a write that was never proposed was answered %+v", r)
 	}
-}
-
-// lead makes node 1 of {1, 2} ready, with node 2 answering as it should.
-func (b *bench) lead(p Published) Published {
-	b.t.Helper()
-	for range 10 {
-		b.advance(0, p)
-		b.sync()
-		b.answerAsPeer()
-		b.apply()
-		b.finish(0, p)
-		p = p.WithReady(b.out.Ready, b.out.Epoch)
-	}
-	if p.Ready == 0 {
-		b.t.Fatal("node 1 did not become ready")
-	}
-	return p
-}
-
-// answerAsPeer answers what was sent to node 2 as an acceptor with an empty log would.
-func (b *bench) answerAsPeer() {
-	b.t.Helper()
-	sent := b.sent
-	b.sent = nil
-	for _, m := range sent {
-		r := multipaxos.Message{From: 2, To: 1, Ballot: m.Ballot}
-		switch m.Kind {
-		case multipaxos.KindPrepare:
-			r.Kind, r.Slot, r.Last, r.Membership = multipaxos.KindPromise, m.Slot, true, 1
-		case multipaxos.KindAccept:
-			r.Kind, r.Slot, r.Through = multipaxos.KindAccepted, m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
-		default:
-			continue
-		}
-		if err := b.log.step(r); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	b.drain()
 }
 
 // "chosen → apply → lease still held, same epoch? → the waiting handlers get their results" (log.md, One write).
@@ -298,13 +124,9 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 		b := newBench(t, 1)
 		p := b.settle(0, tenure(1, sec))
 		b.request(1, 9*sec)
-		b.advance(0, p)
+		b.run(0, p)
 		b.sync()
-		b.apply()
-		if len(b.replies) != 0 {
-			t.Fatalf("%s: acknowledged before Finish", c.name)
-		}
-		b.finish(c.now, c.p(p))
+		b.runInto(0, p, c.now, c.p(p)) // applied, and then the clock is read again
 		if got := b.replies[1].Outcome; got != c.want {
 			t.Errorf("%s: outcome %d, want %d", c.name, got, c.want)
 		}
@@ -348,29 +170,29 @@ func TestReadGate(t *testing.T) {
 func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: sec})
-	b.advance(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 1, Consistent: true, Until: sec}})
+	b.run(0, p)
 	first := b.confirmSent()
 	if first == 0 {
 		t.Fatal("no round was sent")
 	}
-	b.log.readRequest(ReadRequest{ID: 2, Consistent: true, Until: sec})
-	b.advance(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 2, Consistent: true, Until: sec}})
+	b.run(0, p)
 	b.confirmed(first)
-	b.finish(0, p)
+	b.run(0, p)
 	if b.replies[1].Outcome != Done {
 		t.Fatalf("the first read: %+v", b.replies[1])
 	}
 	if _, ok := b.replies[2]; ok {
 		t.Fatal("the second read joined a round that was sent before it arrived")
 	}
-	b.advance(0, p)
+	b.run(0, p)
 	second := b.confirmSent()
 	if second <= first {
 		t.Fatalf("no round of its own for the second read: %d after %d", second, first)
 	}
 	b.confirmed(second)
-	b.finish(0, p)
+	b.run(0, p)
 	if b.replies[2].Outcome != Done {
 		t.Fatalf("the second read: %+v", b.replies[2])
 	}
@@ -379,29 +201,12 @@ func TestConsistentReadNeverJoinsARoundAlreadySent(t *testing.T) {
 func TestConsistentReadNeedsTheLeaseToo(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
-	b.advance(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 1, Consistent: true, Until: 9 * sec}})
+	b.run(0, p)
 	b.confirmed(b.confirmSent())
-	b.finish(sec, p)
+	b.runInto(sec-1, p, sec, p)
 	if b.replies[1].Outcome == Done {
 		t.Fatal("granted without the lease")
-	}
-}
-
-func (b *bench) confirmSent() (round uint64) {
-	for _, m := range b.sent {
-		if m.Kind == multipaxos.KindConfirm {
-			round = max(round, m.Round)
-		}
-	}
-	return round
-}
-
-func (b *bench) confirmed(round uint64) {
-	b.t.Helper()
-	m := multipaxos.Message{Kind: multipaxos.KindConfirmed, From: 2, To: 1, Ballot: b.log.core.Ballot(), Round: round}
-	if err := b.log.step(m); err != nil {
-		b.t.Fatal(err)
 	}
 }
 
@@ -411,12 +216,8 @@ func TestReadPointForAFollowerNeedsTheLease(t *testing.T) {
 		b := newBench(t, 1, 2)
 		p := b.lead(tenure(1, sec))
 		b.messages = nil
-		b.log.receive(0, Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}})
-		b.advance(0, p)
-		if len(b.messages) != 0 {
-			t.Fatalf("answered before the clock was read again: %+v", b.messages)
-		}
-		b.finish(now, p)
+		b.give(Event{Peer: &Message{Kind: KindReadPoint, From: 2, Read: ReadPoint{ID: 5}}})
+		b.runInto(0, p, now, p)
 		if len(b.messages) != 1 || b.messages[0].Read.Granted != want {
 			t.Fatalf("at %v: %+v", now, b.messages)
 		}
@@ -430,9 +231,9 @@ func TestQueuesAreBounded(t *testing.T) {
 	b := newBench(t, 1)
 	for id := uint64(1); id <= 100; id++ {
 		b.request(id, sec)
-		b.log.readRequest(ReadRequest{ID: 1000 + id, Until: sec})
+		b.give(Event{Read: &ReadRequest{ID: 1000 + id, Until: sec}})
 	}
-	b.drain()
+	b.again()
 	if len(b.replies) != 2*(100-64) {
 		t.Fatalf("%d requests were refused", len(b.replies))
 	}
@@ -450,7 +251,7 @@ func TestBatchesGather(t *testing.T) {
 	b.log.cfg.GatherFor = gather
 	p := b.settle(sec, tenure(1, 9*sec))
 	propose := func(at time.Duration) int {
-		b.advance(at, p)
+		b.run(at, p)
 		return len(b.out.Proposed)
 	}
 	if n := propose(sec); n != 0 {
@@ -469,16 +270,15 @@ func TestBatchesGather(t *testing.T) {
 		t.Fatalf("after the wait: %+v", b.out.Proposed)
 	}
 	b.request(4, 8*sec)
-	b.advance(sec+gather, p)
+	b.run(sec+gather, p)
 	b.sync()
-	b.apply()
 	if n := propose(sec + gather); n != 1 {
 		t.Fatal("the batch still waits when nothing is in flight any more")
 	}
 	b.settle(sec+gather, p)
 	big := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 3000)})
 	for id := uint64(5); id < 8; id++ {
-		b.log.request(sec, Request{ID: id, Command: big, Until: 8 * sec})
+		b.give(Event{Write: &Request{ID: id, Command: big, Until: 8 * sec}})
 		propose(sec + gather)
 	}
 	if n := len(b.log.flights); n != 2 {
@@ -497,20 +297,16 @@ func TestBatchesGather(t *testing.T) {
 func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 	b := newBench(t, 1)
 	b.request(1, sec)
-	if err := b.log.tick(sec, Published{}); err != nil {
-		t.Fatal(err)
-	}
-	b.drain()
+	b.tick(sec, Published{})
+	b.again()
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoMaster {
 		t.Fatalf("never proposed: %+v", r)
 	}
 	p := b.settle(sec, tenure(1, 9*sec))
 	b.request(2, 2*sec)
-	b.advance(sec, p) // proposed; the disk is slow
-	if err := b.log.tick(2*sec, p); err != nil {
-		t.Fatal(err)
-	}
-	b.drain()
+	b.run(sec, p) // proposed; the disk is slow
+	b.tick(2*sec, p)
+	b.again()
 	if r := b.replies[2]; r.Outcome != Unknown || r.Reason != TimedOut {
 		t.Fatalf("proposed: %+v", r)
 	}
@@ -521,19 +317,19 @@ func TestTimeoutIsRefusedBeforeAndUnknownAfterTheProposal(t *testing.T) {
 // not tell.
 func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 	for name, lose := range map[string]func(b *bench){
-		"the link broke":        func(b *bench) { b.log.disconnected(2) },
+		"the link broke":        func(b *bench) { b.give(Event{Down: 2}) },
 		"another became master": func(*bench) {},
 	} {
 		b := newBench(t, 1, 2, 3)
-		b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Master: true, Epoch: 1}}})
 		cmd := set("k", "v")
 		cmd.IdemKey = "key"
-		b.log.request(0, Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec})
-		b.advance(0, Published{})
+		b.give(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&cmd), Keyed: true, Until: sec}})
+		b.run(0, Published{})
 		lose(b)
 		b.messages = nil
-		b.log.receive(0, Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}})
-		b.advance(0, Published{})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 3, Heartbeat: Heartbeat{Master: true, Epoch: 9}}})
+		b.run(0, Published{})
 		var sent *ForwardedWrite
 		for i := range b.messages {
 			if m := &b.messages[i]; m.Kind == KindForward && m.To == 3 {
@@ -543,8 +339,8 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		if sent == nil {
 			t.Fatalf("%s: the write was not forwarded again", name)
 		}
-		b.log.receive(0, Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}})
-		b.drain()
+		b.give(Event{Peer: &Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}}})
+		b.again()
 		if r := b.replies[7]; r.Outcome != Unknown {
 			t.Errorf("%s: %+v", name, r)
 		}
@@ -557,7 +353,7 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 	b.log.SetSpace(SpaceLow)
 	b.request(1, sec)
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.give(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
 	b.settle(0, p)
 	if r := b.replies[1]; r.Outcome != Refused || r.Reason != NoSpace {
 		t.Fatalf("set: %+v", r)
@@ -577,20 +373,20 @@ func TestNoSpaceRefusesWritesButNotDeletes(t *testing.T) {
 func TestNoSpaceOnAMemberRefusesToo(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, sec))
-	b.log.connected(2)
+	b.give(Event{Up: 2})
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
 	for id, c := range map[uint64]struct {
 		space   Space
 		set     bool
 		refused bool
 	}{1: {SpaceEnough, true, false}, 2: {SpaceLow, true, true}, 3: {SpaceLow, false, false}, 4: {SpaceNone, false, true}} {
-		b.log.receive(0, Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Space: c.space}})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, Heartbeat: Heartbeat{Space: c.space}}})
 		cmd := del
 		if c.set {
 			cmd = set("k", "v")
 		}
-		b.log.request(0, Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec})
-		b.advance(0, p)
+		b.give(Event{Write: &Request{ID: id, Command: kv.EncodeCommand(&cmd), Frees: !c.set, Until: sec}})
+		b.run(0, p)
 		if r := b.replies[id]; (r.Reason == NoSpace) != c.refused {
 			t.Errorf("space %d, set %v: %+v", c.space, c.set, r)
 		}
@@ -602,10 +398,10 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
-	b.advance(0, p)
+	b.run(0, p)
 	b.log.Stop()
 	b.request(2, sec)
-	b.drain()
+	b.again()
 	if r := b.replies[2]; r.Outcome != Refused || r.Reason != Stopping {
 		t.Fatalf("new request while stopping: %+v", r)
 	}
@@ -618,7 +414,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	}
 	b.log.StepDown(0)
 	b.log.Resume() // of a hand-over that the stop has overtaken
-	b.advance(0, p)
+	b.run(0, p)
 	if b.out.Ready != 0 || b.log.tenure != 0 {
 		t.Fatal("leads again while it stops")
 	}
@@ -628,10 +424,10 @@ func TestStepDownLeavesTheRestUnknown(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
 	b.request(1, sec)
-	b.advance(0, p)
+	b.run(0, p)
 	b.log.Stop()
 	b.log.StepDown(0)
-	b.drain()
+	b.again()
 	if r := b.replies[1]; r.Outcome != Unknown {
 		t.Fatalf("%+v", r)
 	}

@@ -32,15 +32,15 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 		p := b.lead(tenure(1, sec))
 		for i, space := range []Space{r.two, r.three} {
 			if space != away {
-				b.log.connected(ballot.NodeID(i + 2))
-				b.log.receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}})
+				b.give(Event{Up: ballot.NodeID(i + 2)})
+				b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}}})
 			}
 		}
 		b.log.SetSpace(r.own)
 		put, del := set("k", "v"), kv.Command{Op: kv.OpDelete, Key: "k"}
-		b.log.request(0, Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec})
-		b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec})
-		b.advance(0, p)
+		b.give(Event{Write: &Request{ID: 1, Command: kv.EncodeCommand(&put), Frees: put.Frees(), Until: sec}})
+		b.give(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: del.Frees(), Until: sec}})
+		b.run(0, p)
 		if set, del := b.replies[1].Reason != NoSpace, b.replies[2].Reason != NoSpace; set != r.sets || del != r.deletes {
 			t.Errorf("%+v: sets %v, deletes %v", r, set, del)
 		}
@@ -65,9 +65,10 @@ func TestFullMasterIsRelieved(t *testing.T) {
 	b.lead(tenure(1, sec))
 	hear := func(two, three Space) {
 		for i, space := range []Space{two, three} {
-			b.log.connected(ballot.NodeID(i + 2))
-			b.log.receive(0, Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}})
+			b.give(Event{Up: ballot.NodeID(i + 2)})
+			b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}}})
 		}
+		b.again()
 	}
 	hear(SpaceEnough, SpaceEnough)
 	if next := b.log.Relief(); next != 0 {
@@ -91,31 +92,30 @@ func TestFullMasterIsRelieved(t *testing.T) {
 func TestShortSpaceCheckpointsAtOnce(t *testing.T) {
 	b := newBench(t, 1)
 	p := b.settle(0, tenure(1, sec))
+	started := func() bool {
+		t.Helper()
+		b.log.ticks += shortCheckpointTicks
+		b.tick(0, p)
+		b.settle(0, p)
+		return b.frozen != nil
+	}
 	b.request(1, sec)
 	b.settle(0, p)
-	if b.log.wantsCheckpoint() {
+	if started() {
 		t.Fatal("a checkpoint of one write, with space")
 	}
 	b.log.SetSpace(SpaceLow)
-	b.log.ticks += shortCheckpointTicks
-	if !b.log.wantsCheckpoint() {
+	if !started() {
 		t.Fatal("no checkpoint, without space")
 	}
-	b.log.freeze()
-	b.settle(0, p)
-	f := b.log.checkpoint.frozen
-	b.disk.stateDB.Merge(f.Checkpoint())
-	if err := b.log.checkpointed(); err != nil {
-		t.Fatal(err)
-	}
-	b.log.ticks += shortCheckpointTicks
-	if b.log.wantsCheckpoint() {
+	b.save()
+	if started() {
 		t.Fatal("nothing has changed, and another checkpoint")
 	}
 	del := kv.Command{Op: kv.OpDelete, Key: "k"}
-	b.log.request(0, Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec})
+	b.give(Event{Write: &Request{ID: 2, Command: kv.EncodeCommand(&del), Frees: true, Until: sec}})
 	b.settle(0, p)
-	if !b.log.wantsCheckpoint() {
+	if !started() {
 		t.Fatal("no checkpoint after a delete")
 	}
 }
@@ -131,16 +131,11 @@ func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
 			b.request(id+1, sec)
 			p = b.settle(0, p)
 		}
-		b.log.freeze()
+		b.freeze(0, p)
 		b.settle(0, p)
-		b.disk.stateDB.Merge(b.log.checkpoint.frozen.Checkpoint())
-		if err := b.log.checkpointed(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.log.tick(0, p); err != nil {
-			t.Fatal(err)
-		}
-		return b.log.checkpointedThrough() - uint64(b.log.core.Truncated())
+		b.save()
+		b.tick(0, p)
+		return b.log.checkpoint.done - uint64(b.log.core.Truncated())
 	}
 	cfg := newBench(t, 1).log.cfg
 	if n := truncated(cfg.CheckpointBytes); n != cfg.Core.KeepEntries {

@@ -16,7 +16,8 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
 		t.Helper()
-		b.log.receive(sec, Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}}})
+		b.run(sec, Published{})
 		if got := b.log.MasterNode(); got != want {
 			t.Errorf("after heartbeats of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
 		}
@@ -34,12 +35,13 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	refused := func(from ballot.NodeID, want ballot.NodeID) {
 		t.Helper()
 		b.messages = nil
-		b.log.readRequest(ReadRequest{ID: uint64(from), Until: 90 * sec})
-		b.advance(sec, Published{})
+		b.give(Event{Read: &ReadRequest{ID: uint64(from), Until: 90 * sec}})
+		b.run(sec, Published{})
 		for _, m := range b.messages {
 			if m.Kind == KindReadPoint {
 				b.heardMaster(sec, from, 10)
-				b.log.receive(sec, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: m.Read.ID}})
+				b.give(Event{Peer: &Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: m.Read.ID}}})
+				b.again()
 			}
 		}
 		if got := b.log.MasterNode(); got != want {
@@ -63,7 +65,8 @@ func TestWhatIsToldOfTheMaster(t *testing.T) {
 			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, n, e, a, l, node, epoch, age, left)
 		}
 	}
-	b.log.receive(sec, Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}}})
+	b.run(sec, Published{})
 	check(sec, 2, 7, 0, 2*sec)
 	check(2*sec, 2, 7, sec, sec)
 	check(9*sec, 2, 7, 8*sec, 0)
@@ -78,19 +81,17 @@ func TestBatchesAreBounded(t *testing.T) {
 	p := b.settle(0, tenure(1, 90*sec))
 	cmd := kv.Command{Op: kv.OpSet, Key: "k", Value: make([]byte, 1500)}
 	for i := range 8 {
-		b.log.request(0, Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec})
+		b.give(Event{Write: &Request{ID: uint64(i + 1), Command: kv.EncodeCommand(&cmd), Until: 90 * sec}})
 	}
 	most, writes := testConfig(ballot.Incarnation{}, quorum.Set{}).MaxBatchBytes, 0
 	for range 10 {
-		b.advance(0, p)
+		b.run(0, p)
 		for _, x := range b.out.Proposed {
 			if writes += x.Writes; x.Bytes > most || x.Writes != 2 {
 				t.Errorf("a batch of %d writes and %d bytes, at most %d", x.Writes, x.Bytes, most)
 			}
 		}
 		b.sync()
-		b.apply()
-		b.finish(0, p)
 	}
 	if writes != 8 || len(b.replies) != 8 {
 		t.Errorf("%d writes proposed, %d answered", writes, len(b.replies))
@@ -102,16 +103,15 @@ func TestBatchesAreBounded(t *testing.T) {
 func TestReadsOutliveTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	p := b.lead(tenure(1, 9*sec))
-	b.log.readRequest(ReadRequest{ID: 1, Consistent: true, Until: 9 * sec})
-	b.advance(0, p)
-	b.finish(0, p)
+	b.give(Event{Read: &ReadRequest{ID: 1, Consistent: true, Until: 9 * sec}})
+	b.run(0, p)
+	b.run(0, p)
 	if len(b.replies) != 0 {
 		t.Fatalf("answered without a round: %+v", b.replies)
 	}
 	b.log.StepDown(0)
-	b.heardMaster(0, 2, 1<<20)
 	b.messages = nil
-	b.advance(0, Published{})
+	b.heardMaster(0, 2, 1<<20)
 	var ask []ReadPoint
 	for _, m := range b.messages {
 		if m.Kind == KindReadPoint && m.To == 2 {
@@ -121,14 +121,14 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	if len(ask) != 1 || !ask[0].Consistent {
 		t.Fatalf("the next master is asked %+v", ask)
 	}
-	b.log.receive(0, Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}})
-	b.finish(0, Published{})
-	b.log.expire(9*sec - 1)
-	if b.drain(); len(b.replies) != 0 {
+	b.give(Event{Peer: &Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}}})
+	b.run(0, Published{})
+	b.tick(9*sec-1, b.pub)
+	if b.again(); len(b.replies) != 0 {
 		t.Fatalf("answered before it is applied: %+v", b.replies)
 	}
-	b.log.expire(9 * sec)
-	if b.drain(); b.replies[1].Outcome != Refused {
+	b.tick(9*sec, b.pub)
+	if b.again(); b.replies[1].Outcome != Refused {
 		t.Errorf("at the end of its time: %+v", b.replies)
 	}
 }
