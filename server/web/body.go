@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"tenure/api"
 )
 
@@ -16,40 +18,24 @@ const (
 	pooledBodyBytes = 64 << 10 // larger buffers are left to the garbage collector
 )
 
-// Bodies are read into pooled buffers: a command's value belongs to the exchange again once Backend.Write returns.
-var bodies = sync.Pool{New: func() any { return new([]byte) }}
+// Bodies are read into pooled buffers: a command's value belongs to the exchange again once Writer.Write returns.
+var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func putBody(p *[]byte) {
 	if cap(*p) <= pooledBodyBytes {
-		bodies.Put(p)
+		bodyBuffers.Put(p)
 	}
 }
 
-const (
-	drainTimeout = 500 * time.Millisecond // for a client to send the rest of a body that nobody wants
-	drainBytes   = 16 << 20               // of it; a longer rest is cut off
-)
-
-// unread reports whether the handler has left some of the request's body.
-func (x *exchange) unread() bool { return x.r.ContentLength != 0 && !x.bodyRead }
-
-// drain sends the answer, and then reads what the handler has left of the body. Many clients send all of it before they
-// read: they would not see the answer if the connection ended first, and net/http alone would not send it before up to
-// 256 KiB of the rest have come. A rest that is late or long is cut off together with the connection.
-func drain(w http.ResponseWriter, r *http.Request) {
-	c := http.NewResponseController(w)
-	if c.EnableFullDuplex() != nil || c.Flush() != nil || c.SetReadDeadline(time.Now().Add(drainTimeout)) != nil {
-		return // not on a connection, or it has failed
-	}
-	_, err := io.CopyN(io.Discard, r.Body, drainBytes)
-	if err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) { // the latter: net/http has read it for a long answer
-		panic(http.ErrAbortHandler)
-	}
+// bodies reads the bodies of requests.
+type bodies struct {
+	arrival prometheus.Observer // seconds from the headers to the end of the body
+	timeout time.Duration       // of headers and body together, for messages
 }
 
-// readBody reads the whole body into *p, at most limit bytes. A declared length over the limit is refused before
-// anything is read, one that lies costs no more memory than bytes came. After an error nothing may be applied.
-func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
+// read reads the whole body into *p, at most limit bytes. A declared length over the limit is refused before anything
+// is read, one that lies costs no more memory than bytes came. After an error nothing may be applied.
+func (b *bodies) read(x *exchange, p *[]byte, limit int) ([]byte, error) {
 	declared := x.r.ContentLength
 	if declared == 0 {
 		return nil, nil
@@ -77,26 +63,40 @@ func (s *Server) readBody(x *exchange, p *[]byte, limit int) ([]byte, error) {
 			return nil, tooLarge(limit)
 		case err == io.EOF:
 			x.bodyRead = true
-			s.metrics.body.Observe(time.Since(x.began).Seconds())
+			b.arrival.Observe(time.Since(x.began).Seconds())
 			return buf, nil
 		case err != nil:
-			return nil, s.broken(err)
+			return nil, b.broken(err)
 		}
 	}
 }
 
-func tooLarge(limit int) *refusal {
-	r := refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge, "value too large: at most "+byteCount(limit)+
-		" are accepted: nothing was changed")
-	r.close = true
-	return r
-}
-
-// broken is a body that did not come whole: a chunk that is none, fewer bytes than declared, or too slow.
-func (s *Server) broken(err error) *refusal {
+// broken refuses a body that did not come whole: a chunk that is none, fewer bytes than declared, or too slow.
+func (b *bodies) broken(err error) *refusal {
 	text := "the request body is broken (" + err.Error() + "): nothing was changed: send it again"
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		text = "the request body did not arrive within " + (s.cfg.HeaderTimeout + s.cfg.BodyTimeout).String() + ": nothing was changed"
+		text = "the request body did not arrive within " + b.timeout.String() + ": nothing was changed"
 	}
 	return &refusal{status: http.StatusBadRequest, code: api.CodeInvalid, close: true, text: text}
+}
+
+const (
+	drainTimeout = 500 * time.Millisecond // for a client to send the rest of a body that nobody wants
+	drainBytes   = 16 << 20               // of it; a longer rest is cut off
+)
+
+// unread reports whether the handler has left some of the request's body.
+func (x *exchange) unread() bool { return x.r.ContentLength != 0 && !x.bodyRead }
+
+// drain sends the answer, and then reads what the handler has left of the body. Many clients send all of it before they
+// read: they would not see the answer if the connection ended first, and net/http alone would not send it before up to
+// 256 KiB of the rest have come. It returns false if the rest is late or long: the connection is to be cut.
+func drain(w http.ResponseWriter, r *http.Request) bool {
+	c := http.NewResponseController(w)
+	if c.EnableFullDuplex() != nil || c.Flush() != nil || c.SetReadDeadline(time.Now().Add(drainTimeout)) != nil {
+		return true // not on a connection, or it has failed
+	}
+	_, err := io.CopyN(io.Discard, r.Body, drainBytes)
+	// ErrBodyReadAfterClose: net/http has read it, for a long answer.
+	return err == io.EOF || errors.Is(err, http.ErrBodyReadAfterClose)
 }

@@ -102,7 +102,8 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// Validate tells what is wrong with c in one line that says how to mend it. It resolves no names and opens nothing.
+// Validate returns an error that says in one line what is wrong with c and how to mend it. It resolves no names and
+// opens nothing.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if err := checkAddr(c.Addr, c.Insecure); err != nil {
@@ -120,17 +121,22 @@ func (c Config) Validate() error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout}, {"response", c.ResponseTimeout}, {"idle", c.IdleTimeout},
-		{"heartbeat", c.Heartbeat}, {"event", c.EventTimeout}} {
+	}{
+		{"client", c.ClientTimeout}, {"header", c.HeaderTimeout}, {"body", c.BodyTimeout},
+		{"response", c.ResponseTimeout}, {"idle", c.IdleTimeout},
+		{"heartbeat", c.Heartbeat}, {"event", c.EventTimeout},
+	} {
 		if d.d < 0 {
 			return fmt.Errorf("web: %s timeout of %v: must be more than 0", d.name, d.d)
 		}
 	}
 	if c.SessionTTLMin < MinSessionTTL || c.SessionTTLMin > MaxSessionTTL {
-		return fmt.Errorf("web: shortest session TTL of %v: must be from %v to %v", c.SessionTTLMin, MinSessionTTL, MaxSessionTTL)
+		return fmt.Errorf("web: shortest session TTL of %v: must be from %v to %v",
+			c.SessionTTLMin, MinSessionTTL, MaxSessionTTL)
 	}
 	if c.ResponseTimeout < c.BodyTimeout+c.ClientTimeout {
-		return fmt.Errorf("web: response timeout %v is shorter than body timeout %v and client timeout %v together: raise it, or lower those",
+		return fmt.Errorf("web: response timeout %v is shorter than body timeout %v and client timeout %v together: "+
+			"raise it, or lower those",
 			c.ResponseTimeout, c.BodyTimeout, c.ClientTimeout)
 	}
 	return nil
@@ -147,5 +153,6 @@ func checkAddr(addr string, insecure bool) error {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("web: client address %q is not on loopback, and there is no TLS: use 127.0.0.1, or give --insecure if the network is trusted", addr)
+	return fmt.Errorf("web: client address %q is not on loopback, and there is no TLS: use 127.0.0.1, "+
+		"or give --insecure if the network is trusted", addr)
 }

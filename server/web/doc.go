@@ -5,29 +5,44 @@
 // one request, HTTP metrics. What does not: anything that decides whether a write is applied or a read is fresh.
 // That is the Backend's; this package only tells its answer to the client and never turns "unknown" into "failed".
 //
+// # The way of a request
+//
+//	routes.go      the table of all routes; each has an endpoint
+//	exchange.go    the endpoint's handler of the method is called; it answers, or returns an error
+//	query.go       the handler parses the query by the rules of rules.go and foreign.go,
+//	body.go        reads the body, as JSON with jsonbody.go,
+//	writes.go      has a command applied once,
+//	reads.go       or reads a key or a snapshot,
+//	wait.go        again and again if it is to wait for a change,
+//	answer.go      and answers; an error, too, whose code refusal.go knows
+//
+// Each resource has a handler type of its own, which holds only what it needs; handlers.go makes them. They are in
+// kv*.go, txn.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, status.go, agent.go, health.go and
+// metrics.go.
+//
 // # Where each promise is kept
 //
-//	404, 405 and Allow; panics are logged, never fatal     router.go
+//	404, 405 and Allow; panics are logged, never fatal     exchange.go
 //	which query names belong together; contradictions      query.go, rules.go
 //	what Consul's clients send and no endpoint takes       foreign.go
 //	unknown members of JSON are refused                    jsonbody.go
-//	keys: 1 to 1,024 bytes of UTF-8, decoded once          rules.go (keyOf, checkKey)
+//	keys: 1 to 1,024 bytes of UTF-8, decoded once          kv.go (key), rules.go (checkKey)
 //	a body is bounded before it is allocated               body.go
-//	one write, its key and base, its outcome               write.go
-//	index headers, never 0                                 meta.go
-//	listings stream from one snapshot                      listing.go, stream.go
-//	a blocking query misses nothing and holds little       block.go
-//	events: which have an id, what was compacted           watch.go
-//	what Consul's clients look for in words and numbers    session.go, sessionjson.go, txn.go
+//	one write, its key and base, its outcome               writes.go
+//	index headers, never 0                                 reads.go (setReadMeta)
+//	listings stream from one snapshot                      kvlist.go, jsonlist.go
+//	a blocking query misses nothing and holds little       wait.go
+//	events: which have an id, what was compacted           watch.go, events.go
+//	what Consul's clients look for in words and numbers    sessioncreate.go, sessionjson.go, txn.go
 //	every route is described                               openapi.json, and its test
-//	the error table; every refusal has a code and a node   errors.go (fails), codes_test.go
-//	connections, headers, slow senders and receivers       limits.go, server.go
+//	the error table; every refusal has a code and a node   refusal.go, answer.go (head), codes_test.go
+//	connections, headers, slow senders and receivers       conns.go, server.go
 //	an answer before the body was sent arrives             body.go (drain)
 //
 // # Extensions to Consul's format
 //
 // Requests: Idempotency-Key and X-Tenure-Base on writes; the query names count, start, limit and reverse on listings
-// (see listing.go for what a page is); ttl and fence on writes; POST to a key; the verbs add, rename and check-value in
+// (see kvlist.go for what a page is); ttl and fence on writes; POST to a key; the verbs add, rename and check-value in
 // transactions; /v1/fence, /v1/watch and /v1/openapi.json.
 //
 // Responses to writes carry X-Tenure-Index, the revision of the change, or the store's revision if nothing was

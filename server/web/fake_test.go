@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -253,3 +254,8 @@ func say(t testing.TB, addr, text string) string {
 }
 
 func head(w *httptest.ResponseRecorder, name string) string { return http.Header(w.Header()).Get(name) }
+
+// described returns the routes that openapi.json describes: all but the second path of the empty key.
+func described(s *Server) []route {
+	return slices.DeleteFunc(slices.Clone(s.routes), func(r route) bool { return r.path == keysPath })
+}

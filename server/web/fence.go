@@ -5,41 +5,43 @@ import (
 	"tenure/kv"
 )
 
-// fenceGet shows the largest token seen of a fence, or the floor of its kind: a smaller one is refused.
-func (s *Server) fenceGet(x *exchange) {
-	name := x.rest(api.PathFence)
+// fenceHandler answers requests about fences.
+type fenceHandler struct {
+	reads  *reads
+	writes *writes
+}
+
+// get shows the largest token seen of a fence, or the floor of its kind: a smaller one is refused.
+func (h *fenceHandler) get(x *exchange) error {
+	name := x.behind(api.PathFence)
 	q, err := parseQuery(x.r.URL.RawQuery, &fenceReadRules)
 	if err == nil {
 		err = checkFence(name)
 	}
 	if err != nil {
-		x.fail(err, false)
-		return
+		return err
 	}
-	view, meta, err := s.snapshot(x, q.mode())
+	view, meta, err := h.reads.snapshot(x, q.mode())
 	if err != nil {
-		x.fail(err, false)
-		return
+		return err
 	}
 	defer view.Close()
 	token, known := view.Fence(name)
-	meta.Revision = max(meta.Revision, view.Revision())
 	setReadMeta(x.w.Header(), meta.Revision, meta)
-	x.json(marshal(api.Fence{Name: name, Token: token, Floor: !known}))
+	x.marshalled(api.Fence{Name: name, Token: token, Floor: !known})
+	return nil
 }
 
-// fenceDrop makes the store forget a fence, for the space that it takes. Its token stays the floor of every fence of
-// its kind that is not kept, so that no old token of the dropped one passes again.
-func (s *Server) fenceDrop(x *exchange) {
-	name := x.rest(api.PathFence)
-	c, ok := s.plainCommand(x, &plainWriteRules, kv.OpDropFence)
-	if !ok {
-		return
+// drop makes the store forget a fence, for the space that it takes. Its token stays the floor of every fence of its
+// kind that is not kept, so that no old token of the dropped one passes again.
+func (h *fenceHandler) drop(x *exchange) error {
+	c, err := h.writes.command(x, &plainWriteRules, kv.OpDropFence)
+	if err != nil {
+		return err
 	}
-	if err := checkFence(name); err != nil {
-		x.fail(err, false)
-		return
+	c.Fence = x.behind(api.PathFence)
+	if err := checkFence(c.Fence); err != nil {
+		return err
 	}
-	c.Fence = name
-	s.write(x, c)
+	return h.writes.run(x, c)
 }

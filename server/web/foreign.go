@@ -33,11 +33,14 @@ type foreignName struct {
 }
 
 var foreignNames = []foreignName{
-	{"wait", ignored, ignored, "", "how long a blocking query waits: nothing else does. consul/api sends Config.WaitTime with every request"},
-	{"index", ignored, refused, "", "makes a read a blocking query, where there is one; on a write it would be taken for a condition"},
+	{"wait", ignored, ignored, "", "how long a blocking query waits: nothing else does. " +
+		"consul/api sends Config.WaitTime with every request"},
+	{"index", ignored, refused, "", "makes a read a blocking query, where there is one; " +
+		"on a write it would be taken for a condition"},
 	{"hash", ignored, ignored, "", "another way to block, which these endpoints of Consul do not have either"},
 	{"stale", ignored, ignored, "", "an answer may be newer than it must be"},
-	{"consistent", ignored, ignored, "", "writes are linearizable; the leader, the peers and the agent are what this node knows"},
+	{"consistent", ignored, ignored, "", "writes are linearizable; " +
+		"the leader, the peers and the agent are what this node knows"},
 	{"cached", ignored, ignored, "", "an answer may be newer than it must be"},
 	{"near", ignored, ignored, "", "sorts nodes and services, of which there are none"},
 	{"relay-factor", ignored, ignored, "", "how gossip is sent on"},
@@ -81,7 +84,8 @@ func (r *rules) unknown(name string) error {
 	if r.known != 0 {
 		takes = "which takes " + r.known.list("and")
 	}
-	return badRequest("unknown query name %.80q on a %s, %s%s%s", name, r.what, takes, meant(name, r.known.texts(), "`"), r.unchanged())
+	return badRequest("unknown query name %.80q on a %s, %s%s%s", name, r.what, takes,
+		meant(name, r.known.texts(), "`"), r.unchanged())
 }
 
 func (r *rules) unchanged() string {

@@ -49,7 +49,8 @@ func readGrant(text, name, owner string) (grant, error) {
 		return grant{}, badRequest("Grant %.80q is none: give the one that acquire or the last renew has answered", text)
 	}
 	if string(b[1:5]) != string(grantCheck(name, owner)) {
-		return grant{}, badRequest("the Grant is not of lease %q and Owner %q: give the name and the Owner that it was acquired with", name, owner)
+		return grant{}, badRequest("the Grant is not of lease %q and Owner %q: "+
+			"give the name and the Owner that it was acquired with", name, owner)
 	}
 	return grant{
 		acquisition: [16]byte(b[5:21]), ttl: time.Duration(binary.BigEndian.Uint32(b[21:])) * time.Millisecond,

@@ -6,36 +6,41 @@ import (
 	"tenure/api"
 )
 
-// healthLive says that the process answers, whatever state the cluster is in: restarting a node that only lacks a
-// master would not help.
-func (s *Server) healthLive(x *exchange) {
-	if x.probed() {
-		x.say("live")
-	}
+// Health says how the node is.
+type Health interface {
+	// Ready returns nil if the node knows a master that is ready, and is caught up; else it says what is missing.
+	Ready() error
+	// Full says which members are short of space, as this node knows it, or is "".
+	Full() string
 }
 
-// probed reports whether the query is empty, as it must be, and refuses any other.
-func (x *exchange) probed() bool {
-	_, err := parseQuery(x.r.URL.RawQuery, &probeRules)
-	if err != nil {
-		x.fail(err, false)
-	}
-	return err == nil
+// healthHandler answers those who watch over the node.
+type healthHandler struct {
+	node Health
 }
 
-// healthReady says whether requests are best sent here now: the node knows a master that is ready, and is caught up.
-func (s *Server) healthReady(x *exchange) {
-	if !x.probed() {
-		return
+// live says that the process answers, whatever state the cluster is in: restarting a node that only lacks a master
+// would not help.
+func (h *healthHandler) live(x *exchange) error {
+	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
+		return err
 	}
-	if err := s.backend.Ready(); err != nil {
-		x.w.Header()[api.HeaderRetryAfter] = retryLater
-		x.refuse(http.StatusServiceUnavailable, api.CodeNotReady, "not ready: "+err.Error())
-		return
+	x.text("live")
+	return nil
+}
+
+// ready says whether requests are best sent here now: the node knows a master that is ready, and is caught up.
+func (h *healthHandler) ready(x *exchange) error {
+	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
+		return err
+	}
+	if err := h.node.Ready(); err != nil {
+		return refuse(http.StatusServiceUnavailable, api.CodeNotReady, "not ready: "+err.Error())
 	}
 	text := "ready"
-	if full := s.backend.Full(); full != "" {
+	if full := h.node.Full(); full != "" {
 		text += "; " + full
 	}
-	x.say(text)
+	x.text(text)
+	return nil
 }

@@ -20,10 +20,10 @@ func base64Bytes(n int) int { return (n+2)/3*4 + 2 }
 
 // readJSON decodes the body into v, which stays as it is without one. Members that v does not have are refused: what is
 // misspelt must not be ignored. The names of members have no case, as in Consul.
-func (s *Server) readJSON(x *exchange, limit int, v any) error {
-	p := bodies.Get().(*[]byte)
+func (b *bodies) readJSON(x *exchange, limit int, v any) error {
+	p := bodyBuffers.Get().(*[]byte)
 	defer putBody(p)
-	body, err := s.readBody(x, p, limit)
+	body, err := b.read(x, p, limit)
 	if err != nil {
 		return err
 	}
@@ -65,10 +65,11 @@ func named(err error, v any) error {
 		return err
 	}
 	members := membersOf(reflect.TypeOf(v), nil)
-	return fmt.Errorf("unknown member %.80q%s: members are %s", name, meant(name, members, `"`), strings.Join(members, ", "))
+	return fmt.Errorf("unknown member %.80q%s: members are %s", name, meant(name, members, `"`),
+		strings.Join(members, ", "))
 }
 
-// inJSON tells what t is in JSON.
+// inJSON says what t is in JSON.
 func inJSON(t reflect.Type) string {
 	switch k := t.Kind(); {
 	case k == reflect.Pointer:
@@ -104,29 +105,10 @@ func membersOf(t reflect.Type, list []string) []string {
 	return list
 }
 
-// first returns the first of errs that is one.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // atDefault refuses a member that would change the meaning of a request if it were ignored.
 func atDefault(member, value string, usual ...string) error {
 	if value == "" || slices.Contains(usual, value) {
 		return nil
 	}
 	return badRequest("%s %.80q: is not taken here, only its default: leave it out: nothing was changed", member, value)
-}
-
-// marshal is v as JSON, which our own plain types always are.
-func marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

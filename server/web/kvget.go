@@ -2,100 +2,85 @@ package web
 
 import (
 	"net/http"
-	"strconv"
-	"time"
 
-	"tenure/api"
 	"tenure/kv"
 )
 
-// kvGet reads one key, or lists (see listing.go). The index of one key is its ModifyIndex, or the store's revision if
-// it is absent.
-func (s *Server) kvGet(x *exchange) {
-	key := keyOf(x.r)
+// get reads one key, or lists (see kvlist.go). The index of one key is its ModifyIndex, or the store's revision if it
+// is absent.
+func (h *kvHandler) get(x *exchange) error {
+	key := x.key()
 	q, err := parseQuery(x.r.URL.RawQuery, &readRules)
 	if err == nil {
 		err = readRules.checkKey(key, &q)
 	}
-	switch {
-	case err != nil:
-		x.fail(err, false)
-	case q.has(nRecurse | nKeys | nCount):
-		s.list(x, key, &q)
-	case q.blocks():
-		s.awaitKey(x, key, q)
-	default:
-		e, found, meta, err := s.get(x, key, q.mode())
-		s.answerKey(x, &q, &e, found, meta, err)
+	if err != nil {
+		return err
 	}
-}
-
-func (s *Server) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
-	asked := time.Now()
-	e, found, meta, err := s.backend.Get(s.patience(x.r), mode, key)
-	s.metrics.backend[stageRead].Observe(time.Since(asked).Seconds())
-	return e, found, meta, err
+	switch {
+	case q.has(nRecurse | nKeys | nCount):
+		return h.list(x, key, &q)
+	case q.blocks():
+		return h.awaitKey(x, key, q)
+	}
+	e, found, meta, err := h.reads.get(x, key, q.mode())
+	if err != nil {
+		return err
+	}
+	return h.answerKey(x, &q, &e, found, meta)
 }
 
 // awaitKey answers once the key has changed behind q.index.
-func (s *Server) awaitKey(x *exchange, key string, q query) {
-	w, err := s.cfg.Hub.Key(key)
-	s.block(x, &q, w, err, func(must bool) bool {
-		e, found, meta, err := s.get(x, key, q.mode())
-		if err == nil && !found && !must {
-			return s.sinceGone(x, key, &q)
+func (h *kvHandler) awaitKey(x *exchange, key string, q query) error {
+	w, err := h.waits.hub.Key(key)
+	return h.waits.block(x, &q, w, err, func(must bool) (bool, error) {
+		e, found, meta, err := h.reads.get(x, key, q.mode())
+		switch {
+		case err != nil:
+			return false, err
+		case !found && !must:
+			return h.answerDeleted(x, key, &q)
+		case !must && e.ModifyIndex <= q.index:
+			return false, nil
 		}
-		if err == nil && !must && e.ModifyIndex <= q.index {
-			return false
-		}
-		s.answerKey(x, &q, &e, found, meta, err)
-		return true
+		return true, h.answerKey(x, &q, &e, found, meta)
 	})
 }
 
-// sinceGone answers about a key that was just absent, if it was there behind q.index. The store's revision, which is
-// the index of an absent key, moves with every other write too: those are no news.
-func (s *Server) sinceGone(x *exchange, key string, q *query) bool {
-	view, meta, err := s.snapshot(x, q.mode())
+// answerDeleted answers about a key that was just absent, if it was there behind q.index. The store's revision, which
+// is the index of an absent key, moves with every other write too: those are no news.
+func (h *kvHandler) answerDeleted(x *exchange, key string, q *query) (answered bool, err error) {
+	view, meta, err := h.reads.snapshot(x, q.mode())
 	if err != nil {
-		x.fail(err, false)
-		return true
+		return false, err
 	}
 	defer view.Close()
 	e, found, err := view.Get(key)
+	if err != nil {
+		return false, err
+	}
 	newest := e.ModifyIndex
 	if !found {
 		newest = view.Deleted(key)
 	}
-	if err == nil && newest <= q.index {
-		return false
+	if newest <= q.index {
+		return false, nil
 	}
-	meta.Revision = max(meta.Revision, view.Revision())
-	s.answerKey(x, q, &e, found, meta, err)
-	return true
+	return true, h.answerKey(x, q, &e, found, meta)
 }
 
-func (s *Server) answerKey(x *exchange, q *query, e *kv.Entry, found bool, meta ReadMeta, err error) {
+func (h *kvHandler) answerKey(x *exchange, q *query, e *kv.Entry, found bool, meta ReadMeta) error {
 	switch {
-	case err != nil:
-		x.fail(err, false)
 	case !found:
 		x.absent(meta.Revision, meta)
 	case q.has(nRaw):
 		x.raw(e, meta)
 	default:
-		st := s.openStream(x, e.ModifyIndex, meta, q.has(nPretty))
-		if st.entry(*e) {
-			st.end()
-		}
-		s.closeStream(st, nil)
+		list := h.reads.newList(x, e.ModifyIndex, meta, q.has(nPretty))
+		list.entry(*e)
+		return list.end(nil)
 	}
-}
-
-// absent is 404 with an empty body: Consul's clients tell a missing key by it.
-func (x *exchange) absent(index uint64, meta ReadMeta) {
-	setReadMeta(x.w.Header(), index, meta)
-	x.fails(http.StatusNotFound, api.CodeNotFound)
+	return nil
 }
 
 // raw answers with the bytes alone. They are somebody's data on the API's own origin: no browser may take them for a
@@ -103,10 +88,7 @@ func (x *exchange) absent(index uint64, meta ReadMeta) {
 func (x *exchange) raw(e *kv.Entry, meta ReadMeta) {
 	h := x.w.Header()
 	setReadMeta(h, e.ModifyIndex, meta)
-	h["Content-Type"] = bytesType
 	h["X-Content-Type-Options"] = noSniff
 	h["Content-Security-Policy"] = sandbox
-	h["Content-Length"] = []string{strconv.Itoa(len(e.Value))}
-	x.status = http.StatusOK
-	_, _ = x.w.Write(e.Value) // a client that went away learns nothing
+	x.send(http.StatusOK, "", bytesType, e.Value)
 }

@@ -12,28 +12,28 @@ const (
 	maxLeasePage     = 10_000
 )
 
-// leasesList lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A
+// list lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A
 // lease is recorded by a majority of the nodes, which need not have this one in it, and a node that was restarted
 // remembers none.
-func (s *Server) leasesList(x *exchange) {
+func (h *leaseHandler) list(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &leasesRules)
 	switch {
 	case err != nil:
 	case q.limit > maxLeasePage:
-		err = badRequest("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page", q.limit, maxLeasePage)
+		err = badRequest("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page",
+			q.limit, maxLeasePage)
 	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
 		err = badRequest("`prefix` and `start` must be UTF-8")
 	}
 	if err != nil {
-		x.fail(err, false)
-		return
+		return err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), s.patience(x.r))
+	ctx, cancel := context.WithTimeout(x.r.Context(), h.timeouts.of(x.r))
 	defer cancel()
-	list, err := s.backend.ListLeases(ctx, LeaseQuery{Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage)})
+	list, err := h.leases.ListLeases(ctx, LeaseQuery{
+		Prefix: q.prefix, Start: q.start, Limit: orDefault(q.limit, defaultLeasePage)})
 	if err != nil {
-		x.fail(err, false)
-		return
+		return err
 	}
 	out := api.LeasePage{Leases: make([]api.LeaseEntry, len(list.Leases)), Next: list.Next, Hint: true}
 	if list.Silent > 0 {
@@ -42,5 +42,6 @@ func (s *Server) leasesList(x *exchange) {
 	for i, l := range list.Leases {
 		out.Leases[i] = api.LeaseEntry{Name: l.Name, Owner: l.Owner, Token: l.Token, Remaining: durationText(l.Left)}
 	}
-	x.json(marshal(out))
+	x.marshalled(out)
+	return nil
 }

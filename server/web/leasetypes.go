@@ -79,8 +79,8 @@ func (e *LeaseBusyError) Error() string {
 type LeaseSilentError struct{ Begins time.Duration }
 
 func (e *LeaseSilentError) Error() string {
-	return fmt.Sprintf("leases begin in %s: the nodes have restarted, and keep silent about leases that they may have forgotten: nothing was granted; try again then",
-		durationText(e.Begins))
+	return fmt.Sprintf("leases begin in %s: the nodes have restarted, and keep silent about leases that they may have "+
+		"forgotten: nothing was granted; try again then", durationText(e.Begins))
 }
 
 // Unwrap makes it an ErrNotApplied.

@@ -23,19 +23,10 @@ type metrics struct {
 	refused  prometheus.Counter
 	panics   prometheus.Counter
 	requests *prometheus.HistogramVec
-	body     prometheus.Observer
-	backend  [3]prometheus.Observer // by stage
-	handler  func(*exchange)
+	// Stages of a request.
+	body, read, write, snapshot prometheus.Observer
+	page                        http.Handler // all metrics of the registry
 }
-
-// stage is the part of a request that waits for the Backend.
-type stage int
-
-const (
-	stageRead stage = iota
-	stageWrite
-	stageSnapshot
-)
 
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 
@@ -46,61 +37,73 @@ func newMetrics(r *prometheus.Registry, hub *watch.Hub) (*metrics, error) {
 		panics: prometheus.NewCounter(prometheus.CounterOpts{Name: "tenure_http_panics_total",
 			Help: "Requests whose handler panicked."}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_request_duration_seconds",
-			Help: "From the headers of a request to the end of its handler, without what it waited for changes.", Buckets: seconds}, []string{"route", "method", "code"}),
+			Help:    "From the headers of a request to the end of its handler, without what it waited for changes.",
+			Buckets: seconds}, []string{"route", "method", "code"}),
 	}
 	stages := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "tenure_http_stage_duration_seconds",
-		Help: "Parts of a request: body is its arrival; read, write and snapshot wait for the node.", Buckets: seconds}, []string{"stage"})
-	m.body = stages.WithLabelValues("body")
-	m.backend = [3]prometheus.Observer{stages.WithLabelValues("read"), stages.WithLabelValues("write"), stages.WithLabelValues("snapshot")}
-	gauge := func(name, help string, v *atomic.Int64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(v.Load()) })
-	}
-	held := func(name, help string, read func(watch.Stats) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read(hub.Stats()) })
-	}
-	for _, c := range []prometheus.Collector{m.refused, m.panics, m.requests, stages,
-		gauge("tenure_http_requests_in_flight", "Requests being handled.", &m.inFlight),
-		gauge("tenure_http_connections", "Open client connections.", &m.conns),
-		gauge("tenure_http_waiting", "Blocking queries and event streams that wait for a change now.", &m.waiting),
-		gauge("tenure_http_streams", "Open event streams.", &m.streams),
-		held("tenure_watch_waiters", "Places taken by blocking queries and event streams.", func(st watch.Stats) float64 { return float64(st.Waiting) }),
-		held("tenure_watch_history_events", "Changes remembered for event streams.", func(st watch.Stats) float64 { return float64(st.Events) }),
-		held("tenure_watch_history_bytes", "About what they take.", func(st watch.Stats) float64 { return float64(st.Bytes) }),
-		held("tenure_watch_history_oldest_revision", "Event streams can be resumed behind this revision.", func(st watch.Stats) float64 { return float64(st.Oldest) }),
-	} {
+		Help:    "Parts of a request: body is its arrival; read, write and snapshot wait for the node.",
+		Buckets: seconds}, []string{"stage"})
+	m.body, m.read = stages.WithLabelValues("body"), stages.WithLabelValues("read")
+	m.write, m.snapshot = stages.WithLabelValues("write"), stages.WithLabelValues("snapshot")
+	for _, c := range append([]prometheus.Collector{m.refused, m.panics, m.requests, stages}, m.gauges(hub)...) {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("web: register HTTP metrics: %w", err)
 		}
 	}
-	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
-	m.handler = func(x *exchange) { page.ServeHTTP(&coded{ResponseWriter: x.w, x: x}, x.r) }
+	m.page = promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second})
 	return m, nil
 }
 
-// coded gives the failures of a handler that is not ours, promhttp's, a code: too many requests at once, a collection
-// that takes too long or fails.
-type coded struct {
+// gauges returns what is read when the metrics are shown.
+func (m *metrics) gauges(hub *watch.Hub) []prometheus.Collector {
+	gauge := func(name, help string, read func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
+	}
+	count := func(name, help string, n *atomic.Int64) prometheus.Collector {
+		return gauge(name, help, func() float64 { return float64(n.Load()) })
+	}
+	return []prometheus.Collector{
+		count("tenure_http_requests_in_flight", "Requests being handled.", &m.inFlight),
+		count("tenure_http_connections", "Open client connections.", &m.conns),
+		count("tenure_http_waiting", "Blocking queries and event streams that wait for a change now.", &m.waiting),
+		count("tenure_http_streams", "Open event streams.", &m.streams),
+		gauge("tenure_watch_waiters", "Places taken by blocking queries and event streams.",
+			func() float64 { return float64(hub.Stats().Waiting) }),
+		gauge("tenure_watch_history_events", "Changes remembered for event streams.",
+			func() float64 { return float64(hub.Stats().Events) }),
+		gauge("tenure_watch_history_bytes", "About what they take.",
+			func() float64 { return float64(hub.Stats().Bytes) }),
+		gauge("tenure_watch_history_oldest_revision", "Event streams can be resumed behind this revision.",
+			func() float64 { return float64(hub.Stats().Oldest) }),
+	}
+}
+
+// show answers with all metrics.
+func (m *metrics) show(x *exchange) error {
+	if _, err := parseQuery(x.r.URL.RawQuery, &probeRules); err != nil {
+		return err
+	}
+	x.status = http.StatusOK
+	m.page.ServeHTTP(&metricsWriter{ResponseWriter: x.w, x: x}, x.r)
+	return nil
+}
+
+// metricsWriter gives a code to the failures of promhttp: too many requests at once, a collection that takes too long
+// or fails.
+type metricsWriter struct {
 	http.ResponseWriter
 	x *exchange
 }
 
-func (c *coded) WriteHeader(status int) {
+func (w *metricsWriter) WriteHeader(status int) {
+	var code api.Code
 	switch {
 	case status == http.StatusServiceUnavailable:
-		c.x.fails(status, api.CodeOverloaded)
+		code = api.CodeOverloaded
 	case status >= http.StatusBadRequest:
-		c.x.fails(status, api.CodeInternal)
-	default:
-		c.ResponseWriter.WriteHeader(status)
+		code = api.CodeInternal
 	}
-}
-
-func (s *Server) showMetrics(x *exchange) {
-	if !x.probed() {
-		return
-	}
-	x.status = http.StatusOK
-	s.metrics.handler(x)
+	w.x.head(status, code)
 }
 
 // The label values that are resolved once. Others fall under "other", so that no client can make series.

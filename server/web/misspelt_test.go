@@ -33,9 +33,9 @@ func TestWhatIsMisspeltIsRefusedEverywhere(t *testing.T) {
 	}
 	writes := f.writes
 	f.transfer = 99
-	for _, e := range s.endpoints {
+	for _, e := range described(s) {
 		path := strings.NewReplacer("{key}", "k", "{id}", "00000000-0000-4000-8000-000000000001", "{node}", "n", "{name}/", "n/", "{name}", "lease/n").Replace(e.path)
-		for method := range e.methods {
+		for method := range e.handlers {
 			at := method + " " + e.path
 			refused := func(what, target, body string) {
 				t.Helper()

@@ -54,21 +54,21 @@ var rulesOf = map[string]*rules{
 // Every route and method is described, and nothing else.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
 	doc, _ := readAPI(t)
-	var described, routed []string
+	var documented, routed []string
 	for path, methods := range doc.Paths {
 		for method := range methods {
-			described = append(described, strings.ToUpper(method)+" "+path)
+			documented = append(documented, strings.ToUpper(method)+" "+path)
 		}
 	}
-	for _, e := range newServer(t, newFake(t)).endpoints {
-		for method := range e.methods {
+	for _, e := range described(newServer(t, newFake(t))) {
+		for method := range e.handlers {
 			routed = append(routed, method+" "+e.path)
 		}
 	}
-	slices.Sort(described)
+	slices.Sort(documented)
 	slices.Sort(routed)
-	if !slices.Equal(described, routed) {
-		t.Errorf("described\n%s\nrouted\n%s", strings.Join(described, "\n"), strings.Join(routed, "\n"))
+	if !slices.Equal(documented, routed) {
+		t.Errorf("described\n%s\nrouted\n%s", strings.Join(documented, "\n"), strings.Join(routed, "\n"))
 	}
 	if !strings.HasPrefix(doc.OpenAPI, "3.1.") {
 		t.Error(doc.OpenAPI)

@@ -197,7 +197,7 @@ func (q *query) set(n names, name, value string) error {
 	case n == nFence:
 		return q.setFence(value)
 	case n == nDC && value != "" && value != Datacenter:
-		return refusalOf(http.StatusInternalServerError, api.CodeInvalid, "No path to datacenter")
+		return refuse(http.StatusInternalServerError, api.CodeInvalid, "No path to datacenter")
 	case n == nNS && value != "" && value != "default":
 		return badRequest("`ns=%s`: there are no namespaces but `default`", value)
 	}
@@ -224,7 +224,8 @@ func (q *query) setTTL(value string) error {
 func parseTTL(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < MinKeyTTL || d > kv.MaxTTL {
-		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; for a key that stays leave it out", value, MinKeyTTL, kv.MaxTTL)
+		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; "+
+			"for a key that stays leave it out", value, MinKeyTTL, kv.MaxTTL)
 	}
 	return d, nil
 }
@@ -237,7 +238,8 @@ func (q *query) setFence(value string) error {
 	}
 	token, err := strconv.ParseUint(value[i+1:], 10, 64)
 	if err != nil || token == 0 {
-		return badRequest("`fence=%s`: what follows the last colon must be a token, a number from 1 to %d", value, uint64(1<<64-1))
+		return badRequest("`fence=%s`: what follows the last colon must be a token, a number from 1 to %d",
+			value, uint64(1<<64-1))
 	}
 	q.fence, q.token = value[:i], token
 	return checkFence(q.fence)

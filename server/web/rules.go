@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"unicode/utf8"
 
 	"tenure/api"
@@ -23,7 +22,8 @@ var (
 	readRules = rules{
 		what:   "read",
 		consul: true,
-		known:  nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent | nIndex | nWait | nCommon,
+		known: nRaw | nRecurse | nKeys | nCount | nSeparator | nStart | nLimit | nReverse | nStale | nConsistent |
+			nIndex | nWait | nCommon,
 		exclude: [][2]names{
 			{nRaw, nRecurse | nKeys | nCount}, {nRecurse, nKeys | nCount}, {nKeys, nCount}, {nStale, nConsistent},
 		},
@@ -48,9 +48,19 @@ var (
 		needsKey: nRecurse,
 	}
 	postRules    = rules{what: "POST", known: nFence | nCommon, writes: true}
-	sessionRules = rules{what: "read", consul: true, known: nStale | nConsistent | nIndex | nWait | nDetails | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
+	sessionRules = rules{
+		what:    "read",
+		consul:  true,
+		known:   nStale | nConsistent | nIndex | nWait | nDetails | nCommon,
+		exclude: [][2]names{{nStale, nConsistent}},
+	}
 	// A transaction is always linearizable: clients that send read modes with it get what they ask for, or more.
-	txnRules       = rules{what: "transaction", consul: true, writes: true, known: nFence | nStale | nConsistent | nIndex | nWait | nCommon}
+	txnRules = rules{
+		what:   "transaction",
+		consul: true,
+		writes: true,
+		known:  nFence | nStale | nConsistent | nIndex | nWait | nCommon,
+	}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
 	watchRules     = rules{what: "watch", known: nPrefix | nIndex | nCommon}
 	leasesRules    = rules{what: "read", known: nPrefix | nStart | nLimit | nCommon}
@@ -75,15 +85,6 @@ func (r *rules) check(q *query) error {
 		}
 	}
 	return nil
-}
-
-// keyOf is what follows /v1/kv/ in the path, which net/url has decoded once: a%2Fb is a/b, %252F is the text %2F, and
-// // and .. mean themselves.
-func keyOf(r *http.Request) string {
-	if len(r.URL.Path) < len(api.PathKV) {
-		return "" // /v1/kv
-	}
-	return r.URL.Path[len(api.PathKV):]
 }
 
 // checkKey refuses what can be no key, or no prefix if q lists.

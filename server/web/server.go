@@ -8,34 +8,26 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 
-	"github.com/gorilla/mux"
 	"github.com/rs/zerolog"
 )
 
 // Server is the HTTP API of one node.
 type Server struct {
-	cfg         Config
-	backend     Backend
-	metrics     *metrics
-	node        []string // value of api.HeaderNode
-	router      *mux.Router
-	nowhere     *endpoint // of requests that no route matches
-	endpoints   []*endpoint
-	crossOrigin *http.CrossOriginProtection
-	http        *http.Server
-	conns       connections
-	listener    *limitListener // nil before Listen
-	stopping    chan struct{}  // closed when nobody may wait any more
-	stopOnce    sync.Once
+	cfg      Config
+	metrics  *metrics
+	node     string // its number
+	waits    *waits
+	routes   []route
+	router   router
+	http     *http.Server
+	conns    connections
+	listener *limitListener // nil before Listen
 }
 
-// New is a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
+// New returns a server that does not listen yet. It registers the HTTP metrics in cfg.Registry.
 func New(cfg Config, b Backend) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -48,11 +40,12 @@ func New(cfg Config, b Backend) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, backend: b, metrics: m, crossOrigin: http.NewCrossOriginProtection(),
-		stopping: make(chan struct{}), node: []string{strconv.FormatUint(uint64(cfg.Node), 10)}}
+	s := &Server{cfg: cfg, metrics: m, node: strconv.FormatUint(uint64(cfg.Node), 10)}
+	s.waits = &waits{hub: cfg.Hub, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{})}
+	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
+	s.router = newRouter(s.routes, &dispatcher{
+		node: []string{s.node}, metrics: m, log: cfg.Logger, crossOrigin: http.NewCrossOriginProtection()})
 	s.conns.open = &m.conns
-	s.nowhere = s.endpoint("none", nil)
-	s.router = s.routes()
 	s.http = &http.Server{
 		Handler:           s.router,
 		ReadHeaderTimeout: cfg.HeaderTimeout,
@@ -67,20 +60,6 @@ func New(cfg Config, b Backend) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) endpoint(name string, methods map[string]handler) *endpoint {
-	e := &endpoint{name: name, methods: methods, latency: methodLatency{vec: s.metrics.requests, route: name}}
-	var allow []string
-	for m := range methods {
-		allow = append(allow, m)
-		if m == http.MethodGet {
-			allow = append(allow, http.MethodHead)
-		}
-	}
-	slices.Sort(allow)
-	e.allow = strings.Join(allow, ", ")
-	return e
-}
-
 // ServeHTTP answers one request that did not come through the server's own listener. Limits that belong to connections
 // (timeouts, header bytes, their number) are then the caller's.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.ServeHTTP(w, r) }
@@ -89,12 +68,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Se
 func (s *Server) Listen() error {
 	l, err := net.Listen("tcp", s.cfg.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("web: client address %s is in use by another process: stop that, or choose another with --client: %w", s.cfg.Addr, err)
+		return fmt.Errorf("web: client address %s is in use by another process: stop that, "+
+			"or choose another with --client: %w", s.cfg.Addr, err)
 	}
 	if err != nil {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
-	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node[0])
+	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node)
 	return nil
 }
 
@@ -116,6 +96,10 @@ func (s *Server) Serve() error {
 	}
 	return nil
 }
+
+// EndWaits ends the blocking queries and streams that wait, and those to come: the node stops. Calling it again does
+// nothing.
+func (s *Server) EndWaits() { s.waits.end() }
 
 // Shutdown ends the waits, takes no more connections and waits for the requests in flight. When ctx ends first, their
 // connections are cut and ctx's error is returned.

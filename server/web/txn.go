@@ -45,7 +45,7 @@ func (in *txnKV) check(op kv.Op) error {
 	if in.NewKey != "" && op != kv.OpRename {
 		return badRequest("verb %q takes no NewKey: nothing was changed", in.Verb)
 	}
-	return first(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
+	return firstError(atDefault("Namespace", in.Namespace, "default"), atDefault("Partition", in.Partition, "default"))
 }
 
 // verbs are the operations of a transaction.
@@ -80,65 +80,74 @@ func verbTexts() (list []string) {
 	return list
 }
 
-// txnBytes is how many bytes the keys and values of a transaction may have together: it is one entry of the log, as the
+// txnHandler answers transactions.
+type txnHandler struct {
+	writes        *writes
+	bodies        *bodies
+	maxValueBytes int
+}
+
+// maxBytes is how many bytes the keys and values of a transaction may have together: it is one entry of the log, as the
 // largest value is.
-func (s *Server) txnBytes() int { return max(s.cfg.MaxValueBytes, 256<<10) }
+func (h *txnHandler) maxBytes() int { return max(h.maxValueBytes, 256<<10) }
 
 // txnOpBytes is what each operation counts in that beside its keys, value and session.
 const txnOpBytes = 256
 
-// txn runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one
+// run runs all operations of a transaction at once, or none. It goes through the log whatever is in it, so also one
 // that only reads is linearizable.
-func (s *Server) txn(x *exchange) {
+func (h *txnHandler) run(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &txnRules)
 	c := kv.Command{Op: kv.OpTransaction, Fence: q.fence, Token: q.token}
 	if err == nil {
-		err = s.onceOnly(x.r.Header, &c)
+		err = h.writes.identify(x.r.Header, &c)
 	}
 	var ops []txnOp
 	if err == nil {
-		err = s.readJSON(x, base64Bytes(s.txnBytes())+kv.MaxParts*jsonSpace, &ops)
+		err = h.bodies.readJSON(x, base64Bytes(h.maxBytes())+kv.MaxParts*jsonSpace, &ops)
 	}
 	if err == nil {
-		err = s.txnParts(ops, &c)
+		err = h.parts(ops, &c)
 	}
 	switch {
 	case err != nil:
-		x.fail(err, false)
+		return err
 	case len(c.Parts) == 0:
-		x.txnAnswer(kv.Outcomes{}, http.StatusOK)
-	default:
-		s.runTxn(x, &c)
+		x.txnDone(kv.Outcomes{}, true)
+		return nil
 	}
+	return h.apply(x, &c)
 }
 
-// txnParts makes parts of ops.
-func (s *Server) txnParts(ops []txnOp, c *kv.Command) error {
+// parts makes parts of ops.
+func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
 	if len(ops) > kv.MaxParts {
-		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
+		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
 			"it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts))
 	}
 	total := 0
 	for i := range ops {
-		p, err := s.txnPart(&ops[i])
+		p, err := h.part(&ops[i])
 		if err != nil {
 			return fmt.Errorf("operation %d: %w", i, err)
 		}
 		total += txnOpBytes + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
 		c.Parts = append(c.Parts, p)
 	}
-	if total > s.txnBytes() {
-		return refusalOf(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+	if total > h.maxBytes() {
+		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
 			"transaction too large: keys and values of at most "+
-				byteCount(s.txnBytes())+" together are accepted: nothing was changed")
+				byteCount(h.maxBytes())+" together are accepted: nothing was changed")
 	}
 	return nil
 }
 
-func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
+// part returns the part of the command that op asks for.
+func (h *txnHandler) part(op *txnOp) (kv.Part, error) {
 	in := op.KV
 	if op.other() {
-		return kv.Part{}, badRequest("only KV operations are known here: there is no catalog, so no nodes, services and checks: nothing was changed")
+		return kv.Part{}, badRequest("only KV operations are known here: there is no catalog, " +
+			"so no nodes, services and checks: nothing was changed")
 	}
 	v, ok := verbs[in.Verb]
 	if !ok {
@@ -148,8 +157,8 @@ func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
 	if err := in.check(v.op); err != nil {
 		return kv.Part{}, err
 	}
-	if len(in.Value) > s.cfg.MaxValueBytes {
-		return kv.Part{}, tooLarge(s.cfg.MaxValueBytes)
+	if len(in.Value) > h.maxValueBytes {
+		return kv.Part{}, tooLarge(h.maxValueBytes)
 	}
 	p := kv.Part{Op: v.op, Key: in.Key, Lock: v.lock}
 	if v.index {
@@ -157,7 +166,8 @@ func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
 	}
 	if v.lock != kv.LockNone || v.op == kv.OpCheckSession {
 		if p.Session.ID = in.Session; len(in.Session) > kv.MaxPartSessionBytes {
-			return p, badRequest("Session: it has %d bytes, at most %d are accepted: nothing was changed", len(in.Session), kv.MaxPartSessionBytes)
+			return p, badRequest("Session: it has %d bytes, at most %d are accepted: nothing was changed",
+				len(in.Session), kv.MaxPartSessionBytes)
 		}
 		if id := strings.ToLower(in.Session); kv.ValidateSessionID(id) == nil {
 			p.Session.ID = id
@@ -187,63 +197,53 @@ func (s *Server) txnPart(op *txnOp) (kv.Part, error) {
 	return p, nil
 }
 
-func (s *Server) runTxn(x *exchange, c *kv.Command) {
-	res, ok := s.apply(x, c)
-	if !ok {
-		return
+func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
+	res, err := h.writes.apply(x, c)
+	if err != nil {
+		return err
 	}
-	code := http.StatusOK
-	switch res.Code {
-	case kv.CodeDone:
-	case kv.CodeCondition:
-		code = http.StatusConflict
-	default:
-		x.fail(refusedAtApply(c, res.Code), true)
-		return
+	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
+		return notDone(c, res.Code)
 	}
 	var out kv.Outcomes
 	if !res.Dropped {
-		var err error
 		if out, err = kv.DecodeOutcomes(res.Body); err != nil {
-			x.fail(errResult, true)
-			return
+			return errResult
+		}
+	}
+	for i := range out.Results {
+		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
+			return errResult
 		}
 	}
 	setReadMeta(x.w.Header(), res.Revision, ReadMeta{Revision: res.Revision, KnownLeader: true})
-	for i := range out.Results {
-		if r := &out.Results[i]; r.Part < 0 || r.Part >= len(c.Parts) || r.Entry == nil {
-			x.fail(errResult, true)
-			return
-		}
-	}
-	x.txnAnswer(out, code)
+	x.txnDone(out, res.Code == kv.CodeDone)
+	return nil
 }
 
-// txnAnswer writes what a transaction came to. Of Results and Errors, the one that does not belong to code is null.
-func (x *exchange) txnAnswer(out kv.Outcomes, code int) {
+// txnDone answers with what a transaction came to. Of Results and Errors, the one that is not meant is null.
+func (x *exchange) txnDone(out kv.Outcomes, done bool) {
 	b := []byte(`{"Results":`)
 	for i, r := range out.Results {
 		b = append(b, "[,"[min(i, 1)])
 		b = append(appendEntry(append(b, `{"KV":`...), r.Entry, true), '}')
 	}
-	b = closeList(b, len(out.Results), code == http.StatusOK)
+	b = closeList(b, len(out.Results), done)
 	b = append(b, `,"Errors":`...)
 	for i, e := range out.Errors {
 		b = append(b, "[,"[min(i, 1)])
 		b = strconv.AppendInt(append(b, `{"OpIndex":`...), int64(e.Part), 10)
 		b = append(appendJSONString(append(b, `,"What":`...), e.What), '}')
 	}
-	b = append(closeList(b, len(out.Errors), code != http.StatusOK), '}')
-	h := x.w.Header()
-	h["Content-Type"] = jsonType
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	if x.status = code; code != http.StatusOK {
-		x.fails(code, api.CodeCondition)
+	b = append(closeList(b, len(out.Errors), !done), '}')
+	if done {
+		x.json(b)
+	} else {
+		x.send(http.StatusConflict, api.CodeCondition, jsonType, b)
 	}
-	_, _ = x.w.Write(b) // a client that went away learns nothing
 }
 
-// closeList ends a list of n elements. One that is empty has not been begun.
+// closeList ends a list of n elements. An empty one has not been begun.
 func closeList(b []byte, n int, meant bool) []byte {
 	switch {
 	case n > 0:

@@ -12,13 +12,13 @@ import (
 // renewalsAtOnce bounds what one call has under way, so that a few of them do not crowd out everybody else.
 const renewalsAtOnce = 128
 
-// leasesRenew renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the
+// renewMany renews many leases in one call. Each succeeds or fails by itself; the entries of the answer are in the
 // order of the request's.
-func (s *Server) leasesRenew(x *exchange) {
+func (h *leaseHandler) renewMany(x *exchange) error {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
 	var in []api.LeaseRequest
 	if err == nil {
-		err = s.readJSON(x, maxRenewalBody, &in)
+		err = h.bodies.readJSON(x, maxRenewalBody, &in)
 	}
 	if err == nil && (len(in) == 0 || len(in) > maxRenewals) {
 		err = badRequest("%d leases to renew: give 1 to %d in a call", len(in), maxRenewals)
@@ -29,37 +29,38 @@ func (s *Server) leasesRenew(x *exchange) {
 		}
 	}
 	if err != nil {
-		x.fail(err, false)
-		return
+		return err
 	}
-	patience, out := s.patience(x.r), make([]api.LeaseRenewal, len(in))
+	timeout, out := h.timeouts.of(x.r), make([]api.LeaseRenewal, len(in))
 	var all errgroup.Group
 	all.SetLimit(renewalsAtOnce)
 	for i := range in {
 		all.Go(func() error {
-			out[i] = s.renewOne(&in[i], patience)
+			out[i] = h.renewOne(&in[i], timeout)
 			return nil
 		})
 	}
 	_ = all.Wait() // each error is in its entry
-	x.json(marshal(out))
+	x.marshalled(out)
+	return nil
 }
 
-func (s *Server) renewOne(body *api.LeaseRequest, patience time.Duration) api.LeaseRenewal {
-	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Patience: patience}
+func (h *leaseHandler) renewOne(body *api.LeaseRequest, timeout time.Duration) api.LeaseRenewal {
+	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Patience: timeout}
 	err := checkLeaseName(r.Name)
 	if err == nil {
 		err = checkLeaseOwner(r.Owner, "")
 	}
 	if err == nil {
-		err = s.byGrant(&r, body)
+		err = h.fromGrant(&r, body)
 	}
 	var g LeaseGrant
 	if err == nil {
-		g, err = s.backend.Lease(context.Background(), r)
+		g, err = h.leases.Lease(context.Background(), r)
 	}
 	if err != nil {
-		_, code := codeOf(err, true)
+		err = inDoubt(err)
+		_, code := codeOf(err)
 		return api.LeaseRenewal{Name: r.Name, Owner: r.Owner, Code: code, Error: err.Error(), Lost: code == api.CodeLost}
 	}
 	a := answerOf(&r, &g)

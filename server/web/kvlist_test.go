@@ -350,8 +350,9 @@ func TestListingThatTakesTooLong(t *testing.T) {
 	for i := range 1000 {
 		f.set(t, fmt.Sprintf("k%04d", i), "v")
 	}
-	s := newServer(t, f)
-	s.cfg.ResponseTimeout = -1
+	s := newServer(t, f, func(c *Config) {
+		c.HeaderTimeout, c.BodyTimeout, c.ClientTimeout, c.ResponseTimeout = 1, 1, 1, 2 // ns
+	})
 	for _, q := range []string{"?count", "?keys&separator=9"} {
 		if w := call(s, "GET", "/v1/kv/"+q, ""); w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "pages") {
 			t.Errorf("%s: %d %s", q, w.Code, w.Body)

@@ -2,47 +2,48 @@ package web
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 
 	"tenure/api"
 	"tenure/kv"
 )
 
-// kvPost runs a command on one key: see openapi.json for what each takes and answers. All but `add` need no condition
-// on what is there other than that it is there.
-func (s *Server) kvPost(x *exchange) {
-	c, ok := s.command(x, kv.OpAdd, &postRules)
-	if !ok {
-		return
+// post runs a command on one key: see openapi.json for what each takes and answers. All but `add` need the key to
+// exist.
+func (h *kvHandler) post(x *exchange) error {
+	c, err := h.command(x, kv.OpAdd, &postRules)
+	if err != nil {
+		return err
 	}
 	var body api.Command
-	err := s.readJSON(x, 2*base64Bytes(s.cfg.MaxValueBytes)+jsonSpace, &body)
-	if err == nil {
-		err = s.checkPost(&body, &c)
+	if err := h.bodies.readJSON(x, 2*base64Bytes(h.maxValueBytes)+jsonSpace, &body); err != nil {
+		return err
 	}
-	if err != nil {
-		x.fail(err, false)
-		return
+	if err := h.checkPost(&body, &c); err != nil {
+		return err
 	}
-	res, ok := s.apply(x, &c)
+	res, err := h.writes.apply(x, &c)
 	switch {
-	case !ok:
+	case err != nil:
+		return err
 	case res.Code == kv.CodeCondition:
 		x.json(bodyFalse)
+		return nil
 	case res.Code != kv.CodeDone:
-		x.fail(refusedAtApply(&c, res.Code), true)
-	default:
-		x.posted(&c, &res)
+		return notDone(&c, res.Code)
 	}
+	return x.posted(&c, &res)
 }
 
-// members names the members of b that are there, but for Op.
+// members returns the names of the members of b that are there, but for Op.
 func members(b *api.Command) (list []string) {
 	for _, m := range []struct {
 		name  string
 		there bool
-	}{{"Test", b.Test != nil}, {"Value", b.Value != nil}, {"Num", b.Num != nil}, {"NewKey", b.NewKey != nil}, {"TTL", b.TTL != nil}} {
+	}{
+		{"Test", b.Test != nil}, {"Value", b.Value != nil}, {"Num", b.Num != nil}, {"NewKey", b.NewKey != nil},
+		{"TTL", b.TTL != nil},
+	} {
 		if m.there {
 			list = append(list, m.name)
 		}
@@ -64,7 +65,7 @@ var posts = map[string]struct {
 }
 
 // checkPost puts what body asks for into c.
-func (s *Server) checkPost(body *api.Command, c *kv.Command) error {
+func (h *kvHandler) checkPost(body *api.Command, c *kv.Command) error {
 	p, ok := posts[body.Op]
 	if !ok {
 		return badRequest(`Op %q: must be one of test-and-set, add, rename, remove and expire: nothing was changed`, body.Op)
@@ -74,8 +75,8 @@ func (s *Server) checkPost(body *api.Command, c *kv.Command) error {
 	switch p.op {
 	case kv.OpTestAndSet:
 		c.Test, c.Value = body.Test, body.Value
-		if n := max(len(c.Test), len(c.Value)); n > s.cfg.MaxValueBytes {
-			return tooLarge(s.cfg.MaxValueBytes)
+		if n := max(len(c.Test), len(c.Value)); n > h.maxValueBytes {
+			return tooLarge(h.maxValueBytes)
 		}
 		for _, m := range given {
 			if m != "Test" && m != "Value" {
@@ -116,14 +117,13 @@ func only(b *api.Command, c *kv.Command) error {
 	return nil
 }
 
-// posted answers with what c came to. If it was dropped, since this is a late retry of a command with a large result,
-// what is known is told, and the header says so.
-func (x *exchange) posted(c *kv.Command, res *kv.Result) {
+// posted answers with what c came to. If the result was dropped, since this is a late retry of a command with a large
+// one, what is known is told, and a header says so.
+func (x *exchange) posted(c *kv.Command, res *kv.Result) error {
 	switch c.Op {
 	case kv.OpAdd:
 		if _, err := strconv.ParseInt(res.Body, 10, 64); err != nil {
-			x.fail(fmt.Errorf("%w: the sum came as %.40q", errResult, res.Body), true)
-			return
+			return fmt.Errorf("%w: the sum came as %.40q", errResult, res.Body)
 		}
 		x.json([]byte(`{"Value":` + res.Body + `}`))
 	case kv.OpTestAndSet:
@@ -131,28 +131,29 @@ func (x *exchange) posted(c *kv.Command, res *kv.Result) {
 		if len(answer.Value) == 0 {
 			answer.Value = nil
 		}
-		x.json(marshal(answer))
+		x.marshalled(answer)
 	case kv.OpRemove:
-		x.removed(res)
+		return x.removed(res)
 	default:
 		x.json(bodyTrue)
 	}
+	return nil
 }
 
-// errResult is a result that this version cannot read; the write was applied.
-var errResult = fmt.Errorf("%w: the write was applied, but its result cannot be read: bring all nodes to the same version", ErrUnknown)
-
 // removed answers with the entry that was there.
-func (x *exchange) removed(res *kv.Result) {
+func (x *exchange) removed(res *kv.Result) error {
 	if res.Dropped {
-		x.json([]byte("null"))
-		return
+		x.json(bodyNull)
+		return nil
 	}
 	entries, err := kv.DecodeEntries(res.Body)
 	if err != nil || len(entries) != 1 {
-		x.fail(errResult, true)
-		return
+		return errResult
 	}
-	x.status = http.StatusOK
 	x.json(appendEntry(nil, &entries[0], true))
+	return nil
 }
+
+// errResult is a result that this version cannot read; the write was applied.
+var errResult = fmt.Errorf("%w: the write was applied, but its result cannot be read: "+
+	"bring all nodes to the same version", ErrUnknown)

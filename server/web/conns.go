@@ -41,7 +41,8 @@ type limitListener struct {
 }
 
 func newLimitListener(l net.Listener, max int, m *metrics, node string) *limitListener {
-	return &limitListener{Listener: l, max: int64(max), tooMany: tooMany(node), metrics: m, slots: make(chan struct{}, farewells)}
+	return &limitListener{Listener: l, max: int64(max), tooMany: tooMany(node), metrics: m,
+		slots: make(chan struct{}, farewells)}
 }
 
 // Accept is called by one goroutine, the same that reports new connections to connections.changed.
@@ -109,12 +110,4 @@ func (c *connections) closeUnused() {
 		_ = conn.(net.Conn).Close()
 		return true
 	})
-}
-
-// byteCount writes a limit as people give it.
-func byteCount(n int) string {
-	if n >= 1<<10 && n%(1<<10) == 0 {
-		return strconv.Itoa(n>>10) + " KiB"
-	}
-	return strconv.Itoa(n) + " bytes"
 }

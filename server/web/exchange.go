@@ -1,0 +1,149 @@
+package web
+
+import (
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/api"
+)
+
+// exchange is one request and what has been answered so far. It lives on one goroutine until its handler returns.
+type exchange struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	began  time.Time
+	node   []string // value of api.HeaderNode
+	status int      // of the answer; 0 until its head was sent
+	// bodyRead is set once the end of the request's body was seen.
+	bodyRead bool
+	// waited is how long a blocking query or a stream waited for changes: that is not the time it took.
+	waited time.Duration
+}
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+// behind returns what follows prefix in the path.
+func (x *exchange) behind(prefix string) string { return strings.TrimPrefix(x.r.URL.Path, prefix) }
+
+// handler answers a request, or returns why not: the error is answered then, or if the answer has begun, the connection
+// is cut, which tells the client that the answer is not whole.
+type handler func(*exchange) error
+
+// endpoint is a resource: a handler for each method that it has.
+type endpoint struct {
+	handlers map[string]handler
+	allow    string // value of Allow: the methods, sorted
+	latency  methodLatency
+}
+
+func newEndpoint(name string, handlers map[string]handler, m *metrics) *endpoint {
+	e := &endpoint{handlers: handlers, latency: methodLatency{vec: m.requests, route: name}}
+	var allow []string
+	for method := range handlers {
+		allow = append(allow, method)
+		if method == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
+	}
+	slices.Sort(allow)
+	e.allow = strings.Join(allow, ", ")
+	return e
+}
+
+// dispatcher does what all requests have in common: it finds the handler of the method, answers its error, counts the
+// request, and survives its panics.
+type dispatcher struct {
+	node        []string // value of api.HeaderNode
+	metrics     *metrics
+	log         zerolog.Logger
+	crossOrigin *http.CrossOriginProtection
+}
+
+// handle returns the handler of the requests to e. An endpoint without handlers is that of requests that no route
+// matches.
+func (d *dispatcher) handle(e *endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchanges.Get().(*exchange)
+		*x = exchange{w: w, r: r, began: time.Now(), node: d.node}
+		d.metrics.inFlight.Add(1)
+		var whole bool
+		defer func() { d.finish(x, e, whole, recover()) }()
+		whole = d.answer(x, e)
+	})
+}
+
+// answer runs the handler of x and reports whether the answer is whole.
+func (d *dispatcher) answer(x *exchange, e *endpoint) bool {
+	h, err := d.handlerOf(x, e)
+	if err == nil {
+		err = h(x)
+	}
+	switch {
+	case err == nil:
+	case x.status != 0:
+		return false
+	default:
+		x.fail(err)
+	}
+	return true
+}
+
+func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
+	method := x.r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // net/http keeps the body back
+	}
+	h := e.handlers[method]
+	switch {
+	case len(x.r.RequestURI) > MaxURLBytes:
+		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), MaxURLBytes)
+	case len(e.handlers) == 0:
+		return nil, refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+
+			", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
+	case h == nil:
+		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: e.allow,
+			text: "method " + x.r.Method + " is not allowed here, only " + e.allow +
+				misspeltVerb(x.r.Method, x.r.URL.Path)}
+	case method == http.MethodPost && d.crossOrigin.Check(x.r) != nil:
+		// The one method that a page of another origin may send without asking first.
+		return nil, refuse(http.StatusForbidden, api.CodeForbidden,
+			"refused: sent by a browser from a page of another origin")
+	}
+	return h, nil
+}
+
+// finish counts the request, answers for a handler that panicked, and reads what was left of the body. An answer that
+// is not whole ends with its connection.
+func (d *dispatcher) finish(x *exchange, e *endpoint, whole bool, panicked any) {
+	d.metrics.inFlight.Add(-1)
+	if panicked != nil {
+		whole = d.answerPanic(x, panicked)
+	}
+	e.latency.observe(x.r.Method, x.status, time.Since(x.began)-x.waited)
+	w, r, unread := x.w, x.r, x.unread()
+	*x = exchange{}
+	exchanges.Put(x)
+	if !whole || unread && !drain(w, r) {
+		panic(http.ErrAbortHandler) // net/http's way to cut a connection
+	}
+}
+
+// answerPanic logs a panic of a handler and answers the request, unless its answer has begun, and reports whether it
+// did.
+func (d *dispatcher) answerPanic(x *exchange, panicked any) bool {
+	d.metrics.panics.Inc()
+	d.log.Error().Interface("panic", panicked).Str("method", x.r.Method).Str("path", x.r.URL.Path).
+		Bytes("stack", debug.Stack()).Msg("request handler panicked")
+	if x.status != 0 {
+		return false
+	}
+	x.fail(&refusal{status: http.StatusInternalServerError, code: api.CodeInternal, close: true,
+		text: "internal error: a write may have been applied; see the node's log"})
+	return true
+}

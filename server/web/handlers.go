@@ -1,0 +1,41 @@
+package web
+
+// handlers holds the handler of each resource.
+type handlers struct {
+	kv       *kvHandler
+	txn      *txnHandler
+	session  *sessionHandler
+	lease    *leaseHandler
+	fence    *fenceHandler
+	watch    *watchHandler
+	transfer *transferHandler
+	status   *statusHandler
+	agent    *agentHandler
+	health   *healthHandler
+	metrics  *metrics
+}
+
+// newHandlers wires the handlers to the parts of b that each uses. addr is where the server listens.
+func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string) *handlers {
+	limits := timeoutsOf(cfg)
+	in := &bodies{arrival: m.body, timeout: cfg.HeaderTimeout + cfg.BodyTimeout}
+	reads := &reads{store: b, local: b, timeouts: limits, got: m.read, snapped: m.snapshot}
+	writes := &writes{store: b, revision: func() uint64 { return b.Status().Revision }, timeouts: limits, took: m.write}
+	name := func() string { return nodeName(cfg.NodeName, b) }
+	return &handlers{
+		kv:  &kvHandler{reads: reads, writes: writes, waits: w, bodies: in, maxValueBytes: cfg.MaxValueBytes},
+		txn: &txnHandler{writes: writes, bodies: in, maxValueBytes: cfg.MaxValueBytes},
+		session: &sessionHandler{reads: reads, writes: writes, waits: w, bodies: in,
+			nodeName: name, minTTL: cfg.SessionTTLMin},
+		lease: &leaseHandler{leases: b, timeouts: limits, bodies: in, waiting: &m.waiting, maxTTL: cfg.MaxLeaseTime},
+		fence: &fenceHandler{reads: reads, writes: writes},
+		watch: &watchHandler{reads: reads, waits: w, open: &m.streams,
+			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
+		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
+		status:   &statusHandler{cluster: b},
+		agent: &agentHandler{cluster: b, name: name, addr: addr,
+			version: cfg.Version, revision: cfg.Revision, minTTL: cfg.SessionTTLMin},
+		health:  &healthHandler{node: b},
+		metrics: m,
+	}
+}

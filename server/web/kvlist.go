@@ -1,0 +1,123 @@
+package web
+
+import (
+	"strconv"
+
+	"tenure/kv"
+)
+
+// list answers `recurse` (entries), `keys` (names) and `count` (a JSON number) for the keys that start with prefix,
+// all from one snapshot.
+//
+// The index is of the whole prefix, whichever page is shown: the newest ModifyIndex or deletion under it. Where no key
+// is, it is the store's revision. It never falls: what is written where nothing was gets a revision above that, and
+// what is deleted has its own.
+//
+// Pages. Keys come in the order of their bytes, or in falling order with `reverse`. `start` is the first name to be
+// listed, itself included, in the direction of the listing; it need not exist, nor start with prefix. `limit` is how
+// many at most. With `separator`, a name is a key cut after the first separator behind prefix, and `start` and
+// `limit` are of names. To read page after page of n, ask for limit n+1 and start the next page with the last name
+// got. A page that holds nothing is a 404, as is a listing (`[]` for the keys of the empty prefix); a count is never
+// 404.
+func (h *kvHandler) list(x *exchange, prefix string, q *query) error {
+	l := listing{reads: h.reads, x: x, prefix: prefix, q: *q}
+	if !q.blocks() {
+		_, err := l.look(true)
+		return err
+	}
+	w, err := h.waits.hub.Prefix(prefix)
+	return h.waits.block(x, &l.q, w, err, l.look)
+}
+
+// listing is one request for a list, which may look more than once.
+type listing struct {
+	reads  *reads
+	x      *exchange
+	prefix string
+	q      query
+	meta   ReadMeta
+	index  uint64 // 0: not known yet
+	n      int    // keys under the prefix
+}
+
+// look takes a snapshot and answers from it, if it must or if there is news.
+func (l *listing) look(must bool) (answered bool, err error) {
+	view, meta, err := l.reads.snapshot(l.x, l.q.mode())
+	if err != nil {
+		return false, err
+	}
+	defer view.Close()
+	l.meta, l.index = meta, 0
+	over := l.reads.deadline(l.x)
+	if !must || !l.findsIndex() {
+		news, err := l.measure(view, over)
+		if err != nil || !must && !news {
+			return false, err
+		}
+	}
+	return true, l.answer(view, over)
+}
+
+// findsIndex reports whether the listing passes every key of the prefix with its ModifyIndex anyway.
+func (l *listing) findsIndex() bool { return l.q.has(nRecurse) && !l.q.has(nStart|nLimit) }
+
+// measure finds the index, and reports whether it is news behind the one that the client has. Where no key is, only a
+// deletion is news: the store's revision moves with every write elsewhere.
+func (l *listing) measure(view *kv.Snapshot, over func() error) (news bool, err error) {
+	newest, n, err := view.Newest(l.prefix, over)
+	l.n = n
+	l.index = max(newest, view.Deleted(l.prefix))
+	news = l.index > l.q.index
+	if n == 0 {
+		l.index = l.meta.Revision
+	}
+	return news, err
+}
+
+func (l *listing) answer(view *kv.Snapshot, over func() error) error {
+	if l.q.has(nCount) {
+		setReadMeta(l.x.w.Header(), l.index, l.meta)
+		l.x.json(strconv.AppendInt(nil, int64(l.n), 10))
+		return nil
+	}
+	r := kv.Range{Prefix: l.prefix, Start: l.q.start, Limit: l.q.limit, Reverse: l.q.has(nReverse), Cancel: over}
+	list := l.reads.newList(l.x, l.index, l.meta, l.q.has(nPretty))
+	var err error
+	if l.q.has(nKeys) {
+		err = view.Keys(r, l.q.separator, list.key)
+	} else {
+		err = l.walk(view, r, list)
+	}
+	if err == nil && list.n == 0 && !(l.q.has(nKeys) && l.prefix == "") {
+		l.x.absent(list.index, l.meta)
+		list.release()
+		return nil
+	}
+	return list.end(err)
+}
+
+// walk lists entries. If the index is not known yet, it is found on the way, and if the answer must be begun before the
+// last key was seen, by going ahead.
+func (l *listing) walk(view *kv.Snapshot, r kv.Range, list *jsonList) error {
+	if l.index != 0 {
+		return view.Walk(r, list.entry)
+	}
+	var newest uint64
+	list.begin = func() error {
+		_, err := l.measure(view, r.Cancel)
+		list.index = l.index
+		return err
+	}
+	err := view.Walk(r, func(e kv.Entry) bool {
+		newest = max(newest, e.ModifyIndex)
+		return list.entry(e)
+	})
+	if list.begin = nil; list.sent {
+		return err
+	}
+	list.index = l.meta.Revision
+	if list.n > 0 {
+		list.index = max(newest, view.Deleted(l.prefix))
+	}
+	return err
+}

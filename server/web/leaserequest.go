@@ -1,0 +1,107 @@
+package web
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tenure/api"
+)
+
+const (
+	maxLeaseName   = 256 // bytes
+	maxLeaseOwner  = 128
+	maxLeaseBody   = 4 << 10
+	minLeaseTTL    = 100 * time.Millisecond
+	maxLeaseWait   = 10 * time.Minute
+	maxRenewals    = 1024 // in one call
+	maxRenewalBody = maxRenewals * 1 << 10
+)
+
+// request reads what the commands on one lease have in common.
+func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
+	r LeaseRequest, body api.LeaseRequest, err error) {
+	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Patience: h.timeouts.of(x.r)}
+	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
+		return r, body, err
+	}
+	if err = checkLeaseName(r.Name); err != nil {
+		return r, body, err
+	}
+	if err = h.bodies.readJSON(x, maxLeaseBody, &body); err != nil {
+		return r, body, err
+	}
+	r.Owner = body.Owner
+	return r, body, checkLeaseOwner(body.Owner, body.Acquisition)
+}
+
+// takes refuses members of b that the request of this name does not have, whatever they would have meant.
+func takes(b *api.LeaseRequest, what string, members ...string) error {
+	for _, m := range [...]struct{ name, value string }{
+		{"Name", b.Name}, {"TTL", b.TTL}, {"Acquisition", b.Acquisition}, {"Wait", b.Wait}, {"Grant", b.Grant},
+	} {
+		if m.value != "" && !slices.Contains(members, m.name) {
+			return badRequest("%s takes no %s, only Owner, %s: nothing was changed", what, m.name, strings.Join(members, ", "))
+		}
+	}
+	return nil
+}
+
+// fromGrant fills in what a renewal takes from its grant.
+func (h *leaseHandler) fromGrant(r *LeaseRequest, body *api.LeaseRequest) error {
+	g, err := readGrant(body.Grant, r.Name, r.Owner)
+	if err != nil {
+		return err
+	}
+	r.Acquisition = g.acquisition
+	r.TTL, err = h.ttl(body.TTL, g.ttl)
+	return err
+}
+
+func checkLeaseName(name string) error {
+	if name == "" || len(name) > maxLeaseName || !utf8.ValidString(name) {
+		return badRequest("a lease's name has 1 to %d bytes of UTF-8, this one has %d", maxLeaseName, len(name))
+	}
+	return nil
+}
+
+func checkLeaseOwner(owner, acquisition string) error {
+	for _, t := range [...]struct{ member, text string }{{"Owner", owner}, {"Acquisition", acquisition}} {
+		if len(t.text) > maxLeaseOwner || !utf8.ValidString(t.text) {
+			return badRequest("%s has at most %d bytes of UTF-8, this one has %d", t.member, maxLeaseOwner, len(t.text))
+		}
+	}
+	if owner == "" {
+		return badRequest("Owner is missing: say in a few words who owns, for people")
+	}
+	return nil
+}
+
+// ttl returns the time that a lease shall last; without a text it is def, and that must not be 0.
+func (h *leaseHandler) ttl(text string, def time.Duration) (time.Duration, error) {
+	ttl := def
+	if text != "" {
+		var err error
+		if ttl, err = time.ParseDuration(text); err != nil {
+			return 0, badRequest("TTL %.40q is not a duration: write it like 30s or 1500ms", text)
+		}
+	}
+	ttl = ttl.Truncate(time.Millisecond)
+	if ttl < minLeaseTTL || ttl > h.maxTTL {
+		return 0, badRequest("TTL %q: must be from %v to %v, the --max-lease-time of this cluster",
+			text, minLeaseTTL, h.maxTTL)
+	}
+	return ttl, nil
+}
+
+func leaseWait(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 || wait > maxLeaseWait {
+		return 0, badRequest("Wait %.40q: must be a duration like 10s, at most %v", text, maxLeaseWait)
+	}
+	return wait, nil
+}

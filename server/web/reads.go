@@ -1,0 +1,90 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+// Reader reads the store.
+type Reader interface {
+	// Get reads one key.
+	Get(timeout time.Duration, mode Mode, key string) (kv.Entry, bool, ReadMeta, error)
+	// Snapshot returns a consistent view for listings; the caller closes it.
+	Snapshot(timeout time.Duration, mode Mode) (*kv.Snapshot, ReadMeta, error)
+}
+
+// Local is what this node has applied, or measures, by itself: it may be behind the master, and never waits.
+type Local interface {
+	// Session returns the session of that ID, if there is one.
+	Session(id string) (kv.Session, bool)
+	// Remaining returns about how long the time runs on that name has; false if none is known to run.
+	Remaining(kind kv.TimedKind, name string) (time.Duration, bool)
+}
+
+// reads is what all requests that read the store have in common.
+type reads struct {
+	store    Reader
+	local    Local
+	timeouts timeouts
+	got      prometheus.Observer // seconds of a Get
+	snapped  prometheus.Observer // seconds of a Snapshot
+}
+
+func (r *reads) get(x *exchange, key string, mode Mode) (kv.Entry, bool, ReadMeta, error) {
+	asked := time.Now()
+	e, found, meta, err := r.store.Get(r.timeouts.of(x.r), mode, key)
+	r.got.Observe(time.Since(asked).Seconds())
+	return e, found, meta, err
+}
+
+// snapshot returns a view, whose revision is not above that of the meta.
+func (r *reads) snapshot(x *exchange, mode Mode) (*kv.Snapshot, ReadMeta, error) {
+	asked := time.Now()
+	view, meta, err := r.store.Snapshot(r.timeouts.of(x.r), mode)
+	r.snapped.Observe(time.Since(asked).Seconds())
+	if err == nil {
+		meta.Revision = max(meta.Revision, view.Revision())
+	}
+	return view, meta, err
+}
+
+var errListingTooLong = errors.New("the listing took too long: read it in pages, with `limit` and `start`")
+
+// deadline returns a function that ends a listing whose client is gone, or that holds its snapshot for too long.
+func (r *reads) deadline(x *exchange) func() error {
+	began := time.Now()
+	return func() error {
+		if time.Since(began) > r.timeouts.response {
+			return fmt.Errorf("%w: %w", ErrNotApplied, errListingTooLong)
+		}
+		return x.r.Context().Err()
+	}
+}
+
+// setReadMeta sets the headers of a read, found or not. The index is never 0: a client that waits for an index above
+// 0 would spin. The store's revision goes with every answer, as on writes: it is the base of a client's next write.
+func setReadMeta(h http.Header, index uint64, m ReadMeta) {
+	v := []string{strconv.FormatUint(max(index, 1), 10), "0", "true", ""}
+	v[3] = v[0]
+	if m.Revision != max(index, 1) {
+		v[3] = strconv.FormatUint(m.Revision, 10)
+	}
+	if ms := m.LastContact / time.Millisecond; ms > 0 {
+		v[1] = strconv.FormatInt(int64(ms), 10)
+	}
+	if !m.KnownLeader {
+		v[2] = "false"
+	}
+	h[api.HeaderIndex] = v[0:1:1]
+	h[api.HeaderLastContact] = v[1:2:2]
+	h[api.HeaderKnownLeader] = v[2:3:3]
+	h[api.HeaderRevision] = v[3:4:4]
+}

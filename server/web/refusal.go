@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"tenure/api"
+)
+
+// refusal is an answer other than 200, as plain text that says what to do.
+type refusal struct {
+	status int
+	code   api.Code
+	text   string
+	allow  string // value of Allow, for 405
+	close  bool   // the rest of the request is not read: the connection ends
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func refuse(status int, code api.Code, text string) *refusal {
+	return &refusal{status: status, code: code, text: text}
+}
+
+func badRequest(format string, args ...any) *refusal {
+	return refuse(http.StatusBadRequest, api.CodeInvalid, fmt.Sprintf(format, args...))
+}
+
+// tooLarge refuses a body or a value of more than limit bytes.
+func tooLarge(limit int) *refusal {
+	r := refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+		"value too large: at most "+byteCount(limit)+" are accepted: nothing was changed")
+	r.close = true
+	return r
+}
+
+// firstError returns the first of errs that is not nil.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The error table of the API, but for refusals and *LeaseSilentError.
+var backendErrors = []struct {
+	err    error
+	status int
+	code   api.Code
+}{
+	{ErrUnknown, http.StatusGatewayTimeout, api.CodeUnknown},
+	{ErrNoSpace, http.StatusInsufficientStorage, api.CodeNoSpace},
+	{ErrLeaseGone, http.StatusConflict, api.CodeLost},
+	{ErrOverloaded, http.StatusServiceUnavailable, api.CodeOverloaded},
+	{ErrNotApplied, http.StatusServiceUnavailable, api.CodeNotApplied},
+}
+
+// codeOf returns the status and the code of err. An error of the Backend that says nothing about the outcome is that of
+// a read here; see inDoubt.
+func codeOf(err error) (status int, code api.Code) {
+	if status, code, ok := coded(err); ok {
+		return status, code
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return http.StatusServiceUnavailable, api.CodeNotApplied
+	}
+	return http.StatusInternalServerError, api.CodeInternal
+}
+
+// coded returns the status and the code of an error that has one by itself.
+func coded(err error) (status int, code api.Code, ok bool) {
+	var r *refusal
+	var silent *LeaseSilentError
+	switch {
+	case errors.As(err, &r):
+		return r.status, r.code, true
+	case errors.As(err, &silent):
+		return http.StatusServiceUnavailable, api.CodeQuarantine, true
+	}
+	for _, e := range backendErrors {
+		if errors.Is(err, e.err) {
+			return e.status, e.code, true
+		}
+	}
+	return 0, "", false
+}
+
+// inDoubt returns the error of a write: err, or if that does not say whether the write was applied, err as an
+// ErrUnknown.
+func inDoubt(err error) error {
+	if _, _, ok := coded(err); ok || err == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w: read the key to see, or retry with the same Idempotency-Key", ErrUnknown, err)
+}

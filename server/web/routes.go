@@ -1,0 +1,102 @@
+package web
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"tenure/api"
+)
+
+// route is a row of the table of routes.
+type route struct {
+	// path is as in openapi.json. What stands in braces is any text, also an empty one and one with slashes: keys and
+	// the names of leases have some.
+	path     string
+	name     string // in metrics
+	handlers map[string]handler
+}
+
+// keysPath is the path of all keys, of which Consul's clients leave out the slash. It stands for the empty key.
+var keysPath = strings.TrimSuffix(api.PathKV, "/")
+
+// table is the whole API. The first route whose path matches answers, whatever the method, so that a 405 can name all
+// methods. Only the commands on a lease match no method but POST: the name of a lease may end like one of them.
+func (h *handlers) table() []route {
+	type methods = map[string]handler
+	keys := methods{"GET": h.kv.get, "PUT": h.kv.put, "DELETE": h.kv.delete, "POST": h.kv.post}
+	return []route{
+		{api.PathKV + "{key}", "kv", keys},
+		{keysPath, "kv", keys},
+		{api.PathTxn, "txn", methods{"PUT": h.txn.run}},
+
+		{api.PathSessionCreate, "session-create", methods{"PUT": h.session.create}},
+		{api.PathSessionDestroy + "{id}", "session-destroy", methods{"PUT": h.session.destroy}},
+		{api.PathSessionRenew + "{id}", "session-renew", methods{"PUT": h.session.renew}},
+		{api.PathSessionInfo + "{id}", "session-info", methods{"GET": h.session.info}},
+		{api.PathSessionNode + "{node}", "session-node", methods{"GET": h.session.ofNode}},
+		{api.PathSessionList, "session-list", methods{"GET": h.session.list}},
+
+		{api.PathLease + "{name}" + api.LeaseAcquire, "lease-acquire", methods{"POST": h.lease.acquire}},
+		{api.PathLease + "{name}" + api.LeaseRenew, "lease-renew", methods{"POST": h.lease.renew}},
+		{api.PathLease + "{name}" + api.LeaseRelease, "lease-release", methods{"POST": h.lease.release}},
+		{api.PathLease + "{name}", "lease-show", methods{"GET": h.lease.show}},
+		{api.PathLeasesRenew, "leases-renew", methods{"POST": h.lease.renewMany}},
+		{api.PathLeases, "leases-list", methods{"GET": h.lease.list}},
+
+		{api.PathFence + "{name}", "fence", methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
+		{api.PathWatch, "watch", methods{"GET": h.watch.stream}},
+
+		{api.PathTransfer, "master-transfer", methods{"POST": h.transfer.transfer}},
+		{api.PathStatus, "status", methods{"GET": h.status.show}},
+		{api.PathStatusLeader, "status-leader", methods{"GET": h.status.leader}},
+		{api.PathStatusPeers, "status-peers", methods{"GET": h.status.peers}},
+		{api.PathAgentSelf, "agent-self", methods{"GET": h.agent.self}},
+		{api.PathHealthLive, "health-live", methods{"GET": h.health.live}},
+		{api.PathHealthReady, "health-ready", methods{"GET": h.health.ready}},
+		{api.PathMetrics, "metrics", methods{"GET": h.metrics.show}},
+		{api.PathOpenAPI, "openapi", methods{"GET": openAPI}},
+	}
+}
+
+// newRouter routes the requests of a table.
+func newRouter(table []route, d *dispatcher) router {
+	m := mux.NewRouter().SkipClean(true) // keys hold // and .. as they are
+	m.NotFoundHandler = d.handle(newEndpoint("none", nil, d.metrics))
+	for _, r := range table {
+		match, narrow := matcherOf(r.path)
+		row := m.MatcherFunc(match).Handler(d.handle(newEndpoint(r.name, r.handlers, d.metrics)))
+		if narrow {
+			row.Methods(slices.Collect(maps.Keys(r.handlers))...)
+		}
+	}
+	return router{m}
+}
+
+// matcherOf returns what matches a path of the table, and whether it ends in a word behind the braces. To compare costs
+// less than mux's own regular expressions, which would run twice for each request.
+func matcherOf(path string) (match mux.MatcherFunc, narrow bool) {
+	before, rest, named := strings.Cut(path, "{")
+	_, after, _ := strings.Cut(rest, "}")
+	if !named {
+		return func(r *http.Request, _ *mux.RouteMatch) bool { return r.URL.Path == path }, false
+	}
+	return func(r *http.Request, _ *mux.RouteMatch) bool {
+		p := r.URL.Path
+		return len(p) >= len(before)+len(after) && strings.HasPrefix(p, before) && strings.HasSuffix(p, after)
+	}, after != ""
+}
+
+// router is a mux.Router that keeps the request: mux's own ServeHTTP copies it twice, for mux.Vars and
+// mux.CurrentRoute, which nothing here reads.
+type router struct{ *mux.Router }
+
+// ServeHTTP answers a request by its route.
+func (r router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var match mux.RouteMatch
+	r.Match(req, &match) // always: there is a NotFoundHandler
+	match.Handler.ServeHTTP(w, req)
+}

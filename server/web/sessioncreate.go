@@ -1,0 +1,172 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+const (
+	maxSessionBytes  = 16 << 10 // of the body of a creation
+	defaultLockDelay = lockDelay(15 * time.Second)
+	maxLockDelay     = 60 * time.Second
+	// serfHealth is the health check that every session of Consul has unless it is told otherwise: that the node is
+	// alive. Here nodes are no catalog's, and the TTL alone ends a session.
+	serfHealth = "serfHealth"
+)
+
+// sessionBody is the JSON of a creation: Consul's members. Those that the server gives (ID and the indexes) are taken
+// and ignored, as in Consul, so that a session may be created from one that was listed.
+type sessionBody struct {
+	Name          string
+	Node          string
+	LockDelay     lockDelay
+	Behavior      string
+	TTL           string
+	Checks        []string
+	NodeChecks    []string
+	ServiceChecks []json.RawMessage
+	Namespace     string // "default" or nothing, as Partition
+	Partition     string
+	ID            json.RawMessage
+	CreateIndex   json.RawMessage
+	ModifyIndex   json.RawMessage
+}
+
+// lockDelay reads as in Consul: text with a unit, or a number of nanoseconds. Nobody means a number below 1,000 so: it
+// counts as seconds.
+type lockDelay time.Duration
+
+func (d *lockDelay) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		parsed, err := time.ParseDuration(text)
+		*d = lockDelay(parsed)
+		return err
+	}
+	var n float64
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	if n < 1000 {
+		n *= float64(time.Second)
+	}
+	*d = lockDelay(min(max(n, -1), float64(2*maxLockDelay))) // what is beyond the bounds stays beyond
+	return nil
+}
+
+// create makes a session. This node draws its ID; with an idempotency key the ID follows from that, so that a retry is
+// the same command.
+func (h *sessionHandler) create(x *exchange) error {
+	c, err := h.writes.command(x, &consulWriteRules, kv.OpSessionCreate)
+	if err != nil {
+		return err
+	}
+	in := sessionBody{Node: h.nodeName(), LockDelay: defaultLockDelay}
+	if err := h.bodies.readJSON(x, maxSessionBytes, &in); err != nil {
+		return err
+	}
+	if c.Session, err = h.described(&in); err != nil {
+		return err
+	}
+	c.Session.ID = sessionID(x.r.Header, &c)
+	res, err := h.writes.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	if res.Code != kv.CodeDone {
+		return notDone(&c, res.Code)
+	}
+	x.json([]byte(`{"ID":"` + c.Session.ID + `"}`))
+	return nil
+}
+
+// described returns the session that in asks for, or an error that says what is wrong with it.
+func (h *sessionHandler) described(in *sessionBody) (kv.Session, error) {
+	e := kv.Session{Name: in.Name, Node: in.Node, LockDelay: time.Duration(in.LockDelay)}
+	err := firstError(
+		atDefault("Namespace", in.Namespace, "default"),
+		atDefault("Partition", in.Partition, "default"),
+		setBehavior(&e, in.Behavior),
+		checkSession(&e, in),
+		h.setTTL(&e, in.TTL))
+	if e.Node == "" {
+		e.Node = h.nodeName()
+	}
+	return e, err
+}
+
+func setBehavior(e *kv.Session, text string) error {
+	switch text {
+	case "", api.BehaviorRelease:
+		e.Behavior = kv.Release
+	case api.BehaviorDelete:
+		e.Behavior = kv.Delete
+	default:
+		return badRequest("Invalid Behavior setting '%.80s': must be release or delete: no session was created", text)
+	}
+	return nil
+}
+
+func checkSession(e *kv.Session, in *sessionBody) error {
+	other := func(check string) bool { return check != serfHealth }
+	switch {
+	case e.LockDelay < 0 || e.LockDelay > maxLockDelay:
+		return badRequest("Invalid LockDelay: must be from 0s to %v: no session was created", maxLockDelay)
+	case len(e.Name) > kv.MaxSessionNameBytes || len(e.Node) > kv.MaxSessionNameBytes:
+		return badRequest("Name and Node may have at most %d bytes each: no session was created",
+			kv.MaxSessionNameBytes)
+	case slices.ContainsFunc(in.Checks, other), slices.ContainsFunc(in.NodeChecks, other), len(in.ServiceChecks) > 0:
+		return badRequest("Checks: there are no health checks here, so no session can depend on one but %s, "+
+			"which means nothing: give a TTL instead: no session was created", serfHealth)
+	}
+	return nil
+}
+
+// setTTL refuses a TTL with Consul's first words, for which clients look.
+func (h *sessionHandler) setTTL(e *kv.Session, text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	e.TTL, err = time.ParseDuration(text)
+	if err == nil && (e.TTL == 0 || e.TTL >= h.minTTL && e.TTL <= MaxSessionTTL) {
+		return nil
+	}
+	return refuse(http.StatusInternalServerError, api.CodeInvalid, "Invalid Session TTL '"+ttlText(e.TTL, text, err)+
+		"', must be between ["+h.minTTL.String()+"="+MaxSessionTTL.String()+"]: no session was created")
+}
+
+// ttlText shows a TTL as Consul does in this message: in nanoseconds, if it is one.
+func ttlText(ttl time.Duration, text string, err error) string {
+	if err != nil {
+		return strings.ToValidUTF8(text[:min(len(text), 80)], "?")
+	}
+	return strconv.FormatInt(int64(ttl), 10)
+}
+
+// sessionSpace is the name space of the IDs of sessions that follow from an idempotency key.
+var sessionSpace = uuid.MustParse("8e6a5f0c-52a5-4b6e-9d5e-0a6f6ad0b7c1")
+
+// sessionID is a new ID. Tries of the same request get the same one: they have the same idempotency key and, if the
+// client gave any, the same base.
+func sessionID(h http.Header, c *kv.Command) string {
+	if len(h[api.HeaderIdempotencyKey]) == 0 {
+		return uuid.NewString()
+	}
+	base := ""
+	if b := h[api.HeaderBase]; len(b) == 1 {
+		base = b[0]
+	}
+	return uuid.NewSHA1(sessionSpace, []byte(base+"\n"+c.IdemKey)).String()
+}

@@ -1,0 +1,65 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+)
+
+// maxTransferBytes bounds the body of a transfer.
+const maxTransferBytes = 4 << 10
+
+// transferHandler moves the mastership to another node.
+type transferHandler struct {
+	cluster  Cluster
+	timeouts timeouts
+	bodies   *bodies
+}
+
+// transfer asks the master to hand over: a body of {"Node":N} names the node to try, none lets it choose.
+func (h *transferHandler) transfer(x *exchange) error {
+	to, err := h.target(x)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(x.r.Context(), h.timeouts.of(x.r))
+	defer cancel()
+	if err := h.cluster.Transfer(ctx, to); err != nil {
+		return inDoubt(err)
+	}
+	x.json(bodyTrue)
+	return nil
+}
+
+func (h *transferHandler) target(x *exchange) (ballot.NodeID, error) {
+	if _, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
+		return 0, err
+	}
+	var body api.Transfer
+	if err := h.bodies.readJSON(x, maxTransferBytes, &body); err != nil {
+		return 0, fmt.Errorf(`%w: send {"Node":N} with the id of a node, or no body`, err)
+	}
+	if body.Node > uint64(ballot.MaxNodeID) {
+		return 0, badRequest("node %d: ids go from 1 to %d", body.Node, ballot.MaxNodeID)
+	}
+	return ballot.NodeID(body.Node), checkMember(h.cluster.Status(), body.Node)
+}
+
+// checkMember refuses a node that is not a member, as far as the members are known here. 0 is none.
+func checkMember(st api.Status, id uint64) error {
+	if id == 0 || id == st.Node || len(st.Peers) == 0 {
+		return nil
+	}
+	members := []string{strconv.FormatUint(st.Node, 10)}
+	for _, p := range st.Peers {
+		if p.Node == id {
+			return nil
+		}
+		members = append(members, strconv.FormatUint(p.Node, 10))
+	}
+	return badRequest("node %d is not a member: members are %s: nothing was changed", id, strings.Join(members, ", "))
+}

@@ -1,0 +1,111 @@
+package web
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tenure/server/watch"
+)
+
+// How long a blocking query waits: for `wait`, if it has one, and up to a waitJitter-th more, so that clients which
+// began together do not all come back together.
+const (
+	DefaultWait = 5 * time.Minute
+	MaxWait     = 10 * time.Minute
+	waitJitter  = 16
+)
+
+// wait returns for how long q may block.
+func (q *query) wait() time.Duration {
+	d := min(q.duration, MaxWait)
+	if d <= 0 {
+		d = DefaultWait
+	}
+	return d + rand.N(d/waitJitter+1)
+}
+
+// blocks reports whether q waits for news: `index=0` asks for what there is.
+func (q *query) blocks() bool { return q.index != 0 }
+
+// waits is what blocking queries and streams of events have in common.
+type waits struct {
+	hub      *watch.Hub
+	timeouts timeouts
+	waiting  *atomic.Int64 // how many wait now
+	stopping chan struct{} // closed when nobody may wait any more
+	stopOnce sync.Once
+}
+
+// end ends the waits, and those to come: the node stops. Calling it again does nothing.
+func (w *waits) end() { w.stopOnce.Do(func() { close(w.stopping) }) }
+
+// block answers a blocking query. waiter is for what it reads; err is the Hub's, if it gave none. look reads afresh and
+// in the mode asked for, and answers if there is news behind q.index, or if it must: the wait is over. Each look comes
+// after the waiter was armed, so that a change is either seen by it or ends the wait for the next. Nothing but the
+// waiter is held while it waits.
+func (w *waits) block(x *exchange, q *query, waiter *watch.Waiter, err error,
+	look func(must bool) (answered bool, err error)) error {
+	if err != nil {
+		return waitRefused(err)
+	}
+	defer waiter.Close()
+	var timer *time.Timer
+	for must := false; ; {
+		waiter.Arm()
+		if answered, err := look(must); answered || err != nil {
+			return err
+		}
+		if timer == nil {
+			d := q.wait()
+			timer = time.NewTimer(d)
+			defer timer.Stop()
+			w.timeouts.extend(x, d)
+		}
+		switch w.await(x, waiter, timer) {
+		case timeOut:
+			must = true
+		case clientGone:
+			return nil
+		case nodeStops:
+			return errStopping
+		}
+	}
+}
+
+// What ended a wait.
+type woken uint8
+
+const (
+	changed woken = iota // there may be news: look
+	timeOut
+	clientGone
+	nodeStops
+)
+
+func (w *waits) await(x *exchange, waiter *watch.Waiter, timer *time.Timer) woken {
+	began := time.Now()
+	w.waiting.Add(1)
+	defer func() {
+		w.waiting.Add(-1)
+		x.waited += time.Since(began)
+	}()
+	select {
+	case <-waiter.C():
+		return changed
+	case <-timer.C:
+		return timeOut
+	case <-x.r.Context().Done():
+		return clientGone
+	case <-w.stopping:
+		return nodeStops
+	}
+}
+
+var errStopping = fmt.Errorf("%w: this node is stopping; ask another", ErrNotApplied)
+
+func waitRefused(err error) error {
+	return fmt.Errorf("%w: %w; try again later, or another node", ErrOverloaded, err)
+}

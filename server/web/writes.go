@@ -1,0 +1,167 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+// Writer has commands applied.
+type Writer interface {
+	// Write has the command applied once, through the master wherever it is. Its error is one of those of a Backend.
+	// c.Value is not used after Write returns, also when it returns early: the caller reads the next body into it.
+	Write(timeout time.Duration, c kv.Command) (kv.Result, error)
+}
+
+// writes is what all requests that go through the log have in common.
+type writes struct {
+	store    Writer
+	revision func() uint64 // what this node has applied
+	timeouts timeouts
+	took     prometheus.Observer // seconds of a Write
+}
+
+// command returns the command of a request that names no key.
+func (w *writes) command(x *exchange, rules *rules, op kv.Op) (kv.Command, error) {
+	c := kv.Command{Op: op}
+	_, err := parseQuery(x.r.URL.RawQuery, rules)
+	if err == nil {
+		err = w.identify(x.r.Header, &c)
+	}
+	return c, err
+}
+
+// identify takes the idempotency key and its base from the headers. A key without a base gets this node's revision,
+// which protects less: a retry through another node, or a later one through this node, gets a newer base, so a copy
+// that was delayed for longer than keys are remembered could be applied again.
+func (w *writes) identify(h http.Header, c *kv.Command) error {
+	keys, bases := h[api.HeaderIdempotencyKey], h[api.HeaderBase]
+	if len(keys) == 0 && len(bases) == 0 {
+		w.drawKey(c)
+		return nil
+	}
+	switch {
+	case len(keys) == 0:
+		return badRequest("%s without %s means nothing: send both", api.HeaderBase, api.HeaderIdempotencyKey)
+	case len(keys) > 1 || len(bases) > 1:
+		return badRequest("%s or %s is given twice", api.HeaderIdempotencyKey, api.HeaderBase)
+	case len(keys[0]) == 0 || len(keys[0]) > kv.MaxIdemKeyBytes:
+		return badRequest("%s has %d bytes: must have from 1 to %d", api.HeaderIdempotencyKey, len(keys[0]),
+			kv.MaxIdemKeyBytes)
+	}
+	c.IdemKey = keys[0]
+	if len(bases) == 0 {
+		c.Base = w.revision()
+		return nil
+	}
+	base, err := strconv.ParseUint(bases[0], 10, 64)
+	if err != nil {
+		return badRequest("%s %q: must be a revision, from 0 up", api.HeaderBase, bases[0])
+	}
+	c.Base = base
+	return nil
+}
+
+// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session, so that it may be sent
+// on again when the master changes. Consul's clients send no key, and take an answer of unknown outcome for the loss of
+// their lock. Other writes are too many: each key is remembered.
+func (w *writes) drawKey(c *kv.Command) {
+	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate {
+		c.IdemKey, c.Base = uuid.NewString(), w.revision()
+	}
+}
+
+// apply has c applied, and sets the headers of every write. Its error says that nothing is known of how c ended, or
+// that it was not proposed.
+func (w *writes) apply(x *exchange, c *kv.Command) (kv.Result, error) {
+	asked := time.Now()
+	res, err := w.store.Write(w.timeouts.of(x.r), *c)
+	w.took.Observe(time.Since(asked).Seconds())
+	if err != nil {
+		return res, inDoubt(err)
+	}
+	h := x.w.Header()
+	h[api.HeaderRevision] = []string{strconv.FormatUint(res.Revision, 10)}
+	if c.Op == kv.OpPrune {
+		h[api.HeaderCount] = []string{strconv.FormatUint(res.Count, 10)}
+	}
+	if res.Dropped {
+		h[api.HeaderDropped] = []string{"true"}
+	}
+	return res, nil
+}
+
+// run has c applied and answers true, or false if its condition did not hold.
+func (w *writes) run(x *exchange, c kv.Command) error {
+	res, err := w.apply(x, &c)
+	if err != nil {
+		return err
+	}
+	switch res.Code {
+	case kv.CodeDone:
+		x.json(bodyTrue)
+	case kv.CodeCondition:
+		x.json(bodyFalse)
+	default:
+		return notDone(&c, res.Code)
+	}
+	return nil
+}
+
+// notDone returns the answer to a command that came through the log and was not applied.
+func notDone(c *kv.Command, code kv.Code) *refusal {
+	switch code {
+	case kv.CodeKeyReused:
+		return refuse(http.StatusConflict, api.CodeKeyReused,
+			api.HeaderIdempotencyKey+" was used by another write: "+
+				"nothing was changed: use a new key for each write, and the same only to retry it unchanged")
+	case kv.CodeKeyTooOld:
+		return refuse(http.StatusGatewayTimeout, api.CodeKeyTooOld,
+			"key too old: outcome unknown: this copy was not applied, "+
+				"but an earlier one with this "+api.HeaderIdempotencyKey+" may have been: "+
+				"read the key to see, then write with a new key and base")
+	case kv.CodeBaseAhead:
+		return badRequest("%s is above the store's revision, so it was never seen here: nothing was changed: "+
+			"send a revision that this cluster answered", api.HeaderBase)
+	case kv.CodeTooMany:
+		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"prune too large: too many keys start with this: "+
+				"nothing was changed: prune longer prefixes one after another")
+	case kv.CodeMissing:
+		return refuse(http.StatusNotFound, api.CodeNotFound, "there is no such key: nothing was changed")
+	case kv.CodeNoSession:
+		return noSession(c.Session.ID)
+	case kv.CodeNotNumber:
+		return refuse(http.StatusConflict, api.CodeNotNumber, "the key does not hold a decimal number, "+
+			"or the sum is beyond 64 bits: nothing was changed")
+	case kv.CodeFenced:
+		return refuse(http.StatusConflict, api.CodeFenced,
+			"fenced: a larger token than "+strconv.FormatUint(c.Token, 10)+
+				" of "+strconv.Quote(c.Fence)+" was seen: nothing was changed: whoever holds the newer token is the owner")
+	case kv.CodeFull:
+		return refuse(http.StatusInsufficientStorage, api.CodeNoSpace,
+			"no room: as many sessions, locks, expiring keys "+
+				"or fences are kept as can be: nothing was changed: end some, then try again")
+	case kv.CodeExists:
+		return refuse(http.StatusConflict, api.CodeKeyReused, "a session of this ID exists: use a new "+
+			api.HeaderIdempotencyKey+" for each session")
+	case kv.CodeTooLarge:
+		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
+			"result too large: the entries that the transaction "+
+				"would show have too many bytes: nothing was changed: read fewer of them at a time")
+	}
+	return refuse(http.StatusInternalServerError, api.CodeInternal, "the cluster's nodes do not know this command: "+
+		"nothing was changed: bring all nodes to the same version")
+}
+
+// noSession is Consul's answer to a lock with a session that is none: its clients look for the first words.
+func noSession(id string) *refusal {
+	return refuse(http.StatusInternalServerError, api.CodeNoSession, "invalid session "+strconv.Quote(id)+
+		": it does not exist, or not any more: nothing was changed: create one")
+}
