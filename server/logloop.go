@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -263,17 +262,13 @@ func (n *Node) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, m
 	}
 }
 
-// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right: a malformed
-// frame is a fault of one of the two programs, never of a user.
+// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type is
+// known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.
 func (n *Node) decoded(from ballot.NodeID, err error) bool {
-	switch {
-	case err == nil:
+	if err == nil {
 		return true
-	case errors.Is(err, wire.ErrUnknownType):
-		n.metrics.ignoredFrames.Inc()
-	default:
-		n.metrics.badFrames.Inc()
-		n.log.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
 	}
+	n.metrics.badFrames.Inc()
+	n.log.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
 	return false
 }

@@ -26,7 +26,6 @@ type metrics struct {
 	leaseRenewal      prometheus.Histogram
 	tenureStarts      *prometheus.CounterVec // by how the tenure before ended
 	tenureEnds        *prometheus.CounterVec // by cause
-	ignoredFrames     prometheus.Counter
 	badFrames         prometheus.Counter
 	droppedLease      prometheus.Counter
 	crashReleased     prometheus.Counter
@@ -54,7 +53,6 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		tenureEnds: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "tenure", Name: "mastership_ends_total",
 			Help: "Tenures of the master lease that ended here, by cause."}, []string{"cause"}),
 		leaseWon:      counter("lease_won_total", "Fresh tenures of the master lease that this node has won."),
-		ignoredFrames: counter("peer_frames_ignored_total", "Frames of a type that this version does not know."),
 		badFrames:     counter("peer_frames_malformed_total", "Frames that could not be decoded."),
 		droppedLease:  counter("lease_messages_dropped_total", "Lease messages dropped because too many waited."),
 		crashReleased: counter("lease_released_after_crash_total", "Live lease records that were cleared here at the word of a dead peer's guardian."),
@@ -74,7 +72,7 @@ func newMetrics(reg *prometheus.Registry) *metrics {
 		m.tenureStarts.WithLabelValues(e.String())
 	}
 	reg.MustRegister(m.leaseRenewal, m.tenureStarts, m.tenureEnds)
-	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.checkpointSeconds, m.leaseWon, m.leaseLate, m.ignoredFrames, m.badFrames, m.droppedLease, m.crashReleased, m.letGo,
+	reg.MustRegister(m.writeSeconds, m.commitSeconds, m.checkpointSeconds, m.leaseWon, m.leaseLate, m.badFrames, m.droppedLease, m.crashReleased, m.letGo,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -188,6 +186,9 @@ func (n *Node) registerGauges(reg *prometheus.Registry) {
 	counter("journal_syncs_total", "Commits that became durable by a sync of the journal.", func(s storage.Stats) uint64 { return s.JournalSyncs })
 	counter("journal_waits_total", "Commits that waited for space in the journal.", func(s storage.Stats) uint64 { return s.JournalWaits })
 	counter("journal_flushes_total", "Transactions that moved commits to log.db.", func(s storage.Stats) uint64 { return s.Flushes })
+	ignored := prometheus.CounterOpts{Namespace: "tenure", Name: "peer_frames_ignored_total",
+		Help: "Frames of a type that this version does not know."}
+	reg.MustRegister(prometheus.NewCounterFunc(ignored, func() float64 { return float64(n.transport.Stats().Ignored) }))
 	gauge("journal_pending_bytes", "What the journal holds and log.db does not.", func() float64 { return float64(n.store.Stats().PendingBytes) })
 	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.", func() float64 { return float64(n.store.Usage().LogBytes) })
 	gauge("disk_state_bytes", "Size of state.db.", func() float64 { return float64(n.store.Usage().StateBytes) })

@@ -39,12 +39,12 @@ func BenchmarkLeaseRoundTrip(b *testing.B) {
 	addrs := map[ballot.NodeID]string{2: ends[1].tr.Addr().String()}
 	ends[0].tr.Serve(ends[0], members(1, 2), addrs)
 	ends[1].tr.Serve(ends[1], members(1, 2), nil)
-	for !ends[0].tr.SendLease(2, make1(100)) {
+	for !ends[0].tr.SendLease(2, leaseBody(100)) {
 	}
 	<-ends[0].back
 	b.ReportAllocs()
 	for b.Loop() {
-		ends[0].tr.SendLease(2, make1(100))
+		ends[0].tr.SendLease(2, leaseBody(100))
 		<-ends[0].back
 	}
 }

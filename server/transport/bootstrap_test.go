@@ -67,7 +67,7 @@ func ended(t *testing.T, c <-chan outcome) outcome {
 	select {
 	case o := <-c:
 		return o
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		t.Fatal("Bootstrap did not end")
 		panic("unreachable")
 	}
@@ -329,13 +329,14 @@ func TestCopiedStoreIsNotCountedTwice(t *testing.T) {
 }
 
 func TestFounderCountsStoresOnce(t *testing.T) {
-	n := listen(t, 1, "", nil)
 	d := &disk{store: store(1)}
-	g := &bootstrap{cfg: BootstrapConfig{Self: 1, Store: d.store, List: []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}, {Node: 3, Addr: "c:1"}}, Formed: d.Formed, Found: d.Found}, open: true}
-	answer := func(id ballot.NodeID) question {
-		return question{peer: wire.Address{Node: id}, answer: &wire.AnswerMsg{Node: id, Store: store(7)}}
+	list := []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b:1"}, {Node: 3, Addr: "c:1"}}
+	cfg := BootstrapConfig{Self: 1, Store: d.store, List: list, Formed: d.Formed, Found: d.Found}
+	a := asker{bootstrap: &bootstrap{cfg: cfg, open: true}}
+	from := func(id ballot.NodeID) reply {
+		return reply{peer: wire.Address{Node: id}, answer: &wire.AnswerMsg{Node: id, Store: store(7)}}
 	}
-	if err := n.proclaim(g, []question{answer(2), answer(3)}); !errors.Is(err, ErrCopied) || d.founds > 0 {
+	if err := a.found([]reply{from(2), from(3)}); !errors.Is(err, ErrCopied) || d.founds > 0 {
 		t.Fatalf("%v", err)
 	}
 }
@@ -432,14 +433,14 @@ func TestBootstrapThatMustNotBeTaken(t *testing.T) {
 // claimed is a founder's connection to n, made by hand, after n has answered.
 func claimed(t *testing.T, n *node, founder ident.StoreID, list []wire.Address) *conn {
 	t.Helper()
-	late := time.Now().Add(patience)
+	late := time.Now().Add(testTimeout)
 	for {
 		nc, err := net.Dial("tcp", n.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := newConn(nc, late)
-		_, err = n.exchange(w, &wire.AskMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
+		w := newConn(nc, 0, late)
+		_, err = exchange(w, &wire.AskMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
 		var r *Refusal
 		if errors.As(err, &r) && r.Reason == wire.ReasonNotReady { // its Bootstrap has not begun
 			nc.Close()
@@ -464,7 +465,7 @@ func TestTwoFoundersCannotBothCountOnANode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	_, err = n.exchange(newConn(nc, time.Now().Add(patience)), &wire.AskMsg{From: 1, To: 2, Store: store(8), List: list})
+	_, err = exchange(newConn(nc, 0, time.Now().Add(testTimeout)), &wire.AskMsg{From: 1, To: 2, Store: store(8), List: list})
 	var r *Refusal
 	if !errors.As(err, &r) || r.Reason != wire.ReasonNode || !strings.Contains(r.Text, "two processes") {
 		t.Fatalf("%v", err)
@@ -488,7 +489,7 @@ func TestAsksThatAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = nodes[0].exchange(newConn(nc, time.Now().Add(patience)), &c.ask)
+		_, err = exchange(newConn(nc, 0, time.Now().Add(testTimeout)), &c.ask)
 		nc.Close()
 		var r *Refusal
 		if !errors.As(err, &r) || r.Reason != c.reason {

@@ -29,15 +29,15 @@ const (
 	retryRefused   = 2 * time.Second        // after a peer refused, or was refused
 	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
 	bootstrapRetry = 150 * time.Millisecond // between two rounds of questions
-	logEvery       = 10 * time.Second       // the same complaint is logged once in this time
-	maxComplaints  = 64                     // different complaints logged in this time
+	logEvery       = 10 * time.Second       // the same line of a rareLog is written once in this time
+	maxLines       = 64                     // different lines of a rareLog in this time
 	acceptPauseMax = time.Second            // while the listener fails, for want of file descriptors say
 )
 
-// Config is fixed for a run. Where it says "default", zero means that.
+// Config is fixed for a run. A field with a default may be zero.
 type Config struct {
 	Self ballot.NodeID
-	// Addr is where peers are listened for. Empty: nowhere, for a cluster of one.
+	// Addr is the address at which peers are listened for. Empty: none, for a cluster of one.
 	Addr string
 	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
 	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
@@ -55,7 +55,7 @@ type Config struct {
 // ErrConfig is wrapped by errors about a Config or BootstrapConfig that cannot work.
 var ErrConfig = errors.New("invalid transport configuration")
 
-// Validate says what is wrong with c, if anything.
+// Validate returns an error if c cannot work.
 func (c *Config) Validate() error {
 	if c.Self < 1 || c.Self > ballot.MaxNodeID {
 		return fmt.Errorf("%w: node id %d is not in 1 to %d", ErrConfig, c.Self, ballot.MaxNodeID)
@@ -70,11 +70,13 @@ func (c *Config) Validate() error {
 	}
 	d := c.withDefaults()
 	if d.QueueBytes < d.MaxLogFrameBytes {
-		return fmt.Errorf("%w: a queue of %d bytes cannot hold a frame of %d", ErrConfig, d.QueueBytes, d.MaxLogFrameBytes)
+		return fmt.Errorf("%w: a queue of %d bytes cannot hold a frame of %d",
+			ErrConfig, d.QueueBytes, d.MaxLogFrameBytes)
 	}
 	return nil
 }
 
+// withDefaults returns c with its zero fields filled.
 func (c Config) withDefaults() Config {
 	def := func(v *int, d int) {
 		if *v == 0 {
@@ -93,6 +95,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// checkAddr returns an error unless addr can be HOST:PORT.
 func checkAddr(addr string) error {
 	if len(addr) > wire.MaxAddrBytes {
 		return fmt.Errorf("%.20q… is longer than %d bytes", addr, wire.MaxAddrBytes)

@@ -1,22 +1,38 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"time"
 
 	"tenure/server/wire"
 )
 
-// dialLoop keeps one kind of connection to a peer until Close.
-func (t *Transport) dialLoop(s *service, p *peer, kind wire.Kind) {
+// dialAll starts to connect to the members with higher ids, of which an address is known.
+func (s *peers) dialAll() {
+	for _, p := range s.list {
+		if p.node < s.cfg.Self {
+			continue
+		}
+		if p.addr == "" {
+			const text = "no address is known for this member: add it to --cluster"
+			p.setProblem(text)
+			s.log.Warn().Uint64("peer", uint64(p.node)).Msg(text)
+			continue
+		}
+		for _, kind := range wire.Kinds {
+			s.sockets.start(func() { s.keepConnected(p, kind) })
+		}
+	}
+}
+
+// keepConnected makes one kind of connection to a peer, again whenever it ends, until the sockets are closed.
+func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 	for wait := retryMin; ; {
 		began := time.Now()
-		err := t.connect(s, p, kind)
-		if t.ctx.Err() != nil {
+		err := s.connect(p, kind)
+		if s.sockets.ended() {
 			return
 		}
 		next := min(2*wait, retryMax)
@@ -27,62 +43,45 @@ func (t *Transport) dialLoop(s *service, p *peer, kind wire.Kind) {
 		case err == nil && time.Since(began) >= steadyAfter:
 			wait, next = retryMin, retryMin
 		}
-		if !t.pause(jitter(wait)) {
+		if !s.sockets.pause(jitter(wait)) {
 			return
 		}
 		wait = next
 	}
 }
 
-// jitter is between half and one and a half of d.
+// jitter returns a random duration between half and one and a half of d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// connect makes a connection and serves it to its end. An error says why there was none.
-func (t *Transport) connect(s *service, p *peer, kind wire.Kind) error {
-	c, err := t.dial(t.ctx, p.addr)
+// connect makes a connection and serves it until it ends. An error says why there was none.
+func (s *peers) connect(p *peer, kind wire.Kind) error {
+	c, err := s.sockets.dial(s.sockets.ctx, p.addr)
 	if err != nil {
-		p.note(fmt.Sprintf("cannot be reached: %v", err))
-		t.complain(fmt.Sprint("dial", p.node), func() {
-			t.cfg.Log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("peer cannot be reached")
+		p.setProblem(fmt.Sprintf("cannot be reached: %v", err))
+		s.log.rarely(fmt.Sprint("dial", p.node), func() {
+			s.log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("peer cannot be reached")
 		})
 		return err
 	}
-	defer t.drop(c.nc)
-	l, err := t.greet(c, s, p, kind)
-	if err != nil {
-		p.note(err.Error())
-		t.logGreeting(c, p, err)
-		return err
+	defer s.sockets.drop(c.nc)
+	hello, err := s.handshake.dialled(c, p.node, kind)
+	if err == nil {
+		err = s.serve(c, p, kind, hello)
 	}
-	t.serve(s, l)
-	return nil
-}
-
-func (t *Transport) logGreeting(c *conn, p *peer, err error) {
-	if t.ctx.Err() != nil {
-		return
+	if err == nil {
+		return nil
+	}
+	p.setProblem(err.Error())
+	if s.sockets.ended() {
+		return err
 	}
 	var r *Refusal
 	if errors.As(err, &r) {
-		t.logRefusal(c.nc.RemoteAddr().String(), r)
-		return
+		s.log.refusal(c.remote(), r)
+		return err
 	}
-	t.complain(fmt.Sprint("greet", p.node), func() {
-		t.cfg.Log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("the handshake with this peer did not finish")
+	s.log.rarely(fmt.Sprint("handshake", p.node), func() {
+		s.log.Info().Uint64("peer", uint64(p.node)).Err(err).Msg("the handshake with this peer did not finish")
 	})
-}
-
-// dial connects to addr. The caller must drop the connection.
-func (t *Transport) dial(ctx context.Context, addr string) (*conn, error) {
-	deadline := time.Now().Add(t.cfg.HandshakeTimeout)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	if !t.track(nc) {
-		return nil, ErrClosed
-	}
-	return newConn(nc, deadline), nil
+	return err
 }

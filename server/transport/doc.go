@@ -1,27 +1,27 @@
-// Package transport carries the messages of one node to its peers and back, and founds the cluster.
+// Package transport carries the messages of one node to its peers and back, and forms the cluster.
 //
-// One TCP listener serves all peers. Between two nodes run two connections, one for lease messages and one for the
-// log, so that a lease never waits behind a large log frame. The node with the lower id dials both; each carries
-// traffic both ways. Package wire knows the bytes. Bodies of established connections are opaque here, but for
-// keepalives. This package holds goroutines and sockets; it decides nothing about leases or the log.
+// One TCP listener serves all peers. Between two nodes there are three connections, one for messages of the master
+// lease, one for the log and one for named leases, so that a lease never waits behind a large log frame. The node with
+// the lower id dials all of them; each carries messages both ways. Package wire knows the bytes. Bodies on established
+// connections are opaque here, but for their types and for keepalives. This package holds goroutines and sockets; it
+// decides nothing about leases or the log.
 //
-//	config.go      what a Transport is told, and its limits
-//	refusal.go     why a connection is refused, in words for both sides
-//	check.go       who may connect: the table of refusals
-//	seen.go        the memory of peers that notices a store which went back in time
-//	transport.go   Listen, Serve, SendLease, SendLog, Peers, Close
-//	peer.go        what is known of another member; Peers
-//	accept.go      inbound connections, bounded while nobody knows who they are
-//	dial.go        outbound connections, with backoff
-//	handshake.go   both sides of it
-//	release.go     what a dead node's guardian tells its peers
-//	link.go        an established connection: one goroutine reads, one writes
-//	queue.go       what waits to be written, bounded by count and bytes
-//	quiet.go       logging that a flood cannot turn into a flood of logs
-//	bootstrap.go     Bootstrap: how a cluster comes to be, once
-//	founding.go    the asking side of bootstrap
-//	answering.go   the answering side of bootstrap
-//	list.go        the static list of nodes
+// A Transport consists of components that own their state; one may be handed those above it, never the Transport:
+//
+//	rareLog     log lines that strangers can cause, each at most once in a while   rarelog.go
+//	sockets     open connections and their goroutines, bounded; dialling           sockets.go
+//	conn        a connection during the handshake or the bootstrap                 conn.go
+//	history     what peers have had, so that a store that lost it is refused       history.go
+//	handshaker  both sides of the handshake                                        handshake.go, refusal.go
+//	queue       what waits to be written, bounded by count and bytes               queue.go
+//	link        an established connection: one goroutine reads, one writes         link.go
+//	peer        another member: its connections, what it said, what was counted    peer.go
+//	peers       all of them: dialling, accepting, sending, releases of guardians   peers.go, dial.go, release.go
+//	bootstrap   what this node knows of the forming of its cluster                 bootstrapstate.go
+//	asker       asks the other listed nodes, and forms the cluster                 bootstrapask.go, bootstraplist.go
+//	answerer    answers those who ask                                              bootstrapanswer.go
+//	listener    accepts connections                                                listener.go
+//	Transport   Listen, Bootstrap, Serve, Send…, Close                             transport.go, bootstrap.go, config.go
 //
 // The connection is neither encrypted nor authenticated. The handshake catches mistakes (a wrong address, a foreign
 // disk, contradicting settings), not malice.

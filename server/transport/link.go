@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"tenure/internal/ballot"
 	"tenure/server/wire"
 )
@@ -15,15 +17,17 @@ var (
 	errOldRun   = errors.New("the peer was started again")
 )
 
-// link is an established connection. The goroutine that made it reads (run); another writes.
+// link is an established connection. The goroutine that runs it reads; another writes.
 type link struct {
-	t      *Transport
-	peer   *peer
-	kind   wire.Kind
-	inc    ballot.Incarnation
-	nc     net.Conn
-	frames *wire.FrameReader
-	queue  *queue
+	cfg     *Config
+	inc     ballot.Incarnation // of the peer
+	kind    wire.Kind
+	nc      net.Conn
+	frames  *wire.FrameReader
+	queue   *queue
+	traffic *traffic
+	history *history // takes the marks in keepalives
+	log     zerolog.Logger
 
 	once     sync.Once
 	done     chan struct{} // closed when the link is to end
@@ -31,9 +35,13 @@ type link struct {
 	finished chan struct{} // closed when the handler is not called for this link any more
 }
 
-func (t *Transport) newLink(p *peer, kind wire.Kind, inc ballot.Incarnation, c *conn) *link {
-	l := &link{t: t, peer: p, kind: kind, inc: inc, nc: c.nc, frames: c.frames,
-		done: make(chan struct{}), finished: make(chan struct{})}
+func newLink(
+	cfg *Config, inc ballot.Incarnation, kind wire.Kind, c *conn, t *traffic, past *history, log zerolog.Logger,
+) *link {
+	l := &link{
+		cfg: cfg, inc: inc, kind: kind, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
+		done: make(chan struct{}), finished: make(chan struct{}),
+	}
 	switch kind {
 	case wire.KindLease:
 		l.queue = newQueue(leaseQueueFrames, leaseQueueBytes, true)
@@ -42,35 +50,15 @@ func (t *Transport) newLink(p *peer, kind wire.Kind, inc ballot.Incarnation, c *
 		l.queue = newQueue(namedQueueFrames, namedQueueBytes, true)
 		l.frames.SetLimit(wire.MaxNamedBytes)
 	case wire.KindLog:
-		l.queue = newQueue(t.cfg.QueueFrames, t.cfg.QueueBytes, false)
-		l.frames.SetLimit(t.cfg.MaxLogFrameBytes)
+		l.queue = newQueue(cfg.QueueFrames, cfg.QueueBytes, false)
+		l.frames.SetLimit(cfg.MaxLogFrameBytes)
 	}
-	c.idle.established(t.cfg.IdleTimeout, func(now time.Time) { p.end(kind).heard.Store(int64(now.Sub(t.start)) + 1) })
+	c.idle.established(cfg.IdleTimeout, t.hear)
 	return l
 }
 
-// run serves the link until it ends, and is why it did.
+// run reads and writes until the link ends, and returns why it did.
 func (l *link) run(h Handler) error {
-	defer close(l.finished)
-	end := l.peer.end(l.kind)
-	if old := end.link.Swap(l); old != nil {
-		old.close(errReplaced)
-		<-old.finished
-	}
-	defer end.link.CompareAndSwap(l, nil)
-	defer l.close(ErrClosed)
-	for _, k := range wire.Kinds {
-		if o := l.peer.end(k).link.Load(); o != nil && o.inc.Restart < l.inc.Restart {
-			o.close(errOldRun)
-		}
-	}
-	select {
-	case <-l.done: // a newer one was faster
-		return l.cause
-	default:
-	}
-	h.Connected(l.peer.node, l.kind)
-	defer h.Disconnected(l.peer.node, l.kind)
 	var writer sync.WaitGroup
 	writer.Go(l.write)
 	l.read(h)
@@ -89,46 +77,57 @@ func (l *link) close(cause error) {
 }
 
 func (l *link) read(h Handler) {
-	end := l.peer.end(l.kind)
 	for {
 		body, err := l.frames.Next()
 		if err != nil {
 			l.close(err)
 			return
 		}
-		if wire.IsKeepalive(body) {
-			l.keptAlive(end, body)
+		switch {
+		case wire.IsKeepalive(body):
+			l.readKeepalive(body)
+			continue
+		case !wire.Known(l.kind, body):
+			l.ignore(body[0])
 			continue
 		}
-		end.received.Add(1)
+		l.traffic.received.Add(1)
 		switch l.kind {
 		case wire.KindLease:
-			h.LeaseFrame(l.peer.node, l.inc, body)
+			h.LeaseFrame(l.inc.Node, l.inc, body)
 		case wire.KindNamed:
-			h.NamedFrame(l.peer.node, l.inc, body, l.frames.Ready())
+			h.NamedFrame(l.inc.Node, l.inc, body, l.frames.Ready())
 		case wire.KindLog:
-			h.LogFrame(l.peer.node, l.inc, body, l.frames.Ready())
+			h.LogFrame(l.inc.Node, l.inc, body, l.frames.Ready())
 		}
 	}
 }
 
-// keptAlive takes the peer's marks from a keepalive.
-func (l *link) keptAlive(end *end, body []byte) {
+// readKeepalive takes the peer's marks from a keepalive.
+func (l *link) readKeepalive(body []byte) {
 	m, err := wire.DecodeKeepalive(body)
 	if err != nil {
-		end.ignored.Add(1)
+		l.traffic.ignored.Add(1)
 	} else if m != nil {
-		l.t.seen.heard(l.inc, *m)
+		l.history.raise(l.inc, *m)
 	}
 }
 
-// write sends what is in line, all that is there with one write, and a keepalive now and then. It never holds up
-// those who put something in line.
+// ignore counts a frame of a type that this version does not know. A newer version may send such frames as often as it
+// likes, so each type is logged once for this kind of connection to the peer.
+func (l *link) ignore(typ byte) {
+	if l.traffic.ignore(typ) {
+		l.log.Info().Uint8("type", typ).
+			Msg("ignoring frames of this type: this version does not know it, the peer may be of a newer one")
+	}
+}
+
+// write sends what is queued, all of it with one write, and a keepalive now and then. It never holds up those who put
+// something into the queue.
 func (l *link) write() {
 	var w wire.FrameWriter
-	tick := time.NewTicker(l.t.cfg.IdleTimeout / 4)
+	tick := time.NewTicker(l.cfg.IdleTimeout / 4)
 	defer tick.Stop()
-	end := l.peer.end(l.kind)
 	var batch [][]byte
 	for {
 		batch = l.queue.take(batch[:0], flushBytes)
@@ -160,16 +159,16 @@ func (l *link) write() {
 			return
 		}
 		l.queue.written()
-		end.sent.Add(uint64(len(batch)))
+		l.traffic.sent.Add(uint64(len(batch)))
 		clear(batch)
 	}
 }
 
-// flush writes what w has gathered, with one writev if the connection is TCP, and forgets it, also if that fails.
+// flush writes what w has gathered, with one writev if the connection is TCP, and resets w, also if that fails.
 func (l *link) flush(w *wire.FrameWriter) error {
 	defer w.Reset()
-	most := l.t.cfg.IdleTimeout + time.Duration(w.Buffered())*time.Second/slowestLinkBytes
-	if err := l.nc.SetWriteDeadline(time.Now().Add(most)); err != nil {
+	limit := l.cfg.IdleTimeout + time.Duration(w.Buffered())*time.Second/slowestLinkBytes
+	if err := l.nc.SetWriteDeadline(time.Now().Add(limit)); err != nil {
 		return err
 	}
 	parts := w.Parts()
@@ -188,38 +187,6 @@ func (l *link) keepalive() []byte {
 	if l.kind != wire.KindLog {
 		return wire.EncodeKeepalive(nil)
 	}
-	marks := l.t.cfg.Hello().Marks
+	marks := l.cfg.Hello().Marks
 	return wire.EncodeKeepalive(&marks)
-}
-
-// idleReader gives a connection up when nothing came for a while. Until it is established, deadlines are left to the
-// handshake.
-type idleReader struct {
-	nc    net.Conn
-	most  time.Duration
-	heard func(time.Time)
-	set   time.Time // when the deadline was last moved
-}
-
-func (r *idleReader) established(most time.Duration, heard func(time.Time)) {
-	r.most, r.heard = most, heard
-	heard(time.Now())
-}
-
-// Read moves the deadline only when an eighth of it has passed, to save the call.
-func (r *idleReader) Read(p []byte) (int, error) {
-	if r.heard == nil {
-		return r.nc.Read(p)
-	}
-	if now := time.Now(); now.Sub(r.set) > r.most/8 {
-		if err := r.nc.SetReadDeadline(now.Add(r.most)); err != nil {
-			return 0, err
-		}
-		r.set = now
-	}
-	n, err := r.nc.Read(p)
-	if n > 0 {
-		r.heard(time.Now())
-	}
-	return n, err
 }

@@ -12,13 +12,19 @@ import (
 	"tenure/server/wire"
 )
 
-// piped is a link of node self to the other of nodes 1 and 2 over nc, running. The channel tells why it ended.
-func piped(t *testing.T, self *node, kind wire.Kind, nc net.Conn) <-chan error {
-	t.Helper()
-	p := self.service.Load().peers[0]
-	l := self.newLink(p, kind, honest(p.node).Incarnation, newConn(nc, time.Time{}))
+// linked returns a link of n to its only peer over nc.
+func linked(n *node, kind wire.Kind, nc net.Conn) (*peer, *link) {
+	s := n.peers.Load()
+	p := s.list[0]
+	inc, c := honest(p.node).Incarnation, newConn(nc, 0, time.Time{})
+	return p, newLink(s.cfg, inc, kind, c, &p.end(kind).traffic, s.handshake.history, s.log.Logger)
+}
+
+// piped runs a link of n to its only peer over nc. The channel returns why it ended.
+func piped(n *node, kind wire.Kind, nc net.Conn) <-chan error {
+	p, l := linked(n, kind, nc)
 	out := make(chan error, 1)
-	go func() { out <- l.run(self) }()
+	go func() { out <- p.run(l, n) }()
 	return out
 }
 
@@ -39,7 +45,7 @@ func TestIdleConnectionsStay(t *testing.T) {
 			offline(t, &a, honest(1))
 			offline(t, &b, honest(2))
 			left, right := net.Pipe()
-			endA, endB := piped(t, &a, kind, left), piped(t, &b, kind, right)
+			endA, endB := piped(&a, kind, left), piped(&b, kind, right)
 			time.Sleep(time.Hour) // of the bubble
 			select {
 			case err := <-endA:
@@ -48,7 +54,7 @@ func TestIdleConnectionsStay(t *testing.T) {
 				t.Fatalf("%v ended: %v", kind, err)
 			default:
 			}
-			st := a.linkState(a.service.Load().peers[0].end(kind))
+			st := a.peers.Load().list[0].end(kind).state()
 			if st.LastHeard > a.cfg.IdleTimeout/4 || st.LastHeard < 0 {
 				t.Fatalf("last heard %v ago", st.LastHeard)
 			}
@@ -69,7 +75,7 @@ func TestOnlyLeaseFramesPushOthersOut(t *testing.T) {
 	defer left.Close()
 	defer right.Close()
 	for kind, want := range map[wire.Kind]bool{wire.KindLease: true, wire.KindLog: false} {
-		if l := n.newLink(n.service.Load().peers[0], kind, honest(2).Incarnation, newConn(left, time.Time{})); l.queue.dropOldest != want {
+		if _, l := linked(&n, kind, left); l.queue.dropOldest != want {
 			t.Errorf("%v drops the oldest: %v", kind, !want)
 		}
 	}
@@ -93,7 +99,7 @@ func TestSilentPeerIsGivenUp(t *testing.T) {
 			left, right := net.Pipe()
 			go far(right)
 			began := time.Now()
-			ended := piped(t, &n, wire.KindLease, left)
+			ended := piped(&n, wire.KindLease, left)
 			err := <-ended
 			if took := time.Since(began); !errors.Is(err, os.ErrDeadlineExceeded) || took > n.cfg.IdleTimeout*5/4 {
 				t.Errorf("%s: %v after %v", name, err, took)
@@ -110,7 +116,7 @@ func TestSlowFrameIsNotSilence(t *testing.T) {
 		offline(t, &n, honest(1))
 		defer n.Close()
 		left, right := net.Pipe()
-		ended := piped(t, &n, wire.KindLog, left)
+		ended := piped(&n, wire.KindLog, left)
 		go func() {
 			for b := make([]byte, 100); ; {
 				if _, err := right.Read(b); err != nil {
@@ -118,7 +124,7 @@ func TestSlowFrameIsNotSilence(t *testing.T) {
 				}
 			}
 		}()
-		body := make1(40000)
+		body := logBody(40000)
 		raw := wire.AppendFrame(nil, body)
 		for len(raw) > 0 {
 			k := min(1000, len(raw))
@@ -145,9 +151,9 @@ func TestFlushReturnsWriteErrors(t *testing.T) {
 	for _, size := range []int{1, 100_000} {
 		left, right := net.Pipe()
 		right.Close()
-		l := n.newLink(n.service.Load().peers[0], wire.KindLog, honest(1).Incarnation, newConn(left, time.Time{}))
+		_, l := linked(&n, wire.KindLog, left)
 		var w wire.FrameWriter
-		w.Add(make1(size))
+		w.Add(logBody(size))
 		if err := l.flush(&w); !errors.Is(err, io.ErrClosedPipe) || w.Buffered() != 0 {
 			t.Errorf("%d bytes: %v", size, err)
 		}

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// testTimeout is how long a test waits for what must happen.
+const testTimeout = 20 * time.Second
 
 // bell lets a test wait for a change instead of sleeping.
 type bell struct {
@@ -42,7 +42,7 @@ func (b *bell) change(f func()) {
 // await returns when cond, called under the lock, is true; it fails the test if that takes too long.
 func (b *bell) await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(testTimeout)
 	for {
 		b.mu.Lock()
 		if cond() {
@@ -76,6 +76,18 @@ func (l *logs) Write(p []byte) (int, error) {
 func (l *logs) awaitAll(t *testing.T, words ...string) {
 	t.Helper()
 	l.await(t, "log with "+strings.Join(words, " and "), func() bool { return hasLine(l.text.String(), words) })
+}
+
+// count returns the number of lines with all words.
+func (l *logs) count(words ...string) (n int) {
+	l.change(func() {
+		for line := range strings.Lines(l.text.String()) {
+			if hasLine(line, words) {
+				n++
+			}
+		}
+	})
+	return n
 }
 
 func (l *logs) lines() int {
@@ -226,9 +238,22 @@ func pair(t *testing.T, change func(*Config, *wire.Hello)) (*node, *node) {
 }
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// leaseBody and logBody return bodies of n bytes, and more behind them, of types that are sent on connections of their
+// kinds. Transport looks at the type only.
+func leaseBody(n int, more ...byte) []byte { return body(wire.EncodeNudge(wire.Nudge{})[0], n, more) }
+func logBody(n int, more ...byte) []byte {
+	return body(wire.EncodeTransfer(wire.Transfer{})[0], n, more)
+}
+
+func body(typ byte, n int, more []byte) []byte {
+	b := make([]byte, n)
+	b[0] = typ
+	return append(b, more...)
 }
 
 // writeFrames writes a frame for each body.

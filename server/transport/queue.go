@@ -2,12 +2,12 @@ package transport
 
 import "sync"
 
-// queue holds the bodies that wait for one connection's writer, and accounts for those it is writing. It never
+// queue holds the bodies that wait for the writer of one connection, and accounts for those that it is writing. It never
 // blocks. Both limits count bodies until they are written.
 type queue struct {
 	maxFrames, maxBytes int
-	// dropOldest makes space by forgetting what waits longest (a stale lease message is of no use); without it the
-	// new body is refused.
+	// dropOldest makes space by dropping what has waited longest (a stale lease message is of no use). Without it the new
+	// body is refused.
 	dropOldest bool
 	ready      chan struct{} // holds a token when there may be something to take
 
@@ -16,14 +16,14 @@ type queue struct {
 	queued, taken int // bytes
 	takenFrames   int
 	closed        bool
-	idle          []chan struct{} // closed when nothing is in line or being written any more
+	idle          []chan struct{} // closed when nothing waits or is being written any more
 }
 
 func newQueue(frames, bytes int, dropOldest bool) *queue {
 	return &queue{maxFrames: frames, maxBytes: bytes, dropOldest: dropOldest, ready: make(chan struct{}, 1)}
 }
 
-// push puts body in line and tells whether it did; dropped is how many others had to go for it.
+// push adds body and reports whether it did; dropped is the number of bodies that were dropped for it.
 func (q *queue) push(body []byte) (ok bool, dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -52,8 +52,8 @@ func (q *queue) full(more int) bool {
 	return len(q.frames)+q.takenFrames >= q.maxFrames || q.queued+q.taken+more > q.maxBytes
 }
 
-// take moves bodies behind those in batch until they hold limit bytes, at least one if there is one. They stay
-// accounted for until written is called.
+// take moves bodies to batch until it has taken limit bytes, at least one body if there is one. They stay accounted for
+// until written is called.
 func (q *queue) take(batch [][]byte, limit int) [][]byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -81,7 +81,7 @@ func (q *queue) written() {
 	q.tellIdle()
 }
 
-// drained is closed when nothing is in line or being written.
+// drained returns a channel that is closed when nothing waits or is being written.
 func (q *queue) drained() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +101,7 @@ func (q *queue) tellIdle() {
 	q.idle = nil
 }
 
-// close forgets what waits and refuses what comes.
+// close drops what waits and refuses what comes.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,7 +109,7 @@ func (q *queue) close() {
 	q.tellIdle()
 }
 
-// size is how many frames and bytes are accounted for.
+// size returns how many frames and bytes are accounted for.
 func (q *queue) size() (frames, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 			}
 			ours, theirs := honest(1), honest(2)
 			c.change(&theirs)
-			if r := judge(&ours, &theirs, members(1, 2), 2, theirs.Node); name != "membership" && (r == nil || r.Reason != c.reason) {
+			if r := checkHello(&ours, &theirs, members(1, 2), 2, theirs.Node); name != "membership" && (r == nil || r.Reason != c.reason) {
 				t.Fatalf("reason %v", r)
 			}
 		})
@@ -100,8 +100,8 @@ func TestRefusalOfAStoreThatWentBack(t *testing.T) {
 	}
 }
 
-func TestSeenComparesMarksAcrossRunsOnly(t *testing.T) {
-	var s seen
+func TestHistoryComparesMarksAcrossRunsOnly(t *testing.T) {
+	var s history
 	at := func(restart, promised, accepted uint64) *wire.Hello {
 		h := honest(2)
 		h.Incarnation.Restart, h.Incarnation.Nonce = restart, restart
@@ -145,7 +145,7 @@ func TestRefusalOfAnotherVersion(t *testing.T) {
 	hello := wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)})
 	binary.BigEndian.PutUint16(hello[5:], wire.Version+8)
 	writeFrames(t, nc, hello)
-	_, err = newConn(nc, time.Now().Add(patience)).receive()
+	_, err = newConn(nc, 0, time.Now().Add(testTimeout)).receive()
 	var r *Refusal
 	ours, theirs := fmt.Sprintf("version %d ", wire.Version), fmt.Sprintf("version %d", wire.Version+8)
 	if !errors.As(err, &r) || r.Reason != wire.ReasonVersion || !r.ByPeer || !strings.Contains(r.Text, ours) || !strings.Contains(r.Text, theirs) {
@@ -168,7 +168,7 @@ func TestDiallerRefusesAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	w := newConn(nc, time.Now().Add(patience))
+	w := newConn(nc, 0, time.Now().Add(testTimeout))
 	if _, err := w.receive(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestHandshakeHasADeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	nc.SetDeadline(time.Now().Add(patience))
+	nc.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := nc.Read(make([]byte, 1)); err == nil || errors.Is(err, errDeadline) {
 		t.Fatalf("the stranger was kept: %v", err)
 	}
@@ -217,18 +217,18 @@ var errDeadline = func() error {
 	return err
 }()
 
-func TestComplaintsAreFew(t *testing.T) {
-	var q quiet
+func TestRareLinesAreFew(t *testing.T) {
+	var q lineLimit
 	now := time.Unix(1000, 0)
 	n := 0
-	for i := range 10 * maxComplaints {
+	for i := range 10 * maxLines {
 		for range 3 {
 			if q.allow(fmt.Sprint(i), now) {
 				n++
 			}
 		}
 	}
-	if n != maxComplaints {
+	if n != maxLines {
 		t.Fatalf("%d lines", n)
 	}
 	if !q.allow("0", now.Add(logEvery)) || q.allow("0", now.Add(logEvery)) {
@@ -249,7 +249,7 @@ func FuzzHello(f *testing.F) {
 			showList(m.List)
 		case *wire.HelloMsg:
 			ours := honest(1)
-			judge(&ours, &m.Hello, members(1, 2), m.To, 1)
+			checkHello(&ours, &m.Hello, members(1, 2), m.To, 1)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestReleaseReplacesNoConnection(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if !a.SendLease(2, []byte{1, 7}) {
+	if !a.SendLease(2, leaseBody(1)) {
 		t.Fatal("the lease connection is gone")
 	}
 	b.await(t, "a frame of the living", func() bool { return len(b.lease) == 1 })

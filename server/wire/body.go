@@ -21,6 +21,19 @@ const (
 	typeHealth      byte = 8
 )
 
+// kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.
+var kindOf = [...]Kind{
+	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease,
+	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
+	typeNamed: KindNamed,
+}
+
+// Known reports whether this version knows the type of body on a connection of kind k. The decoder of that kind returns
+// ErrUnknownType for any other body, which has to be ignored.
+func Known(k Kind, body []byte) bool {
+	return len(body) > 0 && int(body[0]) < len(kindOf) && kindOf[body[0]] == k
+}
+
 // The largest bodies that a node sends or takes, by the kind of the connection. That of a log connection is a setting.
 const (
 	MaxLeaseBytes = 64 << 10

@@ -87,6 +87,17 @@ func TestUnknownTypes(t *testing.T) {
 			t.Errorf("%v: %v, %v, %v", body, lease, log, named)
 		}
 	}
+	for typ := range 256 {
+		body := []byte{byte(typ)}
+		_, lease := DecodeLease(body)
+		_, log := DecodeLog(body, 2, 1)
+		_, named := DecodeNamed(body)
+		for kind, err := range map[Kind]error{KindLease: lease, KindLog: log, KindNamed: named} {
+			if Known(kind, body) == errors.Is(err, ErrUnknownType) {
+				t.Errorf("type %d on a %v connection: known %v, decoded with %v", typ, kind, Known(kind, body), err)
+			}
+		}
+	}
 	_, lease := DecodeLease(nil)
 	_, log := DecodeLog(nil, 2, 1)
 	_, named := DecodeNamed(nil)

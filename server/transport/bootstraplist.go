@@ -10,14 +10,14 @@ import (
 	"tenure/server/wire"
 )
 
-// sorted is a copy of list by rising node id, the form in which lists are compared and sent.
+// sorted returns a copy of list by rising node id, the form in which lists are compared and sent.
 func sorted(list []wire.Address) []wire.Address {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b wire.Address) int { return int(int64(a.Node) - int64(b.Node)) })
 	return list
 }
 
-// showList is the list as the user wrote it, as in "1=a:1,2=b:2".
+// showList returns the list as the user wrote it, as in "1=a:1,2=b:2".
 func showList(list []wire.Address) string {
 	parts := make([]string, len(list))
 	for i, a := range list {
@@ -26,11 +26,12 @@ func showList(list []wire.Address) string {
 	return strings.Join(parts, ",")
 }
 
+// sameNodes reports whether list and m have the same nodes.
 func sameNodes(list []wire.Address, m ident.Membership) bool {
 	return slices.EqualFunc(list, m.Members, func(a wire.Address, x ident.Member) bool { return a.Node == x.Node })
 }
 
-// storeOf is the store that m lists for node, if it lists the node.
+// storeOf returns the store that m lists for node, if it lists the node.
 func storeOf(m ident.Membership, node ballot.NodeID) (ident.StoreID, bool) {
 	for _, x := range m.Members {
 		if x.Node == node {

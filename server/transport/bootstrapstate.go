@@ -1,0 +1,152 @@
+package transport
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server/wire"
+)
+
+// bootstrap is this node's part in the founding of its cluster, and afterwards what it answers to those who ask.
+type bootstrap struct {
+	cfg BootstrapConfig // List is sorted
+
+	mu   sync.Mutex
+	open bool // this run waits and may still take part
+	// claim is the store for which connections of a founder are held, so that two processes with the founder's id
+	// cannot both count on this node. Nothing is claimed when holders is 0.
+	claim   ident.StoreID
+	holders int
+
+	// The result, set before settled is closed.
+	settled    chan struct{}
+	cluster    ident.ClusterID
+	membership ident.Membership
+	err        error
+}
+
+// founder reports whether node has the lowest id of the list, and so collects the answers and founds the cluster.
+func (b *bootstrap) founder(node ballot.NodeID) bool { return b.cfg.List[0].Node == node }
+
+// checkOwn returns an error unless m, the membership on disk, lists this node with this store.
+func (b *bootstrap) checkOwn(m ident.Membership) error {
+	store, listed := storeOf(m, b.cfg.Self)
+	switch {
+	case !listed:
+		return forGood(ErrFormedElsewhere, "node %d takes no part: its data directory belongs to a cluster "+
+			"with membership %s, which does not list it: start it with the --id it had, or with another --data",
+			b.cfg.Self, m)
+	case store != b.cfg.Store:
+		return b.wiped(m, "its own data directory")
+	}
+	return nil
+}
+
+// wiped returns the error of a node whose store is not the one that m, learned from source, lists for it.
+func (b *bootstrap) wiped(m ident.Membership, source string) error {
+	store, _ := storeOf(m, b.cfg.Self)
+	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
+		"while membership %d of its cluster, says %s, has store %s for node %d. "+
+		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
+		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again: "+
+		"it has to be removed from the cluster and added under a new id, once members can be changed; "+
+		"until then the other members go on without it.",
+		b.cfg.Self, b.cfg.Store, m.Number, source, store, b.cfg.Self, b.cfg.Self)
+}
+
+// adopt makes a membership durable if this node may take it, whoever sent it.
+func (b *bootstrap) adopt(cluster ident.ClusterID, m ident.Membership) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return b.err
+	}
+	if c, have, ok := b.cfg.Formed(); ok {
+		if c == cluster && have.Number == m.Number && slices.Equal(have.Members, m.Members) {
+			return nil
+		}
+		return refuse(wire.ReasonBootstrap, "node %d is in cluster %s with membership %s already: "+
+			"it does not take cluster %s with membership %s", b.cfg.Self, c, have, cluster, m)
+	}
+	switch {
+	case !b.open:
+		return refuse(wire.ReasonNotReady,
+			"node %d does not wait for a bootstrap any more: see its log, and start it again", b.cfg.Self)
+	case m.Number != 1 || !sameNodes(b.cfg.List, m) || !m.Lists(b.cfg.Self, b.cfg.Store):
+		return refuse(wire.ReasonBootstrap, "node %d was started with the list %s and store %s: "+
+			"it does not take cluster %s with membership %s",
+			b.cfg.Self, showList(b.cfg.List), b.cfg.Store, cluster, m)
+	}
+	b.open = false
+	b.cluster, b.membership = cluster, m
+	if err := b.cfg.Found(cluster, m); err != nil {
+		b.err = fmt.Errorf("make the bootstrap of cluster %s durable: %w", cluster, err)
+	}
+	close(b.settled)
+	return b.err
+}
+
+// leave ends this run's chance to take part, and returns the result. Success beats an error that came at the same time:
+// the membership is on disk.
+func (b *bootstrap) leave(err error) (ident.ClusterID, ident.Membership, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open = false
+	select {
+	case <-b.settled:
+		err = b.err
+	default:
+	}
+	if err != nil {
+		return ident.ClusterID{}, ident.Membership{}, false, err
+	}
+	return b.cluster, b.membership, true, nil
+}
+
+// hold reserves this node for a founder while its connection lasts. It reports false if another process is founding the
+// cluster.
+func (b *bootstrap) hold(founder ident.StoreID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holders > 0 && b.claim != founder {
+		return false
+	}
+	b.claim = founder
+	b.holders++
+	return true
+}
+
+// release ends a reservation.
+func (b *bootstrap) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.holders--
+}
+
+// formed returns what this store belongs to, as far as others may be told: a write that failed may or may not be
+// durable, and the next run will know.
+func (b *bootstrap) formed() (ident.ClusterID, ident.Membership, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return ident.ClusterID{}, ident.Membership{}, false
+	}
+	return b.cfg.Formed()
+}
+
+// waiting reports whether this run may still take part.
+func (b *bootstrap) waiting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open
+}
+
+func newCluster() ident.ClusterID {
+	var c ident.ClusterID
+	rand.Read(c[:]) // never fails
+	return c
+}
