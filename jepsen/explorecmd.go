@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"tenure/internal/progress"
 	"tenure/jepsen/explore"
 )
 
@@ -54,14 +53,10 @@ func exploreCommand() *cobra.Command {
 func exploreAll(ctx context.Context, names []string, lim explore.Limits, table, script string) error {
 	broken := 0
 	for _, name := range names {
-		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionThrottle(500*time.Millisecond),
-			progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription(name))
-		lim.Progress = func(states, depth int) {
-			bar.Describe(fmt.Sprintf("%s: %d states, depth %d", name, states, depth))
-			_ = bar.Set(states)
-		}
+		meter := progress.New(os.Stderr, name, 0, "states")
+		lim.Progress = func(states, depth int) { meter.Set(int64(states), fmt.Sprintf("depth %d", depth)) }
 		r, err := explore.RunNamed(ctx, name, lim)
-		_ = bar.Finish()
+		meter.End()
 		if err != nil {
 			return err
 		}

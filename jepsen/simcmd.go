@@ -8,9 +8,9 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"tenure/internal/progress"
 	"tenure/jepsen/sim"
 )
 
@@ -66,14 +66,13 @@ func simReplay(cfg sim.Config) error {
 	return nil
 }
 
-// simSearch plays many seeds behind a progress bar.
+// simSearch plays many seeds and shows how far it is.
 func simSearch(ctx context.Context, s sim.Search) error {
-	bar := progressbar.NewOptions(s.Seeds, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(), progressbar.OptionSetItsString("seeds"), progressbar.OptionClearOnFinish())
-	debug.SetGCPercent(400)                      // runs are small, and much of their cost is garbage
-	s.Done = func(sim.Result) { _ = bar.Add(1) } // a bar that cannot be drawn changes nothing
+	meter := progress.New(os.Stderr, "sim", int64(s.Seeds), "seeds")
+	debug.SetGCPercent(400) // runs are small, and much of their cost is garbage
+	s.Done = func(sim.Result) { meter.Add(1) }
 	r := s.Run(ctx)
-	_ = bar.Clear()
+	meter.End()
 	fmt.Println(r.String())
 	if r.Failed != nil {
 		fmt.Printf("seed %d: %v\nshrinking …\n", r.Failed.Config.Seed, r.Failed.Failure)

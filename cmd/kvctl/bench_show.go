@@ -9,10 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"tenure/cmd/kvctl/bench"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/progress"
 )
 
 // printBench prints a result. A run that shows nothing is a failure.
@@ -75,17 +74,17 @@ func writeBench(w io.Writer, r bench.Result) error {
 	return nil
 }
 
-// benchProgress is a line on standard error while a run goes on, if that is a terminal.
+// benchProgress shows on standard error how far a run is, if that is a terminal.
 type benchProgress struct {
 	cfg   bench.Config
-	out   io.Writer // nil: nobody looks
-	bar   *progressbar.ProgressBar
+	out   io.Writer // nil: no terminal
+	meter *progress.Meter
 	stage bench.Stage
 }
 
 func (a *app) benchProgress(cfg bench.Config) *benchProgress {
 	p := &benchProgress{cfg: cfg}
-	if terminal(a.stderr) {
+	if progress.IsTerminal(a.stderr) {
 		p.out = a.stderr
 	}
 	return p
@@ -96,11 +95,11 @@ func (p *benchProgress) tell(g bench.Progress) {
 	if p.out == nil {
 		return
 	}
-	if p.bar == nil || p.stage != g.Stage {
+	if p.meter == nil || p.stage != g.Stage {
 		p.end()
-		p.stage, p.bar = g.Stage, p.newBar(g.Stage)
+		p.stage, p.meter = g.Stage, p.newMeter(g.Stage)
 	}
-	at := int64(g.Elapsed / time.Millisecond)
+	at, text := int64(g.Elapsed/time.Millisecond), ""
 	switch g.Stage {
 	case bench.Filling:
 		at = int64(g.Keys)
@@ -109,16 +108,15 @@ func (p *benchProgress) tell(g bench.Progress) {
 		if g.Elapsed > 0 {
 			rate = float64(g.Ops) / g.Elapsed.Seconds()
 		}
-		text := fmt.Sprintf("%s %.0f/s", p.cfg.Op, rate)
+		text = fmt.Sprintf("%.0f/s", rate)
 		if g.Failed > 0 {
 			text += ", " + output.Plural(g.Failed, "error")
 		}
-		p.bar.Describe(text)
 	}
-	_ = p.bar.Set64(min(at, p.bar.GetMax64())) // a progress bar is not worth a failure
+	p.meter.Set(at, text)
 }
 
-func (p *benchProgress) newBar(s bench.Stage) *progressbar.ProgressBar {
+func (p *benchProgress) newMeter(s bench.Stage) *progress.Meter {
 	length, text := p.cfg.Duration.Milliseconds(), p.cfg.Op
 	switch s {
 	case bench.Filling:
@@ -126,16 +124,11 @@ func (p *benchProgress) newBar(s bench.Stage) *progressbar.ProgressBar {
 	case bench.Warming:
 		length, text = p.cfg.Warmup.Milliseconds(), "warming up"
 	}
-	return progressbar.NewOptions64(max(length, 1), progressbar.OptionSetWriter(p.out), progressbar.OptionSetDescription(text),
-		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetWidth(30))
+	return progress.New(p.out, text, max(length, 1), "")
 }
 
-// end takes the line away.
+// end clears the display.
 func (p *benchProgress) end() {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-		_ = p.bar.Exit()
-		p.bar = nil
-	}
+	p.meter.End()
+	p.meter = nil
 }

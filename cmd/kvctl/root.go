@@ -5,16 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/buildinfo"
+	"tenure/internal/progress"
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
@@ -42,7 +41,7 @@ type app struct {
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, onTerminal: terminal}
+	return &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, onTerminal: progress.IsTerminal}
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -195,12 +194,6 @@ func (a *app) print(v any, text func(w io.Writer) error) error {
 		return json.NewEncoder(a.stdout).Encode(v)
 	}
 	return text(a.stdout)
-}
-
-// terminal tells whether w is one.
-func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // group makes cmd one that only holds others.

@@ -12,6 +12,7 @@ import (
 
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
+	"tenure/internal/progress"
 )
 
 const (
@@ -35,7 +36,7 @@ type watcher struct {
 }
 
 func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
-	w := &watcher{app: a, client: c, interval: interval, redraw: terminal(a.stdout) && !a.json}
+	w := &watcher{app: a, client: c, interval: interval, redraw: progress.IsTerminal(a.stdout) && !a.json}
 	for _, e := range c.Endpoints() {
 		w.survey = append(w.survey, nodeView{endpoint: e})
 	}

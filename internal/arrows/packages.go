@@ -78,6 +78,7 @@ var Layout = Rules{
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/leasehold", Pure: true},
 		{Path: "internal/procend"},
+		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
 	},
 	Only: map[string][]string{
