@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/api"
 )
 
 func TestValueSizes(t *testing.T) {
@@ -24,9 +26,9 @@ func TestValueSizes(t *testing.T) {
 	f.writes = 0
 	for _, n := range []int{10_001, 20_000, 1 << 20} {
 		for _, chunked := range []bool{false, true} {
-			code, text := put(t, s, strings.Repeat("v", n), chunked)
-			if code != 413 || !strings.Contains(text, "too large") || !strings.Contains(text, "10000 bytes") {
-				t.Errorf("%d bytes, chunked %v: %d %s", n, chunked, code, text)
+			status, text := put(t, s, strings.Repeat("v", n), chunked)
+			if status != 413 || text != string(api.CodeTooLarge) {
+				t.Errorf("%d bytes, chunked %v: %d %s", n, chunked, status, text)
 			}
 		}
 	}
@@ -35,7 +37,8 @@ func TestValueSizes(t *testing.T) {
 	}
 }
 
-func put(t *testing.T, s *Server, body string, chunked bool) (int, string) {
+// put returns the status of a PUT, and its body, or the code of a refusal.
+func put(t *testing.T, s *Server, body string, chunked bool) (status int, text string) {
 	t.Helper()
 	srv := newTestServer(t, s)
 	var rd io.Reader = strings.NewReader(body)
@@ -54,6 +57,9 @@ func put(t *testing.T, s *Server, body string, chunked bool) (int, string) {
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if code := resp.Header.Get(api.HeaderError); code != "" {
+		return resp.StatusCode, code
 	}
 	return resp.StatusCode, string(b)
 }
@@ -96,7 +102,7 @@ func TestBrokenBodies(t *testing.T) {
 		"second chunk broken": start + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n?\r\n",
 	} {
 		got := say(t, addr, text)
-		if !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "nothing was changed") || !strings.Contains(got, "Connection: close") {
+		if !strings.HasPrefix(got, "HTTP/1.1 400") || !says(got, api.CodeInvalid) || !strings.Contains(got, "Connection: close") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -124,7 +130,7 @@ func TestDeclaredLengthOverTheLimit(t *testing.T) {
 	addr := serve(t, newServer(t, f))
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		got := say(t, addr, "PUT /v1/kv/k HTTP/1.1\r\nHost: x\r\nContent-Length: 17179869184\r\n"+expect+"\r\n")
-		if !strings.HasPrefix(got, "HTTP/1.1 413") || !strings.Contains(got, "too large") || !strings.Contains(got, "Connection: close") {
+		if !strings.HasPrefix(got, "HTTP/1.1 413") || !says(got, api.CodeTooLarge) || !strings.Contains(got, "Connection: close") {
 			t.Errorf("%q", got)
 		}
 	}
@@ -155,7 +161,7 @@ func TestSlowBody(t *testing.T) {
 	})
 	addr := serve(t, s)
 	got := say(t, addr, "PUT /v1/kv/k HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
-	if !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "did not arrive within 200ms") {
+	if !strings.HasPrefix(got, "HTTP/1.1 400") || !says(got, api.CodeInvalid) {
 		t.Errorf("%q", got)
 	}
 	if f.last.Key != "" {

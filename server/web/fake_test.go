@@ -253,7 +253,22 @@ func say(t testing.TB, addr, text string) string {
 	return string(b)
 }
 
+// code returns the code of an answer, "" for a success.
+func code(w *httptest.ResponseRecorder) api.Code { return api.Code(head(w, api.HeaderError)) }
+
+// says reports whether the text of an answer has that code.
+func says(answer string, c api.Code) bool {
+	return strings.Contains(answer, "\r\n"+api.HeaderError+": "+string(c)+"\r\n")
+}
+
 func head(w *httptest.ResponseRecorder, name string) string { return http.Header(w.Header()).Get(name) }
+
+// reached says what has reached the backend but for reads.
+func (f *fake) reached() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprint(f.writes, " ", f.last.Key, " ", f.transfer, " ", len(f.leases))
+}
 
 // described returns the routes that openapi.json describes: all but the second path of the empty key.
 func described(s *Server) []route {

@@ -82,6 +82,8 @@ func inJSON(t reflect.Type) string {
 		return fmt.Sprintf("a whole number from 0 to %d", ^uint64(0)>>(64-t.Bits()))
 	case k >= reflect.Int && k <= reflect.Int64:
 		return fmt.Sprintf("a whole number from -%d to %d", uint64(1)<<(t.Bits()-1), uint64(1)<<(t.Bits()-1)-1)
+	case k == reflect.Float64:
+		return "a number"
 	case k == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return "a string of base64"
 	case k == reflect.Slice:

@@ -19,40 +19,40 @@ func TestLeaseRequests(t *testing.T) {
 		{"a/b/acquire/acquire", `{"owner":"o","ttl":"1.5s","wait":"10m"}`, `{1 a/b/acquire o 1.5s 10m0s 10s}`},
 		{"a%2Fb%20c/acquire", `{"Owner":"o","TTL":"100ms"}`, `{1 a/b c o 100ms 0s 10s}`},
 		{strings.Repeat("n", 256) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `{1 ` + strings.Repeat("n", 256) + ` o 1s 0s 10s}`},
-		{strings.Repeat("n", 257) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
-		{"/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes`},
-		{"%ff/acquire", `{"Owner":"o","TTL":"1s"}`, `400 a lease's name has 1 to 256 bytes of UTF-8`},
-		{"a/acquire", `{"TTL":"1s"}`, `400 Owner is missing`},
-		{"a/acquire", `{"Owner":"` + strings.Repeat("o", 129) + `","TTL":"1s"}`, `400 Owner has at most 128 bytes`},
-		{"a/acquire", `{"Owner":"o"}`, `400 TTL "": must be from 100ms to 30s`},
-		{"a/acquire", `{"Owner":"o","TTL":"99ms"}`, `400 TTL "99ms": must be from 100ms`},
-		{"a/acquire", `{"Owner":"o","TTL":"31s"}`, `400 TTL "31s": must be from 100ms`},
-		{"a/acquire", `{"Owner":"o","TTL":"ten"}`, `400 TTL "ten" is not a duration`},
-		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"11m"}`, `400 Wait "11m"`},
-		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"-1s"}`, `400 Wait "-1s"`},
-		{"a/acquire", `{"Owner":"o","TTL":"1s","Grant":"g"}`, `400 acquire takes no Grant`},
-		{"a/acquire", `[]`, `400 Request decode failed`},
-		{"a/acquire?cas=1", `{"Owner":"o","TTL":"1s"}`, `400`},
-		{"a/renew", `{"Owner":"o","Grant":"x"}`, `400 Grant "x" is none`},
-		{"a/release", `{"Owner":"o"}`, `400 Grant "" is none`},
+		{strings.Repeat("n", 257) + "/acquire", `{"Owner":"o","TTL":"1s"}`, `400 invalid`},
+		{"/acquire", `{"Owner":"o","TTL":"1s"}`, `400 invalid`},
+		{"%ff/acquire", `{"Owner":"o","TTL":"1s"}`, `400 invalid`},
+		{"a/acquire", `{"TTL":"1s"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"` + strings.Repeat("o", 129) + `","TTL":"1s"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"99ms"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"31s"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"ten"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"11m"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Wait":"-1s"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Grant":"g"}`, `400 invalid`},
+		{"a/acquire", `[]`, `400 invalid`},
+		{"a/acquire?cas=1", `{"Owner":"o","TTL":"1s"}`, `400 invalid`},
+		{"a/renew", `{"Owner":"o","Grant":"x"}`, `400 invalid`},
+		{"a/release", `{"Owner":"o"}`, `400 invalid`},
 		{"a/release", `{"Owner":"o","Acquisition":"mine"}`, `{3 a o 0s 0s 10s}`},
-		{"a/acquire", `{"Owner":"o","TTL":"1s","Name":"a"}`, `400 acquire takes no Name, only Owner, TTL, Acquisition, Wait`},
-		{"a/acquire", `{"Owner":"o","TTL":"1s","Waite":"5s"}`, `400 Request decode failed: unknown member "Waite": did you mean "Wait"?`},
-		{"a/renew", `{"Owner":"o","Grant":"x","Wait":"1s"}`, `400 renew takes no Wait`},
-		{"a/renew", `{"Owner":"o","Grant":"x","Acquisition":"mine"}`, `400 renew takes no Acquisition`},
-		{"a/release", `{"Owner":"o","Acquisition":"mine","TTL":"1s"}`, `400 release takes no TTL`},
-		{"a/release", `{"Owner":"o","Acquisition":"mine","Grant":"x"}`, `400 release takes Grant or Acquisition, not both`},
-		{"acquire", `{"Owner":"o","TTL":"1s"}`, `405 method POST is not allowed here, only GET`},
-		{"a/seize", `{"Owner":"o"}`, `405 method POST is not allowed here, only GET`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Name":"a"}`, `400 invalid`},
+		{"a/acquire", `{"Owner":"o","TTL":"1s","Waite":"5s"}`, `400 invalid`},
+		{"a/renew", `{"Owner":"o","Grant":"x","Wait":"1s"}`, `400 invalid`},
+		{"a/renew", `{"Owner":"o","Grant":"x","Acquisition":"mine"}`, `400 invalid`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine","TTL":"1s"}`, `400 invalid`},
+		{"a/release", `{"Owner":"o","Acquisition":"mine","Grant":"x"}`, `400 invalid`},
+		{"acquire", `{"Owner":"o","TTL":"1s"}`, `405 invalid`},
+		{"a/seize", `{"Owner":"o"}`, `405 invalid`},
 	} {
 		f.leases = nil
 		w := call(s, "POST", "/v1/lease/"+c.path, c.body)
-		got := fmt.Sprint(w.Code, " ", w.Body.String())
+		got := fmt.Sprint(w.Code, " ", code(w))
 		if len(f.leases) == 1 {
 			r := f.leases[0]
 			got = fmt.Sprintf("{%d %s %s %v %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait, r.Patience)
 		}
-		if !strings.HasPrefix(got, c.want) {
+		if got != c.want {
 			t.Errorf("POST %.60s %.80s: %s, want %s", c.path, c.body, got, c.want)
 		}
 	}
@@ -145,20 +145,21 @@ func TestLeaseRefusals(t *testing.T) {
 	s := newServer(t, f)
 	grant := (&grant{ttl: time.Second}).text("a", "o")
 	for _, c := range []struct {
-		err        error
-		code       int
-		retry, say string
+		err   error
+		code  int
+		retry string
+		says  api.Code
 	}{
-		{&LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}, 409, "2", `{"Owner":"them","RetryAfter":"1.201s"}`},
-		{ErrLeaseGone, 409, "", "gone: "},
-		{fmt.Errorf("%w: no quorum", ErrNotApplied), 503, "0", "not applied: no quorum"},
-		{fmt.Errorf("%w: many", ErrOverloaded), 503, "1", "not applied: overloaded: many"},
-		{&LeaseSilentError{Begins: 12*time.Second + 1}, 503, "13", "leases begin in 12.001s: the nodes have restarted, and keep silent about leases that they may have forgotten: nothing was granted; try again then"},
-		{fmt.Errorf("%w: perhaps", ErrUnknown), 504, "", "outcome unknown: perhaps"},
+		{&LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}, 409, "2", api.CodeBusy},
+		{ErrLeaseGone, 409, "", api.CodeLost},
+		{fmt.Errorf("%w: no quorum", ErrNotApplied), 503, "0", api.CodeNotApplied},
+		{fmt.Errorf("%w: many", ErrOverloaded), 503, "1", api.CodeOverloaded},
+		{&LeaseSilentError{Begins: 12*time.Second + 1}, 503, "13", api.CodeQuarantine},
+		{fmt.Errorf("%w: perhaps", ErrUnknown), 504, "", api.CodeUnknown},
 	} {
 		f.leaseErr = c.err
 		w := call(s, "POST", "/v1/lease/a/renew", `{"Owner":"o","Grant":"`+grant+`"}`)
-		if w.Code != c.code || head(w, "Retry-After") != c.retry || !strings.HasPrefix(w.Body.String(), c.say) {
+		if w.Code != c.code || head(w, "Retry-After") != c.retry || code(w) != c.says {
 			t.Errorf("%v: %d %q %s", c.err, w.Code, head(w, "Retry-After"), w.Body)
 		}
 	}
@@ -170,7 +171,7 @@ func TestManyLeasesInOneCall(t *testing.T) {
 	s := newServer(t, f)
 	good := (&grant{ttl: time.Second}).text("a", "o")
 	w := call(s, "POST", "/v1/leases/renew", `[{"Name":"a","Owner":"o","Grant":"`+good+`"},{"Name":"b","Owner":"o","Grant":"`+good+`"}]`)
-	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"Name":"a","Owner":"o","Token":9,`) || !strings.Contains(w.Body.String(), `"Code":"invalid","Error":"the Grant is not of lease \"b\"`) {
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `[{"Name":"a","Owner":"o","Token":9,`) || !strings.Contains(w.Body.String(), `"Code":"invalid","Error":"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	f.leaseErr = ErrLeaseGone
@@ -200,35 +201,25 @@ func TestLeaseHint(t *testing.T) {
 func TestLeaseList(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	check := func(target string, code int, want string) {
+	check := func(target, want string) {
 		t.Helper()
-		if w := call(s, "GET", "/v1/leases"+target, ""); w.Code != code || !strings.Contains(w.Body.String(), want) {
+		if w := call(s, "GET", "/v1/leases"+target, ""); w.Code != 200 || w.Body.String() != want {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 		}
 	}
 	f.leaseList.Silent = 1500 * time.Millisecond
-	check("", 200, `{"Leases":[],"Silent":"1.5s","Hint":true}`)
+	check("", `{"Leases":[],"Silent":"1.5s","Hint":true}`)
 	if f.leaseQuery != (LeaseQuery{Limit: 1000}) {
 		t.Errorf("%+v", f.leaseQuery)
 	}
 	f.leaseList = LeaseList{Next: "b", Leases: []NamedHint{{"a", LeaseHint{Owner: "o", Token: 4, Left: time.Second}}}}
-	check("?prefix=p/&start=p/%20&limit=10000", 200, `{"Leases":[{"Name":"a","Owner":"o","Token":4,"Remaining":"1s"}],"Next":"b","Hint":true}`)
+	check("?prefix=p/&start=p/%20&limit=10000", `{"Leases":[{"Name":"a","Owner":"o","Token":4,"Remaining":"1s"}],"Next":"b","Hint":true}`)
 	if f.leaseQuery != (LeaseQuery{Prefix: "p/", Start: "p/ ", Limit: 10000}) {
 		t.Errorf("%+v", f.leaseQuery)
 	}
-	check("?limit=10001", 400, "at most 10000")
-	check("?limit=0", 400, "at least 1")
-	check("?prefix=%ff", 400, "UTF-8")
-	check("?prefxi=p", 400, "unknown query name")
 	f.leaseErr = fmt.Errorf("%w: slow", ErrNotApplied)
-	check("", 503, "slow")
-	for path, says := range map[string]string{"x/aquire": "did you mean /acquire?", "renew/relase": "did you mean /release?", "a/b/renwe": "did you mean /renew?"} {
-		if w := call(s, "POST", "/v1/lease/"+path, "{}"); w.Code != 405 || !strings.Contains(w.Body.String(), says) {
-			t.Errorf("%s: %d %s", path, w.Code, w.Body)
-		}
-	}
-	if w := call(s, "POST", "/v1/lease/jobs/nightly", "{}"); w.Code != 405 || strings.Contains(w.Body.String(), "mean") {
-		t.Error(w.Code, w.Body)
+	if w := call(s, "GET", "/v1/leases", ""); w.Code != 503 || code(w) != api.CodeNotApplied {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if w := call(s, "PUT", "/v1/leases", ""); w.Code != 405 || head(w, "Allow") != "GET, HEAD" {
 		t.Errorf("%d %q", w.Code, head(w, "Allow"))

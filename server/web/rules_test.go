@@ -62,16 +62,12 @@ func TestKeysMeanThemselves(t *testing.T) {
 func TestKeysThatAreRefused(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f)
-	for path, says := range map[string]string{
-		"":                                  "empty",
-		strings.Repeat("k", 1025):           "1025 bytes",
-		strings.Repeat("%C3%BC", 512) + "k": "1025 bytes",
-		"%ff":                               "UTF-8",
-		"a%C3":                              "UTF-8",
-		"%ED%A0%80":                         "UTF-8", // half a surrogate pair
+	for _, path := range []string{
+		"", strings.Repeat("k", 1025), strings.Repeat("%C3%BC", 512) + "k", "%ff", "a%C3",
+		"%ED%A0%80", // half a surrogate pair
 	} {
 		for _, method := range []string{"GET", "PUT", "DELETE"} {
-			if w := call(s, method, api.PathKV+path, ""); w.Code != 400 || !strings.Contains(w.Body.String(), says) {
+			if w := call(s, method, api.PathKV+path, ""); w.Code != 400 || code(w) != api.CodeInvalid {
 				t.Errorf("%s %.20s: %d %s", method, path, w.Code, w.Body)
 			}
 		}

@@ -78,30 +78,30 @@ func TestMasterTransfer(t *testing.T) {
 		err         error
 		code        int
 		to          ballot.NodeID
-		says        string
+		says        api.Code
 	}{
-		{"", "", nil, 200, 0, "true"},
-		{"{}", "", nil, 200, 0, "true"},
-		{`{"Node":3}`, "", nil, 200, 3, "true"},
-		{`{"Node":3} ` + "\n", "?token=x", nil, 200, 3, "true"},
-		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", ErrNotApplied), 503, 3, "not caught up"},
-		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", ErrUnknown), 504, 3, "unknown"},
-		{`{"Node":9}`, "", nil, 400, 0, "node 9 is not a member: members are 1, 3: nothing was changed"},
-		{`{"Node":"3"}`, "", nil, 400, 0, `member "Node" must be a whole number from 0 to 18446744073709551615, not string`},
-		{`[3]`, "", nil, 400, 0, "the body must be an object, not array"},
-		{`{"To":3}`, "", nil, 400, 0, `{"Node":N}`},
-		{`{"Node":-1}`, "", nil, 400, 0, `{"Node":N}`},
-		{`{"Node":70000}`, "", nil, 400, 0, "65535"},
-		{`{"Node":1}{"Node":2}`, "", nil, 400, 0, "more than one"},
-		{`{"Node":`, "", nil, 400, 0, `{"Node":N}`},
-		{`{"Node":` + strings.Repeat(" ", 5000) + `1}`, "", nil, 413, 0, "too large"},
-		{"", "?foo", nil, 400, 0, `"foo"`},
+		{"", "", nil, 200, 0, ""},
+		{"{}", "", nil, 200, 0, ""},
+		{`{"Node":3}`, "", nil, 200, 3, ""},
+		{`{"Node":3} ` + "\n", "?token=x", nil, 200, 3, ""},
+		{`{"Node":3}`, "", fmt.Errorf("%w: node 3 is not caught up", ErrNotApplied), 503, 3, api.CodeNotApplied},
+		{`{"Node":3}`, "", fmt.Errorf("%w: no answer", ErrUnknown), 504, 3, api.CodeUnknown},
+		{`{"Node":9}`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":"3"}`, "", nil, 400, 0, api.CodeInvalid},
+		{`[3]`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"To":3}`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":-1}`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":70000}`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":1}{"Node":2}`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":`, "", nil, 400, 0, api.CodeInvalid},
+		{`{"Node":` + strings.Repeat(" ", 5000) + `1}`, "", nil, 413, 0, api.CodeTooLarge},
+		{"", "?foo", nil, 400, 0, api.CodeInvalid},
 	} {
 		f := newFake(t)
 		f.transferErr, f.transfer = c.err, 99
 		f.status.Node, f.status.Peers = 1, []api.PeerStatus{{Node: 3}}
 		w := call(newServer(t, f), "POST", "/v1/master/transfer"+c.query, c.body)
-		if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
+		if w.Code != c.code || code(w) != c.says || c.says == "" && w.Body.String() != "true" {
 			t.Errorf("%.30s%s: %d %s", c.body, c.query, w.Code, w.Body)
 		}
 		want := c.to
