@@ -28,7 +28,8 @@ func BenchmarkLeaseRoundTrip(b *testing.B) {
 	var ends [2]*echo
 	for i := range ends {
 		h := honest(ballot.NodeID(i + 1))
-		tr, err := Listen(Config{Self: h.Node, Addr: "127.0.0.1:0", Log: zerolog.Nop(), Hello: func() wire.Hello { return h }})
+		tr, err := Listen(Config{Self: h.Node, Addr: "127.0.0.1:0", Log: zerolog.Nop(),
+			Hello: func() wire.Hello { return h }})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +50,8 @@ type outcome struct {
 
 func (n *node) bootstrap(ctx context.Context, d *disk, list []wire.Address) outcome {
 	var o outcome
-	o.cluster, o.membership, o.fresh, o.err = n.Bootstrap(ctx, BootstrapConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
+	o.cluster, o.membership, o.fresh, o.err = n.Bootstrap(ctx,
+		BootstrapConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
 	return o
 }
 
@@ -147,7 +147,8 @@ func TestBootstrapNeedsAllListedNodes(t *testing.T) {
 	one := nodes[0].begin(short, disks[0], list)
 	nodes[0].logs.awaitAll(t, "node 3 is still starting")
 	cancel()
-	if o := ended(t, one); !errors.Is(o.err, context.Canceled) || !strings.Contains(o.err.Error(), showList(list)) || disks[0].founds != 0 {
+	if o := ended(t, one); !errors.Is(o.err, context.Canceled) || !strings.Contains(o.err.Error(), showList(list)) ||
+		disks[0].founds != 0 {
 		t.Fatalf("%+v", o)
 	}
 	nodes[0] = again(t, nodes[0])
@@ -172,7 +173,8 @@ func TestBootstrapHappensOnce(t *testing.T) {
 	}
 	for i := range nodes {
 		n := again(t, nodes[i])
-		if o := n.bootstrap(within(t), disks[i], list[:i+1]); o.err != nil || o.fresh || o.cluster != cluster || disks[i].founds != 1 {
+		if o := n.bootstrap(within(t), disks[i], list[:i+1]); o.err != nil || o.fresh || o.cluster != cluster ||
+			disks[i].founds != 1 {
 			t.Fatalf("node %d: %+v", i+1, o)
 		}
 		n.Close()
@@ -183,7 +185,8 @@ func TestFounderThatCrashedBeforeItToldAnybody(t *testing.T) {
 	nodes, disks, list := town(t, 3)
 	ctx := within(t)
 	disks[0].fail = errors.New("power cut")
-	one, two, three := nodes[0].begin(ctx, disks[0], list), nodes[1].begin(ctx, disks[1], list), nodes[2].begin(ctx, disks[2], list)
+	one := nodes[0].begin(ctx, disks[0], list)
+	two, three := nodes[1].begin(ctx, disks[1], list), nodes[2].begin(ctx, disks[2], list)
 	if o := ended(t, one); !errors.Is(o.err, disks[0].fail) || o.fresh {
 		t.Fatalf("%+v", o)
 	}
@@ -223,7 +226,8 @@ func TestDifferentListsRefuseEachOther(t *testing.T) {
 	for i, c := range []<-chan outcome{one, two} {
 		o := ended(t, c)
 		var g *BootstrapError
-		if !errors.As(o.err, &g) || !errors.Is(o.err, ErrLists) || !strings.Contains(g.Text, showList(list)) || !strings.Contains(g.Text, showList(other)) {
+		if !errors.As(o.err, &g) || !errors.Is(o.err, ErrLists) || !strings.Contains(g.Text, showList(list)) ||
+			!strings.Contains(g.Text, showList(other)) {
 			t.Fatalf("node %d: %+v", i+1, o)
 		}
 	}
@@ -252,7 +256,9 @@ func TestWipedNodeIsToldSo(t *testing.T) {
 			if !errors.As(o.err, &g) || g.Kind != ErrWiped || o.fresh || fresh.founds > 0 {
 				t.Fatalf("%+v", o)
 			}
-			for _, w := range []string{fmt.Sprintf("node %d", wiped+1), disks[wiped].store.String(), fresh.store.String(), "must not vote", "cannot be used again", "new id", "once members can be changed"} {
+			for _, w := range []string{fmt.Sprintf("node %d", wiped+1), disks[wiped].store.String(),
+				fresh.store.String(), "must not vote", "cannot be used again", "new id",
+				"once members can be changed"} {
 				if !strings.Contains(g.Text, w) {
 					t.Errorf("%q is not in: %s", w, g.Text)
 				}
@@ -296,7 +302,8 @@ func TestClusterFormedWithoutThisNode(t *testing.T) {
 	formAll(t, nodes, disks, list)
 	n := listen(t, 3, "", nil)
 	o := n.bootstrap(within(t), &disk{store: store(3)}, append(list, wire.Address{Node: 3, Addr: n.Addr().String()}))
-	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) || !strings.Contains(o.err.Error(), disks[0].cluster.String()) {
+	if !errors.Is(o.err, ErrFormedElsewhere) || !strings.Contains(o.err.Error(), disks[0].membership.String()) ||
+		!strings.Contains(o.err.Error(), disks[0].cluster.String()) {
 		t.Fatalf("%+v", o)
 	}
 }
@@ -367,134 +374,9 @@ func TestOwnStoreMustBeInOwnMembership(t *testing.T) {
 	}
 	n = listen(t, 3, "", nil)
 	disks[1].store = store(3)
-	if o := n.bootstrap(within(t), disks[1], []wire.Address{{Node: 3, Addr: n.Addr().String()}}); !errors.Is(o.err, ErrFormedElsewhere) {
+	alone := []wire.Address{{Node: 3, Addr: n.Addr().String()}}
+	if o := n.bootstrap(within(t), disks[1], alone); !errors.Is(o.err, ErrFormedElsewhere) {
 		t.Fatalf("%+v", o)
-	}
-}
-
-// A stranger that says it is the founder: what it may bring, and what not.
-func TestBootstrapThatMustNotBeTaken(t *testing.T) {
-	sound := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(1)}, {Node: 2, Store: store(2)}}}
-	for name, c := range map[string]struct {
-		bring ident.Membership
-		word  string
-	}{
-		"another store for me": {ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(1)}, {Node: 2, Store: store(7)}}}, "was started with the list"},
-		"without me":           {members(1), "was started with the list"},
-		"more nodes":           {members(1, 2, 3), "was started with the list"},
-		"number 2":             {ident.Membership{Number: 2, Members: sound.Members}, "was started with the list"},
-		"without itself":       {ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: store(8)}, {Node: 2, Store: store(2)}}}, "in which it is not itself"},
-		"sound":                {sound, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := listen(t, 2, "", nil)
-			list := []wire.Address{{Node: 1, Addr: "127.0.0.1:1"}, {Node: 2, Addr: n.Addr().String()}}
-			d := &disk{store: store(2)}
-			ctx, cancel := context.WithCancel(within(t))
-			out := n.begin(ctx, d, list)
-			w := claimed(t, n, store(1), list)
-			if err := w.send(&wire.FoundMsg{Cluster: ident.ClusterID{5}, Membership: c.bring}); err != nil {
-				t.Fatal(err)
-			}
-			reply, err := w.receive()
-			if c.word == "" {
-				if _, ok := reply.(*wire.FormedMsg); !ok || err != nil {
-					t.Fatalf("%T %v", reply, err)
-				}
-				if o := ended(t, out); o.err != nil || !o.fresh || d.cluster != (ident.ClusterID{5}) {
-					t.Fatalf("%+v", o)
-				}
-				g := n.Transport.bootstrap.Load()
-				if err := g.adopt(ident.ClusterID{5}, sound); err != nil {
-					t.Fatalf("the same again: %v", err)
-				}
-				var r *Refusal
-				if err := g.adopt(ident.ClusterID{6}, sound); !errors.As(err, &r) || r.Reason != wire.ReasonBootstrap || d.founds != 1 {
-					t.Fatalf("a second bootstrap: %v", err)
-				}
-				cancel()
-				return
-			}
-			var r *Refusal
-			if !errors.As(err, &r) || r.Reason != wire.ReasonBootstrap || !strings.Contains(r.Text, c.word) || d.founds > 0 {
-				t.Fatalf("%v", err)
-			}
-			cancel()
-			if o := ended(t, out); !errors.Is(o.err, context.Canceled) {
-				t.Fatalf("%+v", o)
-			}
-			if err := n.Transport.bootstrap.Load().adopt(ident.ClusterID{5}, sound); err == nil || d.founds > 0 {
-				t.Fatal("took a bootstrap after it had stopped waiting")
-			}
-		})
-	}
-}
-
-// claimed is a founder's connection to n, made by hand, after n has answered.
-func claimed(t *testing.T, n *node, founder ident.StoreID, list []wire.Address) *conn {
-	t.Helper()
-	late := time.Now().Add(testTimeout)
-	for {
-		nc, err := net.Dial("tcp", n.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newConn(nc, 0, late)
-		_, err = exchange(w, &wire.AskMsg{From: 1, To: n.cfg.Self, Store: founder, List: list})
-		var r *Refusal
-		if errors.As(err, &r) && r.Reason == wire.ReasonNotReady { // its Bootstrap has not begun
-			nc.Close()
-			continue
-		}
-		t.Cleanup(func() { nc.Close() })
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w
-	}
-}
-
-func TestTwoFoundersCannotBothCountOnANode(t *testing.T) {
-	n := listen(t, 2, "", nil)
-	list := []wire.Address{{Node: 1, Addr: "127.0.0.1:1"}, {Node: 2, Addr: n.Addr().String()}}
-	ctx, cancel := context.WithCancel(within(t))
-	out := n.begin(ctx, &disk{store: store(2)}, list)
-	claimed(t, n, store(1), list)
-	nc, err := net.Dial("tcp", n.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	_, err = exchange(newConn(nc, 0, time.Now().Add(testTimeout)), &wire.AskMsg{From: 1, To: 2, Store: store(8), List: list})
-	var r *Refusal
-	if !errors.As(err, &r) || r.Reason != wire.ReasonNode || !strings.Contains(r.Text, "two processes") {
-		t.Fatalf("%v", err)
-	}
-	cancel()
-	ended(t, out)
-}
-
-func TestAsksThatAreRefused(t *testing.T) {
-	nodes, disks, list := town(t, 2)
-	formAll(t, nodes, disks, list)
-	for name, c := range map[string]struct {
-		ask    wire.AskMsg
-		reason wire.Reason
-	}{
-		"wrong node": {wire.AskMsg{From: 2, To: 3, Store: store(2), List: list}, wire.ReasonNode},
-		"itself":     {wire.AskMsg{From: 1, To: 2, Store: store(1), List: list}, wire.ReasonSelf},
-		"same id":    {wire.AskMsg{From: 1, To: 1, Store: store(5), List: list}, wire.ReasonNode},
-	} {
-		nc, err := net.Dial("tcp", list[0].Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = exchange(newConn(nc, 0, time.Now().Add(testTimeout)), &c.ask)
-		nc.Close()
-		var r *Refusal
-		if !errors.As(err, &r) || r.Reason != c.reason {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -510,7 +392,11 @@ func TestCloseEndsBootstrap(t *testing.T) {
 
 func TestBootstrapConfigIsChecked(t *testing.T) {
 	d := &disk{}
-	sound := BootstrapConfig{Self: 1, Store: store(1), List: []wire.Address{{Node: 2, Addr: "b:1"}, {Node: 1, Addr: "a:1"}}, Formed: d.Formed, Found: d.Found}
+	list := func(a1 string, node ballot.NodeID, a2 string) []wire.Address {
+		return []wire.Address{{Node: 1, Addr: a1}, {Node: node, Addr: a2}}
+	}
+	sound := BootstrapConfig{Self: 1, Store: store(1), List: list("a:1", 2, "b:1"), Formed: d.Formed, Found: d.Found}
+	sound.List[0], sound.List[1] = sound.List[1], sound.List[0]
 	if err := sound.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -518,14 +404,15 @@ func TestBootstrapConfigIsChecked(t *testing.T) {
 		"not in its list": func(c *BootstrapConfig) { c.Self = 3 },
 		"node id 0":       func(c *BootstrapConfig) { c.Self = 0 },
 		"no store":        func(c *BootstrapConfig) { c.Store = ident.StoreID{} },
-		"listed twice":    func(c *BootstrapConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 1, Addr: "b:1"}} },
-		"HOST:PORT":       func(c *BootstrapConfig) { c.List = []wire.Address{{Node: 1, Addr: "a:1"}, {Node: 2, Addr: "b"}} },
+		"listed twice":    func(c *BootstrapConfig) { c.List = list("a:1", 1, "b:1") },
+		"HOST:PORT":       func(c *BootstrapConfig) { c.List = list("a:1", 2, "b") },
 		"0 nodes":         func(c *BootstrapConfig) { c.List = nil },
 		"without storage": func(c *BootstrapConfig) { c.Found = nil },
 	} {
 		c := sound
 		change(&c)
-		if err := c.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) && name != "not in its list" {
+		if err := c.Validate(); !errors.Is(err, ErrConfig) ||
+			!strings.Contains(err.Error(), name) && name != "not in its list" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

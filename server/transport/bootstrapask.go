@@ -51,7 +51,7 @@ func (a *asker) run(ctx context.Context) error {
 	}
 }
 
-// round asks every other node once, at the same time, over fresh connections. It returns nil also if nothing is settled.
+// round asks every other node once, at the same time, over fresh connections. Nil is returned also if nothing is settled.
 func (a *asker) round(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	others := len(a.cfg.List) - 1
@@ -109,7 +109,8 @@ func (a *asker) ask(ctx context.Context, addr wire.Address) reply {
 	defer context.AfterFunc(ctx, func() { c.nc.SetDeadline(time.Unix(1, 0)) })()
 	r.answer, r.err = exchange(c, &wire.AskMsg{From: a.cfg.Self, To: addr.Node, Store: a.cfg.Store, List: a.cfg.List})
 	if r.err == nil && r.answer.Node != addr.Node {
-		r.err = refuse(wire.ReasonNode, "the address %s, which the list gives for node %d, leads to node %d: mend --cluster",
+		r.err = refuse(wire.ReasonNode,
+			"the address %s, which the list gives for node %d, leads to node %d: mend --cluster",
 			addr.Addr, addr.Node, r.answer.Node)
 	}
 	if r.err != nil {
@@ -151,7 +152,8 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 	case !listed:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
 			"with membership %s, which does not list node %d. This node was started with the list %s: "+
-			"if that is a mistake, mend it; otherwise node %d has to be added to the cluster, once members can be changed.",
+			"if that is a mistake, mend it; otherwise node %d has to be added to the cluster, "+
+			"once members can be changed.",
 			self, known.Node, r.peer.Addr, known.Cluster, known.Membership, self, showList(a.cfg.List), self)
 	case store != a.cfg.Store:
 		source := fmt.Sprintf("node %d at %s (cluster %s)", known.Node, r.peer.Addr, known.Cluster)

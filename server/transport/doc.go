@@ -21,7 +21,7 @@
 //	asker       asks the other listed nodes, and forms the cluster                 bootstrapask.go, bootstraplist.go
 //	answerer    answers those who ask                                              bootstrapanswer.go
 //	listener    accepts connections                                                listener.go
-//	Transport   Listen, Bootstrap, Serve, Send…, Close                             transport.go, bootstrap.go, config.go
+//	Transport   Listen, Bootstrap, Serve, Send…, Close                             transport.go, bootstrap.go
 //
 // The connection is neither encrypted nor authenticated. The handshake catches mistakes (a wrong address, a foreign
 // disk, contradicting settings), not malice.

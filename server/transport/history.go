@@ -63,8 +63,9 @@ func (s *history) compare(h *wire.Hello) *Refusal {
 	if t.inc != h.Incarnation {
 		if h.Incarnation.Restart <= t.inc.Restart {
 			return refuse(wire.ReasonRestart, "node %d comes as incarnation %s, but was seen as %s: "+
-				"a run with the same or a higher restart counter. Its data directory was rolled back or copied, or two "+
-				"processes run on copies of it. Stop it; a store that has forgotten something must not vote.",
+				"a run with the same or a higher restart counter. "+
+				"Its data directory was rolled back or copied, or two processes run on copies of it. "+
+				"Stop it; a store that has forgotten something must not vote.",
 				h.Node, h.Incarnation, t.inc)
 		}
 		floor = t.current

@@ -170,7 +170,8 @@ func count(events []string, event string) int {
 	return n
 }
 
-var testConstants = wire.Constants{LeaseTime: time.Second, MaxLeaseTime: 30 * time.Second, DriftPPM: 10000, Margin: 10 * time.Millisecond}
+var testConstants = wire.Constants{LeaseTime: time.Second, MaxLeaseTime: 30 * time.Second, DriftPPM: 10000,
+	Margin: 10 * time.Millisecond}
 
 // node is a Transport with what belongs to it.
 type node struct {
@@ -191,7 +192,8 @@ func members(ids ...ballot.NodeID) ident.Membership {
 }
 
 func honest(id ballot.NodeID) wire.Hello {
-	return wire.Hello{Cluster: ident.ClusterID{0xcc}, Node: id, Store: store(id), Constants: testConstants, ClientAddr: "127.0.0.1:850" + string(rune('0'+id)),
+	return wire.Hello{Cluster: ident.ClusterID{0xcc}, Node: id, Store: store(id), Constants: testConstants,
+		ClientAddr:  "127.0.0.1:850" + string(rune('0'+id)),
 		Incarnation: ballot.Incarnation{Restart: 1, Node: id, Nonce: 100 + uint64(id)}}
 }
 

@@ -119,7 +119,8 @@ func (p *peer) state() PeerState {
 func (e *end) state() LinkState {
 	t := &e.traffic
 	st := LinkState{
-		LastHeard: -1, Sent: t.sent.Load(), Received: t.received.Load(), Dropped: t.dropped.Load(), Ignored: t.ignored.Load(),
+		LastHeard: -1, Sent: t.sent.Load(), Received: t.received.Load(),
+		Dropped: t.dropped.Load(), Ignored: t.ignored.Load(),
 	}
 	if at := t.heard.Load(); at > 0 {
 		st.LastHeard = max(0, time.Since(t.start)-time.Duration(at))

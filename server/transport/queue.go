@@ -2,12 +2,12 @@ package transport
 
 import "sync"
 
-// queue holds the bodies that wait for the writer of one connection, and accounts for those that it is writing. It never
-// blocks. Both limits count bodies until they are written.
+// queue holds the bodies that wait for the writer of one connection, and accounts for those that it is writing.
+// It never blocks. Both limits count bodies until they are written.
 type queue struct {
 	maxFrames, maxBytes int
-	// dropOldest makes space by dropping what has waited longest (a stale lease message is of no use). Without it the new
-	// body is refused.
+	// dropOldest makes space by dropping what has waited longest (a stale lease message is of no use). Without it
+	// the new body is refused.
 	dropOldest bool
 	ready      chan struct{} // holds a token when there may be something to take
 

@@ -42,7 +42,8 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered 
 	case dialled != answered:
 		return wrongNode(dialled, answered)
 	case theirs.Node == ours.Node:
-		return refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: give one of them its own id",
+		return refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: "+
+			"give one of them its own id",
 			ours.Node, ours.Store, theirs.Store)
 	case theirs.Cluster != ours.Cluster:
 		return refuse(wire.ReasonCluster, "node %d belongs to cluster %s and node %d to cluster %s: "+

@@ -28,14 +28,18 @@ func TestRefusals(t *testing.T) {
 			[]string{"gives for node 2", "leads to node 3"}},
 		"same id": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 1, 1 }, members(1, 2),
 			[]string{"gives for node 2", "leads to node 1"}},
-		"itself": {wire.ReasonSelf, func(h *wire.Hello) { h.Node, h.Incarnation = 1, honest(1).Incarnation }, members(1, 2),
+		"itself": {wire.ReasonSelf, func(h *wire.Hello) { h.Node, h.Incarnation = 1, honest(1).Incarnation },
+			members(1, 2),
 			[]string{"node 1 has reached itself"}},
 		"store": {wire.ReasonStore, func(h *wire.Hello) { h.Store = store(9) }, members(1, 2),
 			[]string{"node 2", store(2).String(), store(9).String(), "wiped"}},
-		"membership": {wire.ReasonNotMember, func(*wire.Hello) {}, members(2, 3), []string{"node 1 is not in membership"}},
-		"lease time": {wire.ReasonConstants, func(h *wire.Hello) { h.Constants.LeaseTime = 2 * time.Second }, members(1, 2),
+		"membership": {wire.ReasonNotMember, func(*wire.Hello) {}, members(2, 3),
+			[]string{"node 1 is not in membership"}},
+		"lease time": {wire.ReasonConstants, func(h *wire.Hello) { h.Constants.LeaseTime = 2 * time.Second },
+			members(1, 2),
 			[]string{"--lease-time is", "1s on node 1", "2s on node 2"}},
-		"max lease time": {wire.ReasonConstants, func(h *wire.Hello) { h.Constants.MaxLeaseTime = time.Minute }, members(1, 2),
+		"max lease time": {wire.ReasonConstants, func(h *wire.Hello) { h.Constants.MaxLeaseTime = time.Minute },
+			members(1, 2),
 			[]string{"--max-lease-time is", "30s on node 1", "1m0s on node 2"}},
 		"drift": {wire.ReasonConstants, func(h *wire.Hello) { h.Constants.DriftPPM = 10001 }, members(1, 2),
 			[]string{"--clock-drift is", "10000 ppm on node 1", "10001 ppm on node 2"}},
@@ -57,7 +61,8 @@ func TestRefusals(t *testing.T) {
 			}
 			ours, theirs := honest(1), honest(2)
 			c.change(&theirs)
-			if r := checkHello(&ours, &theirs, members(1, 2), 2, theirs.Node); name != "membership" && (r == nil || r.Reason != c.reason) {
+			if r := checkHello(&ours, &theirs, members(1, 2), 2, theirs.Node); name != "membership" &&
+				(r == nil || r.Reason != c.reason) {
 				t.Fatalf("reason %v", r)
 			}
 		})
@@ -71,11 +76,14 @@ func TestRefusalOfAStoreThatWentBack(t *testing.T) {
 		marks wire.Marks
 		words []string
 	}{
-		"same restart counter": {ballot.Incarnation{Restart: 1, Node: 2, Nonce: 9}, marks, []string{"restart counter", "2.1:"}},
-		"lower counter":        {ballot.Incarnation{Node: 2, Nonce: 9}, marks, []string{"restart counter", "2.0:", "2.1:"}},
-		"lower promise": {ballot.Incarnation{Restart: 2, Node: 2, Nonce: 9}, wire.Marks{Promised: ballot.Ballot{Counter: 4, Node: 7}, Accepted: 40},
+		"same restart counter": {ballot.Incarnation{Restart: 1, Node: 2, Nonce: 9}, marks,
+			[]string{"restart counter", "2.1:"}},
+		"lower counter": {ballot.Incarnation{Node: 2, Nonce: 9}, marks, []string{"restart counter", "2.0:", "2.1:"}},
+		"lower promise": {ballot.Incarnation{Restart: 2, Node: 2, Nonce: 9},
+			wire.Marks{Promised: ballot.Ballot{Counter: 4, Node: 7}, Accepted: 40},
 			[]string{"rolled back", "4@7.0", "5@2.0"}},
-		"lower log": {ballot.Incarnation{Restart: 2, Node: 2, Nonce: 9}, wire.Marks{Promised: marks.Promised, Accepted: 39},
+		"lower log": {ballot.Incarnation{Restart: 2, Node: 2, Nonce: 9},
+			wire.Marks{Promised: marks.Promised, Accepted: 39},
 			[]string{"rolled back", "slot 39", "slot 40"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +156,8 @@ func TestRefusalOfAnotherVersion(t *testing.T) {
 	_, err = newConn(nc, 0, time.Now().Add(testTimeout)).receive()
 	var r *Refusal
 	ours, theirs := fmt.Sprintf("version %d ", wire.Version), fmt.Sprintf("version %d", wire.Version+8)
-	if !errors.As(err, &r) || r.Reason != wire.ReasonVersion || !r.ByPeer || !strings.Contains(r.Text, ours) || !strings.Contains(r.Text, theirs) {
+	if !errors.As(err, &r) || r.Reason != wire.ReasonVersion || !r.ByPeer || !strings.Contains(r.Text, ours) ||
+		!strings.Contains(r.Text, theirs) {
 		t.Fatalf("%v", err)
 	}
 	n.logs.awaitAll(t, "connection refused", theirs)

@@ -44,7 +44,8 @@ func (s *peers) checkRelease(m *wire.ReleaseMsg) *Refusal {
 	}
 	if store, listed := storeOf(members, r.Owner.Node); !listed || store != r.Store {
 		return refuse(wire.ReasonNotMember,
-			"a guardian speaks for node %d with store %s, which is not in membership %s", r.Owner.Node, r.Store, members)
+			"a guardian speaks for node %d with store %s, which is not in membership %s",
+			r.Owner.Node, r.Store, members)
 	}
 	return nil
 }

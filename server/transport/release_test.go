@@ -64,12 +64,15 @@ func TestReleaseIsRefused(t *testing.T) {
 	}{
 		"another node": {3, func(*wire.Release) {}, []string{"gives for node 3 leads to node 2"}},
 		"itself":       {2, func(r *wire.Release) { *r = dead(2) }, []string{"speaks for node 2 to node 2 itself"}},
-		"cluster":      {2, func(r *wire.Release) { r.Cluster = ident.ClusterID{0xdd} }, []string{ident.ClusterID{0xdd}.String(), ident.ClusterID{0xcc}.String()}},
-		"store":        {2, func(r *wire.Release) { r.Store = store(9) }, []string{store(9).String(), "not in membership"}},
-		"no member":    {2, func(r *wire.Release) { *r = dead(7) }, []string{"node 7", "not in membership"}},
-		"no ballots":   {2, func(r *wire.Release) { r.Counters = nil }, []string{"release of 0 ballots"}},
-		"too many":     {2, func(r *wire.Release) { r.Counters = make([]uint64, wire.MaxReleaseCounters+1) }, []string{"release of 65 ballots"}},
-		"no owner":     {2, func(r *wire.Release) { r.Owner = ballot.Incarnation{} }, []string{"release without owner"}},
+		"cluster": {2, func(r *wire.Release) { r.Cluster = ident.ClusterID{0xdd} },
+			[]string{ident.ClusterID{0xdd}.String(), ident.ClusterID{0xcc}.String()}},
+		"store": {2, func(r *wire.Release) { r.Store = store(9) },
+			[]string{store(9).String(), "not in membership"}},
+		"no member":  {2, func(r *wire.Release) { *r = dead(7) }, []string{"node 7", "not in membership"}},
+		"no ballots": {2, func(r *wire.Release) { r.Counters = nil }, []string{"release of 0 ballots"}},
+		"too many": {2, func(r *wire.Release) { r.Counters = make([]uint64, wire.MaxReleaseCounters+1) },
+			[]string{"release of 65 ballots"}},
+		"no owner": {2, func(r *wire.Release) { r.Owner = ballot.Incarnation{} }, []string{"release without owner"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, b := pair(t, nil)

@@ -3,10 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"math/rand/v2"
 	"net"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +19,8 @@ func TestFramesFlowBothWaysInOrder(t *testing.T) {
 		big := logBody(9 << 20)
 		for i := range 500 {
 			number := binary.BigEndian.AppendUint32(nil, uint32(i))
-			if !from.SendLease(to.cfg.Self, leaseBody(1, number...)) || !from.SendLog(to.cfg.Self, logBody(1, number...)) {
+			if !from.SendLease(to.cfg.Self, leaseBody(1, number...)) ||
+				!from.SendLog(to.cfg.Self, logBody(1, number...)) {
 				t.Fatal("not sent")
 			}
 		}
@@ -40,8 +38,10 @@ func TestFramesFlowBothWaysInOrder(t *testing.T) {
 		}
 	}
 	st := a.Peers()
-	if len(st) != 1 || st[0].Node != 2 || st[0].ClientAddr != "127.0.0.1:8502" || st[0].Incarnation != b.hello.Incarnation || st[0].Problem != "" ||
-		!st[0].Lease.Connected || !st[0].Log.Connected || st[0].Lease.LastHeard < 0 || st[0].Lease.LastHeard > testTimeout || st[0].Log.Received != 501 {
+	if len(st) != 1 || st[0].Node != 2 || st[0].ClientAddr != "127.0.0.1:8502" ||
+		st[0].Incarnation != b.hello.Incarnation || st[0].Problem != "" ||
+		!st[0].Lease.Connected || !st[0].Log.Connected || st[0].Lease.LastHeard < 0 ||
+		st[0].Lease.LastHeard > testTimeout || st[0].Log.Received != 501 {
 		t.Fatalf("peers %+v", st)
 	}
 }
@@ -105,7 +105,8 @@ func TestPausedPeerCostsBoundedMemoryAndIsNoticed(t *testing.T) {
 		n.SendLease(1, leaseBody(1000))
 	}
 	st := n.Peers()[0]
-	if st.Log.QueueBytes > 4<<20 || st.Lease.QueueBytes > leaseQueueBytes || st.Lease.QueueFrames > leaseQueueFrames || st.Lease.Dropped == 0 || st.Log.Dropped == 0 {
+	if st.Log.QueueBytes > 4<<20 || st.Lease.QueueBytes > leaseQueueBytes || st.Lease.QueueFrames > leaseQueueFrames ||
+		st.Lease.Dropped == 0 || st.Log.Dropped == 0 {
 		t.Fatalf("%+v", st)
 	}
 	n.awaitEvent(t, "-log 1", 1)
@@ -225,7 +226,8 @@ func TestUnknownTypesAreIgnored(t *testing.T) {
 			w := dumb(t, n.Addr().String(), honest(1), 2, kind)
 			writeFrames(t, w.nc, []byte{200, 1}, []byte{201}, []byte{200}, logBody(2), leaseBody(2))
 		}
-		n.recorder.await(t, "the frames that are known", func() bool { return len(n.log) == run+1 && len(n.lease) == run+1 })
+		n.recorder.await(t, "the frames that are known",
+			func() bool { return len(n.log) == run+1 && len(n.lease) == run+1 })
 	}
 	st := n.Peers()[0]
 	for kind, s := range map[wire.Kind]LinkState{wire.KindLog: st.Log, wire.KindLease: st.Lease} {
@@ -258,7 +260,8 @@ func TestFlushWaitsForTheLastWords(t *testing.T) {
 
 func TestSendNeverTakesWhatItCannotCarry(t *testing.T) {
 	a, _ := pair(t, func(c *Config, _ *wire.Hello) { c.MaxLogFrameBytes = 1000 })
-	if a.SendLog(2, logBody(1001)) || a.SendLease(2, leaseBody(wire.MaxLeaseBytes+1)) || a.SendLog(3, logBody(1)) || !a.SendLog(2, logBody(1000)) {
+	if a.SendLog(2, logBody(1001)) || a.SendLease(2, leaseBody(wire.MaxLeaseBytes+1)) || a.SendLog(3, logBody(1)) ||
+		!a.SendLog(2, logBody(1000)) {
 		t.Fatal("wrong size or peer")
 	}
 	for _, body := range [][]byte{nil, {0}} {
@@ -285,116 +288,6 @@ func TestPeerIsFoundAgainAfterARestart(t *testing.T) {
 	a.awaitEvent(t, "+log 2", 2)
 	if got := a.Peers()[0].Incarnation.Restart; got != 2 {
 		t.Fatalf("restart counter %d", got)
-	}
-}
-
-func TestGarbageDisturbsNobody(t *testing.T) {
-	a, b := pair(t, nil)
-	before := runtime.NumGoroutine()
-	rnd := rand.New(rand.NewPCG(1, 2))
-	hello := wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)})
-	connections, frames := 400, 25
-	for i := range connections {
-		nc, err := net.Dial("tcp", b.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range frames {
-			nc.Write(junk(rnd, i, hello))
-		}
-		if i%2 == 0 {
-			nc.Close()
-		} else {
-			defer nc.Close()
-		}
-	}
-	for i := range 200 {
-		if !a.SendLease(2, leaseBody(1, byte(i))) || !b.SendLog(1, logBody(1, byte(i))) {
-			t.Fatal("not sent")
-		}
-	}
-	b.recorder.await(t, "lease frames among garbage", func() bool { return len(b.lease) == 200 })
-	a.recorder.await(t, "log frames among garbage", func() bool { return len(a.log) == 200 })
-	if len(a.history()) != len(wire.Kinds) || len(b.history()) != len(wire.Kinds) {
-		t.Fatalf("disturbed: %v %v", a.history(), b.history())
-	}
-	b.logs.awaitAll(t, "did not finish the handshake")
-	if n := runtime.NumGoroutine(); n > before+2*maxPending {
-		t.Fatalf("%d goroutines, %d before", n, before)
-	}
-	if lines := b.logs.lines(); lines > maxLines+10 {
-		t.Fatalf("%d lines of log", lines)
-	}
-}
-
-// junk is noise, a frame of noise, a hello with a flipped bit, or a frame that declares too much.
-func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
-	noise := make([]byte, rnd.IntN(300))
-	for i := range noise {
-		noise[i] = byte(rnd.Uint32())
-	}
-	switch kind % 4 {
-	case 0:
-		return noise
-	case 1:
-		return wire.AppendFrame(nil, append([]byte("TNUR\x01\x00\x01"), noise...))
-	case 2:
-		bad := bytes.Clone(hello)
-		bad[rnd.IntN(len(bad))] ^= 1 << rnd.IntN(8)
-		return wire.AppendFrame(nil, append(bad, noise...))
-	}
-	return append([]byte{0xff, 0xff, 0xff, 0xf0}, noise...)
-}
-
-func TestIdleStrangersMakeSpace(t *testing.T) {
-	n := listen(t, 2, "", func(c *Config, _ *wire.Hello) { c.IdleTimeout = 3 * testTimeout })
-	n.serve(members(1, 2))
-	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLog)
-	n.awaitEvent(t, "+log 1", 1)
-	for range 3 * maxPending {
-		nc, err := net.Dial("tcp", n.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer nc.Close()
-	}
-	dumb(t, n.Addr().String(), honest(1), 2, wire.KindLease)
-	n.awaitEvent(t, "+lease 1", 1)
-	if h := n.history(); len(h) != 2 {
-		t.Fatalf("strangers ended a connection: %v", h)
-	}
-	if n.Stats().Evicted < maxPending {
-		t.Fatalf("%+v", n.Stats())
-	}
-	n.sockets.mu.Lock()
-	defer n.sockets.mu.Unlock()
-	if len(n.sockets.pending) > maxPending {
-		t.Fatalf("%d connections in their handshake", len(n.sockets.pending))
-	}
-}
-
-func TestListenSaysWhatToDo(t *testing.T) {
-	n := listen(t, 1, "", nil)
-	for _, c := range []struct {
-		cfg  Config
-		kind error
-		want string
-	}{
-		{Config{Self: 2, Addr: n.Addr().String()}, ErrListen, "another process listens there"},
-		{Config{Self: 2, Addr: "192.0.2.1:8300"}, ErrListen, "no such address"},
-		{Config{Self: 2, Addr: "8300"}, ErrConfig, "HOST:PORT"},
-		{Config{Self: 2, Addr: "a\nb:1"}, ErrConfig, "plain text"},
-		{Config{Self: 0, Addr: "127.0.0.1:0"}, ErrConfig, "node id 0"},
-		{Config{Self: 2, QueueBytes: 10}, ErrConfig, "cannot hold a frame"},
-		{Config{Self: 2, QueueFrames: -1}, ErrConfig, "negative"},
-	} {
-		tr, err := Listen(c.cfg)
-		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v", c.cfg, err)
-		}
-		if err == nil {
-			tr.Close()
-		}
 	}
 }
 

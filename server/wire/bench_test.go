@@ -108,7 +108,8 @@ func BenchmarkDecodeLog(b *testing.B) {
 
 func each(b *testing.B, run func(*testing.B, *multipaxos.Message)) {
 	accept := acceptOf(1)
-	vote := &multipaxos.Message{Kind: multipaxos.KindAccepted, From: 1, To: 2, Ballot: accept.Ballot, Slot: 1<<20 + 1, Through: 1<<20 + 1}
+	vote := &multipaxos.Message{Kind: multipaxos.KindAccepted, From: 1, To: 2, Ballot: accept.Ballot, Slot: 1<<20 + 1,
+		Through: 1<<20 + 1}
 	for _, x := range []struct {
 		name string
 		m    *multipaxos.Message
@@ -123,7 +124,8 @@ func each(b *testing.B, run func(*testing.B, *multipaxos.Message)) {
 // BenchmarkForward is a write on its way from a follower to the master: encoded there, decoded here.
 func BenchmarkForward(b *testing.B) {
 	c := kv.Command{Op: kv.OpSet, Key: "bench/00000000", Value: make([]byte, 256)}
-	m := &replica.Message{Kind: replica.KindForward, From: 2, To: 1, Writes: []replica.ForwardedWrite{{ID: 5, Command: kv.EncodeCommand(&c)}}}
+	m := &replica.Message{Kind: replica.KindForward, From: 2, To: 1,
+		Writes: []replica.ForwardedWrite{{ID: 5, Command: kv.EncodeCommand(&c)}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := DecodeLog(EncodeReplica(m), 2, 1); err != nil {

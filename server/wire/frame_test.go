@@ -22,7 +22,8 @@ func framed(bodies ...[]byte) (out []byte) {
 
 func TestFramesComeBackWholeAndInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.OneOf(rapid.IntRange(0, 64), rapid.IntRange(copyBytes-2, copyBytes+2), rapid.IntRange(firstStepBytes-1, 3*firstStepBytes))
+		size := rapid.OneOf(rapid.IntRange(0, 64), rapid.IntRange(copyBytes-2, copyBytes+2),
+			rapid.IntRange(firstStepBytes-1, 3*firstStepBytes))
 		var stream bytes.Buffer
 		var w FrameWriter
 		var want [][]byte

@@ -32,7 +32,8 @@ func fuzzBodies[M any](f *testing.F, seeds [][]byte, decode func([]byte) (M, err
 		}
 		if err != nil {
 			var v *VersionError
-			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrHandshake) && !errors.As(err, &v) {
+			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrUnknownType) && !errors.Is(err, ErrHandshake) &&
+				!errors.As(err, &v) {
 				t.Fatalf("an error of another kind: %v", err)
 			}
 			return
@@ -122,7 +123,8 @@ func FuzzNamed(f *testing.F) {
 }
 
 func FuzzKeepalive(f *testing.F) {
-	fuzzBodies(f, [][]byte{EncodeKeepalive(nil), EncodeKeepalive(&Marks{Promised: goldenBallot, Accepted: 9})}, DecodeKeepalive, EncodeKeepalive)
+	fuzzBodies(f, [][]byte{EncodeKeepalive(nil), EncodeKeepalive(&Marks{Promised: goldenBallot, Accepted: 9})},
+		DecodeKeepalive, EncodeKeepalive)
 }
 
 func FuzzHandshake(f *testing.F) {
@@ -152,12 +154,16 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 	}
 	zeros := make([]byte, 1<<16)
 	for name, body := range map[string][]byte{
-		"lease":            append([]byte{typeLease}, long...),
-		"log":              header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2}, long...)...),
-		"log, zeros":       header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2, 0xdd, 0, 0, 0xff, 0xff}, zeros...)...),
-		"replica":          header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0}, long...)...),
-		"replica, zeros":   header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0, 0xdd, 0, 0, 0xff, 0xff}, zeros...)...),
-		"named, text":      append([]byte{typeNamed, 0, 0, 0, byte(named.Accept)}, append(make([]byte, 35), 0xff, 0xff, 0xff, 0x7f)...),
+		"lease": append([]byte{typeLease}, long...),
+		"log": header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2},
+			long...)...),
+		"log, zeros": header(typeLog, append([]byte{0x92, 0x9e, 1, 0, 0, 0xc0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0xc2,
+			0xdd, 0, 0, 0xff, 0xff}, zeros...)...),
+		"replica": header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0}, long...)...),
+		"replica, zeros": header(typeReplica, append([]byte{0x92, 0x97, 1, 0, 0, 0xc0, 0xdd, 0, 0, 0xff, 0xff},
+			zeros...)...),
+		"named, text": append([]byte{typeNamed, 0, 0, 0, byte(named.Accept)},
+			append(make([]byte, 35), 0xff, 0xff, 0xff, 0x7f)...),
 		"keepalive":        append([]byte{typeKeepalive}, long...),
 		"ask":              append([]byte(magic+"\x04\x00\x04\x94\x01\x02\xc0"), long...),
 		"release":          append([]byte(magic+"\x08\x00\x04\x92\x01\x94\xc0\xc0\xc0"), long...),
@@ -187,8 +193,10 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 // TestLeaseRoundTrip: every field of a lease message travels.
 func TestLeaseRoundTrip(t *testing.T) {
 	run := ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63}
-	want := LeaseBody{Message: &lease.Message{Kind: lease.KindPromise, From: 1, To: 2, Resource: lease.MasterResource, Class: lease.ClassMaster,
-		Ballot: ballot.New(4, run), Owner: run, Duration: time.Second, Promised: ballot.New(5, run), Live: true, LiveOwner: run,
+	want := LeaseBody{Message: &lease.Message{Kind: lease.KindPromise, From: 1, To: 2, Resource: lease.MasterResource,
+		Class:  lease.ClassMaster,
+		Ballot: ballot.New(4, run), Owner: run, Duration: time.Second, Promised: ballot.New(5, run), Live: true,
+		LiveOwner:  run,
 		LiveBallot: ballot.New(6, run), LiveLeft: -time.Millisecond}}
 	got, err := DecodeLease(EncodeLease(want.Message))
 	if err != nil {

@@ -63,9 +63,11 @@ var (
 
 func goldenLease() []golden {
 	out := []golden{{"nudge", EncodeNudge(Nudge{Node: 3})}, {"nudge nobody", EncodeNudge(Nudge{})},
-		{"health", EncodeHealth(&replica.Health{Able: true, GetsOn: true})}, {"health fit", EncodeHealth(&replica.Health{Fit: true})}}
+		{"health", EncodeHealth(&replica.Health{Able: true, GetsOn: true})},
+		{"health fit", EncodeHealth(&replica.Health{Fit: true})}}
 	for k := lease.KindPrepare; k <= lease.KindRelease; k++ {
-		m := lease.Message{Kind: k, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster, Ballot: goldenBallot}
+		m := lease.Message{Kind: k, From: 2, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
+			Ballot: goldenBallot}
 		out = append(out, golden{fmt.Sprintf("lease %v", k), EncodeLease(&m)})
 		m.Owner, m.Duration, m.Promised = goldenRun, 7*time.Second, goldenOther
 		m.Live, m.LiveOwner, m.LiveBallot, m.LiveLeft = true, goldenRun, goldenOther, -time.Millisecond
@@ -75,7 +77,8 @@ func goldenLease() []golden {
 }
 
 func goldenLog() []golden {
-	entries := []multipaxos.Entry{{Slot: 8, Ballot: goldenBallot, Value: []byte("first")}, {Slot: 9, Ballot: goldenOther},
+	entries := []multipaxos.Entry{{Slot: 8, Ballot: goldenBallot, Value: []byte("first")},
+		{Slot: 9, Ballot: goldenOther},
 		{Slot: 1 << 40, Ballot: goldenBallot, Value: make([]byte, 300)}}
 	many := make([]multipaxos.Entry, 20)
 	for i := range many {
@@ -84,7 +87,8 @@ func goldenLog() []golden {
 	var out []golden
 	for i, m := range []multipaxos.Message{
 		{Kind: multipaxos.KindPrepare, Ballot: goldenBallot, Slot: 5},
-		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: entries, Last: true, Truncated: 4, Chosen: 7, Membership: 1},
+		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: entries, Last: true, Truncated: 4,
+			Chosen: 7, Membership: 1},
 		{Kind: multipaxos.KindPromise, Ballot: goldenBallot, Slot: 5, Entries: []multipaxos.Entry{}},
 		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: entries[:1], Chosen: 6, Checkpointed: 3},
 		{Kind: multipaxos.KindAccept, Ballot: goldenBallot, Entries: many, Chosen: 6, Checkpointed: 3},
@@ -107,12 +111,17 @@ func goldenReplica() []golden {
 	var out []golden
 	for i, m := range []replica.Message{
 		{Kind: replica.KindHeartbeat},
-		{Kind: replica.KindHeartbeat, Heartbeat: replica.Heartbeat{Master: true, Epoch: 9, Applied: 70000, LeaseLeft: 6 * time.Second, Space: replica.SpaceLow}},
-		{Kind: replica.KindForward, Writes: []replica.ForwardedWrite{{ID: 5, Command: []byte("command"), WaitFor: 3 * time.Second},
+		{Kind: replica.KindHeartbeat, Heartbeat: replica.Heartbeat{Master: true, Epoch: 9, Applied: 70000,
+			LeaseLeft: 6 * time.Second, Space: replica.SpaceLow}},
+		{Kind: replica.KindForward, Writes: []replica.ForwardedWrite{{ID: 5, Command: []byte("command"),
+			WaitFor: 3 * time.Second},
 			{ID: 1 << 50, Command: []byte("other"), Frees: true, WaitFor: -1}, {ID: 7}}},
-		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: kv.Result{Code: 2, Revision: 300, Count: 1}},
-			{ID: 6, Outcome: replica.Unknown, Reason: 4}, {ID: 7, Outcome: replica.Refused, Reason: 3, Result: kv.Result{Dropped: true}}}},
-		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Result: kv.Result{Body: "a body"}}, {ID: 6},
+		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done,
+			Result: kv.Result{Code: 2, Revision: 300, Count: 1}},
+			{ID: 6, Outcome: replica.Unknown, Reason: 4},
+			{ID: 7, Outcome: replica.Refused, Reason: 3, Result: kv.Result{Dropped: true}}}},
+		{Kind: replica.KindForwarded, Answers: []replica.ForwardedAnswer{{ID: 5, Result: kv.Result{Body: "a body"}},
+			{ID: 6},
 			{ID: 7, Result: kv.Result{Body: "z", Dropped: true}}}},
 		{Kind: replica.KindReadPoint, Read: replica.ReadPoint{ID: 11, Consistent: true}},
 		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},

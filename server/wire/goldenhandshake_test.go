@@ -15,16 +15,21 @@ import (
 func TestGoldenHandshake(t *testing.T) {
 	run := ballot.Incarnation{Restart: 300, Node: 2, Nonce: 1<<63 + 5}
 	hello := Hello{Cluster: ident.ClusterID{1, 2, 255}, Node: 2, Store: ident.StoreID{3, 4}, Incarnation: run,
-		Constants:  Constants{LeaseTime: 7 * time.Second, MaxLeaseTime: 3 * time.Minute, DriftPPM: 10_000, Margin: 5 * time.Millisecond},
+		Constants: Constants{LeaseTime: 7 * time.Second, MaxLeaseTime: 3 * time.Minute, DriftPPM: 10_000,
+			Margin: 5 * time.Millisecond},
 		ClientAddr: "127.0.0.1:8500", Marks: Marks{Promised: ballot.New(9, run), Accepted: 70000}}
 	list := []Address{{1, "a:1"}, {2, "b:2"}}
-	members := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: ident.StoreID{1}}, {Node: 2, Store: ident.StoreID{2}}}}
+	members := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: ident.StoreID{1}},
+		{Node: 2, Store: ident.StoreID{2}}}}
 	var all []golden
 	for i, m := range []HandshakeMsg{
 		&HelloMsg{KindLease, 1, hello}, &HelloMsg{KindLog, 1, hello}, &HelloMsg{KindNamed, 1, hello}, &ReadyMsg{},
-		&RefuseMsg{ReasonStore, "text"}, &AskMsg{1, 2, ident.StoreID{7}, list}, &AnswerMsg{Node: 2, Store: ident.StoreID{8}, List: list},
-		&AnswerMsg{2, ident.StoreID{8}, list, ident.ClusterID{1}, members, true}, &FoundMsg{ident.ClusterID{1}, members}, &FormedMsg{},
-		&ReleaseMsg{1, Release{Cluster: ident.ClusterID{1}, Store: ident.StoreID{2}, Owner: run, Counters: []uint64{1, 70000}}},
+		&RefuseMsg{ReasonStore, "text"}, &AskMsg{1, 2, ident.StoreID{7}, list},
+		&AnswerMsg{Node: 2, Store: ident.StoreID{8}, List: list},
+		&AnswerMsg{2, ident.StoreID{8}, list, ident.ClusterID{1}, members, true},
+		&FoundMsg{ident.ClusterID{1}, members}, &FormedMsg{},
+		&ReleaseMsg{1, Release{Cluster: ident.ClusterID{1}, Store: ident.StoreID{2}, Owner: run,
+			Counters: []uint64{1, 70000}}},
 	} {
 		all = append(all, golden{fmt.Sprintf("handshake %d, type %d", i, m.handshakeType()), EncodeHandshake(m)})
 	}

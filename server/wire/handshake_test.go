@@ -30,7 +30,8 @@ func honest(id ballot.NodeID) Hello {
 
 // dead is what the guardian of a node says.
 func dead(id ballot.NodeID) Release {
-	return Release{Cluster: ident.ClusterID{0xcc}, Store: store(id), Owner: honest(id).Incarnation, Counters: []uint64{3, 1 << 40}}
+	return Release{Cluster: ident.ClusterID{0xcc}, Store: store(id), Owner: honest(id).Incarnation,
+		Counters: []uint64{3, 1 << 40}}
 }
 
 func handshakeSamples() []HandshakeMsg {
@@ -38,7 +39,8 @@ func handshakeSamples() []HandshakeMsg {
 	return []HandshakeMsg{
 		&HelloMsg{KindLease, 2, honest(1)}, &ReadyMsg{}, &RefuseMsg{ReasonStore, "text"},
 		&AskMsg{1, 2, store(1), list}, &AnswerMsg{Node: 2, Store: store(2), List: list},
-		&AnswerMsg{2, store(2), list, ident.ClusterID{1}, members(1, 2), true}, &FoundMsg{ident.ClusterID{1}, members(1, 2)}, &FormedMsg{},
+		&AnswerMsg{2, store(2), list, ident.ClusterID{1}, members(1, 2), true},
+		&FoundMsg{ident.ClusterID{1}, members(1, 2)}, &FormedMsg{},
 		&ReleaseMsg{2, dead(1)},
 	}
 }
@@ -64,12 +66,15 @@ func TestHandshakesThatCannotBeTrustedAreMalformed(t *testing.T) {
 	long := honest(1)
 	long.ClientAddr = strings.Repeat("a", 300)
 	for i, m := range []HandshakeMsg{
-		&HelloMsg{Kind: KindNamed + 1, Hello: honest(1)}, &HelloMsg{Kind: KindLog, Hello: foreign}, &HelloMsg{Kind: KindLog, Hello: zero}, &HelloMsg{Kind: KindLog, Hello: long},
-		&AskMsg{From: 1, To: 2, List: []Address{{1, "a:1"}}}, &AskMsg{From: 1, Store: store(1)}, &AskMsg{From: 1, Store: store(1), List: []Address{{2, "a"}, {1, "b"}}},
+		&HelloMsg{Kind: KindNamed + 1, Hello: honest(1)}, &HelloMsg{Kind: KindLog, Hello: foreign},
+		&HelloMsg{Kind: KindLog, Hello: zero}, &HelloMsg{Kind: KindLog, Hello: long},
+		&AskMsg{From: 1, To: 2, List: []Address{{1, "a:1"}}}, &AskMsg{From: 1, Store: store(1)},
+		&AskMsg{From: 1, Store: store(1), List: []Address{{2, "a"}, {1, "b"}}},
 		&AskMsg{From: 1, Store: store(1), List: []Address{{1, "a\x1b"}}},
 		&AnswerMsg{Node: 1, Store: store(1), List: []Address{{1, "a"}}, Cluster: ident.ClusterID{1}},
 		&FoundMsg{Membership: members(1)}, &FoundMsg{ident.ClusterID{1}, tall}, &FoundMsg{ident.ClusterID{1}, twice},
-		&ReleaseMsg{To: 2, Release: Release{Owner: honest(1).Incarnation, Counters: []uint64{1}}}, &ReleaseMsg{Release: dead(1)},
+		&ReleaseMsg{To: 2, Release: Release{Owner: honest(1).Incarnation, Counters: []uint64{1}}},
+		&ReleaseMsg{Release: dead(1)},
 	} {
 		if got, err := DecodeHandshake(EncodeHandshake(m)); !errors.Is(err, ErrHandshake) {
 			t.Errorf("message %d: %+v, %v", i, got, err)

@@ -30,14 +30,18 @@ type (
 
 func drawBallot(t *rapid.T) ballot.Ballot {
 	u := rapid.Uint64()
-	return ballot.Ballot{Counter: u.Draw(t, "counter"), Restart: u.Draw(t, "restart"), Node: ballot.NodeID(u.Draw(t, "node")), Nonce: u.Draw(t, "nonce")}
+	return ballot.Ballot{Counter: u.Draw(t, "counter"), Restart: u.Draw(t, "restart"),
+		Node: ballot.NodeID(u.Draw(t, "node")), Nonce: u.Draw(t, "nonce")}
 }
 
 func drawLog(t *rapid.T) *multipaxos.Message {
 	slot := func(name string) multipaxos.Slot { return multipaxos.Slot(rapid.Uint64().Draw(t, name)) }
-	m := &multipaxos.Message{Kind: multipaxos.Kind(rapid.Byte().Draw(t, "kind")), Ballot: drawBallot(t), Promised: drawBallot(t),
-		Slot: slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"), Checkpointed: slot("folded"),
-		Round: rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"), Last: rapid.Bool().Draw(t, "last")}
+	m := &multipaxos.Message{Kind: multipaxos.Kind(rapid.Byte().Draw(t, "kind")), Ballot: drawBallot(t),
+		Promised: drawBallot(t),
+		Slot:     slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"),
+		Checkpointed: slot("folded"),
+		Round:        rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"),
+		Last: rapid.Bool().Draw(t, "last")}
 	for range rapid.IntRange(0, 40).Draw(t, "entries") {
 		m.Entries = append(m.Entries, multipaxos.Entry{Slot: slot("slot"), Ballot: drawBallot(t), Value: drawBytes(t)})
 	}
@@ -54,16 +58,22 @@ func drawReplica(t *rapid.T) *replica.Message {
 	u := rapid.Uint64()
 	wait := func() time.Duration { return time.Duration(rapid.Int64().Draw(t, "wait")) }
 	m := &replica.Message{Kind: replica.MessageKind(rapid.Byte().Draw(t, "kind")),
-		Heartbeat: replica.Heartbeat{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"), Applied: u.Draw(t, "applied"),
+		Heartbeat: replica.Heartbeat{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"),
+			Applied:   u.Draw(t, "applied"),
 			LeaseLeft: wait(), Space: replica.Space(rapid.Byte().Draw(t, "room"))},
-		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"), Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
+		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"),
+			Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
 	for range rapid.IntRange(0, 40).Draw(t, "writes") {
-		m.Writes = append(m.Writes, replica.ForwardedWrite{ID: u.Draw(t, "id"), Command: drawBytes(t), Frees: rapid.Bool().Draw(t, "frees"), WaitFor: wait()})
+		m.Writes = append(m.Writes, replica.ForwardedWrite{ID: u.Draw(t, "id"), Command: drawBytes(t),
+			Frees: rapid.Bool().Draw(t, "frees"), WaitFor: wait()})
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "answers") {
-		m.Answers = append(m.Answers, replica.ForwardedAnswer{ID: u.Draw(t, "id"), Outcome: replica.Outcome(rapid.Byte().Draw(t, "outcome")),
-			Reason: replica.Reason(rapid.Byte().Draw(t, "reason")), Result: kv.Result{Code: kv.Code(rapid.Byte().Draw(t, "code")), Revision: u.Draw(t, "revision"), Count: u.Draw(t, "count"),
-				Body: drawBody(t), Dropped: rapid.Bool().Draw(t, "dropped")}})
+		m.Answers = append(m.Answers, replica.ForwardedAnswer{ID: u.Draw(t, "id"),
+			Outcome: replica.Outcome(rapid.Byte().Draw(t, "outcome")),
+			Reason:  replica.Reason(rapid.Byte().Draw(t, "reason")),
+			Result: kv.Result{Code: kv.Code(rapid.Byte().Draw(t, "code")), Revision: u.Draw(t, "revision"),
+				Count: u.Draw(t, "count"),
+				Body:  drawBody(t), Dropped: rapid.Bool().Draw(t, "dropped")}})
 	}
 	return m
 }
@@ -78,7 +88,8 @@ func TestLogHeaderIsTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawLog(t)
 		body := EncodeLog(want)
-		if got, err := DecodeLog(body, 2, 1); err != nil || cmp.Diff(from2to1(*want), got.Log, cmpopts.EquateEmpty()) != "" {
+		if got, err := DecodeLog(body, 2, 1); err != nil ||
+			cmp.Diff(from2to1(*want), got.Log, cmpopts.EquateEmpty()) != "" {
 			t.Fatalf("%+v became %+v, %v", want, got, err)
 		}
 		header, rest, err := cutHeader(body)

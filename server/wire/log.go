@@ -91,7 +91,8 @@ func EncodeLogs(ms []multipaxos.Message, send func(m *multipaxos.Message, body [
 // sharesBody reports whether a and b, to different peers, have the same bytes: an Accept goes to all of them with the
 // same entries.
 func sharesBody(a, b *multipaxos.Message) bool {
-	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot && a.Chosen == b.Chosen && a.Checkpointed == b.Checkpointed &&
+	return a.Kind == multipaxos.KindAccept && b.Kind == a.Kind && a.Ballot == b.Ballot &&
+		a.Chosen == b.Chosen && a.Checkpointed == b.Checkpointed &&
 		len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
 }
 
@@ -176,7 +177,8 @@ func readLog(header, values []byte, m *multipaxos.Message) error {
 			m.Entries = make([]multipaxos.Entry, 0, min(n, len(header)/leastEntry+1))
 			for i := 0; i < n && !r.Failed(); i++ {
 				e := r.Struct()
-				m.Entries = append(m.Entries, multipaxos.Entry{Slot: multipaxos.Slot(e.Uint()), Ballot: readBallot(e.Struct())})
+				slot := multipaxos.Slot(e.Uint())
+				m.Entries = append(m.Entries, multipaxos.Entry{Slot: slot, Ballot: readBallot(e.Struct())})
 				e.Skip() // Value
 				e.End()
 			}

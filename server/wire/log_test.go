@@ -11,8 +11,10 @@ import (
 
 func sampleLog() *multipaxos.Message {
 	b := ballot.Ballot{Counter: 3, Restart: 1, Node: 2, Nonce: 9}
-	return &multipaxos.Message{Kind: multipaxos.KindAccept, From: 2, To: 1, Ballot: b, Chosen: 7, Entries: []multipaxos.Entry{
-		{Slot: 8, Ballot: b, Value: []byte("first")}, {Slot: 9, Ballot: b}, {Slot: 10, Ballot: b, Value: []byte{0}}}}
+	return &multipaxos.Message{Kind: multipaxos.KindAccept, From: 2, To: 1, Ballot: b, Chosen: 7,
+		Entries: []multipaxos.Entry{
+			{Slot: 8, Ballot: b, Value: []byte("first")}, {Slot: 9, Ballot: b},
+			{Slot: 10, Ballot: b, Value: []byte{0}}}}
 }
 
 func sampleReplica() *replica.Message {
@@ -31,7 +33,8 @@ func TestSharedBodies(t *testing.T) {
 		"later":  func(m *multipaxos.Message) { m.Entries = m.Entries[1:] },
 		"none":   func(m *multipaxos.Message) { m.Entries = nil },
 		"others": func(m *multipaxos.Message) {
-			m.Entries = []multipaxos.Entry{{Slot: 11, Ballot: m.Ballot}, {Slot: 12, Ballot: m.Ballot}, {Slot: 13, Ballot: m.Ballot}}
+			m.Entries = []multipaxos.Entry{{Slot: 11, Ballot: m.Ballot}, {Slot: 12, Ballot: m.Ballot},
+				{Slot: 13, Ballot: m.Ballot}}
 		},
 		"learned": func(m *multipaxos.Message) { m.Kind = multipaxos.KindLearn },
 	} {
@@ -65,7 +68,8 @@ func TestSharedBodiesAreEncodedOnce(t *testing.T) {
 
 // A body that is cut anywhere, or followed by a byte, is no message.
 func TestCutBodiesAreRefused(t *testing.T) {
-	for name, body := range map[string][]byte{"log": EncodeLog(sampleLog()), "replica": EncodeReplica(sampleReplica())} {
+	for name, body := range map[string][]byte{"log": EncodeLog(sampleLog()),
+		"replica": EncodeReplica(sampleReplica())} {
 		for i := range body {
 			if _, err := DecodeLog(body[:i], 2, 1); err == nil {
 				t.Errorf("%s: the first %d of %d bytes pass for a message", name, i, len(body))

@@ -209,7 +209,8 @@ func (r *namedReader) reply(kind named.Kind) named.Reply {
 	}
 	if out.Live {
 		out.LiveAcquisition = named.Acquisition(r.take(16))
-		out.LiveToken, out.LiveLeft, out.LiveOwner = named.Token(r.number()), time.Duration(r.number()), r.text(named.MaxOwnerBytes)
+		out.LiveToken, out.LiveLeft = named.Token(r.number()), time.Duration(r.number())
+		out.LiveOwner = r.text(named.MaxOwnerBytes)
 	}
 	return out
 }

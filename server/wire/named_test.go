@@ -19,15 +19,18 @@ func someBatch() replica.LeaseBatch {
 		To: 2, For: ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63},
 		Requests: []named.Request{
 			{Kind: named.Prepare, Name: n, Counter: 1},
-			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second, Owner: "me", Text: "jobs/nightly"},
+			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second,
+				Owner: "me", Text: "jobs/nightly"},
 			{Kind: named.Release, Name: n, Counter: 7, Acquisition: a},
 			{Kind: named.Withdraw, Name: n, Counter: 8, Acquisition: a},
 		},
 		Replies: []named.Reply{
 			{Kind: named.Promise, Name: n, Counter: 1, Report: 4},
-			{Kind: named.Promise, Name: n, Counter: 1, Report: 6, Live: true, LiveAcquisition: a, LiveToken: 6, LiveLeft: time.Minute, LiveOwner: "you"},
+			{Kind: named.Promise, Name: n, Counter: 1, Report: 6, Live: true, LiveAcquisition: a, LiveToken: 6,
+				LiveLeft: time.Minute, LiveOwner: "you"},
 			{Kind: named.PrepareRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Full: true},
-			{Kind: named.AcceptRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Live: true, LiveAcquisition: a, LiveToken: 6},
+			{Kind: named.AcceptRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Live: true, LiveAcquisition: a,
+				LiveToken: 6},
 			{Kind: named.Accepted, Name: n, Counter: 2},
 			{Kind: named.Released, Name: n, Counter: 3},
 			{Kind: named.Silent, Name: n, Counter: 4, Left: 12 * time.Second},
@@ -51,7 +54,8 @@ func TestNamedRoundTrip(t *testing.T) {
 		t.Error(d)
 	}
 	for n := 1; n < len(body); n++ {
-		if b, err := DecodeNamed(body[:n]); err == nil && len(b.Requests)+len(b.Replies) == len(want.Requests)+len(want.Replies) {
+		if b, err := DecodeNamed(body[:n]); err == nil &&
+			len(b.Requests)+len(b.Replies) == len(want.Requests)+len(want.Replies) {
 			t.Errorf("the first %d of %d bytes are a whole batch", n, len(body))
 		}
 	}
@@ -64,7 +68,8 @@ func TestNamedRoundTrip(t *testing.T) {
 func TestNamedBodiesAreBounded(t *testing.T) {
 	var b replica.LeaseBatch
 	for i := range 40_000 {
-		b.Requests = append(b.Requests, named.Request{Kind: named.Accept, Counter: uint64(i + 1), Owner: string(bytes.Repeat([]byte("o"), named.MaxOwnerBytes))})
+		b.Requests = append(b.Requests, named.Request{Kind: named.Accept, Counter: uint64(i + 1),
+			Owner: string(bytes.Repeat([]byte("o"), named.MaxOwnerBytes))})
 	}
 	frames, seen := 0, 0
 	for ; len(b.Requests) > 0; frames++ {

@@ -43,7 +43,8 @@ func EncodeReplica(m *replica.Message) []byte {
 	for i := range m.Answers {
 		total += len(m.Answers[i].Result.Body)
 	}
-	body := beginHeader(make([]byte, 0, total+headerSpace+writeSpace*len(m.Writes)+answerSpace*len(m.Answers)), typeReplica)
+	body := beginHeader(make([]byte, 0, total+headerSpace+writeSpace*len(m.Writes)+answerSpace*len(m.Answers)),
+		typeReplica)
 	body = appendReplicaHeader(body, m)
 	endHeader(body)
 	for i := range m.Writes {
@@ -169,7 +170,8 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	f.Skip() // From
 	f.Skip() // To
 	v := f.Struct()
-	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(), LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8))}
+	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(),
+		LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8))}
 	v.End()
 	if f.Next() {
 		readWrites(&r.Reader, len(header), m)
@@ -213,7 +215,8 @@ func readAnswers(r *codec.Reader, headerBytes int, m *replica.Message) {
 	m.Answers = make([]replica.ForwardedAnswer, 0, min(n, headerBytes/leastWrite+1))
 	for i := 0; i < n && !r.Failed(); i++ {
 		a := r.Struct()
-		x := replica.ForwardedAnswer{ID: a.Uint(), Outcome: replica.Outcome(a.Small(math.MaxUint8)), Reason: replica.Reason(a.Small(math.MaxUint8))}
+		x := replica.ForwardedAnswer{ID: a.Uint(), Outcome: replica.Outcome(a.Small(math.MaxUint8)),
+			Reason: replica.Reason(a.Small(math.MaxUint8))}
 		res := a.Struct()
 		x.Result = kv.Result{Code: kv.Code(res.Small(math.MaxUint8)), Revision: res.Uint(), Count: res.Uint()}
 		res.Skip() // Body
