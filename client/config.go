@@ -5,56 +5,49 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"tenure/internal/clock"
 )
 
-// What a zero field of Config stands for.
+// The values that zero fields of Config stand for.
 const (
 	DefaultTimeout        = 10 * time.Second
 	DefaultAttemptTimeout = 2 * time.Second
 	DefaultMaxAnswerBytes = 256 << 20
 )
 
-// DefaultPort is that of an endpoint that names none.
+// DefaultPort is the port of an endpoint that names none.
 const DefaultPort = "8500"
 
-const (
-	dialTimeout = time.Second // a host that does not answer a SYN; the attempt's limit applies too
-	// maxIdleConnsPerHost is how many calls to one node may be under way together without connections being closed
-	// after each and opened for the next.
-	maxIdleConnsPerHost = 2048
-	idleConnTimeout     = 60 * time.Second
-)
+// dialTimeout bounds the wait for a host that does not answer a SYN; the limit of the try applies too.
+const dialTimeout = time.Second
 
-// Config is fixed for the life of a Client.
+// Config is the configuration of a Client. It does not change during the life of the Client.
 type Config struct {
-	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port", at least one; a port that is left
-	// out is DefaultPort. The first is tried first; after that, the one that answered last.
+	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port"; at least one. A missing port is
+	// DefaultPort. The first is tried first; after that, the one that answered last.
+	//
+	// Endpoints should be nodes. The answer of another server in the place of a node, such as a proxy, lacks the
+	// headers of a node: a read is then tried elsewhere, and a write is of unknown outcome.
 	Endpoints []string
-	// Timeout bounds a call, all its tries together, whose context has no deadline of its own.
+	// Timeout bounds a call, all tries together, if its context has no deadline.
 	Timeout time.Duration
-	// AttemptTimeout is how long a node may make no progress (accept no byte and send none) before the next one is
-	// tried. It does not bound a long answer that keeps coming.
+	// AttemptTimeout is how long a node may make no progress (take no byte and send none) before the next one is tried.
+	// It does not bound a long answer that keeps arriving.
 	AttemptTimeout time.Duration
-	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused to be connected to for so long and none
-	// has answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: a call goes on until
-	// its time is over.
+	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused connections for so long and none has
+	// answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: calls go on until their
+	// deadline.
 	GiveUpRefused time.Duration
-	// MaxAnswerBytes bounds the body of an answer; a longer one is an error that says to list in pages.
+	// MaxAnswerBytes bounds the body of an answer. A longer answer is an error.
 	MaxAnswerBytes int64
 	// DialContext opens connections; nil is plain TCP. It must not retry.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Validate says what is wrong with c, or nil. Zero fields are fine except Endpoints.
+// Validate returns an error that says what is wrong with c, or nil. Zero fields are valid, except Endpoints.
 func (c Config) Validate() error {
 	if len(c.Endpoints) == 0 {
 		return errors.New("client: no endpoints: name at least one node as http://host:port")
@@ -70,89 +63,27 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Client talks to one cluster. All methods are safe for concurrent use.
-type Client struct {
-	cfg       Config
-	endpoints []*url.URL
-	transport *http.Transport
-	prefer    atomic.Int32 // index of the endpoint to try first
-	seen      seen
-	answered  atomic.Bool // some endpoint has answered
-	// elapsed reads the clock that sessions and leases are reckoned on, which goes on while the machine sleeps. Only
-	// the first of them asks for it, since it needs a kernel that has one.
-	elapsed func() func() time.Duration
-	keeper  func() *keeper         // of all leases; made when it is first needed
-	kept    atomic.Pointer[keeper] // once it was made
+// setDefaults fills zero fields.
+func (c *Config) setDefaults() {
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.AttemptTimeout == 0 {
+		c.AttemptTimeout = DefaultAttemptTimeout
+	}
+	if c.MaxAnswerBytes == 0 {
+		c.MaxAnswerBytes = DefaultMaxAnswerBytes
+	}
+	if c.DialContext == nil {
+		c.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
+	}
 }
 
-// New checks cfg and makes a client. It does not connect yet.
-func New(cfg Config) (*Client, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = DefaultTimeout
-	}
-	if cfg.AttemptTimeout == 0 {
-		cfg.AttemptTimeout = DefaultAttemptTimeout
-	}
-	if cfg.MaxAnswerBytes == 0 {
-		cfg.MaxAnswerBytes = DefaultMaxAnswerBytes
-	}
-	if cfg.DialContext == nil {
-		cfg.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}).DialContext
-	}
-	c := &Client{cfg: cfg}
-	c.elapsed = sync.OnceValue(func() func() time.Duration { return clock.New().Now })
-	c.keeper = sync.OnceValue(c.newKeeper)
-	for _, s := range cfg.Endpoints {
-		u, err := parseEndpoint(s)
-		if err != nil {
-			return nil, err
-		}
-		c.endpoints = append(c.endpoints, u)
-	}
-	// No proxy from the environment: an endpoint is a node, and one that stands for several would hide which has
-	// failed.
-	c.transport = &http.Transport{
-		DialContext:         counted(cfg.DialContext),
-		MaxIdleConnsPerHost: maxIdleConnsPerHost,
-		IdleConnTimeout:     idleConnTimeout,
-		DisableCompression:  true,
-	}
-	return c, nil
-}
-
-// Close drops the idle connections and stops renewing leases: those that were not released are lost, and run out. Calls
-// under way go on.
-func (c *Client) Close() {
-	if k := c.kept.Load(); k != nil {
-		k.close()
-	}
-	c.transport.CloseIdleConnections()
-}
-
-// Endpoints are the endpoints as URLs, in the order of the Config.
-func (c *Client) Endpoints() []string {
-	out := make([]string, len(c.endpoints))
-	for i, u := range c.endpoints {
-		out[i] = u.String()
-	}
-	return out
-}
-
-// bounded gives ctx the configured timeout if it has no deadline.
-func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, c.cfg.Timeout)
-}
-
+// parseEndpoint returns the URL of an endpoint, with its port.
 func parseEndpoint(s string) (*url.URL, error) {
 	full := strings.TrimSpace(s)
 	if ip := net.ParseIP(full); ip != nil && ip.To4() == nil {
-		full = "[" + full + "]" // nobody writes a port behind a bare IPv6 address
+		full = "[" + full + "]" // a bare IPv6 address has no port
 	}
 	if !strings.Contains(full, "://") {
 		full = "http://" + full
@@ -170,7 +101,8 @@ func parseEndpoint(s string) (*url.URL, error) {
 			return nil, fmt.Errorf("client: endpoint %q: port %s: ports go from 1 to 65535", s, p)
 		}
 	} else if _, err := strconv.ParseUint(u.Hostname(), 10, 64); err == nil {
-		return nil, fmt.Errorf("client: endpoint %q is a number, not a host: for a port write 127.0.0.1:%s", s, u.Hostname())
+		return nil, fmt.Errorf("client: endpoint %q is a number, not a host: for a port write 127.0.0.1:%s",
+			s, u.Hostname())
 	}
 	host := u.Host
 	if u.Port() == "" {

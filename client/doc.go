@@ -1,52 +1,60 @@
-// Package client is the Go client of Tenure: one handle on a cluster, safe for concurrent use.
+// Package client is the Go client of Tenure. A Client is a handle on one cluster, safe for concurrent use.
 //
-// Any node answers any request, so the client needs no idea of who is master. It sends to the endpoint that answered
-// last, goes on to the next one when that one refuses, stays silent or says "not applied", and stops at the call's
-// deadline. What it may conclude from an answer, or from none, is written down once, in judge.
+//	c, err := client.New(client.Config{Endpoints: []string{"10.0.0.1:8500", "10.0.0.2:8500", "10.0.0.3:8500"}})
+//	revision, err := c.Set(ctx, "greeting", []byte("hello"), client.WriteOptions{})
+//	entry, meta, err := c.Get(ctx, "greeting", client.ReadOptions{})
 //
-// # Exactly once
+// Keys, transactions and watches are methods of Client. The rest is grouped: Locks, Sessions, Leases, Fences and Nodes.
 //
-// Every write carries an idempotency key and a base (Once): a revision that this client had seen before the first
-// try. All tries of one write carry the same two, through whatever endpoint, so the cluster applies the write at most
-// once, however many copies of it wander about. A write therefore ends in one of three ways:
+// # Failover
 //
-//   - a nil error or ErrCondition: the cluster's own verdict on this write, the same however often it is asked;
-//     The same holds for ErrNotFound, ErrNoSession, ErrFenced, ErrNotNumber and ErrDropped;
-//   - ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoSpace, ErrForbidden, ErrKeyReused: no copy was applied, none will
-//     be;
-//   - ErrUnknown: a copy may have been applied, or may still be. Error.Once lets the same write be tried again later,
-//     by any process, and still be applied at most once (WriteOptions.Once).
+// Any node answers any request, so the client does not need to know the master. It sends a request to the endpoint that
+// answered last. If that node refuses, is silent or answers "not applied", the client tries the next endpoint, until
+// the deadline of the call.
 //
-// Once one try's outcome is unknown, only the cluster's verdict on the write ends the doubt: a later "not applied"
-// speaks of its own copy only.
+// # Outcomes of writes
 //
-// The base must not be older than what the cluster still remembers of idempotency keys, or the write is answered
-// "key too old". Each answer to a write tells the store's revision; a client that has had none for a second asks a
-// node's status before its next write.
+// Every write carries an idempotency key and a base revision (Once), the same in all tries of the write. The cluster
+// therefore applies it at most once, even if several copies of it arrive. A write ends in one of three ways:
 //
-// # Reading
+//   - It was decided: the error is nil, or ErrCondition, ErrNotFound, ErrNoSession, ErrFenced or ErrNotNumber. Every
+//     copy of the write gets the same answer. ErrDropped says that the write was applied and its result is not known
+//     any more.
+//   - It was not applied and will not be: ErrNotApplied, ErrInvalid, ErrTooLarge, ErrNoSpace, ErrForbidden or
+//     ErrKeyReused.
+//   - ErrUnknown: it may have been applied, or may still be. To settle it, read, or send the same write again with
+//     WriteOptions.Once set to Error.Once; any process may do that, and the write is still applied at most once.
 //
-// Reads change nothing and are tried again until the deadline; what they promise is ReadOptions.Mode. GetWait, ListWait
-// and KeysWait answer when there is news. Watch tells every change, each once and in order, across the failures of
-// nodes.
+// Once the outcome of one try is unknown, a later "not applied" does not change that, because it speaks only of its own
+// copy. Only an answer that decides the write does.
 //
-// # Locks
+// The client decides by the error code of an answer (package api), never by its text. An answer without a code, such as
+// one of a proxy, says nothing: a read is tried again, and a write is unknown.
 //
-// StartSession keeps a session alive, and its Lock locks keys; Client.Lock does both. A lock tells that it is lost
-// before the cluster can have given it to anybody else, as far as a process that runs can know. What a process that was
-// stopped for a while does after that, the Fence of the lock makes harmless.
+// # Base revisions
 //
-// # Leases
+// The base of a write must not be older than the idempotency keys that the cluster remembers, or the cluster answers
+// "key too old". Each answer to a write carries the revision of the store; a client that has had none for a second asks
+// a node for its status before the next write.
 //
-// AcquireLease acquires a lease by name, for a time as short as 100 ms, and renews it. Leases cost the cluster no disk
-// write and are lost with no node; sessions and leases know nothing of each other. What may be believed of a lease is
-// decided by this machine's own clock (Lease.Held), and what comes late all the same is for the fence. All leases of a
-// Client are renewed together. GrantLease, RenewLease, RenewLeases, ReleaseLease and ShowLease are the calls below
-// that.
+// # Reads
 //
-// # Endpoints
+// Reads change nothing, so they are tried again until the deadline. ReadOptions.Mode says what a read promises.
+// GetWait, ListWait and KeysWait return when something has changed. Watch returns every change, once and in order, also
+// when nodes fail.
 //
-// Endpoints should be nodes. What some other server answers in a node's place, such as a proxy that has lost its way,
-// is told from a node's answers by the headers that only those have: it tells nothing about the store, and leaves a
-// write's outcome unknown. Of a node's refusals the error code alone decides (package api); the text is for people.
+// # Locks, leases and time
+//
+// A Lock belongs to a session; sessions are replicated and written to disk. A Lease needs no disk write and may be as
+// short as 100 ms; it is renewed in the background, together with all other leases of the Client. Both are measured
+// with this machine's clock, and both close their Lost channel before anybody else can be the owner. A process that was
+// stopped may find out too late. Write with the Fence of the lock or lease to be safe from that: the store refuses such
+// a write once it has seen the fence of a later owner.
+//
+// # Files
+//
+//   - client.go, config.go, errors.go: the Client, its configuration and errors
+//   - kv*.go, transaction.go, watch*.go: methods of Client on keys
+//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go: the groups
+//   - sender.go, exchange.go, retry.go, outcome.go, revision.go: how a request is sent, tried again and understood
 package client

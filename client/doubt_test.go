@@ -25,7 +25,7 @@ func TestDoubtIsSettledWhenSpaceComes(t *testing.T) {
 					return f
 				})
 				began := time.Now()
-				_, err := w.client.Put(context.Background(), "k", []byte("v"), client.WriteOptions{})
+				_, err := w.client.Set(context.Background(), "k", []byte("v"), client.WriteOptions{})
 				if want == nil && err != nil || want != nil && kindOf(t, err) != want || time.Since(began) > 5*time.Second {
 					t.Errorf("fault %d, then %d: %v after %v", first, then, err, time.Since(began))
 				}

@@ -10,62 +10,63 @@ import (
 	"tenure/api"
 )
 
-// How a call ended, other than well. Every error of a method of Client is an *Error and matches exactly one of these
-// with errors.Is; it may match the context's error too.
+// The kinds of errors. Every error of a call is an *Error and matches exactly one of these with errors.Is; it may match
+// the error of the context too.
 var (
-	// ErrNotFound: a read of a key that is absent, or a command on one that must exist; nothing was changed.
+	// ErrNotFound: the key that was read, or that a command needs, is absent. Nothing was changed.
 	ErrNotFound = errors.New("not found")
 	// ErrCondition: the key was not at the index given, did not hold the value given, is locked by another session, or
-	// an operation of the transaction failed; nothing was changed.
+	// an operation of the transaction failed. Nothing was changed.
 	ErrCondition = errors.New("condition failed")
-	// ErrNotApplied: no copy of the write was applied and none will be. Safe to try again as a new write.
+	// ErrNotApplied: no copy of the write was applied and none will be. It is safe to try again as a new write.
 	ErrNotApplied = errors.New("not applied")
 	// ErrUnknown: the write may have been applied, or may still be. Read, or try again with Error.Once.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrKeyReused: the idempotency key was used for another write before; nothing was changed.
+	// ErrKeyReused: the idempotency key was used for another write before. Nothing was changed.
 	ErrKeyReused = errors.New("idempotency key was used by another write")
-	// ErrNoSpace: the disk reserve or quota is reached; nothing was changed. Deletes still work.
+	// ErrNoSpace: the disk reserve or quota is reached. Nothing was changed. Deletes still work.
 	ErrNoSpace = errors.New("no space")
-	// ErrTooLarge: the value is over the cluster's limit (or a listing over MaxAnswerBytes).
+	// ErrTooLarge: the value is over the cluster's limit, or an answer is over MaxAnswerBytes.
 	ErrTooLarge = errors.New("too large")
-	// ErrInvalid: the request is wrong in itself, such as a bad key; no node will take it.
+	// ErrInvalid: the request itself is wrong, for example its key. No node will take it.
 	ErrInvalid = errors.New("invalid request")
-	// ErrForbidden: the cluster does not allow it.
+	// ErrForbidden: the cluster does not allow the request.
 	ErrForbidden = errors.New("forbidden")
 	// ErrUnavailable: no node could answer a read or carry out a transfer in time.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrNoSession: there is no such session, or not any more; nothing was changed.
+	// ErrNoSession: the session does not exist, or has ended. Nothing was changed.
 	ErrNoSession = errors.New("no such session")
-	// ErrFenced: a larger token of the fence was seen, so somebody newer is the owner; nothing was changed.
+	// ErrFenced: a larger token of the fence was seen, so there is a newer owner. Nothing was changed.
 	ErrFenced = errors.New("fenced")
-	// ErrNotNumber: the key does not hold a decimal number, or the sum is beyond 64 bits; nothing was changed.
+	// ErrNotNumber: the key does not hold a decimal number, or the sum is beyond 64 bits. Nothing was changed.
 	ErrNotNumber = errors.New("not a number")
-	// ErrDropped: the write was applied, but by an earlier copy whose answer was lost, and what it answered was too
-	// large to be remembered.
+	// ErrDropped: the write was applied by an earlier copy whose answer was lost, and its result was too large to be
+	// remembered.
 	ErrDropped = errors.New("applied, but its result is not remembered")
-	// ErrBusy: somebody else holds the lease, or may, since the nodes have restarted; see BusyError and SilentError.
+	// ErrBusy: somebody else holds the lease, or may hold it because nodes have restarted; see BusyError and
+	// QuarantineError.
 	ErrBusy = errors.New("busy")
-	// ErrLost: what was held is not held any more, or not for certain: the session, the lock or the lease is lost.
+	// ErrLost: the session, lock or lease is not held any more, or not for certain.
 	ErrLost = errors.New("lost")
 )
 
-// ErrRefused is wrapped by the Err of an Error that ended because every endpoint refused to be connected to, see
-// Config.GiveUpRefused. Its Kind says what became of the call.
+// ErrRefused is wrapped by Error.Err if the call ended because every endpoint refused connections, see
+// Config.GiveUpRefused. Error.Kind says what became of the call.
 var ErrRefused = errors.New("every endpoint refuses connections")
 
-// Once makes a write one write: copies that carry the same Once are applied at most once. The zero Once is none.
+// Once identifies a write: copies that carry the same Once are applied at most once. The zero Once is none.
 type Once struct {
 	Key  string // the idempotency key, never used for another write
 	Base uint64 // a revision seen before the first try
 }
 
-// Error is every error that the methods of Client return.
+// Error is the error of every call of this package.
 type Error struct {
-	Op   string // such as "put"
-	Key  string // the key or prefix, or "" for what has none
-	Kind error  // one of the package's sentinels
+	Op   string // such as "set"
+	Key  string // the key, prefix or name; "" if the call has none
+	Kind error  // one of the kinds above
 	Err  error  // what happened last; may be nil, may be a *StatusError
-	Once Once   // of a write that got as far as having one
+	Once Once   // of a write that was given one
 }
 
 // Error says what was being done, how it ended and what happened last.
@@ -76,18 +77,18 @@ func (e *Error) Error() string {
 	}
 	s += ": " + e.Kind.Error()
 	if e.Err != nil {
-		s += ": " + withoutWords(e.Err.Error(), e.Kind.Error())
+		s += ": " + withoutPrefix(e.Err.Error(), e.Kind.Error())
 	}
 	return s
 }
 
-// withoutWords is a text without the words at its beginning, or at that of what a node answered, that were said
-// already.
-func withoutWords(text, words string) string {
-	if rest, ok := strings.CutPrefix(text, words+": "); ok {
+// withoutPrefix returns text without prefix, which was printed already. The prefix stands at the beginning of text, or
+// of the part that quotes a node.
+func withoutPrefix(text, prefix string) string {
+	if rest, ok := strings.CutPrefix(text, prefix+": "); ok {
 		return rest
 	}
-	before, rest, ok := strings.Cut(text, ": "+words+": ")
+	before, rest, ok := strings.Cut(text, ": "+prefix+": ")
 	if ok && !strings.Contains(before, ": ") {
 		return before + ": " + rest
 	}
@@ -102,19 +103,20 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// StatusError is an answer that is not a success. It matches no sentinel by itself: what a code means for a call
-// depends on the tries before it.
+// StatusError is an answer that is not a success. It matches none of the kinds by itself, because what a code means for
+// a call depends on the tries before.
 type StatusError struct {
 	Endpoint   string
 	Status     int           // the HTTP status
-	Code       api.Code      // why, or "" if the answer is not that of a node
+	Code       api.Code      // "" if the answer has none
 	Message    string        // the node's text, one line, cut at maxMessageBytes
-	RetryAfter time.Duration // 0: the node named none
+	RetryAfter time.Duration // 0 if the node named none
 }
 
+// maxMessageBytes bounds StatusError.Message.
 const maxMessageBytes = 512
 
-// Error shows who said what.
+// Error says which endpoint answered what.
 func (e *StatusError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("%s answers %d %s", e.Endpoint, e.Status, http.StatusText(e.Status))
@@ -122,15 +124,26 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answers %d: %s", e.Endpoint, e.Status, e.Message)
 }
 
-// errAnswerTooLarge is an answer longer than Config.MaxAnswerBytes.
-var errAnswerTooLarge = errors.New("the answer is longer than MaxAnswerBytes: list in pages, with Limit and Start")
+var (
+	// errAnswerTooLarge is the error for an answer longer than Config.MaxAnswerBytes.
+	errAnswerTooLarge = errors.New("the answer is longer than MaxAnswerBytes: list in pages, with Limit and Start")
+	// errNotUnderstood is the error for an answer that no node gives.
+	errNotUnderstood = errors.New("the answer is not understood: is this a Tenure node?")
+	// errNoCode is the error for an answer of a node that is no success and has no error code.
+	errNoCode = errors.New("the answer has no error code: is the node of an older version?")
+)
 
-// errNotUnderstood is an answer that no node gives.
-var errNotUnderstood = errors.New("the answer is not understood: is this a Tenure node?")
+// cause returns the reason inside an *Error, so that an error that wraps it has one kind only. Without a reason it
+// returns err.
+func cause(err error) error {
+	var e *Error
+	if errors.As(err, &e) && e.Err != nil {
+		return e.Err
+	}
+	return err
+}
 
-// errNoCode is the refusal of a node that does not say why in a code.
-var errNoCode = errors.New("the answer has no error code: is the node of an older version?")
-
+// oneLine returns b as one line of valid UTF-8, cut at maxMessageBytes.
 func oneLine(b []byte) string {
 	if len(b) > maxMessageBytes {
 		b = b[:maxMessageBytes]

@@ -23,7 +23,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 
-	revision, err := c.Put(ctx, "hello", []byte("world"), client.WriteOptions{})
+	revision, err := c.Set(ctx, "hello", []byte("world"), client.WriteOptions{})
 	fmt.Println(revision, err)
 	entry, _, err := c.Get(ctx, "hello", client.ReadOptions{})
 	fmt.Printf("%s %v\n", entry.Value, err)
@@ -36,7 +36,7 @@ func Example() {
 }
 
 // A counter that many may raise at once: read, write if nobody else has, else again.
-func ExampleClient_CAS() {
+func ExampleClient_CompareAndSet() {
 	cluster := clienttest.Start(1)
 	defer cluster.Close()
 	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
@@ -52,7 +52,7 @@ func ExampleClient_CAS() {
 				return 0, err
 			}
 			n, _ := strconv.ParseUint(string(entry.Value), 10, 64)
-			_, err = c.CAS(ctx, key, strconv.AppendUint(nil, n+1, 10), entry.ModifyIndex, client.WriteOptions{})
+			_, err = c.CompareAndSet(ctx, key, strconv.AppendUint(nil, n+1, 10), entry.ModifyIndex, client.WriteOptions{})
 			if !errors.Is(err, client.ErrCondition) {
 				return n + 1, err
 			}
@@ -84,13 +84,13 @@ func ExampleError_once() {
 	})
 
 	ctx := context.Background()
-	_, err = c.Put(ctx, "order", []byte("42"), client.WriteOptions{})
+	_, err = c.Set(ctx, "order", []byte("42"), client.WriteOptions{})
 	fmt.Println(errors.Is(err, client.ErrUnknown))
 
 	cluster.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.None })
 	var unsettled *client.Error
 	if errors.As(err, &unsettled) {
-		_, err = c.Put(ctx, "order", []byte("42"), client.WriteOptions{Once: unsettled.Once})
+		_, err = c.Set(ctx, "order", []byte("42"), client.WriteOptions{Once: unsettled.Once})
 	}
 	fmt.Println(err, cluster.Applied())
 	// Output:
@@ -99,7 +99,7 @@ func ExampleError_once() {
 }
 
 // One process at a time: the work stops when the lock is lost, and its writes are refused once a successor has written.
-func ExampleClient_Lock() {
+func ExampleLocks_Acquire() {
 	cluster := clienttest.Start(3)
 	defer cluster.Close()
 	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
@@ -109,14 +109,14 @@ func ExampleClient_Lock() {
 	defer c.Close()
 
 	ctx := context.Background()
-	lock, err := c.Lock(ctx, "jobs/nightly", client.LockOptions{Session: client.SessionOptions{TTL: 10 * time.Second}})
+	lock, err := c.Locks().Acquire(ctx, "jobs/nightly", client.LockOptions{Session: client.SessionOptions{TTL: 10 * time.Second}})
 	if err != nil {
 		panic(err)
 	}
 	work, stop := context.WithCancel(ctx)
 	go func() { <-lock.Lost(); stop() }()
 
-	_, err = c.Put(work, "report", []byte("done"), client.WriteOptions{Fence: lock.Fence()})
+	_, err = c.Set(work, "report", []byte("done"), client.WriteOptions{Fence: lock.Fence()})
 	fmt.Println(err, lock.Err())
 	fmt.Println(lock.Unlock(ctx))
 	// Output:
@@ -240,7 +240,7 @@ func ExampleClient_Add() {
 }
 
 // A lease is held while the work goes on. What the work writes carries the lease's fence.
-func ExampleClient_AcquireLease() {
+func ExampleLeases_Acquire() {
 	cluster := clienttest.Start(3)
 	defer cluster.Close()
 	c, err := client.New(client.Config{Endpoints: cluster.Endpoints()})
@@ -249,7 +249,7 @@ func ExampleClient_AcquireLease() {
 	}
 	defer c.Close()
 
-	lease, err := c.AcquireLease(context.Background(), "jobs/nightly", client.LeaseOptions{
+	lease, err := c.Leases().Acquire(context.Background(), "jobs/nightly", client.LeaseOptions{
 		Owner: "worker 7", TTL: 5 * time.Second, Wait: time.Minute,
 	})
 	if err != nil {
@@ -265,11 +265,11 @@ func ExampleClient_AcquireLease() {
 		if !lease.Held() {
 			break
 		}
-		_, err := c.Put(work, "report", []byte(strconv.Itoa(i)), client.WriteOptions{Fence: lease.Fence()})
+		_, err := c.Set(work, "report", []byte(strconv.Itoa(i)), client.WriteOptions{Fence: lease.Fence()})
 		fmt.Println(i, err)
 	}
 	var busy *client.BusyError
-	if _, err := c.AcquireLease(work, "jobs/nightly", client.LeaseOptions{}); errors.As(err, &busy) {
+	if _, err := c.Leases().Acquire(work, "jobs/nightly", client.LeaseOptions{}); errors.As(err, &busy) {
 		fmt.Println("held by", busy.Owner)
 	}
 	fmt.Println(lease.Release(context.Background()), lease.Held())

@@ -1,28 +1,24 @@
 package client
 
-import (
-	"time"
+import "time"
 
-	"tenure/api"
-)
-
-// SetElapsed has sessions reckon on this clock.
-func (c *Client) SetElapsed(now func() time.Duration) {
-	c.elapsed = func() func() time.Duration { return now }
+// SetClock makes sessions and leases use another clock.
+func (c *Client) SetClock(now func() time.Duration) {
+	c.sessions.now, c.leases.now, c.leases.renewer.now = now, now, now
 }
 
-// Renewals is the body of the first request of RenewLeases.
+// Renewals returns the body of the first request of Leases.RenewAll.
 func Renewals(list []LeaseGrant) []byte {
 	var text renewalList
 	for _, g := range list {
-		if !text.add(api.LeaseRequest{Name: g.Name, Owner: g.Owner, Grant: g.Grant}) {
+		if !text.add(g.request(true)) {
 			break
 		}
 	}
 	return text.json()
 }
 
-// Locks is how many locks the session ends when it is lost.
+// Locks returns how many locks the session ends when it is lost.
 func (s *LiveSession) Locks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

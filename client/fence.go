@@ -10,30 +10,31 @@ import (
 	"tenure/api"
 )
 
-// Fence names a token that goes with writes: the store refuses them once it has seen a larger token of that name. So a
-// process that was stopped while it held a lock, and whose successor has written under its own token, cannot write
-// over that when it wakes.
+// Fence is a token that goes with writes. The store refuses a write once it has seen a larger token of the same name. A
+// process that was stopped while it held a lock, and whose successor has written with its own fence, therefore cannot
+// overwrite what the successor wrote.
 type Fence struct {
 	Name  string // kv/KEY or lease/NAME
 	Token uint64 // from 1; of kv/KEY a ModifyIndex of KEY that was read while its lock was held
 }
 
-// String is f as `?fence=` takes it: NAME:TOKEN.
+// String returns NAME:TOKEN, as the query `fence` has it.
 func (f Fence) String() string { return f.Name + ":" + strconv.FormatUint(f.Token, 10) }
 
-// FenceToken is the largest token that the store has seen of a fence. If it keeps none of that name, kept is false, and
-// the token is the floor of all such.
-func (c *Client) FenceToken(ctx context.Context, name string, o ReadOptions) (token uint64, kept bool, err error) {
+// Fences reads and forgets the largest tokens that the store has seen. Lock.Fence and Lease.Fence return fences for
+// writes.
+type Fences struct{ s *sender }
+
+// Token returns the largest token that the store has seen of a fence. If the store keeps none of that name, kept is
+// false and token is the floor of all fences of its kind.
+func (f *Fences) Token(ctx context.Context, name string, o ReadOptions) (token uint64, kept bool, err error) {
 	if name == "" {
-		return 0, false, &Error{Op: "fence", Kind: ErrInvalid, Err: errNoFence}
+		return 0, false, &Error{Op: "fence", Kind: ErrInvalid, Err: errNoFenceName}
 	}
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	var q query
-	q.mode(o.Mode)
-	r := request{method: http.MethodGet, path: api.PathFence + name, query: q.String()}
+	r := request{path: api.PathFence + name}
+	r.query.mode(o.Mode)
 	var out api.Fence
-	_, err = c.read(ctx, "fence", name, func() request { return r }, func(a answer) error {
+	_, err = f.s.get(ctx, "fence", name, r, func(a answer) error {
 		if a.status != http.StatusOK || json.Unmarshal(a.body, &out) != nil {
 			return errNotUnderstood
 		}
@@ -42,14 +43,14 @@ func (c *Client) FenceToken(ctx context.Context, name string, o ReadOptions) (to
 	return out.Token, !out.Floor, err
 }
 
-// DropFence has the store forget a fence, for the space that it takes, once nobody will write under it any more. The
-// largest token becomes the floor of every fence of its kind that the store does not keep.
-func (c *Client) DropFence(ctx context.Context, name string, o WriteOptions) error {
+// Drop makes the store forget a fence, to free its memory, when nobody will write with it any more. Its largest token
+// becomes the floor of all fences of its kind that the store does not keep.
+func (f *Fences) Drop(ctx context.Context, name string, o WriteOptions) error {
 	if name == "" {
-		return &Error{Op: "drop fence", Kind: ErrInvalid, Err: errNoFence}
+		return &Error{Op: "drop fence", Kind: ErrInvalid, Err: errNoFenceName}
 	}
-	_, err := c.write(ctx, "drop fence", name, request{method: http.MethodDelete, path: api.PathFence + name}, o)
+	_, err := f.s.write(ctx, "drop fence", name, request{method: http.MethodDelete, path: api.PathFence + name}, o.Once)
 	return err
 }
 
-var errNoFence = errors.New("the fence has no name: it is kv/KEY or lease/NAME")
+var errNoFenceName = errors.New("the fence has no name: it is kv/KEY or lease/NAME")

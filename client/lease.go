@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The bounds of leases, as every node has them.
+// The bounds of leases, the same on every node.
 const (
 	MaxLeaseNameBytes  = 256
 	MaxLeaseOwnerBytes = 128
@@ -21,63 +20,74 @@ const (
 	MaxLeaseRenewals = 1024
 )
 
-// DefaultLeaseTTL is the TTL of a lease that names none.
+// DefaultLeaseTTL is the TTL of a lease if none is given.
 const DefaultLeaseTTL = 10 * time.Second
 
-// NoWaitLimit, as LeaseOptions.Wait, waits for a busy lease for as long as the context allows.
+// NoWaitLimit, as LeaseOptions.Wait, waits for a busy lease as long as the context allows.
 const NoWaitLimit = time.Duration(-1)
 
-const (
-	// leaseShare: that fraction of a TTL is left unused. The protocol itself allows for clocks whose rates err by as
-	// much as the cluster is told (--clock-drift); this is for the time from the end of a lease to the moment at which
-	// whoever waits for Lost runs, and for a clock here that is worse.
-	leaseShare = 16
-	// maxLeaseWait is for how long one node is asked to queue for a busy lease: a node that has fallen silent is left
-	// after that.
-	maxLeaseWait = 15 * time.Second
-	// busyPause is between tries for a lease whose holder names no time, at most.
-	busyPause = time.Second
-	// giveUpTime is for telling the cluster that an acquisition was given up, beyond the end of its context. A call
-	// that has less than four times of it takes a quarter of what it has.
-	giveUpTime = time.Second
-)
+// leaseMargin is the fraction of a TTL that is not used. The protocol itself allows for clocks whose rates err by as
+// much as the cluster is told (--clock-drift). The margin is for the time until a goroutine that waits for Lost runs,
+// and for a clock here that is worse than that.
+const leaseMargin = 16
+
+// Leases acquires, renews and releases leases. A lease is a name with one owner at a time. It costs the cluster no disk
+// write and does not depend on any single node. Leases and sessions are independent of each other.
+//
+// Acquire is for programs: it keeps the lease renewed. Grant and the calls on a LeaseGrant are for programs that renew
+// and release by themselves, perhaps in another process.
+type Leases struct {
+	s       *sender
+	now     func() time.Duration
+	renewer *renewer
+}
 
 // LeaseOptions says how to acquire a lease.
 type LeaseOptions struct {
-	// Owner is for people: who holds the lease, up to 128 bytes. "": the host's name and the process's number.
+	// Owner says for people who holds the lease, in up to 128 bytes. "": the name of the host and the process ID.
 	Owner string
-	// TTL is how long the lease lasts without being renewed: from 100 ms to the cluster's --max-lease-time. 0:
+	// TTL is how long the lease lasts without a renewal: from 100 ms to the cluster's --max-lease-time. 0:
 	// DefaultLeaseTTL.
 	TTL time.Duration
-	// Wait is for how long to queue if somebody else holds the lease. 0: not at all; NoWaitLimit: as long as the
-	// context allows.
+	// Wait is how long to wait if somebody else holds the lease. 0: not at all; NoWaitLimit: as long as the context
+	// allows.
 	Wait time.Duration
-	// Silent, if not nil, is called each time that a node says that no lease can be acquired yet, since the nodes have
-	// restarted, before the call waits or gives up: to tell people why it takes so long.
-	Silent func(*SilentError)
-	// Acquisition makes this another try of an earlier GrantLease, maybe of another process, which chose this text (up
-	// to 128 bytes, never used for anything else, and never again once it was released). "": one is drawn.
+	// OnQuarantine, if not nil, is called each time that a node answers that no lease can be granted yet, before the
+	// call waits or gives up. Programs can tell people why it takes so long.
+	OnQuarantine func(*QuarantineError)
+	// Acquisition makes this another try of an earlier Grant, perhaps by another process that chose this text: up to
+	// 128 bytes, never used for another acquisition, and not used again after its release. "": a random one.
 	Acquisition string
 }
 
-// LeaseGrant is one grant of a lease: what it takes to renew or release it, through any node and by any process.
+// LeaseGrant is one grant of a lease. Any process can renew or release the lease with it, through any node.
 type LeaseGrant struct {
 	Name  string
 	Owner string
-	// Token is the fencing token. A later owner's is larger. It may grow with a renewal.
+	// Token is the fencing token. That of a later owner is larger. It may grow with a renewal.
 	Token uint64
-	// Grant is for the next renewal or the release. It has no meaning here, and another one comes with every renewal.
+	// Grant is for the next renewal or the release. It is opaque, and every renewal returns another one.
 	Grant string
 	TTL   time.Duration
-	// Left is what was left of the TTL when the call returned, counted from before its request on this machine's clock,
-	// and without the share that is never used (see Lease). 0 or less: too late to be of use.
+	// Left is how long the lease lasted when the call returned, counted from before its request on this machine's
+	// clock, without the part of the TTL that is not used (see Lease). If it is 0 or less, the grant came too late to
+	// be used.
 	Left time.Duration
 }
 
-// BusyError is what is known of the holder of a lease that was not to be had.
+// LeaseInfo is what one node knows of a lease. It is a hint: the owner may have renewed or released the lease through
+// other nodes. The Token must not be used as a fence, because it may be that of the next owner.
+type LeaseInfo struct {
+	Name      string
+	Owner     string
+	Token     uint64
+	Remaining time.Duration
+}
+
+// BusyError describes the holder of a lease that could not be acquired. It comes with ErrBusy.
 type BusyError struct {
 	Owner string
-	// RetryAfter is when the lease may be free, if it is not renewed; a hint.
+	// RetryAfter is when the lease ends unless it is renewed; a hint.
 	RetryAfter time.Duration
 }
 
@@ -89,63 +99,23 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("it is held by %q, for another %v unless renewed", e.Owner, e.RetryAfter.Round(time.Millisecond))
 }
 
-// SilentError: so many nodes have restarted that nobody can acquire a lease yet, since somebody may own it that they
-// have forgotten. It comes with ErrBusy.
-type SilentError struct {
-	// Begins is for how long that lasts, by the node's clock when it answered.
-	Begins time.Duration
+// QuarantineError says that no lease can be granted yet: so many nodes have restarted that the others, who remember who
+// owns which lease, are no majority. It comes with ErrBusy.
+type QuarantineError struct {
+	// Remaining is how long that lasts, by the clock of the node that answered.
+	Remaining time.Duration
 }
 
-// Error says for how long.
-func (e *SilentError) Error() string {
-	return fmt.Sprintf("leases begin in %v: the nodes have restarted, and keep silent about leases that they may have forgotten", e.Begins)
+// Error says how long to wait.
+func (e *QuarantineError) Error() string {
+	return fmt.Sprintf("no lease can be granted for another %v, because nodes have restarted and may have forgotten "+
+		"leases that are still held: try again then", e.Remaining)
 }
 
-// AcquireLease acquires a lease and renews it until Release, or until it is lost. Its own time ends it, whatever
-// deadline ctx has. The error is ErrBusy if somebody else holds it for longer than o.Wait (with a *BusyError), or if
-// nobody can acquire leases for so long because the nodes have restarted (with a *SilentError); ErrUnknown if the
-// cluster may have granted it all the same, so that the name may stay taken for a TTL. An acquisition that is given up
-// is released, for which the call may take beyond ctx: a quarter of the time that it has, a second at most.
-func (c *Client) AcquireLease(ctx context.Context, name string, o LeaseOptions) (*Lease, error) {
-	if o.Acquisition != "" {
-		return nil, &Error{Op: "acquire lease", Key: name, Kind: ErrInvalid, Err: errors.New("an acquisition of one's own is for GrantLease")}
-	}
-	a, err := c.newAcquisition(name, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.run(ctx); err != nil {
-		return nil, err
-	}
-	l := &Lease{
-		c: c, name: name, owner: a.o.Owner, ttl: a.o.TTL,
-		lost: make(chan struct{}), hold: a.hold, grant: a.granted.Grant, place: noPlace,
-	}
-	c.keeper().add(l, a.asked)
-	return l, nil
-}
-
-// GrantLease acquires a lease for one TTL, and leaves it to the caller to renew and release it: for scripts, which do
-// that in another process. If o.Acquisition is given the same call may be made again after an ErrUnknown, and nothing
-// is released when the call is given up. Other errors are as in AcquireLease.
-func (c *Client) GrantLease(ctx context.Context, name string, o LeaseOptions) (LeaseGrant, error) {
-	a, err := c.newAcquisition(name, o)
-	if err != nil {
-		return LeaseGrant{}, err
-	}
-	a.drawn = o.Acquisition == ""
-	if err := a.run(ctx); err != nil {
-		return LeaseGrant{}, err
-	}
-	g := a.granted
-	g.Left = a.hold.Deadline() - a.now()
-	return g, nil
-}
-
-// settle puts what the zero fields stand for in their place, or says what no node would take.
-func (o *LeaseOptions) settle(name string) error {
+// setDefaults fills zero fields.
+func (o *LeaseOptions) setDefaults() {
 	if o.Owner == "" {
-		o.Owner = thisProcess()
+		o.Owner = defaultOwner()
 	}
 	if o.TTL == 0 {
 		o.TTL = DefaultLeaseTTL
@@ -153,6 +123,10 @@ func (o *LeaseOptions) settle(name string) error {
 	if o.Acquisition == "" {
 		o.Acquisition = uuid.NewString()
 	}
+}
+
+// check returns an error for a lease of that name with these options if every node would refuse it.
+func (o *LeaseOptions) check(name string) error {
 	switch {
 	case o.TTL < MinLeaseTTL:
 		return fmt.Errorf("the TTL is %v: it must be %v at least", o.TTL, MinLeaseTTL)
@@ -164,10 +138,11 @@ func (o *LeaseOptions) settle(name string) error {
 	return checkLease(name, o.Owner)
 }
 
+// checkLease returns an error for a name and an owner that every node would refuse.
 func checkLease(name, owner string) error {
 	switch {
 	case name == "" || len(name) > MaxLeaseNameBytes:
-		return fmt.Errorf("the name has %d bytes: a lease's has 1 to %d", len(name), MaxLeaseNameBytes)
+		return fmt.Errorf("the name has %d bytes: that of a lease has 1 to %d", len(name), MaxLeaseNameBytes)
 	case !utf8.ValidString(name):
 		return errors.New("the name is not UTF-8")
 	case len(owner) > MaxLeaseOwnerBytes || !utf8.ValidString(owner):
@@ -176,8 +151,8 @@ func checkLease(name, owner string) error {
 	return nil
 }
 
-// thisProcess is an owner's text for who gives none.
-func thisProcess() string {
+// defaultOwner names the owner when the caller gives no name.
+func defaultOwner() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "unknown host"
@@ -186,5 +161,5 @@ func thisProcess() string {
 	return strings.ToValidUTF8(host[:min(len(host), MaxLeaseOwnerBytes-len(pid))], "") + pid
 }
 
-// lifeOf is how much of a TTL is used.
-func lifeOf(ttl time.Duration) time.Duration { return ttl - ttl/leaseShare }
+// usableTTL returns how much of a TTL is used.
+func usableTTL(ttl time.Duration) time.Duration { return ttl - ttl/leaseMargin }

@@ -14,7 +14,7 @@ import (
 
 func acquire(t *testing.T, w *world, name string, o client.LeaseOptions) *client.Lease {
 	t.Helper()
-	l, err := w.client.AcquireLease(context.Background(), name, o)
+	l, err := w.client.Leases().Acquire(context.Background(), name, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestLease(t *testing.T) {
 			l.Fence() != (client.Fence{Name: "lease/a/b c", Token: token}) || l.Remaining() > 5*time.Second {
 			t.Fatalf("held %v, owner %q, token %d, %v remain; the cluster has %q, %d", l.Held(), l.Owner(), l.Token(), l.Remaining(), owner, token)
 		}
-		_, err := w.client.AcquireLease(ctx, "a/b c", client.LeaseOptions{Owner: "you"})
+		_, err := w.client.Leases().Acquire(ctx, "a/b c", client.LeaseOptions{Owner: "you"})
 		var busy *client.BusyError
 		if kindOf(t, err) != client.ErrBusy || !errors.As(err, &busy) || busy.Owner != "me" || busy.RetryAfter <= 0 || busy.RetryAfter > 5*time.Second {
 			t.Fatalf("a second one: %v", err)
@@ -80,13 +80,13 @@ func TestLeaseUsage(t *testing.T) {
 			{"n", client.LeaseOptions{Wait: -2}},
 			{"n", client.LeaseOptions{Acquisition: "mine"}},
 		} {
-			if _, err := w.client.AcquireLease(context.Background(), x.name, x.o); kindOf(t, err) != client.ErrInvalid {
+			if _, err := w.client.Leases().Acquire(context.Background(), x.name, x.o); kindOf(t, err) != client.ErrInvalid {
 				t.Errorf("%q, %+v: %v", x.name, x.o, err)
 			}
 		}
 		for _, g := range []client.LeaseGrant{{Name: "n"}, {Grant: "g"}, {Name: "n", Grant: "g", TTL: -1}} {
-			_, err := w.client.RenewLease(context.Background(), g)
-			_, all := w.client.RenewLeases(context.Background(), []client.LeaseGrant{g})
+			_, err := w.client.Leases().Renew(context.Background(), g)
+			_, all := w.client.Leases().RenewAll(context.Background(), []client.LeaseGrant{g})
 			if kindOf(t, err) != client.ErrInvalid || kindOf(t, all) != client.ErrInvalid {
 				t.Errorf("%+v: %v, %v", g, err, all)
 			}
@@ -143,7 +143,7 @@ func TestAcquisitionThatIsGivenUp(t *testing.T) {
 			ctx, cancel := within(5 * time.Second)
 			defer cancel()
 			began := time.Now()
-			_, err := w.client.AcquireLease(ctx, "job", client.LeaseOptions{TTL: time.Minute})
+			_, err := w.client.Leases().Acquire(ctx, "job", client.LeaseOptions{TTL: time.Minute})
 			if took := time.Since(began); kindOf(t, errorOnly(err)) != x.kind || len(w.Leases()) != x.left || took > 7*time.Second {
 				t.Errorf("%+v: %v after %v, left %v", x, err, took, w.Leases())
 			}
@@ -158,7 +158,7 @@ func TestLateAcquisition(t *testing.T) {
 		w.on(1, isAcquire, clienttest.Late)
 		ctx, cancel := within(time.Second)
 		defer cancel()
-		_, err := w.client.AcquireLease(ctx, "job", client.LeaseOptions{TTL: 5 * time.Second})
+		_, err := w.client.Leases().Acquire(ctx, "job", client.LeaseOptions{TTL: 5 * time.Second})
 		if kindOf(t, errorOnly(err)) != client.ErrNotApplied {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestLeaseQueue(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 5 {
 				all.Go(func() {
-					l, err := w.client.AcquireLease(context.Background(), "job", client.LeaseOptions{TTL: 2 * time.Second, Wait: wait})
+					l, err := w.client.Leases().Acquire(context.Background(), "job", client.LeaseOptions{TTL: 2 * time.Second, Wait: wait})
 					if err != nil {
 						t.Errorf("%d: %v", i, err)
 						return
@@ -214,7 +214,7 @@ func TestWaitThatIsOver(t *testing.T) {
 			ctx, cancel := within(x.limit)
 			defer cancel()
 			began := time.Now()
-			_, err := w.client.AcquireLease(ctx, "job", client.LeaseOptions{Wait: x.wait})
+			_, err := w.client.Leases().Acquire(ctx, "job", client.LeaseOptions{Wait: x.wait})
 			if took := time.Since(began); kindOf(t, errorOnly(err)) != client.ErrBusy || !strings.Contains(err.Error(), `"me"`) || took < x.least || took > x.least+time.Second {
 				t.Errorf("%s: %v after %v", name, err, took)
 			}
@@ -262,15 +262,15 @@ func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 		w.SilenceLeases(silence)
 		began := time.Now()
 		for what, try := range map[string]func() error{
-			"AcquireLease": func() error { _, err := w.client.AcquireLease(ctx, "n", client.LeaseOptions{}); return err },
+			"AcquireLease": func() error { _, err := w.client.Leases().Acquire(ctx, "n", client.LeaseOptions{}); return err },
 			"GrantLease": func() error {
-				_, err := w.client.GrantLease(ctx, "n", client.LeaseOptions{Acquisition: "a"})
+				_, err := w.client.Leases().Grant(ctx, "n", client.LeaseOptions{Acquisition: "a"})
 				return err
 			},
 		} {
 			err := try()
-			var silent *client.SilentError
-			if kindOf(t, err) != client.ErrBusy || !errors.As(err, &silent) || silent.Begins != silence {
+			var quarantine *client.QuarantineError
+			if kindOf(t, err) != client.ErrBusy || !errors.As(err, &quarantine) || quarantine.Remaining != silence {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -278,8 +278,8 @@ func TestLeaseAfterARestartOfTheNodes(t *testing.T) {
 			t.Errorf("it took %v", d)
 		}
 		var told []time.Duration
-		_, err := w.client.AcquireLease(ctx, "n", client.LeaseOptions{Wait: 3 * time.Second, Silent: func(e *client.SilentError) { told = append(told, e.Begins) }})
-		if d := time.Since(began); kindOf(t, err) != client.ErrBusy || !errors.As(err, new(*client.SilentError)) || d < 2*time.Second || d > 4*time.Second {
+		_, err := w.client.Leases().Acquire(ctx, "n", client.LeaseOptions{Wait: 3 * time.Second, OnQuarantine: func(e *client.QuarantineError) { told = append(told, e.Remaining) }})
+		if d := time.Since(began); kindOf(t, err) != client.ErrBusy || !errors.As(err, new(*client.QuarantineError)) || d < 2*time.Second || d > 4*time.Second {
 			t.Errorf("a wait of 3 s ends after %v: %v", d, err)
 		}
 		if len(told) == 0 || told[0] != silence {

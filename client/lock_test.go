@@ -15,7 +15,7 @@ import (
 
 func lock(t *testing.T, w *world, key string, o client.LockOptions) *client.Lock {
 	t.Helper()
-	l, err := w.client.Lock(context.Background(), key, o)
+	l, err := w.client.Locks().Acquire(context.Background(), key, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestLock(t *testing.T) {
 		if err != nil || e.Session != l.Session().ID() || string(e.Value) != "me" || e.Flags != 7 || l.Fence() != (client.Fence{Name: "kv/job", Token: e.ModifyIndex}) {
 			t.Fatalf("%+v, %v, fence %v", e, err, l.Fence())
 		}
-		_, err = w.client.Lock(ctx, "job", client.LockOptions{Try: true})
+		_, err = w.client.Locks().Acquire(ctx, "job", client.LockOptions{Try: true})
 		if kindOf(t, err) != client.ErrCondition || len(w.Sessions()) != 1 {
 			t.Fatalf("a second one: %v, sessions %v", err, w.Sessions())
 		}
@@ -128,7 +128,7 @@ func TestLockIsLost(t *testing.T) {
 	for name, f := range map[string]func(*world, *client.Lock){
 		"deleted": func(w *world, l *client.Lock) { w.Delete("job") },
 		"unlocked": func(w *world, l *client.Lock) {
-			_, _ = w.client.Release(context.Background(), "job", nil, l.Session().ID(), client.WriteOptions{})
+			_, _ = w.client.Locks().UnlockKey(context.Background(), "job", nil, l.Session().ID(), client.WriteOptions{})
 		},
 		"session ended": func(w *world, l *client.Lock) { w.EndSession(l.Session().ID()) },
 		"closed":        func(w *world, l *client.Lock) { _ = l.Session().Close(context.Background()) },
@@ -206,7 +206,7 @@ func TestLockExcludes(t *testing.T) {
 		for range workers {
 			all.Go(func() {
 				for range rounds {
-					l, err := w.client.Lock(context.Background(), "job", client.LockOptions{})
+					l, err := w.client.Locks().Acquire(context.Background(), "job", client.LockOptions{})
 					if err != nil {
 						t.Errorf("lock: %v", err)
 						return
@@ -248,7 +248,7 @@ func TestLockRemovesWhatItMade(t *testing.T) {
 			{"written meanwhile", func() {}, true, func() { w.Set("k", "other") }, true},
 		} {
 			x.before()
-			l, err := w.client.Lock(ctx, "k", client.LockOptions{RemoveMade: x.remove})
+			l, err := w.client.Locks().Acquire(ctx, "k", client.LockOptions{RemoveMade: x.remove})
 			if err != nil {
 				t.Fatal(x.name, err)
 			}
@@ -271,15 +271,15 @@ func TestLockRemovesWhatItMade(t *testing.T) {
 func TestBusyLockNamesItsHolder(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		l, err := w.client.Lock(ctx, "k", client.LockOptions{Session: client.SessionOptions{Name: "me@here", Node: "rack 7"}})
+		l, err := w.client.Locks().Acquire(ctx, "k", client.LockOptions{Session: client.SessionOptions{Name: "me@here", Node: "rack 7"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = l.Unlock(ctx) }()
 		short, cancel := within(300 * time.Millisecond)
 		defer cancel()
-		_, tried := w.client.Lock(ctx, "k", client.LockOptions{Try: true})
-		_, waited := w.client.Lock(short, "k", client.LockOptions{})
+		_, tried := w.client.Locks().Acquire(ctx, "k", client.LockOptions{Try: true})
+		_, waited := w.client.Locks().Acquire(short, "k", client.LockOptions{})
 		for how, err := range map[string]error{"try": tried, "wait": waited} {
 			var h *client.HolderError
 			if !errors.As(err, &h) || h.Session != l.Session().ID() || h.Name != "me@here" || h.Node != "rack 7" ||

@@ -109,7 +109,7 @@ func newWorld(t fataler, nodes int, cfg client.Config) *world {
 	cfg.Endpoints, cfg.DialContext = w.names, w.net.dial
 	w.client = w.dialled(t, cfg)
 	began := time.Now()
-	w.client.SetElapsed(func() time.Duration { return time.Since(began) + time.Duration(w.slept.Load()) })
+	w.client.SetClock(func() time.Duration { return time.Since(began) + time.Duration(w.slept.Load()) })
 	return w
 }
 

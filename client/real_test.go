@@ -63,15 +63,15 @@ func TestCommandsOnARealNode(t *testing.T) {
 
 	ctx := context.Background()
 	fenced := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 7}}
-	if _, err := c.Put(ctx, "k", []byte("v"), fenced); err != nil {
+	if _, err := c.Set(ctx, "k", []byte("v"), fenced); err != nil {
 		t.Fatal(err)
 	}
-	if token, kept, err := c.FenceToken(ctx, "kv/job", client.ReadOptions{}); token != 7 || !kept || err != nil {
+	if token, kept, err := c.Fences().Token(ctx, "kv/job", client.ReadOptions{}); token != 7 || !kept || err != nil {
 		t.Fatalf("token %d %v %v", token, kept, err)
 	}
 	fenced.Fence.Token = 6
 	for name, write := range map[string]func() error{
-		"put":    func() error { _, err := c.Put(ctx, "k", nil, fenced); return err },
+		"put":    func() error { _, err := c.Set(ctx, "k", nil, fenced); return err },
 		"delete": func() error { _, err := c.Delete(ctx, "k", fenced); return err },
 		"prune":  func() error { _, _, err := c.Prune(ctx, "k", fenced); return err },
 		"rename": func() error { _, err := c.Rename(ctx, "k", "l", fenced); return err },
@@ -84,10 +84,10 @@ func TestCommandsOnARealNode(t *testing.T) {
 			t.Errorf("%s under an old token: %v", name, err)
 		}
 	}
-	if err := c.DropFence(ctx, "kv/job", client.WriteOptions{}); err != nil {
+	if err := c.Fences().Drop(ctx, "kv/job", client.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if token, kept, err := c.FenceToken(ctx, "kv/job", client.ReadOptions{}); token != 7 || kept || err != nil {
+	if token, kept, err := c.Fences().Token(ctx, "kv/job", client.ReadOptions{}); token != 7 || kept || err != nil {
 		t.Fatalf("dropped: token %d %v %v", token, kept, err)
 	}
 }
@@ -97,14 +97,14 @@ func TestRealNodesAreWatchedAndLocked(t *testing.T) {
 	c, stop := realCluster(t, 3)
 	ctx, cancel := within(time.Minute)
 	defer cancel()
-	if _, err := c.Put(ctx, "d/0", nil, client.WriteOptions{}); err != nil {
+	if _, err := c.Set(ctx, "d/0", nil, client.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	from, err := c.Revision(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := c.Lock(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
+	l, err := c.Locks().Acquire(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,14 +133,14 @@ func TestRealNodesAreWatchedAndLocked(t *testing.T) {
 	}
 	for i := range 20 {
 		if i == 10 {
-			s, err := c.Status(ctx)
+			s, err := c.Nodes().Status(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
 			stop(int(s.Node)) // the stream goes to the endpoint that answers
 		}
 		key := fmt.Sprintf("d/%02d", i)
-		_, err := c.Put(ctx, key, nil, client.WriteOptions{Fence: l.Fence()})
+		_, err := c.Set(ctx, key, nil, client.WriteOptions{Fence: l.Fence()})
 		write("set", []string{key}, err)
 	}
 	_, _, err = c.Prune(ctx, "d/0", client.WriteOptions{})
@@ -156,7 +156,7 @@ func TestRealNodesAreWatchedAndLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { _ = l.Unlock(ctx) })
-	next, err := c.Lock(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
+	next, err := c.Locks().Acquire(ctx, "job", client.LockOptions{Session: client.SessionOptions{TTL: 5 * time.Second}})
 	if err != nil || next.Fence().Token <= l.Fence().Token {
 		t.Fatalf("%v, tokens %v", err, l.Fence())
 	}

@@ -38,14 +38,14 @@ func TestGiveUpRefused(t *testing.T) {
 			kind error
 		}{
 			"get":  {func() error { _, _, err := c.Get(ctx, "k", client.ReadOptions{}); return err }, client.ErrUnavailable},
-			"put":  {func() error { _, err := c.Put(ctx, "k", nil, client.WriteOptions{}); return err }, client.ErrNotApplied},
-			"lock": {func() error { _, err := c.Lock(ctx, "k", client.LockOptions{}); return err }, client.ErrNotApplied},
+			"put":  {func() error { _, err := c.Set(ctx, "k", nil, client.WriteOptions{}); return err }, client.ErrNotApplied},
+			"lock": {func() error { _, err := c.Locks().Acquire(ctx, "k", client.LockOptions{}); return err }, client.ErrNotApplied},
 			"lease": {func() error {
-				_, err := c.AcquireLease(ctx, "k", client.LeaseOptions{Wait: client.NoWaitLimit})
+				_, err := c.Leases().Acquire(ctx, "k", client.LeaseOptions{Wait: client.NoWaitLimit})
 				return err
 			}, client.ErrNotApplied},
-			"leases":   {func() error { _, err := c.Leases(ctx, client.LeaseListOptions{}); return err }, client.ErrUnavailable},
-			"transfer": {func() error { return c.Transfer(ctx, 0) }, client.ErrUnavailable},
+			"leases":   {func() error { _, err := c.Leases().List(ctx, client.LeaseListOptions{}); return err }, client.ErrUnavailable},
+			"transfer": {func() error { return c.Nodes().Transfer(ctx, 0) }, client.ErrUnavailable},
 		} {
 			began := time.Now()
 			err := call.f()
@@ -97,7 +97,7 @@ func TestGrantOfAnAgedKeyIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_, err = c.GrantLease(context.Background(), "job", client.LeaseOptions{TTL: time.Second, Acquisition: "a"})
+	_, err = c.Leases().Grant(context.Background(), "job", client.LeaseOptions{TTL: time.Second, Acquisition: "a"})
 	if !errors.Is(err, client.ErrUnknown) || asked != 1 {
 		t.Errorf("%v after %d requests", err, asked)
 	}

@@ -21,7 +21,7 @@ func TestSemaphore(t *testing.T) {
 		var all sync.WaitGroup
 		for range 9 {
 			all.Go(func() {
-				m, err := w.client.AcquireSemaphore(ctx, "sem/", client.SemaphoreOptions{Limit: 3, RemoveMade: true})
+				m, err := w.client.Locks().AcquireSemaphore(ctx, "sem/", client.SemaphoreOptions{Limit: 3, RemoveMade: true})
 				if err != nil {
 					t.Error(err)
 					return
@@ -53,16 +53,16 @@ func TestSemaphoreThatIsFull(t *testing.T) {
 	inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		o := client.SemaphoreOptions{Limit: 1, Value: []byte("me@here")}
-		m, err := w.client.AcquireSemaphore(ctx, "sem", o)
+		m, err := w.client.Locks().AcquireSemaphore(ctx, "sem", o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, cancel := within(300 * time.Millisecond)
 		defer cancel()
-		_, waited := w.client.AcquireSemaphore(short, "sem", o)
+		_, waited := w.client.Locks().AcquireSemaphore(short, "sem", o)
 		try := o
 		try.Try = true
-		_, tried := w.client.AcquireSemaphore(ctx, "sem/", try) // the same one
+		_, tried := w.client.Locks().AcquireSemaphore(ctx, "sem/", try) // the same one
 		for _, err := range []error{waited, tried} {
 			if !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), `all places are held (1): "me@here"`) {
 				t.Error(err)
@@ -70,14 +70,14 @@ func TestSemaphoreThatIsFull(t *testing.T) {
 		}
 		other := o
 		other.Limit = 2
-		if _, err := w.client.AcquireSemaphore(ctx, "sem", other); !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), "limit of 1, not 2") {
+		if _, err := w.client.Locks().AcquireSemaphore(ctx, "sem", other); !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), "limit of 1, not 2") {
 			t.Error(err)
 		}
-		if _, err := w.client.AcquireSemaphore(ctx, "", o); !errors.Is(err, client.ErrInvalid) {
+		if _, err := w.client.Locks().AcquireSemaphore(ctx, "", o); !errors.Is(err, client.ErrInvalid) {
 			t.Error(err)
 		}
 		w.Set("plain/.lock", "x")
-		if _, err := w.client.AcquireSemaphore(ctx, "plain", o); !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), "no semaphore") {
+		if _, err := w.client.Locks().AcquireSemaphore(ctx, "plain", o); !errors.Is(err, client.ErrCondition) || !strings.Contains(err.Error(), "not that of a semaphore") {
 			t.Error(err)
 		}
 		if m.Err() != nil || len(w.Sessions()) != 1 {
@@ -85,7 +85,7 @@ func TestSemaphoreThatIsFull(t *testing.T) {
 		}
 		// The place of a session that has ended is free, and its holder hears of it.
 		w.EndSession(m.Session().ID())
-		next, err := w.client.AcquireSemaphore(ctx, "sem", try)
+		next, err := w.client.Locks().AcquireSemaphore(ctx, "sem", try)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestSemaphoreUnderFaults(t *testing.T) {
 	for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Drop, clienttest.DropApplied, clienttest.UnknownApplied} {
 		inWorld(t, 3, client.Config{}, func(t *testing.T, w *world) {
 			w.on(3, func(r clienttest.Request) bool { return r.IsWrite() && strings.HasPrefix(r.Path, "/v1/kv/") }, f)
-			m, err := w.client.AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1, RemoveMade: true})
+			m, err := w.client.Locks().AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1, RemoveMade: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,7 +130,7 @@ func TestSemaphoreThatIsRefused(t *testing.T) {
 			return lists
 		}, clienttest.NoSpace)
 		began := time.Now()
-		m, err := w.client.AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1})
+		m, err := w.client.Locks().AcquireSemaphore(context.Background(), "sem", client.SemaphoreOptions{Limit: 1})
 		if m != nil {
 			_ = m.Release(context.Background())
 		}

@@ -19,21 +19,21 @@ const (
 	DeleteKeys  Behavior = api.BehaviorDelete  // they are deleted
 )
 
-// NoLockDelay, as SessionOptions.LockDelay, lets a lock of a session that has ended be acquired at once.
+// NoLockDelay, as SessionOptions.LockDelay, lets the keys of a session that has ended be locked at once.
 const NoLockDelay = time.Duration(-1)
 
-// SessionOptions says what a session is to be like. The zero value has the cluster's defaults.
+// SessionOptions describes a new session. The zero value has the cluster's defaults.
 type SessionOptions struct {
 	Name string
-	Node string // what SessionsOf looks for; "": the cluster node that creates the session
-	// TTL is how long the session lives without being renewed, by default from 10 s to 24 h. 0: until it is destroyed
-	// (StartSession: DefaultSessionTTL).
+	Node string // for Sessions.ListOf; "": the cluster node that creates the session
+	// TTL is how long the session lives without a renewal: 10 s to 24 h unless the cluster is configured otherwise. 0:
+	// it lives until it is destroyed; for Sessions.Start, DefaultSessionTTL.
 	TTL time.Duration
-	// LockDelay is for how long nobody acquires what the session held when it ended, other than by releasing it: its
-	// holder may not know yet. 0: 15 s; NoLockDelay: none; at most 60 s.
+	// LockDelay is how long nobody can lock the keys that the session held when it ended, unless it had released them:
+	// its holder may not know yet. 0: 15 s; NoLockDelay: none; at most 60 s.
 	LockDelay time.Duration
 	Behavior  Behavior // "": ReleaseKeys
-	Once      Once     // as in WriteOptions (CreateSession only)
+	Once      Once     // as in WriteOptions; for Sessions.Create only
 }
 
 // Session is a session as the cluster knows it.
@@ -41,23 +41,186 @@ type Session struct {
 	ID          string
 	Name        string
 	Node        string
-	TTL         time.Duration // 0: it ends only when destroyed
+	TTL         time.Duration // 0: it ends only when it is destroyed
 	LockDelay   time.Duration
 	Behavior    Behavior
 	CreateIndex uint64
 	ModifyIndex uint64
 }
 
-func decodeSessions(body []byte) ([]Session, error) {
+// SessionDetails is a session with the keys that it has locked and the time that it has left, as the node that answered
+// knows it.
+type SessionDetails struct {
+	Session
+	// ExpiresIn is about what is left of the TTL unless the session is renewed; 0: it has no TTL.
+	ExpiresIn time.Duration
+	Held      int      // how many keys it has locked
+	Keys      []string // the first 100 of them
+}
+
+// Sessions creates, renews, lists and destroys sessions. A session is replicated and survives the loss of nodes; keys
+// are locked by it (see Locks). Start is for programs: it keeps a session alive. The other calls are for programs that
+// do that themselves.
+type Sessions struct {
+	s   *sender
+	kv  kv
+	now func() time.Duration
+}
+
+// Create creates a session and returns its ID. Nothing renews it; see Start.
+func (s *Sessions) Create(ctx context.Context, o SessionOptions) (id string, err error) {
+	body := api.SessionRequest{Name: o.Name, Node: o.Node, Behavior: string(o.Behavior)}
+	if o.TTL != 0 {
+		body.TTL = o.TTL.String()
+	}
+	switch {
+	case o.LockDelay == NoLockDelay:
+		body.LockDelay = "0s"
+	case o.LockDelay != 0:
+		body.LockDelay = o.LockDelay.String()
+	}
+	r := request{method: http.MethodPut, path: api.PathSessionCreate, body: encode(body)}
+	r.interpret = onlyOK(func(a answer) (kind, err error, ok bool) {
+		var out api.SessionID
+		if json.Unmarshal(a.body, &out) != nil || out.ID == "" {
+			return nil, nil, false
+		}
+		id = out.ID
+		return nil, nil, true
+	})
+	_, err = s.s.write(ctx, "create session", "", r, o.Once)
+	return id, err
+}
+
+// Renew restarts the TTL of a session. The error is ErrNoSession if it has ended. A renewal may be repeated, so it has
+// no idempotency key.
+func (s *Sessions) Renew(ctx context.Context, id string) (Session, error) {
+	if err := checkSession("renew session", id); err != nil {
+		return Session{}, err
+	}
+	var out Session
+	r := request{method: http.MethodPut, path: api.PathSessionRenew + id, idempotent: true}
+	r.interpret = func(a answer) (kind, err error, ok bool) {
+		if a.code() == api.CodeNoSession {
+			return ErrNoSession, nil, true
+		}
+		list, err := decodeSessions(a.body)
+		if a.status != http.StatusOK || err != nil || len(list) != 1 {
+			return nil, nil, false
+		}
+		out = list[0].Session
+		return nil, nil, true
+	}
+	_, err := s.s.write(ctx, "renew session", id, r, Once{})
+	return out, err
+}
+
+// Destroy ends a session and its locks; their lock-delay begins then. It is no error if there is no such session.
+func (s *Sessions) Destroy(ctx context.Context, id string, o WriteOptions) error {
+	if err := checkSession("destroy session", id); err != nil {
+		return err
+	}
+	r := request{method: http.MethodPut, path: api.PathSessionDestroy + id}
+	_, err := s.s.write(ctx, "destroy session", id, r, o.Once)
+	return err
+}
+
+// Info reads one session. The error is ErrNoSession if there is none.
+func (s *Sessions) Info(ctx context.Context, id string, o ReadOptions) (Session, Meta, error) {
+	out, meta, err := s.readOne(ctx, id, o, false)
+	return out.Session, meta, err
+}
+
+// Details reads one session with the keys that it has locked. The error is ErrNoSession if there is none.
+func (s *Sessions) Details(ctx context.Context, id string, o ReadOptions) (SessionDetails, Meta, error) {
+	return s.readOne(ctx, id, o, true)
+}
+
+// List lists all sessions, by ID.
+func (s *Sessions) List(ctx context.Context, o ReadOptions) ([]Session, Meta, error) {
+	return withoutDetails(s.read(ctx, "", api.PathSessionList, o, false))
+}
+
+// ListOf lists the sessions whose Node is node, by ID.
+func (s *Sessions) ListOf(ctx context.Context, node string, o ReadOptions) ([]Session, Meta, error) {
+	if node == "" {
+		return nil, Meta{}, &Error{Op: "sessions", Kind: ErrInvalid, Err: errors.New("the node has no name")}
+	}
+	return withoutDetails(s.read(ctx, node, api.PathSessionNode+node, o, false))
+}
+
+// ListDetails lists the sessions whose Node is node (all sessions if it is empty), by ID, with the keys that they have
+// locked.
+func (s *Sessions) ListDetails(ctx context.Context, node string, o ReadOptions) ([]SessionDetails, Meta, error) {
+	path := api.PathSessionList
+	if node != "" {
+		path = api.PathSessionNode + node
+	}
+	return s.read(ctx, node, path, o, true)
+}
+
+func (s *Sessions) readOne(ctx context.Context, id string, o ReadOptions, details bool) (SessionDetails, Meta, error) {
+	if err := checkSession("session", id); err != nil {
+		return SessionDetails{}, Meta{}, err
+	}
+	list, meta, err := s.read(ctx, id, api.PathSessionInfo+id, o, details)
+	if err == nil && len(list) == 0 {
+		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
+	}
+	if err != nil {
+		return SessionDetails{}, meta, err
+	}
+	return list[0], meta, nil
+}
+
+// read lists the sessions at path. key is for errors.
+func (s *Sessions) read(
+	ctx context.Context, key, path string, o ReadOptions, details bool,
+) ([]SessionDetails, Meta, error) {
+	r := request{path: path}
+	if details {
+		r.query.name(api.QueryDetails)
+	}
+	r.query.mode(o.Mode)
+	var list []SessionDetails
+	a, err := s.s.get(ctx, "sessions", key, r, func(a answer) (err error) {
+		list, err = decodeSessions(a.body)
+		return err
+	})
+	if err != nil {
+		return nil, Meta{}, err
+	}
+	return list, a.meta(), nil
+}
+
+func withoutDetails(list []SessionDetails, meta Meta, err error) ([]Session, Meta, error) {
+	if err != nil {
+		return nil, meta, err
+	}
+	out := make([]Session, len(list))
+	for i := range list {
+		out[i] = list[i].Session
+	}
+	return out, meta, nil
+}
+
+// decodeSessions decodes a list of sessions, with details if it has them.
+func decodeSessions(body []byte) ([]SessionDetails, error) {
 	var wire []api.Session
 	if json.Unmarshal(body, &wire) != nil {
 		return nil, errNotUnderstood
 	}
-	out := make([]Session, len(wire))
+	out := make([]SessionDetails, len(wire))
 	for i, w := range wire {
-		out[i] = Session{
+		out[i] = SessionDetails{Keys: w.Keys, Session: Session{
 			ID: w.ID, Name: w.Name, Node: w.Node, LockDelay: time.Duration(w.LockDelay), Behavior: Behavior(w.Behavior),
 			CreateIndex: w.CreateIndex, ModifyIndex: w.ModifyIndex,
+		}}
+		if w.Held != nil {
+			out[i].Held = int(*w.Held)
+		}
+		if d, err := time.ParseDuration(w.ExpiresIn); err == nil {
+			out[i].ExpiresIn = d
 		}
 		if w.TTL == "" {
 			continue
@@ -70,195 +233,12 @@ func decodeSessions(body []byte) ([]Session, error) {
 	return out, nil
 }
 
-// CreateSession makes a session and returns its ID. Nothing renews it: see StartSession.
-func (c *Client) CreateSession(ctx context.Context, o SessionOptions) (id string, err error) {
-	body := api.SessionRequest{Name: o.Name, Node: o.Node, Behavior: string(o.Behavior)}
-	if o.TTL != 0 {
-		body.TTL = o.TTL.String()
-	}
-	switch {
-	case o.LockDelay == NoLockDelay:
-		body.LockDelay = "0s"
-	case o.LockDelay != 0:
-		body.LockDelay = o.LockDelay.String()
-	}
-	r := request{method: http.MethodPut, path: api.PathSessionCreate, body: encode(body)}
-	r.understand = onlyOK(func(a answer) (kind, err error, ok bool) {
-		var out api.SessionID
-		if json.Unmarshal(a.body, &out) != nil || out.ID == "" {
-			return nil, nil, false
-		}
-		id = out.ID
-		return nil, nil, true
-	})
-	_, err = c.write(ctx, "create session", "", r, WriteOptions{Once: o.Once})
-	return id, err
-}
-
-// RenewSession starts the session's TTL anew; ErrNoSession if it has ended. A renewal may be repeated freely, so it
-// takes no place among the idempotency keys that the cluster remembers.
-func (c *Client) RenewSession(ctx context.Context, id string) (Session, error) {
-	if err := checkSession(id); err != nil {
-		return Session{}, &Error{Op: "renew session", Key: id, Kind: ErrInvalid, Err: err}
-	}
-	var s Session
-	r := request{method: http.MethodPut, path: api.PathSessionRenew + id, harmless: true}
-	r.understand = func(a answer) (kind, err error, ok bool) {
-		if a.code() == api.CodeNoSession {
-			return ErrNoSession, nil, true
-		}
-		list, err := decodeSessions(a.body)
-		if a.status != http.StatusOK || err != nil || len(list) != 1 {
-			return nil, nil, false
-		}
-		s = list[0]
-		return nil, nil, true
-	}
-	_, err := c.write(ctx, "renew session", id, r, WriteOptions{})
-	return s, err
-}
-
-// DestroySession ends a session and what it has locked, and lets its lock-delay begin. That there is none is no error.
-func (c *Client) DestroySession(ctx context.Context, id string, o WriteOptions) error {
-	if err := checkSession(id); err != nil {
-		return &Error{Op: "destroy session", Key: id, Kind: ErrInvalid, Err: err}
-	}
-	_, err := c.write(ctx, "destroy session", id, request{method: http.MethodPut, path: api.PathSessionDestroy + id}, o)
-	return err
-}
-
-// SessionInfo reads one session; ErrNoSession if there is none.
-func (c *Client) SessionInfo(ctx context.Context, id string, o ReadOptions) (Session, Meta, error) {
-	if err := checkSession(id); err != nil {
-		return Session{}, Meta{}, &Error{Op: "session", Key: id, Kind: ErrInvalid, Err: err}
-	}
-	list, meta, err := c.sessions(ctx, id, api.PathSessionInfo+id, o)
-	if err == nil && len(list) == 0 {
-		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
-	}
-	if err != nil {
-		return Session{}, meta, err
-	}
-	return list[0], meta, nil
-}
-
-// Sessions lists all sessions, by ID.
-func (c *Client) Sessions(ctx context.Context, o ReadOptions) ([]Session, Meta, error) {
-	return c.sessions(ctx, "", api.PathSessionList, o)
-}
-
-// SessionsOf lists the sessions whose Node is node, by ID.
-func (c *Client) SessionsOf(ctx context.Context, node string, o ReadOptions) ([]Session, Meta, error) {
-	if node == "" {
-		return nil, Meta{}, &Error{Op: "sessions", Kind: ErrInvalid, Err: errors.New("the node has no name")}
-	}
-	return c.sessions(ctx, node, api.PathSessionNode+node, o)
-}
-
-// SessionDetails is a session with what it holds and how long it has, as the node that answered knows it.
-type SessionDetails struct {
-	Session
-	// ExpiresIn is about what is left of its TTL unless it is renewed; 0: it has no TTL.
-	ExpiresIn time.Duration
-	Held      int      // how many keys it has locked
-	Keys      []string // the first 100 of them
-}
-
-// SessionsInDetail lists the sessions whose Node is node (all, if that is empty), by ID, with what they hold.
-func (c *Client) SessionsInDetail(ctx context.Context, node string, o ReadOptions) ([]SessionDetails, Meta, error) {
-	path := api.PathSessionList
-	if node != "" {
-		path = api.PathSessionNode + node
-	}
-	return c.sessionDetails(ctx, node, path, o)
-}
-
-// SessionInDetail reads one session with what it holds; ErrNoSession if there is none.
-func (c *Client) SessionInDetail(ctx context.Context, id string, o ReadOptions) (SessionDetails, Meta, error) {
-	if err := checkSession(id); err != nil {
-		return SessionDetails{}, Meta{}, &Error{Op: "session", Key: id, Kind: ErrInvalid, Err: err}
-	}
-	list, meta, err := c.sessionDetails(ctx, id, api.PathSessionInfo+id, o)
-	if err == nil && len(list) == 0 {
-		err = &Error{Op: "session", Key: id, Kind: ErrNoSession}
-	}
-	if err != nil {
-		return SessionDetails{}, meta, err
-	}
-	return list[0], meta, nil
-}
-
-func (c *Client) sessionDetails(ctx context.Context, what, path string, o ReadOptions) ([]SessionDetails, Meta, error) {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	var q query
-	q.name("details")
-	q.mode(o.Mode)
-	var list []SessionDetails
-	r := request{method: http.MethodGet, path: path, query: q.String()}
-	a, err := c.read(ctx, "sessions", what, func() request { return r }, func(a answer) error {
-		plain, err := decodeSessions(a.body)
-		var more []struct {
-			ExpiresIn string
-			Held      int
-			Keys      []string
-		}
-		if err != nil || json.Unmarshal(a.body, &more) != nil || len(more) != len(plain) {
-			return errNotUnderstood
-		}
-		list = make([]SessionDetails, len(plain))
-		for i, m := range more {
-			list[i] = SessionDetails{Session: plain[i], Held: m.Held, Keys: m.Keys}
-			if d, err := time.ParseDuration(m.ExpiresIn); err == nil {
-				list[i].ExpiresIn = d
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, Meta{}, err
-	}
-	return list, a.meta(), nil
-}
-
-func (c *Client) sessions(ctx context.Context, what, path string, o ReadOptions) ([]Session, Meta, error) {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	var q query
-	q.mode(o.Mode)
-	var list []Session
-	r := request{method: http.MethodGet, path: path, query: q.String()}
-	a, err := c.read(ctx, "sessions", what, func() request { return r }, func(a answer) (err error) {
-		list, err = decodeSessions(a.body)
-		return err
-	})
-	if err != nil {
-		return nil, Meta{}, err
-	}
-	return list, a.meta(), nil
-}
-
-// Acquire writes a key and locks it for a session, and returns the revision. ErrCondition if another session holds the
-// lock or its lock-delay runs; ErrNoSession if the session has ended. If the session holds the lock already it is a
-// plain write. See LiveSession.Lock for a lock that tells when it is lost.
-func (c *Client) Acquire(ctx context.Context, key string, value []byte, session string, o WriteOptions) (uint64, error) {
-	if err := checkSession(session); err != nil {
-		return 0, &Error{Op: "acquire", Key: key, Kind: ErrInvalid, Err: err}
-	}
-	return c.put(ctx, "acquire", key, value, condition{acquire: session}, o)
-}
-
-// Release writes a key and unlocks it, and returns the revision. ErrCondition unless the session holds its lock.
-func (c *Client) Release(ctx context.Context, key string, value []byte, session string, o WriteOptions) (uint64, error) {
-	if err := checkSession(session); err != nil {
-		return 0, &Error{Op: "release", Key: key, Kind: ErrInvalid, Err: err}
-	}
-	return c.put(ctx, "release", key, value, condition{release: session}, o)
-}
-
-func checkSession(id string) error {
+// checkSession returns an error for op if the ID of a session is empty.
+func checkSession(op, id string) error {
 	if id == "" {
-		return errors.New("the session has no ID")
+		return &Error{Op: op, Kind: ErrInvalid, Err: errNoSessionID}
 	}
 	return nil
 }
+
+var errNoSessionID = errors.New("the session has no ID")

@@ -63,7 +63,7 @@ func TestWatch(t *testing.T) {
 
 func TestWatchTellsSessions(t *testing.T) {
 	inWorld(t, 1, client.Config{}, func(t *testing.T, w *world) {
-		id, err := w.client.CreateSession(context.Background(), client.SessionOptions{TTL: 10 * time.Second})
+		id, err := w.client.Sessions().Create(context.Background(), client.SessionOptions{TTL: 10 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

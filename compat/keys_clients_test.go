@@ -78,16 +78,16 @@ func goClient(t *testing.T, c *cluster.Cluster, keys []string) {
 			t.Errorf("the Go client gets %q as %+v, %v", key, e, err)
 			continue
 		}
-		_, err = cl.DeleteCAS(ctx, key, e.ModifyIndex, client.WriteOptions{})
+		_, err = cl.CompareAndDelete(ctx, key, e.ModifyIndex, client.WriteOptions{})
 		if _, _, gone := cl.Get(ctx, key, client.ReadOptions{}); err != nil || !errors.Is(gone, client.ErrNotFound) {
 			t.Errorf("the Go client deletes %q: %v, %v", key, err, gone)
 		}
-		if _, err := cl.Put(ctx, key, e.Value, client.WriteOptions{}); err != nil {
+		if _, err := cl.Set(ctx, key, e.Value, client.WriteOptions{}); err != nil {
 			t.Errorf("the Go client puts %q: %v", key, err)
 		}
 	}
 	for _, bad := range append([]string{"", strings.Repeat("k", maxKeyBytes+1)}, brokenPieces...) {
-		if _, err := cl.Put(ctx, bad, nil, client.WriteOptions{}); !errors.Is(err, client.ErrInvalid) {
+		if _, err := cl.Set(ctx, bad, nil, client.WriteOptions{}); !errors.Is(err, client.ErrInvalid) {
 			t.Errorf("the Go client puts %.80q: %v", bad, err)
 		}
 	}

@@ -36,18 +36,18 @@ func TestSemaphoreTogether(t *testing.T) {
 		t.Fatal("their first place is taken")
 	}
 	o := client.SemaphoreOptions{Limit: 2, Try: true}
-	m, err := ours.AcquireSemaphore(ctx, "shared", o)
+	m, err := ours.Locks().AcquireSemaphore(ctx, "shared", o)
 	must(t, err)
 	if ch, err := second.Acquire(nil); err != nil || ch != nil {
 		t.Errorf("a third place: %v, %v", ch, err)
 	}
-	if _, err := ours.AcquireSemaphore(ctx, "shared", o); err == nil {
+	if _, err := ours.Locks().AcquireSemaphore(ctx, "shared", o); err == nil {
 		t.Error("we got a third place")
 	}
 	must(t, first.Release())
 	waiting := o
 	waiting.Try = false
-	m2, err := ours.AcquireSemaphore(ctx, "shared", waiting)
+	m2, err := ours.Locks().AcquireSemaphore(ctx, "shared", waiting)
 	must(t, err)
 	must(t, m.Release(ctx))
 	if ch, err := second.Acquire(nil); err != nil || ch == nil {

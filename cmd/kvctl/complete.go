@@ -47,7 +47,7 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	a.complete(cmd, func(ctx context.Context, c *client.Client) {
-		list, _, _ := c.Sessions(ctx, client.ReadOptions{Mode: client.Stale})
+		list, _, _ := c.Sessions().List(ctx, client.ReadOptions{Mode: client.Stale})
 		for _, s := range list[:min(len(list), completeLimit)] {
 			out = append(out, s.ID+"\t"+output.OneLine(s.Name))
 		}
@@ -62,7 +62,7 @@ func (a *app) completeLeases(cmd *cobra.Command, args []string, typed string) ([
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	a.complete(cmd, func(ctx context.Context, c *client.Client) {
-		p, _ := c.Leases(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
+		p, _ := c.Leases().List(ctx, client.LeaseListOptions{Prefix: typed, Limit: completeLimit})
 		for _, l := range p.Leases {
 			out = append(out, l.Name+"\t"+output.OneLine(l.Owner))
 		}

@@ -67,7 +67,7 @@ func awaitReady(ctx context.Context, n devcluster.Node) error {
 	tick := time.NewTicker(startPoll)
 	defer tick.Stop()
 	for {
-		if s, err := c.StatusOf(ctx, n.Client); err == nil && s.Master != 0 {
+		if s, err := c.Nodes().StatusOf(ctx, n.Client); err == nil && s.Master != 0 {
 			return nil
 		}
 		select {

@@ -141,7 +141,7 @@ func (c startedNode) await(ctx context.Context) (bool, error) {
 	tick := time.NewTicker(startPoll)
 	defer tick.Stop()
 	for {
-		if s, err := api.StatusOf(ctx, c.node.Client); err == nil && s.Node == uint64(c.node.ID) {
+		if s, err := api.Nodes().StatusOf(ctx, c.node.Client); err == nil && s.Node == uint64(c.node.ID) {
 			return true, nil
 		}
 		select {

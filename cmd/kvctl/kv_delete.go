@@ -30,7 +30,7 @@ func newDelete(a *app) *cobra.Command {
 				var revision uint64
 				var err error
 				if conditional {
-					revision, err = c.DeleteCAS(ctx, args[0], index, w.options())
+					revision, err = c.CompareAndDelete(ctx, args[0], index, w.options())
 				} else {
 					revision, err = c.Delete(ctx, args[0], w.options())
 				}

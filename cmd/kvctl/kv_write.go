@@ -40,11 +40,11 @@ func newSet(a *app) *cobra.Command {
 				var err error
 				switch {
 				case acquire != "":
-					revision, err = c.Acquire(ctx, args[0], value, acquire, w.options())
+					revision, err = c.Locks().LockKey(ctx, args[0], value, acquire, w.options())
 				case release != "":
-					revision, err = c.Release(ctx, args[0], value, release, w.options())
+					revision, err = c.Locks().UnlockKey(ctx, args[0], value, release, w.options())
 				default:
-					revision, err = c.Put(ctx, args[0], value, w.options())
+					revision, err = c.Set(ctx, args[0], value, w.options())
 				}
 				if err != nil {
 					return err
@@ -81,7 +81,7 @@ func newCAS(a *app) *cobra.Command {
 				return err
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				revision, err := c.CAS(ctx, args[0], value, index, w.options())
+				revision, err := c.CompareAndSet(ctx, args[0], value, index, w.options())
 				if err != nil {
 					return notAt(err, index)
 				}

@@ -66,9 +66,9 @@ func newLeaseAcquire(a *app) *cobra.Command {
 			if o.Wait < 0 {
 				return usage("--wait must not be negative")
 			}
-			o.Owner, a.waits, o.Silent = a.owner(o.Owner), a.acquireTime(o.Wait)-a.timeout, a.sayOnce(o.Wait)
+			o.Owner, a.waits, o.OnQuarantine = a.owner(o.Owner), a.acquireTime(o.Wait)-a.timeout, a.sayOnce(o.Wait)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				g, err := c.GrantLease(ctx, args[0], o)
+				g, err := c.Leases().Grant(ctx, args[0], o)
 				if err != nil {
 					return err
 				}
@@ -85,12 +85,12 @@ func newLeaseAcquire(a *app) *cobra.Command {
 
 // sayOnce tells on standard error why an acquisition that may wait has to wait after a restart of the nodes. Without a
 // wait the error says it.
-func (a *app) sayOnce(wait time.Duration) func(*client.SilentError) {
+func (a *app) sayOnce(wait time.Duration) func(*client.QuarantineError) {
 	said := wait == 0 || a.json
-	return func(e *client.SilentError) {
+	return func(e *client.QuarantineError) {
 		if !said {
 			said = true
-			fmt.Fprintf(a.stderr, "kvctl: %v\n", &client.SilentError{Begins: e.Begins.Round(100 * time.Millisecond)})
+			fmt.Fprintf(a.stderr, "kvctl: %v\n", &client.QuarantineError{Remaining: e.Remaining.Round(100 * time.Millisecond)})
 		}
 	}
 }
@@ -107,7 +107,7 @@ func newLeaseRenew(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g.Name, g.Grant, g.Owner = args[0], args[1], a.owner(g.Owner)
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				next, err := c.RenewLease(ctx, g)
+				next, err := c.Leases().Renew(ctx, g)
 				if err != nil {
 					return err
 				}
@@ -136,9 +136,9 @@ func newLeaseRelease(a *app) *cobra.Command {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				var err error
 				if acquisition != "" {
-					err = c.ReleaseAcquisition(ctx, args[0], a.owner(owner), acquisition)
+					err = c.Leases().ReleaseAcquisition(ctx, args[0], a.owner(owner), acquisition)
 				} else {
-					err = c.ReleaseLease(ctx, client.LeaseGrant{Name: args[0], Grant: args[1], Owner: a.owner(owner)})
+					err = c.Leases().Release(ctx, client.LeaseGrant{Name: args[0], Grant: args[1], Owner: a.owner(owner)})
 				}
 				if err != nil {
 					return err
@@ -170,7 +170,7 @@ func newLeaseShow(a *app) *cobra.Command {
 				return usage("--stale and --consistent are about keys; what is known of a lease is always a hint")
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				i, err := c.ShowLease(ctx, args[0])
+				i, err := c.Leases().Info(ctx, args[0])
 				if err != nil {
 					return err
 				}

@@ -37,7 +37,7 @@ func newLeaseList(a *app) *cobra.Command {
 				o.Prefix = args[0]
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				p, err := c.Leases(ctx, o)
+				p, err := c.Leases().List(ctx, o)
 				if err != nil {
 					return err
 				}
@@ -65,7 +65,7 @@ func (a *app) printLeases(p client.LeasePage) error {
 		Unasked []string    `json:"unasked,omitempty"`
 		Silent  int64       `json:"silent_ms,omitempty"`
 		Hint    bool        `json:"hint"`
-	}{Leases: []leaseJSON{}, Next: p.Next, Unasked: p.Unasked, Silent: p.Silent.Milliseconds(), Hint: true}
+	}{Leases: []leaseJSON{}, Next: p.Next, Unasked: p.Unasked, Silent: p.Quarantine.Milliseconds(), Hint: true}
 	for _, l := range p.Leases {
 		out.Leases = append(out.Leases, leaseJSON{l.Name, l.Owner, l.Token, l.Remaining.Milliseconds()})
 	}
@@ -86,8 +86,8 @@ func (a *app) printLeases(p client.LeasePage) error {
 	if len(p.Unasked) > 0 {
 		a.note("no answer from %s: leases that only others know of are missing", strings.Join(p.Unasked, ", "))
 	}
-	if p.Silent > 0 {
-		a.note("a node that was restarted learns of leases in %s", output.Duration(p.Silent))
+	if p.Quarantine > 0 {
+		a.note("a node that was restarted learns of leases in %s", output.Duration(p.Quarantine))
 	}
 	if p.Next != "" {
 		a.note("there are more: go on with --start %s", quoteWord(p.Next))

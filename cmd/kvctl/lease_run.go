@@ -85,13 +85,13 @@ func (a *app) lease(ctx context.Context, name string, o leaseRunFlags) (*client.
 	case o.Wait == 0:
 		o.Wait = client.NoWaitLimit
 	}
-	o.Silent = a.sayOnce(o.Wait)
+	o.OnQuarantine = a.sayOnce(o.Wait)
 	if o.Wait != client.NoWaitLimit {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, a.acquireTime(o.Wait))
 		defer cancel()
 	}
-	return c.AcquireLease(ctx, name, o.LeaseOptions)
+	return c.Leases().Acquire(ctx, name, o.LeaseOptions)
 }
 
 // lastAnswer is what the answer to a request that waits may take beyond the wait.

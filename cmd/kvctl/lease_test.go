@@ -77,7 +77,7 @@ func TestLeaseOutcomeUnknown(t *testing.T) {
 	c := start(t, 1)
 	always(c, clienttest.UnknownApplied, true)
 	line := []string{"lease", "acquire", "job", "--timeout", "300ms", "--acquisition", "one"}
-	if o := kvctl(t, c, "", line...); o.code != exitUnknown || !strings.Contains(o.errOut, "may be granted") {
+	if o := kvctl(t, c, "", line...); o.code != exitUnknown || !strings.Contains(o.errOut, "may have been granted") {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
 	}
 	always(c, clienttest.None, true)
@@ -169,13 +169,13 @@ func TestLeaseAfterARestart(t *testing.T) {
 	for _, line := range []string{"lease run job --try -- true", "lease acquire job"} {
 		began := time.Now()
 		o := kvctl(t, c, "", strings.Fields(line)...)
-		if o.code != 1 || !strings.Contains(o.errOut, "leases begin in ") || strings.Count(o.errOut, "\n") != 1 || time.Since(began) > 5*time.Second {
+		if o.code != 1 || !strings.Contains(o.errOut, "no lease can be granted for another ") || strings.Count(o.errOut, "\n") != 1 || time.Since(began) > 5*time.Second {
 			t.Errorf("kvctl %s: code %d after %v, %q", line, o.code, time.Since(began), o.errOut)
 		}
 	}
 	c.SilenceLeases(500 * time.Millisecond)
 	o := kvctl(t, c, "", "lease", "run", "job", "--", "true")
-	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: leases begin in ") || !strings.Contains(o.errOut, "the nodes have restarted") {
+	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: no lease can be granted for another ") || !strings.Contains(o.errOut, "nodes have restarted") {
 		t.Errorf("code %d, %q", o.code, o.errOut)
 	}
 }

@@ -114,7 +114,7 @@ func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, 
 	if o.Try {
 		var l *client.Lock
 		err := a.call(ctx, func(ctx context.Context, c *client.Client) (err error) {
-			l, err = c.Lock(ctx, key, o.LockOptions)
+			l, err = c.Locks().Acquire(ctx, key, o.LockOptions)
 			return err
 		})
 		return l, err
@@ -124,7 +124,7 @@ func (a *app) lock(ctx context.Context, key string, o lockFlags) (*client.Lock, 
 		ctx, cancel = context.WithTimeout(ctx, o.wait)
 		defer cancel()
 	}
-	return c.Lock(ctx, key, o.LockOptions)
+	return c.Locks().Acquire(ctx, key, o.LockOptions)
 }
 
 // semaphore waits for a place as long as it is to.
@@ -149,7 +149,7 @@ func (a *app) semaphore(ctx context.Context, prefix string, o lockFlags) (*clien
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	return c.AcquireSemaphore(ctx, prefix, s)
+	return c.Locks().AcquireSemaphore(ctx, prefix, s)
 }
 
 func underSemaphore(m *client.Semaphore) tenure {

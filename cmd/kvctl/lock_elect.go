@@ -123,7 +123,7 @@ func (a *app) listen(ctx context.Context, name string) error {
 	for first := true; ; first = false {
 		now := leaderJSON{Name: name}
 		err := a.call(ctx, func(ctx context.Context, c *client.Client) error {
-			p, err := c.Leases(ctx, client.LeaseListOptions{Prefix: name, Start: name, Limit: 1})
+			p, err := c.Leases().List(ctx, client.LeaseListOptions{Prefix: name, Start: name, Limit: 1})
 			if err == nil && len(p.Leases) == 1 && p.Leases[0].Name == name {
 				now.Owner, now.Token = p.Leases[0].Owner, p.Leases[0].Token
 			}

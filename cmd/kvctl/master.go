@@ -84,7 +84,7 @@ func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
 	}
 	began := time.Now()
 	if to != old.Node {
-		if err := c.Transfer(ctx, to); err != nil {
+		if err := c.Nodes().Transfer(ctx, to); err != nil {
 			return err
 		}
 	}

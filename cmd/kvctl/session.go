@@ -39,7 +39,7 @@ func newSessionCreate(a *app) *cobra.Command {
 				o.LockDelay = client.NoLockDelay
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				id, err := c.CreateSession(ctx, o)
+				id, err := c.Sessions().Create(ctx, o)
 				if err != nil {
 					return err
 				}
@@ -78,7 +78,7 @@ func newSessionList(a *app) *cobra.Command {
 			}
 			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
 				o := client.ReadOptions{Mode: mode}
-				list, meta, err := c.SessionsInDetail(ctx, node, o)
+				list, meta, err := c.Sessions().ListDetails(ctx, node, o)
 				if err != nil {
 					return meta, err
 				}
@@ -98,7 +98,7 @@ func newSessionInfo(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
-				s, meta, err := c.SessionInDetail(ctx, args[0], client.ReadOptions{Mode: mode})
+				s, meta, err := c.Sessions().Details(ctx, args[0], client.ReadOptions{Mode: mode})
 				if err != nil {
 					return meta, err
 				}
@@ -116,7 +116,7 @@ func newSessionRenew(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s, err := c.RenewSession(ctx, args[0])
+				s, err := c.Sessions().Renew(ctx, args[0])
 				if err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ func newSessionDestroy(a *app) *cobra.Command {
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				if err := c.DestroySession(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
+				if err := c.Sessions().Destroy(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
 					return err
 				}
 				return a.print(struct {

@@ -60,7 +60,7 @@ func (s survey) ask(ctx context.Context, c *client.Client, match func(nodeView) 
 func ask(ctx context.Context, c *client.Client, endpoint string) nodeView {
 	ctx, cancel := context.WithTimeout(ctx, surveyTimeout)
 	defer cancel()
-	status, err := c.StatusOf(ctx, endpoint)
+	status, err := c.Nodes().StatusOf(ctx, endpoint)
 	return nodeView{endpoint: endpoint, status: status, err: err, at: time.Now()}
 }
 

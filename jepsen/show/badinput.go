@@ -27,7 +27,7 @@ func badInput(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer all.Close()
-	before, err := all.Put(ctx, "k", []byte("v"), client.WriteOptions{})
+	before, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{})
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func badInput(ctx context.Context, s *stage) error {
 	if err != nil || string(e.Value) != "v" || e.ModifyIndex != before {
 		return fmt.Errorf("after all that the key reads %q @%d, %v", e.Value, e.ModifyIndex, err)
 	}
-	after, err := all.Put(ctx, "k", []byte("w"), client.WriteOptions{})
+	after, err := all.Set(ctx, "k", []byte("w"), client.WriteOptions{})
 	if err != nil || after != before+1 {
 		return fmt.Errorf("something was written: revision %d after %d, %v", after, before, err)
 	}

@@ -92,7 +92,7 @@ func fillState(ctx context.Context, c *cluster.Cluster) error {
 	for w := range cap(errs) {
 		go func() {
 			for i := w; i < damageKeys; i += cap(errs) {
-				if _, err := all.Put(ctx, fmt.Sprintf("d/%06d", i), []byte(damageText(i)), client.WriteOptions{}); err != nil {
+				if _, err := all.Set(ctx, fmt.Sprintf("d/%06d", i), []byte(damageText(i)), client.WriteOptions{}); err != nil {
 					errs <- err
 					return
 				}

@@ -77,7 +77,7 @@ func fillsAndHeals(ctx context.Context, s *stage, what string, cfg cluster.Confi
 		}
 		begin := time.Now()
 		for {
-			_, err := to.Put(ctx, "full/again", make([]byte, fullValueBytes), client.WriteOptions{})
+			_, err := to.Set(ctx, "full/again", make([]byte, fullValueBytes), client.WriteOptions{})
 			if err == nil {
 				break
 			}
@@ -97,7 +97,7 @@ func fill(ctx context.Context, to *client.Client) (n int, err error) {
 	value := make([]byte, fullValueBytes)
 	for ; n < 10_000; n++ {
 		rand.Read(value)
-		_, err := to.Put(ctx, fmt.Sprintf("full/%d", n), value, client.WriteOptions{})
+		_, err := to.Set(ctx, fmt.Sprintf("full/%d", n), value, client.WriteOptions{})
 		if errors.Is(err, client.ErrNoSpace) {
 			if !strings.Contains(err.Error(), "node 1 ") {
 				return n, fmt.Errorf("the refusal does not name the node: %w", err)
@@ -160,7 +160,7 @@ func fullMember(ctx context.Context, s *stage, c *cluster.Cluster, disks *cluste
 	for i := range 200 {
 		begin := time.Now()
 		key := fmt.Sprintf("member/%d", i%20)
-		if _, err := to.Put(ctx, key, value, client.WriteOptions{}); err != nil {
+		if _, err := to.Set(ctx, key, value, client.WriteOptions{}); err != nil {
 			return fmt.Errorf("write %d with node %d full: %w", i, victim.ID, err)
 		}
 		if _, err := to.Delete(ctx, key, client.WriteOptions{}); err != nil {

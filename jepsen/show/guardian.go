@@ -167,7 +167,7 @@ func afterEnd(ctx context.Context, c *cluster.Cluster, end func(m *cluster.Node,
 		return 0, 0, err
 	}
 	defer w.Close()
-	if _, err := w.Put(ctx, "k", []byte("before"), client.WriteOptions{}); err != nil {
+	if _, err := w.Set(ctx, "k", []byte("before"), client.WriteOptions{}); err != nil {
 		return 0, 0, err
 	}
 	before, err := releasedBy(ctx, c, m)
@@ -178,7 +178,7 @@ func afterEnd(ctx context.Context, c *cluster.Cluster, end func(m *cluster.Node,
 	if err := end(m, guardian); err != nil {
 		return 0, 0, err
 	}
-	if _, err := w.Put(ctx, "k", []byte("after"), client.WriteOptions{}); err != nil {
+	if _, err := w.Set(ctx, "k", []byte("after"), client.WriteOptions{}); err != nil {
 		return 0, 0, fmt.Errorf("nobody took over: %w", err)
 	}
 	gap := time.Since(begin)

@@ -61,7 +61,7 @@ func (t *leaseTrial) play(ctx context.Context, c *cluster.Cluster, ttl time.Dura
 		return err
 	}
 	defer before.Close()
-	old, err := before.AcquireLease(ctx, "leader", client.LeaseOptions{Owner: "old", TTL: ttl, Wait: time.Minute})
+	old, err := before.Leases().Acquire(ctx, "leader", client.LeaseOptions{Owner: "old", TTL: ttl, Wait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func (t *leaseTrial) play(ctx context.Context, c *cluster.Cluster, ttl time.Dura
 	defer after.Close()
 	for {
 		asked := time.Now()
-		next, err := after.AcquireLease(ctx, "leader", client.LeaseOptions{Owner: "new", TTL: ttl})
+		next, err := after.Leases().Acquire(ctx, "leader", client.LeaseOptions{Owner: "new", TTL: ttl})
 		if err == nil {
 			return t.succeeded(ctx, old, next, time.Since(killed))
 		}
-		var silent *client.SilentError
+		var silent *client.QuarantineError
 		if errors.As(err, &silent) {
 			t.refused++
 			t.slowest = max(t.slowest, time.Since(asked))

@@ -67,7 +67,7 @@ func contradictedLists(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer all.Close()
-	if _, err := all.Put(ctx, "k", []byte("written alone"), client.WriteOptions{}); err != nil {
+	if _, err := all.Set(ctx, "k", []byte("written alone"), client.WriteOptions{}); err != nil {
 		return err
 	}
 	alone, third := one.Node(1), three.Node(3)

@@ -22,7 +22,7 @@ func oneLeft(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer all.Close()
-	if _, err := all.Put(ctx, "k", []byte("before"), client.WriteOptions{}); err != nil {
+	if _, err := all.Set(ctx, "k", []byte("before"), client.WriteOptions{}); err != nil {
 		return err
 	}
 	survivor := c.Node(1)
@@ -63,7 +63,7 @@ func oneLeft(ctx context.Context, s *stage) error {
 		return err
 	}
 	begin := time.Now()
-	if _, err := all.Put(ctx, "k", []byte("after"), client.WriteOptions{}); err != nil {
+	if _, err := all.Set(ctx, "k", []byte("after"), client.WriteOptions{}); err != nil {
 		return fmt.Errorf("two of three do not serve: %w", err)
 	}
 	s.say("a write succeeds %.2f s after the second node was started", time.Since(begin).Seconds())

@@ -189,6 +189,6 @@ func putsAt(ctx context.Context, n *cluster.Node, key, value string) error {
 		return err
 	}
 	defer cl.Close()
-	_, err = cl.Put(ctx, key, []byte(value), client.WriteOptions{})
+	_, err = cl.Set(ctx, key, []byte(value), client.WriteOptions{})
 	return err
 }

@@ -23,7 +23,7 @@ func wiped(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer all.Close()
-	if _, err := all.Put(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
+	if _, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
 		return err
 	}
 	victim := c.Node(2)
@@ -53,7 +53,7 @@ func wiped(ctx context.Context, s *stage) error {
 	if err := c.Node(3).Start(); err != nil {
 		return err
 	}
-	if _, err := all.Put(ctx, "k", []byte("w"), client.WriteOptions{}); err != nil {
+	if _, err := all.Set(ctx, "k", []byte("w"), client.WriteOptions{}); err != nil {
 		return fmt.Errorf("two members do not serve beside the wiped node: %w", err)
 	}
 	s.say("with two members the cluster serves again")

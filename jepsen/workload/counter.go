@@ -56,7 +56,7 @@ func increment(c *client.Client, cfg Config, key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.CAS(ctx, key, []byte(strconv.FormatInt(value+1, 10)), index, client.WriteOptions{})
+	_, err = c.CompareAndSet(ctx, key, []byte(strconv.FormatInt(value+1, 10)), index, client.WriteOptions{})
 	return err
 }
 

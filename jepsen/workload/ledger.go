@@ -50,7 +50,7 @@ func (l *Ledger) write(c *client.Client, key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
-	revision, err := c.Put(ctx, key, []byte(key), client.WriteOptions{})
+	revision, err := c.Set(ctx, key, []byte(key), client.WriteOptions{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.slowest = max(l.slowest, time.Since(start))

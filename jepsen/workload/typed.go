@@ -31,9 +31,9 @@ func (w *worker) typedTxn(ctx context.Context, op *history.Op) error {
 
 func (w *worker) typedLock(ctx context.Context, op *history.Op) (err error) {
 	if op.Kind == history.Acquire {
-		op.Result, err = w.client.Acquire(ctx, op.Key, []byte(op.Value), op.Session, client.WriteOptions{})
+		op.Result, err = w.client.Locks().LockKey(ctx, op.Key, []byte(op.Value), op.Session, client.WriteOptions{})
 	} else {
-		op.Result, err = w.client.Release(ctx, op.Key, []byte(op.Value), op.Session, client.WriteOptions{})
+		op.Result, err = w.client.Locks().UnlockKey(ctx, op.Key, []byte(op.Value), op.Session, client.WriteOptions{})
 	}
 	op.Matched = err == nil
 	if op.Absent = errors.Is(err, client.ErrNoSession); op.Absent || errors.Is(err, client.ErrCondition) {
@@ -43,7 +43,7 @@ func (w *worker) typedLock(ctx context.Context, op *history.Op) (err error) {
 }
 
 func (w *worker) typedGuarded(ctx context.Context, op *history.Op, fence client.Fence) (err error) {
-	op.Result, err = w.client.Put(ctx, op.Key, []byte(op.Value), client.WriteOptions{Fence: fence})
+	op.Result, err = w.client.Set(ctx, op.Key, []byte(op.Value), client.WriteOptions{Fence: fence})
 	op.Fenced = errors.Is(err, client.ErrFenced)
 	return err
 }

@@ -101,7 +101,7 @@ func (w *worker) mode(consistent bool) (client.Mode, string) {
 
 func (w *worker) put(key, value string) history.Op {
 	return w.do(history.Op{Kind: history.Put, Key: key, Value: value}, func(ctx context.Context, op *history.Op) (err error) {
-		op.Result, err = w.client.Put(ctx, key, []byte(value), client.WriteOptions{})
+		op.Result, err = w.client.Set(ctx, key, []byte(value), client.WriteOptions{})
 		return err
 	})
 }
@@ -109,7 +109,7 @@ func (w *worker) put(key, value string) history.Op {
 func (w *worker) cas(key, value string, index uint64) history.Op {
 	op := history.Op{Kind: history.CAS, Key: key, Value: value, Index: index, Matched: true}
 	return w.do(op, func(ctx context.Context, op *history.Op) (err error) {
-		op.Result, err = w.client.CAS(ctx, key, []byte(value), index, client.WriteOptions{})
+		op.Result, err = w.client.CompareAndSet(ctx, key, []byte(value), index, client.WriteOptions{})
 		if errors.Is(err, client.ErrCondition) {
 			op.Matched, op.Result, err = false, 0, nil
 		}

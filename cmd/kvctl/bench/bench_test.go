@@ -124,7 +124,7 @@ func BenchmarkRequest(b *testing.B) {
 		}
 		b.Cleanup(c.Close)
 		return func() bool {
-				_, err := c.Put(ctx, "b/00000001", value, client.WriteOptions{})
+				_, err := c.Set(ctx, "b/00000001", value, client.WriteOptions{})
 				return err == nil
 			}, func() bool {
 				_, _, err := c.Get(ctx, "b/00000001", client.ReadOptions{})

@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+const (
+	firstBackoff = 10 * time.Millisecond
+	maxBackoff   = 500 * time.Millisecond
+	// minTryTime is the least time left for which another try is begun. One that the deadline cuts only adds doubt.
+	minTryTime = 20 * time.Millisecond
+)
+
+// tries chooses the endpoint of each try of one call: the preferred one, then the others without a wait, then all of
+// them again after a random wait that grows. A node that named a time is not asked before it.
+type tries struct {
+	s       *sender
+	first   int
+	count   int // tries so far
+	backoff time.Duration
+	retryAt []time.Time // by endpoint; nil until a node names a time
+	last    error       // how the last try failed
+
+	refused      int // tries in a row whose connection was refused
+	refusedSince time.Time
+}
+
+// tries begins the tries of one call.
+func (s *sender) tries() *tries {
+	return &tries{s: s, first: int(s.preferred.Load()), backoff: firstBackoff}
+}
+
+// next waits until the next try is due and returns its endpoint. It returns an error if there is none: ctx has ended,
+// or would end before any node may be asked again.
+func (t *tries) next(ctx context.Context) (int, error) {
+	n := len(t.s.endpoints)
+	wait := time.Duration(0)
+	if t.count > 0 && t.count%n == 0 {
+		wait = t.backoff/2 + rand.N(t.backoff)
+		t.backoff = min(2*t.backoff, maxBackoff)
+	}
+	endpoint := (t.first + t.count) % n
+	if t.retryAt != nil {
+		var at time.Time
+		endpoint, at = t.firstAllowed(time.Now().Add(wait))
+		wait = max(wait, time.Until(at))
+	}
+	if t.nobodyListens(wait) {
+		return 0, fmt.Errorf("%w: %w", ErrRefused, t.last)
+	}
+	need := time.Duration(0)
+	if t.count > 0 {
+		need = minTryTime
+	}
+	if err := pause(ctx, wait, need); err != nil {
+		if t.last == nil {
+			return 0, err
+		}
+		return 0, fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
+	}
+	t.count++
+	return endpoint, nil
+}
+
+// nobodyListens reports whether to give up after another wait, because only refused connections were seen for
+// Config.GiveUpRefused.
+func (t *tries) nobodyListens(wait time.Duration) bool {
+	limit := t.s.cfg.GiveUpRefused
+	return limit > 0 && t.refused >= len(t.s.endpoints) && !t.s.answered.Load() &&
+		time.Since(t.refusedSince)+wait > limit
+}
+
+// firstAllowed returns the next endpoint that may be asked at time at, or else the one that may be asked first, and
+// since when it may be asked.
+func (t *tries) firstAllowed(at time.Time) (int, time.Time) {
+	n := len(t.s.endpoints)
+	best := (t.first + t.count) % n
+	for i := range n {
+		e := (t.first + t.count + i) % n
+		if !t.retryAt[e].After(at) {
+			return e, t.retryAt[e]
+		}
+		if t.retryAt[e].Before(t.retryAt[best]) {
+			best = e
+		}
+	}
+	return best, t.retryAt[best]
+}
+
+// failed records that endpoint e was of no use, and makes other calls prefer the next one.
+func (t *tries) failed(e int, err error) {
+	t.last = err
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		t.refused = 0
+	} else if t.refused++; t.refused == 1 {
+		t.refusedSince = time.Now()
+	}
+	t.s.avoid(e)
+	var status *StatusError
+	if !errors.As(err, &status) || status.RetryAfter <= 0 {
+		return
+	}
+	if t.retryAt == nil {
+		t.retryAt = make([]time.Time, len(t.s.endpoints))
+	}
+	// The jitter keeps clients that were refused together from coming back together.
+	t.retryAt[e] = time.Now().Add(status.RetryAfter + rand.N(status.RetryAfter/4))
+}
+
+// succeeded records that endpoint e has answered.
+func (t *tries) succeeded(e int) { t.s.prefer(e) }
+
+// prefer makes endpoint e the first to be tried.
+func (s *sender) prefer(e int) { s.preferred.Store(int32(e)) }
+
+// avoid makes the endpoint after e the first to be tried, if e was.
+func (s *sender) avoid(e int) {
+	s.preferred.CompareAndSwap(int32(e), int32((e+1)%len(s.endpoints)))
+}
+
+// pause waits for d. If ctx ends before, or has less than need left after that, it returns an error without waiting.
+func pause(ctx context.Context, d, need time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d+need {
+		return context.DeadlineExceeded
+	}
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

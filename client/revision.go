@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"tenure/api"
+)
+
+// baseMaxAge is how old the newest revision of the store may be when a write begins. It must be well below the time in
+// which a busy cluster forgets an idempotency key, or the first write of an idle client is "too old".
+const baseMaxAge = time.Second
+
+// revisionSeen is what a client knows of the store's revision. The bases of its writes come from here.
+type revisionSeen struct {
+	mu       sync.Mutex
+	cluster  string    // the cluster of these revisions, once a status has named it
+	revision uint64    // the highest one in any answer
+	at       time.Time // when a node last sent the revision of the store, rather than that of an entry
+}
+
+// observe takes the revisions from an answer.
+func (r *revisionSeen) observe(a answer) {
+	store, entry := a.number(api.HeaderRevision), a.number(api.HeaderIndex)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// The index of a read is never 0, so 1 may stand for nothing at all.
+	if entry > 1 {
+		r.revision = max(r.revision, entry)
+	}
+	if store > 0 {
+		r.revision = max(r.revision, store)
+		r.at = time.Now()
+	}
+}
+
+// observeStatus takes the revision from a status. Another cluster at the same addresses (a new one, or a restored
+// backup) counts its own revisions, and refuses bases that it never reached.
+func (r *revisionSeen) observeStatus(cluster string, revision uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cluster != cluster {
+		if r.cluster != "" {
+			r.revision = 0
+		}
+		r.cluster = cluster
+	}
+	r.revision, r.at = max(r.revision, revision), time.Now()
+}
+
+// newest returns the highest revision seen, and whether it is fresh enough for a base.
+func (r *revisionSeen) newest() (revision uint64, fresh bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.revision, !r.at.IsZero() && time.Since(r.at) <= baseMaxAge
+}
+
+// base returns a revision that this client has seen and that the cluster should still remember: from the newest
+// answers, or else from the status of a node. A node that takes no part is not used, because it may know nothing. A
+// node whose disk is full is used, because the write may be a delete that frees space.
+func (s *sender) base(ctx context.Context) (uint64, error) {
+	if revision, fresh := s.revision.newest(); fresh {
+		return revision, nil
+	}
+	_, err := s.status(ctx, func(st Status) bool { return st.Problem == "" || st.Role != api.RoleNonVoter })
+	if err != nil {
+		return 0, err
+	}
+	revision, _ := s.revision.newest()
+	return revision, nil
+}

@@ -1,0 +1,166 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tenure/internal/clock"
+)
+
+const (
+	// maxIdleConnsPerHost is how many calls to one node can be in flight together without a new connection for each.
+	maxIdleConnsPerHost = 2048
+	idleConnTimeout     = 60 * time.Second
+)
+
+// sender sends requests to the nodes of one cluster and tries them again. All calls of a Client share one.
+type sender struct {
+	cfg       Config
+	endpoints []*url.URL
+	transport *http.Transport
+	preferred atomic.Int32 // index of the endpoint to try first
+	answered  atomic.Bool  // some endpoint has answered
+	revision  revisionSeen
+}
+
+func newSender(cfg Config) (*sender, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg.setDefaults()
+	s := &sender{cfg: cfg}
+	for _, e := range cfg.Endpoints {
+		u, err := parseEndpoint(e)
+		if err != nil {
+			return nil, err
+		}
+		s.endpoints = append(s.endpoints, u)
+	}
+	// No proxy from the environment: an endpoint is one node, and a proxy would hide which node has failed.
+	s.transport = &http.Transport{
+		DialContext:         countBytes(cfg.DialContext),
+		MaxIdleConnsPerHost: maxIdleConnsPerHost,
+		IdleConnTimeout:     idleConnTimeout,
+		DisableCompression:  true,
+	}
+	return s, nil
+}
+
+// elapsedClock returns a function that reads a clock which goes on while the machine sleeps. The clock is opened at the
+// first reading, because that needs a kernel that has one.
+func elapsedClock() func() time.Duration {
+	open := sync.OnceValue(clock.New)
+	return func() time.Duration { return open().Now() }
+}
+
+// bounded returns ctx with the configured timeout if it has no deadline.
+func (s *sender) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.cfg.Timeout)
+}
+
+// get sends one read, tried again until decode accepts the answer or ctx ends.
+func (s *sender) get(ctx context.Context, op, key string, r request, decode func(answer) error) (answer, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	r.method = http.MethodGet
+	return s.read(ctx, op, key, func() request { return r }, decode)
+}
+
+// read sends the requests that next returns until a node gives an answer that decode accepts or that no other node
+// would give differently, or until ctx ends. ctx must have a deadline. An answer that is not a node's counts as none.
+// decode sees answers of 200, and those that say that nothing is there.
+func (s *sender) read(
+	ctx context.Context, op, key string, next func() request, decode func(answer) error,
+) (answer, error) {
+	tries := s.tries()
+	for {
+		e, err := tries.next(ctx)
+		if err != nil {
+			return answer{}, &Error{Op: op, Key: key, Kind: ErrUnavailable, Err: err}
+		}
+		r := next()
+		a, _, err := s.exchange(ctx, e, r)
+		switch {
+		case errors.Is(err, errAnswerTooLarge):
+			return answer{}, &Error{Op: op, Key: key, Kind: ErrTooLarge, Err: err}
+		case err != nil:
+		case !a.ofNode() && !(r.unmarked && a.status == http.StatusOK):
+			err = a.inconclusive()
+		case a.status == http.StatusOK || a.absent():
+			if err = decode(a); err == nil {
+				tries.succeeded(e)
+				return a, nil
+			}
+			err = fmt.Errorf("%s: %w", a.endpoint, err)
+		case kindOfRefusal(a.code()) != nil:
+			return answer{}, &Error{Op: op, Key: key, Kind: kindOfRefusal(a.code()), Err: a.err()}
+		default:
+			err = a.err()
+		}
+		tries.failed(e, err)
+	}
+}
+
+// write sends one write, tried again until its outcome is decided or ctx ends. Every try carries the same Once. The
+// kind of the error is true of all tries together: once one try is unknown, only an answer that decides the write is
+// trusted.
+func (s *sender) write(ctx context.Context, op, key string, r request, once Once) (answer, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	doubt := once.Key != ""
+	if !doubt && !r.idempotent {
+		base, err := s.base(ctx)
+		if err != nil {
+			return answer{}, &Error{Op: op, Key: key, Kind: ErrNotApplied, Err: cause(err)}
+		}
+		once = Once{Key: uuid.NewString(), Base: base}
+	}
+	r.once = once
+	fail := func(kind, err error) (answer, error) {
+		return answer{}, &Error{Op: op, Key: key, Kind: kind, Err: err, Once: once}
+	}
+	tries := s.tries()
+	for {
+		e, err := tries.next(ctx)
+		if err != nil && doubt {
+			return fail(ErrUnknown, err)
+		} else if err != nil {
+			return fail(ErrNotApplied, err)
+		}
+		a, sent, err := s.exchange(ctx, e, r)
+		o := classify(a, sent, err, r.interpret)
+		if err == nil && once.Key != "" && !a.ofNode() {
+			o = outcome{class: unknown, err: a.inconclusive()}
+		}
+		switch {
+		case o.class == decided:
+			tries.succeeded(e)
+			if o.kind == nil {
+				return a, nil
+			}
+			return fail(o.kind, o.err)
+		case o.class == forgotten:
+			return fail(ErrUnknown, o.err)
+		case o.class == refused && doubt && o.kind == ErrNoSpace:
+			// This copy was refused, but an earlier one may be applied. A try that finds space again decides it.
+		case o.class == refused && doubt:
+			return fail(ErrUnknown, o.err)
+		case o.class == refused:
+			return fail(o.kind, o.err)
+		case o.class == unknown:
+			doubt = true
+		}
+		tries.failed(e, o.err)
+	}
+}
