@@ -201,6 +201,9 @@ func TestStateDBIsAMap(t *testing.T) {
 // enough, until none is left that could hold the list itself: then each checkpoint puts that at the end of the file,
 // which grows without end.
 func TestStateDBFileStopsGrowing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long history, in one goroutine")
+	}
 	t.Parallel()
 	s := open(t, t.TempDir(), small)
 	logTo(t, s, 1)
