@@ -5,109 +5,116 @@ import (
 	"tenure/multipaxos"
 )
 
-// checkpointing drives the merging of applied changes into the durable state database: one checkpoint at a time, and
-// none ahead of what the node's own log has synced, so that no promise is ever truncated above what this node can
-// prove.
-type checkpointing struct {
+// checkpoints drives the merging of applied changes into the durable state database: one checkpoint at a time, and none
+// ahead of what the node's own log has synced, so that no promise is ever truncated above what this node can prove.
+type checkpoints struct {
+	maxBytes, logBytes int64 // Config.CheckpointBytes, Config.CheckpointLogBytes
+
 	frozen  *kv.Frozen // taken out of the state, not yet durable
 	handed  bool
 	done    uint64 // slot of the newest durable checkpoint
-	logged  int64  // bytes of the values applied since the last freeze
+	logged  int64  // bytes of the values applied since the last one began
 	stateDB int64  // bytes of the durable state database, as far as told
-	unit    int64  // what the disk has space for, in place of Config.CheckpointBytes; 0: that is not known to be less
-	begun   uint64 // tick of the newest freeze
+	space   int64  // of one checkpoint on the disk; 0: enough
+	begun   uint64 // tick at which the newest began
+}
+
+// bytes is the size of a checkpoint: maxBytes, or less where the disk has not the space for one.
+func (c *checkpoints) bytes() int64 {
+	if c.space == 0 {
+		return c.maxBytes
+	}
+	return min(c.space, c.maxBytes)
 }
 
 // threshold is how many bytes of changes start a checkpoint. Keys at random places of a large state database share
 // pages with few others of their checkpoint, and each page costs the same whatever changes in it; so a large state
 // database is checkpointed in larger pieces: in a quarter of itself, up to largestCheckpoint.
-func (f *checkpointing) threshold(l *Log) int64 {
-	unit := f.bytes(l)
-	if unit < l.cfg.CheckpointBytes {
-		return unit
+func (c *checkpoints) threshold() int64 {
+	bytes := c.bytes()
+	if bytes < c.maxBytes {
+		return bytes
 	}
-	return min(max(unit, f.stateDB/4), largestCheckpoint*unit)
+	return min(max(bytes, c.stateDB/4), largestCheckpoint*bytes)
 }
 
-// bytes is the size of a checkpoint: Config.CheckpointBytes, or less where the disk has not the space for one.
-func (f *checkpointing) bytes(l *Log) int64 {
-	if f.unit == 0 {
-		return l.cfg.CheckpointBytes
-	}
-	return min(f.unit, l.cfg.CheckpointBytes)
+// full reports whether so many bytes of changes are the bound of memory: proposing then waits for the checkpoint.
+func (c *checkpoints) full(changes int64) bool {
+	return changes >= c.threshold()+duringCheckpoint*c.bytes()
 }
 
-// full tells whether not checkpointed changes have reached their bound: proposing then waits for the checkpoint.
-func (f *checkpointing) full(l *Log) bool {
-	return l.state.TableBytes() >= f.threshold(l)+meanwhile*f.bytes(l)
-}
-
-// In units of checkpointing.bytes: the largest threshold of a checkpoint, and what may come while one runs.
+// In units of checkpoints.bytes: the largest threshold of a checkpoint, and what may come while one runs.
 const (
 	largestCheckpoint = 4
-	meanwhile         = 3
+	duringCheckpoint  = 3
 )
 
-// SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
-// bound but Config's. Where it is less than Config.CheckpointBytes the log keeps no tail either.
-func (l *Log) SetCheckpointBytes(n int64) {
-	l.checkpoint.unit = n
-	l.core.SetShort(l.short())
-}
+// short reports whether nothing may be kept on the disk that nobody needs.
+func (c *checkpoints) short(s Space) bool { return s != SpaceEnough || c.bytes() < c.maxBytes }
 
-// SetStateDBBytes tells how large the durable state database is.
-func (l *Log) SetStateDBBytes(n int64) { l.checkpoint.stateDB = n }
-
-// wantsCheckpoint reports whether it is time to start a checkpoint.
-func (l *Log) wantsCheckpoint() bool {
-	f := &l.checkpoint
-	if f.frozen != nil {
+// due reports whether it is time to start a checkpoint of so many bytes of changes.
+func (c *checkpoints) due(changes int64, s Space, tick uint64) bool {
+	if c.frozen != nil {
 		return false
 	}
-	if l.space != SpaceEnough && f.gains(l) {
+	if s != SpaceEnough && c.gains(tick) {
 		return true
 	}
-	return l.state.TableBytes() >= f.threshold(l) || f.logged >= min(l.cfg.CheckpointLogBytes, 4*f.bytes(l))
+	return changes >= c.threshold() || c.logged >= min(c.logBytes, 4*c.bytes())
 }
 
 // gains reports whether a checkpoint may give space back although little has changed: something was applied since the
 // last one, which was not just now. The checkpoint writes deletions to the state database, and the log is cut off
 // behind it.
-func (f *checkpointing) gains(l *Log) bool {
-	return f.logged > 0 && l.ticks-f.begun >= shortCheckpointTicks
+func (c *checkpoints) gains(tick uint64) bool {
+	return c.logged > 0 && tick-c.begun >= shortCheckpointTicks
 }
 
 // shortCheckpointTicks is the least time between two checkpoints that only the want of space has started.
 const shortCheckpointTicks = 50
 
-// freeze starts a checkpoint. The shell holds the state's lock.
-func (l *Log) freeze() {
-	if l.checkpoint.frozen == nil {
-		l.checkpoint.frozen, l.checkpoint.handed, l.checkpoint.logged = l.state.Freeze(), false, 0
-		l.checkpoint.begun = l.ticks
+// applied counts an entry.
+func (c *checkpoints) applied(e multipaxos.Entry) { c.logged += int64(len(e.Value)) + entryOverhead }
+
+// entryOverhead is about what an entry takes in the log beside its value.
+const entryOverhead = 64
+
+// begin starts a checkpoint.
+func (c *checkpoints) begin(state *kv.State, tick uint64) {
+	if c.frozen == nil {
+		c.frozen, c.handed, c.logged, c.begun = state.Freeze(), false, 0, tick
 	}
 }
 
 // hand gives the frozen changes out once the own log is synced through them.
-func (f *checkpointing) hand(l *Log) {
-	if f.frozen == nil || f.handed || uint64(l.core.SyncedThrough()) < f.frozen.Slot() {
+func (c *checkpoints) hand(synced multipaxos.Slot, out *outbox) {
+	if c.frozen == nil || c.handed || uint64(synced) < c.frozen.Slot() {
 		return
 	}
-	f.handed = true
-	l.out.Checkpoint = f.frozen
+	c.handed = true
+	out.out.Checkpoint = c.frozen
 }
 
-// checkpointed reports that the checkpoint handed out is durable and visible. The shell holds the state's lock. An
-// error is damage.
-func (l *Log) checkpointed() error {
-	if l.checkpoint.frozen == nil || !l.checkpoint.handed {
+// end takes note that the checkpoint handed out is durable and visible. An error is damage.
+func (c *checkpoints) end(state *kv.State, core *multipaxos.Core) error {
+	if c.frozen == nil || !c.handed {
 		panic("replica: a checkpoint was reported done that was not handed out")
 	}
-	if err := l.state.Checkpointed(); err != nil {
+	if err := state.Checkpointed(); err != nil {
 		return err
 	}
-	l.checkpoint.done = l.checkpoint.frozen.Slot()
-	l.checkpoint.frozen, l.checkpoint.handed = nil, false
-	l.core.Checkpointed(multipaxos.Slot(l.checkpoint.done))
+	c.done = c.frozen.Slot()
+	c.frozen, c.handed = nil, false
+	core.Checkpointed(multipaxos.Slot(c.done))
 	return nil
 }
+
+// SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
+// bound but Config's. Where it is less than Config.CheckpointBytes the log keeps no tail either.
+func (l *Log) SetCheckpointBytes(n int64) {
+	l.checkpoints.space = n
+	l.core.SetShort(l.checkpoints.short(l.members.space))
+}
+
+// SetStateDBBytes tells how large the durable state database is.
+func (l *Log) SetStateDBBytes(n int64) { l.checkpoints.stateDB = n }

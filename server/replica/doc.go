@@ -27,13 +27,13 @@
 //	P7  the guardian knows a ballot before its Accept leaves  electorOrder
 //	    the clock is read again after entries were applied    logPass
 //
-//	M1  a new tenure forgets every earlier recovery          Log.follow
-//	M4  ready only when the barrier entry is applied          Log.opened
-//	M5  a higher promise ends readiness, same tenure         Log.follow
+//	M1  a new tenure forgets every earlier recovery           Log.follow
+//	M4  ready only when the barrier entry is applied          epoch.applied
+//	M5  a higher promise ends readiness, same tenure          Log.follow
 //	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
-//	    who is able, and who may try                          progress.able, progress.barred, standBack
-//	    a write is acknowledged only under the lease          Log.finish
-//	    a read is answered only if the lease is held after it Published.End, Log.finish
+//	    who is able, and who may try                          progress.fit, progress.barred, standBack
+//	    a write is acknowledged only under the lease          batches.acknowledge
+//	    a read is answered only if the lease is held after it Published.End, readers.finishAtMaster
 //	    a consistent read never joins a round already sent    readers.start
 //	    unknown is never reported as refused                  outcome.go
 //

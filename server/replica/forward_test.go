@@ -48,7 +48,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	if n := forwarded(); n != 0 {
 		t.Fatalf("%d writes forwarded to a master that is silent", n)
 	}
-	if why := b.log.whyWaiting(); why != NoMaster {
+	if why := b.log.master.whyWaiting(b.log.epoch.ready, b.log.ticks); why != NoMaster {
 		t.Errorf("writes wait because of %v, want %v", why, NoMaster)
 	}
 	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1}}) // any word of it will do
@@ -89,8 +89,8 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		b.request(1, 9*sec)
 		b.run(sec, Published{})
 		sent := forwarded()
-		if len(sent) != 1 || b.log.away.bytes == 0 {
-			t.Fatalf("%v: %d writes forwarded of %d bytes", why, len(sent), b.log.away.bytes)
+		if len(sent) != 1 || b.log.forwards.bytes == 0 {
+			t.Fatalf("%v: %d writes forwarded of %d bytes", why, len(sent), b.log.forwards.bytes)
 		}
 		hear(Message{Kind: KindForwarded, From: 2, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Refused, Reason: why}}})
 		if _, answered := b.replies[1]; answered || len(forwarded()) != 0 {
@@ -102,8 +102,8 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 			t.Fatalf("%v: %+v went to the next master", why, again)
 		}
 		hear(Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: again[0].ID, Outcome: Done}}})
-		if b.replies[1].Outcome != Done || b.log.away.bytes != 0 {
-			t.Fatalf("%v: %+v, %d bytes are still away", why, b.replies[1], b.log.away.bytes)
+		if b.replies[1].Outcome != Done || b.log.forwards.bytes != 0 {
+			t.Fatalf("%v: %+v, %d bytes are still away", why, b.replies[1], b.log.forwards.bytes)
 		}
 	}
 }
@@ -312,9 +312,9 @@ func TestAnswersToForwardedWritesAreBounded(t *testing.T) {
 	} {
 		b := newBench(t, 1, 2, 3)
 		for i := range c.answers {
-			b.log.replyTo(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, c.bytes))}})
+			b.log.out.answerNode(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, c.bytes))}})
 		}
-		b.log.replyTo(3, ForwardedAnswer{ID: 1})
+		b.log.out.answerNode(3, ForwardedAnswer{ID: 1})
 		b.again()
 		seen, to2 := uint64(0), 0
 		for _, m := range b.messages {
@@ -352,19 +352,19 @@ func TestForwardedWritesEnd(t *testing.T) {
 	}
 	b.tick(sec, b.pub)
 	b.tick(sec, b.pub)
-	if b.again(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.away.live != 2 {
-		t.Fatalf("at the end of its time: %+v, %d are away", b.replies, b.log.away.live)
+	if b.again(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.forwards.open != 2 {
+		t.Fatalf("at the end of its time: %+v, %d are away", b.replies, b.log.forwards.open)
 	}
 	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
-	if b.again(); b.replies[1].Outcome != Unknown || b.log.away.live != 2 {
-		t.Fatalf("a late answer: %+v, %d are away", b.replies, b.log.away.live)
+	if b.again(); b.replies[1].Outcome != Unknown || b.log.forwards.open != 2 {
+		t.Fatalf("a late answer: %+v, %d are away", b.replies, b.log.forwards.open)
 	}
 	b.give(Event{Down: 2})
-	if b.again(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.away.live != 1 {
-		t.Fatalf("after the loss of a connection: %+v, %d are away", b.replies, b.log.away.live)
+	if b.again(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.forwards.open != 1 {
+		t.Fatalf("after the loss of a connection: %+v, %d are away", b.replies, b.log.forwards.open)
 	}
 	b.give(Event{Down: 3})
-	if b.again(); b.replies[3].Reason != LinkLost || len(b.log.away.items) != 0 || b.log.away.bytes != 0 {
-		t.Fatalf("at last: %+v, %d items of %d bytes are kept", b.replies, len(b.log.away.items), b.log.away.bytes)
+	if b.again(); b.replies[3].Reason != LinkLost || len(b.log.forwards.items) != 0 || b.log.forwards.bytes != 0 {
+		t.Fatalf("at last: %+v, %d items of %d bytes are kept", b.replies, len(b.log.forwards.items), b.log.forwards.bytes)
 	}
 }

@@ -60,9 +60,9 @@ func away(t *testing.T, n int) (*bench, []uint64) {
 // wantAway fails unless so many writes are away and no more are remembered than from the first to the last of them.
 func (b *bench) wantAway(when string, live, kept int) {
 	b.t.Helper()
-	a := &b.log.away
-	if a.live != live || len(a.items) != kept || (live == 0) != b.log.Idle() || (live == 0) != (a.bytes == 0) {
-		b.t.Errorf("%s: %d writes of %d bytes are away, %d are kept, want %d and %d", when, a.live, a.bytes, len(a.items), live, kept)
+	a := &b.log.forwards
+	if a.open != live || len(a.items) != kept || (live == 0) != b.log.Idle() || (live == 0) != (a.bytes == 0) {
+		b.t.Errorf("%s: %d writes of %d bytes are away, %d are kept, want %d and %d", when, a.open, a.bytes, len(a.items), live, kept)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestAnswersOfAllSizes(t *testing.T) {
 	} {
 		b := newBench(t, 1, 2, 3)
 		for i, n := range c.bodies {
-			b.log.replyTo(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, n))}})
+			b.log.out.answerNode(2, ForwardedAnswer{ID: uint64(i + 1), Result: kv.Result{Body: string(make([]byte, n))}})
 		}
 		b.again()
 		var got []int

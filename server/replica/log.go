@@ -2,7 +2,6 @@ package replica
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"tenure/internal/ballot"
@@ -10,114 +9,33 @@ import (
 	"tenure/multipaxos"
 )
 
-// Config is fixed for a run. Every queue and table of the log part has its bound here.
-type Config struct {
-	Self          ballot.Incarnation
-	Core          multipaxos.Config
-	MaxBatchBytes int // commands gathered into one slot
-	MaxInFlight   int // slots of commands proposed and not yet applied
-	// GatherFor is how long the newest slot in flight must have been out before the next one follows, unless a whole
-	// batch waits; it is looked at when something happens, at a tick at the latest. On a fast network one batch is then
-	// out at a time, and larger; on a slow one MaxInFlight are. Zero: they follow at once.
-	GatherFor          time.Duration
-	MaxQueued          int // writes that wait to be proposed or forwarded
-	MaxQueuedBytes     int
-	MaxForwarded       int           // writes forwarded and not yet answered
-	MaxReads           int           // reads that wait for a read point
-	ApplyBytes         int           // values applied in one go
-	CheckpointBytes    int64         // changes not yet checkpointed that start a checkpoint, up to largestCheckpoint times as many if the state database is large: the bound of memory
-	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
-	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
-	Progress           ProgressConfig
-}
-
-// Validate tells which bound is missing.
-func (c Config) Validate() error {
-	for _, b := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
-		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
-		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
-		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes", c.CheckpointLogBytes},
-		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
-		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
-	} {
-		if b.value <= 0 {
-			return fmt.Errorf("replica: %s must be positive", b.name)
-		}
-	}
-	return nil
-}
-
-// Output is what there is to do after a step; LogRound hands it out piece by piece.
-type Output struct {
-	Persists   []multipaxos.Persist
-	Log        []multipaxos.Message
-	Messages   []Message
-	Replies    []Reply
-	Checkpoint *kv.Frozen // hand to storage; report with Event.Checkpointed
-	// Ready is to be published: the tenure for which the log is ready (0: none), and its epoch.
-	Ready, Epoch uint64
-	// Apply reports that chosen entries wait to be applied.
-	Apply bool
-	// Health is to be sent to all other voters on their lease connections; nil: nothing.
-	Health *Health
-	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
-	LetGo LetGo
-	// Proposed are the batches that went into slots since the last output. For metrics only.
-	Proposed []Proposal
-}
-
-// Proposal is a batch of writes that was put into a slot.
-type Proposal struct {
-	Slot          multipaxos.Slot
-	Writes, Bytes int
-	Waited        time.Duration // the longest of its writes, in the queue
-}
-
-// Chosen is the last slot that this node knows to be chosen, with all below it.
-func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
-
-// Applied is the last slot in the state.
-func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
-
-// Log is the log part. One goroutine steps it. The state is changed only by apply, freeze and checkpointed, so that
-// the shell can guard exactly these against readers.
+// Log is the log part. One goroutine steps it. The state is changed only under EffectApply, EffectFreeze and
+// EffectCheckpointed, so that the shell can guard exactly these against readers.
 //
-// In which order its methods are called is LogRound's to say, and nobody else's.
+// In which order its steps are taken is LogRound's to say, and nobody else's. Its components own what they are about,
+// and put what they hand out into the outbox; what joins them is here.
 type Log struct {
 	cfg   Config
 	core  *multipaxos.Core
 	state *kv.State
 
-	tenure  uint64          // holding of the lease for which this part leads; 0: it does not
-	letGo   LetGo           // of a tenure that this part leads for no more, though the lease may still show it
-	ballot  ballot.Ballot   // of the epoch that is being opened or open
-	barrier multipaxos.Slot // slot of its barrier entry; 0: not proposed
-	ready   bool
+	epoch epoch
+	letGo LetGo // of a tenure that this part leads for no more, though the lease may still show it
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 
-	master masterView
-	peers  []peerView
-	space  Space // of the own disk
-	// relieved is the tick before which this node does not hand over again for want of space.
-	relieved   uint64
-	queue      queue
-	flights    []flight      // proposed, in slot order
-	left       time.Duration // when the newest of them was proposed
-	landed     []flight      // applied, to be acknowledged by finish
-	away       forwards
-	reads      readers
-	checkpoint checkpointing
-	timers     timers
-	pace       progress
-	now        time.Duration // the newest clock reading
-	ticks      uint64
-	out        Output
-	answers    []openAnswers // of out.Messages
+	members     members
+	master      masterView
+	queue       queue
+	batches     batches
+	forwards    forwards
+	reads       readers
+	checkpoints checkpoints
+	timers      timers
+	progress    progress
+	now         time.Duration // the newest clock reading
+	ticks       uint64
+	out         outbox
 }
 
 // NewLog is the log part of a run; core and state belong to it from here on.
@@ -125,46 +43,158 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Log{cfg: cfg, core: core, state: state, timers: timers{byName: map[timerName]*timer{}}, pace: newProgress(cfg.Progress)}
+	self := cfg.Self
+	l := &Log{
+		cfg: cfg, core: core, state: state,
+		members:  newMembers(self.Node, cfg.Core.Voters),
+		master:   masterView{self: self.Node},
+		queue:    queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
+		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
+		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes, nonce: self.Nonce},
+		reads:    readers{max: cfg.MaxReads, nonce: self.Nonce},
+		// Checkpointed first: the chosen mark on disk may be behind the state database, which proves that its slots were
+		// chosen.
+		checkpoints: checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
+		timers:      timers{byName: map[timerName]*timer{}},
+		progress:    newProgress(cfg.Progress, self.Node, cfg.Core.Voters),
+		out:         outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
+	}
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
-	for _, id := range cfg.Core.Voters.IDs() {
-		if id != cfg.Self.Node {
-			l.peers = append(l.peers, peerView{node: id})
-			l.pace.voices = append(l.pace.voices, voice{node: id})
-		}
-	}
-	// Checkpointed first: the chosen mark on disk may be behind the state database, which proves that its slots were
-	// chosen.
-	l.checkpoint.done = state.Applied()
-	core.Checkpointed(multipaxos.Slot(l.checkpoint.done))
-	core.Applied(multipaxos.Slot(l.checkpoint.done))
+	core.Checkpointed(multipaxos.Slot(l.checkpoints.done))
+	core.Applied(multipaxos.Slot(l.checkpoints.done))
 	return l, nil
 }
 
-// step takes one message of the log. An error is damage: the node must stop.
-func (l *Log) step(m multipaxos.Message) error {
-	l.sign(m.From)
-	return l.core.Step(m)
+// ErrValue is damage in a chosen value.
+var ErrValue = errors.New("replica: a chosen value is malformed")
+
+// Chosen is the last slot that this node knows to be chosen, with all below it.
+func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
+
+// Applied is the last slot in the state.
+func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
+
+// MasterNode is who serves as far as this node has been told, 0 if unknown.
+func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
+
+// handle takes an event, but for Checkpointed and Tick. An error is damage: the node must stop.
+func (l *Log) handle(now time.Duration, e *Event) error {
+	switch {
+	case e.Log != nil:
+		l.master.sees(e.Log.From, l.ticks)
+		return l.core.Step(*e.Log)
+	case e.Peer != nil:
+		l.receive(now, e.Peer)
+	case e.Write != nil:
+		r := e.Write.takenAt(now)
+		l.admit(write{id: r.ID, command: r.Command, frees: r.Frees, keyed: r.Keyed, at: now, until: r.Until})
+	case e.Read != nil:
+		l.reads.add(e.Read.takenAt(now), l.leaving, &l.out)
+	case e.Persisted != 0:
+		l.progress.durable(e.Persisted)
+		return l.core.Persisted(e.Persisted)
+	case e.Health != nil:
+		l.progress.hear(now, e.From, *e.Health)
+	case e.Up != 0:
+		l.members.connected(e.Up, true)
+		l.core.Connected(e.Up)
+		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(0, 0)})
+	case e.Down != 0:
+		l.disconnected(e.Down)
+	case e.Call != nil:
+		e.Call(now)
+	}
+	return nil
 }
 
-// persisted reports that every Persist up to seq is durable.
-func (l *Log) persisted(seq uint64) error {
-	l.pace.durable(seq)
-	return l.core.Persisted(seq)
+// receive takes a message of another log part.
+func (l *Log) receive(now time.Duration, m *Message) {
+	l.master.sees(m.From, l.ticks)
+	switch m.Kind {
+	case KindHeartbeat:
+		l.hear(now, m.From, m.Heartbeat)
+	case KindForward:
+		l.takeForwarded(now, m.From, m.Writes)
+	case KindForwarded:
+		if l.forwards.answered(now, m.From, m.Answers, l.leaving, &l.queue, &l.out) {
+			l.master.forget(m.From)
+		}
+	case KindReadPoint:
+		l.reads.fromFollower(now, m.From, m.Read, l.epoch.ready && !l.stopping, &l.out)
+	case KindReadPointR:
+		if l.reads.fromMaster(m.From, m.Read) {
+			l.master.forget(m.From)
+		}
+	}
 }
 
-// tick drives retransmission, heartbeats, time-outs, timers and checkpointing; call it every TickEvery.
+// hear takes another node's heartbeat. What waits for the answers of a former master starts again.
+func (l *Log) hear(now time.Duration, from ballot.NodeID, h Heartbeat) {
+	if !l.members.hear(now, from, h) {
+		return
+	}
+	old, changed := l.master.hear(now, l.ticks, from, h)
+	if !changed {
+		return
+	}
+	l.forwards.recall(from, &l.queue)
+	if old != from {
+		l.reads.recall(old)
+	}
+}
+
+// admit queues w or refuses it.
+func (l *Log) admit(w write) {
+	switch {
+	case l.leaving || (l.stopping && w.from != 0):
+		l.out.answer(w, Refused, Stopping, kv.Result{})
+	case l.queue.full(w):
+		l.out.answer(w, Refused, Overloaded, kv.Result{})
+	case l.epoch.ready && !l.members.spaceFor(w.frees):
+		l.out.answer(w, Refused, NoSpace, kv.Result{})
+	default:
+		l.queue.push(w)
+	}
+}
+
+// takeForwarded admits writes that another node forwarded. A node that holds no lease refuses them.
+func (l *Log) takeForwarded(now time.Duration, from ballot.NodeID, writes []ForwardedWrite) {
+	for _, f := range writes {
+		w := write{id: f.ID, from: from, command: f.Command, frees: f.Frees, at: now, until: now + f.WaitFor}
+		if l.epoch.tenure == 0 {
+			l.out.answer(w, Refused, NoMaster, kv.Result{})
+			continue
+		}
+		l.admit(w)
+	}
+}
+
+// disconnected forgets what is on its way to peer: keyed writes and reads start again, other writes are unknown.
+func (l *Log) disconnected(peer ballot.NodeID) {
+	l.members.connected(peer, false)
+	l.master.forget(peer)
+	l.forwards.lost(peer, &l.queue, &l.out)
+	l.reads.recall(peer)
+	l.queue.take(func(w write) bool { return w.from == peer }) // nobody is left to answer
+}
+
+// tick drives retransmission, heartbeats, time-outs and timers; it comes every TickEvery.
 func (l *Log) tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.now = now
 	l.tickProgress(now, p)
-	l.expire(now)
+	why := l.master.whyWaiting(l.epoch.ready, l.ticks)
+	l.queue.expire(now, why, &l.out)
+	l.batches.expire(now, &l.out)
+	l.forwards.expire(now, &l.out)
+	l.reads.expire(now, why, &l.out)
+	l.master.expire(now, l.cfg.MasterTimeout)
 	if l.ticks%heartbeatTicks == 0 {
-		l.sendHeartbeats(now, p.Deadline)
+		l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
 	}
-	if l.ready && !l.stopping && p.Held(now) && p.Tenure == l.tenure {
-		l.timers.ask(l, now)
+	if l.epoch.ready && !l.stopping && p.Held(now) && p.Tenure == l.epoch.tenure {
+		l.timers.ask(now, &l.queue)
 	}
 	return l.core.Tick()
 }
@@ -175,24 +205,31 @@ const (
 	heartbeatTicks = 5
 )
 
+// heartbeat is what this node says of itself.
+func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
+	return l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
+}
+
 // advance follows the lease and moves every waiting request on as far as it can go now.
-func (l *Log) advance(now time.Duration, p Published) error {
+func (l *Log) advance(now time.Duration, p Published) {
 	l.now = now
 	l.follow(now, p)
-	if l.tenure != 0 && l.barrier == 0 && l.core.Phase() == multipaxos.Leading {
-		l.open()
-	}
+	l.epoch.open(l.core)
 	switch {
-	case l.ready && l.stopping: // what waits goes to the next master
-	case l.ready:
-		l.propose(now)
-		l.readLocally()
-	case l.tenure == 0:
-		l.forward(now)
-		l.askReadPoint()
+	case l.epoch.ready && l.stopping: // what waits goes to the next master
+	case l.epoch.ready:
+		if l.queue.refuseFull(&l.members, &l.out) && !l.checkpoints.full(l.state.TableBytes()) {
+			l.batches.propose(now, &l.queue, l.core, l.epoch.tenure, &l.out)
+		}
+		l.reads.start(l.core, l.ticks)
+	case l.epoch.tenure == 0:
+		l.queue.sendBack(&l.out)
+		master := l.master.other()
+		if master != 0 && !l.master.silent(l.ticks) {
+			l.forwards.forward(now, &l.queue, master, &l.out)
+		}
+		l.reads.ask(master, l.ticks, &l.out)
 	}
-	l.collect()
-	return nil
 }
 
 // follow implements M1 and M5: a tenure of the lease that is new to this part opens a new epoch and forgets any
@@ -200,120 +237,110 @@ func (l *Log) advance(now time.Duration, p Published) error {
 // under a new ballot within the same tenure. Continuity is decided by the tenure's number, which is stored data.
 func (l *Log) follow(now time.Duration, p Published) {
 	held := p.Held(now) && p.Tenure != l.letGo.Tenure
-	if l.tenure == 0 && l.stopping {
+	leads := l.epoch.tenure
+	if leads == 0 && l.stopping {
 		return
 	}
 	switch {
-	case l.tenure != 0 && (!held || p.Tenure != l.tenure):
+	case leads != 0 && (!held || p.Tenure != leads):
 		l.stepDown(now)
 		if held {
-			l.lead(p.Tenure)
+			l.epoch.lead(l.core, p.Tenure)
 		}
-	case l.tenure == 0 && held:
-		l.lead(p.Tenure)
-	case l.tenure != 0 && l.core.Preempted():
-		l.closeEpoch(now)
-		l.lead(p.Tenure)
+	case leads == 0 && held:
+		l.epoch.lead(l.core, p.Tenure)
+	case leads != 0 && l.core.Preempted():
+		l.closeEpoch()
+		l.epoch.lead(l.core, p.Tenure)
 	}
-}
-
-// lead starts recovery (M2, M3) for this tenure.
-func (l *Log) lead(tenure uint64) {
-	l.core.Lead()
-	l.tenure, l.ballot, l.barrier, l.ready = tenure, l.core.Ballot(), 0, false
 }
 
 // stepDown ends leading: the lease was lost or is about to be given up.
 func (l *Log) stepDown(now time.Duration) {
-	l.closeEpoch(now)
+	l.closeEpoch()
 	l.core.Retire()
-	l.tenure = 0
-	l.sendHeartbeats(now, 0)
+	l.epoch.tenure = 0
+	l.members.announce(l.heartbeat(now, 0), &l.out)
 }
 
 // closeEpoch ends readiness. What was proposed and not acknowledged stays unknown; what waits to be proposed waits on.
-func (l *Log) closeEpoch(now time.Duration) {
-	l.ready, l.barrier = false, 0
-	if l.master.node == l.cfg.Self.Node {
-		l.master = masterView{}
-	}
-	for _, f := range l.flights {
-		for _, w := range f.writes {
-			l.answer(w, Unknown, LeaseLost, kv.Result{})
-		}
-	}
-	l.flights = nil
+func (l *Log) closeEpoch() {
+	l.epoch.close()
+	l.master.resign()
+	l.batches.abandon(&l.out)
 	l.timers.recall(&l.queue)
 	l.timers.out = 0 // those in flight are lost: the next ready master asks again
-	l.queue.sendBack(l)
-	l.reads.refuseRemote(l)
+	l.queue.sendBack(&l.out)
+	l.reads.refuseRemote(&l.out)
 }
 
-// open proposes the entry that opens this epoch (M4).
-func (l *Log) open() {
-	if slot, ok := l.core.Propose(openValue(l.core.Ballot())); ok {
-		l.barrier, l.ballot = slot, l.core.Ballot()
+// apply applies chosen entries in slot order, up to a bounded number of bytes. An error is damage: the node must stop.
+func (l *Log) apply() error {
+	from := multipaxos.Slot(l.state.Applied() + 1)
+	if l.core.Chosen() < from {
+		return nil
 	}
-}
-
-// opened implements M4: the epoch is ready once its barrier entry, and with it every slot below, is chosen and
-// applied. The slot of the barrier entry is the mastership's fencing token.
-func (l *Log) opened(e multipaxos.Entry) {
-	if l.tenure == 0 || l.ready || l.barrier == 0 || e.Slot != l.barrier || e.Ballot != l.ballot {
-		return
+	entries, err := l.core.ChosenEntries(from, l.cfg.ApplyBytes)
+	if err != nil {
+		return err
 	}
-	l.ready = true
-}
-
-// Stop begins the end of the node: it takes no requests any more, and refuses those that are not proposed.
-func (l *Log) Stop() {
-	l.stopping, l.leaving = true, true
-	l.timers.recall(&l.queue)
-	l.queue.refuseAll(l, Stopping)
-}
-
-// HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its
-// own clients for the next master. Resume ends it.
-func (l *Log) HandOver() {
-	l.stopping = true
-	l.timers.recall(&l.queue)
-	l.queue.sendBack(l)
-}
-
-// Resume lets the node take up work as master again, unless it was told meanwhile to stop for good.
-func (l *Log) Resume() { l.stopping = l.leaving }
-
-// Idle tells whether no write is in flight here, or waits for the master's answer.
-func (l *Log) Idle() bool { return len(l.flights) == 0 && len(l.landed) == 0 && l.away.live == 0 }
-
-// StepDown ends mastership before the lease is released; unanswered writes become unknown.
-func (l *Log) StepDown(now time.Duration) {
-	if l.tenure != 0 {
-		l.stepDown(now)
+	for _, e := range entries {
+		commands, err := batchOf(e)
+		if err != nil {
+			return err
+		}
+		results, err := l.state.Apply(uint64(e.Slot), commands)
+		if err != nil {
+			return err
+		}
+		l.checkpoints.applied(e)
+		l.timers.over(l.batches.apply(e, results))
+		l.epoch.applied(e)
 	}
+	l.core.Applied(multipaxos.Slot(l.state.Applied()))
+	return nil
 }
 
-// take drains the output.
+// needsTime reports whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
+// reading of this round will do.
+func (l *Log) needsTime() bool {
+	return len(l.batches.applied) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
+}
+
+// finish ends a round of inputs: now is a clock reading made after entries were applied, p what is published at that
+// time. Writes are acknowledged, and reads get their points, only under the lease.
+func (l *Log) finish(now time.Duration, p Published) {
+	l.batches.acknowledge(now, p, l.epoch.tenure, &l.out)
+	l.timers.settle(now)
+	if l.epoch.ready && !l.master.isSelf() {
+		l.becomeMaster(now, p)
+	}
+	if l.epoch.ready && len(l.reads.pending) > 0 {
+		l.reads.finishAtMaster(now, p, &l.epoch, l.state.Applied(), l.core, &l.out)
+	}
+	l.reads.finish(l.state.Applied(), &l.out)
+	l.checkpoints.hand(l.core.SyncedThrough(), &l.out)
+}
+
+// becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
+func (l *Log) becomeMaster(now time.Duration, p Published) {
+	l.master.become(l.epoch.number(), now)
+	l.forwards.recall(l.cfg.Self.Node, &l.queue)
+	l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
+	l.timers.rearm(now)
+}
+
+// take drains the output, and that of the core.
 func (l *Log) take() Output {
-	l.collect()
-	out := l.out
-	l.out, l.answers = Output{}, l.answers[:0]
+	o := l.core.Take()
+	for i := range o.Persists {
+		l.progress.disk.begin(l.now, o.Persists[i].Seq)
+	}
+	out := l.out.take()
+	out.Persists, out.Log = o.Persists, o.Messages
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
-	if l.ready {
-		out.Ready, out.Epoch = l.tenure, uint64(l.barrier)
+	if l.epoch.ready {
+		out.Ready, out.Epoch = l.epoch.tenure, l.epoch.number()
 	}
 	return out
 }
-
-// collect moves the core's output into the part's.
-func (l *Log) collect() {
-	o := l.core.Take()
-	for i := range o.Persists {
-		l.pace.disk.begin(l.now, o.Persists[i].Seq)
-	}
-	l.out.Persists = append(l.out.Persists, o.Persists...)
-	l.out.Log = append(l.out.Log, o.Messages...)
-}
-
-// ErrValue is damage in a chosen value.
-var ErrValue = errors.New("replica: a chosen value is malformed")

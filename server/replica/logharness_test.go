@@ -155,7 +155,7 @@ func (b *bench) sync() {
 // freeze makes a round that starts a checkpoint.
 func (b *bench) freeze(now time.Duration, p Published) {
 	b.t.Helper()
-	b.log.checkpoint.logged = b.log.cfg.CheckpointLogBytes
+	b.log.checkpoints.logged = b.log.cfg.CheckpointLogBytes
 	b.tick(now, p)
 }
 

@@ -120,13 +120,14 @@ func (r *LogRound) Read(now time.Duration, p Published) {
 func (r *LogRound) Locked() error {
 	e := r.locked
 	r.locked = 0
+	l := r.log
 	switch e {
 	case EffectApply:
-		return r.log.apply()
+		return l.apply()
 	case EffectCheckpointed:
-		return r.log.checkpointed()
+		return l.checkpoints.end(l.state, l.core)
 	case EffectFreeze:
-		r.log.freeze()
+		l.checkpoints.begin(l.state, l.ticks)
 		return nil
 	}
 	panic("replica: nothing waits for the lock")
@@ -160,37 +161,12 @@ func (r *LogRound) handle() (Effect, error) {
 			r.at-- // the rest comes after it
 			return r.lock(EffectCheckpointed)
 		}
-		if err := r.handleOne(e); err != nil {
+		if err := r.log.handle(r.clock.now, e); err != nil {
 			return 0, err
 		}
 	}
 	r.again = true // logPass follows
 	return 0, nil
-}
-
-func (r *LogRound) handleOne(e *Event) error {
-	l, now := r.log, r.clock.now
-	switch {
-	case e.Log != nil:
-		return l.step(*e.Log)
-	case e.Peer != nil:
-		l.receive(now, *e.Peer)
-	case e.Write != nil:
-		l.request(now, e.Write.takenAt(now))
-	case e.Read != nil:
-		l.readRequest(e.Read.takenAt(now))
-	case e.Persisted != 0:
-		return l.persisted(e.Persisted)
-	case e.Health != nil:
-		l.hearHealth(now, e.From, *e.Health)
-	case e.Up != 0:
-		l.connected(e.Up)
-	case e.Down != 0:
-		l.disconnected(e.Down)
-	case e.Call != nil:
-		e.Call(now)
-	}
-	return nil
 }
 
 func (r *LogRound) passTime() (Effect, error) {
@@ -201,16 +177,15 @@ func (r *LogRound) passTime() (Effect, error) {
 }
 
 func (r *LogRound) freeze() (Effect, error) {
-	if r.tick && r.log.wantsCheckpoint() {
+	l := r.log
+	if r.tick && l.checkpoints.due(l.state.TableBytes(), l.members.space, l.ticks) {
 		return r.lock(EffectFreeze)
 	}
 	return 0, nil
 }
 
 func (r *LogRound) advance() (Effect, error) {
-	if err := r.log.advance(r.clock.now, r.pub); err != nil {
-		return 0, err
-	}
+	r.log.advance(r.clock.now, r.pub)
 	r.out, r.acks = r.log.take(), false
 	r.again = r.out.Apply
 	return 0, nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 // ProgressConfig holds the bounds of M6.
@@ -70,37 +71,45 @@ type reading struct {
 // says when it lets go of the lease and when it may try for it. No safety rests on it.
 type progress struct {
 	cfg    ProgressConfig
-	disk   pulse
-	count  patience
+	disk   diskWatch
+	count  stall
 	back   standBack
-	voices []voice
+	others []voterHealth
 	own    Health
 	told   Health        // as last sent
 	probed time.Duration // when the newest probe was asked for
 }
 
-// voice is what another voter last said of itself.
-type voice struct {
+// voterHealth is what another voter last said of itself.
+type voterHealth struct {
 	node   ballot.NodeID
 	health Health
 	at     time.Duration
 }
 
-func newProgress(cfg ProgressConfig) progress { return progress{cfg: cfg} }
+func newProgress(cfg ProgressConfig, self ballot.NodeID, voters quorum.Set) progress {
+	g := progress{cfg: cfg}
+	for _, id := range voters.IDs() {
+		if id != self {
+			g.others = append(g.others, voterHealth{node: id})
+		}
+	}
+	return g
+}
 
 // hear takes another voter's word.
 func (g *progress) hear(now time.Duration, from ballot.NodeID, h Health) {
-	for i := range g.voices {
-		if g.voices[i].node == from {
-			g.voices[i].health, g.voices[i].at = h, now
+	for i := range g.others {
+		if g.others[i].node == from {
+			g.others[i].health, g.others[i].at = h, now
 		}
 	}
 }
 
 // hears reports whether the newest word of another voter says so, and is recent.
 func (g *progress) hears(now time.Duration, says func(Health) bool) bool {
-	for i := range g.voices {
-		if v := &g.voices[i]; v.at > 0 && now-v.at < g.cfg.Bound/4 && says(v.health) {
+	for i := range g.others {
+		if v := &g.others[i]; v.at > 0 && now-v.at < g.cfg.Bound/4 && says(v.health) {
 			return true
 		}
 	}
@@ -125,7 +134,7 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 		return LetGo{}
 	}
 	out := LetGo{Tenure: r.tenure, Reason: reason, For: now - g.count.began}
-	g.count = patience{}
+	g.count = stall{}
 	g.back.begin(now, g.cfg)
 	g.own = Health{}
 	return out
@@ -171,25 +180,25 @@ func (g *progress) barred(now time.Duration) bool {
 	return !g.own.Able && g.hears(now, able) || !g.own.Fit && g.hears(now, fit)
 }
 
-// pulse follows what the own disk finishes. One Persist at a time is watched, from when it is handed out.
-type pulse struct {
+// diskWatch follows what the own disk finishes. One Persist at a time is watched, from when it is handed out.
+type diskWatch struct {
 	seq      uint64        // of the one that is watched; 0: none
 	began    time.Duration // when that was handed out
 	last     time.Duration // when the newest one that is durable was handed out
 	returned bool          // there is such a one in this run
 }
 
-func (p *pulse) waits() bool { return p.seq != 0 }
+func (p *diskWatch) waits() bool { return p.seq != 0 }
 
 // begin is told that Persist seq was handed out.
-func (p *pulse) begin(now time.Duration, seq uint64) {
+func (p *diskWatch) begin(now time.Duration, seq uint64) {
 	if p.seq == 0 {
 		p.seq, p.began = seq, now
 	}
 }
 
 // end is told that all Persists up to seq are durable, and reports whether the watched one is among them.
-func (p *pulse) end(seq uint64) bool {
+func (p *diskWatch) end(seq uint64) bool {
 	if p.seq == 0 || seq < p.seq {
 		return false
 	}
@@ -198,16 +207,16 @@ func (p *pulse) end(seq uint64) bool {
 }
 
 // silence returns for how long the disk has not answered.
-func (p *pulse) silence(now time.Duration) time.Duration {
+func (p *diskWatch) silence(now time.Duration) time.Duration {
 	if p.seq == 0 {
 		return 0
 	}
 	return max(0, now-p.began)
 }
 
-// patience counts for how long a holder has got nowhere. The count of being unready goes through all log ballots of a
+// stall counts for how long a holder has got nowhere. The count of being unready goes through all log ballots of a
 // tenure (M6).
-type patience struct {
+type stall struct {
 	tenure uint64
 	reason string        // what is counted; "": nothing
 	began  time.Duration // when the count began
@@ -219,7 +228,7 @@ type patience struct {
 
 // step follows the reading, and returns what is being counted. Being stuck ends only when nothing has waited for grace:
 // clients give up and come again. That reads get on does not help writes that wait.
-func (p *patience) step(now time.Duration, r reading, grace time.Duration) string {
+func (p *stall) step(now time.Duration, r reading, grace time.Duration) string {
 	if r.writes {
 		p.wrote = now
 	}
@@ -245,7 +254,7 @@ func (p *patience) step(now time.Duration, r reading, grace time.Duration) strin
 }
 
 // lasts returns for how long the count has run in all.
-func (p *patience) lasts(now time.Duration) time.Duration {
+func (p *stall) lasts(now time.Duration) time.Duration {
 	if p.reason == "" {
 		return 0
 	}
@@ -253,7 +262,7 @@ func (p *patience) lasts(now time.Duration) time.Duration {
 }
 
 // over reports whether the holder has got nowhere for a bound, or for ten of them with a piece now and then.
-func (p *patience) over(now, bound time.Duration) bool {
+func (p *stall) over(now, bound time.Duration) bool {
 	return p.reason != "" && (now-p.since >= bound || now-p.began >= longest*bound)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/internal/quorum"
 	"tenure/kv"
 )
 
@@ -215,7 +216,7 @@ func TestM6PiecesStartTheCountAgain(t *testing.T) {
 		every time.Duration // a piece
 		want  time.Duration
 	}{{"no pieces", time.Hour, bound}, {"too seldom", 3 * bound, bound}, {"often enough", bound / 2, longest * bound}} {
-		var p patience
+		var p stall
 		r := reading{tenure: 1}
 		at := time.Duration(0)
 		for ; at < time.Minute; at += TickEvery {
@@ -234,7 +235,7 @@ func TestM6PiecesStartTheCountAgain(t *testing.T) {
 
 // TestM6AbleIsNoGuess: without a recent sync a node is not able, however idle it is.
 func TestM6AbleIsNoGuess(t *testing.T) {
-	g := newProgress(ProgressFor(time.Second))
+	g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1))
 	r := reading{}
 	at := func(now time.Duration) bool { g.step(now, r); return g.own.Able }
 	if at(10 * time.Second) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/multipaxos"
 )
 
 // readWait is a read that waits for its read point. At the master from may be a follower, whose id then stands for
@@ -28,9 +29,11 @@ type ask struct {
 
 // readers holds all reads that wait here.
 type readers struct {
-	parked  []readWait // arrived, no point asked for
+	max     int
+	nonce   uint64     // of the run
+	waiting []readWait // arrived, no point asked for
 	asks    [2]ask     // default, consistent
-	landing []readWait // granted, to be applied up to slot
+	granted []readWait // to be answered when slot is applied
 	pending []readWait // at the master: default ones for the next finish, consistent ones for their round
 	nextID  uint64
 	round   uint64 // the newest of confirmation; 0: none in this epoch
@@ -40,30 +43,25 @@ type readers struct {
 // askTicks is how long an answer of the master is waited for before the question is put again.
 const askTicks = 10
 
-// readRequest takes a read of a client of this node; it is answered exactly once with a Reply.
-func (l *Log) readRequest(r ReadRequest) {
-	if len(l.reads.parked) >= l.cfg.MaxReads || l.leaving {
+// add takes a read of a client of this node.
+func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
+	if len(r.waiting) >= r.max || leaving {
 		why := Overloaded
-		if l.leaving {
+		if leaving {
 			why = Stopping
 		}
-		l.out.Replies = append(l.out.Replies, Reply{ID: r.ID, Outcome: Refused, Reason: why})
+		out.reply(Reply{ID: q.ID, Outcome: Refused, Reason: why})
 		return
 	}
-	l.reads.parked = append(l.reads.parked, readWait{id: r.ID, consistent: r.Consistent, until: r.Until})
+	r.waiting = append(r.waiting, readWait{id: q.ID, consistent: q.Consistent, until: q.Until})
 }
 
-// readLocally lets the reads that wait at the master go on.
-func (l *Log) readLocally() {
-	l.reads.pending = append(l.reads.pending, l.reads.parked...)
-	l.reads.parked = nil
-	l.reads.start(l)
-}
-
-// start opens a round of confirmation for the consistent reads that have none. A read never joins a round that was
-// sent before it arrived; while one is under way the next one gathers.
-func (r *readers) start(l *Log) {
-	if l.core.ConfirmedRound() < r.round && l.ticks-r.roundAt < 2 {
+// start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent ones that have
+// none: a read never joins a round that was sent before it arrived; while one is under way the next one gathers.
+func (r *readers) start(core *multipaxos.Core, tick uint64) {
+	r.pending = append(r.pending, r.waiting...)
+	r.waiting = nil
+	if core.ConfirmedRound() < r.round && tick-r.roundAt < 2 {
 		return
 	}
 	round := uint64(0)
@@ -73,121 +71,113 @@ func (r *readers) start(l *Log) {
 			continue
 		}
 		if round == 0 {
-			round = l.core.Confirm()
-			r.round, r.roundAt = round, l.ticks
+			round = core.Confirm()
+			r.round, r.roundAt = round, tick
 		}
 		w.round = round
 	}
 }
 
-// finish grants the reads whose condition is met: at the master under the lease, with a clock reading made after the
-// read point was taken; at a follower when it has applied up to the point.
-func (r *readers) finish(l *Log, now time.Duration, p Published) {
-	if l.ready && len(r.pending) > 0 {
-		r.finishAtMaster(l, now, p)
-	}
-	kept := r.landing[:0]
-	for _, w := range r.landing {
-		if l.state.Applied() < w.slot {
-			kept = append(kept, w)
-			continue
-		}
-		l.out.Replies = append(l.out.Replies, Reply{ID: w.id, Outcome: Done})
-	}
-	r.landing = kept
-}
-
-func (r *readers) finishAtMaster(l *Log, now time.Duration, p Published) {
-	confirmed := l.core.ConfirmedRound()
-	held := p.Held(now) && p.Tenure == l.tenure
+// finishAtMaster grants the reads whose condition is met, under the lease: now is a clock reading made after the read
+// point, what is applied, was taken.
+func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, applied uint64, core *multipaxos.Core, out *outbox) {
+	confirmed := core.ConfirmedRound()
+	held := p.Held(now) && p.Tenure == e.tenure
 	kept := r.pending[:0]
 	for _, w := range r.pending {
 		switch {
 		case w.consistent && (w.round == 0 || w.round > confirmed):
 			kept = append(kept, w)
 		case !held:
-			r.refuse(l, w, NoMaster)
+			r.refuse(w, NoMaster, out)
+		case w.from != 0: // what is applied now is at or beyond the barrier entry and all that was acknowledged
+			out.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{ID: w.id, Consistent: w.consistent, Granted: true, Slot: applied}})
+			core.Advertise(w.from)
 		default:
-			r.grant(l, w)
+			out.reply(Reply{ID: w.id, Outcome: Done, Ticketed: true, Ticket: Ticket{tenure: e.tenure, epoch: e.number()}})
 		}
 	}
 	r.pending = kept
 }
 
-// grant gives w its point: what is applied now, at or beyond the barrier entry and all that was acknowledged.
-func (r *readers) grant(l *Log, w readWait) {
-	if w.from != 0 {
-		l.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{
-			ID: w.id, Consistent: w.consistent, Granted: true, Slot: l.state.Applied()}})
-		l.core.Advertise(w.from)
-		return
+// finish answers the reads of a follower whose point is applied.
+func (r *readers) finish(applied uint64, out *outbox) {
+	kept := r.granted[:0]
+	for _, w := range r.granted {
+		if applied < w.slot {
+			kept = append(kept, w)
+			continue
+		}
+		out.reply(Reply{ID: w.id, Outcome: Done})
 	}
-	l.out.Replies = append(l.out.Replies, Reply{
-		ID: w.id, Outcome: Done, Ticketed: true, Ticket: Ticket{tenure: l.tenure, epoch: uint64(l.barrier)}})
+	r.granted = kept
 }
 
-func (r *readers) refuse(l *Log, w readWait, why Reason) {
+func (r *readers) refuse(w readWait, why Reason, out *outbox) {
 	if w.from != 0 {
-		l.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{ID: w.id, Consistent: w.consistent}})
+		out.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{ID: w.id, Consistent: w.consistent}})
 		return
 	}
-	l.out.Replies = append(l.out.Replies, Reply{ID: w.id, Outcome: Refused, Reason: why})
+	out.reply(Reply{ID: w.id, Outcome: Refused, Reason: why})
 }
 
 // refuseRemote ends the epoch for waiting reads: followers ask again, the clients' own reads wait for the next master.
-func (r *readers) refuseRemote(l *Log) {
+func (r *readers) refuseRemote(out *outbox) {
 	for _, w := range r.pending {
 		if w.from != 0 {
-			r.refuse(l, w, NoMaster)
+			r.refuse(w, NoMaster, out)
 			continue
 		}
 		w.round = 0
-		r.parked = append(r.parked, w)
+		r.waiting = append(r.waiting, w)
 	}
 	r.pending, r.round = nil, 0
 }
 
-// askReadPoint asks the master for a point for the reads that wait here, at most one question of each kind at a time.
-func (l *Log) askReadPoint() {
-	r := &l.reads
+// ask asks another node, the master, for a point for the reads that wait here, at most one question of each kind at a
+// time. 0: no master is known.
+func (r *readers) ask(master ballot.NodeID, tick uint64, out *outbox) {
 	for kind := range r.asks {
 		a := &r.asks[kind]
-		if a.id != 0 && l.ticks-a.tick >= askTicks {
+		if a.id != 0 && tick-a.tick >= askTicks {
 			r.unask(a)
 		}
-		if a.id != 0 || l.master.node == 0 || l.master.node == l.cfg.Self.Node {
+		if a.id != 0 || master == 0 {
 			continue
 		}
-		waiting := r.takeParked(kind == 1)
+		waiting := r.takeWaiting(kind == 1)
 		if len(waiting) == 0 {
 			continue
 		}
 		r.nextID++
-		*a = ask{id: l.cfg.Self.Nonce>>1 + r.nextID, to: l.master.node, tick: l.ticks, reads: waiting}
-		l.send(Message{Kind: KindReadPoint, To: a.to, Read: ReadPoint{ID: a.id, Consistent: kind == 1}})
+		*a = ask{id: r.nonce>>1 + r.nextID, to: master, tick: tick, reads: waiting}
+		out.send(Message{Kind: KindReadPoint, To: a.to, Read: ReadPoint{ID: a.id, Consistent: kind == 1}})
 	}
 }
 
-func (r *readers) takeParked(consistent bool) (out []readWait) {
-	kept := r.parked[:0]
-	for _, w := range r.parked {
+func (r *readers) takeWaiting(consistent bool) (out []readWait) {
+	kept := r.waiting[:0]
+	for _, w := range r.waiting {
 		if w.consistent == consistent {
 			out = append(out, w)
 		} else {
 			kept = append(kept, w)
 		}
 	}
-	r.parked = kept
+	r.waiting = kept
 	return out
 }
 
 func (r *readers) unask(a *ask) {
-	r.parked = append(r.parked, a.reads...)
+	r.waiting = append(r.waiting, a.reads...)
 	*a = ask{}
 }
 
 // recall puts the reads that wait for node's answer back: asking again is always safe.
 func (r *readers) recall(node ballot.NodeID) {
+	if node == 0 {
+		return // 0 stands for the clients of this node
+	}
 	for i := range r.asks {
 		if r.asks[i].id != 0 && r.asks[i].to == node {
 			r.unask(&r.asks[i])
@@ -202,51 +192,56 @@ func (r *readers) recall(node ballot.NodeID) {
 	r.pending = kept
 }
 
-// fromFollower takes a follower's question.
-func (r *readers) fromFollower(l *Log, now time.Duration, from ballot.NodeID, p ReadPoint) {
+// fromFollower takes a follower's question. A node that does not serve refuses it.
+func (r *readers) fromFollower(now time.Duration, from ballot.NodeID, p ReadPoint, serves bool, out *outbox) {
 	w := readWait{id: p.ID, from: from, consistent: p.Consistent, until: now + askTicks*TickEvery}
-	if !l.ready || l.stopping || len(r.pending) >= l.cfg.MaxReads {
-		r.refuse(l, w, NoMaster)
+	if !serves || len(r.pending) >= r.max {
+		r.refuse(w, NoMaster, out)
 		return
 	}
 	r.pending = append(r.pending, w)
 }
 
-// fromMaster takes the master's answer to this node's question.
-func (r *readers) fromMaster(l *Log, from ballot.NodeID, p ReadPoint) {
+// fromMaster takes the answer of node from to this node's question, and reports whether it says that from is not the
+// master.
+func (r *readers) fromMaster(from ballot.NodeID, p ReadPoint) (notMaster bool) {
 	for i := range r.asks {
 		a := &r.asks[i]
 		if a.id == 0 || a.id != p.ID || a.to != from {
 			continue
 		}
 		if !p.Granted {
-			if l.master.node == from {
-				l.master.node = 0
-			}
 			r.unask(a)
-			return
+			return true
 		}
 		for _, w := range a.reads {
 			w.slot = p.Slot
-			r.landing = append(r.landing, w)
+			r.granted = append(r.granted, w)
 		}
 		*a = ask{}
-		return
+		return false
 	}
+	return false
 }
 
 // expire refuses the reads that have waited too long.
-func (r *readers) expire(l *Log, now time.Duration) {
-	lists := []*[]readWait{&r.parked, &r.landing, &r.pending, &r.asks[0].reads, &r.asks[1].reads}
+func (r *readers) expire(now time.Duration, why Reason, out *outbox) {
+	lists := []*[]readWait{&r.waiting, &r.granted, &r.pending, &r.asks[0].reads, &r.asks[1].reads}
 	for _, list := range lists {
 		kept := (*list)[:0]
 		for _, w := range *list {
 			if now < w.until {
 				kept = append(kept, w)
 			} else {
-				r.refuse(l, w, l.whyWaiting())
+				r.refuse(w, why, out)
 			}
 		}
 		*list = kept
 	}
 }
+
+// stuck reports whether consistent reads wait for a round that nobody has confirmed yet.
+func (r *readers) stuck(confirmed uint64) bool { return len(r.pending) > 0 && r.round > confirmed }
+
+// count is how many reads wait.
+func (r *readers) count() int { return len(r.waiting) + len(r.pending) + len(r.granted) }

@@ -100,7 +100,7 @@ func TestM5HigherPromiseEndsReadiness(t *testing.T) {
 	if b.out.Ready != 0 {
 		t.Fatal("still ready above a higher promise")
 	}
-	if b.log.tenure != 1 || !higher.Less(b.log.core.Ballot()) {
+	if b.log.epoch.tenure != 1 || !higher.Less(b.log.core.Ballot()) {
 		t.Fatalf("did not start again above %v under the same tenure: %v", higher, b.log.core.Ballot())
 	}
 	if r, ok := b.replies[1]; ok {
@@ -248,7 +248,7 @@ func TestQueuesAreBounded(t *testing.T) {
 func TestBatchesGather(t *testing.T) {
 	const gather = 5 * time.Millisecond
 	b := newBench(t, 1)
-	b.log.cfg.GatherFor = gather
+	b.log.batches.gather = gather
 	p := b.settle(sec, tenure(1, 9*sec))
 	propose := func(at time.Duration) int {
 		b.run(at, p)
@@ -281,7 +281,7 @@ func TestBatchesGather(t *testing.T) {
 		b.give(Event{Write: &Request{ID: id, Command: big, Until: 8 * sec}})
 		propose(sec + gather)
 	}
-	if n := len(b.log.flights); n != 2 {
+	if n := len(b.log.batches.inFlight); n != 2 {
 		t.Fatalf("%d slots in flight: a whole batch waits for no time", n)
 	}
 	b.settle(2*sec, p)
@@ -415,7 +415,7 @@ func TestStopFinishesWhatIsInFlight(t *testing.T) {
 	b.log.StepDown(0)
 	b.log.Resume() // of a hand-over that the stop has overtaken
 	b.run(0, p)
-	if b.out.Ready != 0 || b.log.tenure != 0 {
+	if b.out.Ready != 0 || b.log.epoch.tenure != 0 {
 		t.Fatal("leads again while it stops")
 	}
 }

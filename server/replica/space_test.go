@@ -135,7 +135,7 @@ func TestADiskTooSmallForACheckpointKeepsNoTail(t *testing.T) {
 		b.settle(0, p)
 		b.save()
 		b.tick(0, p)
-		return b.log.checkpoint.done - uint64(b.log.core.Truncated())
+		return b.log.checkpoints.done - uint64(b.log.core.Truncated())
 	}
 	cfg := newBench(t, 1).log.cfg
 	if n := truncated(cfg.CheckpointBytes); n != cfg.Core.KeepEntries {

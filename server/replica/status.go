@@ -38,13 +38,14 @@ type PeerStatus struct {
 // Status is a copy: the caller may keep it.
 func (l *Log) Status(now time.Duration) Status {
 	s := Status{
+		Master: l.master.node, Epoch: l.master.epoch, CaughtUp: l.master.caughtUp(l.state.Applied()),
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
-		Checkpointed: l.checkpoint.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
-		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.away.live, InFlight: len(l.flights),
-		Reads: len(l.reads.parked) + len(l.reads.pending) + len(l.reads.landing), CaughtUp: l.CaughtUp(), Full: l.Full(),
+		Checkpointed: l.checkpoints.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
+		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
+		Reads: l.reads.count(), Full: l.members.full(),
 	}
-	s.Master, s.Epoch, s.MasterAge, s.LeaseLeft = l.masterAt(now)
-	for _, p := range l.peers {
+	s.MasterAge, s.LeaseLeft = l.master.age(now)
+	for _, p := range l.members.peers {
 		s.Peers = append(s.Peers, PeerStatus{Node: p.node, Chosen: p.applied, Applied: p.applied, Heard: p.heard})
 	}
 	return s

@@ -93,14 +93,14 @@ func (t *timers) rearm(now time.Duration) {
 }
 
 // ask queues the commands for what is due. While some are on their way nothing else is asked for, so none is twice.
-func (t *timers) ask(l *Log, now time.Duration) {
+func (t *timers) ask(now time.Duration, q *queue) {
 	if t.out > 0 {
 		return
 	}
 	for t.out < maxAsked && len(t.queue) > 0 && t.queue[0].due <= now {
 		x := t.queue[0]
 		c := x.command()
-		l.queue.push(write{command: kv.EncodeCommand(&c), frees: true, own: true, at: now, until: math.MaxInt64})
+		q.push(write{command: kv.EncodeCommand(&c), frees: true, own: true, at: now, until: math.MaxInt64})
 		t.out++
 		x.due = now + askAgain
 		heap.Fix(&t.queue, 0)
@@ -120,8 +120,8 @@ func (x *timer) command() kv.Command {
 	panic("replica: a time of an unknown kind runs")
 }
 
-// landed takes the commands of a flight off those on their way.
-func (t *timers) landed(writes []write) {
+// over takes the commands among writes off those on their way.
+func (t *timers) over(writes []write) {
 	for i := range writes {
 		if writes[i].own {
 			t.out--
@@ -130,7 +130,7 @@ func (t *timers) landed(writes []write) {
 }
 
 // recall takes what is not yet proposed out of the queue: this node may not be the master any more when it would be.
-func (t *timers) recall(q *queue) { t.landed(q.take(func(w write) bool { return w.own })) }
+func (t *timers) recall(q *queue) { t.over(q.take(func(w write) bool { return w.own })) }
 
 // Remaining is what is left of a time that runs, as far as this node knows; at least 0. It is a hint: only the log ends
 // anything. It must be called by whoever steps the log part.

@@ -181,7 +181,7 @@ func TestNotTooManyEndAtATime(t *testing.T) {
 				queued++
 			}
 		}
-		for _, f := range m.log.flights {
+		for _, f := range m.log.batches.inFlight {
 			for _, w := range f.writes {
 				if w.own {
 					queued++
@@ -204,8 +204,8 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 	m := c.awaitMaster()
 	c.done(m, 1, expiring("a", time.Hour))
 	l := m.log
-	l.timers.ask(l, c.now+2*time.Hour)
-	l.timers.ask(l, c.now+3*time.Hour)
+	l.timers.ask(c.now+2*time.Hour, &l.queue)
+	l.timers.ask(c.now+3*time.Hour, &l.queue)
 	if len(l.queue.items) != 1 || l.timers.out != 1 {
 		t.Fatalf("%d queued, counted as %d", len(l.queue.items), l.timers.out)
 	}
@@ -214,7 +214,7 @@ func TestNothingIsAskedForTwice(t *testing.T) {
 		t.Fatalf("%d queued, counted as %d after a stop", len(l.queue.items), l.timers.out)
 	}
 	l.Resume()
-	l.timers.ask(l, c.now+4*time.Hour)
+	l.timers.ask(c.now+4*time.Hour, &l.queue)
 	c.until("it is ended", time.Second, func() bool { return !c.has(m, "a") })
 }
 
@@ -278,21 +278,21 @@ func TestAStopForgetsNoTimer(t *testing.T) {
 func TestAnswersAreSplitByTheirBodies(t *testing.T) {
 	c := newCluster(t, 3, 8)
 	l := c.nodes[0].log
-	l.take()
+	l.out.take()
 	body := strings.Repeat("b", l.cfg.MaxBatchBytes/2)
 	for id, b := range []string{"", body, body, body, "", body + body + body, ""} {
-		l.replyTo(2, ForwardedAnswer{ID: uint64(id), Result: kv.Result{Body: b}})
-		l.replyTo(3, ForwardedAnswer{ID: uint64(id)})
+		l.out.answerNode(2, ForwardedAnswer{ID: uint64(id), Result: kv.Result{Body: b}})
+		l.out.answerNode(3, ForwardedAnswer{ID: uint64(id)})
 	}
 	got := map[bool][]int{}
-	for _, m := range l.take().Messages {
+	for _, m := range l.out.take().Messages {
 		got[m.To == 2] = append(got[m.To == 2], len(m.Answers))
 	}
 	if fmt.Sprint(got[true], got[false]) != "[3 2 1 1] [7]" {
 		t.Errorf("answers by message %v", got)
 	}
-	l.replyTo(2, ForwardedAnswer{ID: 9})
-	if m := l.take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
+	l.out.answerNode(2, ForwardedAnswer{ID: 9})
+	if m := l.out.take().Messages; len(m) != 1 || len(m[0].Answers) != 1 {
 		t.Errorf("after a Take: %+v", m)
 	}
 }

@@ -61,8 +61,8 @@ func TestWhatIsToldOfTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2)
 	check := func(now time.Duration, node ballot.NodeID, epoch uint64, age, left time.Duration) {
 		t.Helper()
-		if n, e, a, l := b.log.masterAt(now); n != node || e != epoch || a != age || l != left {
-			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, n, e, a, l, node, epoch, age, left)
+		if s := b.log.Status(now); s.Master != node || s.Epoch != epoch || s.MasterAge != age || s.LeaseLeft != left {
+			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, s.Master, s.Epoch, s.MasterAge, s.LeaseLeft, node, epoch, age, left)
 		}
 	}
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}}})

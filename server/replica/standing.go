@@ -2,8 +2,6 @@ package replica
 
 import (
 	"time"
-
-	"tenure/internal/ballot"
 )
 
 // healthTicks is the number of Ticks between two words of a node's health.
@@ -22,12 +20,9 @@ type Standing struct {
 	At time.Duration
 }
 
-// hearHealth takes another voter's word of itself.
-func (l *Log) hearHealth(now time.Duration, from ballot.NodeID, h Health) { l.pace.hear(now, from, h) }
-
 // Standing returns what the lease part, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {
-	g := &l.pace
+	g := &l.progress
 	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now), DiskSilent: g.disk.silence(now), At: now}
 }
 
@@ -38,32 +33,33 @@ func (l *Log) tickProgress(now time.Duration, p Published) {
 		l.letGo = LetGo{}
 	}
 	r := l.reading()
-	if g := l.pace.step(now, r); g.Tenure != 0 {
+	if g := l.progress.step(now, r); g.Tenure != 0 {
 		l.letGo = g
 		l.stepDown(now)
 	}
 	if l.letGo.Tenure != 0 {
-		l.out.LetGo = l.letGo
+		l.out.out.LetGo = l.letGo
 	}
-	if l.pace.wantsProbe(now) {
+	if l.progress.wantsProbe(now) {
 		l.core.Probe()
 	}
-	if l.pace.own != l.pace.told || l.ticks%healthTicks == 0 {
-		l.pace.told = l.pace.own
-		h := l.pace.own
-		l.out.Health = &h
+	if l.progress.own != l.progress.told || l.ticks%healthTicks == 0 {
+		l.progress.told = l.progress.own
+		h := l.progress.own
+		l.out.out.Health = &h
 	}
 }
 
-// reading is what M6 is judged by. Writes whose clients give up soon come and go, but the backlog of a disk, or a
-// window that is full, stays: where there is no space for the next write, one waits.
+// reading is what M6 goes by. Writes whose clients give up soon come and go, but the backlog of a disk, or a window
+// that is full, stays: where there is no space for the next write, one waits.
 func (l *Log) reading() reading {
-	confirmed, full := l.core.ConfirmedRound(), l.checkpoint.full(l)
+	confirmed, full := l.core.ConfirmedRound(), l.checkpoints.full(l.state.TableBytes())
 	return reading{
-		tenure: l.tenure, ready: l.ready, stopping: l.stopping,
-		writes: len(l.queue.items) > 0 || len(l.flights) > 0 || l.core.Last() > l.core.Chosen() || full || (l.ready && !l.core.Space()),
-		reads:  len(l.reads.pending) > 0 && l.reads.round > confirmed,
+		tenure: l.epoch.tenure, ready: l.epoch.ready, stopping: l.stopping,
+		writes: len(l.queue.items) > 0 || len(l.batches.inFlight) > 0 || l.core.Last() > l.core.Chosen() || full ||
+			(l.epoch.ready && !l.core.Space()),
+		reads:  l.reads.stuck(confirmed),
 		chosen: uint64(l.core.Chosen()), confirmed: confirmed, pieces: l.core.Pieces(),
-		checkpointing: full, space: l.space, behind: l.core.Behind(),
+		checkpointing: full, space: l.members.space, behind: l.core.Behind(),
 	}
 }

@@ -1,0 +1,119 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// batch is some writes that were proposed in one slot.
+type batch struct {
+	slot    multipaxos.Slot
+	ballot  ballot.Ballot
+	tenure  uint64
+	writes  []write
+	results []kv.Result
+	lost    bool // the slot was decided otherwise
+}
+
+// batches holds the writes that were proposed: in flight, or applied and not yet acknowledged.
+type batches struct {
+	max      int // in flight
+	maxBytes int // of the commands in one
+	gather   time.Duration
+	inFlight []batch       // in slot order
+	newest   time.Duration // when the newest of them was proposed
+	applied  []batch       // to be acknowledged by finish
+}
+
+// propose gathers what waits into batches, one slot each. While one is in flight the next fills, for the time gather;
+// while as many are as may be, for as long as it takes. With nothing in flight nothing waits, and the end of a batch
+// proposes what has gathered: group commit needs no timer.
+func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, tenure uint64, out *outbox) {
+	for len(q.items) > 0 && b.mayPropose(now, q.bytes) && core.Space() {
+		n, size := 0, 1
+		for n < len(q.items) && (n == 0 || size+len(q.items[n].command) <= b.maxBytes) {
+			size += len(q.items[n].command) + batchOverhead
+			n++
+		}
+		value := append(make([]byte, 0, size), tagBatch)
+		writes := append([]write(nil), q.items[:n]...)
+		for i := range writes {
+			value = kv.AppendBatch(value, writes[i].command)
+			writes[i].command = nil
+		}
+		slot, ok := core.Propose(value)
+		if !ok {
+			return
+		}
+		q.drop(n)
+		b.newest = now
+		out.out.Proposed = append(out.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value), Waited: now - writes[0].at})
+		b.inFlight = append(b.inFlight, batch{slot: slot, ballot: core.Ballot(), tenure: tenure, writes: writes})
+	}
+}
+
+// batchOverhead bounds what a batch adds to a command.
+const batchOverhead = 10
+
+// mayPropose reports whether another batch may be proposed now, with so many bytes of commands waiting.
+func (b *batches) mayPropose(now time.Duration, waiting int) bool {
+	if len(b.inFlight) == 0 {
+		return true
+	}
+	return len(b.inFlight) < b.max && (now-b.newest >= b.gather || waiting >= b.maxBytes)
+}
+
+// apply takes an applied entry with its results, and returns the writes of the batch that was proposed in its slot.
+func (b *batches) apply(e multipaxos.Entry, results []kv.Result) []write {
+	if len(b.inFlight) == 0 || b.inFlight[0].slot != e.Slot {
+		return nil
+	}
+	x := b.inFlight[0]
+	b.inFlight = b.inFlight[1:]
+	x.results, x.lost = results, x.ballot != e.Ballot
+	b.applied = append(b.applied, x)
+	return x.writes
+}
+
+// acknowledge answers the writes that were applied: under the lease, if it is still held in the same epoch, and else
+// they are unknown. A master that was paused must not acknowledge a write behind the back of its successor's reads.
+func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, out *outbox) {
+	for _, x := range b.applied {
+		ok := !x.lost && x.tenure == tenure && p.Tenure == x.tenure && p.Held(now)
+		for i, w := range x.writes {
+			if ok {
+				out.answer(w, Done, NoReason, x.results[i])
+			} else {
+				out.answer(w, Unknown, LeaseLost, kv.Result{})
+			}
+		}
+	}
+	clear(b.applied)
+	b.applied = b.applied[:0]
+}
+
+// abandon ends mastership for what is in flight: it may still be chosen, or not.
+func (b *batches) abandon(out *outbox) {
+	for _, x := range b.inFlight {
+		for _, w := range x.writes {
+			out.answer(w, Unknown, LeaseLost, kv.Result{})
+		}
+	}
+	b.inFlight = nil
+}
+
+// expire answers the writes whose clients have waited too long. Their batches go on.
+func (b *batches) expire(now time.Duration, out *outbox) {
+	for i := range b.inFlight {
+		x := &b.inFlight[i]
+		for j := range x.writes {
+			if w := &x.writes[j]; w.id != 0 && now >= w.until {
+				out.answer(*w, Unknown, TimedOut, kv.Result{})
+				w.id = 0
+			}
+		}
+	}
+}

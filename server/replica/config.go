@@ -1,0 +1,52 @@
+package replica
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+)
+
+// Config is fixed for a run. Every queue and table of the log part has its bound here.
+type Config struct {
+	Self          ballot.Incarnation
+	Core          multipaxos.Config
+	MaxBatchBytes int // commands gathered into one slot
+	MaxInFlight   int // slots of commands proposed and not yet applied
+	// GatherFor is how long the newest slot in flight must have been out before the next one follows, unless a whole
+	// batch waits; it is looked at when something happens, at a tick at the latest. On a fast network one batch is then
+	// out at a time, and larger; on a slow one MaxInFlight are. Zero: they follow at once.
+	GatherFor      time.Duration
+	MaxQueued      int // writes that wait to be proposed or forwarded
+	MaxQueuedBytes int
+	MaxForwarded   int // writes forwarded and not yet answered
+	MaxReads       int // reads that wait for a read point
+	ApplyBytes     int // values applied in one go
+	// CheckpointBytes is how many bytes of changes start a checkpoint, up to largestCheckpoint times as many if the state
+	// database is large: the bound of memory.
+	CheckpointBytes    int64
+	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
+	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
+	Progress           ProgressConfig
+}
+
+// Validate tells which bound is missing.
+func (c Config) Validate() error {
+	for _, b := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
+		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
+		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
+		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes", c.CheckpointLogBytes},
+		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
+		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
+	} {
+		if b.value <= 0 {
+			return fmt.Errorf("replica: %s must be positive", b.name)
+		}
+	}
+	return nil
+}
