@@ -19,11 +19,12 @@ const (
 
 var modeNames = [...]string{"write", "default", "consistent", "stale"}
 
-// attempt is one request of a client to one node: the handler that the shell runs for it. It may outlive the
-// client's patience.
+// attempt is one request of a caller to one node: the handler that the shell runs for it. It may outlive the time that
+// the caller waits for it.
 type attempt struct {
-	client  *client
-	serial  uint64 // the client's: it ignores answers to older ones
+	*access
+	caller  *caller
+	serial  uint64 // the caller's: it ignores answers to older ones
 	mode    mode
 	key     string
 	command []byte
@@ -43,9 +44,8 @@ func (a *attempt) isWrite() bool { return a.mode == write }
 
 // arrive is the request at its node.
 func (a *attempt) arrive(n *node, wait time.Duration) {
-	w := n.w
-	if w.trace.on() {
-		w.trace.note("client %d asks for %s of %q", a.client.id, modeNames[a.mode], a.key)
+	if a.trace.on() {
+		a.trace.note("client %d asks for %s of %q", a.caller.id, modeNames[a.mode], a.key)
 	}
 	if !n.up() {
 		a.tell(answer{outcome: replica.Refused})
@@ -57,12 +57,12 @@ func (a *attempt) arrive(n *node, wait time.Duration) {
 	switch {
 	case a.isWrite():
 		a.ask()
-		n.input(input{write: a})
+		n.log.put(input{write: a})
 	case a.mode == stale:
 		a.get(false)
 	default:
 		if a.mode == linear {
-			if t, ok := n.pub.Begin(); ok {
+			if t, ok := n.board.pub.Begin(); ok {
 				a.underLease(t)
 				return
 			}
@@ -73,15 +73,14 @@ func (a *attempt) arrive(n *node, wait time.Duration) {
 
 // ask draws the number under which the log part knows this attempt.
 func (a *attempt) ask() {
-	a.node.w.nextID++
-	a.request = a.node.w.nextID
+	a.request = a.nextRequest()
 }
 
 // askPoint has the log part find out from where this node may be read.
 func (a *attempt) askPoint() {
 	a.ask()
-	a.parked = a.node.w.now
-	a.node.input(input{read: a})
+	a.parked = a.now
+	a.node.log.put(input{read: a})
 }
 
 func (a *attempt) asWrite() *replica.Request {
@@ -93,14 +92,14 @@ func (a *attempt) asRead() *replica.ReadRequest {
 }
 
 // replied is the log part's answer at the handler.
-func (a *attempt) replied(n *node, r *replica.Reply) {
-	if n.w.trace.on() {
-		n.w.trace.note("answers client %d %s (%v)", a.client.id, outcomeNames[r.Outcome], r.Reason)
+func (a *attempt) replied(r *replica.Reply) {
+	if a.trace.on() {
+		a.trace.note("answers client %d %s (%v)", a.caller.id, outcomeNames[r.Outcome], r.Reason)
 	}
 	switch {
 	case a.isWrite():
 		if r.Outcome == replica.Done {
-			n.w.acked = max(n.w.acked, r.Result.Revision)
+			a.masters.acknowledge(r.Result.Revision)
 		}
 		a.tell(answer{outcome: r.Outcome, result: r.Result})
 	case r.Outcome != replica.Done:
@@ -122,9 +121,9 @@ func (a *attempt) underLease(t replica.Ticket) {
 		}
 		a.later(kindEnd, func() {
 			n := a.node
-			if !n.pub.End(t, n.reading()) {
-				if n.w.trace.on() {
-					n.w.trace.note("client %d: the lease is lost", a.client.id)
+			if !n.board.pub.End(t, n.reading()) {
+				if a.trace.on() {
+					a.trace.note("client %d: the lease is lost", a.caller.id)
 				}
 				a.askPoint()
 				return
@@ -136,33 +135,32 @@ func (a *attempt) underLease(t replica.Ticket) {
 
 // later does the next thing at once, or after the processor was lost for a while.
 func (a *attempt) later(k kind, do func()) {
-	w := a.node.w
-	if w.phase != phaseFaults || !w.loops.chance(w.plan.splits) {
+	loops := &a.node.site.loops
+	if a.phase != phaseFaults || !loops.chance(a.plan.splits) {
 		do()
 		return
 	}
-	d := w.loops.skewed(5*time.Microsecond, 2*time.Millisecond)
-	if w.plan.on(Lag) && w.loops.chance(w.plan.longGaps) {
-		d = w.loops.skewed(time.Millisecond, 2*w.plan.lease)
+	d := loops.skewed(5*time.Microsecond, 2*time.Millisecond)
+	if a.plan.on(Lag) && loops.chance(a.plan.longGaps) {
+		d = loops.skewed(time.Millisecond, 2*a.plan.lease)
 	}
-	w.at(a.node, k, d, do)
+	a.node.later(k, d, do)
 }
 
 // get takes the data, and answers with it unless hold says that the lease has to be checked first. Nil: it is damaged,
 // and the process is about to end.
 func (a *attempt) get(hold bool) *answer {
 	n := a.node
-	e, found, err := n.state.Get(a.key)
+	e, found, err := n.log.state.Get(a.key)
 	if err != nil {
-		n.mustBeRot(err)
+		n.disk.mustBeRot(err)
 		n.disk.noticed = false // it is told
-		n.w.at(n, kindFault, 0, func() { n.stop(err) })
+		n.later(kindFault, 0, func() { n.stop(err) })
 		return nil
 	}
-	if n.disk.noticed {
-		n.w.fail("damage served", "node %d read a bad record and went on", n.id)
-	}
-	got := &answer{outcome: replica.Done, entry: e, found: found, result: kv.Result{Code: kv.CodeDone, Revision: n.state.Revision()}}
+	n.disk.mustBeSound()
+	got := &answer{outcome: replica.Done, entry: e, found: found, result: kv.Result{Code: kv.CodeDone,
+		Revision: n.log.state.Revision()}}
 	if !hold {
 		a.show(got)
 	}
@@ -172,11 +170,11 @@ func (a *attempt) get(hold bool) *answer {
 // show answers a read. One that is linearizable shows everything that was acknowledged before its client asked: the
 // revision of the state tells, whatever the key.
 func (a *attempt) show(got *answer) {
-	w := a.client.w
-	if a.mode == consistent || a.mode == linear && w.plan.clocked() {
+	if a.mode == consistent || a.mode == linear && a.plan.clocked() {
 		if got.result.Revision < a.acked {
-			w.fail("reads show what was acknowledged", "node %d shows client %d revision %d by a %s read, and revision %d was acknowledged before",
-				a.node.id, a.client.id, got.result.Revision, modeNames[a.mode], a.acked)
+			a.fail("reads show what was acknowledged",
+				"node %d shows client %d revision %d by a %s read, and revision %d was acknowledged before",
+				a.node.id, a.caller.id, got.result.Revision, modeNames[a.mode], a.acked)
 		}
 	}
 	a.tell(*got)
@@ -200,22 +198,22 @@ type answer struct {
 // tell brings the answer to the client.
 func (a *attempt) tell(ans answer) {
 	if a.answered {
-		a.client.w.fail("one answer", "client %d is answered twice", a.client.id)
+		a.fail("one answer", "client %d is answered twice", a.caller.id)
 	}
 	a.answered = true
 	if p := a.process; p != nil {
-		a.drop(p)
+		p.drop(a)
 	}
-	w, c, serial := a.client.w, a.client, a.serial
-	w.at(nil, kindTell, w.network.skewed(w.plan.hop, w.plan.clientHop), func() {
+	c, serial := a.caller, a.serial
+	a.at(nil, kindTell, a.hop(), func() {
 		if c.attempt == serial {
 			c.answered(ans)
 		}
 	})
 }
 
-// drop takes a off the process's list.
-func (a *attempt) drop(p *process) {
+// drop takes a off the handlers that are told when the process ends.
+func (p *process) drop(a *attempt) {
 	for i := range p.handlers {
 		if p.handlers[i] == a {
 			last := len(p.handlers) - 1

@@ -10,25 +10,34 @@ import (
 	"tenure/server/replica"
 )
 
-// client does one operation after the other, each through one or several nodes, and records what it was told.
-type client struct {
-	w      *world
-	id     int
-	random random
-	at     *node // where it asks next
+// clients are those that write and read registers, and what they were told.
+type clients struct {
+	*access
+	list     []*client
+	keys     keyring
+	history  []history.Op
+	visitors int // one-off clients so far
+}
 
+// client does one operation after the other on registers, each through one or several nodes, and records what it was
+// told.
+type client struct {
+	caller
+	all     *clients
 	op      history.Op
-	command kv.Command
 	busy    bool
-	stale   bool   // the read is not recorded
-	unknown bool   // an attempt of this write may have been applied
-	tries   int    // attempts of this operation
-	attempt uint64 // the one that it waits for
+	stale   bool // the read is not recorded
+	unknown bool // an attempt of this write may have been applied
+	tries   int  // attempts of this operation
 	serial  int
-	seen    uint64            // highest revision it was told
 	indexes map[string]uint64 // as last read; never ranged over
-	probing func(*answer)     // takes the answer instead
 	visits  bool              // it does one operation, by one attempt
+}
+
+func (x *clients) add(id int, r random, via *node) *client {
+	c := &client{all: x, caller: caller{access: x.access, id: id, random: r, via: via}, indexes: map[string]uint64{}}
+	c.took = c.tookAnswer
+	return c
 }
 
 // keyring hands out the keys: after so many operations, or unknown outcomes, a key is left alone, because the
@@ -72,39 +81,45 @@ func (k *keyring) ended(name string, o history.Outcome) {
 	}
 }
 
-func (w *world) startClients() {
-	for range w.plan.clients.keys {
-		w.keys.live = append(w.keys.live, w.keys.fresh())
+// start makes the clients of the plan.
+func (x *clients) start() {
+	for range x.plan.clients.keys {
+		x.keys.live = append(x.keys.live, x.keys.fresh())
 	}
-	for i := range w.plan.clients.count {
-		c := &client{w: w, id: i + 1, random: stream(w.cfg.Seed, 64+uint64(i)), indexes: map[string]uint64{}}
-		c.at = w.nodes[c.random.below(len(w.nodes))]
-		w.clients = append(w.clients, c)
-		c.rest()
+	for i := range x.plan.clients.count {
+		c := x.add(i+1, x.stream(64+uint64(i)), nil)
+		c.via = x.anyNode(&c.random)
+		x.list = append(x.list, c)
+		c.restThen(x.plan.clients.think, c.next)
 	}
 }
 
-// rest waits before the next operation.
-func (c *client) rest() {
-	d := c.random.skewed(50*time.Microsecond, c.w.plan.clients.think)
-	if c.w.phase == phaseStuck {
+// rest returns a caller's pause before its next operation.
+func (c *caller) rest(longest time.Duration) time.Duration {
+	d := c.random.skewed(50*time.Microsecond, longest)
+	if c.phase == phaseStuck {
 		d *= idleFactor
 	}
-	c.w.at(nil, kindClient, d, func() {
-		if c.w.phase <= phaseSettling {
-			c.next()
+	return d
+}
+
+// restThen has next happen after a pause, while the clients go on.
+func (c *caller) restThen(longest time.Duration, next func()) {
+	c.at(nil, kindClient, c.rest(longest), func() {
+		if c.phase <= phaseSettling {
+			next()
 		}
 	})
 }
 
 // next begins an operation.
 func (c *client) next() {
-	p, r := &c.w.plan.clients, &c.random
+	p, r := &c.plan.clients, &c.random
 	if !r.chance(p.sticky) {
-		c.at = c.w.nodes[r.below(len(c.w.nodes))]
+		c.via = c.anyNode(r)
 	}
 	c.busy, c.unknown, c.stale, c.tries = true, false, false, 0
-	c.op = history.Op{Client: c.id, Key: c.w.keys.pick(r).name, Call: c.w.now}
+	c.op = history.Op{Client: c.id, Key: c.all.keys.pick(r).name, Call: c.now}
 	c.command = kv.Command{}
 	if r.chance(p.reads) {
 		c.op.Kind, c.op.Mode = history.Get, modeNames[linear]
@@ -138,7 +153,7 @@ func (c *client) write(r *random) {
 		c.command.Value = append([]byte(c.op.Value), make([]byte, r.below(4)*r.below(30))...)
 		c.op.Value = string(c.command.Value)
 	}
-	if r.chance(c.w.plan.clients.keyed) {
+	if r.chance(c.plan.clients.keyed) {
 		c.command.IdemKey, c.command.Base = fmt.Sprintf("%d/%d", c.id, c.serial), c.seen
 	}
 }
@@ -154,14 +169,10 @@ func (c *client) mode() mode {
 
 // ask makes an attempt through the client's node.
 func (c *client) ask() {
-	w, p := c.w, &c.w.plan.clients
+	p := &c.plan.clients
 	c.tries++
-	w.nextID++
-	c.attempt = w.nextID
-	a := &attempt{client: c, serial: c.attempt, mode: c.mode(), key: c.op.Key, acked: w.acked}
-	if a.isWrite() {
-		a.command, a.keyed, a.frees = kv.EncodeCommand(&c.command), c.command.IdemKey != "", c.command.Op == kv.OpDelete
-	}
+	a := c.begin(c.mode(), c.op.Key)
+	a.acked, a.frees = c.masters.acked, c.command.Op == kv.OpDelete
 	patience := p.patience/2 + c.random.between(0, p.patience/2)
 	wait := patience
 	switch c.random.below(4) {
@@ -170,44 +181,20 @@ func (c *client) ask() {
 	case 1:
 		wait = c.random.between(patience/8, patience)
 	}
-	at := c.at
-	w.reach(at, w.network.skewed(w.plan.hop, w.plan.clientHop), func() { a.arrive(at, wait) })
+	c.send(a, c.hop(), wait)
 	serial := c.attempt
-	w.at(nil, kindClient, patience, func() {
+	c.at(nil, kindClient, patience, func() {
 		if c.attempt == serial {
 			c.answered(answer{outcome: replica.Unknown})
 		}
 	})
 }
 
-// reach has do happen at a node whatever process runs there by then, or none; a paused one lets it wait.
-func (w *world) reach(n *node, d time.Duration, do func()) { w.reachAs(kindAsk, n, d, do) }
-
-func (w *world) reachAs(k kind, n *node, d time.Duration, do func()) {
-	w.at(nil, k, d, func() {
-		if n.paused {
-			n.held = append(n.held, &event{node: n, run: n.run, kind: k, do: do})
-			return
-		}
-		do()
-	})
-}
-
-// answered takes the answer to an attempt, or the end of the client's patience.
-func (c *client) answered(ans answer) {
-	c.attempt = 0
-	w := c.w
-	if w.trace.on() {
-		w.trace.note("client %d: %s", c.id, outcomeNames[ans.outcome])
-	}
-	w.trace.mix(uint64(c.id), uint64(ans.outcome), ans.result.Revision, uint64(ans.result.Code))
-	if c.probing != nil {
-		c.probing(&ans)
-		return
-	}
+// tookAnswer takes the answer to an attempt: it ends the operation, or the client tries again through another node.
+func (c *client) tookAnswer(ans *answer) {
 	if ans.outcome == replica.Done {
 		c.seen = max(c.seen, ans.result.Revision)
-		c.done(&ans)
+		c.done(ans)
 		return
 	}
 	isWrite := c.op.Kind != history.Get
@@ -218,7 +205,7 @@ func (c *client) answered(ans answer) {
 			return
 		}
 	}
-	if c.visits || c.tries > c.w.plan.clients.tries {
+	if c.visits || c.tries > c.plan.clients.tries {
 		if c.unknown {
 			c.end(history.Info)
 		} else {
@@ -226,8 +213,8 @@ func (c *client) answered(ans answer) {
 		}
 		return
 	}
-	c.at = w.nodes[c.random.below(len(w.nodes))]
-	w.at(nil, kindClient, c.random.skewed(100*time.Microsecond, 20*time.Millisecond), c.ask)
+	c.via = c.anyNode(&c.random)
+	c.at(nil, kindClient, c.random.skewed(100*time.Microsecond, 20*time.Millisecond), c.ask)
 }
 
 // done takes the result of an operation.
@@ -251,40 +238,70 @@ func (c *client) done(ans *answer) {
 	case kv.CodeKeyTooOld:
 		c.end(history.Info)
 	default:
-		c.w.fail("results", "client %d gets %q for %+v", c.id, ans.result.Code, c.command)
+		c.fail("results", "client %d gets %q for %+v", c.id, ans.result.Code, c.command)
 	}
 }
 
 // end records the operation.
 func (c *client) end(o history.Outcome) {
-	w := c.w
 	c.busy = false
-	c.op.Outcome, c.op.Return = o, w.now
+	c.op.Outcome, c.op.Return = o, c.now
 	switch o {
 	case history.OK:
-		w.counts.Done++
+		c.counts.Done++
 	case history.Fail:
-		w.counts.Refused++
+		c.counts.Refused++
 	default:
-		w.counts.Unknown++
+		c.counts.Unknown++
 		c.op.Return = history.Forever
 	}
-	w.keys.ended(c.op.Key, o)
-	if !c.stale && (w.plan.clocked() || c.op.Mode != modeNames[linear]) {
-		w.history = append(w.history, c.op)
+	c.all.keys.ended(c.op.Key, o)
+	if !c.stale && (c.plan.clocked() || c.op.Mode != modeNames[linear]) {
+		c.all.history = append(c.all.history, c.op)
 	}
 	if !c.visits {
-		c.rest()
+		c.restThen(c.plan.clients.think, c.next)
 	}
 }
 
 // pounce is a read at the worst moment: it reaches a process that was paused before its own loops run again.
-func (w *world) pounce(n *node) {
-	w.visitors++
-	c := &client{w: w, id: 2000 + w.visitors, random: stream(w.cfg.Seed, 4000+uint64(w.visitors)), at: n, indexes: map[string]uint64{}, visits: true}
-	c.op = history.Op{Client: c.id, Kind: history.Get, Mode: modeNames[linear], Key: w.keys.pick(&c.random).name, Call: w.now}
-	w.nextID++
-	c.attempt = w.nextID
-	a := &attempt{client: c, serial: c.attempt, mode: linear, key: c.op.Key, acked: w.acked}
-	a.arrive(n, w.plan.clients.patience)
+func (x *clients) pounce(n *node) {
+	x.visitors++
+	c := x.add(2000+x.visitors, x.stream(4000+uint64(x.visitors)), n)
+	c.visits = true
+	c.op = history.Op{Client: c.id, Kind: history.Get, Mode: modeNames[linear], Key: x.keys.pick(&c.random).name,
+		Call: x.now}
+	a := c.begin(linear, c.op.Key)
+	a.acked = x.masters.acked
+	a.arrive(n, x.plan.clients.patience)
+}
+
+// readAll reads every key once more, so that a lost write is seen to be lost.
+func (x *clients) readAll() {
+	seen := map[string]bool{} // never ranged over
+	var keys []string
+	for i := range x.history {
+		if k := x.history[i].Key; !seen[k] {
+			seen[k] = true
+			keys = append(keys, k)
+		}
+	}
+	r := x.stream(5)
+	for i, k := range keys {
+		c := x.add(1000+i, x.stream(1000+uint64(i)), x.anyNode(&r))
+		c.busy = true
+		c.op = history.Op{Client: c.id, Kind: history.Get, Mode: modeNames[consistent], Key: k, Call: x.now}
+		x.list = append(x.list, c)
+		x.at(nil, kindClient, 0, c.ask)
+	}
+}
+
+// idle reports whether every client has its answer.
+func (x *clients) idle() bool {
+	for _, c := range x.list {
+		if c.busy {
+			return false
+		}
+	}
+	return true
 }

@@ -7,7 +7,8 @@ import (
 	"tenure/server/replica"
 )
 
-var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply", "Fetch", "Learn",
+var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
+	"Fetch", "Learn",
 	"Confirm", "Confirmed"}
 
 // describe is a message of the log in a few words.
@@ -19,7 +20,8 @@ func describe(m *multipaxos.Message) string {
 	for _, f := range []struct {
 		name  string
 		value multipaxos.Slot
-	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}, {"checkpointed", m.Checkpointed}} {
+	}{{"slot", m.Slot}, {"through", m.Through}, {"chosen", m.Chosen}, {"truncated", m.Truncated}, {"checkpointed",
+		m.Checkpointed}} {
 		if f.value != 0 {
 			s += fmt.Sprintf(" %s %d", f.name, f.value)
 		}
@@ -54,9 +56,70 @@ func describePeer(m *replica.Message) string {
 			s += " " + outcomeNames[a.Outcome]
 		}
 	default:
-		s += fmt.Sprintf(" #%d granted %v slot %d consistent %v", m.Read.ID&0xffff, m.Read.Granted, m.Read.Slot, m.Read.Consistent)
+		s += fmt.Sprintf(" #%d granted %v slot %d consistent %v", m.Read.ID&0xffff, m.Read.Granted, m.Read.Slot,
+			m.Read.Consistent)
 	}
 	return s
 }
 
 var outcomeNames = [...]string{"none", "done", "refused", "unknown"}
+
+// log puts a message that arrives into the trace.
+func (t *trace) log(e *input) {
+	if m := e.log; m != nil {
+		t.mix(uint64(m.Kind)<<16|uint64(m.From), m.Ballot.Counter, uint64(m.Slot), uint64(m.Through), uint64(m.Chosen),
+			uint64(len(m.Entries)))
+		if t.on() {
+			t.note("%s", describe(m))
+		}
+		return
+	}
+	m := e.peer
+	t.mix(uint64(m.Kind)<<16|uint64(m.From), m.Heartbeat.Epoch, uint64(len(m.Writes)), uint64(len(m.Answers)),
+		m.Read.Slot)
+	if t.on() {
+		t.note("%s", describePeer(m))
+	}
+}
+
+// lease puts an event of the master lease that arrives into the trace.
+func (t *trace) lease(e *leaseEvent) {
+	if m := e.message; m != nil {
+		t.mix(uint64(m.Kind)<<16|uint64(m.From), m.Ballot.Counter, m.Promised.Counter)
+	}
+	if c := e.crash; c != nil {
+		t.mix(uint64(c.owner.Node), c.owner.Restart, uint64(len(c.counters)))
+	}
+	if !t.on() {
+		return
+	}
+	switch {
+	case e.message != nil:
+		t.note("%v", *e.message)
+	case e.crash != nil:
+		t.note("%v has died, says its guardian: release %v", e.crash.owner, e.crash.counters)
+	case e.nudged:
+		t.note("hand-over: you next")
+	default:
+		t.note("hand-over: stand back")
+	}
+}
+
+// named puts a batch about named leases that arrives into the trace.
+func (t *trace) named(b *replica.LeaseBatch) {
+	for i := range b.Requests {
+		q := &b.Requests[i]
+		t.mix(uint64(q.Kind), q.Counter, uint64(q.Token))
+		if t.on() {
+			t.note("%v %q #%d token %v", q.Kind, leaseText(q.Name), q.Counter, q.Token)
+		}
+	}
+	for i := range b.Replies {
+		r := &b.Replies[i]
+		t.mix(uint64(r.Kind), r.Counter, uint64(r.Report))
+		if t.on() {
+			t.note("%v %q #%d report %v live %v %v", r.Kind, leaseText(r.Name), r.Counter, r.Report, r.Live,
+				r.LiveToken)
+		}
+	}
+}

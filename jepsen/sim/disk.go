@@ -24,7 +24,7 @@ type disk struct {
 	marks      multipaxos.Durable
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
 	stateDB    *kv.MemStateDB
-	parted     *kv.Checkpoint // a part of it is in the state database; nil: the state database is that of a whole checkpoint
+	parted     *kv.Checkpoint // a part of it is in the state database; nil: of none
 
 	file         *journalFile
 	ring         *journal.Ring
@@ -113,7 +113,8 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 	case p.Chosen != 0 && p.Chosen < m.Chosen:
 		return fmt.Errorf("persist %d lowers the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen)
 	case p.Truncate > d.checkpointed():
-		return fmt.Errorf("persist %d truncates through slot %d, and the state database holds %d", p.Seq, p.Truncate, d.checkpointed())
+		return fmt.Errorf("persist %d truncates through slot %d, and the state database holds %d", p.Seq, p.Truncate,
+			d.checkpointed())
 	}
 	for _, e := range p.Entries {
 		if e.Slot <= m.Truncated {
@@ -135,4 +136,11 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 // rotten tells whether anything on the disk is bad.
 func (d *disk) rotten() bool {
 	return d.rotSlot != 0 || d.rotStateDB || d.file.flipped >= 0 || d.refused != nil
+}
+
+// startRecord makes the record of a start durable.
+func (d *disk) startRecord(quarantine time.Duration, b named.Bucket) {
+	d.restart++
+	d.home.at.Generation++
+	d.quarantine, d.bucket = quarantine, b
 }

@@ -16,21 +16,30 @@
 //
 // # Where things are
 //
-//	the loop, and one step                run.go, event.go
-//	the shell's loops                     logloop.go, leaseloop.go, handover.go
-//	a node's life, its clock, its disk    node.go, clock.go, disk.go, journal.go
-//	connections, partitions               network.go
-//	messages as frames, damaged frames    frames.go, damage.go
-//	faults, and their end                 plan.go, nemesis.go, fault.go
-//	crash release                         guardian.go
-//	words of health, letting go (M6)      health.go
-//	stuck disks, lost large messages      stuck.go
-//	named leases: a node's part, clients  named.go, leaser.go; what must hold of them: leaseoracle.go
-//	clients, and what they were told      client.go, attempt.go; locker.go: sessions, locks, times, transactions
-//	checks after every step               owners.go, ledger.go, oracle.go, wire.go
-//	the check of progress in every phase  progress.go
-//	checks at the end                     verdict.go
-//	searching and shrinking               search.go, shrink.go
+//	a run, and how its parts fit together  run.go
+//	time, events, trace                    engine.go, event.go, trace.go, describe.go, random.go
+//	a computer and its clock               machine.go, clock.go
+//	a disk                                 drive.go (at work), disk.go, journal.go (what is durable)
+//	connections, partitions, frames        network.go, link.go, framer.go
+//	a node's process                       node.go, handover.go
+//	its loops                              logloop.go, electorloop.go, leasesloop.go
+//	crash release                          guardian.go
+//	faults                                 plan.go, fault.go, nemesis.go, stuck.go
+//	what follows the faults                aftermath.go
+//	clients                                caller.go, attempt.go; client.go: registers;
+//	                                       locker.go: sessions, locks, times, transactions; leaser.go: named leases
+//	checks of the log                      ledger.go, logcheck.go
+//	checks of masters and their answers    masters.go, answercheck.go
+//	checks of what rests on time           oracle.go; leaseoracle.go: named leases
+//	the check of progress in every phase   progress.go
+//	the check of histories at the end      verdict.go
+//	searching and shrinking                search.go, shrink.go
+//
+// # How parts share
+//
+// Every part owns its state and is given, when it is made, the parts that it uses. All embed the engine, which has the
+// time, the plan, the trace and the counts of the run, and knows nobody. Parts of a node embed its machine: what they
+// schedule there is dropped when the process has ended, and waits while it is paused.
 //
 // # The network
 //

@@ -5,13 +5,13 @@ import "time"
 // event is something that happens at a point of true time. Events of one time happen in the order in which they were
 // made.
 type event struct {
-	at     time.Duration
-	serial uint64
-	node   *node  // nil: of the world
-	run    uint64 // of the node: an event of an earlier run is void
-	kind   kind
-	lane   bool // keeps its order with the others that do, if the node is paused
-	do     func()
+	at      time.Duration
+	serial  uint64
+	machine *machine // nil: of none
+	run     uint64   // of the machine: an event of an earlier run is dropped
+	kind    kind
+	lane    bool // keeps its order with the others that do, if the machine is paused
+	do      func()
 }
 
 // kind tells what an event is, for the trace and its hash.
@@ -48,8 +48,14 @@ const (
 	kindLeaser                     // a client of named leases does something, or is told something
 )
 
-var kindNames = [...]string{"", "lease", "timer", "lease+", "log", "peer", "link", "tick", "round", "stage", "disk", "move", "checkpoint", "watch", "start",
-	"ask", "take", "end", "tell", "client", "fault", "hand", "heal", "named", "ntimer", "named+", "health", "progress", "leaser"}
+var kindNames = [...]string{
+	kindLease: "lease", kindTimer: "timer", kindLater: "lease+", kindLog: "log", kindPeer: "peer", kindLink: "link",
+	kindTick: "tick", kindRound: "round", kindStage: "stage", kindDisk: "disk", kindMove: "move",
+	kindCheckpoint: "checkpoint", kindWatch: "watch", kindStart: "start", kindAsk: "ask", kindTake: "take",
+	kindEnd: "end", kindTell: "tell", kindClient: "client", kindFault: "fault", kindHand: "hand", kindHeal: "heal",
+	kindNamed: "named", kindNamedTimer: "ntimer", kindNamedLater: "named+", kindHealth: "health",
+	kindProgress: "progress", kindLeaser: "leaser",
+}
 
 // before orders events.
 func (e *event) before(o *event) bool {

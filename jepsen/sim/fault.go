@@ -32,7 +32,7 @@ const (
 	Wipe                        // a disk is replaced by an empty one: the node must stay out
 	Low                         // a disk reaches its reserve, or has no space at all
 	HandOver                    // the master hands over, or a node is stopped in order
-	Guardian                    // a process that dies leaves a guardian (P7), which tells the others, sooner or later or not at all
+	Guardian                    // a process that dies leaves a guardian (P7), which tells the others late or not at all
 	StuckDisk                   // a disk returns from nothing any more
 	LargeLost                   // large messages of the log from or to a node never arrive, small ones do
 	Cut                         // frames are cut off: the connection breaks in the middle of one
@@ -45,8 +45,10 @@ const (
 // index returns the place of a single class in faultNames.
 func (f Fault) index() int { return bits.TrailingZeros32(uint32(f)) }
 
-var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop", "break", "oneway", "partition", "crash", "crashall",
-	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian", "stuckdisk", "largelost",
+var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop", "break", "oneway", "partition",
+	"crash", "crashall",
+	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian",
+	"stuckdisk", "largelost",
 	"cut", "garble"}
 
 // String is the names of the classes, joined by commas.

@@ -7,56 +7,59 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/lease"
-	"tenure/server/wire"
 )
 
-// crash is a guardian's word to one peer.
+// guardians are the processes that release the lease of a node's process that has died (P7).
+type guardians struct {
+	*engine
+	random random
+	net    *network
+}
+
+// crash is what a guardian says to a peer.
 type crash struct {
 	store    ident.StoreID
 	owner    ballot.Incarnation
 	counters []uint64
 }
 
-// orphan is what a process that has just died leaves behind: a guardian with what was noted last. It may die too. The
-// kernel's word comes when the process' memory has been given back; by then the node may run again.
-func (n *node) orphan(p *process) {
-	w := n.w
-	if !w.plan.on(Guardian) || len(p.noted) == 0 || w.guardians.chance(100) {
+// died is what a process leaves behind that has just died: a guardian, with what was noted last. It may die too. The
+// kernel tells it when the process' memory has been given back; by then the node may run again.
+func (g *guardians) died(n *endpoint, owner ballot.Incarnation, noted []uint64) {
+	if !g.plan.on(Guardian) || len(noted) == 0 || g.random.chance(100) {
 		return
 	}
-	word := &crash{store: n.disk.store, owner: p.self, counters: slices.Clone(p.noted)}
-	w.at(nil, kindFault, w.guardians.skewed(100*time.Microsecond, w.plan.lease), func() {
-		g := new(lease.Guardian)
-		g.Died(w.now)
-		n.speak(g, word)
+	word := &crash{store: n.drive.store, owner: owner, counters: slices.Clone(noted)}
+	g.at(nil, kindFault, g.random.skewed(100*time.Microsecond, g.plan.lease), func() {
+		state := new(lease.Guardian)
+		state.Died(g.now)
+		g.speak(n, state, word)
 	})
 }
 
-// speak goes on until the guardian has nothing more to say.
-func (n *node) speak(g *lease.Guardian, word *crash) {
-	w := n.w
-	if g.Due(w.now) {
-		g.Sent()
-		n.tellAll(word)
+// speak tells all peers, and again until the guardian has nothing more to say.
+func (g *guardians) speak(n *endpoint, state *lease.Guardian, word *crash) {
+	if state.Due(g.now) {
+		state.Sent()
+		g.tellAll(n, word)
 	}
-	if at, more := g.Next(); more {
-		w.at(nil, kindFault, at-w.now, func() { n.speak(g, word) })
+	if at, more := state.Next(); more {
+		g.at(nil, kindFault, at-g.now, func() { g.speak(n, state, word) })
 	}
 }
 
-func (n *node) tellAll(word *crash) {
-	for _, o := range n.w.nodes {
-		if o != n {
-			n.w.sendAlone(n, o, encodeCrash(o, word), wire.MaxHandshakeBytes, o.crashEvent)
+func (g *guardians) tellAll(n *endpoint, word *crash) {
+	for _, to := range g.net.nodes {
+		if to != n {
+			g.net.sendCrash(n, to, word)
 		}
 	}
 }
 
-// askGuardian gives the guardian of a process that lives the occasion to speak. It must not take it.
-func askGuardian(w *world, r *random) {
-	n := w.victim(r)
-	var g lease.Guardian
-	if n.up() && len(n.noted) > 0 && g.Due(w.now) {
-		n.tellAll(&crash{store: n.disk.store, owner: n.self, counters: slices.Clone(n.noted)})
+// tempt gives the guardian of a process that lives the occasion to speak. It must not take it.
+func (g *guardians) tempt(n *endpoint, owner ballot.Incarnation, noted []uint64) {
+	var state lease.Guardian
+	if len(noted) > 0 && state.Due(g.now) {
+		g.tellAll(n, &crash{store: n.drive.store, owner: owner, counters: slices.Clone(noted)})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 // handOver is a master's hand-over, or a node's orderly stop, in the order of the shell.
 type handOver struct {
+	node      *node
 	standBack time.Duration
 	forGood   bool
 	next      ballot.NodeID // hint, 0: none
@@ -27,46 +28,53 @@ const (
 	standBackLease = 4 // lease times
 )
 
-// handOver begins one.
+// handOver begins a hand-over to next, or to anybody if next is 0; or, with forGood, an orderly stop.
 func (n *node) handOver(next ballot.NodeID, forGood bool) {
 	if !n.up() || n.hand != nil {
 		return
 	}
-	h := &handOver{standBack: standBackLease * n.w.plan.lease, forGood: forGood, next: next, until: n.w.now + finishFor}
+	h := &handOver{node: n, standBack: standBackLease * n.plan.lease, forGood: forGood, next: next,
+		until: n.now + finishFor}
 	n.hand = h
-	n.input(input{call: func() {
-		if forGood {
-			n.log.Stop()
-			if n.named.part != nil {
-				n.namedInput(namedEvent{stop: true})
-			}
-		} else {
-			n.log.HandOver()
-		}
-	}})
-	n.w.at(n, kindHand, time.Millisecond, func() { h.wait(n) })
+	n.log.put(input{call: h.begin})
+	n.later(kindHand, time.Millisecond, h.wait)
+}
+
+// begin has the log part take no new work.
+func (h *handOver) begin() {
+	n := h.node
+	if !h.forGood {
+		n.log.log.HandOver()
+		return
+	}
+	n.log.log.Stop()
+	if n.leases != nil {
+		n.leases.put(namedEvent{stop: true})
+	}
 }
 
 // wait lets what is in flight finish, then steps down and has the lease released.
-func (h *handOver) wait(n *node) {
-	if n.w.now < h.until && !n.log.Idle() {
-		n.w.at(n, kindHand, time.Millisecond, func() { h.wait(n) })
+func (h *handOver) wait() {
+	n := h.node
+	if n.now < h.until && !n.log.log.Idle() {
+		n.later(kindHand, time.Millisecond, h.wait)
 		return
 	}
-	n.input(input{call: func() {
-		n.log.StepDown(n.reading())
-		n.w.at(n, kindHand, 0, func() { n.leaseInput(leaseEvent{release: h}) })
+	n.log.put(input{call: func() {
+		n.log.log.StepDown(n.reading())
+		n.later(kindHand, 0, func() { n.elector.put(leaseEvent{release: h}) })
 	}})
 }
 
 // released goes on after the Release messages were sent: the process takes work again, or ends.
-func (h *handOver) released(n *node) {
+func (h *handOver) released() {
+	n := h.node
 	if !h.forGood {
 		n.hand = nil
-		n.input(input{call: func() { n.log.Resume() }})
+		n.log.put(input{call: n.log.log.Resume})
 		return
 	}
-	n.w.at(n, kindHand, time.Millisecond, func() {
+	n.later(kindHand, time.Millisecond, func() {
 		n.crash()
 		n.restart(n.random.skewed(time.Millisecond, time.Second), false)
 	})

@@ -154,87 +154,6 @@ func (d *disk) moveHome(number uint64) {
 	d.home.at.Generation++
 }
 
-// startMove lets log.db take what is pending: when there is much, and at other times.
-func (n *node) startMove() {
-	p, d, w := n.process, n.disk, n.w
-	if p.moving == 0 && d.pendingBytes > 0 && (d.pendingBytes >= ringBytes/4 || w.disks.chance(50)) {
-		p.moving = d.ring.Last()
-		n.diskEnds(kindMove, w.disks.skewed(w.plan.commit, 4*w.plan.commit), n.moveEnds)
-	}
-}
-
-func (n *node) moveEnds() {
-	n.disk.moveHome(n.process.moving)
-	n.process.moving = 0
-	n.w.counts.Moves++
-}
-
-// lose takes from a disk what a crash loses, with a commit of ps under way if there are any; and reads the journal as
-// the next start does. What was acknowledged must be there.
-func (n *node) lose(ps []multipaxos.Persist, moving uint64) {
-	d, w := n.disk, n.w
-	if moving > 0 && w.disks.chance(500) {
-		d.moveHome(moving)
-	}
-	next := d.ring.Last() + 1
-	if len(ps) > 0 {
-		d.file.dying = true
-		switch r := d.record(ps); {
-		case journal.Size(r) > d.ring.Limit():
-			if w.disks.chance(500) { // log.db has it all or nothing
-				n.commit(ps)
-			}
-		default:
-			if err := d.write(r); !errors.Is(err, errDying) && err != nil {
-				w.fail("journal", "node %d: %v", n.id, err)
-			}
-			w.counts.Cut++
-		}
-	}
-	d.file.crash(&w.disks)
-	records, last := n.reopen()
-	if d.refused != nil {
-		return
-	}
-	if w.disks.chance(200) { // and again before anything was moved
-		d.file.crash(&w.disks)
-		if again, lastAgain := n.reopen(); len(again) != len(records) || last != lastAgain {
-			w.fail("journal", "node %d: %d records through %d, then %d through %d", n.id, len(records), last, len(again), lastAgain)
-		}
-	}
-	if k := len(records); k > 0 && records[k-1].Number == next && !d.rotten() {
-		n.apply(ps) // durable, though nobody was told
-	}
-	for i := range records {
-		d.home.move(&records[i])
-	}
-	d.pending, d.pendingBytes = nil, 0
-	d.home.at.Journaled = last
-	d.home.at.Generation++
-	w.counts.Replayed += len(records)
-	if err := d.compare(); err != nil && !d.rotten() {
-		w.fail("acknowledged is durable", "node %d: %v", n.id, err)
-	}
-}
-
-// reopen reads the journal as it is on the disk now.
-func (n *node) reopen() (records []journal.Record, last uint64) {
-	d := n.disk
-	bad := d.file.flipped >= 0
-	ring, records, err := journal.Open(d.file, ringBytes, d.store, d.home.at)
-	switch {
-	case err == nil && bad:
-		n.w.fail("damage served", "node %d does not notice a bad bit in its journal", n.id)
-	case err != nil && bad:
-		d.refused = err
-		return nil, 0
-	case err != nil:
-		n.w.fail("journal", "node %d: %v", n.id, err)
-	}
-	d.ring = ring
-	return records, ring.Last()
-}
-
 // compare tells how home differs from what the process had been told is durable.
 func (d *disk) compare() error {
 	if d.home.marks != d.marks {
@@ -244,7 +163,8 @@ func (d *disk) compare() error {
 		had, ok := d.entries[s]
 		has, there := d.home.entries[s]
 		if ok != there || had.Ballot != has.Ballot || !bytes.Equal(had.Value, has.Value) {
-			return fmt.Errorf("slot %d comes back with %v of %d bytes and had %v of %d bytes", s, has.Ballot, len(has.Value), had.Ballot, len(had.Value))
+			return fmt.Errorf("slot %d comes back with %v of %d bytes and had %v of %d bytes", s, has.Ballot,
+				len(has.Value), had.Ballot, len(had.Value))
 		}
 	}
 	return nil

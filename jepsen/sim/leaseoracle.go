@@ -12,7 +12,7 @@ import (
 // of two grants one of which was told before the other was asked for, the later has the larger token, or the same one
 // if both are of one acquisition.
 type leaseOwners struct {
-	w     *world
+	*engine
 	names []leaseFacts                  // in the order in which they were first granted
 	eras  map[string]uint32             // by key of the log's entry; never ranged over
 	runs  map[uint32]ballot.Incarnation // that opened an era; never ranged over
@@ -46,19 +46,20 @@ func (o *leaseOwners) of(n named.Name) *leaseFacts {
 
 // granted checks the token of a grant that a client is told of, whether or not it still counts.
 func (o *leaseOwners) granted(c *leaseCall, ans *replica.LeaseAnswer) {
-	w, f := o.w, o.of(c.request.Name)
+	f := o.of(c.request.Name)
 	for i := len(f.grants) - 1; i >= 0; i-- {
 		g := &f.grants[i]
 		if g.told >= c.began {
 			continue
 		}
 		if ans.Token < g.most || ans.Token == g.most && g.holder != c.request.Acquisition {
-			w.fail("tokens grow", "%q is granted to %v with token %v, and token %v was %v's before that was asked for", leaseText(f.name),
+			o.fail("tokens grow", "%q is granted to %v with token %v, and token %v was %v's before that was asked for",
+				leaseText(f.name),
 				c.request.Acquisition, ans.Token, g.most, g.holder)
 		}
 		break
 	}
-	g := grantFacts{told: w.now, most: ans.Token, holder: c.request.Acquisition}
+	g := grantFacts{told: o.now, most: ans.Token, holder: c.request.Acquisition}
 	if last := len(f.grants) - 1; last >= 0 && f.grants[last].most > g.most {
 		g.most, g.holder = f.grants[last].most, f.grants[last].holder
 	}
@@ -67,7 +68,7 @@ func (o *leaseOwners) granted(c *leaseCall, ans *replica.LeaseAnswer) {
 
 // counted checks that nobody else owns when a client comes to own, or owns for longer.
 func (o *leaseOwners) counted(a *acquisition, c *leaseCall) {
-	w, f := o.w, o.of(a.name)
+	f := o.of(a.name)
 	left := f.owners[:0]
 	for _, other := range f.owners {
 		if !other.hold.Held(other.owner.reading()) {
@@ -75,27 +76,32 @@ func (o *leaseOwners) counted(a *acquisition, c *leaseCall) {
 		}
 		if other != a {
 			left = append(left, other)
-			if w.plan.clocked() {
-				w.fail("one owner of a name", "%q is owned by leaser %d by %v until %v on its clock, now %v, and by leaser %d by %v until %v, now %v", leaseText(f.name),
-					a.owner.id, a.id, a.hold.Deadline(), a.owner.reading(), other.owner.id, other.id, other.hold.Deadline(), other.owner.reading())
+			if o.plan.clocked() {
+				o.fail("one owner of a name",
+					"%q is owned by leaser %d by %v until %v on its clock, now %v, "+
+						"and by leaser %d by %v until %v, now %v", leaseText(f.name),
+					a.owner.id, a.id, a.hold.Deadline(), a.owner.reading(), other.owner.id, other.id,
+					other.hold.Deadline(), other.owner.reading())
 			}
 		}
 	}
 	f.owners = append(left, a)
-	w.counts.Leases++
+	o.counts.Leases++
 	if c.request.Op == replica.LeaseRenew {
-		w.counts.Renewals++
+		o.counts.Renewals++
 	}
 	if f.last != nil && f.last != a.owner {
-		w.counts.Successions++
+		o.counts.Successions++
 	}
 	f.last = a.owner
 }
 
 // gone checks that a client that is told that its lease has ended does not own it.
 func (o *leaseOwners) gone(a *acquisition, c *leaseCall) {
-	if w := o.w; w.plan.clocked() && a.hold.Held(a.owner.reading()) {
-		w.fail("no lease is lost while it is held", "%q: a renewal of leaser %d by %v is told that it is gone, until %v on its clock, now %v", leaseText(a.name),
+	if o.plan.clocked() && a.hold.Held(a.owner.reading()) {
+		o.fail("no lease is lost while it is held",
+			"%q: a renewal of leaser %d by %v is told that it is gone, until %v on its clock, now %v",
+			leaseText(a.name),
 			a.owner.id, a.id, a.hold.Deadline(), a.owner.reading())
 	}
 }
@@ -103,25 +109,25 @@ func (o *leaseOwners) gone(a *acquisition, c *leaseCall) {
 // allotted is an entry of the log that gave an era.
 func (o *leaseOwners) allotted(key string, era uint32) {
 	if last := len(o.since) - 1; last >= 0 && o.since[last] >= era && o.eras[key] != era {
-		o.w.fail("eras grow", "the log allots era %d after era %d", era, o.since[last])
+		o.fail("eras grow", "the log allots era %d after era %d", era, o.since[last])
 	}
 	if o.eras[key] == 0 {
 		o.eras[key], o.since = era, append(o.since, era)
 	}
 }
 
-// opens is a process that has its acceptor answer under an era: it must be of an entry of its own.
-func (o *oracle) opens(n *node, era uint32) {
-	l := &o.w.owners
-	if other, ok := l.runs[era]; ok && other != n.self {
-		o.w.fail("an era is of one run", "%v opens era %d, which was %v's", n.self, era, other)
+// opens checks an era under which a run has its acceptor answer: it must be of one of the entries that the run has
+// asked for.
+func (o *leaseOwners) opens(run ballot.Incarnation, asked int, era uint32) {
+	if other, ok := o.runs[era]; ok && other != run {
+		o.fail("an era is of one run", "%v opens era %d, which was %v's", run, era, other)
 	}
-	l.runs[era] = n.self
-	own := false
-	for i := 1; i <= n.named.eraAsked; i++ {
-		own = own || l.eras[eraKey(n.self, i)] == era
+	o.runs[era] = run
+	for i := 1; i <= asked; i++ {
+		if o.eras[eraKey(run, i)] == era {
+			return
+		}
 	}
-	if !own {
-		o.w.fail("an era is of the own entry", "%v opens era %d, which no chosen entry with a key of its own has allotted", n.self, era)
-	}
+	o.fail("an era is of the own entry", "%v opens era %d, which no chosen entry with a key of its own has allotted",
+		run, era)
 }

@@ -35,10 +35,21 @@ const maxAside = 5000
 func (p *plan) drawLeasers(c Config) {
 	r := stream(c.Seed, 9)
 	longest := pick(&r, p.lease/2, p.lease, 2*p.lease, 4*p.lease)
-	p.leasers = leasePlan{count: pick(&r, 0, 0, 0, 2, 3, 5), names: pick(&r, 1, 1, 3), think: r.skewed(4*time.Millisecond, longest), longest: longest,
-		patience: r.skewed(20*time.Millisecond, 4*longest), waits: pick(&r, 0, 300, 800), releases: pick(&r, 200, 800),
-		linger: pick(&r, 0, 10*time.Millisecond, longest), width: pick(&r, 30*time.Millisecond, 100*time.Millisecond),
-		records: pick(&r, 8, 64), tasks: pick(&r, 3, 64), long: pick(&r, 100, 400, 900), bucketLinger: pick(&r, 0, longest)}
+	p.leasers = leasePlan{ // drawn in this order
+		count:        pick(&r, 0, 0, 0, 2, 3, 5),
+		names:        pick(&r, 1, 1, 3),
+		think:        r.skewed(4*time.Millisecond, longest),
+		longest:      longest,
+		patience:     r.skewed(20*time.Millisecond, 4*longest),
+		waits:        pick(&r, 0, 300, 800),
+		releases:     pick(&r, 200, 800),
+		linger:       pick(&r, 0, 10*time.Millisecond, longest),
+		width:        pick(&r, 30*time.Millisecond, 100*time.Millisecond),
+		records:      pick(&r, 8, 64),
+		tasks:        pick(&r, 3, 64),
+		long:         pick(&r, 100, 400, 900),
+		bucketLinger: pick(&r, 0, longest),
+	}
 	if c.Clients > 0 {
 		p.leasers.count = min(p.leasers.count, c.Clients)
 	}
@@ -49,12 +60,12 @@ func (p *plan) drawLeasers(c Config) {
 // and asks for several things at a time if answers take long. What it may believe is leasehold's word; the oracle
 // checks it.
 type leaser struct {
-	w      *world
+	*leasers
 	id     int
 	random random
 	clock  clock
 	serial int
-	now    *acquisition // nil: none
+	owns   *acquisition // what it owns, or tries to; nil: nothing
 }
 
 // acquisition is one attempt to own a name, and what comes of it.
@@ -78,21 +89,28 @@ type leaseCall struct {
 	probe    func(*replica.LeaseAnswer) // takes the answer instead
 }
 
-func (w *world) startLeasers() {
-	for i := range w.plan.leasers.count {
-		l := &leaser{w: w, id: 500 + i, random: stream(w.cfg.Seed, 7000+uint64(i))}
-		l.clock = clock{since: w.now, reading: l.random.between(time.Second, time.Hour)}
-		w.leasers = append(w.leasers, l)
+// leasers are what the clients of named leases share.
+type leasers struct {
+	*engine
+	leasing *random
+	nodes   []*node
+	owners  *leaseOwners
+}
+
+// start makes the leasers of the plan.
+func (x *leasers) start() {
+	for i := range x.plan.leasers.count {
+		l := &leaser{leasers: x, id: 500 + i, random: x.stream(7000 + uint64(i))}
+		l.clock = clock{since: x.engine.now, reading: l.random.between(time.Second, time.Hour)}
 		l.rest()
 	}
 }
 
-func (l *leaser) reading() time.Duration { return l.clock.at(l.w.now) }
+func (l *leaser) reading() time.Duration { return l.clock.at(l.engine.now) }
 
 func (l *leaser) rest() {
-	w := l.w
-	w.at(nil, kindLeaser, l.random.skewed(100*time.Microsecond, w.plan.leasers.think), func() {
-		if w.phase <= phaseSettling && w.aside < maxAside {
+	l.at(nil, kindLeaser, l.random.skewed(100*time.Microsecond, l.plan.leasers.think), func() {
+		if l.phase <= phaseSettling && l.aside < maxAside {
 			l.next()
 			l.rest()
 		}
@@ -101,23 +119,23 @@ func (l *leaser) rest() {
 
 // next does one thing: it does not wait for the answer to the one before.
 func (l *leaser) next() {
-	w, r, p := l.w, &l.random, &l.w.plan.leasers
-	if most := w.plan.timing.DriftPPM; most > 0 && w.plan.on(Drift) && r.chance(50) {
-		l.clock.run(w.now, pick(r, -most, most, int64(r.below(int(2*most)))-most))
+	r, p := &l.random, &l.plan.leasers
+	if most := l.plan.timing.DriftPPM; most > 0 && l.plan.on(Drift) && r.chance(50) {
+		l.clock.run(l.now, pick(r, -most, most, int64(r.below(int(2*most)))-most))
 	}
-	a := l.now
+	a := l.owns
 	switch {
 	case a == nil:
 		l.serial++
-		l.now = &acquisition{owner: l, name: leaseName(byte('a' + r.below(p.names)))}
-		binary.BigEndian.PutUint64(l.now.id[:], uint64(l.id)<<32|uint64(l.serial))
+		l.owns = &acquisition{owner: l, name: leaseName(byte('a' + r.below(p.names)))}
+		binary.BigEndian.PutUint64(l.owns.id[:], uint64(l.id)<<32|uint64(l.serial))
 		wait := time.Duration(0)
 		if r.chance(p.waits) {
 			wait = r.skewed(time.Millisecond, 3*p.longest)
 		}
-		l.now.ask(replica.LeaseAcquire, wait)
+		l.owns.ask(replica.LeaseAcquire, wait)
 	case a.counted && !a.hold.Held(l.reading()):
-		l.now = nil // it is over; whatever is still to come is void
+		l.owns = nil // it is over; whatever is still to come is void
 	case !a.counted:
 		if a.tries++; a.tries > 6 {
 			l.leave()
@@ -135,9 +153,9 @@ func (l *leaser) next() {
 
 // leave releases what is owned, or is being asked for, or walks away.
 func (l *leaser) leave() {
-	a := l.now
-	l.now = nil
-	if l.random.chance(l.w.plan.leasers.releases) || !a.counted {
+	a := l.owns
+	l.owns = nil
+	if l.random.chance(l.plan.leasers.releases) || !a.counted {
 		a.release()
 	}
 }
@@ -150,29 +168,33 @@ func (a *acquisition) release() {
 // ask sends a request to some node.
 func (a *acquisition) ask(op replica.LeaseOp, wait time.Duration) {
 	l := a.owner
-	w, r := l.w, &l.random
-	ttl := w.plan.leasers.longest
-	if !r.chance(w.plan.leasers.long) {
+	r := &l.random
+	ttl := l.plan.leasers.longest
+	if !r.chance(l.plan.leasers.long) {
 		ttl = max(time.Millisecond, ttl/pick[time.Duration](r, 2, 4, 8))
 	}
-	c := &leaseCall{a: a, wait: wait, asked: l.reading(), began: w.now, request: replica.LeaseRequest{Op: op, Name: a.name, Acquisition: a.id,
-		Owner: fmt.Sprintf("leaser %d", l.id), Duration: ttl}}
-	w.call(w.nodes[r.below(len(w.nodes))], c)
+	c := &leaseCall{
+		a: a, wait: wait, asked: l.reading(), began: l.now,
+		request: replica.LeaseRequest{
+			Op: op, Name: a.name, Acquisition: a.id, Owner: fmt.Sprintf("leaser %d", l.id), Duration: ttl,
+		},
+	}
+	l.call(l.nodes[r.below(len(l.nodes))], c)
 }
 
 // call brings a request to a node.
-func (w *world) call(n *node, c *leaseCall) {
-	w.nextID++
-	c.request.ID = w.nextID
-	w.reachAs(kindLeaser, n, w.leasing.skewed(w.plan.hop, w.plan.clientHop), func() {
+func (x *leasers) call(n *node, c *leaseCall) {
+	c.request.ID = x.nextRequest()
+	n.reach(kindLeaser, x.leasing.skewed(x.plan.hop, x.plan.clientHop), func() {
 		if !n.up() {
 			c.tell(&replica.LeaseAnswer{Outcome: replica.LeaseNotApplied})
 			return
 		}
-		if w.trace.on() {
-			w.trace.note("leaser %d asks for op %d of %q by %v", c.who(), c.request.Op, leaseText(c.request.Name), c.request.Acquisition)
+		if x.trace.on() {
+			x.trace.note("leaser %d asks for op %d of %q by %v", c.who(), c.request.Op, leaseText(c.request.Name),
+				c.request.Acquisition)
 		}
-		n.namedInput(namedEvent{call: c})
+		n.leases.put(namedEvent{call: c})
 	})
 }
 
@@ -193,34 +215,36 @@ func (c *leaseCall) tell(ans *replica.LeaseAnswer) {
 		c.probe(ans)
 		return
 	}
-	w, told := c.a.owner.w, *ans
-	if w.phase == phaseFaults && w.leasing.chance(30) {
+	x, told := c.a.owner.leasers, *ans
+	if x.phase == phaseFaults && x.leasing.chance(30) {
 		return
 	}
-	w.at(nil, kindLeaser, w.leasing.skewed(w.plan.hop, w.plan.clientHop), func() { c.a.answered(c, &told) })
+	x.at(nil, kindLeaser, x.leasing.skewed(x.plan.hop, x.plan.clientHop), func() { c.a.answered(c, &told) })
 }
 
 // answered takes an answer, however late it is.
 func (a *acquisition) answered(c *leaseCall, ans *replica.LeaseAnswer) {
 	l := a.owner
-	w, now := l.w, l.reading()
-	w.trace.mix(uint64(l.id), uint64(ans.Outcome), uint64(ans.Token))
-	if w.trace.on() {
-		w.trace.note("leaser %d: outcome %d, token %v", l.id, ans.Outcome, ans.Token)
+	now := l.reading()
+	l.trace.mix(uint64(l.id), uint64(ans.Outcome), uint64(ans.Token))
+	if l.trace.on() {
+		l.trace.note("leaser %d: outcome %d, token %v", l.id, ans.Outcome, ans.Token)
 	}
 	switch {
 	case ans.Outcome == replica.LeaseDone && c.request.Op != replica.LeaseRelease:
-		w.owners.granted(c, ans)
-		reply := leasehold.Reply{Asked: c.asked + w.plan.timing.AtLeast(ans.Waited), TTL: c.request.Duration, Token: uint64(ans.Token),
-			Renewal: c.request.Op == replica.LeaseRenew}
+		l.owners.granted(c, ans)
+		reply := leasehold.Reply{
+			Asked: c.asked + l.plan.timing.AtLeast(ans.Waited), TTL: c.request.Duration, Token: uint64(ans.Token),
+			Renewal: c.request.Op == replica.LeaseRenew,
+		}
 		if a.hold.Take(now, reply) {
-			w.owners.counted(a, c)
+			l.owners.counted(a, c)
 			a.counted = true
 		}
 	case ans.Outcome == replica.LeaseGone:
-		w.owners.gone(a, c)
-	case ans.Outcome == replica.LeaseBusy && l.now == a && !a.counted:
-		if l.now = nil; l.random.chance(200) { // what a request before it may have left behind
+		l.owners.gone(a, c)
+	case ans.Outcome == replica.LeaseBusy && l.owns == a && !a.counted:
+		if l.owns = nil; l.random.chance(200) { // what a request before it may have left behind
 			a.release()
 		}
 	}

@@ -11,9 +11,12 @@ import (
 
 // ledger knows everything that ever became durable or was called chosen, on any node, also what was truncated since.
 type ledger struct {
-	slots     []slotFacts // of slot 1, 2, …
-	revisions []uint64    // of the state after slot 1, 2, …; plus one, 0: not known yet
-	digests   []digestAt  // of the state after slot 1, 2, …
+	*engine
+	promised  [5]ballot.Ballot // the highest promise that was ever durable on each node, on an earlier disk too
+	onChosen  func()           // called when one more slot is known to be chosen
+	slots     []slotFacts      // of slot 1, 2, …
+	revisions []uint64         // of the state after slot 1, 2, …; plus one, 0: not known yet
+	digests   []digestAt       // of the state after slot 1, 2, …
 }
 
 // slotFacts is what is known of one slot. Values are shared with the messages that brought them.
@@ -42,13 +45,14 @@ func (l *ledger) slot(s multipaxos.Slot) *slotFacts {
 	return &l.slots[s-1]
 }
 
-// ballot is the vote under b; the value is e's if nobody voted so far. Two values under one ballot are a failure.
-func (w *world) ballot(e *multipaxos.Entry) *vote {
-	f := w.ledger.slot(e.Slot)
+// ballot returns the vote under e's ballot; the value is e's if nobody voted so far. Two values under one ballot are a
+// failure.
+func (l *ledger) ballot(e *multipaxos.Entry) *vote {
+	f := l.slot(e.Slot)
 	for i := range f.votes {
 		if v := &f.votes[i]; v.ballot == e.Ballot {
 			if !bytes.Equal(v.value, e.Value) {
-				w.fail("one value per ballot", "slot %d has two values under %v", e.Slot, e.Ballot)
+				l.fail("one value per ballot", "slot %d has two values under %v", e.Slot, e.Ballot)
 			}
 			return v
 		}
@@ -57,12 +61,14 @@ func (w *world) ballot(e *multipaxos.Entry) *vote {
 	return &f.votes[len(f.votes)-1]
 }
 
-// checkProposal is Phase 1's rule, seen from above: what n proposes under a ballot must be, for some quorum of nodes
-// that have promised it durably, the value of their highest vote below it; with no such vote any value will do. Those
-// nodes vote below it no more, so it does not matter when this is asked.
-func (n *node) checkProposal(e *multipaxos.Entry) {
-	w := n.w
-	f := w.ledger.slot(e.Slot)
+// promise notes a durable promise of node i.
+func (l *ledger) promise(i int, b ballot.Ballot) { l.promised[i] = l.promised[i].Max(b) }
+
+// checkProposal checks Phase 1's rule, as seen from above: what a node proposes under a ballot must be, for some quorum
+// of nodes that have promised it durably, the value of their highest vote below it; with no such vote any value will
+// do. Those nodes vote below the ballot no more, so it does not matter when this is checked.
+func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
+	f := l.slot(e.Slot)
 	below := false
 	for i := range f.votes {
 		if f.votes[i].ballot == e.Ballot {
@@ -74,21 +80,22 @@ func (n *node) checkProposal(e *multipaxos.Entry) {
 		return
 	}
 	var promised uint8
-	for _, o := range w.nodes {
-		if !o.promised.Less(e.Ballot) {
-			promised |= 1 << o.i
+	for i := range l.plan.nodes {
+		if !l.promised[i].Less(e.Ballot) {
+			promised |= 1 << i
 		}
 	}
-	for q := uint8(1); q < 1<<w.plan.nodes; q++ {
-		if q&^promised == 0 && bits.OnesCount8(q) == w.plan.nodes/2+1 && f.safe(q, e) {
+	for q := uint8(1); q < 1<<l.plan.nodes; q++ {
+		if q&^promised == 0 && bits.OnesCount8(q) == l.plan.nodes/2+1 && f.safe(q, e) {
 			return
 		}
 	}
-	w.fail("highest value again", "node %d proposes a value for slot %d under %v that no quorum of those who promised it allows",
-		n.id, e.Slot, e.Ballot)
+	l.fail("highest value again",
+		"node %d proposes a value for slot %d under %v that no quorum of those who promised it allows",
+		m.id, e.Slot, e.Ballot)
 }
 
-// safe tells whether e's value is that of the highest vote below its ballot in quorum q, or q has none.
+// safe reports whether e's value is that of the highest vote below its ballot in quorum q, or q has none.
 func (f *slotFacts) safe(q uint8, e *multipaxos.Entry) bool {
 	var best *vote
 	for i := range f.votes {
@@ -100,152 +107,92 @@ func (f *slotFacts) safe(q uint8, e *multipaxos.Entry) bool {
 	return best == nil || bytes.Equal(best.value, e.Value)
 }
 
-// commit makes ps durable on n's disk.
-func (n *node) commit(ps []multipaxos.Persist) {
-	r := n.disk.record(ps)
-	if n.apply(ps); n.disk.noticed {
-		return
-	}
-	if err := n.disk.write(r); err != nil {
-		n.w.fail("journal", "node %d: %v", n.id, err)
-	}
-}
-
-// apply takes note of what a commit makes durable, and checks what storage would refuse and what no acceptor may write.
-func (n *node) apply(ps []multipaxos.Persist) {
-	w := n.w
-	for i := range ps {
-		p := &ps[i]
-		for j := range p.Entries {
-			if e := &p.Entries[j]; e.Slot == n.disk.rotSlot && e.Slot <= n.disk.marks.Last {
-				n.disk.noticed = true // a record is checked before it is replaced
-				return
-			}
-		}
-		before := n.disk.marks.Promised
-		if err := n.disk.commit(p); err != nil {
-			w.fail("disk", "node %d: %v", n.id, err)
-		}
-		n.promised = n.promised.Max(p.Promised)
-		for j := range p.Entries {
-			n.vote(&p.Entries[j], before)
-		}
-	}
-}
-
-// vote notes a durable entry. A vote below a promise that was durable before is allowed only for what was chosen.
-func (n *node) vote(e *multipaxos.Entry, promised ballot.Ballot) {
-	w := n.w
-	f := w.ledger.slot(e.Slot)
+// vote notes a durable entry of a node. A vote below a promise that was durable before is allowed only for what was
+// chosen.
+func (l *ledger) vote(m *machine, e *multipaxos.Entry, promised ballot.Ballot) {
+	f := l.slot(e.Slot)
 	if e.Ballot.Less(promised) && !(f.chosen && bytes.Equal(f.value, e.Value)) {
-		w.fail("accept below the promise", "node %d accepted slot %d under %v, and had promised %v", n.id, e.Slot, e.Ballot, promised)
+		l.fail("accept below the promise", "node %d accepted slot %d under %v, and had promised %v", m.id, e.Slot,
+			e.Ballot, promised)
 	}
-	w.ballot(e).nodes |= 1 << n.i
+	l.ballot(e).nodes |= 1 << m.i
 }
 
-// watch takes note of the slots that n newly calls chosen: a quorum must have had the value durable under one ballot,
-// and nobody may know another value.
-func (n *node) watch() {
-	p, w := n.process, n.w
-	for chosen := p.core.Chosen(); p.checked < chosen; {
-		p.checked = max(p.checked, p.core.Truncated())
-		if p.checked >= chosen {
-			return
+// hasVoted reports whether a node's vote for slot s under b was durable at some time. A vote under a higher ballot will
+// do: it may have replaced this one in the same commit, and any value chosen under b is then its value too. So will the
+// value that was chosen.
+func (l *ledger) hasVoted(m *machine, s multipaxos.Slot, b ballot.Ballot) bool {
+	f := l.slot(s)
+	voted := false
+	var under *vote
+	for i := range f.votes {
+		v := &f.votes[i]
+		if v.ballot == b {
+			under = v
 		}
-		rot := n.disk.rotSlot
-		n.disk.rotSlot = 0 // who reads here is not the node
-		entries, err := p.core.ChosenEntries(p.checked+1, 1<<20)
-		n.disk.rotSlot = rot
-		if err != nil {
-			w.fail("error", "node %d: %v", n.id, err)
-		}
-		for i := range entries {
-			e := &entries[i]
-			if e.Slot != p.checked+1 {
-				w.fail("applied ⊆ chosen", "node %d shows slot %d where the chosen slot %d must be", n.id, e.Slot, p.checked+1)
-			}
-			p.checked++
-			w.choose(n, e)
+		if v.nodes&(1<<m.i) != 0 && (!v.ballot.Less(b) || f.chosen && bytes.Equal(v.value, f.value)) {
+			voted = true
 		}
 	}
+	if voted && under != nil {
+		under.nodes |= 1 << m.i
+	}
+	return voted
 }
 
-func (w *world) choose(n *node, e *multipaxos.Entry) {
-	f := w.ledger.slot(e.Slot)
+// choose notes that a node calls e chosen: a quorum must have had the value durable under one ballot, and nobody may
+// know another value.
+func (l *ledger) choose(n *machine, e *multipaxos.Entry) {
+	f := l.slot(e.Slot)
 	if f.chosen {
 		if !bytes.Equal(f.value, e.Value) {
-			w.fail("one value per slot", "node %d calls another value chosen in slot %d, under %v", n.id, e.Slot, e.Ballot)
+			l.fail("one value per slot", "node %d calls another value chosen in slot %d, under %v", n.id, e.Slot,
+				e.Ballot)
 		}
 		return
 	}
 	for i := range f.votes {
 		v := &f.votes[i]
-		if bits.OnesCount8(v.nodes) > w.plan.nodes/2 && bytes.Equal(v.value, e.Value) {
+		if bits.OnesCount8(v.nodes) > l.plan.nodes/2 && bytes.Equal(v.value, e.Value) {
 			f.chosen, f.value = true, e.Value
-			w.oracle.advance()
-			w.trace.mix(uint64(e.Slot), e.Ballot.Counter, uint64(len(e.Value)))
-			if w.trace.on() {
-				w.trace.note("slot %d is chosen under %v", e.Slot, v.ballot)
+			l.onChosen()
+			l.trace.mix(uint64(e.Slot), e.Ballot.Counter, uint64(len(e.Value)))
+			if l.trace.on() {
+				l.trace.note("slot %d is chosen under %v", e.Slot, v.ballot)
 			}
 			return
 		}
 	}
-	w.fail("chosen by a quorum", "node %d calls slot %d chosen under %v, and no quorum ever had this value durable", n.id, e.Slot, e.Ballot)
+	l.fail("chosen by a quorum", "node %d calls slot %d chosen under %v, and no quorum ever had this value durable",
+		n.id, e.Slot, e.Ballot)
 }
 
-// check is made after every step of the log part that can move its marks.
-func (n *node) check() {
-	p := n.process
-	if p.core.Chosen() > p.checked {
-		n.watch()
+// compareRevision compares the revision of a node's state after slot s with that of other nodes.
+func (l *ledger) compareRevision(m *machine, s, revision uint64) {
+	for uint64(len(l.revisions)) < s {
+		l.revisions = append(l.revisions, 0)
 	}
-	if s := multipaxos.Slot(p.state.Applied()); s > p.core.Chosen() {
-		n.w.fail("applied ⊆ chosen", "node %d applied slot %d, and knows slots chosen up to %d", n.id, s, p.core.Chosen())
-	}
-}
-
-// applied looks at the state after Apply: after equal slots all nodes are at equal revisions, and equal throughout.
-func (n *node) applied() {
-	p, w := n.process, n.w
-	n.check()
-	s := p.state.Applied()
-	for uint64(len(w.ledger.revisions)) < s {
-		w.ledger.revisions = append(w.ledger.revisions, 0)
-	}
-	if r := &w.ledger.revisions[s-1]; *r == 0 {
-		*r = p.state.Revision() + 1
-	} else if *r != p.state.Revision()+1 {
-		w.fail("equal states", "node %d is at revision %d after slot %d, another node was at %d", n.id, p.state.Revision(), s, *r-1)
-	}
-	if s%digestEvery == 0 {
-		n.compareDigest()
+	if r := &l.revisions[s-1]; *r == 0 {
+		*r = revision + 1
+	} else if *r != revision+1 {
+		l.fail("equal states", "node %d is at revision %d after slot %d, another node was at %d", m.id, revision, s,
+			*r-1)
 	}
 }
 
-// digestEvery is how many slots lie between two digests: a digest reads the whole state.
-const digestEvery = 16
-
-// compareDigest compares the whole state with that of other nodes, and of other runs of this one, after the same slot.
-func (n *node) compareDigest() {
-	p, w := n.process, n.w
-	s := p.state.Applied()
-	if s == 0 || n.disk.rotStateDB {
-		return
+// compareDigest compares the digest of a node's state after slot s with that of other nodes, and of other runs of this
+// one.
+func (l *ledger) compareDigest(m *machine, s uint64, sum [sha256.Size]byte) {
+	for uint64(len(l.digests)) < s {
+		l.digests = append(l.digests, digestAt{})
 	}
-	sum, err := p.state.Digest()
-	if err != nil {
-		w.fail("error", "node %d: %v", n.id, err)
-	}
-	for uint64(len(w.ledger.digests)) < s {
-		w.ledger.digests = append(w.ledger.digests, digestAt{})
-	}
-	d := &w.ledger.digests[s-1]
+	d := &l.digests[s-1]
 	switch {
 	case d.node == 0:
-		*d = digestAt{node: n.id, sum: sum}
+		*d = digestAt{node: m.id, sum: sum}
 	case d.sum != sum:
-		w.fail("equal states", "nodes %d and %d have different states after slot %d", d.node, n.id, s)
+		l.fail("equal states", "nodes %d and %d have different states after slot %d", d.node, m.id, s)
 	default:
-		w.counts.Digests++
+		l.counts.Digests++
 	}
 }

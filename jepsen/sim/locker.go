@@ -29,85 +29,66 @@ func (p *plan) drawLockers(c Config) {
 // locker is a client of everything that is not a register: sessions, locks, keys that expire, fences and transactions.
 // What it does is judged by the oracle, and by all nodes being equal; so no history is kept of it.
 type locker struct {
-	c       *client
+	caller
 	session string
 	serial  int
 	token   uint64
 	retries int
 }
 
-func (w *world) startLockers() {
-	for i := range w.plan.lockers.count {
-		c := &client{w: w, id: 300 + i, random: stream(w.cfg.Seed, 6000+uint64(i))}
-		l := &locker{c: c}
-		c.probing = l.answered
-		c.at = w.nodes[c.random.below(len(w.nodes))]
-		l.rest()
+// startLockers makes the lockers of the plan.
+func (x *access) startLockers() {
+	for i := range x.plan.lockers.count {
+		l := &locker{caller: caller{access: x, id: 300 + i, random: x.stream(6000 + uint64(i))}}
+		l.took = l.tookAnswer
+		l.via = x.anyNode(&l.random)
+		l.restThen(x.plan.lockers.think, l.next)
 	}
-}
-
-func (l *locker) rest() {
-	w := l.c.w
-	d := l.c.random.skewed(50*time.Microsecond, w.plan.lockers.think)
-	if w.phase == phaseStuck {
-		d *= idleFactor
-	}
-	w.at(nil, kindClient, d, func() {
-		if w.phase <= phaseSettling {
-			l.next()
-		}
-	})
 }
 
 // next draws a command and asks for it.
 func (l *locker) next() {
-	c, r := l.c, &l.c.random
+	r := &l.random
 	if r.chance(300) {
-		c.at = c.w.nodes[r.below(len(c.w.nodes))]
+		l.via = l.anyNode(r)
 	}
 	l.serial++
 	l.retries = 0
-	c.command = l.draw(r)
-	if r.chance(c.w.plan.lockers.keyed) {
-		c.command.IdemKey, c.command.Base = fmt.Sprintf("l%d/%d", c.id, l.serial), c.seen
+	l.command = l.draw(r)
+	if r.chance(l.plan.lockers.keyed) {
+		l.command.IdemKey, l.command.Base = fmt.Sprintf("l%d/%d", l.id, l.serial), l.seen
 	}
 	l.ask()
 }
 
 func (l *locker) ask() {
-	c, w := l.c, l.c.w
-	w.nextID++
-	c.attempt = w.nextID
-	a := &attempt{client: c, serial: c.attempt, key: c.command.Key, command: kv.EncodeCommand(&c.command), keyed: c.command.IdemKey != ""}
-	at := c.at
-	w.reach(at, w.network.skewed(w.plan.hop, w.plan.clientHop), func() { a.arrive(at, w.plan.clients.patience) })
+	l.send(l.begin(write, l.command.Key), l.hop(), l.plan.clients.patience)
 }
 
-// answered takes the answer to an attempt: a keyed one of which nothing is known is asked for again.
-func (l *locker) answered(ans *answer) {
-	c := l.c
+// tookAnswer takes the answer to an attempt: a keyed one of which nothing is known is asked for again.
+func (l *locker) tookAnswer(ans *answer) {
 	switch {
 	case ans.outcome == replica.Done:
-		c.seen = max(c.seen, ans.result.Revision)
-		l.took(&ans.result)
-	case c.command.IdemKey != "" && l.retries < 2:
+		l.seen = max(l.seen, ans.result.Revision)
+		l.check(&ans.result)
+	case l.command.IdemKey != "" && l.retries < 2:
 		l.retries++
-		c.at = c.w.nodes[c.random.below(len(c.w.nodes))]
-		c.w.at(nil, kindClient, c.random.skewed(100*time.Microsecond, 20*time.Millisecond), l.ask)
+		l.via = l.anyNode(&l.random)
+		l.at(nil, kindClient, l.random.skewed(100*time.Microsecond, 20*time.Millisecond), l.ask)
 		return
 	}
-	l.rest()
+	l.restThen(l.plan.lockers.think, l.next)
 }
 
-// took looks at a result: none of those that say that a command was not understood may come.
-func (l *locker) took(r *kv.Result) {
+// check checks a result: none of those that say that a command was not understood may come.
+func (l *locker) check(r *kv.Result) {
 	switch r.Code {
 	case kv.CodeMalformed, kv.CodeKeyReused, kv.CodeBaseAhead, kv.CodeFull, kv.CodeExists, kv.CodeTooLarge:
-		l.c.w.fail("results", "client %d gets %q for %+v", l.c.id, r.Code, l.c.command)
+		l.fail("results", "client %d gets %q for %+v", l.id, r.Code, l.command)
 	case kv.CodeNoSession:
 		l.session = ""
 	case kv.CodeDone:
-		if l.c.command.Lock == kv.LockAcquire {
+		if l.command.Lock == kv.LockAcquire {
 			l.token = r.Revision
 		}
 	}
@@ -115,15 +96,15 @@ func (l *locker) took(r *kv.Result) {
 
 // duration is one of the times that they give.
 func (l *locker) duration(r *random) time.Duration {
-	return r.skewed(l.c.w.plan.lockers.short, 8*l.c.w.plan.lockers.short)
+	return r.skewed(l.plan.lockers.short, 8*l.plan.lockers.short)
 }
 
 func (l *locker) draw(r *random) kv.Command {
 	lock := fmt.Sprintf("l%d", r.below(2))
-	value := []byte(fmt.Sprintf("%d.%d", l.c.id, l.serial))
+	value := []byte(fmt.Sprintf("%d.%d", l.id, l.serial))
 	switch p := r.below(100); {
 	case l.session == "" || p < 3:
-		l.session = fmt.Sprintf("%08x-0000-4000-8000-%012x", l.c.id, l.serial)
+		l.session = fmt.Sprintf("%08x-0000-4000-8000-%012x", l.id, l.serial)
 		s := kv.Session{ID: l.session, TTL: l.duration(r), Behavior: kv.Behavior(r.below(2))}
 		if r.below(2) == 0 {
 			s.LockDelay = l.duration(r)
@@ -132,9 +113,11 @@ func (l *locker) draw(r *random) kv.Command {
 	case p < 30:
 		return kv.Command{Op: kv.OpSessionRenew, Session: kv.Session{ID: l.session}}
 	case p < 55:
-		return kv.Command{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockAcquire, Session: kv.Session{ID: l.session}}
+		return kv.Command{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockAcquire,
+			Session: kv.Session{ID: l.session}}
 	case p < 62:
-		return kv.Command{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockRelease, Session: kv.Session{ID: l.session}}
+		return kv.Command{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockRelease,
+			Session: kv.Session{ID: l.session}}
 	case p < 66:
 		s := l.session
 		l.session = ""
@@ -142,9 +125,11 @@ func (l *locker) draw(r *random) kv.Command {
 	case p < 70:
 		return kv.Command{Op: kv.OpSet, Key: "guarded", Value: value, Fence: "kv/" + lock, Token: l.token}
 	case p < 80:
-		return kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("e%d", r.below(3)), Value: value, TTL: l.duration(r) * time.Duration(r.below(4))}
+		return kv.Command{Op: kv.OpSet, Key: fmt.Sprintf("e%d", r.below(3)), Value: value,
+			TTL: l.duration(r) * time.Duration(r.below(4))}
 	case p < 83:
-		return kv.Command{Op: kv.OpExpire, Key: fmt.Sprintf("e%d", r.below(3)), TTL: l.duration(r) * time.Duration(r.below(2))}
+		return kv.Command{Op: kv.OpExpire, Key: fmt.Sprintf("e%d", r.below(3)),
+			TTL: l.duration(r) * time.Duration(r.below(2))}
 	case p < 86:
 		return kv.Command{Op: kv.OpPrune, Key: pick(r, "e", "l", "t")}
 	}
@@ -160,7 +145,8 @@ func (l *locker) transaction(r *random, lock string, value []byte) kv.Command {
 	}}
 	switch r.below(4) {
 	case 0:
-		c.Parts = append(c.Parts, kv.Part{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockAcquire, Session: kv.Session{ID: l.session}})
+		c.Parts = append(c.Parts, kv.Part{Op: kv.OpSet, Key: lock, Value: value, Lock: kv.LockAcquire,
+			Session: kv.Session{ID: l.session}})
 	case 1:
 		c.Parts = append(c.Parts, kv.Part{Op: kv.OpCheckNotExists, Key: "t0"})
 	case 2:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"time"
 
 	"tenure/internal/ballot"
@@ -8,6 +9,40 @@ import (
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
+
+// logLoop is the log loop of one process: it carries out the effects of the log part's driver.
+type logLoop struct {
+	*machine
+	own     uint64 // the run that the loop belongs to
+	loops   *random
+	disk    *drive
+	net     *network
+	end     *endpoint
+	board   *board
+	elector *electorLoop
+	check   logCheck
+	answers answerCheck
+	life    life
+
+	core    *multipaxos.Core
+	log     *replica.Log
+	state   *kv.State
+	round   *replica.LogRound
+	effect  replica.Effect // to be carried out next
+	inbox   []input
+	ticked  bool
+	poked   bool                // the lease loop changed what is published
+	waking  bool                // a round is on the agenda
+	waiting map[uint64]*attempt // never ranged over
+	healths [5]*replica.Health  // the newest reports of the others, by node
+}
+
+// life is what a loop asks of the node that it runs on.
+type life struct {
+	damaged  func(err error)          // the disk is damaged: the node must stop
+	ioFailed func()                   // a commit failed: the process must end
+	relieve  func(next ballot.NodeID) // the master hands over to another node
+}
 
 // input is one event of the log loop's inbox.
 type input struct {
@@ -21,156 +56,176 @@ type input struct {
 	call         func()
 }
 
-// input puts e into the inbox.
-func (n *node) input(e input) {
-	n.inbox = append(n.inbox, e)
-	n.wake()
+// alive reports whether the loop's process still runs.
+func (l *logLoop) alive() bool { return l.running && l.run == l.own }
+
+// put puts e into the inbox.
+func (l *logLoop) put(e input) {
+	l.inbox = append(l.inbox, e)
+	l.wake()
 }
 
-// tick is the ticker of the log loop.
-func (n *node) tick() {
-	n.ticked = true
-	n.w.at(n, kindTick, n.clock.span(replica.TickEvery), n.tick)
-	n.wake()
+// tick is the ticker of the loop.
+func (l *logLoop) tick() {
+	l.ticked = true
+	l.later(kindTick, l.clock.span(replica.TickEvery), l.tick)
+	l.wake()
+}
+
+// poke has the loop see what the lease loop has published.
+func (l *logLoop) poke() {
+	l.poked = true
+	l.wake()
 }
 
 // wake lets the loop take a round if it is not in one: at once, or when the scheduler gets to it.
-func (n *node) wake() {
-	p := n.process
-	if p.effect != replica.EffectTake || p.waking {
+func (l *logLoop) wake() {
+	if l.effect != replica.EffectTake || l.waking {
 		return
 	}
-	if n.w.phase == phaseFaults && n.w.loops.chance(n.w.plan.waking) {
-		p.waking = true
-		n.w.at(n, kindRound, n.w.loops.skewed(10*time.Microsecond, 5*time.Millisecond), func() {
-			p.waking = false
-			n.rounds()
+	if l.phase == phaseFaults && l.loops.chance(l.plan.waking) {
+		l.waking = true
+		l.later(kindRound, l.loops.skewed(10*time.Microsecond, 5*time.Millisecond), func() {
+			l.waking = false
+			l.rounds()
 		})
 		return
 	}
-	n.rounds()
+	l.rounds()
 }
 
-// gap tells whether the processor is lost before the effect next, and for how long.
-func (n *node) gap(next replica.Effect) (time.Duration, bool) {
-	w := n.w
-	if w.phase != phaseFaults || !w.loops.chance(w.plan.gapsBefore(next)) {
-		return 0, false
-	}
-	if w.plan.on(Lag) && w.loops.chance(w.plan.longGaps) {
-		w.effect(Lag)
-		d := w.loops.skewed(time.Millisecond, 3*w.plan.lease)
-		n.truth.laggard = max(n.truth.laggard, w.now+d)
-		return d, true
-	}
-	return w.loops.skewed(5*time.Microsecond, 500*time.Microsecond), true
-}
-
-// rounds runs the loop until nothing waits, the processor is lost, or the process has died. It may be lost between any
-// two effects.
-func (n *node) rounds() {
-	p := n.process
-	for n.process == p {
-		if p.effect == replica.EffectTake && len(p.inbox) == 0 && !p.ticked && !p.poked {
+// rounds runs the loop until nothing waits, the processor is lost, or the process has ended. The processor may be lost
+// between any two effects.
+func (l *logLoop) rounds() {
+	for l.alive() {
+		if l.effect == replica.EffectTake && len(l.inbox) == 0 && !l.ticked && !l.poked {
 			return
 		}
-		if !n.do(p.effect) {
+		if !l.do(l.effect) {
 			return
 		}
-		next, err := p.round.Next()
-		if !n.stepped(err) {
+		next, err := l.round.Next()
+		if !l.sound(err) {
 			return
 		}
-		p.effect = next
-		n.noteConfirmed(p.round.Output().Log)
-		p.led = p.led || p.core.Phase() != multipaxos.Following
-		n.check()
-		if d, lost := n.gap(next); lost && next != replica.EffectTake {
-			n.w.at(n, kindStage, d, n.rounds)
+		l.effect = next
+		l.check.noteConfirmed(l.round.Output().Log)
+		l.check.led = l.check.led || l.core.Phase() != multipaxos.Following
+		l.check.check()
+		d, long := l.gap(l.loops, next)
+		if long {
+			l.lags(d)
+		}
+		if d > 0 && next != replica.EffectTake {
+			l.later(kindStage, d, l.rounds)
 			return
 		}
 	}
 }
 
-// do carries out an effect of the log loop. False: the node died.
-func (n *node) do(e replica.Effect) bool {
-	p, w := n.process, n.w
-	out := p.round.Output()
+// settled reports whether the loop has nothing to do, and everything that the node knows of is chosen and applied.
+func (l *logLoop) settled() bool {
+	chosen := l.core.Chosen()
+	return multipaxos.Slot(l.state.Applied()) == chosen && chosen == l.core.Last() && l.effect == replica.EffectTake
+}
+
+// sound takes the error of a step of the log part. It reports false if the node had to stop: an error is damage, and
+// damage must be an error.
+func (l *logLoop) sound(err error) bool {
+	if err != nil {
+		l.life.damaged(err)
+		return false
+	}
+	l.disk.mustBeSound()
+	return true
+}
+
+// do carries out an effect. It reports false if the process has ended.
+func (l *logLoop) do(e replica.Effect) bool {
+	out := l.round.Output()
 	switch e {
 	case replica.EffectTake:
-		n.take()
+		l.take()
 	case replica.EffectClock:
-		p.now, p.seen = n.reading(), p.pub
-		p.round.Read(p.now, p.seen)
+		l.answers.now, l.answers.seen = l.reading(), l.board.pub
+		l.round.Read(l.answers.now, l.answers.seen)
 	case replica.EffectApply:
-		if !n.stepped(p.round.Locked()) {
+		if !l.sound(l.round.Locked()) {
 			return false
 		}
-		p.appliedAt = n.reading()
-		n.applied()
+		l.answers.appliedAt = l.reading()
+		l.check.applied()
 	case replica.EffectCheckpointed:
-		return n.stepped(p.round.Locked())
+		return l.sound(l.round.Locked())
 	case replica.EffectFreeze:
-		if !n.stepped(p.round.Locked()) {
+		if !l.sound(l.round.Locked()) {
 			return false
 		}
-		n.compareDigest()
+		l.check.compareDigest()
 	case replica.EffectStanding:
-		p.standing = p.log.Standing(p.now)
-		if next := p.log.Relief(); next != 0 {
-			n.handOver(next, false)
+		l.stand()
+		if next := l.log.Relief(); next != 0 {
+			l.life.relieve(next)
 		}
 	case replica.EffectPersist:
-		n.checkSpace(out.Persists)
-		p.persists = append(p.persists, out.Persists...)
-		n.flush()
+		l.check.writes(out.Persists)
+		l.disk.waiting = append(l.disk.waiting, out.Persists...)
+		l.flush()
 	case replica.EffectReady:
-		if w.trace.on() {
-			w.trace.note("ready for tenure %d, epoch %d", out.Ready, out.Epoch)
+		if l.trace.on() {
+			l.trace.note("ready for tenure %d, epoch %d", out.Ready, out.Epoch)
 		}
-		n.publish(p.pub.WithReady(out.Ready, out.Epoch))
+		l.board.publish(l.board.pub.WithReady(out.Ready, out.Epoch))
 	case replica.EffectProgress:
-		n.deliverProgress(out)
+		l.progress(out)
 	case replica.EffectSend:
-		n.send(out)
+		l.send(out)
 	case replica.EffectReply:
-		n.reply(out.Replies)
+		l.reply(out.Replies)
 	case replica.EffectCheckpoint:
-		n.checkpointBegins(out.Checkpoint)
-		n.diskEnds(kindCheckpoint, w.disks.skewed(w.plan.commit, 20*w.plan.commit), n.checkpointEnds)
+		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
+			l.disk.endCheckpoint()
+			l.put(input{checkpointed: true})
+		})
 	}
 	return true
 }
 
-// take hands the driver everything that is in the inbox, and with a tick the words of health.
-func (n *node) take() {
-	p := n.process
-	p.poked = false
-	p.log.SetSpace(n.space)
-	p.space, p.led = n.space, p.core.Phase() != multipaxos.Following
-	for i := range p.inbox {
-		p.round.Add(n.event(&p.inbox[i]))
+// take hands the driver everything that is in the inbox, and with a tick the reports of health.
+func (l *logLoop) take() {
+	l.poked = false
+	l.log.SetSpace(l.disk.space)
+	l.check.told, l.check.led = l.disk.space, l.core.Phase() != multipaxos.Following
+	for i := range l.inbox {
+		l.round.Add(l.event(&l.inbox[i]))
 	}
-	p.inbox = nil
-	if p.ticked {
-		p.ticked = false
-		p.round.Add(&replica.Event{Tick: true})
-		n.hearHealth()
+	l.inbox = nil
+	if !l.ticked {
+		return
+	}
+	l.ticked = false
+	l.round.Add(&replica.Event{Tick: true})
+	for i, h := range l.healths {
+		if h != nil {
+			l.healths[i] = nil
+			l.round.Add(&replica.Event{Health: h, From: l.net.nodes[i].id})
+		}
 	}
 }
 
-// event is e as the driver takes it.
-func (n *node) event(e *input) *replica.Event {
-	p := n.process
-	out := &replica.Event{Log: e.log, Peer: e.peer, Persisted: e.persisted, Checkpointed: e.checkpointed, Up: e.up, Down: e.down}
+// event returns e as the driver takes it.
+func (l *logLoop) event(e *input) *replica.Event {
+	out := &replica.Event{
+		Log: e.log, Peer: e.peer, Persisted: e.persisted, Checkpointed: e.checkpointed, Up: e.up, Down: e.down,
+	}
 	switch {
-	case e.peer != nil && e.peer.Kind == replica.KindReadPoint:
-		p.asked[askKey{e.peer.From, e.peer.Read.ID}] = question{at: n.w.now, reading: n.reading()}
+	case e.peer != nil:
+		l.answers.taken(e.peer)
 	case e.write != nil:
-		p.waiting[e.write.request] = e.write
+		l.waiting[e.write.request] = e.write
 		out.Write = e.write.asWrite()
 	case e.read != nil:
-		p.waiting[e.read.request] = e.read
+		l.waiting[e.read.request] = e.read
 		out.Read = e.read.asRead()
 	case e.call != nil:
 		out.Call = func(time.Duration) { e.call() }
@@ -178,90 +233,64 @@ func (n *node) event(e *input) *replica.Event {
 	return out
 }
 
+// stand shows the lease loop how the log part stands.
+func (l *logLoop) stand() { l.elector.standing = l.log.Standing(l.answers.now) }
+
+// progress sends this node's health, and asks the lease loop for the release that the log part wants (M6).
+func (l *logLoop) progress(out *replica.Output) {
+	if out.Health != nil {
+		l.net.sendHealth(l.end, *out.Health)
+	}
+	if out.LetGo.Tenure != 0 {
+		l.stand()
+		l.elector.put(leaseEvent{letGo: out.LetGo})
+	}
+}
+
 // send sends the messages of an output.
-func (n *node) send(out *replica.Output) {
-	n.w.sendLogs(n, out.Log)
+func (l *logLoop) send(out *replica.Output) {
+	l.net.sendLogs(l.end, out.Log, l.check.sent)
 	for i := range out.Messages {
-		n.checkTold(&out.Messages[i])
-		n.w.sendPeer(n, &out.Messages[i])
+		l.answers.tells(&out.Messages[i])
+		l.net.sendPeer(l.end, &out.Messages[i])
 	}
 }
 
 // reply hands answers to the handlers that wait for them.
-func (n *node) reply(replies []replica.Reply) {
-	p := n.process
+func (l *logLoop) reply(replies []replica.Reply) {
 	for i := range replies {
 		r := &replies[i]
-		a := p.waiting[r.ID]
+		a := l.waiting[r.ID]
 		if a == nil {
-			n.w.fail("one answer", "node %d answers request %d, which does not wait", n.id, r.ID)
+			l.fail("one answer", "node %d answers request %d, which does not wait", l.id, r.ID)
 		}
-		delete(p.waiting, r.ID)
-		n.checkAnswer(a, r)
-		a.replied(n, r)
+		delete(l.waiting, r.ID)
+		l.answers.answers(a, r, l.round.Acknowledges())
+		a.replied(r)
 	}
 }
 
-// flush starts a commit of everything that waits, unless one is under way.
-func (n *node) flush() {
-	p, w := n.process, n.w
-	if len(p.committing) > 0 || len(p.persists) == 0 {
+// flush starts a commit of everything that waits, unless one is going on.
+func (l *logLoop) flush() {
+	if d := l.disk.beginCommit(); d > 0 {
+		l.disk.ends(kindDisk, d, l.committed)
+	}
+}
+
+// committed takes the end of a commit.
+func (l *logLoop) committed() {
+	seq, err := l.disk.endCommit()
+	switch {
+	case errors.Is(err, errIO):
+		l.life.ioFailed()
+		return
+	case err != nil:
+		l.life.damaged(err)
 		return
 	}
-	p.committing, p.persists = p.persists, nil
-	d := w.disks.skewed(50*time.Microsecond, w.plan.commit) + n.slow
-	if n.stall > 0 {
-		w.effect(StallDisk)
-		d, n.stall = d+n.stall, 0
+	l.flush()
+	if l.trace.on() {
+		l.trace.note("durable through persist %d", seq)
 	}
-	n.diskEnds(kindDisk, d, n.commitEnds)
-}
-
-// commitEnds makes a commit durable, and reports it.
-func (n *node) commitEnds() {
-	p, w := n.process, n.w
-	if n.eio {
-		n.eio = false
-		w.effect(EIO)
-		n.crash() // whether the disk has it all or nothing, nobody knows
-		n.restart(n.random.skewed(time.Millisecond, time.Second), true)
-		return
-	}
-	n.commit(p.committing)
-	n.truth.synced = w.now
-	if n.disk.noticed {
-		n.damage(errRot)
-		return
-	}
-	n.startMove()
-	seq := p.committing[len(p.committing)-1].Seq
-	p.committing = nil
-	n.flush()
-	if w.trace.on() {
-		w.trace.note("durable through persist %d", seq)
-	}
-	n.input(input{persisted: seq})
-}
-
-// checkpointBegins may merge a part of a checkpoint at once: every view until its end shows it, and a crash leaves the
-// rest to the next start.
-func (n *node) checkpointBegins(f *kv.Frozen) {
-	n.process.checkpointing = f
-	checkpoint := f.Checkpoint()
-	if some := n.w.disks.below(len(checkpoint.Changes)); some > 0 && n.w.disks.chance(500) && !n.frozen {
-		n.disk.mergePart(checkpoint, some)
-	}
-}
-
-// checkpointEnds merges a checkpoint into the durable state database, and reports it.
-func (n *node) checkpointEnds() {
-	p := n.process
-	f := p.checkpointing.Checkpoint()
-	n.disk.merge(f)
-	p.checkpointing = nil
-	n.w.counts.Checkpoints++
-	if n.w.trace.on() {
-		n.w.trace.note("checkpointed through slot %d", f.Slot)
-	}
-	n.input(input{checkpointed: true})
+	l.put(input{persisted: seq})
 }

@@ -4,42 +4,70 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/replica"
 	"tenure/server/wire"
 )
 
-// link is the log connection between two nodes: each direction keeps its order, and what was under way is lost when
-// it breaks. Lease messages have no connection here: each one is on its own.
-type link struct {
-	w          *world
-	a, b       *node
-	generation uint64 // rises whenever it stands or breaks
-	stands     bool
-	dialling   bool
-	lanes      [2]lane // from a, from b
+// network carries frames between nodes: it loses, delays, repeats and damages them, and is partitioned. Frames are made
+// and read by package wire as in the shell: a message is encoded when it is sent, and decoded when its bytes have
+// arrived. Messages of the log follow each other on a link; others travel alone.
+type network struct {
+	*framer
+	random  random  // loss and delay of frames of the log and of the master lease, and of connections
+	words   random  // the same, of health
+	leasing *random // the same, of named leases
+	nodes   []*endpoint
+	links   []*link
+	members ident.Membership
+	cut     [5][5]bool // nothing passes from one node to another
+	cuts    int        // partitions so far
 }
 
-// lane is one direction of a link.
-type lane struct {
-	last   time.Duration // arrival of the newest message
-	held   []packet      // arrived where nothing passes: they go on when something does
-	unread []byte        // the beginning of a frame of which more is to come
-	fault  Fault         // what has happened to frames of this connection; none: they are whole
+// endpoint is a node as the network sees it.
+type endpoint struct {
+	*machine
+	drive  *drive    // its store is what a handshake shows
+	linked [5]uint64 // generation of the link to each other node as this process knows it; 0: none
+	large  int       // bytes of values above which messages of the log from and to it are lost; 0: none
+
+	takeLog    func(input)
+	takeLease  func(leaseEvent)
+	takeHealth func(from *machine, h *replica.Health)
+	takeNamed  func(namedEvent)
 }
 
-// wire makes the links. The first connections stand a moment after the start.
-func (w *world) wire() {
-	for i, a := range w.nodes {
-		for _, b := range w.nodes[i+1:] {
-			l := &link{w: w, a: a, b: b}
-			w.links = append(w.links, l)
+// maxLogBytes is the largest body on a log connection.
+const maxLogBytes = 64 << 20
+
+func newNetwork(g *engine, leasing *random) *network {
+	f := &framer{engine: g, damages: g.stream(15), frames: wire.NewFrameReader(nil, 0)}
+	return &network{framer: f, random: g.stream(1), words: g.stream(11), leasing: leasing,
+		members: ident.Membership{Number: 1}}
+}
+
+// ready reports whether the process can connect to a peer.
+func (n *endpoint) ready(peer *endpoint) bool { return n.up() && !n.paused && n.linked[peer.i] == 0 }
+
+// loses reports whether messages with so many bytes of values are lost on the way from and to the node.
+func (n *endpoint) loses(size int) bool { return n.large > 0 && size > n.large }
+
+// connect makes the links. The first connections stand a moment after the start.
+func (x *network) connect() {
+	for i, a := range x.nodes {
+		for _, b := range x.nodes[i+1:] {
+			l := &link{net: x, a: a, b: b}
+			x.links = append(x.links, l)
 			l.dial()
 		}
 	}
 }
 
-// link is the one between two nodes, and which of its lanes is from's.
-func (w *world) link(from, to *node) (*link, int) {
-	for _, l := range w.links {
+// link returns the link between two nodes, and which of its lanes is from's.
+func (x *network) link(from, to *endpoint) (*link, int) {
+	for _, l := range x.links {
 		if l.a == from && l.b == to {
 			return l, 0
 		}
@@ -50,78 +78,25 @@ func (w *world) link(from, to *node) (*link, int) {
 	panic("sim: no link")
 }
 
-func (w *world) node(id ballot.NodeID) *node { return w.nodes[id-1] }
+func (x *network) node(id ballot.NodeID) *endpoint { return x.nodes[id-1] }
 
-// passes tells whether the network carries anything from a to b.
-func (w *world) passes(a, b *node) bool { return !w.cut[a.i][b.i] }
+// passes reports whether the network carries anything from a to b.
+func (x *network) passes(a, b *endpoint) bool { return !x.cut[a.i][b.i] }
 
-// dial tries to connect after a while, and again until the connection stands.
-func (l *link) dial() {
-	if l.dialling {
-		return
-	}
-	l.dialling = true
-	w := l.w
-	w.at(nil, kindLink, w.network.between(w.plan.redial/4, w.plan.redial), func() {
-		l.dialling = false
-		if l.stands || l.a.out || l.b.out {
-			return
-		}
-		ready := func(n, peer *node) bool { return n.up() && !n.paused && n.linked[peer.i] == 0 && !n.exits }
-		if !ready(l.a, l.b) || !ready(l.b, l.a) || !w.passes(l.a, l.b) || !w.passes(l.b, l.a) || !w.admits(l.a, l.b) {
-			l.dial()
-			return
-		}
-		l.connect()
-	})
+// connected reports whether two nodes can talk to each other: nothing is cut, and their link stands and both know.
+func (x *network) connected(a, b *endpoint) bool {
+	l, _ := x.link(a, b)
+	return x.passes(a, b) && x.passes(b, a) && l.known()
 }
 
 // admits is the handshake: both must be members with the stores that they have.
-func (w *world) admits(a, b *node) bool {
-	return w.members.Lists(a.id, a.disk.store) && w.members.Lists(b.id, b.disk.store)
+func (x *network) admits(a, b *endpoint) bool {
+	return x.members.Lists(a.id, a.drive.store) && x.members.Lists(b.id, b.drive.store)
 }
 
-func (l *link) connect() {
-	l.generation++
-	l.stands = true
-	l.lanes = [2]lane{{last: l.w.now}, {last: l.w.now}}
-	if l.w.trace.on() {
-		l.w.trace.note("nodes %d and %d connect", l.a.id, l.b.id)
-	}
-	l.a.linked[l.b.i], l.b.linked[l.a.i] = l.generation, l.generation
-	l.a.input(input{up: l.b.id})
-	if l.b.up() {
-		l.b.input(input{up: l.a.id})
-	}
-}
-
-// sever ends the connection. Both sides hear of it, each in its time; then somebody dials again.
-func (l *link) sever() {
-	if !l.stands {
-		return
-	}
-	l.generation++
-	l.stands = false
-	if l.w.trace.on() {
-		l.w.trace.note("the connection of nodes %d and %d breaks", l.a.id, l.b.id)
-	}
-	for _, side := range [2][2]*node{{l.a, l.b}, {l.b, l.a}} {
-		n, peer := side[0], side[1]
-		if !n.up() || n.linked[peer.i] == 0 {
-			continue
-		}
-		e := l.w.at(n, kindLink, l.w.network.skewed(10*time.Microsecond, 5*time.Millisecond), func() {
-			n.linked[peer.i] = 0
-			n.input(input{down: peer.id})
-		})
-		e.lane = true
-	}
-	l.dial()
-}
-
-// unlink breaks the connections of a node whose process has ended.
-func (w *world) unlink(n *node) {
-	for _, l := range w.links {
+// unlink breaks the links of a node whose process has ended.
+func (x *network) unlink(n *endpoint) {
+	for _, l := range x.links {
 		if l.a == n || l.b == n {
 			l.sever()
 			l.dial()
@@ -129,185 +104,235 @@ func (w *world) unlink(n *node) {
 	}
 }
 
-// sendLog sends the body of a message of the log or of the log part, of which size bytes are values.
-func (w *world) sendLog(from *node, id ballot.NodeID, k kind, body []byte, size int) {
-	to := w.node(id)
-	l, i := w.link(from, to)
-	if !l.stands || from.linked[to.i] != l.generation {
-		return
-	}
-	if w.phase == phaseFaults && w.plan.on(LogDrop) && w.network.chance(w.plan.refusing) {
-		w.effect(LogDrop)
-		return
-	}
-	if from.loses(size) || to.loses(size) {
-		w.effect(LargeLost)
-		return
-	}
-	lane := &l.lanes[i]
-	lane.last = max(lane.last+1, w.now+w.delay(false))
-	generation, p := l.generation, w.pack(wire.AppendFrame(nil, body))
-	e := w.at(to, k, lane.last-w.now, func() {
-		if l.generation != generation {
-			return
+// sendLogs sends messages of the log. Check looks at each as it leaves.
+func (x *network) sendLogs(from *endpoint, ms []multipaxos.Message, check func(m *multipaxos.Message)) {
+	wire.EncodeLogs(ms, func(m *multipaxos.Message, body []byte) {
+		check(m)
+		to := x.node(m.To)
+		if x.looksAtWire() {
+			x.mustSurvive(*m, *x.decodeLog(from.machine, to.machine, body).log)
 		}
-		if !w.passes(from, to) {
-			lane.held = append(lane.held, p)
-			return
+		size := 0
+		for i := range m.Entries {
+			size += len(m.Entries[i].Value)
 		}
-		if body, ok := l.receive(i, p); ok {
-			m := w.decodeLog(from, to, body)
-			w.mixLog(&m)
-			to.input(m)
-		}
+		x.sendLog(from, to, kindLog, body, size)
 	})
-	e.lane = true
 }
 
-// delay is how long a message takes.
-func (w *world) delay(jitters bool) time.Duration {
-	d := w.plan.hop + w.network.between(0, w.plan.hop/4)
-	if w.phase != phaseFaults {
+// sendPeer sends a message of the log part.
+func (x *network) sendPeer(from *endpoint, m *replica.Message) {
+	size := 0
+	for i := range m.Writes {
+		size += len(m.Writes[i].Command)
+	}
+	body, to := wire.EncodeReplica(m), x.node(m.To)
+	if x.looksAtWire() {
+		sent := *m
+		sent.From = from.id
+		x.mustSurvive(sent, *x.decodeLog(from.machine, to.machine, body).peer)
+	}
+	x.sendLog(from, to, kindPeer, body, size)
+}
+
+// sendLog sends the body of a message of the log or of the log part, of which size bytes are values.
+func (x *network) sendLog(from, to *endpoint, k kind, body []byte, size int) {
+	l, i := x.link(from, to)
+	switch {
+	case !l.stands || from.linked[to.i] != l.generation:
+	case x.faulty(LogDrop) && x.random.chance(x.plan.refusing):
+		x.effect(LogDrop)
+	case from.loses(size) || to.loses(size):
+		x.effect(LargeLost)
+	default:
+		l.send(i, k, wire.AppendFrame(nil, body))
+	}
+}
+
+// delay returns how long a frame takes.
+func (x *network) delay(jitters bool) time.Duration {
+	d := x.plan.hop + x.random.between(0, x.plan.hop/4)
+	if x.phase != phaseFaults {
 		return d
 	}
 	if jitters {
-		d += w.network.between(0, w.plan.jitter)
+		d += x.random.between(0, x.plan.jitter)
 	}
-	if w.plan.on(Delay) && w.network.chance(w.plan.delaying) {
-		w.effect(Delay)
-		d += w.network.between(0, w.plan.delay)
+	if x.plan.on(Delay) && x.random.chance(x.plan.delaying) {
+		x.effect(Delay)
+		d += x.random.between(0, x.plan.delay)
 	}
 	return d
 }
 
-// sendLease sends a lease message, or a hint of a hand-over.
-func (w *world) sendLease(from *node, id ballot.NodeID, body []byte) {
-	to := w.node(id)
-	w.sendAlone(from, to, body, wire.MaxLeaseBytes, func(body []byte) leaseEvent { return to.leaseEvent(from, body) })
+// sendLeases sends messages of the master lease.
+func (x *network) sendLeases(from *endpoint, ms []lease.Message) {
+	for i := range ms {
+		to := x.node(ms[i].To)
+		body := wire.EncodeLease(&ms[i])
+		if x.looksAtWire() {
+			x.mustSurvive(ms[i], *x.decodeLease(from.machine, to.machine, body).Message)
+		}
+		x.sendLease(from, to, body)
+	}
+}
+
+// nudge tells all others that a node hands over to next.
+func (x *network) nudge(from *endpoint, next ballot.NodeID) {
+	body := wire.EncodeNudge(wire.Nudge{Node: uint64(next)})
+	for _, to := range x.nodes {
+		if to != from {
+			x.sendLease(from, to, body)
+		}
+	}
+}
+
+func (x *network) sendLease(from, to *endpoint, body []byte) {
+	x.sendAlone(from, to, body, wire.MaxLeaseBytes, func(body []byte) leaseEvent {
+		return x.leaseEvent(to.machine, x.decodeLease(from.machine, to.machine, body))
+	})
+}
+
+// sendCrash tells a node what the guardian of a dead process says.
+func (x *network) sendCrash(from, to *endpoint, c *crash) {
+	x.sendAlone(from, to, encodeCrash(to.id, c), wire.MaxHandshakeBytes, func(body []byte) leaseEvent {
+		return leaseEvent{crash: x.decodeCrash(to.machine, body)}
+	})
 }
 
 // sendAlone sends a body in a frame of its own, at most as large as its connection takes. Decode makes an event of it.
-func (w *world) sendAlone(from, to *node, body []byte, most int, decode func([]byte) leaseEvent) {
+func (x *network) sendAlone(from, to *endpoint, body []byte, most int, decode func([]byte) leaseEvent) {
 	copies, frame := 1, wire.AppendFrame(nil, body)
-	if w.phase == phaseFaults && w.plan.on(Drop) && w.network.chance(w.plan.dropping) {
-		w.effect(Drop)
+	if x.faulty(Drop) && x.random.chance(x.plan.dropping) {
+		x.effect(Drop)
 		return
 	}
-	if w.phase == phaseFaults && w.plan.on(Duplicate) && w.network.chance(w.plan.doubling) {
-		w.effect(Duplicate)
+	if x.faulty(Duplicate) && x.random.chance(x.plan.doubling) {
+		x.effect(Duplicate)
 		copies = 2
 	}
 	for range copies {
-		p, d := w.pack(frame), w.delay(w.plan.on(Reorder))
-		if w.plan.on(Reorder) {
-			w.effect(Reorder)
+		p, d := x.pack(frame), x.delay(x.plan.on(Reorder))
+		if x.plan.on(Reorder) {
+			x.effect(Reorder)
 		}
 		if copies == 2 {
-			d += w.network.skewed(0, w.plan.lease)
+			d += x.random.skewed(0, x.plan.lease)
 		}
-		if !to.up() {
-			continue
+		x.arrive(from, to, kindLease, d, p, most, func(body []byte) {
+			e := decode(body)
+			x.trace.lease(&e)
+			to.takeLease(e)
+		})
+	}
+}
+
+// arrive hands the body of a frame that travelled alone to take after d, if the process that runs now is there by then.
+func (x *network) arrive(from, to *endpoint, k kind, d time.Duration, p packet, most int, take func(body []byte)) {
+	if !to.up() {
+		return
+	}
+	to.later(k, d, func() {
+		if !x.passes(from, to) || !x.admits(from, to) {
+			return
 		}
-		w.at(to, kindLease, d, func() {
-			if !w.passes(from, to) || !w.admits(from, to) {
-				return
-			}
-			if body, ok := w.open(p, most); ok {
-				e := decode(body)
-				w.mixLease(&e)
-				to.leaseInput(e)
-			}
+		if body, ok := x.open(p, most); ok {
+			take(body)
+		}
+	})
+}
+
+// sendHealth sends a report of a node's health to all others. It may be lost and be late like any lease message.
+func (x *network) sendHealth(from *endpoint, h replica.Health) {
+	for _, to := range x.nodes {
+		if to != from {
+			x.sendOneHealth(from, to, h)
+		}
+	}
+}
+
+func (x *network) sendOneHealth(from, to *endpoint, h replica.Health) {
+	if x.faulty(Drop) && x.words.chance(x.plan.dropping) {
+		x.effect(Drop)
+		return
+	}
+	if !to.up() {
+		return
+	}
+	p := x.pack(wire.AppendFrame(nil, wire.EncodeHealth(&h)))
+	d := x.plan.hop + x.words.between(0, x.plan.hop/4)
+	if x.faulty(Reorder) {
+		d += x.words.between(0, x.plan.jitter)
+	}
+	x.arrive(from, to, kindHealth, d, p, wire.MaxLeaseBytes, func(body []byte) {
+		h := x.decodeLease(from.machine, to.machine, body).Health
+		if x.trace.on() {
+			x.trace.note("node %d says of itself %+v", from.id, *h)
+		}
+		to.takeHealth(from.machine, h)
+	})
+}
+
+// sendNamed sends what a run of a node has for another about named leases.
+func (x *network) sendNamed(from *endpoint, self ballot.Incarnation, b *replica.LeaseBatch) {
+	to := x.node(b.To)
+	for len(b.Requests)+len(b.Replies) > 0 {
+		sent := *b
+		body := wire.EncodeNamed(b)
+		sent.Requests = sent.Requests[:len(sent.Requests)-len(b.Requests)]
+		sent.Replies = sent.Replies[:len(sent.Replies)-len(b.Replies)]
+		if x.looksAtWire() {
+			x.mustSurvive(sent, *x.decodeNamed(from.machine, to.machine, body))
+		}
+		x.sendNamedFrame(from, to, self, wire.AppendFrame(nil, body))
+	}
+}
+
+// sendNamedFrame sends a frame about named leases, with the faults of lease messages: more than a connection would do.
+func (x *network) sendNamedFrame(from, to *endpoint, self ballot.Incarnation, frame []byte) {
+	copies, r := 1, x.leasing
+	if x.faulty(Drop) && r.chance(x.plan.dropping) {
+		return
+	}
+	if x.faulty(Duplicate) && r.chance(x.plan.doubling) {
+		copies = 2
+	}
+	for i := range copies {
+		p, d := x.pack(frame), x.plan.hop+r.between(0, x.plan.hop/4)
+		if x.faulty(Reorder) {
+			d += r.between(0, x.plan.jitter)
+		}
+		if x.faulty(Delay) && r.chance(x.plan.delaying) {
+			d += r.between(0, x.plan.delay)
+		}
+		if i == 1 {
+			d += r.skewed(0, x.plan.lease)
+		}
+		x.arrive(from, to, kindNamed, d, p, wire.MaxNamedBytes, func(body []byte) {
+			b := x.decodeNamed(from.machine, to.machine, body)
+			x.trace.named(b)
+			to.takeNamed(namedEvent{batch: b, from: self})
 		})
 	}
 }
 
 // setCut makes a partition, or ends it with an empty one. Connections over which nothing passes break after a while;
 // what waited in one that did not break goes on.
-func (w *world) setCut(cut [5][5]bool) {
-	w.cut = cut
-	w.cuts++
-	epoch := w.cuts
-	for _, l := range w.links {
-		open := w.passes(l.a, l.b) && w.passes(l.b, l.a)
-		if !open && l.stands {
+func (x *network) setCut(cut [5][5]bool) {
+	x.cut = cut
+	x.cuts++
+	epoch := x.cuts
+	for _, l := range x.links {
+		if l.stands && !(x.passes(l.a, l.b) && x.passes(l.b, l.a)) {
 			generation := l.generation
-			w.at(nil, kindLink, w.plan.idle+w.network.between(0, w.plan.idle/4), func() {
-				if w.cuts == epoch && l.generation == generation {
+			x.at(nil, kindLink, x.plan.idle+x.random.between(0, x.plan.idle/4), func() {
+				if x.cuts == epoch && l.generation == generation {
 					l.sever()
 				}
 			})
 		}
 		for i := range l.lanes {
-			from, to := l.a, l.b
-			if i == 1 {
-				from, to = l.b, l.a
-			}
-			if l.stands && w.passes(from, to) {
-				l.thaw(i, from, to)
-			}
-		}
-	}
-}
-
-// thaw hands over what a partition held up, in order and before anything that is still on its way.
-func (l *link) thaw(i int, from, to *node) {
-	held := l.lanes[i].held
-	l.lanes[i].held = nil
-	for _, p := range held {
-		if !to.up() {
-			return
-		}
-		body, ok := l.receive(i, p)
-		if !ok {
-			if !l.stands {
-				return
-			}
-			continue
-		}
-		m := l.w.decodeLog(from, to, body)
-		if to.paused {
-			e := &event{node: to, run: to.run, kind: kindLog, lane: true, do: func() { to.input(m) }}
-			to.held = append(to.held, e)
-			continue
-		}
-		l.w.mixLog(&m)
-		to.input(m)
-	}
-}
-
-// mixLog puts what arrives into the trace.
-func (w *world) mixLog(e *input) {
-	if m := e.log; m != nil {
-		w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Ballot.Counter, uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(len(m.Entries)))
-		if w.trace.on() {
-			w.trace.note("%s", describe(m))
-		}
-		return
-	}
-	m := e.peer
-	w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Heartbeat.Epoch, uint64(len(m.Writes)), uint64(len(m.Answers)), m.Read.Slot)
-	if w.trace.on() {
-		w.trace.note("%s", describePeer(m))
-	}
-}
-
-func (w *world) mixLease(e *leaseEvent) {
-	if m := e.message; m != nil {
-		w.trace.mix(uint64(m.Kind)<<16|uint64(m.From), m.Ballot.Counter, m.Promised.Counter)
-	}
-	if c := e.crash; c != nil {
-		w.trace.mix(uint64(c.owner.Node), c.owner.Restart, uint64(len(c.counters)))
-	}
-	if w.trace.on() {
-		switch {
-		case e.message != nil:
-			w.trace.note("%v", *e.message)
-		case e.crash != nil:
-			w.trace.note("%v has died, says its guardian: release %v", e.crash.owner, e.crash.counters)
-		case e.nudged:
-			w.trace.note("hand-over: you next")
-		default:
-			w.trace.note("hand-over: stand back")
+			l.release(i)
 		}
 	}
 }

@@ -16,7 +16,10 @@ import (
 // an ended session has held within its lock-delay. What needs clocks that keep their promise is left out in runs
 // without it.
 type oracle struct {
-	w        *world
+	*engine
+	ledger   *ledger
+	masters  *masters
+	owners   *leaseOwners
 	state    *kv.State
 	applied  multipaxos.Slot
 	barriers []barrier // by slot
@@ -53,11 +56,12 @@ type lockFacts struct {
 	delay  time.Duration // its lock-delay
 }
 
-func newOracle(w *world) *oracle {
-	o := &oracle{w: w, times: map[timeName]times{}, sessions: map[string]kv.Session{}, alive: map[string]bool{}}
+func newOracle(g *engine, l *ledger, m *masters, owners *leaseOwners) *oracle {
+	o := &oracle{engine: g, ledger: l, masters: m, owners: owners, times: map[timeName]times{},
+		sessions: map[string]kv.Session{}, alive: map[string]bool{}}
 	var err error
-	if o.state, err = kv.Open(kv.NewMemStateDB(), w.plan.limits); err != nil {
-		w.fail("error", "the oracle: %v", err)
+	if o.state, err = kv.Open(kv.NewMemStateDB(), g.plan.limits); err != nil {
+		g.fail("error", "the oracle: %v", err)
 	}
 	o.state.Observe(kv.Observer{Changed: func(c kv.Changed) { o.changes = append(o.changes, c) }, Timed: o.timed})
 	return o
@@ -71,7 +75,7 @@ const (
 
 // advance applies what is chosen without a gap.
 func (o *oracle) advance() {
-	l := &o.w.ledger
+	l := o.ledger
 	for int(o.applied) < len(l.slots) && l.slots[o.applied].chosen {
 		value := l.slots[o.applied].value
 		o.applied++
@@ -79,7 +83,7 @@ func (o *oracle) advance() {
 		case len(value) == 0:
 			o.apply(nil)
 		case value[0] == tagOpen:
-			o.barriers = append(o.barriers, barrier{uint64(o.applied), o.w.now})
+			o.barriers = append(o.barriers, barrier{uint64(o.applied), o.now})
 			o.apply(nil)
 		case value[0] == tagBatch:
 			o.apply(value[1:])
@@ -91,7 +95,7 @@ func (o *oracle) apply(batch []byte) {
 	o.changes = o.changes[:0]
 	results, err := o.state.Apply(uint64(o.applied), batch)
 	if err != nil {
-		o.w.fail("error", "the oracle, slot %d: %v", o.applied, err)
+		o.fail("error", "the oracle, slot %d: %v", o.applied, err)
 	}
 	i := 0
 	err = kv.DecodeBatch(batch, func(cmd []byte) bool {
@@ -100,7 +104,7 @@ func (o *oracle) apply(batch []byte) {
 				o.sessions[c.Session.ID] = c.Session
 			}
 			if c.Op == kv.OpNewEra {
-				o.w.owners.allotted(c.IdemKey, uint32(results[i].Count))
+				o.owners.allotted(c.IdemKey, uint32(results[i].Count))
 			}
 			o.ended(&c)
 		}
@@ -108,7 +112,7 @@ func (o *oracle) apply(batch []byte) {
 		return true
 	})
 	if err != nil {
-		o.w.fail("error", "the oracle, slot %d: %v", o.applied, err)
+		o.fail("error", "the oracle, slot %d: %v", o.applied, err)
 	}
 	for i, from := 0, 0; i < len(o.changes); i++ {
 		if o.changes[i].Last {
@@ -126,7 +130,7 @@ func (o *oracle) timed(t kv.Timed) {
 		if old.now.slot != o.applied { // a slot may begin a time more than once
 			old.before = old.now
 		}
-		old.now = runs{t.Arm, o.applied, o.w.now, t.After}
+		old.now = runs{t.Arm, o.applied, o.now, t.After}
 		o.times[name] = old
 	}
 }
@@ -150,13 +154,15 @@ func (o *oracle) ended(c *kv.Command) {
 		t = all.before // the newer one began behind it in this slot
 	}
 	if t.arm != c.Arm || t.after == 0 {
-		o.w.fail("only what runs ends", "slot %d ended %+v of %d, and it was begun anew with %d", o.applied, name, c.Arm, t.arm)
+		o.fail("only what runs ends", "slot %d ended %+v of %d, and it was begun anew with %d", o.applied, name, c.Arm,
+			t.arm)
 	}
-	o.w.counts.Ends++
+	o.counts.Ends++
 	opened := o.epochOpened()
-	if o.w.plan.clocked() && o.w.now-max(t.since, opened) < o.least(t.after) {
-		o.w.fail("nothing ends before its time", "slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
-			o.applied, name, t.after, o.w.now-t.since, o.w.now-opened)
+	if o.plan.clocked() && o.now-max(t.since, opened) < o.least(t.after) {
+		o.fail("nothing ends before its time",
+			"slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
+			o.applied, name, t.after, o.now-t.since, o.now-opened)
 	}
 }
 
@@ -170,7 +176,7 @@ type barrier struct {
 // barrier entry entry of another may have got into the log in between.
 func (o *oracle) epochOpened() time.Duration {
 	for i := len(o.barriers) - 1; i >= 0; i-- {
-		if _, ready := o.w.epochs[o.barriers[i].slot]; ready {
+		if _, ready := o.masters.epochs[o.barriers[i].slot]; ready {
 			return o.barriers[i].at
 		}
 	}
@@ -179,7 +185,7 @@ func (o *oracle) epochOpened() time.Duration {
 
 // least is the true time in which a clock that keeps its promise may count d.
 func (o *oracle) least(d time.Duration) time.Duration {
-	return time.Duration(int64(d)/(million+o.w.plan.timing.DriftPPM)*million) - time.Microsecond
+	return time.Duration(int64(d)/(million+o.plan.timing.DriftPPM)*million) - time.Microsecond
 }
 
 // follow takes in what one revision changed: the ends of sessions first, for what they held is freed with them.
@@ -201,7 +207,8 @@ func (o *oracle) follow(changes []kv.Changed) {
 	}
 	for _, l := range o.locks {
 		if ended != "" && l.holder == ended {
-			o.w.fail("locks end with their session", "slot %d ended session %s, and it still holds the lock of %q", o.applied, ended, l.key)
+			o.fail("locks end with their session", "slot %d ended session %s, and it still holds the lock of %q",
+				o.applied, ended, l.key)
 		}
 	}
 }
@@ -219,23 +226,25 @@ func (o *oracle) held(c *kv.Changed, ended string) {
 	if holder != "" {
 		o.acquired(l, holder)
 	} else if l.holder == ended {
-		l.freed, l.delay = o.w.now, o.sessions[ended].LockDelay
+		l.freed, l.delay = o.now, o.sessions[ended].LockDelay
 	}
 	l.holder = holder
 }
 
 // acquired checks that a lock was there to be acquired.
 func (o *oracle) acquired(l *lockFacts, holder string) {
-	o.w.counts.Locks++
+	o.counts.Locks++
 	if l.holder != "" {
-		o.w.fail("one holder", "slot %d gives the lock of %q to %s, and %s holds it", o.applied, l.key, holder, l.holder)
+		o.fail("one holder", "slot %d gives the lock of %q to %s, and %s holds it", o.applied, l.key, holder, l.holder)
 	}
 	if !o.alive[holder] {
-		o.w.fail("only sessions lock", "slot %d gives the lock of %q to %s, which is no session", o.applied, l.key, holder)
+		o.fail("only sessions lock", "slot %d gives the lock of %q to %s, which is no session", o.applied, l.key,
+			holder)
 	}
-	if l.delay > 0 && o.w.plan.clocked() && o.w.now-l.freed < o.least(l.delay) {
-		o.w.fail("lock-delay", "slot %d gives the lock of %q to %s %v after a session with a lock-delay of %v ended that held it",
-			o.applied, l.key, holder, o.w.now-l.freed, l.delay)
+	if l.delay > 0 && o.plan.clocked() && o.now-l.freed < o.least(l.delay) {
+		o.fail("lock-delay",
+			"slot %d gives the lock of %q to %s %v after a session with a lock-delay of %v ended that held it",
+			o.applied, l.key, holder, o.now-l.freed, l.delay)
 	}
 	l.delay = 0
 }

@@ -108,8 +108,9 @@ const weakGaps = 150
 func (p *plan) drawWeak(seed uint64) {
 	r := stream(seed, 14)
 	if r.chance(700) {
-		p.weak = pick(&r, replica.EffectApply, replica.EffectApply, replica.EffectClock, replica.EffectPersist, replica.EffectReady,
-			replica.EffectSend, replica.EffectReply, replica.EffectLease, replica.EffectNote, replica.EffectTimer)
+		p.weak = pick(&r, replica.EffectApply, replica.EffectApply, replica.EffectClock, replica.EffectPersist,
+			replica.EffectReady, replica.EffectSend, replica.EffectReply, replica.EffectLease, replica.EffectNote,
+			replica.EffectTimer)
 	}
 }
 
@@ -194,12 +195,28 @@ func (p *plan) drawNode(r *random) {
 	for i := range p.nodes {
 		voters.Add(ballot.NodeID(i + 1))
 	}
-	p.part = replica.Config{
-		Core: multipaxos.Config{Voters: voters, PageBytes: pick(r, 100, 1000, 10_000), WindowEntries: pick(r, 2, 8, 64),
-			WindowBytes: pick(r, 500, 1<<20), CacheBytes: pick(r, 0, 2000, 1<<16), KeepEntries: pick(r, uint64(0), 5, 50), NeedOf: replica.NeedOf},
-		MaxBatchBytes: pick(r, 100, 1000, 10_000), MaxInFlight: pick(r, 1, 2, 4), GatherFor: pick(r, 0, time.Millisecond, 20*time.Millisecond), MaxQueued: pick(r, 3, 64), MaxQueuedBytes: 1 << 20,
-		MaxForwarded: pick(r, 3, 64), MaxReads: pick(r, 3, 64), ApplyBytes: pick(r, 100, 1<<16), CheckpointBytes: pick(r, int64(2000), 1<<20),
-		CheckpointLogBytes: 100 * pick(r, int64(5), 30, 200), MasterTimeout: max(4*p.lease, 500*time.Millisecond), Progress: replica.ProgressFor(p.lease),
+	p.part = replica.Config{ // drawn in this order
+		Core: multipaxos.Config{
+			Voters:        voters,
+			PageBytes:     pick(r, 100, 1000, 10_000),
+			WindowEntries: pick(r, 2, 8, 64),
+			WindowBytes:   pick(r, 500, 1<<20),
+			CacheBytes:    pick(r, 0, 2000, 1<<16),
+			KeepEntries:   pick(r, uint64(0), 5, 50),
+			NeedOf:        replica.NeedOf,
+		},
+		MaxBatchBytes:      pick(r, 100, 1000, 10_000),
+		MaxInFlight:        pick(r, 1, 2, 4),
+		GatherFor:          pick(r, 0, time.Millisecond, 20*time.Millisecond),
+		MaxQueued:          pick(r, 3, 64),
+		MaxQueuedBytes:     1 << 20,
+		MaxForwarded:       pick(r, 3, 64),
+		MaxReads:           pick(r, 3, 64),
+		ApplyBytes:         pick(r, 100, 1<<16),
+		CheckpointBytes:    pick(r, int64(2000), 1<<20),
+		CheckpointLogBytes: 100 * pick(r, int64(5), 30, 200),
+		MasterTimeout:      max(4*p.lease, 500*time.Millisecond),
+		Progress:           replica.ProgressFor(p.lease),
 	}
 }
 
@@ -210,6 +227,17 @@ func (p *plan) drawClients(r *random) {
 		linger: pick(r, 50*time.Millisecond, 200*time.Millisecond, 2*time.Second), sticky: pick(r, 200, 800, 1000),
 		reads: pick(r, 200, 500, 700), stale: pick(r, 50, 200), steady: pick(r, 100, 500),
 	}
+}
+
+// drawDamage draws from a stream of its own, as drawGuardian does.
+func (p *plan) drawDamage(seed uint64) {
+	r := stream(seed, 24)
+	for _, f := range []Fault{Cut, Garble} {
+		if r.chance(300) {
+			p.faults |= f
+		}
+	}
+	p.cutting, p.garbling = pick(&r, 1, 3, 10), pick(&r, 1, 3, 10)
 }
 
 // on tells whether a class is part of the run.

@@ -15,142 +15,140 @@ import (
 // Two more checks look at what nodes decide, with the truth about everybody's disk: nobody lets go of the lease unless
 // another one could serve, and who cannot serve does not win it while another one could.
 
-// truth is what the checks know about a node.
-type truth struct {
-	synced  time.Duration // when its newest commit ended
-	laggard time.Duration // until when one of its loops is not scheduled
-	run     uint64        // as last looked at
-	since   time.Duration // since when it is well; 0: it is not
-	able    time.Duration // since when it could serve; 0: it could not
-	letGo   time.Duration // when it last let go
-	chosen  uint64        // as last looked at
-}
-
-// well is what the checks know about the cluster.
-type well struct {
+// progress makes these checks.
+type progress struct {
+	*engine
+	nodes  []*node
+	net    *network
+	truths [5]truth            // by node
 	pairs  [5][5]time.Duration // since when two nodes are connected; 0: they are not
+	cuts   int                 // of the network, as last looked at
 	served time.Duration       // when a ready master was last seen that gets on
 	stuck  int                 // the most nodes that were stuck at a time since then
-	cuts   int
-	worst  time.Duration // the longest that a majority that was well had to wait
+	worst  time.Duration       // the longest that a majority that was well had to wait
+	// letsGo is called when a node lets go of the lease in the phase of stuck nodes.
+	letsGo func()
 }
 
-// servedWithin is the stated bound: two bounds of M6, which are 8 lease times of 500 ms or more, for each node that is
-// stuck, and twice that while messages get lost or late, or loops are not scheduled. A node whose large messages get
+// truth is what the checks know about a node.
+type truth struct {
+	run    uint64        // as last looked at
+	since  time.Duration // since when it is well; 0: it is not
+	able   time.Duration // since when it could serve; 0: it could not
+	letGo  time.Duration // when it last let go
+	chosen uint64        // as last looked at
+}
+
+// servedWithin returns the stated bound: two bounds of M6 (8 lease times, at least 4 s), for each node that
+// is stuck, and twice that while messages get lost or late, or loops are not scheduled. A node whose large messages get
 // lost is able, since its disk answers: two of them may win one after the other, and each again when it has stood back
 // for the first time.
-func (w *world) servedWithin() time.Duration {
-	d := 2 * w.plan.part.Progress.Bound * time.Duration(max(1, w.well.stuck))
-	if w.phase == phaseFaults && w.plan.on(Drop|LogDrop|Delay|Reorder|Duplicate|Lag) {
+func (x *progress) servedWithin() time.Duration {
+	d := 2 * x.plan.part.Progress.Bound * time.Duration(max(1, x.stuck))
+	if x.faulty(Drop | LogDrop | Delay | Reorder | Duplicate | Lag) {
 		d *= 2
 	}
 	return d
 }
 
-func (w *world) startProgress() {
-	w.well.served = w.now
-	w.at(nil, kindProgress, w.plan.lease, w.lookForProgress)
+// start begins to look.
+func (x *progress) start() {
+	x.served = x.now
+	x.at(nil, kindProgress, x.plan.lease, x.check)
 }
 
-func (w *world) lookForProgress() {
-	w.look()
-	if wait := w.now - max(w.well.served, w.wellSince()); w.wellSince() > 0 {
-		w.well.worst = max(w.well.worst, wait)
-		if wait > w.servedWithin() {
-			w.fail("a majority that is well has a master", "none that gets on was seen for %v: %s", wait, w.missing())
+// check looks, and again after a while, until the run is over.
+func (x *progress) check() {
+	x.look()
+	if since := x.wellSince(); since > 0 {
+		wait := x.now - max(x.served, since)
+		x.worst = max(x.worst, wait)
+		if wait > x.servedWithin() {
+			x.fail("a majority that is well has a master", "none that gets on was seen for %v: %s", wait,
+				missing(x.nodes))
 		}
 	}
-	if w.phase != phaseOver {
-		w.at(nil, kindProgress, w.plan.lease/8, w.lookForProgress)
+	if x.phase != phaseOver {
+		x.at(nil, kindProgress, x.plan.lease/8, x.check)
 	}
 }
 
 // look brings what is known of nodes and connections up to date.
-func (w *world) look() {
-	bound := w.plan.part.Progress.Bound
-	for _, n := range w.nodes {
-		n.look(bound)
-	}
-	for i, a := range w.nodes {
-		for j, b := range w.nodes {
-			since := &w.well.pairs[i][j]
-			ok := i == j || (w.passes(a, b) && w.passes(b, a) && w.linked(a, b))
-			switch {
-			case !ok || w.well.cuts != w.cuts:
-				*since = 0
-			case *since == 0:
-				*since = w.now
-			}
-		}
-	}
-	w.well.cuts = w.cuts
+func (x *progress) look() {
 	stuck := 0
-	for _, n := range w.nodes {
+	for _, n := range x.nodes {
+		x.lookAt(n)
 		if n.isStuck() {
 			stuck++
 		}
 	}
-	w.well.stuck = max(w.well.stuck, stuck)
-	for _, n := range w.nodes {
-		if n.servesNow() {
-			w.well.served, w.well.stuck = w.now, stuck
+	for i, a := range x.nodes {
+		for j, b := range x.nodes {
+			since := &x.pairs[i][j]
+			switch {
+			case i != j && !x.net.connected(a.end, b.end), x.cuts != x.net.cuts:
+				*since = 0
+			case *since == 0:
+				*since = x.now
+			}
 		}
 	}
-	for _, n := range w.nodes {
+	x.cuts = x.net.cuts
+	x.stuck = max(x.stuck, stuck)
+	for _, n := range x.nodes {
+		if x.serves(n) {
+			x.served, x.stuck = x.now, stuck
+		}
+	}
+	for i, n := range x.nodes {
 		if n.up() {
-			n.truth.chosen = uint64(n.core.Chosen())
+			x.truths[i].chosen = uint64(n.log.core.Chosen())
 		}
 	}
 }
 
-// linked reports whether the log connection of two nodes stands, and both know.
-func (w *world) linked(a, b *node) bool {
-	l, _ := w.link(a, b)
-	return l.stands && a.up() && b.up() && a.linked[b.i] == l.generation && b.linked[a.i] == l.generation
-}
-
-// look judges one node.
-func (n *node) look(bound time.Duration) {
-	t, w := &n.truth, n.w
-	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && n.space == replica.SpaceEnough && n.stall == 0 && !n.eio &&
-		n.slow == 0 && w.now >= t.laggard && t.run == n.run
-	ok = ok && (!w.plan.on(Freeze) || w.phase != phaseFaults)
+// lookAt brings what is known of one node up to date.
+func (x *progress) lookAt(n *node) {
+	t, d, p := &x.truths[n.i], n.disk, &x.plan.part.Progress
+	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && d.space == replica.SpaceEnough &&
+		d.stall == 0 && !d.eio &&
+		d.slow == 0 && x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
 	t.run = n.run
 	switch {
 	case !ok:
 		t.since = 0
 	case t.since == 0:
-		t.since = w.now
+		t.since = x.now
 	}
 	switch {
-	case !ok || w.now-t.synced >= bound/2-200*time.Millisecond || (t.letGo > 0 && w.now-t.letGo < 2*w.plan.part.Progress.MaxStandBack):
+	case !ok || x.now-d.synced >= p.Bound/2-200*time.Millisecond || (t.letGo > 0 && x.now-t.letGo < 2*p.MaxStandBack):
 		t.able = 0
 	case t.able == 0:
-		t.able = w.now
+		t.able = x.now
 	}
 }
 
-// servesNow reports whether n is a ready master at which nothing waits in vain.
-func (n *node) servesNow() bool {
+// serves reports whether n is a ready master at which nothing waits in vain.
+func (x *progress) serves(n *node) bool {
 	if !n.up() || n.paused {
 		return false
 	}
-	if _, ok := n.pub.Begin(); !ok || !n.pub.Held(n.reading()) {
+	if _, ok := n.board.pub.Begin(); !ok || !n.board.held() {
 		return false
 	}
-	s := n.log.Status(n.reading())
-	waits := s.Queued > 0 || s.InFlight > 0 || n.core.Last() > n.core.Chosen()
-	return !waits || uint64(n.core.Chosen()) != n.truth.chosen
+	s := n.log.log.Status(n.reading())
+	waits := s.Queued > 0 || s.InFlight > 0 || n.log.core.Last() > n.log.core.Chosen()
+	return !waits || uint64(n.log.core.Chosen()) != x.truths[n.i].chosen
 }
 
 // wellSince returns since when a majority is well, 0 if none is.
-func (w *world) wellSince() time.Duration {
+func (x *progress) wellSince() time.Duration {
 	best := time.Duration(0)
-	for mask := uint(1); mask < 1<<len(w.nodes); mask++ {
-		if bits.OnesCount(mask)*2 <= len(w.nodes) {
+	for mask := uint(1); mask < 1<<len(x.nodes); mask++ {
+		if bits.OnesCount(mask)*2 <= len(x.nodes) {
 			continue
 		}
-		if since := w.groupSince(mask); since > 0 && (best == 0 || since < best) {
+		if since := x.groupSince(mask); since > 0 && (best == 0 || since < best) {
 			best = since
 		}
 	}
@@ -158,59 +156,63 @@ func (w *world) wellSince() time.Duration {
 }
 
 // groupSince returns since when all of a group are well and connected with each other, 0 if they are not.
-func (w *world) groupSince(mask uint) time.Duration {
+func (x *progress) groupSince(mask uint) time.Duration {
 	newest := time.Duration(1)
-	for i, a := range w.nodes {
+	for i := range x.nodes {
 		if mask>>i&1 == 0 {
 			continue
 		}
-		for j := range w.nodes {
+		for j := range x.nodes {
 			if mask>>j&1 == 0 {
 				continue
 			}
-			if w.well.pairs[i][j] == 0 || a.truth.since == 0 {
+			if x.pairs[i][j] == 0 || x.truths[i].since == 0 {
 				return 0
 			}
-			newest = max(newest, w.well.pairs[i][j], a.truth.since)
+			newest = max(newest, x.pairs[i][j], x.truths[i].since)
 		}
 	}
 	return newest
 }
 
-// mayLetGo checks that nobody gives the lease away for nothing: another node's disk has finished something in the last
+// letGo checks that nobody gives the lease away for nothing: another node's disk has finished something in the last
 // half bound, when that node last spoke, a quarter of a bound ago at most.
-func (w *world) mayLetGo(n *node, g replica.LetGo) {
-	n.truth.letGo = w.now
-	if w.phase == phaseStuck && w.stucks.chance(500) { // who serves next dies soon, while this node stands back
-		w.at(nil, kindHeal, w.stucks.between(3*w.plan.lease, w.plan.part.Progress.StandBack*3/4), func() { w.killMaster(&w.stucks) })
+func (x *progress) letGo(m *machine, g replica.LetGo) {
+	x.truths[m.i].letGo = x.now
+	if x.phase == phaseStuck {
+		x.letsGo()
 	}
-	recent := w.plan.part.Progress.Bound*3/4 + 100*time.Millisecond
-	if w.phase == phaseFaults {
-		recent += 4 * w.plan.lease // words and loops are late
+	recent := x.plan.part.Progress.Bound*3/4 + 100*time.Millisecond
+	if x.phase == phaseFaults {
+		recent += 4 * x.plan.lease // reports and loops are late
 	}
-	for _, o := range w.nodes {
-		if o != n && o.truth.synced > 0 && w.now-o.truth.synced < recent {
+	for _, o := range x.nodes {
+		if synced := o.disk.synced; o.machine != m && synced > 0 && x.now-synced < recent {
 			return
 		}
 	}
-	w.fail("nobody lets go for nothing", "node %d lets go (%v), and no other disk has finished anything for a bound", n.id, g)
+	x.fail("nobody lets go for nothing", "node %d lets go (%v), and no other disk has finished anything for a bound",
+		m.id, g)
 }
 
-// wins checks that who cannot serve makes way for who can: n has just won the lease.
-func (w *world) wins(n *node) {
-	p := w.plan.part.Progress
-	slack := 250*time.Millisecond + w.plan.lease // of what was known when the attempt began
-	unable := n.frozen && w.now-n.truth.synced > p.Bound+slack
-	if w.plan.clocked() && n.truth.letGo > 0 && w.now-n.truth.letGo < p.StandBack*9/10 {
+// won checks that a node that cannot serve makes way for one that can: node m has just won the lease.
+func (x *progress) won(m *machine) {
+	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.part.Progress
+	slack := 250*time.Millisecond + x.plan.lease // of what was known when the attempt began
+	unable := n.disk.frozen && x.now-n.disk.synced > p.Bound+slack
+	if x.plan.clocked() && t.letGo > 0 && x.now-t.letGo < p.StandBack*9/10 {
 		unable = true
 	}
-	if !unable || w.phase == phaseFaults {
+	if !unable || x.phase == phaseFaults {
 		return
 	}
-	for _, o := range w.nodes {
-		if o != n && o.truth.able > 0 && w.now-o.truth.able > slack && w.well.pairs[n.i][o.i] > 0 && w.now-w.well.pairs[n.i][o.i] > slack {
-			w.fail("who cannot serve makes way", "node %d has won the lease (frozen %v, its disk finished something %v ago, it let go %v ago), and node %d has been able for %v",
-				n.id, n.frozen, w.now-n.truth.synced, w.now-n.truth.letGo, o.id, w.now-o.truth.able)
+	for i, o := range x.nodes {
+		able, pair := x.truths[i].able, x.pairs[n.i][i]
+		if o != n && able > 0 && x.now-able > slack && pair > 0 && x.now-pair > slack {
+			x.fail("who cannot serve makes way",
+				"node %d has won the lease (frozen %v, its disk finished something %v ago, "+
+					"it let go %v ago), and node %d has been able for %v",
+				n.id, n.disk.frozen, x.now-n.disk.synced, x.now-t.letGo, o.id, x.now-able)
 		}
 	}
 }

@@ -119,11 +119,16 @@ func (r *Report) Worked() error {
 		what      string
 		got, want int
 	}{
-		{"operations succeeded", r.Counts.Done, minDonePerSeed}, {"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
-		{"masters served", r.Counts.Masters, minMastersPerSeed}, {"states were compared", r.Counts.Digests, minDigestsPerSeed},
-		{"sessions, keys and lock-delays ended when their time was over", r.Counts.Ends, minEndsPerSeed}, {"locks were acquired", r.Counts.Locks, minLocksPerSeed},
-		{"leases were granted", r.Counts.Leases, minLeasesPerSeed}, {"changes of their owners", r.Counts.Successions, minOwnersPerSeed},
-		{"journals were moved", r.Counts.Moves, minMovesPerSeed}, {"records of journals were replayed", r.Counts.Replayed, minReplayedPerSeed},
+		{"operations succeeded", r.Counts.Done, minDonePerSeed},
+		{"slots were chosen", r.Counts.Slots, minSlotsPerSeed},
+		{"masters served", r.Counts.Masters, minMastersPerSeed},
+		{"states were compared", r.Counts.Digests, minDigestsPerSeed},
+		{"sessions, keys and lock-delays ended when their time was over", r.Counts.Ends, minEndsPerSeed},
+		{"locks were acquired", r.Counts.Locks, minLocksPerSeed},
+		{"leases were granted", r.Counts.Leases, minLeasesPerSeed},
+		{"changes of their owners", r.Counts.Successions, minOwnersPerSeed},
+		{"journals were moved", r.Counts.Moves, minMovesPerSeed},
+		{"records of journals were replayed", r.Counts.Replayed, minReplayedPerSeed},
 	} {
 		if f.got < f.want*r.Seeds {
 			return fmt.Errorf("sim: in %d runs %d %s: too few to have tested anything", r.Seeds, f.got, f.what)
@@ -141,14 +146,19 @@ func (r *Report) Worked() error {
 func (r *Report) String() string {
 	c := &r.Counts
 	seconds := max(r.Elapsed.Seconds(), 0.001)
-	s := fmt.Sprintf("%d seeds, %d steps in %.1f s: %.0f seeds/minute, %.0f steps/seed, %.0f steps/s\n", r.Seeds, r.Steps, seconds,
+	s := fmt.Sprintf("%d seeds, %d steps in %.1f s: %.0f seeds/minute, %.0f steps/seed, %.0f steps/s\n", r.Seeds,
+		r.Steps, seconds,
 		float64(r.Seeds)/seconds*60, float64(r.Steps)/float64(max(1, r.Seeds)), float64(r.Steps)/seconds)
-	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; %d slots, %d masters, %d starts, %d checkpoints, %d states compared\n",
+	s += fmt.Sprintf("%d operations done, %d unknown, %d refused; "+
+		"%d slots, %d masters, %d starts, %d checkpoints, %d states compared\n",
 		c.Done, c.Unknown, c.Refused, c.Slots, c.Masters, c.Starts, c.Checkpoints, c.Digests)
-	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks, c.Ends)
-	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases, c.Renewals, c.Successions, c.Buckets)
+	s += fmt.Sprintf("%d locks acquired, %d sessions, keys and lock-delays ended when their time was over\n", c.Locks,
+		c.Ends)
+	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases,
+		c.Renewals, c.Successions, c.Buckets)
 	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
-	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut, c.Replayed)
+	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,
+		c.Replayed)
 	for i, n := range c.Faults {
 		s += fmt.Sprintf(" %s %d", faultNames[i], n)
 	}

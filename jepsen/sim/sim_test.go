@@ -22,7 +22,8 @@ func TestSimShort(t *testing.T) {
 	t.Log(r.String())
 	if r.Failed != nil {
 		small := Shrink(*r.Failed)
-		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure, small.Command())
+		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure,
+			small.Command())
 	}
 	if err := r.Worked(); err != nil {
 		t.Error(err)
@@ -69,7 +70,8 @@ func TestTraceHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Errorf("seed, hash and steps are\n%swant\n%sAfter a change of what nodes do: go test ./jepsen/sim -run TraceHashes -update",
+		t.Errorf("seed, hash and steps are\n%swant\n%s"+
+			"After a change of what nodes do: go test ./jepsen/sim -run TraceHashes -update",
 			got.String(), want)
 	}
 }
@@ -106,7 +108,8 @@ func TestClocksOutsideThePromiseAreNoticed(t *testing.T) {
 			continue
 		}
 		small := Shrink(r)
-		if small.Failure == nil || small.Failure.Check != r.Failure.Check || small.Faults&Freeze == 0 || small.Steps > r.Steps {
+		if small.Failure == nil || small.Failure.Check != r.Failure.Check || small.Faults&Freeze == 0 ||
+			small.Steps > r.Steps {
 			t.Errorf("seed %d, %v: shrunk to %+v", seed, r.Failure, small)
 		}
 		if again := Run(small.Config); again.Failure == nil || again.Hash != small.Hash {

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+	"tenure/server/replica"
+)
+
+// access is what everybody who asks nodes shares.
+type access struct {
+	*engine
+	nodes   []*node
+	hops    *random // how long requests and answers take
+	masters *masters
+}
+
+// caller asks nodes for operations of the log part, by one attempt after the other.
+type caller struct {
+	*access
+	id      int
+	random  random
+	via     *node // where it asks next
+	command kv.Command
+	attempt uint64        // the one that it waits for; 0: none
+	seen    uint64        // highest revision that it was told
+	took    func(*answer) // takes the answer to the attempt
+}
+
+// begin makes the next attempt.
+func (c *caller) begin(m mode, key string) *attempt {
+	c.attempt = c.nextRequest()
+	a := &attempt{access: c.access, caller: c, serial: c.attempt, mode: m, key: key}
+	if a.isWrite() {
+		a.command, a.keyed = kv.EncodeCommand(&c.command), c.command.IdemKey != ""
+	}
+	return a
+}
+
+// send brings an attempt to the caller's node after d.
+func (c *caller) send(a *attempt, d, wait time.Duration) {
+	n := c.via
+	n.reach(kindAsk, d, func() { a.arrive(n, wait) })
+}
+
+// hop draws how long a request takes to its node, or an answer back.
+func (x *access) hop() time.Duration { return x.hops.skewed(x.plan.hop, x.plan.clientHop) }
+
+// anyNode draws a node.
+func (x *access) anyNode(r *random) *node { return x.nodes[r.below(len(x.nodes))] }
+
+// answered takes the answer to the attempt, or the end of the time that the caller waits for it.
+func (c *caller) answered(ans answer) {
+	c.attempt = 0
+	if c.trace.on() {
+		c.trace.note("client %d: %s", c.id, outcomeNames[ans.outcome])
+	}
+	c.trace.mix(uint64(c.id), uint64(ans.outcome), ans.result.Revision, uint64(ans.result.Code))
+	c.took(&ans)
+}
+
+// eraRetry is how long a node waits before it asks the log for an era again.
+const eraRetry = 20 * time.Millisecond
+
+// askEra has the log allot an era to this run of the node, however long that takes, as the shell does.
+func (n *node) askEra() {
+	p := n.process
+	c := &caller{access: n.site.clients.access, id: 400 + n.i, via: n}
+	key := func() {
+		p.leases.eraAsked++
+		c.command = kv.Command{Op: kv.OpNewEra, IdemKey: eraKey(p.self, p.leases.eraAsked),
+			Base: p.log.state.Revision()}
+	}
+	key()
+	// The answer comes to the node itself; only if that is paused does it wait.
+	once := func() { c.begin(write, "").arrive(n, time.Second) }
+	c.took = func(ans *answer) {
+		switch {
+		case n.process != p:
+			return
+		case ans.outcome == replica.Done && ans.result.Code == kv.CodeDone:
+			n.leases.put(namedEvent{era: uint32(ans.result.Count)})
+			return
+		case ans.outcome == replica.Done:
+			key()
+		}
+		n.later(kindLeaser, eraRetry, once)
+	}
+	n.later(kindLeaser, 0, once)
+}
+
+// eraKey returns the idempotency key of a run's number-th request for an era. No other run has it.
+func eraKey(run ballot.Incarnation, number int) string {
+	return fmt.Sprintf("era %d.%d.%016x.%d", run.Node, run.Restart, run.Nonce, number)
+}
