@@ -9,54 +9,59 @@ import (
 	"tenure/cmd/kvctl/bench"
 )
 
-// benchVerbs are the operations with what their help says.
-var benchVerbs = []struct{ op, short, long string }{
-	{bench.Put, "Measure writes", "put writes random keys, whatever they hold."},
-	{bench.Get, "Measure reads", "get reads random keys, which are written first."},
-	{bench.Mixed, "Measure reads and writes together", "mixed reads random keys, and writes one now and then."},
+// benchCommands are the operations with their help texts.
+var benchCommands = []struct{ op, short, long string }{
+	{bench.Put, "Measure writes", "Write random keys, whatever they hold."},
+	{bench.Get, "Measure reads", "Read random keys, which are written first."},
+	{bench.Mixed, "Measure reads and writes together", "Read random keys, and write one now and then."},
 	{bench.CAS, "Measure conditional writes",
-		"cas writes random keys, each if it is still at the index last seen of it. That it is not, because another client wrote\n" +
-			"it meanwhile, is a failure by the kind \"condition failed\"; the key is then read, which is not measured."},
-	{bench.Lease, "Measure acquisitions of leases", "lease acquires a lease of a new name each time, and leaves it to run out after --ttl."},
+		"Write random keys, each if it is still at the index last seen. If another client has written it\n" +
+			"meanwhile, the failure counts as \"condition failed\"; the key is then read, which is not measured."},
+	{bench.Lease, "Measure acquisitions of leases",
+		"Acquire a lease of a new name each time, and let it end after --ttl."},
 	{bench.Keepalive, "Measure renewals of leases",
-		"keepalive acquires --keys leases and then renews random ones, one with each request. One that has run out since it was not\n" +
-			"renewed within --ttl is a failure by the kind \"condition failed\"; it is then acquired again, which is not measured."},
+		"Acquire --keys leases and then renew random ones, one with each request. A lease that was not\n" +
+			"renewed within --ttl has ended; the failure counts as \"condition failed\", and the lease is acquired\n" +
+			"again, which is not measured."},
 }
 
-const benchHelp = "Closed loop: each of --clients sends its next request when the last one is answered. With --rate, open loop: requests\n" +
-	"are due at that rate whatever happens, and latency counts from when a request was due (coordinated omission is corrected);\n" +
-	"--clients is then how many may be under way at once. Requests are plain: no idempotency key, no second try. Ctrl-C ends\n" +
-	"the run and prints what was measured so far, with exit code 1."
+const benchHelp = "Closed loop: each of --clients sends its next request when the last one is answered. Open loop,\n" +
+	"with --rate: requests are due at that rate whatever happens, and latency counts from when a\n" +
+	"request was due, so that coordinated omission is corrected; --clients bounds how many are in\n" +
+	"flight. A request has no idempotency key and is not repeated. Ctrl-C ends the run and prints what\n" +
+	"was measured until then, with exit code 1."
 
-const benchKeysStay = "\n\nThe keys stay: kvctl prune bench/ deletes them."
+const benchKeysStay = "\n\nThe keys stay; kvctl prune bench/ deletes them."
 
 func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "bench",
-		Short:   "Load the cluster and measure how it answers",
-		Long:    "bench loads the cluster and measures throughput and latency. " + benchHelp + benchKeysStay,
-		Example: "  kvctl bench put --clients 64\n  kvctl bench get --mode stale --keys 100000\n  kvctl bench mixed --read-share 0.95 --rate 2000 --json",
+		Use:   "bench",
+		Short: "Load the cluster and measure throughput and latency",
+		Long:  "Load the cluster and measure throughput and latency.\n\n" + benchHelp + benchKeysStay,
+		Example: "  kvctl bench put --clients 64\n  kvctl bench get --mode stale --keys 100000\n" +
+			"  kvctl bench mixed --read-share 0.95 --rate 2000 --json",
 	}
 	var verbs []*cobra.Command
-	for _, v := range benchVerbs {
+	for _, v := range benchCommands {
 		verbs = append(verbs, newBenchOp(a, v.op, v.short, v.long))
 	}
 	return group(cmd, append(verbs, movedBench("sweep", "sweep"), movedBench("plot", "sweep draw"))...)
 }
 
-// movedBench stands for a verb that is in the test harness now.
-func movedBench(verb, harness string) *cobra.Command {
+// movedBench is a command that only says that the test harness has it.
+func movedBench(name, harness string) *cobra.Command {
 	return &cobra.Command{
-		Use:                verb,
+		Use:                name,
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usage("kvctl bench %s is in the test harness now; in a checkout of the repository: go run ./jepsen %s --help", verb, harness)
+			return usage("kvctl bench %s is part of the test harness; in a checkout of the repository: "+
+				"go run ./jepsen %s --help", name, harness)
 		},
 	}
 }
 
-// benchRun is one run's flags.
+// benchRun has the flags of one run.
 type benchRun struct {
 	app    *app
 	cfg    bench.Config
@@ -69,43 +74,43 @@ func newBenchOp(a *app, op, short, long string) *cobra.Command {
 		Use:   op,
 		Short: short,
 		Long:  long + "\n\n" + benchHelp + benchKeysStay,
-		Args:  cobra.NoArgs,
+		Args:  arguments(0, 0),
 		RunE:  b.run,
 	}
 	f, c := cmd.Flags(), &b.cfg
 	f.SortFlags = false
-	f.IntVar(&c.Clients, "clients", 64, "requests under way at once, at most")
-	f.IntVar(&c.Conns, "conns", 0, "connections that the clients share (0: one each)")
+	f.IntVar(&c.Clients, "clients", 64, "how many requests are in flight at most")
+	f.IntVar(&c.Conns, "conns", 0, "connections that the clients share (0: one for each client)")
 	leases := op == bench.Lease || op == bench.Keepalive
 	switch op {
 	case bench.Lease:
 		c.Keys = 1
 	case bench.Keepalive:
-		f.IntVar(&c.Keys, "keys", 1000, "number of leases, each as likely as the others")
+		f.IntVar(&c.Keys, "keys", 1000, "number of leases, chosen at random with equal chance")
 	default:
-		f.IntVar(&c.Keys, "keys", 10_000, "number of keys, each as likely as the others")
-		f.IntVar(&c.ValueSize, "value-size", 256, "bytes of a value, random")
+		f.IntVar(&c.Keys, "keys", 10_000, "number of keys, chosen at random with equal chance")
+		f.IntVar(&c.ValueSize, "value-size", 256, "size of the values in bytes; their content is random")
 	}
 	if leases {
 		cmd.Long = long + "\n\n" + benchHelp
-		f.DurationVar(&c.TTL, "ttl", 10*time.Second, "how long a lease lasts without being renewed")
+		f.DurationVar(&c.TTL, "ttl", 10*time.Second, "how long a lease lasts unless it is renewed")
 	}
 	f.DurationVar(&c.Duration, "duration", 10*time.Second, "how long to measure")
-	f.DurationVar(&c.Warmup, "warmup", 2*time.Second, "how long to run before that")
-	f.Float64Var(&c.Rate, "rate", 0, "operations a second of an open loop (0: closed loop)")
+	f.DurationVar(&c.Warmup, "warmup", 2*time.Second, "how long to run before measuring")
+	f.Float64Var(&c.Rate, "rate", 0, "operations a second, as an open loop (0: closed loop)")
 	if op == bench.Mixed {
-		f.Float64Var(&c.ReadShare, "read-share", 0.9, "part of the operations that are reads")
+		f.Float64Var(&c.ReadShare, "read-share", 0.9, "share of the operations that are reads")
 	}
 	if op == bench.Get || op == bench.Mixed {
 		f.StringVar(&c.Mode, "mode", bench.Default, "how to read: default, consistent or stale")
 	}
 	if c.Fill = op == bench.Keepalive; !leases {
-		f.BoolVar(&c.Fill, "fill", op != bench.Put, "write every key once before")
+		f.BoolVar(&c.Fill, "fill", op != bench.Put, "first write every key once")
 	}
-	f.StringVar(&b.spread, "spread", "all", "which endpoints to load: all or one, the first")
-	f.StringVar(&c.Prefix, "prefix", "bench/", "what the keys or names start with")
-	f.Uint64Var(&c.Seed, "seed", 1, "of keys and values")
-	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "longest time for one request")
+	f.StringVar(&b.spread, "spread", "all", "endpoints to load: all, or one (the first)")
+	f.StringVar(&c.Prefix, "prefix", "bench/", "prefix of the keys or names")
+	f.Uint64Var(&c.Seed, "seed", 1, "seed of keys and values")
+	f.DurationVar(&c.Timeout, "timeout", 10*time.Second, "time limit of one request")
 	return cmd
 }
 
@@ -130,7 +135,7 @@ func (b *benchRun) run(cmd *cobra.Command, _ []string) error {
 	return b.app.printBench(r)
 }
 
-// settle brings the flags together.
+// settle checks the flags and completes the configuration.
 func (b *benchRun) settle(cmd *cobra.Command) error {
 	c, f := &b.cfg, cmd.Flags()
 	if b.app.stale || b.app.consistent {

@@ -14,21 +14,21 @@ import (
 	"tenure/internal/progress"
 )
 
-// printBench prints a result. A run that shows nothing is a failure.
-func (a *app) printBench(r bench.Result) error {
-	if err := a.print(r, func(w io.Writer) error { return writeBench(w, r) }); err != nil {
+// printBench prints a result. A run without a success is a failure.
+func (p *printer) printBench(r bench.Result) error {
+	if err := p.print(r, func(w io.Writer) error { return writeBench(w, r) }); err != nil {
 		return err
 	}
 	switch {
 	case r.Interrupted:
-		return fmt.Errorf("interrupted after %.1f s: what is printed was measured until then", r.Seconds)
+		return fmt.Errorf("interrupted after %.1f s: the figures are of the time until then", r.Seconds)
 	case r.Ops == 0:
 		return errors.New("no operation succeeded")
 	}
 	return nil
 }
 
-// writeBench is a result for people.
+// writeBench writes a result for people.
 func writeBench(w io.Writer, r bench.Result) error {
 	loop, mode := "closed loop", ""
 	if r.Rate > 0 {
@@ -51,7 +51,8 @@ func writeBench(w io.Writer, r bench.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tOPS/S\tP50 MS\tP90\tP99\tP99.9\tMAX\t")
 	row := func(name string, perSecond float64, l bench.Latency) {
-		fmt.Fprintf(t, "%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, perSecond, l.P50, l.P90, l.P99, l.P999, l.Max)
+		fmt.Fprintf(t, "%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t\n", name, perSecond, l.P50, l.P90, l.P99, l.P999,
+			l.Max)
 	}
 	row(r.Op, r.OpsPerS, r.Latency)
 	if r.Reads != nil {

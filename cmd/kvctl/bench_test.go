@@ -64,7 +64,8 @@ func benchLine(op string) []string {
 // The names are what scripts and plots read.
 func TestBenchJSON(t *testing.T) {
 	c := startPlain(t, 2)
-	common := strings.Fields("client_cpu_us_per_op clients conns errors keys max_ms mean_ms nodes op ops ops_per_s p50_ms p90_ms p999_ms p99_ms rate seconds seed value_size")
+	common := strings.Fields("client_cpu_us_per_op clients conns errors keys max_ms mean_ms nodes op ops ops_per_s " +
+		"p50_ms p90_ms p999_ms p99_ms rate seconds seed value_size")
 	for op, more := range map[string][]string{
 		"put": nil, "cas": nil, "get": {"mode"}, "mixed": {"mode", "read_share", "reads", "writes"},
 	} {
@@ -79,7 +80,8 @@ func TestBenchJSON(t *testing.T) {
 			t.Errorf("%s: has %v, want %v", op, names, want)
 		}
 		r := decode[bench.Result](t, o.out)
-		if r.Op != op || r.Ops == 0 || r.Nodes != 2 || r.Clients != 3 || r.Keys != 5 || r.ValueSize != 10 || r.Seconds != 0.4 || r.P50 <= 0 || r.Max < r.P50 {
+		if r.Op != op || r.Ops == 0 || r.Nodes != 2 || r.Clients != 3 || r.Keys != 5 || r.ValueSize != 10 ||
+			r.Seconds != 0.4 || r.P50 <= 0 || r.Max < r.P50 {
 			t.Errorf("%s: %+v", op, r)
 		}
 	}
@@ -90,10 +92,12 @@ func TestBenchJSON(t *testing.T) {
 func TestBenchLeases(t *testing.T) {
 	c := start(t, 2)
 	for op, more := range map[string][]string{"lease": nil, "keepalive": {"--keys", "5"}} {
-		line := strings.Fields("bench " + op + " --clients 3 --duration 400ms --warmup 10ms --ttl 20s --prefix b/" + op + "/ --json")
+		line := strings.Fields("bench " + op + " --clients 3 --duration 400ms --warmup 10ms --ttl 20s --prefix b/" +
+			op + "/ --json")
 		o := kvctl(t, c, "", append(line, more...)...)
 		r := decode[bench.Result](t, o.out)
-		if o.code != exitDone || o.errOut != "" || r.Op != op || r.Ops == 0 || r.Errors != 0 || r.TTLMS != 20_000 || r.Mode != "" {
+		if o.code != exitDone || o.errOut != "" || r.Op != op || r.Ops == 0 || r.Errors != 0 || r.TTLMS != 20_000 ||
+			r.Mode != "" {
 			t.Errorf("%s: exit %d, %+v, %q", op, o.code, r, o.errOut)
 		}
 		held := 0
@@ -102,7 +106,8 @@ func TestBenchLeases(t *testing.T) {
 				held++
 			}
 		}
-		if op == "keepalive" && (held != 5 || c.LeaseRequests("renew") < int(r.Ops)) || op == "lease" && held < int(r.Ops) {
+		if op == "keepalive" && (held != 5 || c.LeaseRequests("renew") < int(r.Ops)) || op == "lease" &&
+			held < int(r.Ops) {
 			t.Errorf("%s: %d operations, %d leases, %d renewals", op, r.Ops, held, c.LeaseRequests("renew"))
 		}
 	}
@@ -114,15 +119,18 @@ func TestBenchLeases(t *testing.T) {
 		}
 		return clienttest.None
 	})
-	o := kvctl(t, c, "", strings.Fields("bench keepalive --keys 1 --clients 1 --duration 400ms --warmup 10ms --prefix lost/")...)
-	if !strings.Contains(o.out, "keepalive, closed loop: 1 client, 2 endpoints, 1 lease for 10s\n") || !strings.Contains(o.out, "condition failed") || o.code != exitDone {
+	o := kvctl(t, c, "", strings.Fields("bench keepalive --keys 1 --clients 1 --duration 400ms --warmup 10ms "+
+		"--prefix lost/")...)
+	if !strings.Contains(o.out, "keepalive, closed loop: 1 client, 2 endpoints, 1 lease for 10s\n") ||
+		!strings.Contains(o.out, "condition failed") || o.code != exitDone {
 		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
 }
 
 func TestBenchModes(t *testing.T) {
 	c := startPlain(t, 2)
-	for flag, want := range map[string]string{"--mode=stale": bench.Stale, "--stale": bench.Stale, "--consistent": bench.Consistent, "--spread=one": bench.Default} {
+	for flag, want := range map[string]string{"--mode=stale": bench.Stale, "--stale": bench.Stale,
+		"--consistent": bench.Consistent, "--spread=one": bench.Default} {
 		o := kvctl(t, c, "", append(benchLine("get"), flag)...)
 		r := decode[bench.Result](t, o.out)
 		if o.code != exitDone || r.Mode != want || r.Errors != 0 || (flag == "--spread=one") != (r.Nodes == 1) {
@@ -135,7 +143,8 @@ func TestBenchText(t *testing.T) {
 	c := startPlain(t, 1)
 	args := slices.DeleteFunc(benchLine("mixed"), func(s string) bool { return s == "--json" })
 	o := kvctl(t, c, "", append(args, "--rate", "500")...)
-	for _, want := range []string{"mixed, open loop at 500/s: 3 clients, 1 endpoint, 5 keys of 10 B, default reads\n", "P99.9", "reads", "writes", "no errors\n"} {
+	for _, want := range []string{"mixed, open loop at 500/s: 3 clients, 1 endpoint, 5 keys of 10 B, default reads\n",
+		"P99.9", "reads", "writes", "no errors\n"} {
 		if !strings.Contains(o.out, want) {
 			t.Errorf("%q is not in %q", want, o.out)
 		}
@@ -165,7 +174,8 @@ func TestBenchOfFailures(t *testing.T) {
 	})
 	o := kvctl(t, c, "", append(benchLine("get"), "--fill=false")...)
 	r := decode[bench.Result](t, o.out)
-	if o.code != exitFailed || r.Ops != 0 || len(r.ErrorsByKind) != 1 || !strings.Contains(o.errOut, "no operation succeeded") {
+	if o.code != exitFailed || r.Ops != 0 || len(r.ErrorsByKind) != 1 ||
+		!strings.Contains(o.errOut, "no operation succeeded") {
 		t.Errorf("exit %d, %+v, %q", o.code, r, o.errOut)
 	}
 }
@@ -173,8 +183,9 @@ func TestBenchOfFailures(t *testing.T) {
 // Verbs that are in the test harness now say so, whatever is given with them.
 func TestBenchSweepHasMoved(t *testing.T) {
 	c := start(t, 1)
-	for line, where := range map[string]string{"bench sweep": "go run ./jepsen sweep --help", "bench sweep keys --points 1": "go run ./jepsen sweep --help",
-		"bench plot x.json": "go run ./jepsen sweep draw --help"} {
+	for line, where := range map[string]string{"bench sweep": "go run ./jepsen sweep --help",
+		"bench sweep keys --points 1": "go run ./jepsen sweep --help",
+		"bench plot x.json":           "go run ./jepsen sweep draw --help"} {
 		o := kvctl(t, c, "", strings.Fields(line)...)
 		if o.code != exitUsage || o.out != "" || !strings.Contains(o.errOut, where) {
 			t.Errorf("kvctl %s: exit %d, %q, %q; want exit 2 and %q", line, o.code, o.out, o.errOut, where)

@@ -15,34 +15,33 @@ const (
 	completeTimeout = time.Second // nobody waits longer for a tab
 )
 
-// completeKeys offers keys for a verb's first argument, cut at slashes as paths are. Whatever goes wrong it says
-// nothing: a message would land in the middle of what is being typed.
+// completeKeys completes a key as the first argument. Keys are cut at slashes, as paths are. Errors are not reported: a
+// message would appear in the middle of the command line.
 func (a *app) completeKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.keysFor(cmd, typed)
+	return a.completeKeysTo(1, cmd, args, typed)
 }
 
 // completeBothKeys is completeKeys for the first two arguments.
 func (a *app) completeBothKeys(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.keysFor(cmd, typed)
+	return a.completeKeysTo(2, cmd, args, typed)
 }
 
-func (a *app) keysFor(cmd *cobra.Command, typed string) ([]string, cobra.ShellCompDirective) {
-	var keys []string
+func (a *app) completeKeysTo(
+	most int, cmd *cobra.Command, args []string, typed string,
+) (keys []string, _ cobra.ShellCompDirective) {
+	if len(args) >= most {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	a.complete(cmd, func(ctx context.Context, c *client.Client) {
 		keys, _, _ = c.Keys(ctx, typed, client.ListOptions{Mode: client.Stale, Separator: "/", Limit: completeLimit})
 	})
 	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeSessions offers the IDs of sessions, with their names, for a verb's first argument.
-func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var out []string
+// completeSessions completes the ID of a session as the first argument, and shows the sessions' names.
+func (a *app) completeSessions(
+	cmd *cobra.Command, args []string, _ string,
+) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -55,9 +54,10 @@ func (a *app) completeSessions(cmd *cobra.Command, args []string, _ string) ([]s
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeLeases offers the names of leases that are held, for a verb's first argument.
-func (a *app) completeLeases(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	var out []string
+// completeLeases completes the name of a lease that is held as the first argument, and shows the owners.
+func (a *app) completeLeases(
+	cmd *cobra.Command, args []string, typed string,
+) (out []string, _ cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -70,7 +70,7 @@ func (a *app) completeLeases(cmd *cobra.Command, args []string, typed string) ([
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete runs f for as long as somebody waits for a tab.
+// complete runs f with the time limit of a completion.
 func (a *app) complete(cmd *cobra.Command, f func(context.Context, *client.Client)) {
 	c, err := a.client()
 	if err != nil {

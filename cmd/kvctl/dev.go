@@ -8,9 +8,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -24,34 +22,41 @@ func newDev(a *app) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "dev",
 		Short: "Stop, kill, pause and start the nodes of a local cluster (kvnode dev)",
-		Long: "dev works on the processes of a cluster that kvnode dev has started on this machine, which it finds through the\n" +
-			"cluster's data directory. A process is signalled only if it is still the node that is written down there.\n" +
-			"In place of a node's number, the word master stands for the node that is master, and all for every node.",
+		Long: "Work on the processes of a cluster that kvnode dev has started on this machine. It is found by its\n" +
+			"data directory. A process gets a signal only if it is still the node that is recorded there.\n\n" +
+			"N is the number of a node; master stands for the node that is master, and all for every node.",
 		Example: "  kvctl dev kill master\n  kvctl dev start 2\n  kvctl dev restart all\n  kvctl dev logs 1 2 --follow",
 	},
-		&cobra.Command{Use: "status", Short: "List the nodes and their processes", Args: cobra.NoArgs, RunE: d.status},
-		&cobra.Command{Use: "kill N...", Short: "Kill nodes with SIGKILL", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGKILL)},
-		&cobra.Command{Use: "pause N...", Short: "Pause nodes with SIGSTOP", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGSTOP)},
-		&cobra.Command{Use: "resume N...", Short: "Let paused nodes go on with SIGCONT", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGCONT)},
-		&cobra.Command{Use: "start N...", Short: "Start nodes again", Args: cobra.MinimumNArgs(1), RunE: d.start},
-		&cobra.Command{Use: "stop N...", Short: "Stop nodes in order with SIGTERM: the master hands over first", Args: cobra.MinimumNArgs(1), RunE: d.signal(syscall.SIGTERM)},
-		&cobra.Command{
-			Use: "restart N...", Short: "Stop nodes in order and start them again, one after the other", Args: cobra.MinimumNArgs(1), RunE: d.restart,
-			Long: "restart stops each node with SIGTERM, starts it again, and waits until it is ready before it goes on to the next.",
-		},
+		d.onNodes("kill", "Kill nodes with SIGKILL", d.signal(syscall.SIGKILL)),
+		d.onNodes("pause", "Pause nodes with SIGSTOP", d.signal(syscall.SIGSTOP)),
+		d.onNodes("resume", "Resume paused nodes with SIGCONT", d.signal(syscall.SIGCONT)),
+		d.onNodes("start", "Start nodes that do not run", d.start),
+		d.onNodes("stop", "Stop nodes in order with SIGTERM: a master hands over first", d.signal(syscall.SIGTERM)),
+		d.newRestart(),
 		newDevLogs(d),
-		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: cobra.NoArgs, RunE: d.master},
+		&cobra.Command{
+			Use: "status", Short: "List the nodes and their processes", Args: arguments(0, 0), RunE: d.status,
+		},
+		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: arguments(0, 0), RunE: d.master},
 	)
-	for _, c := range cmd.Commands() {
-		if strings.Contains(c.Use, "N...") {
-			c.ValidArgsFunction = d.completeNodes
-		}
-	}
 	cmd.PersistentFlags().StringVar(&d.data, "data", devcluster.DefaultDir, "data directory of the cluster")
 	return cmd
 }
 
-// completeNodes offers what names nodes.
+// dev is a command on a local cluster.
+type dev struct {
+	app  *app
+	data string
+}
+
+// onNodes returns a command on the nodes that its arguments name.
+func (d *dev) onNodes(name, short string, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " N...", Short: short, Args: arguments(1, many), RunE: run, ValidArgsFunction: d.completeNodes,
+	}
+}
+
+// completeNodes completes the numbers of nodes that are not given yet.
 func (d *dev) completeNodes(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	s, err := devcluster.Read(d.data)
 	if err != nil {
@@ -69,51 +74,46 @@ func (d *dev) completeNodes(_ *cobra.Command, args []string, _ string) ([]string
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// dev is a command on a local cluster.
-type dev struct {
-	app  *app
-	data string
-}
-
-// nodesOf looks up what the arguments name, all before anything is done to any.
-func (d *dev) nodesOf(ctx context.Context, s *devcluster.State, args []string) ([]devcluster.Node, error) {
+// choose returns the cluster and the nodes that the arguments name. Nothing is done to any node before all are known.
+func (d *dev) choose(ctx context.Context, args []string) (*devcluster.State, []devcluster.Node, error) {
+	s, err := devcluster.Read(d.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.Contains(args, "all") {
+		if len(args) > 1 {
+			return nil, nil, usage("all stands for every node: leave the others out")
+		}
+		return s, s.Nodes, nil
+	}
 	var out []devcluster.Node
 	for _, arg := range args {
-		if arg == "all" {
-			if len(args) > 1 {
-				return nil, usage("all stands for every node: leave the others out")
-			}
-			return s.Nodes, nil
-		}
 		id, err := strconv.Atoi(arg)
 		if arg == "master" {
 			var m client.Status
 			if m, err = d.findMaster(ctx, s); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			id = int(m.Node)
 		} else if err != nil {
-			return nil, usage("%q is no node: give a number, master or all", arg)
+			return nil, nil, usage("%q is not a node: give a number, master or all", arg)
 		}
 		n := s.Node(id)
 		if n == nil {
-			return nil, usage("there is no node %d in %s; it has %s", id, d.data, s.IDs())
+			return nil, nil, usage("there is no node %d in %s; it has %s", id, d.data, s.IDs())
 		}
 		out = append(out, *n)
 	}
-	return out, nil
+	return s, out, nil
 }
 
-// hint is the command line that does verb to a node of this cluster.
+// hint returns the command line that does verb to a node of this cluster.
 func (d *dev) hint(verb string, id int) string {
 	s := fmt.Sprintf("kvctl dev %s %d", verb, id)
 	if d.data == devcluster.DefaultDir {
 		return s
 	}
-	if strings.ContainsAny(d.data, " \t'\"$\\*?") {
-		return s + " --data " + strconv.Quote(d.data)
-	}
-	return s + " --data " + d.data
+	return s + " --data " + quoteWord(d.data)
 }
 
 // survey asks the nodes that run. A paused one would only be waited for.
@@ -158,10 +158,7 @@ func (d *dev) master(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return d.app.print(masterJSON{m.Node, m.Epoch, m.Lease.RemainingMS}, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, m.Node)
-		return err
-	})
+	return d.app.printf(masterOut(m), "%d\n", m.Node)
 }
 
 // devStatusJSON is a node of `dev status` with --json.
@@ -186,58 +183,39 @@ func (d *dev) status(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	out := make([]devStatusJSON, len(s.Nodes))
+	rows := make([][]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		p := process.Find(s, n)
-		out[i] = devStatusJSON{n.ID, p.PID, p.State.String(), "", n.Client, n.Peer, n.Data, n.Log}
+		o := devStatusJSON{n.ID, p.PID, p.State.String(), "", n.Client, n.Peer, n.Data, n.Log}
 		for _, x := range v {
 			if x.answers() && x.status.Node == uint64(n.ID) {
-				out[i].Role = x.status.Role
+				o.Role = x.status.Role
 			}
 		}
+		pid := "-"
+		if p.PID != 0 {
+			pid = strconv.Itoa(p.PID)
+		}
+		out[i], rows[i] = o, []string{strconv.Itoa(n.ID), pid, o.State, orDash(o.Role), n.Client, n.Peer, n.Data}
 	}
 	return d.app.print(out, func(w io.Writer) error {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NODE\tPID\tSTATE\tROLE\tCLIENTS\tPEERS\tDATA")
-		for _, n := range out {
-			pid, role := strconv.Itoa(n.PID), n.Role
-			if n.PID == 0 {
-				pid = "-"
-			}
-			if role == "" {
-				role = "-"
-			}
-			fmt.Fprintln(t, strings.Join([]string{strconv.Itoa(n.Node), pid, n.State, role, n.Client, n.Peer, n.Data}, "\t"))
-		}
-		return t.Flush()
+		return table(w, []string{"NODE", "PID", "STATE", "ROLE", "CLIENTS", "PEERS", "DATA"}, rows)
 	})
 }
 
-// done reports what became of a node.
+// done reports what was done to a node.
 func (d *dev) done(n devcluster.Node, pid int, what string) error {
-	return d.app.print(struct {
+	return d.app.printf(struct {
 		Node int    `json:"node"`
 		PID  int    `json:"pid"`
 		Done string `json:"done"`
-	}{n.ID, pid, what}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "node %d (pid %d) %s\n", n.ID, pid, what)
-		return err
-	})
+	}{n.ID, pid, what}, "node %d (pid %d) %s\n", n.ID, pid, what)
 }
 
-// signal sends sig to each node named and waits until it shows.
+// signal returns a command that sends sig to each of the nodes and waits for its effect.
 func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
-	effect := map[syscall.Signal]struct {
-		want process.State
-		word string
-	}{
-		syscall.SIGKILL: {process.Gone, "killed"}, syscall.SIGTERM: {process.Gone, "stopped"}, syscall.SIGSTOP: {process.Paused, "paused"}, syscall.SIGCONT: {process.Running, "goes on"},
-	}[sig]
 	return func(cmd *cobra.Command, args []string) error {
-		s, err := devcluster.Read(d.data)
-		if err != nil {
-			return err
-		}
-		nodes, err := d.nodesOf(cmd.Context(), s, args)
+		s, nodes, err := d.choose(cmd.Context(), args)
 		if err != nil {
 			return err
 		}
@@ -245,37 +223,51 @@ func (d *dev) signal(sig syscall.Signal) func(*cobra.Command, []string) error {
 		defer cancel()
 		for _, n := range nodes {
 			p := process.Find(s, n)
-			if p.State == process.Gone && len(args) == 1 && args[0] == "all" {
-				continue
-			}
 			if p.State == process.Gone {
+				if args[0] == "all" {
+					continue
+				}
 				return fmt.Errorf("node %d is not running; start it with: %s", n.ID, d.hint("start", n.ID))
 			}
-			if p.State == process.Paused && sig == syscall.SIGTERM {
-				return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
-			}
-			if err := p.Signal(ctx, s, n, sig, effect.want); err != nil {
+			if err := d.signalOne(ctx, s, n, p, sig); err != nil {
 				return err
-			}
-			if err := d.done(n, p.PID, effect.word); err != nil {
-				return err
-			}
-			if effect.want == process.Gone {
-				if err := d.forget(ctx, n.ID, p.PID); err != nil {
-					return err
-				}
 			}
 		}
 		return nil
 	}
 }
 
-// forget notes that a process is gone, unless another has taken its place.
+// effects are the states that signals lead to, and the words for them.
+var effects = map[syscall.Signal]struct {
+	state process.State
+	word  string
+}{
+	syscall.SIGKILL: {process.Gone, "killed"}, syscall.SIGTERM: {process.Gone, "stopped"},
+	syscall.SIGSTOP: {process.Paused, "paused"}, syscall.SIGCONT: {process.Running, "resumed"},
+}
+
+// signalOne sends sig to a node that runs, waits for its effect, and reports it.
+func (d *dev) signalOne(
+	ctx context.Context, s *devcluster.State, n devcluster.Node, p process.Process, sig syscall.Signal,
+) error {
+	if p.State == process.Paused && sig == syscall.SIGTERM {
+		return fmt.Errorf("node %d is paused and cannot stop in order; resume it first: %s", n.ID,
+			d.hint("resume", n.ID))
+	}
+	effect := effects[sig]
+	if err := p.Signal(ctx, s, n, sig, effect.state); err != nil {
+		return err
+	}
+	if err := d.done(n, p.PID, effect.word); err != nil {
+		return err
+	}
+	if effect.state == process.Gone {
+		return d.forget(ctx, n.ID, p.PID)
+	}
+	return nil
+}
+
+// forget records that a process is gone, unless another has taken its place.
 func (d *dev) forget(ctx context.Context, id, pid int) error {
-	return devcluster.Update(ctx, d.data, func(s *devcluster.State) error {
-		if n := s.Node(id); n != nil && n.PID == pid {
-			n.PID = 0
-		}
-		return nil
-	})
+	return devcluster.SetPID(ctx, d.data, id, pid, 0)
 }

@@ -16,7 +16,7 @@ import (
 	"tenure/internal/devcluster"
 )
 
-// logPoll is how often a log that is followed is looked at.
+// logPoll is how often a log that is followed is read.
 const logPoll = 100 * time.Millisecond
 
 func newDevLogs(d *dev) *cobra.Command {
@@ -25,9 +25,10 @@ func newDevLogs(d *dev) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs [N...]",
 		Short: "Print the logs of nodes",
-		Long: "logs prints the last lines of the nodes' logs, of all nodes without an N, each after the node's number if there are several.\n" +
-			"With --follow it goes on until it is interrupted.",
-		Example: "  kvctl dev logs master --lines 100\n  kvctl dev logs --follow",
+		Long: "Print the last lines of the nodes' logs, or of all logs if no N is given. Each line follows the\n" +
+			"node's number if there is more than one node. With --follow, print new lines until interrupted.",
+		ValidArgsFunction: d.completeNodes,
+		Example:           "  kvctl dev logs master --lines 100\n  kvctl dev logs --follow",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if lines < 0 {
 				return usage("--lines %d: must not be negative", lines)
@@ -35,11 +36,7 @@ func newDevLogs(d *dev) *cobra.Command {
 			if len(args) == 0 {
 				args = []string{"all"}
 			}
-			s, err := devcluster.Read(d.data)
-			if err != nil {
-				return err
-			}
-			nodes, err := d.nodesOf(cmd.Context(), s, args)
+			_, nodes, err := d.choose(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -58,12 +55,13 @@ func newDevLogs(d *dev) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written from now on")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until interrupted")
 	cmd.Flags().IntVarP(&lines, "lines", "n", lines, "how many of the last lines to print first")
+	d.app.timeoutFlag(cmd, "time limit of finding the master (default 10s)")
 	return cmd
 }
 
-// logWriter prints lines of logs, whole.
+// logWriter prints whole lines of logs.
 type logWriter struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -93,7 +91,7 @@ func (l *logWriter) last(n devcluster.Node, lines int) (end int64, err error) {
 	b := bufio.NewReader(f)
 	for {
 		line, err := b.ReadString('\n')
-		if err != nil { // what has no line end yet is left for later
+		if err != nil { // a line without an end is left for later
 			break
 		}
 		end += int64(len(line))
@@ -111,16 +109,10 @@ func (l *logWriter) last(n devcluster.Node, lines int) (end int64, err error) {
 
 // follow prints what is added to a node's log until ctx ends.
 func (l *logWriter) follow(ctx context.Context, n devcluster.Node, from int64) {
-	tick := time.NewTicker(logPoll)
-	defer tick.Stop()
-	for {
+	_ = poll(ctx, logPoll, func() (bool, error) { // its error is the end of ctx
 		from = l.more(n, from)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+		return false, nil
+	})
 }
 
 // more prints the whole lines behind an offset and returns the offset behind them.
@@ -131,7 +123,7 @@ func (l *logWriter) more(n devcluster.Node, from int64) int64 {
 	}
 	defer func() { _ = f.Close() }() // it is only read
 	if info, err := f.Stat(); err == nil && info.Size() < from {
-		from = 0 // it was begun anew
+		from = 0 // the log was started anew
 	}
 	if _, err := f.Seek(from, io.SeekStart); err != nil {
 		return from

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,13 +14,17 @@ import (
 	"tenure/internal/devcluster"
 )
 
-// restart stops nodes and starts them again, one after the other, so that a majority is there all the time.
+func (d *dev) newRestart() *cobra.Command {
+	cmd := d.onNodes("restart", "Stop nodes in order and start them again, one after the other", d.restart)
+	cmd.Long = "Stop each node with SIGTERM, start it again, and wait until it is ready before the next one is\n" +
+		"stopped."
+	d.app.timeoutFlag(cmd, "time limit for each node (default 10s)")
+	return cmd
+}
+
+// restart stops nodes and starts them again, one after the other, so that a majority runs all the time.
 func (d *dev) restart(cmd *cobra.Command, args []string) error {
-	s, err := devcluster.Read(d.data)
-	if err != nil {
-		return err
-	}
-	nodes, err := d.nodesOf(cmd.Context(), s, args)
+	s, nodes, err := d.choose(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
@@ -33,21 +36,13 @@ func (d *dev) restart(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// restartOne has as long for one node as --timeout says. A node that does not run is only started.
+// restartOne restarts one node. A node that does not run is only started. If others follow, it waits until the node is
+// ready.
 func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.Node, others bool) error {
 	ctx, cancel := context.WithTimeout(ctx, d.app.timeout)
 	defer cancel()
-	switch p := process.Find(s, n); p.State {
-	case process.Paused:
-		return fmt.Errorf("node %d is paused and cannot stop in order; let it go on first: %s", n.ID, d.hint("resume", n.ID))
-	case process.Running:
-		if err := p.Signal(ctx, s, n, syscall.SIGTERM, process.Gone); err != nil {
-			return err
-		}
-		if err := d.done(n, p.PID, "stopped"); err != nil {
-			return err
-		}
-		if err := d.forget(ctx, n.ID, p.PID); err != nil {
+	if p := process.Find(s, n); p.State == process.Running || p.State == process.Paused {
+		if err := d.signalOne(ctx, s, n, p, syscall.SIGTERM); err != nil {
 			return err
 		}
 	}
@@ -57,23 +52,19 @@ func (d *dev) restartOne(ctx context.Context, s *devcluster.State, n devcluster.
 	return awaitReady(ctx, n)
 }
 
-// awaitReady waits until a node knows a master: before, to stop another one could leave no majority.
+// awaitReady waits until a node knows a master: to stop another one before could leave no majority.
 func awaitReady(ctx context.Context, n devcluster.Node) error {
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}})
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
 	defer c.Close()
-	tick := time.NewTicker(startPoll)
-	defer tick.Stop()
-	for {
-		if s, err := c.Nodes().StatusOf(ctx, n.Client); err == nil && s.Master != 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("node %d was started and knows of no master yet: %w; see kvctl dev logs %d", n.ID, ctx.Err(), n.ID)
-		case <-tick.C:
-		}
+	err = poll(ctx, startPoll, func() (bool, error) {
+		s, err := c.Nodes().StatusOf(ctx, n.Client)
+		return err == nil && s.Master != 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("node %d was started and knows of no master yet: %w; see kvctl dev logs %d", n.ID, err, n.ID)
 	}
+	return nil
 }

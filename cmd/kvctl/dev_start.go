@@ -24,11 +24,7 @@ const (
 )
 
 func (d *dev) start(cmd *cobra.Command, args []string) error {
-	s, err := devcluster.Read(d.data)
-	if err != nil {
-		return err
-	}
-	nodes, err := d.nodesOf(cmd.Context(), s, args)
+	s, nodes, err := d.choose(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
@@ -45,7 +41,7 @@ func (d *dev) start(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// startOne starts a node, notes its process and waits until it answers, ends, or ctx does.
+// startOne starts a node, records its process and waits until it answers, ends, or ctx does.
 func (d *dev) startOne(ctx context.Context, id int) error {
 	if err := d.awaitEnd(ctx, id); err != nil {
 		return err
@@ -79,29 +75,31 @@ func (d *dev) startOne(ctx context.Context, id int) error {
 	return d.done(c.node, c.pid, "started, clients on "+c.node.Client)
 }
 
-// awaitEnd waits for a killed process of the node to be gone with all its files: until then its port and its data are
+// awaitEnd waits until a killed process of the node is gone with all its files: until then its ports and its data are
 // taken.
 func (d *dev) awaitEnd(ctx context.Context, id int) error {
-	tick := time.NewTicker(endPoll)
-	defer tick.Stop()
-	for {
+	pid := 0
+	err := poll(ctx, endPoll, func() (bool, error) {
 		s, err := devcluster.Read(d.data)
 		if err != nil {
-			return err
+			return false, err
 		}
 		n := s.Node(id)
-		if n == nil || process.Look(s, *n) != process.Ending {
-			return nil
+		if n == nil {
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("node %d (pid %d) was killed and is still ending: its port and its data are not free yet; try again", id, n.PID)
-		case <-tick.C:
-		}
+		pid = n.PID
+		return process.Look(s, *n) != process.Ending, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("node %d (pid %d) was killed and is still ending: its ports and its data are not free yet; "+
+			"try again",
+			id, pid)
 	}
+	return err
 }
 
-// startedNode is a node that this process has started and will leave behind.
+// startedNode is a node that this process has started, and that goes on when it ends.
 type startedNode struct {
 	node    devcluster.Node
 	pid     int
@@ -131,30 +129,33 @@ func launch(binary string, n devcluster.Node) (startedNode, error) {
 	return c, nil
 }
 
-// await tells whether the node answers before ctx ends. Its error is that the node has ended.
-func (c startedNode) await(ctx context.Context) (bool, error) {
+// await reports whether the node answers before ctx ends. It fails if the node ends.
+func (c startedNode) await(ctx context.Context) (answers bool, err error) {
 	api, err := client.New(client.Config{Endpoints: []string{c.node.Client}})
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
 	defer api.Close()
-	tick := time.NewTicker(startPoll)
-	defer tick.Stop()
-	for {
+	err = poll(ctx, startPoll, func() (bool, error) {
 		if s, err := api.Nodes().StatusOf(ctx, c.node.Client); err == nil && s.Node == uint64(c.node.ID) {
+			answers = true
 			return true, nil
 		}
 		select {
 		case err := <-c.ended:
-			return false, c.obituary(err)
-		case <-ctx.Done():
+			return false, c.endedEarly(err)
+		default:
 			return false, nil
-		case <-tick.C:
 		}
+	})
+	if err != nil && ctx.Err() != nil {
+		return false, nil
 	}
+	return answers, err
 }
 
-func (c startedNode) obituary(err error) error {
+// endedEarly returns an error with the end of the node's log.
+func (c startedNode) endedEarly(err error) error {
 	how := "exit code 0"
 	if err != nil {
 		how = err.Error()

@@ -82,7 +82,8 @@ func newDevCluster(t *testing.T, master int) *devCluster {
 	}
 	for id := 1; id <= 3; id++ {
 		addr := freeport.Address(port + id - 1)
-		n := devcluster.Node{ID: id, Client: addr, Peer: "127.0.0.1:1", Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
+		n := devcluster.Node{ID: id, Client: addr, Peer: "127.0.0.1:1",
+			Data: filepath.Join(d.dir, fmt.Sprintf("node%d", id))}
 		n.Log = n.Data + ".log"
 		n.Args = []string{strconv.Itoa(id), n.Data, addr}
 		if err := os.Mkdir(n.Data, 0o700); err != nil {
@@ -138,7 +139,8 @@ func outcomeOf(d *devCluster, args ...string) outcome {
 func (d *devCluster) want(code int, text string, args ...string) {
 	d.t.Helper()
 	if o := d.run(args...); o.code != code || !strings.Contains(o.out+o.errOut, text) {
-		d.t.Fatalf("kvctl dev %s: exit %d, %q, %q; want exit %d and %q", strings.Join(args, " "), o.code, o.out, o.errOut, code, text)
+		d.t.Fatalf("kvctl dev %s: exit %d, %q, %q; want exit %d and %q", strings.Join(args, " "), o.code, o.out,
+			o.errOut, code, text)
 	}
 }
 
@@ -173,7 +175,7 @@ func TestDev(t *testing.T) {
 		t.Fatal(got)
 	}
 	d.want(1, "paused already", "start", "3")
-	d.want(0, "goes on", "resume", "3")
+	d.want(0, "resumed", "resume", "3")
 	before := d.read().Nodes[1].PID
 	d.want(0, fmt.Sprintf("node 2 (pid %d) killed", before), "kill", "master")
 	if got := d.states(); got != "running follower, not running, running follower" || d.read().Nodes[1].PID != 0 {
@@ -192,7 +194,7 @@ func TestDev(t *testing.T) {
 	if got := d.states(); got != "running follower, running master, running follower" {
 		t.Fatalf("a command with a wrong number has done a part: %s", got)
 	}
-	d.want(2, "is no node", "kill", "slave")
+	d.want(2, "is not a node", "kill", "slave")
 }
 
 // TestDevStartWaitsForTheEnd: a process that looks gone may hold its port and its data for a while.
@@ -208,7 +210,7 @@ func TestDevStartWaitsForTheEnd(t *testing.T) {
 	if got := d.states(); got != "not running, ending, not running" {
 		t.Fatal(got)
 	}
-	d.want(1, "still ending: its port and its data are not free yet", "start", "2", "--timeout", "100ms")
+	d.want(1, "still ending: its ports and its data are not free yet", "start", "2", "--timeout", "100ms")
 	time.AfterFunc(50*time.Millisecond, func() { _ = syscall.Kill(n.PID, syscall.SIGKILL) })
 	d.want(0, "started, clients on", "start", "2")
 }
@@ -285,7 +287,8 @@ func TestDevState(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if o := d.run("--data", filepath.Join(d.dir, "none"), "status"); o.code != 1 || !strings.Contains(o.errOut, "kvnode dev") {
+	if o := d.run("--data", filepath.Join(d.dir, "none"), "status"); o.code != 1 ||
+		!strings.Contains(o.errOut, "kvnode dev") {
 		t.Errorf("exit %d, %q", o.code, o.errOut)
 	}
 }
@@ -312,7 +315,7 @@ func TestDevStopRestartLogs(t *testing.T) {
 	d.want(0, "paused", "pause", "1")
 	d.want(1, "dev resume 1 --data ", "stop", "1")
 	d.want(1, "dev resume 1", "restart", "1")
-	d.want(0, "goes on", "resume", "1")
+	d.want(0, "resumed", "resume", "1")
 	d.want(2, "leave the others out", "stop", "all", "1")
 	d.want(0, "", "stop", "all")
 	d.want(0, "", "stop", "all")
@@ -326,15 +329,18 @@ func TestDevStopRestartLogs(t *testing.T) {
 	if o := d.run("logs", "1"); o.code != 0 || o.out != strings.Repeat(serving+"\n", 3) {
 		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
-	if o := d.run("logs", "1", "2", "--lines", "1"); o.out != "1  "+serving+"\n2  serving "+d.state.Nodes[1].Client+"\n" {
+	if o := d.run("logs", "1", "2", "--lines",
+		"1"); o.out != "1  "+serving+"\n2  serving "+d.state.Nodes[1].Client+"\n" {
 		t.Errorf("%q, %q", o.out, o.errOut)
 	}
 	d.want(0, "3  serving", "logs")
 	d.want(2, "--lines", "logs", "--lines", "-1")
-	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "restart", "2", ""); !strings.HasPrefix(o.out, "1\n3\n:") {
+	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "restart", "2", ""); !strings.HasPrefix(o.out,
+		"1\n3\n:") {
 		t.Errorf("%q", o.out)
 	}
-	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "logs", ""); !strings.HasPrefix(o.out, "1\n2\n3\nmaster\nall\n:") {
+	if o := outcomeOf(d, "__complete", "dev", "--data", d.dir, "logs", ""); !strings.HasPrefix(o.out,
+		"1\n2\n3\nmaster\nall\n:") {
 		t.Errorf("%q", o.out)
 	}
 }

@@ -1,25 +1,29 @@
 // Command kvctl is the command line of Tenure for people and scripts.
 //
-// Files are named after what their verbs work on:
+// Files are named after what their commands work on:
 //
-//   - kv_read.go, kv_write.go, kv_delete.go: keys. txn.go: transactions. watch.go: changes. flags.go: what these share.
-//   - session.go: sessions. lock.go, lock_elect.go: what is held under one. lease*.go: leases.
-//   - status*.go: what all endpoints say of themselves at about one moment, as a table, and from one moment to the
-//     next. master.go: who is master, and its transfer.
-//   - dev*.go: the processes of a local cluster. bench*.go: load; the generator is package bench below.
-//   - main.go: streams, signals, exit codes. root.go: the flags that all verbs share. complete.go: completion.
+//   - kv_read.go, kv_write.go, kv_delete.go: keys. flags.go: the flags that these share. watch.go: changes of keys.
+//   - txn.go: transactions. txn_values.go: which of the entries returned by one have values.
+//   - session.go: sessions. lease.go, lease_list.go: leases.
+//   - lock.go, lease_run.go, elect.go: commands that run another one under a lock or a lease, as hold.go does it.
+//   - status.go, status_survey.go, status_table.go: the state of all endpoints at about one moment. status_watch.go and
+//     status_tracker.go: how it changes. master.go: the master, and its transfer.
+//   - dev.go, dev_start.go, dev_restart.go, dev_logs.go: the processes of a local cluster.
+//   - bench.go, bench_show.go: load. Package bench generates it.
+//   - main.go: exit codes and errors. root.go: what all commands share. printer.go: output. usage.go: wrong command
+//     lines. complete.go: completion.
 //
-// Packages below internal know nothing of flags: child runs the command under a lock, process finds the processes of a
-// local cluster, txnfile reads transactions, output writes numbers and times for people.
+// The packages below internal know nothing of flags: child runs the command under a lock, process finds the processes
+// of a local cluster, txnfile reads transactions, output writes numbers and times for people.
 //
 // # Exit codes
 //
 //	0  done
-//	1  failed: not found, a condition that did not hold, not applied, nobody there
+//	1  failed: not found, a condition that did not hold, not applied, no node reached
 //	2  usage: the command line or a key is wrong; nothing was sent
-//	3  outcome unknown: the write may have been applied or may still be; what is printed settles it
+//	3  outcome unknown: the write may have been applied or may still be; the output tells how to settle it
 //
-// `kvctl lock` and `kvctl lease run` end with the exit code of the command that they run.
+// kvctl lock, lease run and elect return the exit code of the command that they run.
 //
-// A result goes to standard output, everything else to standard error. With --json both are JSON, one object a line.
+// Results go to standard output, everything else to standard error. With --json both are JSON, one object a line.
 package main

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +13,10 @@ import (
 	"tenure/client"
 )
 
-// maxValueBytes is the largest value that any cluster may be told to take.
+// maxValueBytes is the largest value that any cluster can be configured to accept.
 const maxValueBytes = 16 << 20
 
-// writeFlags are those of every verb that writes.
+// writeFlags are the flags of every command that writes.
 type writeFlags struct {
 	once  client.Once
 	flags uint64
@@ -25,10 +24,10 @@ type writeFlags struct {
 	fence fenceFlag
 }
 
-// fenceFlag is NAME:TOKEN.
+// fenceFlag is the value of a flag that takes NAME:TOKEN.
 type fenceFlag struct{ client.Fence }
 
-// String is the flag's value.
+// String returns the flag's value.
 func (f *fenceFlag) String() string {
 	if f.Name == "" {
 		return ""
@@ -36,7 +35,7 @@ func (f *fenceFlag) String() string {
 	return f.Fence.String()
 }
 
-// Type names the value in usage texts.
+// Type returns the name of the value in help texts.
 func (f *fenceFlag) Type() string { return "NAME:TOKEN" }
 
 // Set reads the flag's value.
@@ -53,33 +52,39 @@ func (f *fenceFlag) Set(s string) error {
 	return nil
 }
 
-func (w *writeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&w.fence, "fence", "fail if a larger token of that name was seen; kvctl lock has it in $"+fenceVariable)
-	w.addOnce(cmd)
+// addTo defines the flags of a write to keys.
+func (w *writeFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().Var(&w.fence, "fence",
+		"fail if the cluster has seen a larger token of NAME; kvctl lock and lease run put it in $"+fenceVariable)
+	w.addOnceTo(cmd)
 }
 
-func (w *writeFlags) addOnce(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.once.Key, "idempotency-key", "", "send an earlier write again, whose key this is (goes with --base)")
-	cmd.Flags().Var((*decimal)(&w.once.Base), "base", "the base of that earlier write")
-	args := cmd.Args
-	cmd.Args = func(cmd *cobra.Command, given []string) error {
+// addOnceTo defines the flags that repeat an earlier run.
+func (w *writeFlags) addOnceTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.once.Key, "idempotency-key", "",
+		"repeat the earlier run that printed this key: it is applied at most once (needs --base)")
+	cmd.Flags().Var((*decimal)(&w.once.Base), "base", "the base that the earlier run printed")
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if f := cmd.Flags(); f.Changed("idempotency-key") != f.Changed("base") {
 			return usage("--idempotency-key and --base go together: give both, as they were printed")
 		}
-		return args(cmd, given)
+		return check(cmd, args)
 	}
 }
 
-func (w *writeFlags) addFlags(cmd *cobra.Command) {
-	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number stored with the value")
-	cmd.Flags().DurationVar(&w.ttl, "ttl", 0, "have the key deleted after that time (0: it stays)")
+// addValueTo defines the flags of a write that sets a value.
+func (w *writeFlags) addValueTo(cmd *cobra.Command) {
+	w.addTo(cmd)
+	cmd.Flags().Var((*decimal)(&w.flags), "flags", "a number to store with the value")
+	cmd.Flags().DurationVar(&w.ttl, "ttl", 0, "delete the key after this time (0: never)")
 }
 
 func (w *writeFlags) options() client.WriteOptions {
 	return client.WriteOptions{Once: w.once, Flags: w.flags, TTL: w.ttl, Fence: w.fence.Fence}
 }
 
-// value is the argument, or standard input for "-".
+// value returns the argument, or standard input for "-".
 func (a *app) value(arg string) ([]byte, error) {
 	if arg != "-" {
 		return []byte(arg), nil
@@ -89,13 +94,13 @@ func (a *app) value(arg string) ([]byte, error) {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	if len(b) > maxValueBytes {
-		return nil, usage("standard input is over %d bytes, the largest value that any cluster takes", maxValueBytes)
+		return nil, usage("standard input is over %d bytes, the largest value that any cluster accepts", maxValueBytes)
 	}
 	return b, nil
 }
 
-// notAt adds to a failed condition what it was.
-func notAt(err error, index uint64) error {
+// conditionError adds to a failed condition on a key's index what it was.
+func conditionError(err error, index uint64) error {
 	switch {
 	case !errors.Is(err, client.ErrCondition):
 		return err
@@ -105,79 +110,39 @@ func notAt(err error, index uint64) error {
 	return fmt.Errorf("%w: the key is not at index %d; nothing was changed, see kvctl get --json", err, index)
 }
 
-// written is what a write prints with --json.
-type written struct {
-	Key      string `json:"key"`
-	Revision uint64 `json:"revision"`
-}
-
-func (a *app) printWritten(key string, revision uint64) error {
-	return a.print(written{key, revision}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "revision %d\n", revision)
-		return err
-	})
-}
-
-// waitFlags are those of the verbs that can wait for news.
+// waitFlags are the flags of the commands that can wait for a change.
 type waitFlags struct {
 	index uint64
 	wait  time.Duration
-	shows bool
+	given bool // --index
 }
 
-const waitText = "With --index N it waits until there is a change behind index N, for at most --wait, and prints what there is then.\n" +
-	"The index that goes with that is told on standard error, for the next time; --index 0 waits for nothing."
+const waitText = "With --index N, wait until something has changed since index N, for at most --wait, and print the\n" +
+	"state then. Its index goes to standard error, for the next call. --index 0 does not wait."
 
-func (w *waitFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change behind this index, and tell the new one")
+func (w *waitFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().Var((*decimal)(&w.index), "index", "wait for a change after this index, and print the new index")
 	cmd.Flags().DurationVar(&w.wait, "wait", client.DefaultWait, "with --index, how long to wait")
 }
 
-// start checks the flags and gives the command the time that they ask for.
+// start checks the flags and extends the command's time limit by the wait.
 func (w *waitFlags) start(a *app, cmd *cobra.Command) error {
-	w.shows = cmd.Flags().Changed("index")
-	if !w.shows && cmd.Flags().Changed("wait") {
-		return usage("--wait goes with --index N: say behind which index there is to be a change")
+	w.given = cmd.Flags().Changed("index")
+	if !w.given && cmd.Flags().Changed("wait") {
+		return usage("--wait needs --index N, the index after which to wait for a change")
 	}
 	if w.wait <= 0 {
 		return usage("--wait %v: must be above 0", w.wait)
 	}
 	if w.index != 0 {
-		a.waits = w.wait
+		a.extraTime = w.wait
 	}
 	return nil
 }
 
-// tell says at which index the answer is.
-func (w *waitFlags) tell(a *app, m client.Meta) {
-	if !w.shows || m.Index == 0 {
-		return
+// note writes the answer's index to standard error, if --index was given.
+func (w *waitFlags) note(p *printer, m client.Meta) {
+	if w.given && m.Index != 0 {
+		p.noteIndex(m.Index)
 	}
-	if a.json {
-		_ = json.NewEncoder(a.stderr).Encode(struct {
-			Index uint64 `json:"index"`
-		}{m.Index})
-		return
-	}
-	fmt.Fprintf(a.stderr, "kvctl: index %d\n", m.Index)
-}
-
-// decimal is the value of a flag that takes a number from 0 up. Unlike pflag's own it reads 010 as ten, as the API and
-// the arguments of the other commands do.
-type decimal uint64
-
-// String is the flag's value.
-func (d *decimal) String() string { return strconv.FormatUint(uint64(*d), 10) }
-
-// Type names the value in usage texts.
-func (d *decimal) Type() string { return "uint64" }
-
-// Set reads the flag's value.
-func (d *decimal) Set(s string) error {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return errors.New("must be a number from 0 up")
-	}
-	*d = decimal(n)
-	return nil
 }

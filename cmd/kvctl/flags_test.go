@@ -18,7 +18,8 @@ func TestNumbersAreDecimal(t *testing.T) {
 		t.Errorf("flags of 017 are %s", o.out)
 	}
 	for _, bad := range []string{"0xa", "0b11", "1_0", "-1", "x", "18446744073709551616"} {
-		if o := kvctl(t, c, "", "delete", "k", "--cas="+bad); o.code != 2 || !strings.Contains(o.errOut, "number from 0 up") {
+		if o := kvctl(t, c, "", "delete", "k", "--cas="+bad); o.code != 2 ||
+			!strings.Contains(o.errOut, "number from 0 up") {
 			t.Errorf("--cas %s: %+v", bad, o)
 		}
 	}

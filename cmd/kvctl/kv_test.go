@@ -30,7 +30,8 @@ func (s step) play(t *testing.T, c *clienttest.Cluster) {
 	}
 	o := kvctl(t, c, s.stdin, args...)
 	if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) || (s.err == "") != (o.errOut == "") {
-		t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q, %q", s.line, o.code, o.out, o.errOut, s.code, s.out, s.err)
+		t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q, %q", s.line, o.code, o.out, o.errOut, s.code, s.out,
+			s.err)
 	}
 }
 
@@ -55,10 +56,12 @@ func TestCommandVerbs(t *testing.T) {
 		{"rename b _", "", 2, "", "empty"},
 		{"remove b", "", 0, "piped", ""},
 		{"remove b", "", 1, "", "not found"},
-		{"remove n --json", "", 0, `{"key":"n","value":"Mzk=","flags":0,"create_index":2,"modify_index":4,"lock_index":0}` + "\n", ""},
+		{"remove n --json", "", 0,
+			`{"key":"n","value":"Mzk=","flags":0,"create_index":2,"modify_index":4,"lock_index":0}` + "\n", ""},
 		{"set e v --ttl 1h", "", 0, "revision 11\n", ""},
 		{"expire e never", "", 0, "revision 12\n", ""},
-		{"get e --json", "", 0, `{"key":"e","value":"dg==","flags":0,"create_index":11,"modify_index":12,"lock_index":0}` + "\n", ""},
+		{"get e --json", "", 0,
+			`{"key":"e","value":"dg==","flags":0,"create_index":11,"modify_index":12,"lock_index":0}` + "\n", ""},
 		{"expire e 30s", "", 0, "revision 13\n", ""},
 		{"expire e soon", "", 2, "", "never"},
 		{"expire none 1s", "", 1, "", "not found"},
@@ -79,7 +82,10 @@ func TestCommandVerbs(t *testing.T) {
 		{"rename l m", "", 1, "", "locked"},
 		{"set l mine --release " + someSession, "", 0, "revision 16\n", ""},
 		{"set l mine --release " + someSession, "", 1, "", "condition failed"},
-		{"session renew --json " + someSession, "", 0, `[{"id":"` + someSession + `","name":"me","node":"node-1","ttl_ms":20000,"lock_delay_ms":15000,"behavior":"release","create_index":14,"modify_index":14}]` + "\n", ""},
+		{"session renew --json " + someSession, "", 0,
+			`[{"id":"` + someSession +
+				`","name":"me","node":"node-1","ttl_ms":20000,"lock_delay_ms":15000,"behavior":"release",` +
+				`"create_index":14,"modify_index":14}]` + "\n", ""},
 		{"session destroy " + someSession, "", 0, "session " + someSession + " destroyed\n", ""},
 		{"session renew " + someSession, "", 1, "", "no such session"},
 		{"session info " + someSession, "", 1, "", "no such session"},
@@ -97,10 +103,14 @@ func TestTxnVerb(t *testing.T) {
 	c.Set("door", "closed")
 	c.Set("opened", "1")
 	for _, s := range []step{
-		{"txn -", "check-value door closed\nset door open\nadd opened 1\nget door # look\n", 0, "door\t2\t\ndoor\t4\t\nopened\t4\t2\ndoor\t4\topen\nrevision 4\n", ""},
-		{"txn -", "\n# twice\ncheck-value door closed\nset door open\nget none\n", 1, "", "kvctl: -: line 3: check-value"},
+		{"txn -", "check-value door closed\nset door open\nadd opened 1\nget door # look\n", 0,
+			"door\t2\t\ndoor\t4\t\nopened\t4\t2\ndoor\t4\topen\nrevision 4\n", ""},
+		{"txn -", "\n# twice\ncheck-value door closed\nset door open\nget none\n", 1, "",
+			"kvctl: -: line 3: check-value"},
 		{"txn - --json", "get none", 1, "", `"failed":[{"op":0,"line":1,"what":"key \"none\" doesn't exist"}]`},
-		{"txn - --json", `[{"KV":{"Verb":"get","Key":"opened"}}]`, 0, `{"entries":[{"key":"opened","value":"Mg==","flags":0,"create_index":3,"modify_index":4,"lock_index":0}],"revision":4}` + "\n", ""},
+		{"txn - --json", `[{"KV":{"Verb":"get","Key":"opened"}}]`, 0,
+			`{"entries":[{"key":"opened","value":"Mg==","flags":0,"create_index":3,"modify_index":4,"lock_index":0}],` +
+				`"revision":4}` + "\n", ""},
 		{"txn -", "", 2, "", "no operation"},
 		{"txn -", "set k 'v", 2, "", "line 1: the quote ' is not closed"},
 		{"txn -", strings.Repeat("get k\n", 129), 2, "", "line 129"},
@@ -119,19 +129,23 @@ func TestWatchVerb(t *testing.T) {
 	c.Set("ab", "two\nlines")
 	c.Delete("a")
 	for _, s := range []step{
-		{"watch --prefix _ --index 0 --limit 4", "", 0, "2\tset\ta\t1\n3\tset\tab\t\"two\\nlines\"\n4\tdelete\ta\n4\tdelete\tab\n", ""},
+		{"watch --prefix _ --index 0 --limit 4", "", 0,
+			"2\tset\ta\t1\n3\tset\tab\t\"two\\nlines\"\n4\tdelete\ta\n4\tdelete\tab\n", ""},
 		{"watch a --index 0 --limit 2", "", 0, "2\tset\ta\t1\n4\tdelete\ta\n", ""},
 		{"watch a --index 2 --limit 1 --json", "", 0, `{"event":"delete","index":4,"resume":3,"key":"a"}` + "\n", ""},
 		{"watch a --index 4 --timeout 50ms", "", 0, "", ""},
 	} {
 		s.play(t, c)
 	}
-	o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "0", "--limit", "2", "--exec", `echo "$TENURE_EVENT $TENURE_INDEX $TENURE_KEY <$(cat)>"; test "$TENURE_KEY" = a`)
-	if want := "2\tset\ta\t1\nset 2 a <1>\n3\tset\tab\t\"two\\nlines\"\nset 3 ab <two\nlines>\n"; o.code != 0 || o.out != want || !strings.Contains(o.errOut, "index 3: exit status 1") {
+	o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "0", "--limit", "2", "--exec",
+		`echo "$TENURE_EVENT $TENURE_INDEX $TENURE_KEY <$(cat)>"; test "$TENURE_KEY" = a`)
+	if want := "2\tset\ta\t1\nset 2 a <1>\n3\tset\tab\t\"two\\nlines\"\nset 3 ab <two\nlines>\n"; o.code != 0 ||
+		o.out != want || !strings.Contains(o.errOut, "index 3: exit status 1") {
 		t.Errorf("exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
 	c.Compact()
-	if o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "1", "--limit", "1"); o.code != 0 || o.out != "4\tcompacted\n" {
+	if o := kvctl(t, c, "", "watch", "--prefix", "a", "--index", "1", "--limit", "1"); o.code != 0 ||
+		o.out != "4\tcompacted\n" {
 		t.Errorf("compacted: exit %d, %q, %q", o.code, o.out, o.errOut)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { c.Set("later", "x") })
@@ -169,13 +183,19 @@ func TestSessionList(t *testing.T) {
 		}
 	}
 	o := kvctl(t, c, "", "session", "list")
-	if !regexp.MustCompile(`(?m)^ID +NAME +NODE +TTL +LEFT +LOCK-DELAY +BEHAVIOR +KEYS$`).MatchString(o.out) ||
-		!regexp.MustCompile(`(?m)^`+ids[0]+` +me +node-1 +20s +(1[0-9]\.\d|20\.0) s +15s +release +4: a b c d …$`).MatchString(o.out) ||
-		!regexp.MustCompile(`(?m)^`+ids[1]+` +idle +node-1 +- +- +15s +release +-$`).MatchString(o.out) {
-		t.Error(o.out)
+	for _, want := range []string{
+		`(?m)^ID +NAME +NODE +TTL +LEFT +LOCK-DELAY +BEHAVIOR +KEYS$`,
+		`(?m)^` + ids[0] + ` +me +node-1 +20s +(1[0-9]\.\d|20\.0) s +15s +release +4: a b c d …$`,
+		`(?m)^` + ids[1] + ` +idle +node-1 +- +- +15s +release +-$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(o.out) {
+			t.Errorf("%s is not in:\n%s", want, o.out)
+		}
 	}
 	o = kvctl(t, c, "", "session", "info", ids[0], "--json")
-	if !regexp.MustCompile(`"modify_index":2,"left_ms":(1\d{4}|20000),"held":4,"keys":\["a b","c","d","e"\]}\]\n$`).MatchString(o.out) {
+	details := regexp.MustCompile(`"modify_index":2,"left_ms":(1\d{4}|20000),"held":4,"keys":\["a b","c","d",` +
+		`"e"\]}\]\n$`)
+	if !details.MatchString(o.out) {
 		t.Error(o.out)
 	}
 	if o := kvctl(t, c, "", "session", "ls", "--node", ""); o.code != 2 || !strings.Contains(o.errOut, "--node") {
@@ -193,7 +213,8 @@ func TestOtherWords(t *testing.T) {
 		{"put d/b 2", "revision 3\n"},
 		{"ls d/", "d/a\nd/b\n"},
 		{"get --prefix d/", "d/a\t1\nd/b\t2\n"},
-		{"get --prefix d/a --json", `[{"key":"d/a","value":"MQ==","flags":0,"create_index":2,"modify_index":2,"lock_index":0}]` + "\n"},
+		{"get --prefix d/a --json",
+			`[{"key":"d/a","value":"MQ==","flags":0,"create_index":2,"modify_index":2,"lock_index":0}]` + "\n"},
 		{"get --prefix none", ""},
 		{"del d/a", "revision 4\n"},
 		{"rm d/b", "revision 5\n"},
@@ -219,7 +240,7 @@ func TestValueOnATerminal(t *testing.T) {
 			if !terminal {
 				want = value
 			}
-			if err := a.writeValue(b, []byte(value)); err != nil || b.String() != want {
+			if err := a.printValue(b, []byte(value)); err != nil || b.String() != want {
 				t.Errorf("%q, on a terminal %v: %q, %v", value, terminal, b.String(), err)
 			}
 		}
@@ -232,7 +253,8 @@ func TestTxnJSONLeavesOut(t *testing.T) {
 	c.Set("empty", "")
 	c.Set("t/1", "")
 	c.Set("t/2", "x")
-	text := "get-tree t/\nset t/3 v\nget empty\ncheck-index empty 2\nget-or-empty none\nset n 1\nadd n 1\ndelete t/1\nget-tree t/\nrename n t/m"
+	text := "get-tree t/\nset t/3 v\nget empty\ncheck-index empty 2\nget-or-empty none\nset n 1\nadd n 1\ndelete " +
+		"t/1\nget-tree t/\nrename n t/m"
 	o := kvctl(t, c, text, "txn", "-", "--json")
 	out := decode[struct{ Entries []map[string]any }](t, o.out)
 	var got []string
@@ -240,7 +262,8 @@ func TestTxnJSONLeavesOut(t *testing.T) {
 		v, valued := e["value"]
 		got = append(got, fmt.Sprint(e["key"], " ", valued, " ", v))
 	}
-	want := []string{"t/1 true ", "t/2 true eA==", "t/3 false <nil>", "empty true ", "empty false <nil>", "none false <nil>", "n false <nil>", "n true Mg==",
+	want := []string{"t/1 true ", "t/2 true eA==", "t/3 false <nil>", "empty true ", "empty false <nil>",
+		"none false <nil>", "n false <nil>", "n true Mg==",
 		"t/2 true eA==", "t/3 true dg==", "t/m false <nil>"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\n%s%s", got, o.out, o.errOut)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -18,24 +17,23 @@ func newLeaseList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list [PREFIX]",
 		Aliases: []string{"ls"},
-		Short:   "List the leases that are held, as the nodes know it",
-		Long: "list asks every endpoint which leases its node has recorded and prints those whose names begin with PREFIX, in order:\n" +
-			"a hint, since an owner may have renewed or released its lease meanwhile, and a node that was restarted has forgotten.\n" +
-			"A lease is recorded by a majority of the nodes; what is said on standard error tells what may be missing.\n\n" +
-			"A list ends after --limit names (1,000), and says with which --start it goes on.",
+		Short:   "List the leases that are held, as the nodes know them",
+		Long: "Ask every endpoint which leases its node has recorded, and print those whose names begin with\n" +
+			"PREFIX, in order. The list is a hint: an owner may have renewed or released its lease meanwhile,\n" +
+			"and a node that was restarted has forgotten its records. A majority of the nodes records each\n" +
+			"lease; standard error tells what may be missing.\n\n" +
+			"The list ends after --limit names and tells with which --start it continues.",
 		Example:           "  kvctl lease list\n  kvctl lease list jobs/ --limit 100",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completeLeases,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case a.stale || a.consistent:
-				return usage("--stale and --consistent are about keys; what is known of a lease is always a hint")
-			case o.Limit < 0:
+			if o.Limit < 0 {
 				return usage("--limit %d: must not be negative", o.Limit)
 			}
-			if len(args) > 0 {
-				o.Prefix = args[0]
+			if err := a.noLeaseReadMode(); err != nil {
+				return err
 			}
+			o.Prefix = optional(args)
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				p, err := c.Leases().List(ctx, o)
 				if err != nil {
@@ -46,7 +44,7 @@ func newLeaseList(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Start, "start", "", "first name to print")
-	cmd.Flags().IntVar(&o.Limit, "limit", 0, "print at most so many, up to 10,000 (0: 1,000)")
+	cmd.Flags().IntVar(&o.Limit, "limit", 0, "print at most this many, up to 10,000 (0: 1,000)")
 	return cmd
 }
 
@@ -58,44 +56,40 @@ type leaseJSON struct {
 	Remaining int64  `json:"remaining_ms"`
 }
 
-func (a *app) printLeases(p client.LeasePage) error {
+func (p *printer) printLeases(page client.LeasePage) error {
 	out := struct {
 		Leases  []leaseJSON `json:"leases"`
 		Next    string      `json:"next,omitempty"`
 		Unasked []string    `json:"unasked,omitempty"`
 		Silent  int64       `json:"silent_ms,omitempty"`
 		Hint    bool        `json:"hint"`
-	}{Leases: []leaseJSON{}, Next: p.Next, Unasked: p.Unasked, Silent: p.Quarantine.Milliseconds(), Hint: true}
-	for _, l := range p.Leases {
+	}{Leases: []leaseJSON{}, Next: page.Next, Unasked: page.Unasked, Silent: page.Quarantine.Milliseconds(), Hint: true}
+	var rows [][]string
+	for _, l := range page.Leases {
 		out.Leases = append(out.Leases, leaseJSON{l.Name, l.Owner, l.Token, l.Remaining.Milliseconds()})
+		rows = append(rows, []string{
+			output.OneLine(l.Name), output.OneLine(l.Owner), fmt.Sprint(l.Token), output.Duration(l.Remaining),
+		})
 	}
-	err := a.print(out, func(w io.Writer) error {
-		if len(p.Leases) == 0 {
-			return nil
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NAME\tOWNER\tTOKEN\tLEFT")
-		for _, l := range p.Leases {
-			fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", output.OneLine(l.Name), output.OneLine(l.Owner), l.Token, output.Duration(l.Remaining))
-		}
-		return t.Flush()
+	err := p.print(out, func(w io.Writer) error {
+		return table(w, []string{"NAME", "OWNER", "TOKEN", "LEFT"}, rows)
 	})
-	if err != nil || a.json {
+	if err != nil || p.json {
 		return err
 	}
-	if len(p.Unasked) > 0 {
-		a.note("no answer from %s: leases that only others know of are missing", strings.Join(p.Unasked, ", "))
+	if len(page.Unasked) > 0 {
+		p.note("no answer from %s: leases that only they know of are missing", strings.Join(page.Unasked, ", "))
 	}
-	if p.Quarantine > 0 {
-		a.note("a node that was restarted learns of leases in %s", output.Duration(p.Quarantine))
+	if page.Quarantine > 0 {
+		p.note("a node that was restarted learns of leases in %s", output.Duration(page.Quarantine))
 	}
-	if p.Next != "" {
-		a.note("there are more: go on with --start %s", quoteWord(p.Next))
+	if page.Next != "" {
+		p.note("there are more: continue with --start %s", quoteWord(page.Next))
 	}
 	return nil
 }
 
-// quoteWord is s as a word of a shell's command line.
+// quoteWord returns s as one word of a shell's command line.
 func quoteWord(s string) string {
 	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`!*?[]{}()<>|&;#~") {
 		return s

@@ -35,7 +35,8 @@ func TestLeaseVerbs(t *testing.T) {
 		{"lease acquire job --owner you", 1, "", `busy: it is held by "me"`},
 		{"lease acquire job --owner you --wait 50ms --json", 1, "", `"outcome":"busy"`},
 		{"lease renew job GRANT --owner me", 0, "GRANT\tlease/job:" + someToken + "\n", ""},
-		{"lease renew job GRANT --owner me --ttl 20s --json", 0, `{"name":"job","owner":"me","token":` + someToken + `,"fence":"lease/job:` + someToken + `","grant":"`, ""},
+		{"lease renew job GRANT --owner me --ttl 20s --json", 0,
+			`{"name":"job","owner":"me","token":` + someToken + `,"fence":"lease/job:` + someToken + `","grant":"`, ""},
 		{"lease release job GRANT --owner me", 0, "lease job released\n", ""},
 		{"lease release job GRANT --owner me --json", 0, `{"name":"job"}` + "\n", ""},
 		{"lease renew job GRANT --owner me", 1, "", "lost"},
@@ -66,8 +67,10 @@ func TestLeaseVerbs(t *testing.T) {
 			}
 			grant, o.out = next, x.out
 		}
-		if o.code != x.code || !strings.HasPrefix(o.out, x.out) || !strings.Contains(o.errOut, x.err) || (x.err == "") != (o.errOut == "") {
-			t.Errorf("kvctl %s: exit %d, %q, %q; want %d, %q, %q", x.line, o.code, o.out, o.errOut, x.code, x.out, x.err)
+		if o.code != x.code || !strings.HasPrefix(o.out, x.out) || !strings.Contains(o.errOut, x.err) ||
+			(x.err == "") != (o.errOut == "") {
+			t.Errorf("kvctl %s: exit %d, %q, %q; want %d, %q, %q", x.line, o.code, o.out, o.errOut, x.code, x.out,
+				x.err)
 		}
 	}
 }
@@ -105,7 +108,8 @@ func TestLeaseRun(t *testing.T) {
 		{[]string{"job", "--ttl", "10ms", "--", "sh"}, 2, "", "100ms"},
 	} {
 		o := kvctl(t, c, "input", append([]string{"lease", "run"}, s.args...)...)
-		if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) || (s.err == "") != (o.errOut == "") {
+		if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) ||
+			(s.err == "") != (o.errOut == "") {
 			t.Errorf("%q: exit %d, %q, %q; want %d, %q, %q", s.args, o.code, o.out, o.errOut, s.code, s.out, s.err)
 		}
 	}
@@ -126,12 +130,15 @@ func TestLeaseRunStopsItsCommand(t *testing.T) {
 	}{
 		{"the lease is released by somebody", func(func()) { c.EndLease("job") }, obedient, 1, "stopped\n", "gone"},
 		{"a command that does not listen", func(func()) { c.EndLease("job") }, stubborn, 137, "", "gone"},
-		{"no node answers", func(func()) { always(c, clienttest.Hang, false) }, obedient, 1, "stopped\n", "could not be renewed in time"},
+		{"no node answers", func(func()) { always(c, clienttest.Hang, false) }, obedient, 1, "stopped\n",
+			"could not be renewed in time"},
 		{"interrupted", func(cancel func()) { cancel() }, obedient, 0, "stopped\n", ""},
 	} {
-		o := underway(t, c, x.f, "lease", "run", "job", "--ttl", "500ms", "--timeout", "300ms", "--kill-after", "300ms", "--", "sh", "-c", x.script)
+		o := underway(t, c, x.f, "lease", "run", "job", "--ttl", "500ms", "--timeout", "300ms", "--kill-after", "300ms",
+			"--", "sh", "-c", x.script)
 		always(c, clienttest.None, false)
-		if o.code != x.code || o.out != x.out || !strings.Contains(o.errOut, x.err) || (x.err == "") != (o.errOut == "") {
+		if o.code != x.code || o.out != x.out || !strings.Contains(o.errOut, x.err) ||
+			(x.err == "") != (o.errOut == "") {
 			t.Errorf("%s: exit %d, %q, %q; want %d, %q, %q", x.name, o.code, o.out, o.errOut, x.code, x.out, x.err)
 		}
 	}
@@ -156,7 +163,7 @@ func TestLeaseRunThatMustWait(t *testing.T) {
 // TestOwner is the same for each command of a user on a host: a grant is of one owner.
 func TestOwner(t *testing.T) {
 	a := newApp([]string{"HOME=/root", "USER=ada"}, nil, io.Discard, io.Discard)
-	if o := a.owner(""); !strings.HasPrefix(o, "ada@") || a.owner("me") != "me" {
+	if o := a.ownerOr(""); !strings.HasPrefix(o, "ada@") || a.ownerOr("me") != "me" {
 		t.Errorf("%q", o)
 	}
 }
@@ -169,13 +176,16 @@ func TestLeaseAfterARestart(t *testing.T) {
 	for _, line := range []string{"lease run job --try -- true", "lease acquire job"} {
 		began := time.Now()
 		o := kvctl(t, c, "", strings.Fields(line)...)
-		if o.code != 1 || !strings.Contains(o.errOut, "no lease can be granted for another ") || strings.Count(o.errOut, "\n") != 1 || time.Since(began) > 5*time.Second {
+		if o.code != 1 || !strings.Contains(o.errOut, "no lease can be granted for another ") ||
+			strings.Count(o.errOut, "\n") != 1 ||
+			time.Since(began) > 5*time.Second {
 			t.Errorf("kvctl %s: code %d after %v, %q", line, o.code, time.Since(began), o.errOut)
 		}
 	}
 	c.SilenceLeases(500 * time.Millisecond)
 	o := kvctl(t, c, "", "lease", "run", "job", "--", "true")
-	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: no lease can be granted for another ") || !strings.Contains(o.errOut, "nodes have restarted") {
+	if o.code != 0 || !strings.HasPrefix(o.errOut, "kvctl: no lease can be granted for another ") ||
+		!strings.Contains(o.errOut, "nodes have restarted") {
 		t.Errorf("code %d, %q", o.code, o.errOut)
 	}
 }

@@ -35,7 +35,8 @@ func TestLockVerb(t *testing.T) {
 		{[]string{"--", "job", "sh"}, 2, "", "with the -- between"},
 	} {
 		o := kvctl(t, c, "input", append([]string{"lock"}, s.args...)...)
-		if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) || (s.err == "") != (o.errOut == "") {
+		if o.code != s.code || o.out != s.out || !strings.Contains(o.errOut, s.err) ||
+			(s.err == "") != (o.errOut == "") {
 			t.Errorf("%q: exit %d, %q, %q; want %d, %q, %q", s.args, o.code, o.out, o.errOut, s.code, s.out, s.err)
 		}
 	}
@@ -101,7 +102,8 @@ func TestLockStopsItsCommand(t *testing.T) {
 		{"interrupted, and does not listen", interrupt, stubborn, 137, "", ""},
 	} {
 		o := locked(t, c, x.f, "--lock-delay", "0s", "--kill-after", "300ms", "--", "sh", "-c", x.script)
-		if o.code != x.code || o.out != x.out || !strings.Contains(o.errOut, x.err) || (x.err == "") != (o.errOut == "") {
+		if o.code != x.code || o.out != x.out || !strings.Contains(o.errOut, x.err) ||
+			(x.err == "") != (o.errOut == "") {
 			t.Errorf("%s: exit %d, %q, %q; want %d, %q, %q", x.name, o.code, o.out, o.errOut, x.code, x.out, x.err)
 		}
 		if n := len(c.Sessions()); n != 0 {
@@ -114,7 +116,8 @@ func TestLockThatIsHeld(t *testing.T) {
 	c := start(t, 2)
 	locked(t, c, func(cancel func()) {
 		for _, how := range []string{"--try", "--wait=100ms"} {
-			if o := kvctl(t, c, "", "lock", "job", how, "--", "true"); o.code != 1 || !strings.Contains(o.errOut, ": lock job\" of node-1)") {
+			if o := kvctl(t, c, "", "lock", "job", how, "--", "true"); o.code != 1 ||
+				!strings.Contains(o.errOut, ": lock job\" of node-1)") {
 				t.Errorf("%s: exit %d, %q", how, o.code, o.errOut)
 			}
 		}
@@ -142,7 +145,8 @@ func TestLostEndsWithItsCommand(t *testing.T) {
 			c.EndLease("job")
 		}, append(verb, "--", "sh", "-c", obedient)...)
 		// A release that went on for as long as --timeout allows would take 10 s more.
-		if took := time.Since(lost); o.code != exitFailed || !strings.Contains(o.errOut, "lost") || took > 8*time.Second {
+		if took := time.Since(lost); o.code != exitFailed || !strings.Contains(o.errOut, "lost") ||
+			took > 8*time.Second {
 			t.Errorf("%s: exit %d after %v, %q", verb[0], o.code, took, o.errOut)
 		}
 	}
@@ -152,17 +156,20 @@ func TestLostEndsWithItsCommand(t *testing.T) {
 func TestLockCount(t *testing.T) {
 	c := start(t, 2)
 	locked(t, c, func(cancel func()) {
-		second := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "sh", "-c", `echo "$TENURE_LOCK $TENURE_FENCE"`)
+		second := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "sh", "-c",
+			`echo "$TENURE_LOCK $TENURE_FENCE"`)
 		if second.code != 0 || second.out != "job \n" {
 			t.Errorf("%+v", second)
 		}
 		underway(t, c, func(stop func()) {
-			if o := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "true"); o.code != 1 || !strings.Contains(o.errOut, "all places are held (2): ") {
+			if o := kvctl(t, c, "", "lock", "job", "--count", "2", "--try", "--", "true"); o.code != 1 ||
+				!strings.Contains(o.errOut, "all places are held (2): ") {
 				t.Errorf("%+v", o)
 			}
 			stop()
 		}, "lock", "job", "--count", "2", "--", "sh", "-c", obedient)
-		if o := kvctl(t, c, "", "lock", "job", "--count", "3", "--", "true"); o.code != 1 || !strings.Contains(o.errOut, "limit of 2, not 3") {
+		if o := kvctl(t, c, "", "lock", "job", "--count", "3", "--", "true"); o.code != 1 ||
+			!strings.Contains(o.errOut, "limit of 2, not 3") {
 			t.Errorf("%+v", o)
 		}
 		cancel()
@@ -170,7 +177,8 @@ func TestLockCount(t *testing.T) {
 	if o := kvctl(t, c, "", "count"); o.out != "0\n" || len(c.Sessions()) != 0 {
 		t.Errorf("%s keys and %d sessions are left", o.out, len(c.Sessions()))
 	}
-	if o := kvctl(t, c, "", "lock", "job", "--count", "0", "--", "true"); o.code != 2 || !strings.Contains(o.errOut, "--count 0") {
+	if o := kvctl(t, c, "", "lock", "job", "--count", "0", "--", "true"); o.code != 2 ||
+		!strings.Contains(o.errOut, "--count 0") {
 		t.Errorf("%+v", o)
 	}
 }

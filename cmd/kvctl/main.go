@@ -50,13 +50,6 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return exitCode(err)
 }
 
-// usageError is a command line that cannot be carried out.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 // errQuiet fails a command that has said all there is to say.
 var errQuiet = errors.New("failed")
 
@@ -75,7 +68,7 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// outcomes are the words of --json for how a call ended.
+// outcomes are what --json calls the ways in which a call can fail.
 var outcomes = []struct {
 	kind error
 	word string
@@ -88,75 +81,71 @@ var outcomes = []struct {
 	{client.ErrBusy, "busy"},
 }
 
-// endpointsHint is what to do if nothing listens at the endpoints.
-func (a *app) endpointsHint() string {
-	return "nothing listens at " + strings.Join(a.endpoints, ", ") + ": start the nodes, or say where they are with --endpoints or " + endpointsVariable
+// failure is a failed command with --json.
+type failure struct {
+	Error   string  `json:"error"`
+	Outcome string  `json:"outcome"`
+	Key     string  `json:"idempotency_key,omitempty"`
+	Base    *uint64 `json:"base,omitempty"`
+	Hint    string  `json:"hint,omitempty"`
+	Failed  []line  `json:"failed,omitempty"`
 }
 
-// complain says on standard error how the command failed and what to do.
+// complain prints on standard error why the command failed and what to do.
 func (a *app) complain(err error) {
 	if errors.Is(err, errQuiet) || errors.As(err, new(child.Exit)) {
 		return
 	}
-	var once client.Once
-	var e *client.Error
-	if a.settles && errors.As(err, &e) && errors.Is(err, client.ErrUnknown) {
-		once = e.Once
-	}
-	if a.json {
-		out := struct {
-			Error   string  `json:"error"`
-			Outcome string  `json:"outcome"`
-			Key     string  `json:"idempotency_key,omitempty"`
-			Base    *uint64 `json:"base,omitempty"`
-			Hint    string  `json:"hint,omitempty"`
-			Failed  []line  `json:"failed,omitempty"`
-		}{Error: err.Error(), Outcome: "failed", Key: once.Key}
-		if lines := (txnFailed{}); errors.As(err, &lines) {
-			out.Failed = lines.lines
-		}
-		for _, o := range outcomes {
-			if errors.Is(err, o.kind) {
-				out.Outcome = o.word
-			}
-		}
-		if errors.As(err, new(usageError)) {
-			out.Outcome = "usage"
-		}
-		if errors.Is(err, client.ErrRefused) {
-			out.Hint = a.endpointsHint()
-		}
-		if once.Key != "" {
-			out.Base = &once.Base
-		}
-		_ = json.NewEncoder(a.stderr).Encode(out)
-		return
-	}
-	for text := range strings.Lines(strings.TrimSpace(err.Error())) {
-		fmt.Fprintf(a.stderr, "kvctl: %s\n", strings.TrimSpace(text))
+	f := failure{Error: err.Error(), Outcome: outcomeWord(err)}
+	if lines := (txnFailed{}); errors.As(err, &lines) {
+		f.Failed = lines.lines
 	}
 	if errors.Is(err, client.ErrRefused) {
-		fmt.Fprintf(a.stderr, "kvctl: %s\n", a.endpointsHint())
+		f.Hint = fmt.Sprintf("nothing listens at %s: start the nodes, or give their addresses with --endpoints or %s",
+			strings.Join(a.endpoints, ", "), endpointsVariable)
 	}
-	if once.Key != "" {
-		fmt.Fprintf(a.stderr, "kvctl: it may have been applied, or may still be; to settle it, run the same command again with\n"+
-			"kvctl:   --idempotency-key %s --base %d\n", once.Key, once.Base)
+	var e *client.Error
+	if a.repeatable && errors.Is(err, client.ErrUnknown) && errors.As(err, &e) && e.Once.Key != "" {
+		f.Key, f.Base = e.Once.Key, &e.Once.Base
 	}
+	if a.json {
+		_ = json.NewEncoder(a.stderr).Encode(f)
+		return
+	}
+	for text := range strings.Lines(strings.TrimSpace(f.Error)) {
+		a.note("%s", strings.TrimSpace(text))
+	}
+	if f.Hint != "" {
+		a.note("%s", f.Hint)
+	}
+	if f.Key != "" {
+		a.note("it may have been applied, or may still be; to settle it, run the same command again with")
+		a.note("  --idempotency-key %s --base %d", f.Key, *f.Base)
+	}
+}
+
+// outcomeWord returns the word of --json for err.
+func outcomeWord(err error) string {
+	word := "failed"
+	for _, o := range outcomes {
+		if errors.Is(err, o.kind) {
+			word = o.word
+		}
+	}
+	if errors.As(err, new(usageError)) {
+		word = "usage"
+	}
+	return word
 }
 
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version and the revision that was built",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
+		Short: "Print the version and the revision it was built from",
+		Args:  arguments(0, 0),
+		RunE: func(*cobra.Command, []string) error {
+			info := buildinfo.Read()
+			return a.printf(info, "%s\n", info.Line("kvctl"))
+		},
 	}
-}
-
-func (a *app) printVersion() error {
-	info := buildinfo.Read()
-	return a.print(info, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, info.Line("kvctl"))
-		return err
-	})
 }

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// outcome is what a command line came to.
+// outcome is the result of a command line.
 type outcome struct {
 	code        int
 	out, errOut string
@@ -61,7 +61,8 @@ func always(c *clienttest.Cluster, f clienttest.Fault, writesOnly bool) {
 	})
 }
 
-// TestVerbs plays one story on one cluster: each line is a command, its exit code and what it writes.
+// TestVerbs runs commands one after the other on one cluster; each line has a command, its exit code and what it
+// writes.
 func TestVerbs(t *testing.T) {
 	c := start(t, 3)
 	for _, x := range []struct {
@@ -76,7 +77,8 @@ func TestVerbs(t *testing.T) {
 		{"get hello", "", 0, "world", ""},
 		{"get hello --consistent", "", 0, "world", ""},
 		{"--stale get hello", "", 0, "world", ""},
-		{"get hello --json", "", 0, `{"key":"hello","value":"d29ybGQ=","flags":0,"create_index":2,"modify_index":2,"lock_index":0}` + "\n", ""},
+		{"get hello --json", "", 0,
+			`{"key":"hello","value":"d29ybGQ=","flags":0,"create_index":2,"modify_index":2,"lock_index":0}` + "\n", ""},
 		{"set hello - --flags 7", "a\x00\xff\n", 0, "revision 3\n", ""},
 		{"get hello", "", 0, "a\x00\xff\n", ""},
 		{"set -- n -5", "", 0, "revision 4\n", ""},
@@ -115,7 +117,16 @@ func TestVerbs(t *testing.T) {
 		{"version --json", "", 0, `{"version":"`, ""},
 		{"--version", "", 0, buildinfo.Read().Line("kvctl") + "\n", ""},
 
-		{"nonsense", "", 2, "", "nonsense"},
+		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are add, bench`},
+		{"statsu", "", 2, "", `kvctl has no command "statsu"; did you mean status?`},
+		{"lease aquire x", "", 2, "", `kvctl lease has no command "aquire"; did you mean acquire?`},
+		{"dev kil 1", "", 2, "", `kvctl dev has no command "kil"; did you mean kill?`},
+		{"get --timout 1s x", "", 2, "", "unknown flag: --timout; did you mean --timeout?"},
+		{"get x --prefx", "", 2, "", "--prefx; did you mean --prefix?"},
+		{"get x --timeout 5", "", 2, "", `--timeout "5": must be a time with its unit`},
+		{"list --limit x", "", 2, "", `--limit "x": must be a whole number`},
+		{"set k", "", 2, "", "wrong number of arguments (1); write it as kvctl set KEY VALUE|-\n"},
+		{"status now", "", 2, "", `kvctl status takes no arguments, and "now" is one`},
 		{"get", "", 2, "", "arg"},
 		{"get a b", "", 2, "", "arg"},
 		{"get _", "", 2, "", "empty"},
@@ -150,7 +161,7 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestExitCodesUnderFaults: what the cluster does to every request or write, and what a script is told.
+// TestExitCodesUnderFaults has a fault in every request or write, and what a script sees of it.
 func TestExitCodesUnderFaults(t *testing.T) {
 	for _, x := range []struct {
 		name   string
@@ -176,15 +187,19 @@ func TestExitCodesUnderFaults(t *testing.T) {
 		always(c, x.fault, x.line != "get k")
 		args := append([]string{"--timeout", "150ms"}, strings.Fields(x.line)...)
 		o := kvctl(t, c, "", args...)
-		if o.code != x.code || o.out != "" || !strings.Contains(o.errOut, x.says) || strings.Contains(o.errOut, "--idempotency-key") != x.onceIn {
-			t.Errorf("%s: kvctl %s: exit %d, %q, %q; want exit %d, %q", x.name, x.line, o.code, o.out, o.errOut, x.code, x.says)
+		if o.code != x.code || o.out != "" || !strings.Contains(o.errOut, x.says) ||
+			strings.Contains(o.errOut, "--idempotency-key") != x.onceIn {
+			t.Errorf("%s: kvctl %s: exit %d, %q, %q; want exit %d, %q", x.name, x.line, o.code, o.out, o.errOut, x.code,
+				x.says)
 		}
 	}
 }
 
-// TestFaultsThatPass: what is over before the time is, nobody hears of.
+// A fault that ends within the time limit is not reported.
 func TestFaultsThatPass(t *testing.T) {
-	for _, f := range []clienttest.Fault{clienttest.Busy, clienttest.Unknown, clienttest.UnknownApplied, clienttest.Drop, clienttest.DropApplied} {
+	for _, f := range []clienttest.Fault{
+		clienttest.Busy, clienttest.Unknown, clienttest.UnknownApplied, clienttest.Drop, clienttest.DropApplied,
+	} {
 		c := start(t, 3)
 		tries := make(chan struct{}, 100)
 		c.Inject(func(r clienttest.Request) clienttest.Fault {
@@ -199,7 +214,7 @@ func TestFaultsThatPass(t *testing.T) {
 	}
 }
 
-// TestUnknownIsSettledLater: the command that was printed finds out what became of the write.
+// The command that was printed tells later what happened to the write.
 func TestUnknownIsSettledLater(t *testing.T) {
 	c := start(t, 2)
 	always(c, clienttest.DropApplied, true)
@@ -217,7 +232,8 @@ func TestUnknownIsSettledLater(t *testing.T) {
 	if o.code != 0 || o.out != "revision 2\n" || c.Applied() != 1 {
 		t.Fatalf("exit %d, %q %q, applied %d times", o.code, o.out, o.errOut, c.Applied())
 	}
-	if o := kvctl(t, c, "", "set", "k", "other", "--idempotency-key", told.Key, "--base", "0"); o.code != 3 || c.Applied() != 1 {
+	if o := kvctl(t, c, "", "set", "k", "other", "--idempotency-key", told.Key, "--base", "0"); o.code != 3 ||
+		c.Applied() != 1 {
 		t.Fatalf("another command under the key: exit %d, %q, applied %d times", o.code, o.errOut, c.Applied())
 	}
 }
@@ -230,7 +246,8 @@ func TestNodesDown(t *testing.T) {
 		t.Fatalf("one node left: exit %d, %q", o.code, o.errOut)
 	}
 	c.Node(3).Stop()
-	if o := kvctl(t, c, "", "set", "k", "v", "--timeout", "100ms"); o.code != 1 || !strings.Contains(o.errOut, "connection refused") {
+	if o := kvctl(t, c, "", "set", "k", "v", "--timeout", "100ms"); o.code != 1 ||
+		!strings.Contains(o.errOut, "connection refused") {
 		t.Fatalf("no node left: exit %d, %q", o.code, o.errOut)
 	}
 }
@@ -268,5 +285,28 @@ func TestStdinTooLarge(t *testing.T) {
 	c := start(t, 1)
 	if o := kvctl(t, c, strings.Repeat("x", maxValueBytes+1), "set", "k", "-"); o.code != 2 || c.Applied() != 0 {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
+	}
+}
+
+// A command to which the general --timeout does not apply shows what holds instead.
+func TestTimeoutInHelp(t *testing.T) {
+	c := start(t, 1)
+	for line, want := range map[string]string{
+		"get":         "time limit of the whole command (default 10s)",
+		"watch":       "time limit (default: none)",
+		"status":      "time limit (default 10s; with --watch, none)",
+		"elect":       "time limit of releasing the lease",
+		"lock":        "time limit of unlocking",
+		"lease run":   "time limit of releasing the lease",
+		"bench put":   "time limit of one request (default 10s)",
+		"dev restart": "time limit for each node (default 10s)",
+	} {
+		o := kvctl(t, c, "", append(strings.Fields(line), "--help")...)
+		if o.code != 0 || strings.Count(o.out, "--timeout duration") != 1 || !strings.Contains(o.out, want) {
+			t.Errorf("kvctl %s --help has not once --timeout with %q:\n%s", line, want, o.out)
+		}
+	}
+	if o := kvctl(t, c, "", "--timeout", "80ms", "watch", "k"); o.code != 0 || o.out != "" || o.errOut != "" {
+		t.Errorf("a watch with a time limit before its name: %+v", o)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,8 @@ import (
 const transferPoll = 20 * time.Millisecond
 
 func newMaster(a *app) *cobra.Command {
-	return group(&cobra.Command{Use: "master", Short: "Show the master, or have it hand over"}, newMasterShow(a), newMasterTransfer(a))
+	return group(&cobra.Command{Use: "master", Short: "Show the master, or hand mastership to another node"},
+		newMasterShow(a), newMasterTransfer(a))
 }
 
 // masterJSON is a master with --json.
@@ -26,27 +26,36 @@ type masterJSON struct {
 	Lease  int64  `json:"lease_ms"`
 }
 
+func masterOut(s client.Status) masterJSON { return masterJSON{s.Node, s.Epoch, s.Lease.RemainingMS} }
+
 var errNoMaster = errors.New("no node says that it is master; see kvctl status")
+
+// findMaster returns the status of the master.
+func findMaster(ctx context.Context, c *client.Client) (client.Status, error) {
+	s := takeSurvey(ctx, c)
+	m, ok := s.master()
+	switch {
+	case s.refused():
+		return m, client.ErrRefused
+	case !ok:
+		return m, errNoMaster
+	}
+	return m, nil
+}
 
 func newMasterShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show",
-		Short: "Say who is master",
-		Args:  cobra.NoArgs,
+		Short: "Show which node is master",
+		Args:  arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s := takeSurvey(ctx, c)
-				m, ok := s.master()
-				if s.refused() {
-					return client.ErrRefused
-				}
-				if !ok {
-					return errNoMaster
-				}
-				return a.print(masterJSON{m.Node, m.Epoch, m.Lease.RemainingMS}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "node %d, epoch %d, lease %d ms left\n", m.Node, m.Epoch, m.Lease.RemainingMS)
+				m, err := findMaster(ctx, c)
+				if err != nil {
 					return err
-				})
+				}
+				return a.printf(masterOut(m), "node %d, epoch %d, lease %d ms left\n", m.Node, m.Epoch,
+					m.Lease.RemainingMS)
 			})
 		},
 	}
@@ -56,31 +65,28 @@ func newMasterTransfer(a *app) *cobra.Command {
 	var to uint64
 	cmd := &cobra.Command{
 		Use:   "transfer",
-		Short: "Have the master hand over and stay up",
-		Long: "transfer has the master finish what is in flight and hand over, to node N with --to N, and waits until another\n" +
-			"is master. Exit code 3 if it was asked to, and nobody has been seen to take over.",
-		Args: cobra.NoArgs,
+		Short: "Hand mastership to another node",
+		Long: "Ask the master to finish what is in flight and to hand over, to node N with --to N, and wait until\n" +
+			"another node is master. The old master keeps running. The exit code is 3 if the master was asked\n" +
+			"and no other node has been seen to take over.",
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("to") && to == 0 {
-				return usage("--to 0: there is no node 0; leave --to out to let the nodes choose")
+				return usage("--to 0: there is no node 0; without --to the nodes choose")
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				return a.transfer(ctx, c, to)
 			})
 		},
 	}
-	cmd.Flags().Uint64Var(&to, "to", 0, "id of the node that should become master")
+	cmd.Flags().Uint64Var(&to, "to", 0, "id of the node that is to become master (default: the nodes choose)")
 	return cmd
 }
 
 func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
-	s := takeSurvey(ctx, c)
-	old, ok := s.master()
-	if s.refused() {
-		return client.ErrRefused
-	}
-	if !ok {
-		return errNoMaster
+	old, err := findMaster(ctx, c)
+	if err != nil {
+		return err
 	}
 	began := time.Now()
 	if to != old.Node {
@@ -93,38 +99,32 @@ func (a *app) transfer(ctx context.Context, c *client.Client, to uint64) error {
 		return err
 	}
 	took := time.Since(began)
-	err = a.print(struct {
+	text := fmt.Sprintf("node %d -> node %d, epoch %d, took %s", old.Node, now.Node, now.Epoch, output.Duration(took))
+	if now.Epoch == old.Epoch {
+		text = fmt.Sprintf("node %d is master already, epoch %d", now.Node, now.Epoch)
+	}
+	err = a.printf(struct {
 		From uint64 `json:"from"`
 		To   uint64 `json:"to"`
 		masterJSON
 		Took int64 `json:"took_ms"`
-	}{old.Node, now.Node, masterJSON{now.Node, now.Epoch, now.Lease.RemainingMS}, took.Milliseconds()}, func(w io.Writer) error {
-		if now.Epoch == old.Epoch {
-			_, err := fmt.Fprintf(w, "node %d is master already, epoch %d\n", now.Node, now.Epoch)
-			return err
-		}
-		_, err := fmt.Fprintf(w, "node %d -> node %d, epoch %d, took %s\n", old.Node, now.Node, now.Epoch, output.Duration(took))
-		return err
-	})
+	}{old.Node, now.Node, masterOut(now), took.Milliseconds()}, "%s\n", text)
 	if err == nil && to != 0 && now.Node != to {
-		return fmt.Errorf("node %d became master instead of node %d: it was the quicker; try again", now.Node, to)
+		return fmt.Errorf("node %d became master before node %d could; try again", now.Node, to)
 	}
 	return err
 }
 
-// awaitMaster waits for a mastership after old, or for old itself if it is the one wanted.
-func awaitMaster(ctx context.Context, c *client.Client, old client.Status, want uint64) (client.Status, error) {
-	tick := time.NewTicker(transferPoll)
-	defer tick.Stop()
-	for {
-		m, ok := takeSurvey(ctx, c).master()
-		if ok && (m.Epoch > old.Epoch || want == old.Node) {
-			return m, nil
-		}
-		select {
-		case <-ctx.Done():
-			return m, fmt.Errorf("the master was asked to hand over, and nobody has been seen to take over: %w: see kvctl status", client.ErrUnknown)
-		case <-tick.C:
-		}
+// awaitMaster waits for a mastership after old, or for old itself if that is the wanted node.
+func awaitMaster(ctx context.Context, c *client.Client, old client.Status, want uint64) (m client.Status, err error) {
+	err = poll(ctx, transferPoll, func() (done bool, err error) {
+		m, done = takeSurvey(ctx, c).master()
+		return done && (m.Epoch > old.Epoch || want == old.Node), nil
+	})
+	if err != nil {
+		err = fmt.Errorf(
+			"the master was asked to hand over, and no other node has been seen to take over: %w: see kvctl status",
+			client.ErrUnknown)
 	}
+	return m, err
 }

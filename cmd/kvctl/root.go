@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/client"
-	"tenure/cmd/kvctl/internal/output"
 	"tenure/internal/buildinfo"
 	"tenure/internal/progress"
 )
@@ -21,55 +18,69 @@ var defaultEndpoints = []string{"http://127.0.0.1:8500", "http://127.0.0.1:8501"
 
 const endpointsVariable = "KVCTL_ENDPOINTS"
 
-// app is one run of kvctl.
+// app is one run of kvctl: its surroundings, the flags that all commands share, and the handle on the cluster.
 type app struct {
-	environ        []string
-	stdin          io.Reader
-	stdout, stderr io.Writer
+	printer
+	environ []string
+	stdin   io.Reader
 
 	endpoints         []string
-	json              bool
 	timeout           time.Duration
 	stale, consistent bool
 
-	onTerminal func(io.Writer) bool // tells whether what is written is shown on one
+	started    bool          // the command line was understood
+	repeatable bool          // the command takes the idempotency key of an earlier run
+	extraTime  time.Duration // by which the command's calls may exceed timeout; negative: by which they stay below it
 
-	started bool          // the command line was understood
-	settles bool          // the command can be run again with the idempotency key of its write
-	waits   time.Duration // what a call that waits may take beyond timeout, or less if it is negative
-	cached  *client.Client
+	cached *client.Client
 }
 
 func newApp(environ []string, stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, onTerminal: progress.IsTerminal}
+	return &app{
+		environ: environ, stdin: stdin,
+		printer: printer{stdout: stdout, stderr: stderr, onTerminal: progress.IsTerminal},
+	}
 }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kvctl",
-		Short: "Read, write and look after a Tenure cluster",
-		Long: "kvctl reads, writes and looks after a Tenure cluster. It needs no idea of who is master: any node will do.\n\n" +
-			"Exit codes: 0 done, 1 failed or not found, 2 usage, 3 outcome unknown. kvctl lock and\n" +
-			"kvctl lease run and kvctl elect have that of their command.",
+		Short: "Command line for a Tenure cluster",
+		Long: "kvctl is the command line for a Tenure cluster. It works through any node and finds the master by\n" +
+			"itself.\n\n" +
+			"Exit codes: 0 done, 1 failed or not found, 2 wrong usage, 3 outcome unknown. kvctl lock, lease run\n" +
+			"and elect return the exit code of the command that they run.",
 		Example:       "  kvctl set hello world\n  kvctl get hello\n  kvctl status --watch",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       buildinfo.Read().Line("kvctl"),
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return noCommand(cmd, args[0], commandNames(cmd))
+			}
+			return cmd.Help()
+		},
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
-			a.started, a.settles = true, cmd.Flags().Lookup("idempotency-key") != nil
+			a.started, a.repeatable = true, cmd.Flags().Lookup("idempotency-key") != nil
 		},
 	}
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(), "client addresses of nodes, HOST[:PORT] ("+endpointsVariable+")")
+	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(),
+		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
 	f.BoolVar(&a.json, "json", false, "print JSON")
-	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "longest time for the whole command")
-	f.BoolVar(&a.stale, "stale", false, "read what any one node has applied, however old; works without a master")
-	f.BoolVar(&a.consistent, "consistent", false, "read without trusting clocks; costs a round of messages between the nodes")
+	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "time limit of the whole command")
+	f.BoolVar(&a.stale, "stale", false, "read what one node has applied, however old; works without a master")
+	f.BoolVar(&a.consistent, "consistent", false,
+		"read without trusting clocks, at the cost of a round trip between nodes")
 	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		newGet(a), newSet(a), newCAS(a), newTestAndSet(a), newAdd(a), newRename(a), newDelete(a), newRemove(a), newPrune(a),
-		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a), newSession(a),
+		newGet(a), newSet(a), newCAS(a), newTestAndSet(a), newAdd(a), newRename(a), newDelete(a), newRemove(a),
+		newPrune(a),
+		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a),
+		newSession(a),
 		newStatus(a), newMaster(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
@@ -93,11 +104,17 @@ func (a *app) environEndpoints() []string {
 	return defaultEndpoints
 }
 
-// giveUpRefused is when a command fails if nothing listens at any endpoint. A node that starts anew is not missed for
-// so long.
-const giveUpRefused = 500 * time.Millisecond
+// timeoutFlag gives cmd a --timeout of its own, for a command to which the time limit of the general one does not
+// apply. The usage text says what holds without it.
+func (a *app) timeoutFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().DurationVar(&a.timeout, "timeout", client.DefaultTimeout, usage)
+	cmd.Flags().Lookup("timeout").DefValue = "0s" // the help text names no default besides
+}
 
-// cleanEndpoints leaves out spaces around commas, and what is empty.
+// refusedTimeout is how long a command goes on if nothing listens at any endpoint. A node that restarts is back sooner.
+const refusedTimeout = 500 * time.Millisecond
+
+// cleanEndpoints removes spaces around the endpoints, and empty ones.
 func cleanEndpoints(list []string) []string {
 	var out []string
 	for _, e := range list {
@@ -108,7 +125,7 @@ func cleanEndpoints(list []string) []string {
 	return out
 }
 
-// client is the handle on the cluster, made when it is first needed.
+// client returns the handle on the cluster. It is made when it is first needed.
 func (a *app) client() (*client.Client, error) {
 	if a.cached != nil {
 		return a.cached, nil
@@ -117,7 +134,7 @@ func (a *app) client() (*client.Client, error) {
 		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
 	a.endpoints = cleanEndpoints(a.endpoints)
-	c, err := client.New(client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: giveUpRefused})
+	c, err := client.New(client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout})
 	if err != nil {
 		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
 	}
@@ -131,26 +148,47 @@ func (a *app) close() {
 	}
 }
 
-// call runs f with the client and the time that the command has.
+// call runs f with the client within the command's time limit.
 func (a *app) call(ctx context.Context, f func(context.Context, *client.Client) error) error {
 	c, err := a.client()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.timeout+a.waits)
+	ctx, cancel := context.WithTimeout(ctx, a.timeout+a.extraTime)
 	defer cancel()
 	return f(ctx, c)
 }
 
-// write is call for what changes keys: there is only one way to write.
+// write is call for a command that changes something.
 func (a *app) write(ctx context.Context, f func(context.Context, *client.Client) error) error {
-	if a.stale || a.consistent {
-		return usage("--stale and --consistent are about reading; leave them out")
+	if err := a.noReadMode(); err != nil {
+		return err
 	}
 	return a.call(ctx, f)
 }
 
-// mode is the read mode asked for.
+// writeKey is write for a command that prints the revision of its write of a key.
+func (a *app) writeKey(
+	ctx context.Context, key string, f func(context.Context, *client.Client) (revision uint64, err error),
+) error {
+	return a.write(ctx, func(ctx context.Context, c *client.Client) error {
+		revision, err := f(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.printWritten(key, revision)
+	})
+}
+
+// noReadMode returns an error if --stale or --consistent is given to a command that does not read keys or sessions.
+func (a *app) noReadMode() error {
+	if a.stale || a.consistent {
+		return usage("--stale and --consistent select how keys and sessions are read; leave them out here")
+	}
+	return nil
+}
+
+// mode returns the read mode that the flags select.
 func (a *app) mode() (client.Mode, error) {
 	switch {
 	case a.stale && a.consistent:
@@ -163,8 +201,10 @@ func (a *app) mode() (client.Mode, error) {
 	return client.Default, nil
 }
 
-// read is call for what reads, with the mode.
-func (a *app) read(ctx context.Context, f func(context.Context, *client.Client, client.Mode) (client.Meta, error)) error {
+// read is call for a command that reads, with the mode.
+func (a *app) read(
+	ctx context.Context, f func(context.Context, *client.Client, client.Mode) (client.Meta, error),
+) error {
 	mode, err := a.mode()
 	if err != nil {
 		return err
@@ -172,44 +212,33 @@ func (a *app) read(ctx context.Context, f func(context.Context, *client.Client, 
 	return a.call(ctx, func(ctx context.Context, c *client.Client) error {
 		meta, err := f(ctx, c, mode)
 		if err == nil && mode == client.Stale {
-			a.tellAge(meta)
+			a.noteAge(meta)
 		}
 		return err
 	})
 }
 
-// oldAge is from when on a stale read is worth a word: a follower in health hears from the master far more often.
-const oldAge = time.Second
-
-func (a *app) tellAge(m client.Meta) {
-	if a.json || m.KnownLeader && m.LastContact < oldAge {
-		return
-	}
-	fmt.Fprintf(a.stderr, "kvctl: stale: the node last heard from a master %s ago\n", output.Duration(m.LastContact))
-}
-
-// print writes v as JSON if that is asked for, and else what text writes.
-func (a *app) print(v any, text func(w io.Writer) error) error {
-	if a.json {
-		return json.NewEncoder(a.stdout).Encode(v)
-	}
-	return text(a.stdout)
-}
-
-// group makes cmd one that only holds others.
-func group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
-	var names []string
-	for _, c := range children {
-		names = append(names, c.Name())
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return usage("%s has no command %q; it has %s", cmd.CommandPath(), args[0], strings.Join(names, ", "))
+// poll calls f at once and then at each interval until it returns true or an error, or until ctx ends: then it returns
+// ctx's error.
+func poll(ctx context.Context, interval time.Duration, f func() (done bool, err error)) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if done, err := f(); done || err != nil {
+			return err
 		}
-		return usage("%s needs a command: %s", cmd.CommandPath(), strings.Join(names, ", "))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
 	}
-	cmd.Args = nil
-	cmd.RemoveCommand(children...)
-	cmd.AddCommand(children...)
-	return cmd
+}
+
+// optional returns the first argument, or "" if there is none.
+func optional(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +24,11 @@ func newSessionCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a session and print its ID",
-		Long: "create makes a session and prints its ID. Keys are locked for it with kvctl set --acquire ID. It ends when it is\n" +
-			"destroyed, or was not renewed within --ttl; then its locks are released, or with --behavior delete their keys\n" +
-			"deleted, and for --lock-delay nobody gets those locks. kvctl lock does all that a command under a lock needs.",
-		Args: cobra.NoArgs,
+		Long: "Create a session and print its ID, for kvctl set --acquire ID, which locks a key. A session ends\n" +
+			"when it is destroyed or was not renewed within --ttl. Then its keys are unlocked, or deleted with\n" +
+			"--behavior delete, and nobody can lock them for --lock-delay. To run a command under a lock, use\n" +
+			"kvctl lock.",
+		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Behavior, o.Once = client.Behavior(behavior), w.once
 			if o.TTL < 0 || o.LockDelay < 0 {
@@ -43,22 +42,18 @@ func newSessionCreate(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(struct {
-					ID string `json:"id"`
-				}{id}, func(w io.Writer) error {
-					_, err := fmt.Fprintln(w, id)
-					return err
-				})
+				return a.printf(sessionID{id}, "%s\n", id)
 			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Name, "name", "", "name of the session")
-	f.StringVar(&o.Node, "node", "", "whose session it is (default: the cluster node that creates it)")
-	f.DurationVar(&o.TTL, "ttl", 0, "how long it lives without being renewed (0: until it is destroyed)")
-	f.DurationVar(&o.LockDelay, "lock-delay", 15*time.Second, "how long nobody gets a lock of it that it did not release")
-	f.StringVar(&behavior, "behavior", behavior, "what becomes of its keys when it ends: release or delete")
-	w.addOnce(cmd)
+	f.StringVar(&o.Node, "node", "", "name of the node that the session belongs to (default: the node that creates it)")
+	f.DurationVar(&o.TTL, "ttl", 0, "how long the session lives unless it is renewed (0: until it is destroyed)")
+	f.DurationVar(&o.LockDelay, "lock-delay", defaultLockDelay,
+		"how long nobody can lock a key that the session had not unlocked")
+	f.StringVar(&behavior, "behavior", behavior, "what happens to its keys when it ends: release or delete")
+	w.addOnceTo(cmd)
 	return cmd
 }
 
@@ -67,26 +62,26 @@ func newSessionList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List sessions with the time that they have left and the keys that they have locked",
-		Long: "list prints all sessions. LEFT is about how long a session lives yet unless it is renewed, KEYS are the keys that it has\n" +
-			"locked: how many, and the first of them. --json prints up to 100.",
+		Short:   "List sessions, the time they have left and the keys they have locked",
+		Long: "List all sessions. LEFT is about how long a session lives unless it is renewed. KEYS is how many\n" +
+			"keys it has locked, and the first of them; --json prints up to 100.",
 		Example: "  kvctl session list\n  kvctl session list --node node-1 --json",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if node == "" && cmd.Flags().Changed("node") {
 				return usage("--node: the name is empty")
 			}
-			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
-				o := client.ReadOptions{Mode: mode}
-				list, meta, err := c.Sessions().ListDetails(ctx, node, o)
-				if err != nil {
-					return meta, err
-				}
-				return meta, a.printSessions(list)
-			})
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					list, meta, err := c.Sessions().ListDetails(ctx, node, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printSessions(list)
+				})
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "only those of this node")
+	cmd.Flags().StringVar(&node, "node", "", "list only the sessions of this node")
 	return cmd
 }
 
@@ -94,16 +89,17 @@ func newSessionInfo(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "info ID",
 		Short:             "Show a session",
-		Args:              cobra.ExactArgs(1),
+		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.read(cmd.Context(), func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
-				s, meta, err := c.Sessions().Details(ctx, args[0], client.ReadOptions{Mode: mode})
-				if err != nil {
-					return meta, err
-				}
-				return meta, a.printSessions([]client.SessionDetails{s})
-			})
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					s, meta, err := c.Sessions().Details(ctx, args[0], client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printSessions([]client.SessionDetails{s})
+				})
 		},
 	}
 }
@@ -111,8 +107,8 @@ func newSessionInfo(a *app) *cobra.Command {
 func newSessionRenew(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "renew ID",
-		Short:             "Start a session's TTL anew",
-		Args:              cobra.ExactArgs(1),
+		Short:             "Restart the TTL of a session",
+		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -130,26 +126,26 @@ func newSessionDestroy(a *app) *cobra.Command {
 	var w writeFlags
 	cmd := &cobra.Command{
 		Use:               "destroy ID",
-		Short:             "End a session and its locks",
-		Long:              "destroy ends a session and its locks. That there is none is no failure.",
-		Args:              cobra.ExactArgs(1),
+		Short:             "Destroy a session and end its locks",
+		Long:              "Destroy a session and end its locks. Destroying an absent session succeeds.",
+		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeSessions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if err := c.Sessions().Destroy(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
 					return err
 				}
-				return a.print(struct {
-					ID string `json:"id"`
-				}{args[0]}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "session %s destroyed\n", args[0])
-					return err
-				})
+				return a.printf(sessionID{args[0]}, "session %s destroyed\n", args[0])
 			})
 		},
 	}
-	w.addOnce(cmd)
+	w.addOnceTo(cmd)
 	return cmd
+}
+
+// sessionID is a session that was created or destroyed, with --json.
+type sessionID struct {
+	ID string `json:"id"`
 }
 
 // sessionJSON is a session as --json prints it.
@@ -162,11 +158,11 @@ type sessionJSON struct {
 	Behavior    string `json:"behavior"`
 	CreateIndex uint64 `json:"create_index"`
 	ModifyIndex uint64 `json:"modify_index"`
-	*sessionMoreJSON
+	*sessionDetailsJSON
 }
 
-// sessionMoreJSON is what the details of a session add.
-type sessionMoreJSON struct {
+// sessionDetailsJSON is what the details of a session add.
+type sessionDetailsJSON struct {
 	Left int64    `json:"left_ms,omitempty"`
 	Held int      `json:"held"`
 	Keys []string `json:"keys"`
@@ -174,46 +170,49 @@ type sessionMoreJSON struct {
 
 func sessionOut(s client.Session) sessionJSON {
 	return sessionJSON{
-		ID: s.ID, Name: s.Name, Node: s.Node, TTL: s.TTL.Milliseconds(), LockDelay: s.LockDelay.Milliseconds(), Behavior: string(s.Behavior),
-		CreateIndex: s.CreateIndex, ModifyIndex: s.ModifyIndex,
+		ID: s.ID, Name: s.Name, Node: s.Node, TTL: s.TTL.Milliseconds(), LockDelay: s.LockDelay.Milliseconds(),
+		Behavior: string(s.Behavior), CreateIndex: s.CreateIndex, ModifyIndex: s.ModifyIndex,
 	}
+}
+
+// sessionCells are the columns ID, NAME, NODE and TTL of a session's row.
+func sessionCells(s client.Session) []string {
+	return []string{s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL)}
 }
 
 // printSession prints a session without details.
-func (a *app) printSession(s client.Session) error {
-	return a.print([]sessionJSON{sessionOut(s)}, func(w io.Writer) error {
-		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LOCK-DELAY", "BEHAVIOR", "CREATED"}, [][]string{{
-			s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex),
-		}})
+func (p *printer) printSession(s client.Session) error {
+	return p.print([]sessionJSON{sessionOut(s)}, func(w io.Writer) error {
+		row := append(sessionCells(s), durationOrDash(s.LockDelay), string(s.Behavior), fmt.Sprint(s.CreateIndex))
+		return table(w, []string{"ID", "NAME", "NODE", "TTL", "LOCK-DELAY", "BEHAVIOR", "CREATED"}, [][]string{row})
 	})
 }
 
-func (a *app) printSessions(list []client.SessionDetails) error {
+func (p *printer) printSessions(list []client.SessionDetails) error {
 	out := []sessionJSON{}
+	var rows [][]string
 	for _, s := range list {
 		o := sessionOut(s.Session)
-		o.sessionMoreJSON = &sessionMoreJSON{Left: s.ExpiresIn.Milliseconds(), Held: s.Held, Keys: append([]string{}, s.Keys...)}
-		out = append(out, o)
-	}
-	return a.print(out, func(w io.Writer) error {
-		var rows [][]string
-		for _, s := range list {
-			left := "-"
-			if s.ExpiresIn > 0 {
-				left = output.Duration(s.ExpiresIn)
-			}
-			rows = append(rows, []string{
-				s.ID, orDash(output.OneLine(s.Name)), orDash(output.OneLine(s.Node)), durationOrDash(s.TTL), left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s),
-			})
+		o.sessionDetailsJSON = &sessionDetailsJSON{
+			Left: s.ExpiresIn.Milliseconds(), Held: s.Held, Keys: append([]string{}, s.Keys...),
 		}
-		return sessionTable(w, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows)
+		out = append(out, o)
+		left := "-"
+		if s.ExpiresIn > 0 {
+			left = output.Duration(s.ExpiresIn)
+		}
+		rows = append(rows, append(sessionCells(s.Session),
+			left, durationOrDash(s.LockDelay), string(s.Behavior), heldText(s)))
+	}
+	return p.print(out, func(w io.Writer) error {
+		return table(w, []string{"ID", "NAME", "NODE", "TTL", "LEFT", "LOCK-DELAY", "BEHAVIOR", "KEYS"}, rows)
 	})
 }
 
-// shownKeys is how many of a session's keys stand in a table.
+// shownKeys is how many of a session's keys a table shows.
 const shownKeys = 3
 
-// heldText is how many keys a session has locked, and the first of them.
+// heldText returns how many keys a session has locked, and the first of them.
 func heldText(s client.SessionDetails) string {
 	if s.Held == 0 {
 		return "-"
@@ -226,30 +225,4 @@ func heldText(s client.SessionDetails) string {
 		keys = append(keys, "…")
 	}
 	return fmt.Sprintf("%d: %s", s.Held, strings.Join(keys, " "))
-}
-
-// sessionTable prints nothing for no sessions.
-func sessionTable(w io.Writer, head []string, rows [][]string) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, r := range append([][]string{head}, rows...) {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
-	}
-	return t.Flush()
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func durationOrDash(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return d.String()
 }

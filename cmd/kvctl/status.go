@@ -15,17 +15,18 @@ func newStatus(a *app) *cobra.Command {
 	interval := time.Second
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show every node, who is master and how long its lease lasts",
-		Long: "status asks all endpoints and shows what each says of itself. LEASE is exact on the node that holds it, and a\n" +
-			"hint (~) elsewhere. GUARDIAN is the process that releases the node's lease if the node crashes. LAG is how many\n" +
-			"chosen slots a node has yet to apply. Exit code 1 if there is no master, or no majority of the nodes answers:\n" +
-			"then writes and usual reads fail, and reads with --stale work.\n\n" +
-			"With --watch it goes on until it is interrupted, or for as long as --timeout says if that is given; then the exit\n" +
-			"code is that of the last picture. It marks each change of master with the time that passed between the last answer\n" +
-			"of the old master and the first of the new one, as seen from here, and the rows of nodes that have not answered\n" +
-			"since a while: what they say may be over.",
+		Short: "Show the nodes, who is master, and the master's lease",
+		Long: "Ask all endpoints and show what each node says about itself. LEASE is exact on the node that holds\n" +
+			"the master lease and a hint (~) elsewhere. GUARDIAN is the process that releases the node's lease\n" +
+			"if the node crashes. LAG is how many chosen slots the node has not applied yet. The exit code is 1\n" +
+			"if there is no master or no majority of the nodes answers: then writes and default reads fail, and\n" +
+			"reads with --stale work.\n\n" +
+			"With --watch, repeat this until interrupted, or until --timeout if that is given; the exit code is\n" +
+			"that of the last state shown. Each change of master is marked with the time between the last\n" +
+			"answer of the old master and the first answer of the new one, as seen from here. Nodes that have\n" +
+			"not answered for a while are marked too: their rows may be out of date.",
 		Example: "  kvctl status\n  kvctl status --json || echo 'no master'\n  kvctl status --watch --timeout 30s",
-		Args:    cobra.NoArgs,
+		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if interval < minInterval {
 				return usage("--interval %v: must be at least %v", interval, minInterval)
@@ -50,28 +51,30 @@ func newStatus(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "go on, and mark each change of master")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "repeat, and mark each change of master")
 	cmd.Flags().DurationVar(&interval, "interval", interval, "with --watch, how often to print")
+	a.timeoutFlag(cmd, "time limit (default 10s; with --watch, none)")
 	return cmd
 }
 
-// surveyJSON is a survey with --json.
+// surveyJSON is a survey as --json prints it.
 type surveyJSON struct {
-	Master uint64 `json:"master"` // 0: no node says that it is
+	Master uint64 `json:"master"` // 0: no node says that it is master
 	Epoch  uint64 `json:"epoch"`
 	Lease  int64  `json:"lease_ms"`
-	// Problem is why writes and usual reads fail, if they do.
+	// Problem tells why writes and default reads fail, if they do.
 	Problem string     `json:"problem,omitempty"`
 	Nodes   []nodeJSON `json:"nodes"`
 }
 
 type nodeJSON struct {
-	Endpoint  string         `json:"endpoint"`
-	Reachable bool           `json:"reachable"`
-	Error     string         `json:"error,omitempty"`
-	Lag       uint64         `json:"lag"`
-	Old       int64          `json:"old_ms,omitempty"` // with --watch: the node has been silent for so long, and this is its last word
-	Status    *client.Status `json:"status,omitempty"`
+	Endpoint  string `json:"endpoint"`
+	Reachable bool   `json:"reachable"`
+	Error     string `json:"error,omitempty"`
+	Lag       uint64 `json:"lag"`
+	// with --watch: the node has not answered for so long, and Status is its last answer
+	Old    int64          `json:"old_ms,omitempty"`
+	Status *client.Status `json:"status,omitempty"`
 }
 
 func (s survey) json() surveyJSON {

@@ -4,38 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 )
 
-// surveyTimeout is how long a node has to tell its status before it is shown as unreachable.
+// surveyTimeout is how long a node has to answer before it is shown as unreachable.
 const surveyTimeout = 2 * time.Second
 
-// nodeView is what one endpoint said of itself, or why it said nothing.
+// nodeView is one endpoint's answer about itself, or why there is none.
 type nodeView struct {
 	endpoint string
 	status   client.Status
 	err      error
-	at       time.Time // when the answer came; zero: none yet
-	// age is how old the answer is, if it was asked for anew since and nothing came; only status --watch knows that.
+	at       time.Time // of the answer; zero: none yet
+	// age is how old the answer is if the node has been asked again since and has not answered. Only status --watch
+	// sets it.
 	age time.Duration
 }
 
-// old tells whether a view may be of a node that has stopped since: a paused master looks alive in its last answer.
+// old reports whether the node may have stopped since its answer: a paused master looks alive in its last one.
 func (n nodeView) old() bool { return n.age >= oldFor }
 
 func (n nodeView) answers() bool { return n.err == nil && !n.at.IsZero() }
 
-// survey is what all endpoints said at about one moment, in their order.
+// survey has the answers of all endpoints at about one moment, in the order of the endpoints.
 type survey []nodeView
 
-// takeSurvey asks all endpoints at once. If some were slow to fail, those that have answered are asked again: who is
-// master may have changed meanwhile.
+// takeSurvey asks all endpoints at once. If some were slow to fail, it asks those that have answered again: the master
+// may have changed meanwhile.
 func takeSurvey(ctx context.Context, c *client.Client) survey {
 	began := time.Now()
 	s := make(survey, len(c.Endpoints()))
@@ -64,8 +67,8 @@ func ask(ctx context.Context, c *client.Client, endpoint string) nodeView {
 	return nodeView{endpoint: endpoint, status: status, err: err, at: time.Now()}
 }
 
-// master is the node that says it is master; the newest, if one does not know yet that it no longer is, and none whose
-// word is old.
+// master returns the node that says it is master. Of several it is the newest, since the others do not know yet that
+// they are no longer master. Old answers do not count.
 func (s survey) master() (client.Status, bool) {
 	var m client.Status
 	for _, n := range s {
@@ -76,7 +79,8 @@ func (s survey) master() (client.Status, bool) {
 	return m, m.Node != 0
 }
 
-// believed is whom the others hold for master, if it does not answer itself: the word of the newest epoch. 0: nobody.
+// believed returns the node that the others take for master, by the newest epoch, even if it does not answer itself. 0:
+// none.
 func (s survey) believed() uint64 {
 	var node, epoch uint64
 	for _, n := range s {
@@ -96,7 +100,7 @@ func (s survey) answering() (n int) {
 	return n
 }
 
-// chosen is the last slot that anybody knows to be chosen.
+// chosen returns the last slot that any node knows to be chosen.
 func (s survey) chosen() (slot uint64) {
 	for _, n := range s {
 		if n.answers() {
@@ -106,12 +110,12 @@ func (s survey) chosen() (slot uint64) {
 	return slot
 }
 
-// lag is how many chosen slots a node has not applied yet.
+// lag returns how many chosen slots a node has not applied yet.
 func (s survey) lag(n nodeView) uint64 {
 	return s.chosen() - min(n.status.Applied, s.chosen())
 }
 
-// worstLag is the largest lag of the nodes that answer.
+// worstLag returns the largest lag of the nodes that answer.
 func (s survey) worstLag() (lag uint64) {
 	for _, n := range s {
 		if n.answers() {
@@ -130,7 +134,7 @@ func (s survey) revision() (r uint64) {
 	return r
 }
 
-// members is how many nodes the cluster has, as far as anybody says.
+// members returns how many nodes the cluster has, as far as any of them tells.
 func (s survey) members() int {
 	most := 0
 	for _, n := range s {
@@ -141,45 +145,52 @@ func (s survey) members() int {
 	return most
 }
 
-// alive is how many nodes answer, with those that were not asked and that one of them is connected to.
+// alive counts the nodes that answer, and those that were not asked and that one of them is connected to.
 func (s survey) alive() int {
-	asked, alive := map[string]bool{}, map[uint64]bool{}
+	alive := map[uint64]bool{}
 	for _, n := range s {
-		asked[strings.TrimPrefix(n.endpoint, "http://")] = true
 		if n.answers() && !n.old() {
 			alive[n.status.Node] = true
 		}
 	}
-	for _, n := range s {
-		if !n.answers() || n.old() {
-			continue
-		}
-		for _, p := range n.status.Peers {
-			if p.Connected && !asked[p.ClientAddress] {
-				alive[p.Node] = true
-			}
-		}
+	for p := range s.connectedUnasked() {
+		alive[p.Node] = true
 	}
 	return len(alive)
 }
 
-// elsewhere is the master if it is a node that was not asked, as those that answer know it; 0: there is none.
-func (s survey) elsewhere() uint64 {
-	b := s.believed()
+// connectedUnasked yields the peers that are not among the endpoints and that a node which answers is connected to.
+func (s survey) connectedUnasked() iter.Seq[api.PeerStatus] {
+	asked := map[string]bool{}
 	for _, n := range s {
-		if !n.answers() || n.old() {
-			continue
-		}
-		for _, p := range n.status.Peers {
-			if p.Node == b && p.Connected && !slices.ContainsFunc(s, func(n nodeView) bool { return strings.TrimPrefix(n.endpoint, "http://") == p.ClientAddress }) {
-				return b
+		asked[strings.TrimPrefix(n.endpoint, "http://")] = true
+	}
+	return func(yield func(api.PeerStatus) bool) {
+		for _, n := range s {
+			if !n.answers() || n.old() {
+				continue
 			}
+			for _, p := range n.status.Peers {
+				if p.Connected && !asked[p.ClientAddress] && !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// unasked returns the master if the endpoints do not include it, as the nodes that answer know it, and else 0.
+func (s survey) unasked() uint64 {
+	master := s.believed()
+	for p := range s.connectedUnasked() {
+		if p.Node == master {
+			return master
 		}
 	}
 	return 0
 }
 
-// problem is what keeps the cluster from serving writes, or nil.
+// problem returns what keeps the cluster from serving writes, or nil.
 func (s survey) problem() error {
 	n, of := s.alive(), s.members()
 	_, ok := s.master()
@@ -190,13 +201,13 @@ func (s survey) problem() error {
 		return errors.New("no node answers")
 	case 2*n <= of:
 		return fmt.Errorf("no majority: %d of %s; stale reads work", n, answers(of))
-	case !ok && s.elsewhere() == 0:
+	case !ok && s.unasked() == 0:
 		return fmt.Errorf("no master: %d of %s, and none says that it is master; stale reads work", n, answers(of))
 	}
 	return nil
 }
 
-// answers is "3 nodes answer".
+// answers returns a text like "3 nodes answer".
 func answers(n int) string {
 	if n == 1 {
 		return "1 node answers"
@@ -204,25 +215,26 @@ func answers(n int) string {
 	return fmt.Sprintf("%d nodes answer", n)
 }
 
-// refused tells whether nothing listens at any endpoint.
+// refused reports whether nothing listens at any endpoint.
 func (s survey) refused() bool {
-	return len(s) > 0 && !slices.ContainsFunc(s, func(n nodeView) bool { return !errors.Is(n.err, syscall.ECONNREFUSED) })
+	return len(s) > 0 &&
+		!slices.ContainsFunc(s, func(n nodeView) bool { return !errors.Is(n.err, syscall.ECONNREFUSED) })
 }
 
-// clusters are the ids of the clusters that the endpoints belong to: more than one is a mistake in --endpoints.
+// clusters returns the ids of the clusters that the endpoints belong to. More than one is a mistake in --endpoints.
 func (s survey) clusters() []string {
 	var ids []string
-	seen := map[string]bool{"": true}
+	known := map[string]bool{"": true}
 	for _, n := range s {
-		if n.answers() && !seen[n.status.Cluster] {
-			seen[n.status.Cluster] = true
+		if n.answers() && !known[n.status.Cluster] {
+			known[n.status.Cluster] = true
 			ids = append(ids, n.status.Cluster)
 		}
 	}
 	return ids
 }
 
-// whyNot is why a node does not answer, in few words.
+// whyNot returns in a few words why a node does not answer.
 func whyNot(err error) string {
 	var e *client.Error
 	switch {

@@ -11,15 +11,16 @@ import (
 	"tenure/cmd/kvctl/internal/output"
 )
 
-// headline is the cluster in one line.
+// headline returns the cluster in one line.
 func (s survey) headline() string {
 	var parts []string
 	if ids := s.clusters(); len(ids) == 1 {
 		parts = append(parts, "cluster "+ids[0])
 	}
 	if m, ok := s.master(); ok {
-		parts = append(parts, fmt.Sprintf("master is node %d", m.Node), fmt.Sprintf("epoch %d", m.Epoch), fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS))
-	} else if n := s.elsewhere(); n != 0 {
+		parts = append(parts, fmt.Sprintf("master is node %d", m.Node), fmt.Sprintf("epoch %d", m.Epoch),
+			fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS))
+	} else if n := s.unasked(); n != 0 {
 		parts = append(parts, fmt.Sprintf("master is node %d, which is not among the endpoints", n))
 	} else if n := s.believed(); n != 0 {
 		parts = append(parts, fmt.Sprintf("no node says that it is master; the last was node %d", n))
@@ -30,12 +31,13 @@ func (s survey) headline() string {
 	return strings.Join(parts, ", ")
 }
 
-// write is the survey as a table, with what needs more words below it.
+// write writes the survey as a table, with notes below it.
 func (s survey) write(out io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s\n\n", s.headline())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tGUARDIAN\tCHOSEN\tAPPLIED\tFOLDED\tLAG\tREVISION\tLOG\tSTATE\tFREE\tUPTIME")
+	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tGUARDIAN\tCHOSEN\tAPPLIED\tCHECKPOINTED\tLAG\t"+
+		"REVISION\tLOG\tSTATE\tFREE\tUPTIME")
 	for _, n := range s {
 		fmt.Fprintln(w, strings.Join(s.row(n), "\t"))
 	}
@@ -77,7 +79,7 @@ func (s survey) row(n nodeView) []string {
 	}
 }
 
-// lease is exact on the holder; what the others say is a hint, and marked as one.
+// lease returns the cell of the master lease: exact on the holder, and a hint, marked as one, elsewhere.
 func lease(n nodeView) string {
 	l := n.status.Lease
 	switch {
@@ -91,7 +93,7 @@ func lease(n nodeView) string {
 	return "-"
 }
 
-// guardian is the process that would release the node's lease after a crash.
+// guardian returns the cell of the process that releases the node's lease after a crash.
 func guardian(g client.Guardian) string {
 	switch {
 	case g.PID != 0:

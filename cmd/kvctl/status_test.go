@@ -33,21 +33,26 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	s := decode[surveyJSON](t, kvctl(t, c, "", "status", "--json").out)
-	if s.Master != 1 || s.Epoch != 1 || s.Lease != 800 || len(s.Nodes) != 3 || !s.Nodes[0].Reachable || s.Nodes[0].Status.Revision != 2 ||
+	if s.Master != 1 || s.Epoch != 1 || s.Lease != 800 || len(s.Nodes) != 3 || !s.Nodes[0].Reachable ||
+		s.Nodes[0].Status.Revision != 2 ||
 		s.Nodes[2].Reachable || s.Nodes[2].Error != "connection refused" || s.Nodes[2].Status != nil {
 		t.Errorf("%+v", s)
 	}
 	c.Node(1).Stop()
-	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no node says that it is master; the last was node 1, 1 of 3") ||
+	if o := kvctl(t, c, "", "status"); o.code != 1 ||
+		!strings.Contains(o.out, "no node says that it is master; the last was node 1, 1 of 3") ||
 		o.errOut != "kvctl: no majority: 1 of 3 nodes answer; stale reads work\n" {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
 	}
 	o = kvctl(t, c, "", "status", "--json")
-	if s := decode[surveyJSON](t, o.out); o.code != 1 || s.Problem != "no majority: 1 of 3 nodes answer; stale reads work" || !strings.Contains(o.errOut, "no majority") {
+	if s := decode[surveyJSON](t, o.out); o.code != 1 ||
+		s.Problem != "no majority: 1 of 3 nodes answer; stale reads work" ||
+		!strings.Contains(o.errOut, "no majority") {
 		t.Errorf("exit %d, %+v, %s", o.code, s, o.errOut)
 	}
 	c.Node(2).Stop()
-	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") || !strings.Contains(o.errOut, "--endpoints or KVCTL_ENDPOINTS") {
+	if o := kvctl(t, c, "", "status"); o.code != 1 || !strings.Contains(o.out, "no master, 0 of 3 nodes answering") ||
+		!strings.Contains(o.errOut, "--endpoints or KVCTL_ENDPOINTS") {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
 	}
 }
@@ -63,11 +68,16 @@ func TestStatusFails(t *testing.T) {
 		says      string
 	}{
 		{"all is well", func() {}, c.Endpoints(), 0, ""},
-		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0, "master is node 1, which is not among the endpoints"},
-		{"no master", func() { c.SetMaster(0) }, c.Endpoints(), 1, "no master: 3 of 3 nodes answer, and none says that it is master; stale reads work"},
-		{"one node of a cluster without a master is asked", func() {}, c.Endpoints()[1:2], 1, "no master: 3 of 3 nodes answer"},
-		{"the master is gone", func() { c.SetMaster(1); c.Node(1).Stop() }, c.Endpoints(), 1, "no master: 2 of 3 nodes answer"},
-		{"a master alone", func() { c.SetMaster(2); c.Node(3).Stop() }, c.Endpoints(), 1, "no majority: 1 of 3 nodes answer"},
+		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0,
+			"master is node 1, which is not among the endpoints"},
+		{"no master", func() { c.SetMaster(0) }, c.Endpoints(), 1,
+			"no master: 3 of 3 nodes answer, and none says that it is master; stale reads work"},
+		{"one node of a cluster without a master is asked", func() {}, c.Endpoints()[1:2], 1,
+			"no master: 3 of 3 nodes answer"},
+		{"the master is gone", func() { c.SetMaster(1); c.Node(1).Stop() }, c.Endpoints(), 1,
+			"no master: 2 of 3 nodes answer"},
+		{"a master alone", func() { c.SetMaster(2); c.Node(3).Stop() }, c.Endpoints(), 1,
+			"no majority: 1 of 3 nodes answer"},
 	} {
 		x.prepare()
 		o := kvctl(t, c, "", "status", "--endpoints", strings.Join(x.endpoints, " , "))
@@ -80,11 +90,13 @@ func TestStatusFails(t *testing.T) {
 // The watch ends when its time is over, and says how it is then.
 func TestWatchObeysTimeout(t *testing.T) {
 	c := start(t, 3)
-	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 0 || !strings.Contains(o.out, "master 1") || o.errOut != "" {
+	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 0 ||
+		!strings.Contains(o.out, "master 1") || o.errOut != "" {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
 	}
 	c.SetMaster(0)
-	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 1 || !strings.Contains(o.errOut, "no master: 3 of 3") {
+	if o := kvctl(t, c, "", "status", "--watch", "--timeout", "300ms"); o.code != 1 ||
+		!strings.Contains(o.errOut, "no master: 3 of 3") {
 		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
 	}
 }
@@ -94,11 +106,13 @@ func TestOldRows(t *testing.T) {
 	began := time.Now()
 	w := &watcher{survey: survey{
 		{endpoint: "http://a", status: client.Status{Node: 1, Role: "master", Master: 1, Epoch: 3}, at: began},
-		{endpoint: "http://b", status: client.Status{Node: 2, Role: "follower", Master: 1, Epoch: 3}, at: began.Add(400 * time.Millisecond)},
+		{endpoint: "http://b", status: client.Status{Node: 2, Role: "follower", Master: 1, Epoch: 3},
+			at: began.Add(400 * time.Millisecond)},
 	}}
 	s := w.current(began.Add(400 * time.Millisecond))
 	b := &strings.Builder{}
-	if err := s.write(b); err != nil || strings.Contains(b.String(), "master is node") || !strings.Contains(b.String(), "was master (400 ms ago)") {
+	if err := s.write(b); err != nil || strings.Contains(b.String(), "master is node") ||
+		!strings.Contains(b.String(), "was master (400 ms ago)") {
 		t.Error(b.String(), err)
 	}
 	if j := s.json(); j.Master != 0 || j.Nodes[0].Old != 400 || j.Nodes[1].Old != 0 {
@@ -107,7 +121,8 @@ func TestOldRows(t *testing.T) {
 	w.survey[1].status = client.Status{Node: 2, Role: "master", Master: 2, Epoch: 4}
 	w.survey[0].at = began.Add(390 * time.Millisecond) // it answers and has not noticed yet
 	b.Reset()
-	if err := w.current(began.Add(400 * time.Millisecond)).write(b); err != nil || !strings.Contains(b.String(), "master is node 2") ||
+	if err := w.current(began.Add(400 * time.Millisecond)).write(b); err != nil ||
+		!strings.Contains(b.String(), "master is node 2") ||
 		strings.Count(b.String(), "  master  ") != 1 || !strings.Contains(b.String(), "was master  ") {
 		t.Error(b.String(), err)
 	}
@@ -121,14 +136,18 @@ func TestNothingListens(t *testing.T) {
 	}
 	endpoints := freeport.Address(port) + ", " + freeport.Address(port+1)
 	for _, line := range []string{
-		"get a", "get a --stale", "set a b", "list", "count", "prune a", "status", "status --watch", "master show", "master transfer", "lock k -- true",
-		"lease run l -- true", "lease list", "lease show l", "session list", "session create", "watch k", "bench get --duration 50ms",
+		"get a", "get a --stale", "set a b", "list", "count", "prune a", "status", "status --watch", "master show",
+		"master transfer", "lock k -- true",
+		"lease run l -- true", "lease list", "lease show l", "session list", "session create", "watch k",
+		"bench get --duration 50ms",
 	} {
 		var out, errOut bytes.Buffer
 		began := time.Now()
-		code := run(context.Background(), append([]string{"--endpoints", endpoints}, strings.Fields(line)...), nil, strings.NewReader(""), &out, &errOut)
+		code := run(context.Background(), append([]string{"--endpoints", endpoints}, strings.Fields(line)...), nil,
+			strings.NewReader(""), &out, &errOut)
 		// With no more than its --timeout to end it, a command would take 10 s.
-		if took := time.Since(began); code != exitFailed || !strings.Contains(errOut.String(), "--endpoints or KVCTL_ENDPOINTS") || took > 8*time.Second {
+		if took := time.Since(began); code != exitFailed ||
+			!strings.Contains(errOut.String(), "--endpoints or KVCTL_ENDPOINTS") || took > 8*time.Second {
 			t.Errorf("kvctl %s: exit %d after %v, %q", line, code, took, errOut.String())
 		}
 	}
@@ -138,10 +157,12 @@ func TestNothingListens(t *testing.T) {
 func TestStatusTellsWhyTheMasterChanged(t *testing.T) {
 	at := time.Now()
 	node := func(id uint64, changes ...client.TenureChange) nodeView {
-		return nodeView{endpoint: "http://x", at: at, status: client.Status{Node: id, Lease: client.LeaseStatus{Changes: changes}}}
+		return nodeView{endpoint: "http://x", at: at,
+			status: client.Status{Node: id, Lease: client.LeaseStatus{Changes: changes}}}
 	}
 	change := func(second int, event, cause, detail string) client.TenureChange {
-		return client.TenureChange{Time: at.Add(time.Duration(second) * time.Second), Event: event, Cause: cause, Detail: detail}
+		return client.TenureChange{Time: at.Add(time.Duration(second) * time.Second), Event: event, Cause: cause,
+			Detail: detail}
 	}
 	s := survey{
 		node(1, change(1, "won", "none", "first"), change(5, "lost", "unanswered", "nobody answered")),
@@ -149,7 +170,8 @@ func TestStatusTellsWhyTheMasterChanged(t *testing.T) {
 		node(2, change(2, "lost", "handed_over", "older"), change(6, "won", "expired", "it ran out")),
 	}
 	got := strings.Join(s.changes(), "|")
-	if !strings.HasSuffix(got, "node 2 won the master lease: it ran out") || !strings.Contains(got, "node 1 lost the master lease: nobody answered|") {
+	if !strings.HasSuffix(got, "node 2 won the master lease: it ran out") ||
+		!strings.Contains(got, "node 1 lost the master lease: nobody answered|") {
 		t.Error(got)
 	}
 	s[2] = node(2, change(4, "won", "crashed", "earlier"))
@@ -185,7 +207,8 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("lag %d, %d answering, clusters %v", s.worstLag(), s.answering(), s.clusters())
 	}
 	var b strings.Builder
-	if err := s.write(&b); err != nil || !strings.Contains(b.String(), "different clusters: a, b") || !strings.Contains(b.String(), "http://z: not asked yet") {
+	if err := s.write(&b); err != nil || !strings.Contains(b.String(), "different clusters: a, b") ||
+		!strings.Contains(b.String(), "http://z: not asked yet") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -215,7 +238,8 @@ func TestTracker(t *testing.T) {
 		{1100, "new", 1, "master", 4, 3, 1, 100},
 	} {
 		f, news := tr.observe(client.Status{Cluster: x.cluster, Node: x.node, Role: x.role, Epoch: x.epoch}, at(x.ms))
-		if news != (x.to != 0) || news && (f.From != x.from || f.To != x.to || f.Took != time.Duration(x.tookMS)*time.Millisecond) {
+		if news != (x.to != 0) || news &&
+			(f.From != x.from || f.To != x.to || f.Took != time.Duration(x.tookMS)*time.Millisecond) {
 			t.Errorf("step %d: %+v %v, want %d -> %d in %d ms", i, f, news, x.from, x.to, x.tookMS)
 		}
 	}
@@ -295,8 +319,9 @@ func TestWatchLines(t *testing.T) {
 func TestWatchSilentMaster(t *testing.T) {
 	w := &watcher{survey: survey{{endpoint: "http://a"}, {endpoint: "http://b"}}}
 	began := time.Now()
-	w.app = newApp(nil, nil, &bytes.Buffer{}, nil)
-	for i, s := range []client.Status{{Node: 1, Role: "master", Master: 1, Epoch: 3}, {Node: 2, Role: "follower", Master: 1, Epoch: 3}} {
+	w.printer = &newApp(nil, nil, &bytes.Buffer{}, nil).printer
+	for i, s := range []client.Status{{Node: 1, Role: "master", Master: 1, Epoch: 3},
+		{Node: 2, Role: "follower", Master: 1, Epoch: 3}} {
 		if err := w.take(sample{i, nodeView{endpoint: w.survey[i].endpoint, status: s, at: began}}); err != nil {
 			t.Fatal(err)
 		}
@@ -349,7 +374,8 @@ func TestWatchPicture(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if s := out.buf.String(); strings.Count(s, "\x1b[H") != 2 || strings.Contains(strings.ReplaceAll(s, "\x1b[K\n", ""), "\n") {
+	if s := out.buf.String(); strings.Count(s, "\x1b[H") != 2 ||
+		strings.Contains(strings.ReplaceAll(s, "\x1b[K\n", ""), "\n") {
 		t.Errorf("not a picture over a picture: %q", s)
 	}
 }
@@ -391,20 +417,23 @@ func TestMaster(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	for in, want := range map[string]string{"a b": "a b", "": "", "a\nb": `"a\nb"`, `"a"`: `"\"a\""`, "\xff": `"\xff"`, "é": "é"} {
+	for in, want := range map[string]string{"a b": "a b", "": "", "a\nb": `"a\nb"`, `"a"`: `"\"a\""`, "\xff": `"\xff"`,
+		"é": "é"} {
 		if got := output.OneLine(in); got != want {
 			t.Errorf("output.OneLine(%q) = %s, want %s", in, got, want)
 		}
 	}
 	for in, want := range map[time.Duration]string{
-		0: "0 ms", 812 * time.Millisecond: "812 ms", 3290 * time.Millisecond: "3.2 s", 59999 * time.Millisecond: "59.9 s",
-		5 * time.Minute: "5 min", 7 * time.Hour: "7 h", 300 * time.Hour: "12 d",
+		0: "0 ms", 812 * time.Millisecond: "812 ms", 3290 * time.Millisecond: "3.2 s",
+		59999 * time.Millisecond: "59.9 s",
+		5 * time.Minute:          "5 min", 7 * time.Hour: "7 h", 300 * time.Hour: "12 d",
 	} {
 		if got := output.Duration(in); got != want {
 			t.Errorf("output.Duration(%v) = %s, want %s", in, got, want)
 		}
 	}
-	for in, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB", 3 << 30: "3.0 GiB"} {
+	for in, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 12 << 10: "12 KiB",
+		3 << 30: "3.0 GiB"} {
 		if got := output.Bytes(in); got != want {
 			t.Errorf("output.Bytes(%d) = %s, want %s", in, got, want)
 		}
@@ -415,7 +444,8 @@ func TestStatusShowsTheGuardians(t *testing.T) {
 	at := time.Now()
 	s := survey{
 		{endpoint: "http://a", at: at, status: client.Status{Node: 1, Guardian: client.Guardian{PID: 4711}}},
-		{endpoint: "http://b", at: at, status: client.Status{Node: 2, Guardian: client.Guardian{Problem: "switched off"}}},
+		{endpoint: "http://b", at: at,
+			status: client.Status{Node: 2, Guardian: client.Guardian{Problem: "switched off"}}},
 		{endpoint: "http://c", at: at, status: client.Status{Node: 3}}, // too old to have one
 		{endpoint: "http://d", err: errors.New("down"), at: at},
 	}
@@ -424,7 +454,8 @@ func TestStatusShowsTheGuardians(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	if !strings.Contains(lines[3], "pid 4711") || !strings.Contains(lines[4], "  none  ") || !strings.Contains(b.String(), "http://b: no guardian: switched off\n") ||
+	if !strings.Contains(lines[3], "pid 4711") || !strings.Contains(lines[4], "  none  ") ||
+		!strings.Contains(b.String(), "http://b: no guardian: switched off\n") ||
 		strings.Contains(b.String(), "http://c: no guardian") {
 		t.Errorf("\n%s", b.String())
 	}

@@ -17,16 +17,16 @@ import (
 
 const (
 	minInterval = 50 * time.Millisecond
-	askEvery    = 50 * time.Millisecond  // how finely a failover is timed
-	noMasterFor = 300 * time.Millisecond // silence of the master that is worth a word
+	askEvery    = 50 * time.Millisecond  // the resolution of a failover's time
+	noMasterFor = 300 * time.Millisecond // shorter times without a master are those of asking
 	maxEvents   = 10                     // failovers kept on the screen
-	oldFor      = 250 * time.Millisecond // an answer that is older is marked: its node has been asked since
-	silentFor   = time.Second            // after this long an answer is too old to be shown
+	oldFor      = 250 * time.Millisecond // an older answer is marked: its node has been asked again since
+	goneFor     = time.Second            // an older answer is not shown
 )
 
-// watcher shows the cluster until it is stopped. One goroutine an endpoint asks, one shows.
+// watcher shows the cluster until it is stopped. One goroutine for each endpoint asks, one shows.
 type watcher struct {
-	app      *app
+	*printer
 	client   *client.Client
 	interval time.Duration
 	survey   survey
@@ -36,19 +36,20 @@ type watcher struct {
 }
 
 func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
-	w := &watcher{app: a, client: c, interval: interval, redraw: progress.IsTerminal(a.stdout) && !a.json}
+	w := &watcher{printer: &a.printer, client: c, interval: interval, redraw: progress.IsTerminal(a.stdout) && !a.json}
 	for _, e := range c.Endpoints() {
 		w.survey = append(w.survey, nodeView{endpoint: e})
 	}
 	return w
 }
 
+// sample is one endpoint's answer, by the endpoint's number.
 type sample struct {
 	index int
 	view  nodeView
 }
 
-// runFor runs for so long, and then returns what is wrong with the cluster.
+// runFor is run for a limited time. It returns what is wrong with the cluster at the end.
 func (w *watcher) runFor(ctx context.Context, d time.Duration) error {
 	timed, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -58,7 +59,7 @@ func (w *watcher) runFor(ctx context.Context, d time.Duration) error {
 	return w.current(time.Now()).problem()
 }
 
-// run ends without an error when ctx does, and with one if nothing listens at any endpoint when it begins.
+// run shows the cluster until ctx ends. It fails if nothing listens at any endpoint at its start.
 func (w *watcher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	samples := make(chan sample)
@@ -69,11 +70,11 @@ func (w *watcher) run(ctx context.Context) error {
 	defer asking.Wait()
 	defer cancel()
 	if w.redraw {
-		fmt.Fprint(w.app.stdout, "\x1b[2J")
+		fmt.Fprint(w.stdout, "\x1b[2J")
 	}
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
-	missing := len(w.survey) // endpoints not heard of yet: the first picture waits for them
+	missing := len(w.survey) // endpoints without an answer or an error yet: the first picture waits for them
 	for {
 		var err error
 		select {
@@ -100,7 +101,7 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// ask asks one endpoint again and again. A node that hangs holds up nobody else.
+// ask asks one endpoint until ctx ends. A node that hangs does not delay the others.
 func (w *watcher) ask(ctx context.Context, i int, endpoint string, out chan<- sample) {
 	tick := time.NewTicker(askEvery)
 	defer tick.Stop()
@@ -119,7 +120,7 @@ func (w *watcher) ask(ctx context.Context, i int, endpoint string, out chan<- sa
 	}
 }
 
-// take notes an answer and shows at once what is news.
+// take records an answer, and shows a change of master at once.
 func (w *watcher) take(s sample) error {
 	w.survey[s.index] = s.view
 	if !s.view.answers() {
@@ -130,19 +131,13 @@ func (w *watcher) take(s sample) error {
 		return nil
 	}
 	stamp := s.view.at.Format("15:04:05.000")
-	if w.app.json {
-		return json.NewEncoder(w.app.stdout).Encode(struct {
-			Time     string `json:"time"`
-			Failover any    `json:"failover"`
-		}{s.view.at.Format(time.RFC3339Nano), struct {
-			From  uint64 `json:"from"`
-			To    uint64 `json:"to"`
-			Epoch uint64 `json:"epoch"`
-			Took  int64  `json:"took_ms"`
-		}{f.From, f.To, f.Epoch, f.Took.Milliseconds()}})
+	if w.json {
+		return json.NewEncoder(w.stdout).Encode(failoverJSON{
+			s.view.at.Format(time.RFC3339Nano), failoverDetail{f.From, f.To, f.Epoch, f.Took.Milliseconds()},
+		})
 	}
 	if !w.redraw {
-		_, err := fmt.Fprintf(w.app.stdout, "%s  %v\n", stamp, f)
+		_, err := fmt.Fprintf(w.stdout, "%s  %v\n", stamp, f)
 		return err
 	}
 	w.events = append(w.events, fmt.Sprintf("%s  %v", stamp, f))
@@ -152,11 +147,24 @@ func (w *watcher) take(s sample) error {
 	return w.show(time.Now())
 }
 
-// current is the survey without the answers that are too old: their nodes have been asked since, and are silent.
+// failoverJSON is a change of master as --json prints it.
+type failoverJSON struct {
+	Time     string         `json:"time"`
+	Failover failoverDetail `json:"failover"`
+}
+
+type failoverDetail struct {
+	From  uint64 `json:"from"`
+	To    uint64 `json:"to"`
+	Epoch uint64 `json:"epoch"`
+	Took  int64  `json:"took_ms"`
+}
+
+// current returns the survey without the answers that are too old: their nodes have been asked again and are silent.
 func (w *watcher) current(now time.Time) survey {
 	s := slices.Clone(w.survey)
 	for i, n := range s {
-		if n.answers() && now.Sub(n.at) > silentFor {
+		if n.answers() && now.Sub(n.at) > goneFor {
 			s[i].err = context.DeadlineExceeded
 		}
 		if n.answers() {
@@ -169,9 +177,9 @@ func (w *watcher) current(now time.Time) survey {
 func (w *watcher) show(now time.Time) error {
 	s := w.current(now)
 	switch {
-	case w.app.json:
+	case w.json:
 		m, _ := s.master()
-		return json.NewEncoder(w.app.stdout).Encode(struct {
+		return json.NewEncoder(w.stdout).Encode(struct {
 			Time string `json:"time"`
 			surveyJSON
 			Lag      uint64 `json:"lag"`
@@ -181,11 +189,11 @@ func (w *watcher) show(now time.Time) error {
 	case w.redraw:
 		return w.draw(s, now)
 	}
-	_, err := fmt.Fprintf(w.app.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
+	_, err := fmt.Fprintf(w.stdout, "%s  %s\n", now.Format("15:04:05.000"), w.line(s, now))
 	return err
 }
 
-// without is how long there has been no master to be seen; short silences are those of asking.
+// without returns how long no master has been seen. Times as short as the interval of asking count as none.
 func (w *watcher) without(now time.Time, master client.Status) time.Duration {
 	d := w.tracker.without(now)
 	if d < noMasterFor && master.Node != 0 {
@@ -194,11 +202,11 @@ func (w *watcher) without(now time.Time, master client.Status) time.Duration {
 	return d
 }
 
-// line is the cluster in one line, for logs.
+// line returns the cluster in one line, for logs.
 func (w *watcher) line(s survey, now time.Time) string {
 	m, ok := s.master()
 	master := fmt.Sprintf("master %d  epoch %d  lease %d ms", m.Node, m.Epoch, m.Lease.RemainingMS)
-	if b := s.believed(); !ok && s.elsewhere() != 0 {
+	if b := s.believed(); !ok && s.unasked() != 0 {
 		master, ok = fmt.Sprintf("master %d, which is not among the endpoints", b), true
 	}
 	if d := w.without(now, m); d > 0 {
@@ -206,10 +214,11 @@ func (w *watcher) line(s survey, now time.Time) string {
 	} else if !ok {
 		master = "no master"
 	}
-	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", master, s.worstLag(), s.revision(), s.answering(), len(s))
+	return fmt.Sprintf("%s  lag %d  revision %d  %d/%d nodes", master, s.worstLag(), s.revision(), s.answering(),
+		len(s))
 }
 
-// draw writes the picture over the last one, line by line, so that nothing flickers.
+// draw writes the picture over the last one, line by line, so that it does not flicker.
 func (w *watcher) draw(s survey, now time.Time) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s  ", now.Format("15:04:05"))
@@ -222,12 +231,12 @@ func (w *watcher) draw(s survey, now time.Time) error {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(w.events, "\n"))
 	}
 	picture := strings.ReplaceAll(b.String(), "\n", "\x1b[K\n")
-	_, err := io.WriteString(w.app.stdout, "\x1b[H"+picture+"\x1b[J")
+	_, err := io.WriteString(w.stdout, "\x1b[H"+picture+"\x1b[J")
 	return err
 }
 
-// changes tells of the newest loss of the master lease and the newest win with one before it, oldest first, by what the
-// nodes say of themselves. Their clocks may differ: the times are for people.
+// changes returns lines about the newest loss of the master lease and the newest win that followed another tenure,
+// oldest first, as the nodes report them. The nodes' clocks may differ: the times are for people.
 func (s survey) changes() []string {
 	var lost, won *client.TenureChange
 	var lostBy, wonBy uint64
@@ -258,7 +267,7 @@ func (s survey) changes() []string {
 	return lines
 }
 
-// firstTenure is the cause of a win that followed no other, as far as its node knows: no change of master.
+// firstTenure is the cause of a win that followed no other tenure as far as its node knows: no change of master.
 const firstTenure = "none"
 
 func changeLine(node uint64, what string, c *client.TenureChange) string {

@@ -19,22 +19,25 @@ func newTxn(a *app) *cobra.Command {
 	var w writeFlags
 	cmd := &cobra.Command{
 		Use:   "txn FILE|-",
-		Short: "Do operations together, or none of them",
-		Long: "txn does all operations of FILE (- is standard input) at once, each seeing what those before it did, or nothing if\n" +
-			"one of them fails: then it says which, by line, and the exit code is 1. It prints the entries that the operations\n" +
-			"answer (KEY, a tab, the modify index, a tab and the value) and the revision.\n\n" +
-			"An operation a line, at most " + fmt.Sprint(client.MaxTxnOps) + ":\n\n" +
+		Short: "Do several operations together, or none of them",
+		Long: "Do all operations of FILE (- is standard input) in one step. Each sees what those before it did.\n" +
+			"If one fails, none is done: the failed lines are printed and the exit code is 1. Otherwise print\n" +
+			"the entries that the operations return (KEY, modify index and value, separated by tabs) and the\n" +
+			"revision.\n\n" +
+			"FILE has one operation a line, at most" + fmt.Sprint(client.MaxTxnOps) + ":\n\n" +
 			"  set KEY VALUE               check-value KEY VALUE       get KEY\n" +
 			"  cas KEY INDEX VALUE         check-index KEY INDEX       get-or-empty KEY\n" +
 			"  add KEY NUMBER              check-session KEY SESSION   get-tree PREFIX\n" +
 			"  rename KEY NEWKEY           check-not-exists KEY        delete KEY\n" +
 			"  lock KEY SESSION VALUE      delete-cas KEY INDEX        delete-tree PREFIX\n" +
 			"  unlock KEY SESSION VALUE\n\n" +
-			"Words are quoted as in a shell ('...', \"...\", a backslash), and may go on over line ends between quotes. Nothing is\n" +
-			"expanded. A VALUE of @NAME is the content of that file; '@NAME' is itself. Behind a value that is written may stand\n" +
-			"flags=NUMBER. A # begins a comment. A FILE that begins with [ is JSON as PUT /v1/txn takes it.",
-		Example: "  kvctl txn transfer.txn\n  printf '%s\\n' 'check-value door closed' 'set door open' 'add opened 1' | kvctl txn -",
-		Args:    cobra.ExactArgs(1),
+			"Words are quoted as in a shell ('...', \"...\", backslash); quoted words may contain line ends.\n" +
+			"Nothing is expanded. A VALUE of @NAME is the content of the file NAME; write '@NAME' for the text\n" +
+			"itself. After a VALUE that is written, flags=NUMBER sets the key's flags. # starts a comment. A\n" +
+			"FILE that starts with [ is JSON in the format of PUT /v1/txn.",
+		Example: "  kvctl txn transfer.txn\n  printf '%s\\n' 'check-value door closed' 'set door open' 'add opened " +
+			"1' | kvctl txn -",
+		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			ops, err := a.readTxn(name)
@@ -42,22 +45,27 @@ func newTxn(a *app) *cobra.Command {
 				return usage("%s: %w", name, err)
 			}
 			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				plain := make([]client.TxnOp, len(ops))
-				for i := range ops {
-					plain[i] = ops[i].TxnOp
-				}
-				result, err := c.Txn(ctx, plain, w.options())
+				result, err := c.Txn(ctx, txnOps(ops), w.options())
 				if err != nil {
 					return failedLines(err, name, ops)
 				}
-				return a.printTxn(plain, result)
+				return a.printTxn(txnOps(ops), result)
 			})
 		},
 	}
-	w.add(cmd)
+	w.addTo(cmd)
 	return cmd
 }
 
+func txnOps(ops []txnfile.Op) []client.TxnOp {
+	out := make([]client.TxnOp, len(ops))
+	for i := range ops {
+		out[i] = ops[i].TxnOp
+	}
+	return out
+}
+
+// readTxn reads the operations of a file, or of standard input for "-".
 func (a *app) readTxn(name string) ([]txnfile.Op, error) {
 	var text []byte
 	var err error
@@ -74,9 +82,12 @@ func (a *app) readTxn(name string) ([]txnfile.Op, error) {
 	case err != nil:
 		return nil, err
 	case len(ops) == 0:
-		return nil, errors.New("there is no operation in it")
+		return nil, errors.New("it has no operation")
 	case len(ops) > client.MaxTxnOps:
-		return nil, txnfile.LineError{Line: ops[client.MaxTxnOps].Line, Err: fmt.Errorf("a transaction has at most %d operations, and this is one more", client.MaxTxnOps)}
+		return nil, txnfile.LineError{
+			Line: ops[client.MaxTxnOps].Line,
+			Err:  fmt.Errorf("a transaction has at most %d operations, and this is one more", client.MaxTxnOps),
+		}
 	}
 	return ops, nil
 }
@@ -105,10 +116,10 @@ func (e txnFailed) Error() string {
 	return b.String()
 }
 
-// Unwrap is the client's error.
+// Unwrap returns the client's error.
 func (e txnFailed) Unwrap() error { return e.err }
 
-// failedLines finds the lines of the operations that err names.
+// failedLines adds to err the lines of the operations that it names.
 func failedLines(err error, name string, ops []txnfile.Op) error {
 	var failed *client.TxnError
 	if !errors.As(err, &failed) {
@@ -125,7 +136,8 @@ func failedLines(err error, name string, ops []txnfile.Op) error {
 	return out
 }
 
-// txnEntry is what an operation answers, as --json prints it: what it does not answer is left out.
+// txnEntry is an entry that an operation returns, as --json prints it. Fields that the operation does not return are
+// left out.
 type txnEntry struct {
 	Key         string  `json:"key"`
 	Value       *[]byte `json:"value,omitempty"` // base64
@@ -137,90 +149,17 @@ type txnEntry struct {
 	ExpiresIn   int64   `json:"expires_in_ms,omitempty"`
 }
 
-// answersOf is how many entries an operation answers, and whether with their values. Of a tree nobody knows how many:
-// -1.
-func answersOf(v client.Verb) (entries int, valued bool) {
-	switch v {
-	case client.TxnGetTree:
-		return -1, true
-	case client.TxnGet, client.TxnGetOrEmpty, client.TxnAdd:
-		return 1, true
-	case client.TxnDelete, client.TxnDeleteCAS, client.TxnDeleteTree, client.TxnCheckNotExists:
-		return 0, false
-	}
-	return 1, false
-}
-
-// withValues tells of each entry whether its operation answers values, so that an empty one can be told from none.
-func withValues(ops []client.TxnOp, entries []client.Entry) []bool {
-	m := txnMatch{ops: ops, entries: entries, hopeless: map[[2]int]bool{}, valued: make([]bool, len(entries))}
-	if !m.from(0, 0) {
-		for i := range m.valued {
-			m.valued[i] = true // not understood: nothing is left out
-		}
-	}
-	return m.valued
-}
-
-// txnMatch finds which entries belong to which operation.
-type txnMatch struct {
-	ops      []client.TxnOp
-	entries  []client.Entry
-	hopeless map[[2]int]bool
-	valued   []bool
-}
-
-// from tells whether the operations from i on can have answered the entries from at on, and notes which have values.
-// What a tree answers is in the order of its keys, and as much as can be.
-func (m *txnMatch) from(i, at int) bool {
-	if i == len(m.ops) {
-		return at == len(m.entries)
-	}
-	if m.hopeless[[2]int{i, at}] {
-		return false
-	}
-	op := &m.ops[i]
-	n, valued := answersOf(op.Verb)
-	end := at + n
-	if n < 0 {
-		for end = at; end < len(m.entries) && strings.HasPrefix(m.entries[end].Key, op.Key) && (end == at || m.entries[end].Key > m.entries[end-1].Key); {
-			end++
-		}
-	} else if end > len(m.entries) || n == 1 && !answers1(op, &m.entries[at], valued) {
-		end = -1
-	}
-	for least := at + max(n, 0); end >= least; end-- {
-		if m.from(i+1, end) {
-			for k := at; k < end; k++ {
-				m.valued[k] = valued
-			}
-			return true
-		}
-	}
-	m.hopeless[[2]int{i, at}] = true
-	return false
-}
-
-// answers1 tells whether e can be what op has answered.
-func answers1(op *client.TxnOp, e *client.Entry, valued bool) bool {
-	key := op.Key
-	if op.Verb == client.TxnRename {
-		key = op.NewKey
-	}
-	return e.Key == key && (valued || len(e.Value) == 0)
-}
-
-func (a *app) printTxn(ops []client.TxnOp, r client.TxnResult) error {
+func (p *printer) printTxn(ops []client.TxnOp, r client.TxnResult) error {
 	entries := make([]txnEntry, len(r.Entries))
-	valued := withValues(ops, r.Entries)
+	hasValue := txnValues(ops, r.Entries)
 	for i, e := range r.Entries {
 		x := entryJSON(e)
 		entries[i] = txnEntry{x.Key, nil, x.Flags, x.CreateIndex, x.ModifyIndex, x.LockIndex, x.Session, x.ExpiresIn}
-		if valued[i] && e.ModifyIndex != 0 {
+		if hasValue[i] && e.ModifyIndex != 0 {
 			entries[i].Value = &x.Value
 		}
 	}
-	return a.print(struct {
+	return p.print(struct {
 		Entries  []txnEntry `json:"entries"`
 		Revision uint64     `json:"revision"`
 	}{entries, r.Revision}, func(w io.Writer) error {

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os/exec"
 	"time"
 
@@ -15,9 +13,9 @@ import (
 	"tenure/cmd/kvctl/internal/output"
 )
 
-// watchFlags are what `kvctl watch` is told.
+// watchFlags are the flags of `kvctl watch`.
 type watchFlags struct {
-	key    string // "": all under prefix
+	key    string // "": all keys under prefix
 	prefix string
 	index  uint64
 	limit  int
@@ -28,17 +26,19 @@ func newWatch(a *app) *cobra.Command {
 	var o watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch KEY | --prefix PREFIX",
-		Short: "Print every change of a key, or under a prefix",
-		Long: "watch prints a line for each change, in order and each once: its index, what it is (set, delete, session, compacted),\n" +
-			"the key and the value, with tabs between them. It goes on when nodes fail, until it is interrupted, or until\n" +
-			"--timeout has passed if that is given. It begins with the changes to come, or behind --index N: the last index\n" +
-			"that was printed, or that kvctl list --index 0 has told.\n\n" +
-			"A line with compacted says that changes up to its index may be missing, because the nodes do not remember them\n" +
-			"any more: list again. Sessions that are created or end are told with the empty prefix.\n\n" +
-			"With --exec a command is run by the shell for each change, one after the other, with $TENURE_EVENT, $TENURE_KEY,\n" +
-			"$TENURE_INDEX and $TENURE_SESSION, and the value as its standard input. If it fails that is told, and no more.",
+		Short: "Print every change of a key, or of all keys under a prefix",
+		Long: "Print a line for each change, in order and once: its index, its kind (set, delete, session or\n" +
+			"compacted), the key and the value, separated by tabs. The watch goes on when nodes fail, until it\n" +
+			"is interrupted, or until --timeout if that is given. It begins with the next change, or with\n" +
+			"--index N after index N: the last index printed, or the one that kvctl list --index 0 printed.\n\n" +
+			"A line with compacted says that changes up to its index may be missing, because the nodes no\n" +
+			"longer remember them: list the keys again. Sessions that are created or end are printed with the\n" +
+			"empty prefix.\n\n" +
+			"With --exec, the shell runs a command for each change, one after the other, with $TENURE_EVENT,\n" +
+			"$TENURE_KEY, $TENURE_INDEX and $TENURE_SESSION set and the value as standard input. If it fails,\n" +
+			"that is reported and the watch goes on.",
 		Example:           "  kvctl watch config\n  kvctl watch --prefix jobs/ --exec 'work-on \"$TENURE_KEY\"'",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              arguments(0, 1),
 		ValidArgsFunction: a.completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f := cmd.Flags()
@@ -54,8 +54,8 @@ func newWatch(a *app) *cobra.Command {
 			if o.limit < 0 {
 				return usage("--limit %d: must not be negative", o.limit)
 			}
-			if a.stale || a.consistent {
-				return usage("--stale and --consistent are not about watching; leave them out")
+			if err := a.noReadMode(); err != nil {
+				return err
 			}
 			ctx := cmd.Context()
 			if f.Changed("timeout") {
@@ -67,10 +67,11 @@ func newWatch(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prefix, "prefix", "", "all keys that start with this")
-	f.Var((*decimal)(&o.index), "index", "begin behind this index")
-	f.IntVar(&o.limit, "limit", 0, "end after so many changes (0: never)")
-	f.StringVar(&o.exec, "exec", "", "run this for each change")
+	f.StringVar(&o.prefix, "prefix", "", "watch all keys that start with this")
+	f.Var((*decimal)(&o.index), "index", "begin after this index")
+	f.IntVar(&o.limit, "limit", 0, "end after this many changes (0: never)")
+	f.StringVar(&o.exec, "exec", "", "run this command for each change")
+	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd
 }
 
@@ -91,7 +92,7 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 	n := 0
 	for e, err := range c.Watch(ctx, o.prefix, o.index) {
 		if err != nil && ctx.Err() != nil {
-			return nil // it was told to end
+			return nil // interrupted, or the time is over
 		}
 		if err != nil {
 			return err
@@ -112,7 +113,7 @@ func (a *app) watch(ctx context.Context, o watchFlags, fromIndex bool) error {
 	return nil
 }
 
-func (a *app) printEvent(e client.Event) error {
+func (p *printer) printEvent(e client.Event) error {
 	out := struct {
 		Event   string  `json:"event"`
 		Index   uint64  `json:"index"`
@@ -133,32 +134,18 @@ func (a *app) printEvent(e client.Event) error {
 		out.Key, out.Entry = &e.Key, &shown
 		text += "\t" + output.OneLine(e.Key) + "\t" + output.OneLine(string(e.Entry.Value))
 	}
-	return a.print(out, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, text)
-		return err
-	})
+	return p.printf(out, "%s\n", text)
 }
 
-// execEvent runs a command for one change and tells if it fails.
+// execEvent runs a command for one change and reports a failure of it.
 func (a *app) execEvent(ctx context.Context, command string, e client.Event) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(append(cmd.Env, a.environ...),
-		"TENURE_EVENT="+string(e.Kind), "TENURE_KEY="+e.Key, fmt.Sprintf("TENURE_INDEX=%d", e.Index), "TENURE_SESSION="+e.Session)
+		"TENURE_EVENT="+string(e.Kind), "TENURE_KEY="+e.Key, fmt.Sprintf("TENURE_INDEX=%d", e.Index),
+		"TENURE_SESSION="+e.Session)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(e.Entry.Value), a.stdout, a.stderr
 	if err := cmd.Run(); err != nil {
 		a.note("the command for index %d: %v", e.Index, err)
 	}
-}
-
-// note says something on standard error that is no failure of kvctl.
-func (a *app) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if a.json {
-		_ = json.NewEncoder(a.stderr).Encode(struct {
-			Note string `json:"note"`
-		}{text})
-		return
-	}
-	fmt.Fprintf(a.stderr, "kvctl: %s\n", text)
 }

@@ -80,6 +80,7 @@ var Layout = Rules{
 		{Path: "internal/procend"},
 		{Path: "internal/progress"},
 		{Path: "internal/quorum", Pure: true},
+		{Path: "internal/suggest", Pure: true},
 	},
 	Only: map[string][]string{
 		"go.etcd.io/bbolt":                   {"storage"},

@@ -119,6 +119,16 @@ func Update(ctx context.Context, dir string, change func(*State) error) error {
 	})
 }
 
+// SetPID records the process of a node in place of was; another one stays. A negative was stands for any.
+func SetPID(ctx context.Context, dir string, id, was, pid int) error {
+	return Update(ctx, dir, func(s *State) error {
+		if n := s.Node(id); n != nil && (was < 0 || n.PID == was) {
+			n.PID = pid
+		}
+		return nil
+	})
+}
+
 // write replaces the file, whole or not at all. The caller holds the lock.
 func write(dir string, s *State) error {
 	b, err := json.MarshalIndent(s, "", "  ")

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// outputDelay is how long to wait for the end of what a command writes once it has ended, if others have its output
-// too.
+// outputDelay is how long to wait for the rest of a command's output once it has ended, if other processes share the
+// output.
 const outputDelay = time.Second
 
-// Exit is the exit code of a command that failed, as an error. The command has said itself what there is to say.
+// Exit is the exit code of a command that failed, as an error. The command has reported its failure itself.
 type Exit int
 
 // Error names the code.
@@ -23,8 +23,8 @@ func (e Exit) Error() string { return fmt.Sprintf("the command ended with exit c
 // Process is a command that runs.
 type Process struct {
 	cmd   *exec.Cmd
-	group bool       // it leads a process group of its own
-	done  chan error // what Wait says, once
+	group bool       // it leads its own process group
+	done  chan error // the result of Wait, once
 }
 
 // Start starts a command. With a terminal it stays in kvctl's process group, so that it can read from it and hears of
@@ -49,10 +49,11 @@ func Start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Supervise waits until the command has ended, and returns what Wait of its exec.Cmd said. When ctx ends or lost is
-// closed before that, it terminates the command, and kills it if that takes longer than killAfter; wasLost reports the
-// latter.
-func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error, wasLost bool) {
+// Supervise waits until the command has ended and returns the result of Wait. If ctx ends or lost is closed before
+// that, it terminates the command, and kills it if that takes longer than killAfter. wasLost reports that lost was
+// closed.
+func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter time.Duration) (err error,
+	wasLost bool) {
 	select {
 	case err := <-p.done:
 		return err, false
@@ -72,8 +73,8 @@ func (p *Process) Supervise(ctx context.Context, lost <-chan struct{}, killAfter
 	return err, wasLost
 }
 
-// ExitCode returns the exit code of a command of which Supervise has returned waited, as a shell has it; or what went
-// wrong with running it.
+// ExitCode returns the exit code of a command, in a shell's manner, for which Supervise has returned waited, or an
+// error if the command could not be run properly.
 func ExitCode(waited error) (int, error) {
 	var exit *exec.ExitError
 	switch {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminalInput tells whether a command reads from a terminal.
+// terminalInput reports whether a command reads from a terminal.
 func terminalInput(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -26,7 +26,7 @@ func (p *Process) terminate() { p.signal(syscall.SIGTERM) }
 
 func (p *Process) kill() { p.signal(syscall.SIGKILL) }
 
-// signal reaches the command, and its group if it has one. That it has ended already is no error.
+// signal signals the command, and its group if it has one. A command that has ended is not an error.
 func (p *Process) signal(s syscall.Signal) {
 	if p.group {
 		_ = syscall.Kill(-p.cmd.Process.Pid, s)
@@ -35,7 +35,7 @@ func (p *Process) signal(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s)
 }
 
-// codeOf is the exit code as a shell has it.
+// codeOf returns the exit code in a shell's manner.
 func codeOf(e *exec.ExitError) int {
 	if w, ok := e.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal())

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine is s itself if it prints on one line and cannot be taken for a quoted text, else s quoted.
+// OneLine returns s if it prints on one line and cannot be taken for a quoted text, and else s in quotes.
 func OneLine(s string) string {
 	if len(s) > 0 && s[0] == '"' || !utf8.ValidString(s) {
 		return strconv.Quote(s)
@@ -22,7 +22,7 @@ func OneLine(s string) string {
 	return s
 }
 
-// Plural is n and what it counts, with an s unless n is 1.
+// Plural returns n and what it counts, with an s unless n is 1.
 func Plural(n uint64, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -30,7 +30,7 @@ func Plural(n uint64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Duration is d with two or three digits, as in "812 ms", "3.2 s", "5 min", "7 h", "12 d".
+// Duration returns d with two or three digits, as in "812 ms", "3.2 s", "5 min", "7 h", "12 d".
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -45,7 +45,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-// Bytes is n in binary units, as in "12 KiB".
+// Bytes returns n in binary units, as in "12 KiB".
 func Bytes(n int64) string {
 	const units = "KMGTPE"
 	if n < 1024 {

@@ -31,12 +31,12 @@ const (
 	Ending // killed, and its port and its data are not free yet
 )
 
-// String is the word for people.
+// String returns the state for people.
 func (s State) String() string {
 	return [...]string{"not running", "running", "paused", "ending"}[s]
 }
 
-// process is a node's process. handle names this very process, not its number: a signal through it cannot reach
+// Process is a node's process. handle names this very process, not its number: a signal through it cannot reach
 // another process that was given the number since.
 type Process struct {
 	PID    int // 0 if gone
@@ -44,8 +44,8 @@ type Process struct {
 	handle *os.Process
 }
 
-// find looks for n's process. The handle is taken first and the identity looked at after, so they belong together. A
-// process that is not the node that dev.json describes is nobody's business here: the node is gone then.
+// Find looks for n's process. The handle is taken first and the identity looked at after, so they belong together. A
+// process that is not the node that dev.json describes is never touched: the node is gone then.
 func Find(s *devcluster.State, n devcluster.Node) Process {
 	if n.PID <= 0 {
 		return Process{}
@@ -61,14 +61,14 @@ func Find(s *devcluster.State, n devcluster.Node) Process {
 	return Process{n.PID, state, handle}
 }
 
-// look tells what process number n.PID does, if it is n: same program, same arguments.
+// Look returns what process number n.PID is doing, if it is n: same program, same arguments.
 func Look(s *devcluster.State, n devcluster.Node) State {
 	proc := fmt.Sprintf("/proc/%d/", n.PID)
 	line, err := os.ReadFile(proc + "cmdline")
 	if err != nil {
 		return Gone
 	}
-	if len(line) == 0 { // of a zombie, and of a process that ends: whose it was is not to be seen any more
+	if len(line) == 0 { // of a zombie, or of a process that ends: it no longer shows whose it was
 		if procend.Ending(n.PID) {
 			return Ending
 		}
@@ -101,15 +101,16 @@ func Look(s *devcluster.State, n devcluster.Node) State {
 	return Running
 }
 
-// sameFile compares a resolved path with one that may lead through links. The program may have been replaced since
-// the process started, so it is the names that are compared.
+// sameFile compares a resolved path with one that may lead through links. It compares names, since the program may have
+// been replaced after the process started.
 func sameFile(resolved, name string) bool {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
 	return err == nil && (resolved == name || resolved == filepath.Join(dir, filepath.Base(name)))
 }
 
-// signal sends sig and waits until the process is as wanted.
-func (p Process) Signal(ctx context.Context, s *devcluster.State, n devcluster.Node, sig syscall.Signal, want State) error {
+// Signal sends sig and waits until the process is as wanted.
+func (p Process) Signal(ctx context.Context, s *devcluster.State, n devcluster.Node, sig syscall.Signal,
+	want State) error {
 	err := p.handle.Signal(sig)
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("node %d (pid %d): %w", n.ID, p.PID, err)

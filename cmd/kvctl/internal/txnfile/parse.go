@@ -1,4 +1,4 @@
-// Package txnfile reads the files of `kvctl txn`: one operation a line, in words as a shell has them, or JSON.
+// Package txnfile reads the files of `kvctl txn`: one operation a line, in words as in a shell, or JSON.
 package txnfile
 
 import (
@@ -8,32 +8,36 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"tenure/client"
+	"tenure/internal/suggest"
 )
 
-// MaxBytes bounds a file, and each of the values that it names.
+// MaxBytes bounds a file, and each of the value files that it names.
 const MaxBytes = 32 << 20
 
-// Op is an operation and the line that it comes from, from 1.
+// Op is an operation and the number of its line, from 1.
 type Op struct {
 	client.TxnOp
 	Line int
 }
 
-// operands are what follows each verb in the file, in order.
+// operands are what follows each verb in a file, in order.
 var operands = map[client.Verb]string{
-	client.TxnSet: "KEY VALUE", client.TxnCAS: "KEY INDEX VALUE", client.TxnLock: "KEY SESSION VALUE", client.TxnUnlock: "KEY SESSION VALUE",
-	client.TxnGet: "KEY", client.TxnGetOrEmpty: "KEY", client.TxnGetTree: "PREFIX",
-	client.TxnCheckIndex: "KEY INDEX", client.TxnCheckSession: "KEY SESSION", client.TxnCheckNotExists: "KEY", client.TxnCheckValue: "KEY VALUE",
-	client.TxnDelete: "KEY", client.TxnDeleteCAS: "KEY INDEX", client.TxnDeleteTree: "PREFIX",
+	client.TxnSet: "KEY VALUE", client.TxnCAS: "KEY INDEX VALUE", client.TxnLock: "KEY SESSION VALUE",
+	client.TxnUnlock: "KEY SESSION VALUE",
+	client.TxnGet:    "KEY", client.TxnGetOrEmpty: "KEY", client.TxnGetTree: "PREFIX",
+	client.TxnCheckIndex: "KEY INDEX", client.TxnCheckSession: "KEY SESSION", client.TxnCheckNotExists: "KEY",
+	client.TxnCheckValue: "KEY VALUE",
+	client.TxnDelete:     "KEY", client.TxnDeleteCAS: "KEY INDEX", client.TxnDeleteTree: "PREFIX",
 	client.TxnAdd: "KEY NUMBER", client.TxnRename: "KEY NEWKEY",
 }
 
-// Parse reads a transaction: JSON as the API has it if the text begins with [, else an operation a line.
+// Parse reads a transaction: JSON in the API's format if the text begins with [, and else an operation a line.
 func Parse(text []byte) ([]Op, error) {
 	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
 		return parseJSON(text)
@@ -57,16 +61,18 @@ func parseOp(s statement) (Op, error) {
 	x := Op{TxnOp: client.TxnOp{Verb: client.Verb(s.words[0].text)}, Line: s.line}
 	takes, ok := operands[x.Verb]
 	if !ok || s.words[0].file {
-		return x, fmt.Errorf("there is no operation %q: there are %s", s.words[0].text, verbList())
+		return x, noVerb(s.words[0].text)
 	}
 	names, given := strings.Fields(takes), s.words[1:]
-	// Behind a value there may be flags.
+	// Flags may follow a value that is written.
 	writes := takes != "KEY VALUE" && strings.HasSuffix(takes, "VALUE") || x.Verb == client.TxnSet
 	if n := len(names); writes && len(given) == n+1 {
 		number, found := strings.CutPrefix(given[n].text, "flags=")
 		flags, err := strconv.ParseUint(number, 10, 64)
 		if !found || err != nil {
-			return x, fmt.Errorf("%q: behind the value goes flags=NUMBER or nothing; quote a value that has spaces", given[n].text)
+			return x,
+				fmt.Errorf("%q: only flags=NUMBER may follow the value; put a value with spaces in quotes",
+					given[n].text)
 		}
 		x.Flags, given = flags, given[:n]
 	}
@@ -83,15 +89,15 @@ func parseOp(s statement) (Op, error) {
 
 func isOrAre(n int) string {
 	if n == 1 {
-		return "is 1 word behind it"
+		return "is 1 word after it"
 	}
-	return fmt.Sprintf("are %d words behind it", n)
+	return fmt.Sprintf("are %d words after it", n)
 }
 
-// take puts one operand where it belongs.
+// take stores one operand.
 func (x *Op) take(name string, w word) (err error) {
 	if w.file && name != "VALUE" {
-		return fmt.Errorf("%s: only a VALUE is read from a file; quote the @ if it is meant", name)
+		return fmt.Errorf("%s: only a VALUE can be read from a file; put the @ in quotes to use it as text", name)
 	}
 	switch name {
 	case "KEY", "PREFIX":
@@ -116,7 +122,7 @@ func (x *Op) take(name string, w word) (err error) {
 	return err
 }
 
-// ReadFile reads what may be a value.
+// ReadFile reads a file of at most MaxBytes.
 func ReadFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -126,25 +132,49 @@ func ReadFile(name string) ([]byte, error) {
 	return ReadAll(f, name)
 }
 
-// ReadAll reads what may be a value, or a transaction; name is for its errors.
+// ReadAll reads at most MaxBytes; name is for its errors.
 func ReadAll(r io.Reader, name string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if len(b) > MaxBytes {
-		return nil, fmt.Errorf("%s has over %d bytes, more than any cluster takes", name, MaxBytes)
+		return nil, fmt.Errorf("%s has over %d bytes, more than any cluster accepts", name, MaxBytes)
 	}
 	return b, nil
 }
 
-func verbList() string {
-	var out []string
+// noVerb returns the error that there is no operation of this name, with those that were probably meant, or all.
+func noVerb(name string) error {
+	var names []string
 	for v := range operands {
-		out = append(out, string(v))
+		names = append(names, string(v))
 	}
-	slices.Sort(out)
-	return strings.Join(out, ", ")
+	slices.Sort(names)
+	hint := suggest.Question(name, "", names)
+	if hint == "" {
+		hint = "; there are " + strings.Join(names, ", ")
+	}
+	return fmt.Errorf("there is no operation %q%s", name, hint)
+}
+
+// memberNames returns the names of the members of an operation in JSON.
+func memberNames() []string {
+	var names []string
+	for f := range reflect.TypeFor[client.TxnOp]().Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// unknownMember rewrites package json's complaint about a member that an operation does not have.
+func unknownMember(err error) error {
+	quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
+	name, unquoted := strconv.Unquote(quoted)
+	if !ok || unquoted != nil {
+		return err
+	}
+	return fmt.Errorf("an operation has no member %q%s", name, suggest.Question(name, "", append(memberNames(), "KV")))
 }
 
 // parseJSON reads the body of PUT /v1/txn.
@@ -172,7 +202,7 @@ func parseJSON(text []byte) ([]Op, error) {
 			err = errors.New(`each operation is {"KV":{"Verb":...}}`)
 		}
 		if err != nil {
-			return fail(x.Line, err)
+			return fail(x.Line, unknownMember(err))
 		}
 		ops = append(ops, x)
 	}
@@ -180,7 +210,7 @@ func parseJSON(text []byte) ([]Op, error) {
 		return fail(at(), err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fail(at(), errors.New("something follows the list of operations"))
+		return fail(at(), errors.New("there is more after the list of operations"))
 	}
 	return ops, nil
 }

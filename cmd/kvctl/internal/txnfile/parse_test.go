@@ -19,20 +19,35 @@ func TestTxnFiles(t *testing.T) {
 		{"  set\tk  ''\r\n", `1 {"Verb":"set","Key":"k"}`},
 		{`cas 'a b' 7 "c \"d\" \n" flags=3`, `1 {"Verb":"cas","Key":"a b","Value":"YyAiZCIgXG4=","Flags":3,"Index":7}`},
 		{"set k @'v alue'", `1 {"Verb":"set","Key":"k","Value":"YQBi"}`},
-		{"set k '@v'\nset '@k' \\@v", `1 {"Verb":"set","Key":"k","Value":"QHY="} 2 {"Verb":"set","Key":"@k","Value":"QHY="}`},
-		{"# nothing\n\nset k 'two\nlines'\nadd n -5 # less\n", `3 {"Verb":"set","Key":"k","Value":"dHdvCmxpbmVz"} 5 {"Verb":"add","Key":"n","Num":-5}`},
+		{"set k '@v'\nset '@k' \\@v",
+			`1 {"Verb":"set","Key":"k","Value":"QHY="} 2 {"Verb":"set","Key":"@k","Value":"QHY="}`},
+		{"# nothing\n\nset k 'two\nlines'\nadd n -5 # less\n",
+			`3 {"Verb":"set","Key":"k","Value":"dHdvCmxpbmVz"} 5 {"Verb":"add","Key":"n","Num":-5}`},
 		{"set k a#b", `1 {"Verb":"set","Key":"k","Value":"YSNi"}`},
 		{"rename a \\\n b\nget-tree ''", `1 {"Verb":"rename","Key":"a","NewKey":"b"} 3 {"Verb":"get-tree","Key":""}`},
-		{"lock k S v\nunlock k S v\ncheck-session k S\ncheck-index k 3\ncheck-not-exists k", `1 {"Verb":"lock","Key":"k","Value":"dg==","Session":"S"} ` +
-			`2 {"Verb":"unlock","Key":"k","Value":"dg==","Session":"S"} 3 {"Verb":"check-session","Key":"k","Session":"S"} 4 {"Verb":"check-index","Key":"k","Index":3} 5 {"Verb":"check-not-exists","Key":"k"}`},
-		{"get k\ndelete k\ndelete-cas k 4\ndelete-tree p\nget-or-empty k\ncheck-value k v", `1 {"Verb":"get","Key":"k"} 2 {"Verb":"delete","Key":"k"} ` +
-			`3 {"Verb":"delete-cas","Key":"k","Index":4} 4 {"Verb":"delete-tree","Key":"p"} 5 {"Verb":"get-or-empty","Key":"k"} 6 {"Verb":"check-value","Key":"k","Value":"dg=="}`},
-		{"[\n {\"KV\":{\"Verb\":\"set\",\"Key\":\"k\",\"Value\":\"dg==\"}},\n\n {\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}]\n", `2 {"Verb":"set","Key":"k","Value":"dg=="} 4 {"Verb":"get","Key":"k"}`},
+		{"lock k S v\nunlock k S v\ncheck-session k S\ncheck-index k 3\ncheck-not-exists k",
+			`1 {"Verb":"lock","Key":"k","Value":"dg==","Session":"S"} ` +
+				`2 {"Verb":"unlock","Key":"k","Value":"dg==","Session":"S"} 3 {"Verb":"check-session","Key":"k",` +
+				`"Session":"S"} 4 {"Verb":"check-index","Key":"k","Index":3} 5 {"Verb":"check-not-exists",` +
+				`"Key":"k"}`},
+		{"get k\ndelete k\ndelete-cas k 4\ndelete-tree p\nget-or-empty k\ncheck-value k v",
+			`1 {"Verb":"get","Key":"k"} 2 {"Verb":"delete","Key":"k"} ` +
+				`3 {"Verb":"delete-cas","Key":"k","Index":4} 4 {"Verb":"delete-tree","Key":"p"} 5 ` +
+				`{"Verb":"get-or-empty","Key":"k"} 6 {"Verb":"check-value","Key":"k","Value":"dg=="}`},
+		{"[\n {\"KV\":{\"Verb\":\"set\",\"Key\":\"k\",\"Value\":\"dg==\"}},\n\n " +
+			"{\"KV\":{\"Verb\":\"get\",\"Key\":\"k\"}}]\n",
+			`2 {"Verb":"set","Key":"k","Value":"dg=="} 4 {"Verb":"get","Key":"k"}`},
 
-		{"set k", "line 1: set takes KEY VALUE, and there is 1 word behind it"},
-		{"get k\nset k a b", `line 2: "b": behind the value goes flags=NUMBER`},
+		{"set k", "line 1: set takes KEY VALUE, and there is 1 word after it"},
+		{"get k\nset k a b", `line 2: "b": only flags=NUMBER may follow`},
 		{"check-value k v flags=1", "line 1: check-value takes KEY VALUE"},
 		{"put k v", `line 1: there is no operation "put"`},
+		{"sett k v", `line 1: there is no operation "sett"; did you mean set?`},
+		{"xyz k v", `line 1: there is no operation "xyz"; there are add, cas, check-index`},
+		{`[{"KV":{"Verb":"set","Key":"k","Valeu":"x"}}]`,
+			`line 1: JSON: an operation has no member "Valeu"; did you mean Value?`},
+		{`[{"VK":{}}]`, `line 1: JSON: an operation has no member "VK"; did you mean KV?`},
+		{`[{"Service":{}}]`, `line 1: JSON: an operation has no member "Service"`},
 		{"@set k v", `line 1: there is no operation "set"`},
 		{"set @k v", "line 1: KEY: only a VALUE"},
 		{"set k @none", "line 1: open none"},

@@ -8,10 +8,10 @@ import (
 // word is one word of a statement.
 type word struct {
 	text string
-	file bool // it began with an @ that was not quoted: text is the name of a file
+	file bool // it began with an @ outside of quotes: text is the name of a file
 }
 
-// statement is the words of one line, or of some if a quoted word goes on over line ends.
+// statement has the words of one line, or of several if a quoted word contains line ends.
 type statement struct {
 	line  int // of the first word, from 1
 	words []word
@@ -24,7 +24,7 @@ type lexer struct {
 	line int
 }
 
-// split is all of text's statements. What a # begins at the start of a word is left out, up to the end of the line.
+// split returns the statements of a text. A # at the start of a word begins a comment up to the end of the line.
 func split(text string) ([]statement, error) {
 	l := lexer{text: text, line: 1}
 	var out []statement
@@ -102,8 +102,8 @@ func (l *lexer) word() (word, error) {
 	return w, nil
 }
 
-// quoted reads a piece between quotes. Within double quotes a backslash makes " and \ themselves and joins lines; any
-// other is a backslash.
+// quoted reads a piece between quotes. Within double quotes a backslash escapes " and \ and joins lines; elsewhere it
+// is a backslash.
 func (l *lexer) quoted(quote byte, b *strings.Builder) error {
 	began := l.line
 	for l.pos++; l.pos < len(l.text); l.pos++ {
@@ -126,7 +126,7 @@ func (l *lexer) quoted(quote byte, b *strings.Builder) error {
 	return LineError{began, fmt.Errorf("the quote %c is not closed", quote)}
 }
 
-// LineError is what is wrong with a line of the input, which is counted from 1.
+// LineError tells what is wrong with a line of the input. Lines count from 1.
 type LineError struct {
 	Line int
 	Err  error
@@ -135,5 +135,5 @@ type LineError struct {
 // Error names the line.
 func (e LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap is what is wrong.
+// Unwrap returns what is wrong.
 func (e LineError) Unwrap() error { return e.Err }

@@ -15,7 +15,8 @@ func background(t *testing.T, endpoints []string, args ...string) (out *lines, s
 	out = &lines{more: make(chan struct{}, 1)}
 	code := make(chan int)
 	go func() {
-		code <- run(ctx, append([]string{"--endpoints", strings.Join(endpoints, ",")}, args...), nil, strings.NewReader(""), out, out)
+		code <- run(ctx, append([]string{"--endpoints", strings.Join(endpoints, ",")}, args...), nil,
+			strings.NewReader(""), out, out)
 	}()
 	t.Cleanup(cancel)
 	return out, func() int { cancel(); return <-code }
@@ -47,10 +48,12 @@ func TestElect(t *testing.T) {
 	if code := endHearing(); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	if o := kvctl(t, c, "", "elect", "boss", "--", "sh", "-c", `echo "$TENURE_LEASE"; exit 4`); o.code != 4 || o.out != "boss\n" {
+	if o := kvctl(t, c, "", "elect", "boss", "--", "sh", "-c", `echo "$TENURE_LEASE"; exit 4`); o.code != 4 ||
+		o.out != "boss\n" {
 		t.Errorf("%+v", o)
 	}
-	for _, line := range []string{"elect", "elect a b", "elect a --listen -- true", "elect a --", "elect a --wait -1s", "elect a --stale"} {
+	for _, line := range []string{"elect", "elect a b", "elect a --listen -- true", "elect a --", "elect a --wait -1s",
+		"elect a --stale"} {
 		if o := kvctl(t, c, "", strings.Fields(line)...); o.code != 2 {
 			t.Errorf("kvctl %s: %+v", line, o)
 		}

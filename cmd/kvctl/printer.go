@@ -1,0 +1,116 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+// printer writes results to standard output and everything else to standard error, for people or as JSON.
+type printer struct {
+	stdout, stderr io.Writer
+	json           bool
+	onTerminal     func(io.Writer) bool // reports whether a writer is a terminal
+}
+
+// print writes v with --json, and otherwise what text writes.
+func (p *printer) print(v any, text func(w io.Writer) error) error {
+	if p.json {
+		return json.NewEncoder(p.stdout).Encode(v)
+	}
+	return text(p.stdout)
+}
+
+// printf writes v with --json, and otherwise the formatted text.
+func (p *printer) printf(v any, format string, args ...any) error {
+	return p.print(v, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, format, args...)
+		return err
+	})
+}
+
+// note writes a line to standard error.
+func (p *printer) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p.json {
+		_ = json.NewEncoder(p.stderr).Encode(struct {
+			Note string `json:"note"`
+		}{text})
+		return
+	}
+	fmt.Fprintf(p.stderr, "kvctl: %s\n", text)
+}
+
+// noteIndex writes to standard error at which index an answer is.
+func (p *printer) noteIndex(index uint64) {
+	if p.json {
+		_ = json.NewEncoder(p.stderr).Encode(struct {
+			Index uint64 `json:"index"`
+		}{index})
+		return
+	}
+	p.note("index %d", index)
+}
+
+// oldAge is the age from which a stale read is reported: a follower that works hears from the master far more often.
+const oldAge = time.Second
+
+// noteAge reports how old a stale read is, if that is unusual. With --json it reports nothing.
+func (p *printer) noteAge(m client.Meta) {
+	if !p.json && (!m.KnownLeader || m.LastContact >= oldAge) {
+		p.note("stale: the node last heard from a master %s ago", output.Duration(m.LastContact))
+	}
+}
+
+// written is what a write prints with --json.
+type written struct {
+	Key      string `json:"key"`
+	Revision uint64 `json:"revision"`
+}
+
+func (p *printer) printWritten(key string, revision uint64) error {
+	return p.printf(written{key, revision}, "revision %d\n", revision)
+}
+
+// printValue writes a value as it is. On a terminal, a line end follows a value that has none.
+func (p *printer) printValue(w io.Writer, value []byte) error {
+	_, err := w.Write(value)
+	if err == nil && p.onTerminal(w) && len(value) > 0 && value[len(value)-1] != '\n' {
+		_, err = io.WriteString(w, "\n")
+	}
+	return err
+}
+
+// table writes rows below a head in aligned columns, and nothing if there are no rows.
+func table(w io.Writer, head []string, rows [][]string) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range append([][]string{head}, rows...) {
+		fmt.Fprintln(t, strings.Join(r, "\t"))
+	}
+	return t.Flush()
+}
+
+// orDash returns s, or "-" for an empty cell.
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// durationOrDash returns d in Go's notation, or "-" for 0.
+func durationOrDash(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return d.String()
+}
