@@ -10,48 +10,19 @@ import (
 	"tenure/server/replica"
 )
 
-// N4: the part for named leases hears of a bucket when it is durable, and never of one whose writing failed.
-func TestN4NothingIsReportedThatIsNotDurable(t *testing.T) {
-	n := newNodeOn(t, filepath.Join(t.TempDir(), "data"))
-	if err := n.startRun(true); err != nil {
-		t.Fatal(err)
-	}
-	l, stop, ended, stepped := n.named, make(chan struct{}), make(chan error, 1), make(chan struct{}, 1)
-	l.inbox.drain = func() { stepped <- struct{}{} } // and keeps the turn
-	b := named.Bucket{Length: 2048 * time.Millisecond, Quarantine: 2100 * time.Millisecond}
-	l.buckets <- b
-	go func() { ended <- l.runBuckets(stop) }()
-	<-stepped
-	if got := l.inbox.take(); len(got) != 1 || got[0].Bucket != b || n.store.StartRecord().Bucket != b.Length {
-		t.Fatalf("%+v, durable is %+v", got, n.store.StartRecord())
-	}
-	l.inbox.release()
-	n.store.Close()
-	l.buckets <- b
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("a write that failed ended the loop without an error")
-		}
-	case <-stepped:
-		t.Fatal("the part was told of a bucket whose writing failed")
-	}
-}
-
 // N4: an Accept that needs a longer bucket waits for the disk, and the run after a crash is silent for what the disk
 // says, not for the longest lease that is allowed.
 func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	n := newNodeOn(t, dir)
 	n.cfg.LeaseTime = time.Second
-	if err := n.startRun(true); err != nil {
-		t.Fatal(err)
-	}
+	part := startRun(t, n, true).leases
+	driver := replica.NewLeasesRound(part)
 	accept := named.Request{Kind: named.Accept, Name: named.Name{1}, Counter: 1, Acquisition: named.Acquisition{1}, Token: named.FirstToken(1) + 1, Duration: 90 * time.Second}
 	peer := ballot.Incarnation{Node: 2, Restart: 1, Nonce: 1}
 	var b named.Bucket // that the part has asked for
 	round := func(e replica.LeasesEvent) {
-		for r := n.named.driver; ; {
+		for r := driver; ; {
 			switch r.Next() {
 			case replica.EffectTake:
 				r.Add(&e)
@@ -66,7 +37,7 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 	}
 	ask := func() (accepted bool) {
 		round(replica.LeasesEvent{Batch: &replica.LeaseBatch{Requests: []named.Request{accept}}, From: peer})
-		_, accepted = n.named.part.Live(n.named.driver.Now(), accept.Name)
+		_, accepted = part.Live(driver.Now(), accept.Name)
 		return accepted
 	}
 	round(replica.LeasesEvent{Era: 1})
@@ -87,10 +58,8 @@ func TestN4TheNextRunIsSilentForTheBucket(t *testing.T) {
 
 	n = newNodeOn(t, dir)
 	n.cfg.LeaseTime = time.Second
-	if err := n.startRun(false); err != nil {
-		t.Fatal(err)
-	}
-	left := n.named.part.Status(n.clock.Now()).QuarantineLeft
+	part = startRun(t, n, false).leases
+	left := part.Status(n.clock.Now()).QuarantineLeft
 	if left > b.Quarantine || left < b.Quarantine-10*time.Second || b.Length != 131072*time.Millisecond {
 		t.Errorf("silent for another %v, the bucket is %+v", left, b)
 	}

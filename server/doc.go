@@ -1,24 +1,27 @@
-// Package server is the shell of a node: the only goroutines, the clock, the sockets and the disk. It decides
-// nothing that the protocols care about; package replica does.
+// Package server starts a node, connects its parts and stops it in order. It holds nothing else: see
+//
+//	run.go, listen.go, join.go   the order of a start and of a stop; the ports; membership
+//	startrun.go                  the start record (A4), and the pure parts of a run
+//	wire.go                      what runs the parts, and how they are connected
+//	config.go, identity.go       what a node may be told, and what its data directory contradicts
 //
 // # Threads of a node
 //
-//	lease loop   runs replica.ElectorRound; never waits for anything but its inbox and its timer
-//	log loop     runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
-//	persister    commits what the log loop handed it, all of it in one transaction; reports back to the log loop
-//	checkpointer       merges applied changes into the state database in the background
-//	watcher      measures the disk once a second
-//	guardian     waits for the end of the guardian process, to start it again (package guardian)
-//	transport    readers and writers of the peer connections (package transport)
-//	web          one goroutine a client request (package web)
+//	elector        runs replica.ElectorRound; never waits for anything but its inbox and its timer
+//	log            runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
+//	persister      commits what the log handed it, all of it in one transaction; reports back to the log
+//	checkpointer   writes applied changes to the state database in the background
+//	named leases   runs replica.LeasesRound; a writer of buckets beside it
+//	disk           measures the disk four times a second; another goroutine scrubs state.db
+//	guardian       waits for the end of the guardian process, to start it again (package guardian)
+//	transport      readers and writers of the peer connections (package transport)
+//	web            one goroutine a client request (package web)
 //
-// The joint between the lease loop and the log loop is the gate: one atomically published replica.Published. The state
-// is guarded by one RWMutex: the log loop writes for the length of one batch, readers read one key or take a snapshot.
+// # Packages below
 //
-// # Inner packages
-//
-// server/replica is pure and may not import this package; server/wire turns messages between nodes into bytes and back,
-// and is pure too; server/transport knows bytes and identities, not what the frames say; server/watch knows who waits
-// for which keys, and the newest changes; server/web knows HTTP and a small Backend interface, which backend.go
-// implements. DESIGN.md follows one write and one read through the threads.
+// server/replica is pure and may not import this package: what it decides, server/runner carries out with clock, disk and
+// network. server/backend is the node as its HTTP API sees it; server/web knows HTTP and a small Backend interface.
+// server/wire turns messages between nodes into bytes and back, and is pure too; server/transport knows bytes and identities,
+// not what the frames say; server/watch knows who waits for which keys, and the newest changes; server/metrics registers
+// figures. DESIGN.md follows one write and one read through the threads.
 package server

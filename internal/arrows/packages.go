@@ -50,9 +50,23 @@ var Layout = Rules{
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
 		{Path: "server/web", May: []string{"server/watch", "kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
+		{Path: "server/metrics", Never: []string{"server"}},
+		{
+			Path: "server/runner", May: []string{
+				"server/replica", "server/wire", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
+			},
+			Never: []string{"server"},
+		},
+		{
+			Path: "server/backend", May: []string{
+				"server/runner", "server/replica", "server/wire", "server/transport", "server/web", "server/guardian", "server/metrics",
+				"storage", "lease", "lease/named", "kv",
+			},
+			Never: []string{"server"},
+		},
 		{Path: "server", May: []string{
-			"server/replica", "server/wire", "server/transport", "server/web", "server/watch", "server/guardian", "storage", "lease", "lease/named",
-			"multipaxos", "kv",
+			"server/replica", "server/runner", "server/backend", "server/wire", "server/transport", "server/web", "server/watch",
+			"server/guardian", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "client"}},

@@ -1,0 +1,13 @@
+package backend
+
+import "tenure/server/web"
+
+// Backend carries out the requests of a running node.
+type Backend struct {
+	*KV
+	*Leases
+	*Transfers
+	*Cluster
+}
+
+var _ web.Backend = (*Backend)(nil)

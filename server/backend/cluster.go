@@ -1,0 +1,92 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/server/guardian"
+	"tenure/server/runner"
+	"tenure/server/transport"
+	"tenure/storage"
+)
+
+// ClusterConfig is what a Cluster is made of. All fields are required.
+type ClusterConfig struct {
+	Identity   storage.Identity
+	Addresses  map[ballot.NodeID]string // of peers, as hints
+	Version    string
+	Started    time.Duration // reading of the clock at the start of the process
+	Clock      *clock.Clock
+	Mastership *runner.Mastership
+	Health     *runner.Health
+	Elector    *runner.Elector
+	Log        *runner.Log
+	Leases     *runner.Leases
+	Disk       *runner.Disk
+	Lifecycle  *runner.Lifecycle
+	Links      func() []transport.PeerState
+	Guardian   func() guardian.State
+}
+
+// Cluster tells of this node and its peers, from published values only: it never waits.
+type Cluster struct{ cfg ClusterConfig }
+
+// NewCluster returns a Cluster.
+func NewCluster(c ClusterConfig) *Cluster { return &Cluster{cfg: c} }
+
+// Leader returns the peer address of the master, or "".
+func (b *Cluster) Leader() string { return b.cfg.Addresses[b.cfg.Log.View().Master] }
+
+// Peers lists the peer addresses of the members.
+func (b *Cluster) Peers() []string {
+	members := b.cfg.Identity.Membership.Members
+	out := make([]string, 0, len(members))
+	for _, m := range members {
+		if a := b.cfg.Addresses[m.Node]; a != "" {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Ready returns nil if the node knows a master that is ready, and is caught up.
+func (b *Cluster) Ready() error {
+	v := b.cfg.Log.View()
+	switch {
+	case b.cfg.Lifecycle.Stopping():
+		return errors.New("this node is stopping")
+	case v.Master == 0:
+		return errors.New("no master is known")
+	case !v.CaughtUp:
+		if slices.Contains(v.Full, b.cfg.Identity.Node) {
+			return fmt.Errorf("this node has applied slot %d and cannot catch up: %s", v.Applied, fullNodes(v.Full))
+		}
+		return fmt.Errorf("this node has applied slot %d and is catching up with the master", v.Applied)
+	}
+	return nil
+}
+
+// CanTake returns nil if another member is there and caught up, so that it can take mastership at once.
+func (b *Cluster) CanTake(to ballot.NodeID) error {
+	v := b.cfg.Log.View()
+	for _, p := range b.peers(v, b.cfg.Clock.Now()) {
+		if p.Node != uint64(to) {
+			continue
+		}
+		if !p.Connected {
+			return fmt.Errorf("node %d is not connected to the master", to)
+		}
+		if p.Chosen+transferLag < v.Applied {
+			return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", to, p.Chosen, v.Applied)
+		}
+		return nil
+	}
+	return fmt.Errorf("node %d is not a member", to)
+}
+
+// transferLag is how many slots behind a node may be and still count as caught up: heartbeats are a few ticks old.
+const transferLag = 1000

@@ -1,0 +1,121 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+)
+
+// Get reads one key.
+func (b *KV) Get(patience time.Duration, mode web.Mode, key string) (e kv.Entry, found bool, meta web.ReadMeta, err error) {
+	meta, err = b.read(patience, mode, func() (uint64, error) {
+		var revision uint64
+		var err error
+		e, found, revision, err = b.cfg.State.Get(key)
+		return revision, err
+	})
+	return e, found, meta, err
+}
+
+// Snapshot returns a consistent view of the whole state.
+func (b *KV) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+	var snap *kv.Snapshot
+	drop := func() {
+		if snap != nil {
+			snap.Close()
+			snap = nil
+		}
+	}
+	meta, err := b.read(patience, mode, func() (revision uint64, err error) {
+		drop()
+		snap, revision, err = b.cfg.State.Snapshot()
+		return revision, err
+	})
+	if err != nil {
+		drop()
+	}
+	return snap, meta, err
+}
+
+// read takes data with take under the promise of mode. For a read under the lease the order is: the epoch is ready,
+// the data is taken, and only then the clock is read once and the lease checked.
+func (b *KV) read(patience time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
+	if mode == web.Stale {
+		revision, err := take()
+		return b.readMeta(revision), b.damage(err)
+	}
+	if mode == web.Default {
+		if t, ok := b.cfg.Mastership.Load().Begin(); ok {
+			if meta, done, err := b.takeUnderLease(t, take); done {
+				return meta, err
+			}
+		}
+	}
+	for began := time.Now(); ; {
+		r, err := b.readPoint(patience-time.Since(began), mode == web.Consistent)
+		if err != nil {
+			return web.ReadMeta{}, err
+		}
+		if !r.Ticketed {
+			revision, err := take()
+			return b.readMeta(revision), b.damage(err)
+		}
+		if meta, done, err := b.takeUnderLease(r.Ticket, take); done {
+			return meta, err
+		}
+	}
+}
+
+// takeUnderLease is the second half of a read at the master; done is false if the lease or the epoch was lost.
+func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (web.ReadMeta, bool, error) {
+	revision, err := take()
+	now := b.cfg.Clock.Now()
+	if err != nil {
+		return web.ReadMeta{}, true, b.damage(err)
+	}
+	if !b.cfg.Mastership.Load().End(t, now) {
+		return web.ReadMeta{}, false, nil
+	}
+	return web.ReadMeta{Revision: revision, KnownLeader: true}, true, nil
+}
+
+// readPoint waits for a point from which this node's state may be read.
+func (b *KV) readPoint(patience time.Duration, consistent bool) (replica.Reply, error) {
+	r, err := b.cfg.Log.ReadPoint(patience, consistent)
+	switch {
+	case errors.Is(err, runner.ErrOverloaded):
+		return r, overloaded(err)
+	case err != nil:
+		return r, fmt.Errorf("%w: no master answered in time; try again, or read with ?stale", web.ErrNotApplied)
+	}
+	return r, b.outcome(r)
+}
+
+// readMeta describes the state applied here.
+func (b *KV) readMeta(revision uint64) web.ReadMeta {
+	v := b.cfg.Log.View()
+	now := b.cfg.Clock.Now()
+	m := web.ReadMeta{Revision: revision}
+	switch {
+	case v.Master == b.cfg.Self:
+		m.KnownLeader = true
+	case v.Heard == 0:
+		m.LastContact = now
+	default:
+		m.LastContact, m.KnownLeader = now-v.Heard, v.Master != 0
+	}
+	return m
+}
+
+// damage ends the node if a read found damaged state: it never serves or votes from it.
+func (b *KV) damage(err error) error {
+	if err != nil {
+		b.cfg.Lifecycle.Fail(err)
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package backend
+
+import (
+	"testing"
+	"time"
+
+	"tenure/internal/clock"
+	"tenure/server/runner"
+)
+
+// "take the snapshot → then read the clock once" (log.md, Three ways to read): a reader that is held up while it takes
+// the data answers nothing if the lease ran out meanwhile.
+func TestReadUnderLeaseReadsTheClockAfterTheData(t *testing.T) {
+	m, c := runner.NewMastership(), clock.New()
+	b := NewKV(KVConfig{Clock: c, Mastership: m})
+	m.SetLease(1, c.Now()+time.Hour)
+	m.SetReady(1, 7)
+	ticket, ok := m.Load().Begin()
+	if !ok {
+		t.Fatal("no ticket")
+	}
+	if _, done, err := b.takeUnderLease(ticket, func() (uint64, error) { return 7, nil }); !done || err != nil {
+		t.Fatalf("a read within the lease: %v, %v", done, err)
+	}
+	_, done, err := b.takeUnderLease(ticket, func() (uint64, error) {
+		deadline := c.Now() + time.Millisecond
+		m.SetLease(1, deadline)
+		for c.Now() <= deadline {
+			time.Sleep(100 * time.Microsecond)
+		}
+		return 7, nil
+	})
+	if done || err != nil {
+		t.Fatalf("answered after the lease had run out while the data was taken: %v", err)
+	}
+}

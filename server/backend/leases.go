@@ -1,0 +1,102 @@
+package backend
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/clock"
+	"tenure/internal/ident"
+	"tenure/lease"
+	"tenure/lease/named"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+)
+
+// LeasesConfig is what a Leases is made of. All fields are required.
+type LeasesConfig struct {
+	Cluster ident.ClusterID
+	Timing  lease.Timing
+	Clock   *clock.Clock
+	Runner  *runner.Leases
+}
+
+// Leases acquires, renews, releases and shows named leases.
+type Leases struct{ cfg LeasesConfig }
+
+// NewLeases returns a Leases.
+func NewLeases(c LeasesConfig) *Leases { return &Leases{cfg: c} }
+
+var leaseOps = map[web.LeaseOp]replica.LeaseOp{
+	web.LeaseAcquire: replica.LeaseAcquire, web.LeaseRenew: replica.LeaseRenew, web.LeaseRelease: replica.LeaseRelease,
+}
+
+// Lease carries out r. When ctx ends, a request that only waits ends too.
+func (b *Leases) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
+	a, err := b.cfg.Runner.Lease(ctx, replica.LeaseRequest{
+		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
+		Duration: r.TTL, Patience: max(r.Patience, 1), Wait: r.Wait,
+	})
+	switch {
+	case errors.Is(err, runner.ErrOverloaded):
+		return web.LeaseGrant{}, overloaded(err)
+	case err != nil:
+		return web.LeaseGrant{}, fmt.Errorf("%w: %w; the lease may have been granted, or may still be", web.ErrUnknown, err)
+	}
+	return b.grant(a)
+}
+
+// grant returns what the client is told.
+func (b *Leases) grant(a replica.LeaseAnswer) (web.LeaseGrant, error) {
+	switch a.Outcome {
+	case replica.LeaseDone:
+		return web.LeaseGrant{Token: uint64(a.Token), Serial: a.Counter, Waited: b.cfg.Timing.AtLeast(a.Waited)}, nil
+	case replica.LeaseBusy:
+		return web.LeaseGrant{}, &web.LeaseBusyError{Owner: a.Owner, RetryAfter: a.RetryAfter}
+	case replica.LeaseGone:
+		return web.LeaseGrant{}, web.ErrLeaseGone
+	case replica.LeaseUnknown:
+		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the same Acquisition, through any node",
+			web.ErrUnknown, a.Reason)
+	}
+	switch a.Reason {
+	case replica.LeaseSilent:
+		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
+	case replica.LeaseNoSpace:
+		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger --max-leases",
+			web.ErrOverloaded, a.Reason)
+	case replica.LeaseOverloaded:
+		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)
+	}
+	return web.LeaseGrant{}, fmt.Errorf("%w: %s%s; try again", web.ErrNotApplied, a.Reason, b.silence())
+}
+
+// silence tells of this node's own quarantine, the likely reason after a restart of all nodes.
+func (b *Leases) silence() string {
+	switch left := b.cfg.Runner.QuarantineLeft(b.cfg.Clock.Now()); {
+	case left > 0:
+		return fmt.Sprintf(" (after its restart this node keeps silent about them for another %v)", left.Round(100*time.Millisecond))
+	case !b.cfg.Runner.View().Opened:
+		return " (this node has no era of fencing tokens yet: the log must have a master to give one)"
+	}
+	return ""
+}
+
+// ShowLease returns what this node's acceptor knows of a name: a hint (L1).
+func (b *Leases) ShowLease(name string) (web.LeaseHint, bool) {
+	l, found := b.cfg.Runner.Show(b.name(name))
+	if !found {
+		return web.LeaseHint{}, false
+	}
+	return web.LeaseHint{Owner: l.Owner, Token: uint64(l.Token), Left: l.Left}, true
+}
+
+// name returns N1's name of fixed size: a hash under the cluster's ID.
+func (b *Leases) name(name string) (h named.Name) {
+	sum := sha256.Sum256(append(append([]byte(nil), b.cfg.Cluster[:]...), name...))
+	copy(h[:], sum[:])
+	return h
+}

@@ -1,0 +1,50 @@
+package backend
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+	"tenure/server/runner"
+)
+
+// Full names the members that are short of space, as this node knows it, or is "".
+func (b *Cluster) Full() string { return fullNodes(b.cfg.Log.View().Full) }
+
+// fullNodes says of the members in full that they are short of space, or is "".
+func fullNodes(full []ballot.NodeID) string {
+	if len(full) == 0 {
+		return ""
+	}
+	ids := make([]string, len(full))
+	for i, id := range full {
+		ids[i] = fmt.Sprint(id)
+	}
+	if len(ids) == 1 {
+		return "the disk of node " + ids[0] + " has reached its reserve or its quota"
+	}
+	last := len(ids) - 1
+	return "the disks of nodes " + strings.Join(ids[:last], ", ") + " and " + ids[last] + " have reached their reserve or quota"
+}
+
+// problem says in one line what keeps the node from working as it should, or "".
+func (b *Cluster) problem() string {
+	if silent := b.cfg.Health.Standing().DiskSilent; silent >= runner.DiskComplaint {
+		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
+	}
+	u := b.cfg.Disk.Usage()
+	switch b.cfg.Disk.Space() {
+	case replica.SpaceLow:
+		return fmt.Sprintf("the disk has reached its reserve or the quota (%d bytes free, %d in use, quota %d): writes that need space are refused "+
+			"unless enough others have some, deletes are not", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+	case replica.SpaceTight:
+		return fmt.Sprintf("the disk has used up half of its reserve (%d bytes free, %d in use, quota %d): this node stores nothing that needs space, "+
+			"and falls behind if the others do", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+	case replica.SpaceNone:
+		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node stores no writes; "+
+			"make space on the file system", u.FreeBytes+u.HeldBytes)
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package backend
+
+import (
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/server/runner"
+)
+
+// Status returns the node's view of itself and its peers.
+func (b *Cluster) Status() api.Status {
+	v, now := b.cfg.Log.View(), b.cfg.Clock.Now()
+	u, standing := b.cfg.Disk.Usage(), b.cfg.Health.Standing()
+	return api.Status{
+		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Version: b.cfg.Version,
+		Role: b.role(v.Master), Master: uint64(v.Master), Epoch: v.Epoch, Lease: b.leaseStatus(v, now),
+		Promised: v.Promised.String(), Chosen: v.Chosen, Applied: v.Applied, Checkpointed: v.Checkpointed,
+		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now),
+		Disk:     api.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes, QuotaBytes: u.QuotaBytes},
+		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
+		Able: standing.Able, StandingBackMS: standing.StandBack.Milliseconds(),
+		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
+	}
+}
+
+// role returns what this node is now.
+func (b *Cluster) role(master ballot.NodeID) string {
+	switch {
+	case !b.cfg.Identity.TakesPart():
+		return api.RoleNonVoter
+	case master == b.cfg.Identity.Node:
+		return api.RoleMaster
+	}
+	return api.RoleFollower
+}
+
+func (b *Cluster) leaseStatus(v *runner.LogView, now time.Duration) api.LeaseStatus {
+	p := b.cfg.Mastership.Load()
+	s := api.LeaseStatus{Held: p.Held(now), Changes: b.cfg.Elector.Changes()}
+	left := v.LeaseLeft
+	if s.Held {
+		left = p.Deadline - now
+	}
+	s.RemainingMS = max(0, left.Milliseconds())
+	s.QuarantineMS = millisecondsLeft(b.cfg.Elector.QuarantineLeft(now))
+	return s
+}
+
+func (b *Cluster) leasesStatus(now time.Duration) api.LeasesStatus {
+	v := b.cfg.Leases.View()
+	return api.LeasesStatus{Records: v.Records, Waiting: v.Waiting, Era: b.cfg.Leases.Era(),
+		QuarantineMS: millisecondsLeft(b.cfg.Leases.QuarantineLeft(now))}
+}
+
+func (b *Cluster) guardianStatus() api.Guardian {
+	s := b.cfg.Guardian()
+	return api.Guardian{PID: s.PID, Problem: s.Problem, ReleasedHere: b.cfg.Elector.Cleared()}
+}
+
+// peers returns what is known of the other members.
+func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
+	links := b.cfg.Links()
+	out := make([]api.PeerStatus, 0, len(v.Peers))
+	for _, p := range v.Peers {
+		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: b.cfg.Addresses[p.Node], Chosen: p.Chosen, LastHeardMS: -1}
+		if p.Heard > 0 {
+			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
+		}
+		for _, l := range links {
+			if l.Node == p.Node {
+				s.ClientAddress, s.Connected = l.ClientAddr, l.Log.Connected && l.Lease.Connected
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// numbers returns ids as the API has them, never nil.
+func numbers(ids []ballot.NodeID) []uint64 {
+	out := make([]uint64, len(ids))
+	for i, id := range ids {
+		out[i] = uint64(id)
+	}
+	return out
+}
+
+// millisecondsLeft rounds what is left of a wait up: it is 0 only when nothing is.
+func millisecondsLeft(d time.Duration) int64 {
+	return max(0, (d + time.Millisecond - 1).Milliseconds())
+}

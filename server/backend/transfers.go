@@ -1,0 +1,176 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+	"tenure/server/wire"
+)
+
+// maxTransfers bounds the transfers that wait at one node.
+const maxTransfers = 16
+
+// TransfersConfig is what a Transfers is made of. All fields are required.
+type TransfersConfig struct {
+	Self       ballot.NodeID
+	FirstID    uint64 // of the transfers that are passed on; another one in each run
+	Clock      *clock.Clock
+	Mastership *runner.Mastership
+	Log        *runner.Log
+	Handover   *runner.Handover
+	Lifecycle  *runner.Lifecycle
+	CanTake    func(to ballot.NodeID) error
+	Send       runner.Sender
+	Logger     zerolog.Logger
+}
+
+// Transfers hands mastership over when a user asks for it, here or at another node, or when the disk is short of space.
+type Transfers struct {
+	cfg    TransfersConfig
+	nextID atomic.Uint64
+	busy   atomic.Bool // a hand-over that no user of this node has asked for is under way
+
+	mu      sync.Mutex
+	waiting map[uint64]chan string // transfers that were passed on to the master
+}
+
+// NewTransfers returns a Transfers.
+func NewTransfers(c TransfersConfig) *Transfers {
+	t := &Transfers{cfg: c, waiting: map[uint64]chan string{}}
+	t.nextID.Store(c.FirstID)
+	return t
+}
+
+// Transfer asks the master to hand over, to node `to` if it is not 0. It waits for a master to be known.
+func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
+	for {
+		if t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
+			return t.handOver(to, replica.CauseHandedOver)
+		}
+		if master := t.cfg.Log.View().Master; master != 0 && master != t.cfg.Self {
+			return t.passOn(ctx, master, to)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
+		case <-t.cfg.Lifecycle.Ended():
+			return fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
+		case <-time.After(replica.TickEvery):
+		}
+	}
+}
+
+// passOn passes the transfer on to the master and waits for its answer.
+func (t *Transfers) passOn(ctx context.Context, master, to ballot.NodeID) error {
+	id, answer, err := t.open()
+	if err != nil {
+		return err
+	}
+	defer t.close(id)
+	t.cfg.Send.SendLog(master, wire.EncodeTransfer(wire.Transfer{ID: id, To: uint64(to)}))
+	select {
+	case problem := <-answer:
+		if problem != "" {
+			return fmt.Errorf("%w: %s", web.ErrNotApplied, strings.TrimPrefix(problem, web.ErrNotApplied.Error()+": "))
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the master did not answer in time", web.ErrUnknown)
+	}
+}
+
+func (t *Transfers) open() (uint64, chan string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) >= maxTransfers {
+		return 0, nil, fmt.Errorf("%w: %d transfers are waiting already", web.ErrNotApplied, len(t.waiting))
+	}
+	id, answer := t.nextID.Add(1), make(chan string, 1)
+	t.waiting[id] = answer
+	return id, answer, nil
+}
+
+func (t *Transfers) close(id uint64) {
+	t.mu.Lock()
+	delete(t.waiting, id)
+	t.mu.Unlock()
+}
+
+// Answered takes what became of a transfer that was passed on.
+func (t *Transfers) Answered(a wire.Transferred) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.waiting[a.ID]; c != nil {
+		c <- a.Problem
+		delete(t.waiting, a.ID)
+	}
+}
+
+// Asked carries out a transfer that a follower has passed on. It runs apart from the connection's reader, which must not
+// wait.
+func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
+	if !t.busy.CompareAndSwap(false, true) {
+		return // the asking side's wait ends by itself
+	}
+	go func() {
+		defer t.busy.Store(false)
+		answer := wire.Transferred{ID: a.ID}
+		if err := t.handOver(ballot.NodeID(a.To), replica.CauseHandedOver); err != nil {
+			answer.Problem = err.Error()
+		}
+		t.cfg.Send.SendLog(from, wire.EncodeTransferred(answer))
+	}()
+}
+
+// Relieve hands over, until stop is closed, whenever the disk of this master is short of space and a member has some. It
+// runs apart from the log, which a hand-over needs.
+func (t *Transfers) Relieve(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		case next := <-t.cfg.Log.Relief():
+			t.relieve(next)
+		}
+	}
+}
+
+func (t *Transfers) relieve(next ballot.NodeID) {
+	if !t.busy.CompareAndSwap(false, true) {
+		return
+	}
+	defer t.busy.Store(false)
+	t.cfg.Logger.Warn().Uint64("to", uint64(next)).
+		Msg("this master's disk is short of space: it hands over to a member that has some")
+	if err := t.handOver(next, replica.CauseNoSpace); err != nil {
+		t.cfg.Logger.Warn().Err(err).Msg("could not hand over")
+	}
+}
+
+// handOver hands over from this node.
+func (t *Transfers) handOver(to ballot.NodeID, why replica.Cause) error {
+	if !t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
+		return fmt.Errorf("%w: node %d is not the master", web.ErrNotApplied, t.cfg.Self)
+	}
+	if to == t.cfg.Self {
+		return nil
+	}
+	if to != 0 {
+		if err := t.cfg.CanTake(to); err != nil {
+			return fmt.Errorf("%w: %w", web.ErrNotApplied, err)
+		}
+	}
+	t.cfg.Handover.Give(to, why)
+	return nil
+}

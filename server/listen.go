@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync"
+	"time"
+
+	"tenure/server/metrics"
+	"tenure/server/transport"
+	"tenure/server/web"
+)
+
+// ports are the listeners of a node. They are opened before anything else is touched; what comes before the node serves is
+// told what it waits for.
+type ports struct {
+	clients *web.Server
+	served  chan error // how clients ended
+	admin   *admin
+	peers   *transport.Transport
+	closing sync.Once
+}
+
+// listen opens the listeners. If one cannot be opened the others are closed again.
+func (n *node) listen() (err error) {
+	p := &ports{served: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	p.clients, err = web.New(web.Config{
+		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, Node: n.cfg.Node,
+		NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
+		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime,
+	}, n.front)
+	if err != nil {
+		return err
+	}
+	if err := p.clients.Listen(); err != nil {
+		return err
+	}
+	if p.admin, err = listenAdmin(n.cfg.AdminAddr); err != nil {
+		return err
+	}
+	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log})
+	if err != nil {
+		return err
+	}
+	metrics.CounterFunc(n.registry, "peer_frames_ignored_total", "Frames of a type that this version does not know.",
+		func() float64 { return float64(p.peers.Stats().Ignored) })
+	go func() { p.served <- p.clients.Serve() }()
+	n.ports = p
+	return nil
+}
+
+// shutdownFor is how long a stopping node lets its clients take their last answers.
+const shutdownFor = 500 * time.Millisecond
+
+// close closes what is open. Clients may take their last answers first; what is still open after shutdownFor is cut off.
+func (p *ports) close() {
+	p.closing.Do(func() {
+		if p.peers != nil {
+			p.peers.Close()
+		}
+		p.admin.close()
+		if p.clients != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), shutdownFor)
+			defer cancel()
+			_ = p.clients.Shutdown(ctx) // the error only says that some were cut off
+		}
+	})
+}
+
+// admin serves the profiler on an address of its own, which is off by default: it shows what is in memory.
+type admin struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// listenAdmin returns nil without an address.
+func listenAdmin(addr string) (*admin, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --admin %s: %w; choose a free port", ErrConfig, addr, err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	a := &admin{listener: l, server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	go func() { _ = a.server.Serve(l) }() // ends with close; its error only says so
+	return a, nil
+}
+
+// close may come before Serve has taken the listener over: then Server.Close leaves the listener open.
+func (a *admin) close() {
+	if a != nil {
+		_ = errors.Join(a.server.Close(), a.listener.Close())
+	}
+}

@@ -1,0 +1,215 @@
+package runner
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/server/replica"
+	"tenure/server/wire"
+)
+
+// Guardian is where an Elector shows the ballots that would have to be released if the process died now (P7).
+type Guardian interface {
+	// Note makes counters those of the ballots that are shown. It must not wait, and does not keep counters.
+	Note(counters []uint64)
+}
+
+// ElectorConfig is what an Elector is made of. All fields are required.
+type ElectorConfig struct {
+	Part       *replica.Elector
+	LeaseTime  time.Duration
+	Peers      []ballot.NodeID
+	Clock      *clock.Clock
+	Mastership *Mastership
+	Health     *Health
+	Send       Sender
+	Guardian   Guardian
+	Lifecycle  *Lifecycle
+	Registry   prometheus.Registerer
+	Logger     zerolog.Logger
+}
+
+// Elector runs the election of the master. It shares with the log nothing but Mastership and Health, and has a thread of
+// its own, so that neither the disk nor a flood of requests comes before a lease message.
+type Elector struct {
+	cfg        ElectorConfig
+	in         chan electorEvent
+	metrics    *electorMetrics
+	tenures    tenureChanges
+	quarantine time.Duration // reading of the clock at which the acceptor's silence ends (A4)
+	cleared    atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
+
+	// Of the loop:
+	driver *replica.ElectorRound
+	done   chan struct{} // of the round's Release, or nil
+	timer  *time.Timer
+	due    time.Duration // when the timer fires
+	gap    *gapMeter
+	noted  []uint64 // what the guardian is shown
+}
+
+// electorEvent is one input of the elector.
+type electorEvent struct {
+	replica.ElectorEvent
+	done chan struct{} // of a Release: closed when the messages have been handed to the transport
+}
+
+// maxElectorEvents bounds the elector's inbox. A full one drops the newest: lease messages are resent.
+const maxElectorEvents = 1024
+
+// NewElector returns an Elector before its first round. It registers its figures.
+func NewElector(c ElectorConfig) *Elector {
+	e := &Elector{cfg: c, in: make(chan electorEvent, maxElectorEvents), metrics: newElectorMetrics(c.Registry),
+		driver: replica.NewElectorRound(c.Part)}
+	now := c.Clock.Now()
+	e.quarantine = now + c.Part.QuarantineLeft(now)
+	e.registerGauges()
+	return e
+}
+
+// Loops returns the goroutine of the elector.
+func (e *Elector) Loops() []Loop { return []Loop{e.run} }
+
+// Changes returns the last beginnings and ends of this node's tenures, oldest first.
+func (e *Elector) Changes() []api.TenureChange { return e.tenures.list() }
+
+// QuarantineLeft returns how long the acceptor stays silent from now on (A4).
+func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
+	return max(0, e.quarantine-now)
+}
+
+// Cleared returns how many live lease records were cleared here in this run because a guardian has said that their owner
+// is dead.
+func (e *Elector) Cleared() uint64 { return e.cleared.Load() }
+
+// LetGo has the lease given up because its holder gets nowhere (M6). A full inbox drops it: the log says it again.
+func (e *Elector) LetGo(g replica.LetGo) {
+	select {
+	case e.in <- electorEvent{ElectorEvent: replica.ElectorEvent{LetGo: g}}:
+	default:
+	}
+}
+
+// releaseWait bounds how long a Release waits for space in the inbox.
+const releaseWait = time.Second
+
+// Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is no
+// space for so long, the lease ends by itself.
+func (e *Elector) Release(r replica.Release) {
+	in := electorEvent{done: make(chan struct{}), ElectorEvent: replica.ElectorEvent{Release: &r}}
+	select {
+	case e.in <- in:
+		select {
+		case <-in.done:
+		case <-e.cfg.Lifecycle.Ended():
+		}
+	case <-e.cfg.Lifecycle.Ended():
+	case <-time.After(releaseWait):
+	}
+}
+
+// put adds an event that a peer has brought, and drops it if too many wait.
+func (e *Elector) put(in replica.ElectorEvent) {
+	select {
+	case e.in <- electorEvent{ElectorEvent: in}:
+	default:
+		e.metrics.dropped.Inc()
+	}
+}
+
+// run steps the elector until stop is closed.
+func (e *Elector) run(stop <-chan struct{}) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	e.timer, e.gap, e.due = time.NewTimer(0), newGapMeter(), e.cfg.Clock.Now()
+	defer e.timer.Stop()
+	defer e.gap.close()
+	for {
+		next := e.driver.Next()
+		if next == replica.EffectTake {
+			select {
+			case <-stop:
+				return nil
+			case in := <-e.in:
+				e.driver.Take(in.ElectorEvent)
+				e.done = in.done
+			case <-e.timer.C:
+			}
+			continue
+		}
+		e.do(next)
+	}
+}
+
+// do carries out an effect.
+func (e *Elector) do(next replica.Effect) {
+	now := e.driver.Now()
+	switch next {
+	case replica.EffectClock:
+		e.readClock()
+	case replica.EffectLease:
+		e.noteEvent()
+		e.publish(now, e.driver.State())
+	case replica.EffectTenures:
+		e.noteTenures(now)
+	case replica.EffectNote:
+		e.noteBallots(now)
+	case replica.EffectSend:
+		e.send()
+	case replica.EffectTimer:
+		e.due = e.driver.Wake()
+		e.timer.Reset(e.due - now)
+	case replica.EffectDone:
+		if e.done != nil {
+			close(e.done)
+			e.done = nil
+		}
+	}
+}
+
+// readClock reads the clock and what the log says, and lets the lease go if the log hangs.
+func (e *Elector) readClock() {
+	now := e.cfg.Clock.Now()
+	gap := e.gap.read(now)
+	e.noteLateness(now-e.due, gap)
+	e.cfg.Part.Gap(gap)
+	if in := e.driver.Event(); *in == (replica.ElectorEvent{}) {
+		in.LetGo = e.cfg.Health.hung(now, e.cfg.Part.State(now).Tenure)
+	}
+	e.driver.Read(now, e.cfg.Health.Standing().Barred)
+}
+
+// publish shows the others whether the lease is held, and until when.
+func (e *Elector) publish(now time.Duration, s replica.LeaseState) {
+	before := e.cfg.Mastership.Load()
+	e.cfg.Mastership.SetLease(s.Tenure, s.Deadline)
+	if s.Tenure != 0 && s.Deadline != before.Deadline {
+		e.metrics.renewal.Observe((now - (s.Deadline - e.cfg.LeaseTime)).Seconds())
+	}
+}
+
+// noteBallots is P7's order: what is about to leave is shown to the guardian before it does.
+func (e *Elector) noteBallots(now time.Duration) {
+	e.noted = e.cfg.Part.AppendNoted(e.noted[:0], now)
+	e.cfg.Guardian.Note(e.noted)
+}
+
+// send sends what a round has to send: before a Release the hint who should try first.
+func (e *Elector) send() {
+	if r := e.driver.Event().Release; r != nil && r.Next != 0 {
+		body := wire.EncodeNudge(wire.Nudge{Node: uint64(r.Next)})
+		for _, p := range e.cfg.Peers {
+			e.cfg.Send.SendLease(p, body)
+		}
+	}
+	for _, m := range e.driver.Messages() {
+		e.cfg.Send.SendLease(m.To, wire.EncodeLease(&m))
+	}
+}

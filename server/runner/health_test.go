@@ -1,0 +1,41 @@
+package runner
+
+import (
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+)
+
+// M6: if the log hangs itself the elector lets go, but only while a peer says that it is able.
+func TestM6LogThatHangs(t *testing.T) {
+	const (
+		ticked = 10 * time.Minute
+		bound  = 4 * time.Second
+	)
+	able := replica.Health{Able: true}
+	for _, tc := range []struct {
+		name   string
+		tenure uint64        // of this node
+		at     time.Duration // of the log's last tick
+		said   heardHealth   // by the peer
+		now    time.Duration
+		lets   bool
+	}{
+		{"it ticks", 1, ticked, heardHealth{able, ticked + bound - 2}, ticked + bound - 1, false},
+		{"it hangs, and nobody is able", 1, ticked, heardHealth{replica.Health{}, ticked + bound}, ticked + bound, false},
+		{"it hangs, and the peer said so long ago", 1, ticked, heardHealth{able, ticked}, ticked + bound, false},
+		{"it has not ticked yet", 1, 0, heardHealth{able, ticked + bound}, ticked + bound, false},
+		{"it hangs, and the lease is not held", 0, ticked, heardHealth{able, ticked + bound}, ticked + bound, false},
+		{"it hangs, and a peer is able", 1, ticked, heardHealth{able, ticked + bound}, ticked + bound, true},
+	} {
+		h := NewHealth([]ballot.NodeID{2}, bound)
+		h.standing.Store(&replica.Standing{At: tc.at, Able: true})
+		h.Hear(tc.said.at, 2, tc.said.Health)
+		g := h.hung(tc.now, tc.tenure)
+		if (g.Tenure != 0) != tc.lets || h.Standing().Barred != tc.lets {
+			t.Errorf("%s: %+v, %+v", tc.name, g, h.Standing())
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/lease/named"
+	"tenure/server/replica"
+	"tenure/server/wire"
+	"tenure/storage"
+)
+
+// LeasesConfig is what a Leases is made of. All fields are required.
+type LeasesConfig struct {
+	Part       *replica.Leases
+	Self       ballot.Incarnation
+	Quarantine time.Duration // reading of the clock before which the acceptor is silent (A4)
+	FirstID    uint64        // of requests; another one in each run
+	Clock      *clock.Clock
+	Store      *storage.Store
+	State      *State
+	Log        *Log // allots the era (N3)
+	Send       Sender
+	Lifecycle  *Lifecycle
+	Registry   prometheus.Registerer
+	Logger     zerolog.Logger
+}
+
+// Leases runs the part for named leases: on whichever goroutine the inbox has chosen, one at a time. It shares nothing with
+// the elector, and with the log only that this allots an era to it once.
+type Leases struct {
+	cfg     LeasesConfig
+	inbox   *inbox[leasesEvent]
+	onward  chan struct{}     // the turn to step, handed on; space for one
+	rearm   chan struct{}     // something is due before armed; space for one
+	armed   atomic.Int64      // reading of the clock at which the timer fires
+	buckets chan named.Bucket // to be made durable; space for one, and the part asks for one at a time
+	view    atomic.Pointer[replica.LeasesStatus]
+	nextID  atomic.Uint64
+
+	// Of the round under way:
+	driver  *replica.LeasesRound
+	events  []leasesEvent
+	replies map[uint64]chan replica.LeaseAnswer // by request
+}
+
+// leasesEvent is one input of the part for named leases on its way to a round.
+type leasesEvent struct {
+	replica.LeasesEvent
+	reply chan replica.LeaseAnswer // of a Request; has space for one
+}
+
+// NewLeases returns a Leases before its first round. It registers its figures.
+func NewLeases(c LeasesConfig) *Leases {
+	l := &Leases{cfg: c, driver: replica.NewLeasesRound(c.Part), inbox: newInbox[leasesEvent](),
+		replies: map[uint64]chan replica.LeaseAnswer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
+		buckets: make(chan named.Bucket, 1)}
+	l.nextID.Store(c.FirstID)
+	l.view.Store(&replica.LeasesStatus{})
+	l.inbox.drain = l.drain
+	l.registerGauges()
+	return l
+}
+
+// Loops returns the goroutines of named leases.
+func (l *Leases) Loops() []Loop { return []Loop{l.run, l.writeBuckets} }
+
+// run keeps the time until stop is closed.
+func (l *Leases) run(stop <-chan struct{}) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			l.inbox.end(l.onward)
+			return nil
+		case <-timer.C:
+			l.inbox.put(leasesEvent{})
+		case <-l.rearm:
+		case <-l.onward:
+			for l.turn() {
+			}
+		}
+		// Not at once: if somebody else steps just now, that round arms anew.
+		timer.Reset(max(time.Duration(l.armed.Load())-l.cfg.Clock.Now(), time.Millisecond))
+	}
+}
+
+// drain is a turn of whoever put an event. It does a few rounds and leaves the rest to the loop's own goroutine.
+func (l *Leases) drain() {
+	defer endOnPanic()
+	for range guestRounds {
+		if !l.turn() {
+			return
+		}
+	}
+	l.inbox.handOn(l.onward)
+}
+
+// turn is one round, and reports whether the turn goes on.
+func (l *Leases) turn() bool {
+	l.round()
+	return !l.inbox.release()
+}
+
+// round takes all inputs that are there through the part once, in the order that the driver says.
+func (l *Leases) round() {
+	for {
+		switch l.driver.Next() {
+		case replica.EffectTake:
+			l.take()
+		case replica.EffectClock:
+			l.driver.Read(l.cfg.Clock.Now())
+		case replica.EffectSend:
+			l.send(l.driver.Batches())
+		case replica.EffectReply:
+			for _, a := range l.driver.Answers() {
+				l.replies[a.ID] <- a
+				delete(l.replies, a.ID)
+			}
+		case replica.EffectBucket:
+			l.buckets <- l.driver.Bucket()
+		case replica.EffectEra:
+			go l.askEra()
+		case replica.EffectTimer:
+			s := l.cfg.Part.Status(l.driver.Now())
+			l.view.Store(&s)
+			l.arm(l.driver.Wake())
+		case replica.EffectDone:
+			clear(l.events) // the inbox uses the array again
+			l.events = nil
+			return
+		}
+	}
+}
+
+// take hands the driver everything that waits.
+func (l *Leases) take() {
+	l.events = l.inbox.take()
+	for i := range l.events {
+		e := &l.events[i]
+		if e.Request != nil {
+			l.replies[e.Request.ID] = e.reply
+		}
+		l.driver.Add(&e.LeasesEvent)
+	}
+}
+
+// arm has the timer fire at next at the latest.
+func (l *Leases) arm(next time.Duration) {
+	if old := l.armed.Swap(int64(next)); int64(next) >= old {
+		return
+	}
+	select {
+	case l.rearm <- struct{}{}:
+	default:
+	}
+}
+
+func (l *Leases) send(batches []replica.LeaseBatch) {
+	for i := range batches {
+		b := &batches[i]
+		for len(b.Requests) > 0 || len(b.Replies) > 0 {
+			l.cfg.Send.SendNamed(b.To, wire.EncodeNamed(b))
+		}
+	}
+}
+
+// writeBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops what
+// needs the new one.
+func (l *Leases) writeBuckets(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		case b := <-l.buckets:
+			if err := l.cfg.Store.SetBucket(b.Length, b.Quarantine); err != nil {
+				return err
+			}
+			l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Bucket: b}})
+		}
+	}
+}

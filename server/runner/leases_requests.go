@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"tenure/lease/named"
+	"tenure/server/replica"
+)
+
+// Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded or
+// ErrEnded.
+func (l *Leases) Lease(ctx context.Context, r replica.LeaseRequest) (replica.LeaseAnswer, error) {
+	r.ID = l.nextID.Add(1)
+	reply := make(chan replica.LeaseAnswer, 1)
+	if !l.inbox.putClient(leasesEvent{reply: reply, LeasesEvent: replica.LeasesEvent{Request: &r}}) {
+		return replica.LeaseAnswer{}, ErrOverloaded
+	}
+	done := ctx.Done()
+	for {
+		select {
+		case a := <-reply:
+			return a, nil
+		case <-done:
+			done = nil
+			l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Cancel: r.ID}})
+		case <-l.cfg.Lifecycle.Ended():
+			return replica.LeaseAnswer{}, ErrEnded
+		}
+	}
+}
+
+// Show returns what this node's acceptor knows of a name: a hint (L1).
+func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
+	type answer struct {
+		lease named.Lease
+		found bool
+	}
+	told := make(chan answer, 1)
+	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
+		lease, found := l.cfg.Part.Live(now, name)
+		told <- answer{lease, found}
+	}}})
+	select {
+	case a := <-told:
+		return a.lease, a.found
+	case <-l.cfg.Lifecycle.Ended():
+		return named.Lease{}, false
+	}
+}
+
+// Walk gives add, in one round, the next count records of this node's acceptor from place from on, and returns the place
+// to go on from, or 0. The error is ErrOverloaded, ErrEnded or ctx's; add may then be called yet.
+func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (next uint32, err error) {
+	done := make(chan uint32, 1)
+	if !l.inbox.putClient(leasesEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
+		done <- l.cfg.Part.Walk(now, from, count, add)
+	}}}) {
+		return 0, ErrOverloaded
+	}
+	select {
+	case next = <-done:
+		return next, nil
+	case <-l.cfg.Lifecycle.Ended():
+		return 0, ErrEnded
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
+
+// Refuse answers those that wait; requests that come later are refused.
+func (l *Leases) Refuse() {
+	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Stop: true}})
+}
+
+// View returns the newest published status. It is not changed any more.
+func (l *Leases) View() *replica.LeasesStatus { return l.view.Load() }
+
+// QuarantineLeft returns how long the acceptor stays silent about named leases from now on (A4).
+func (l *Leases) QuarantineLeft(now time.Duration) time.Duration { return max(0, l.cfg.Quarantine-now) }
+
+// Era returns the era of this run's fencing tokens, 0 without one.
+func (l *Leases) Era() uint32 {
+	v := l.view.Load()
+	if !v.Opened {
+		return 0
+	}
+	return v.Floor.Era()
+}

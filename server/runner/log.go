@@ -1,0 +1,166 @@
+package runner
+
+import (
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/server/replica"
+	"tenure/storage"
+)
+
+// Sender is the way to the peers. A body is sent or dropped; sending never waits.
+type Sender interface {
+	SendLease(to ballot.NodeID, body []byte) bool
+	SendLog(to ballot.NodeID, body []byte) bool
+	SendNamed(to ballot.NodeID, body []byte) bool
+}
+
+// LogConfig is what a Log is made of. All fields are required.
+type LogConfig struct {
+	Part       *replica.Log
+	State      *State
+	Store      *storage.Store
+	Data       string // the data directory, as people know it
+	FirstID    uint64 // of requests; another one in each run
+	Peers      []ballot.NodeID
+	Clock      *clock.Clock
+	Mastership *Mastership
+	Health     *Health
+	Disk       *Disk
+	Send       Sender
+	LetGo      func(replica.LetGo) // has the elector give the lease up; must not wait
+	Lifecycle  *Lifecycle
+	Registry   prometheus.Registerer
+	Logger     zerolog.Logger
+}
+
+// Log runs the log part: on whichever goroutine the inbox has chosen, one at a time. A goroutine of its own ticks, and
+// goes on for those that have done enough.
+type Log struct {
+	cfg          LogConfig
+	inbox        *inbox[logEvent]
+	persister    *persister
+	checkpointer *checkpointer
+	metrics      *logMetrics
+	view         atomic.Pointer[LogView]
+	nextID       atomic.Uint64
+	ticking      atomic.Bool        // a tick is in the inbox
+	nudged       chan struct{}      // asks for a round; space for one
+	onward       chan struct{}      // the turn to step, handed on; space for one
+	relief       chan ballot.NodeID // without space: who is not listening is told again with the next tick
+
+	// Of the round under way:
+	driver  *replica.LogRound
+	events  []logEvent
+	noted   int             // of events, so many have been noted
+	healths []replica.Event // what peers say of their health
+	tick    bool            // there is a tick among events
+
+	waiting    map[uint64]waiter // for replies, by request
+	stages     *stages
+	complainAt time.Duration // how long the disk may be silent until the next line in the log
+}
+
+// logEvent is one input of the log part on its way to a round.
+type logEvent struct {
+	replica.Event
+	reply chan replica.Reply // of a Write or a Read; has space for one
+}
+
+// waiter is where the reply to a request goes.
+type waiter struct {
+	reply chan replica.Reply
+	at    time.Duration
+	write bool
+}
+
+// NewLog returns a Log before its first round. It registers its figures.
+func NewLog(c LogConfig) *Log {
+	l := &Log{
+		cfg: c, inbox: newInbox[logEvent](), metrics: newLogMetrics(c.Registry),
+		nudged: make(chan struct{}, 1), onward: make(chan struct{}, 1), relief: make(chan ballot.NodeID),
+		driver: replica.NewLogRound(c.Part), waiting: map[uint64]waiter{}, stages: newStages(c.Registry, c.Peers),
+		complainAt: DiskComplaint,
+	}
+	l.persister = newPersister(c.Store, c.Disk, l.inbox, l.nudged, l.metrics.commitSeconds)
+	l.checkpointer = newCheckpointer(c.Store, c.Disk, l.inbox, l.metrics.checkpointSeconds)
+	l.nextID.Store(c.FirstID)
+	l.view.Store(&LogView{})
+	l.inbox.drain = l.drain
+	l.registerGauges()
+	return l
+}
+
+// Loops returns the goroutines of the log.
+func (l *Log) Loops() []Loop { return []Loop{l.run, l.persister.run, l.checkpointer.run} }
+
+// Relief is where the log says which member should take over, because this master's disk is short of space. A receiver
+// that is late misses nothing: it is said again.
+func (l *Log) Relief() <-chan ballot.NodeID { return l.relief }
+
+// run ticks until stop is closed.
+func (l *Log) run(stop <-chan struct{}) error {
+	ticker := time.NewTicker(replica.TickEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			l.inbox.end(l.onward)
+			return nil
+		case <-ticker.C:
+			if !l.ticking.Swap(true) {
+				l.inbox.put(logEvent{Event: replica.Event{Tick: true}})
+			}
+		case <-l.cfg.Mastership.changed:
+			l.inbox.put(logEvent{})
+		case <-l.nudged:
+			l.inbox.put(logEvent{})
+		case <-l.onward:
+			for l.turn() {
+			}
+		}
+	}
+}
+
+// guestRounds is how many rounds a goroutine steps that has something else to do: the first for its own event, the
+// second for what came meanwhile.
+const guestRounds = 2
+
+// drain is a turn of whoever put an event. It does a few rounds and leaves the rest to the loop's own goroutine.
+func (l *Log) drain() {
+	defer endOnPanic()
+	for range guestRounds {
+		if !l.turn() {
+			return
+		}
+	}
+	l.inbox.handOn(l.onward)
+}
+
+// turn is one round, and reports whether the turn goes on. A failure ends the run, and nobody steps any more.
+func (l *Log) turn() bool {
+	if err := l.round(); err != nil {
+		l.cfg.Lifecycle.Fail(err)
+		l.inbox.close()
+	}
+	return !l.inbox.release()
+}
+
+// endOnPanic ends the process with a panic of the log part. The goroutine may be one of net/http's, whose requests are
+// rescued from panics: the node would go on as a master that nobody steps.
+func endOnPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	stack := debug.Stack()
+	go panic(fmt.Sprintf("%v\n\n%s", p, stack))
+	select {}
+}

@@ -1,0 +1,188 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/multipaxos"
+	"tenure/server/replica"
+	"tenure/server/wire"
+)
+
+// round takes all inputs that are there through the log part once, in the order that the driver says. An error is damage.
+func (l *Log) round() error {
+	for {
+		e, err := l.driver.Next()
+		if err != nil {
+			return err
+		}
+		if e == replica.EffectDone {
+			l.done()
+			return nil
+		}
+		if err := l.do(e); err != nil {
+			return err
+		}
+	}
+}
+
+// do carries out an effect. An error is damage.
+func (l *Log) do(e replica.Effect) error {
+	out := l.driver.Output()
+	switch e {
+	case replica.EffectTake:
+		l.take()
+	case replica.EffectClock:
+		l.driver.Read(l.cfg.Clock.Now(), l.cfg.Mastership.Load())
+		l.note()
+	case replica.EffectApply, replica.EffectFreeze, replica.EffectCheckpointed:
+		return l.cfg.State.locked(l.driver.Locked)
+	case replica.EffectStanding:
+		l.publishStanding(l.driver.Now())
+		l.askRelief()
+	case replica.EffectPersist:
+		l.stages.proposed(l.driver.Now(), out)
+		l.persister.add(out.Persists)
+	case replica.EffectReady:
+		l.cfg.Mastership.SetReady(out.Ready, out.Epoch)
+		l.readyChanged(out.Ready, out.Epoch)
+	case replica.EffectProgress:
+		l.deliverProgress(out)
+	case replica.EffectSend:
+		l.sendLog(out.Log)
+		l.sendReplica(out.Messages)
+	case replica.EffectReply:
+		l.reply(out.Replies)
+	case replica.EffectCheckpoint:
+		l.checkpointer.frozen <- out.Checkpoint
+	}
+	return nil
+}
+
+// take hands the driver everything that waits, and with a tick what others have measured and heard.
+func (l *Log) take() {
+	l.events, l.noted, l.tick = l.inbox.take(), 0, false
+	l.cfg.Part.SetSpace(l.cfg.Disk.Space())
+	for i := range l.events {
+		e := &l.events[i]
+		l.tick = l.tick || e.Tick
+		l.driver.Add(&e.Event)
+	}
+	if !l.tick {
+		return
+	}
+	l.ticking.Store(false)
+	l.cfg.Part.SetStateDBBytes(l.cfg.Disk.stateDBBytes.Load())
+	l.cfg.Part.SetCheckpointBytes(l.cfg.Disk.checkpointBytes.Load())
+	l.healths = l.cfg.Health.take(l.healths[:0])
+	for i := range l.healths {
+		l.driver.Add(&l.healths[i])
+	}
+}
+
+// note keeps where the answers to the round's requests go, and follows the batches that its events speak of.
+func (l *Log) note() {
+	now := l.driver.Now()
+	for ; l.noted < len(l.events); l.noted++ {
+		switch e := &l.events[l.noted]; {
+		case e.Log != nil:
+			l.stages.acked(now, e.Log)
+		case e.Write != nil:
+			l.waiting[e.Write.ID] = waiter{reply: e.reply, at: now, write: true}
+		case e.Read != nil:
+			l.waiting[e.Read.ID] = waiter{reply: e.reply}
+		case e.Persisted != 0:
+			l.stages.persisted(now, e.Persisted)
+		}
+	}
+}
+
+// done ends a round.
+func (l *Log) done() {
+	l.stages.moved(l.driver.Now(), l.cfg.Part.Chosen(), l.cfg.Part.Applied())
+	if l.driver.Output().Ready == 0 {
+		l.stages.forget()
+	}
+	if l.tick || l.cfg.Part.MasterNode() != l.view.Load().Master {
+		l.publishView(l.cfg.Clock.Now())
+	}
+	clear(l.events) // the inbox uses the array again
+	l.events = nil
+}
+
+func (l *Log) reply(replies []replica.Reply) {
+	now := l.cfg.Clock.Now()
+	for _, r := range replies {
+		w, ok := l.waiting[r.ID]
+		if !ok {
+			panic(fmt.Sprintf("runner: reply to request %d, which does not wait", r.ID))
+		}
+		delete(l.waiting, r.ID)
+		if r.Reason == replica.NoSpace {
+			l.publishView(now) // the handler names the nodes that are full
+		}
+		if w.write {
+			l.metrics.writes[r.Outcome].Observe((now - w.at).Seconds())
+		}
+		w.reply <- r
+	}
+}
+
+// sendLog encodes and sends messages of the log.
+func (l *Log) sendLog(ms []multipaxos.Message) {
+	wire.EncodeLogs(ms, func(m *multipaxos.Message, body []byte) { l.cfg.Send.SendLog(m.To, body) })
+}
+
+// sendReplica encodes and sends messages between log parts.
+func (l *Log) sendReplica(ms []replica.Message) {
+	for i := range ms {
+		l.cfg.Send.SendLog(ms[i].To, wire.EncodeReplica(&ms[i]))
+	}
+}
+
+// deliverProgress sends this node's health, and has the lease released if the log part wants that (M6). What bars
+// further attempts is published first. The wish comes again with each tick until it is fulfilled.
+func (l *Log) deliverProgress(out *replica.Output) {
+	if out.Health != nil {
+		body := wire.EncodeHealth(out.Health)
+		for _, p := range l.cfg.Peers {
+			l.cfg.Send.SendLease(p, body)
+		}
+	}
+	if out.LetGo.Tenure == 0 {
+		return
+	}
+	l.publishStanding(l.cfg.Clock.Now())
+	l.cfg.LetGo(out.LetGo)
+}
+
+// askRelief says who should take over, if somebody should and somebody listens.
+func (l *Log) askRelief() {
+	next := l.cfg.Part.Relief()
+	if next == 0 {
+		return
+	}
+	select {
+	case l.relief <- next:
+	default:
+	}
+}
+
+// publishStanding shows the elector and status how able this node is, and logs when its disk stops answering.
+func (l *Log) publishStanding(now time.Duration) {
+	s := l.cfg.Part.Standing(now)
+	l.cfg.Health.standing.Store(&s)
+	switch silent := s.DiskSilent; {
+	case silent >= l.complainAt:
+		l.cfg.Logger.Error().Int64("seconds", int64(silent/time.Second)).Str("data", l.cfg.Data).
+			Msgf("the disk has not answered for %d s", silent/time.Second)
+		l.complainAt = 2 * silent
+	case l.complainAt > DiskComplaint && silent < DiskComplaint:
+		l.cfg.Logger.Info().Str("data", l.cfg.Data).Msg("the disk answers again")
+		l.complainAt = DiskComplaint
+	}
+}
+
+// DiskComplaint is how long a sync may take before the log and status say so. The log says so again each time that has
+// doubled.
+const DiskComplaint = 2 * time.Second

@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"tenure/kv"
+	"tenure/server/replica"
+)
+
+// Why a runner has no answer to a request.
+var (
+	// ErrOverloaded: too many requests wait, and this one was not taken.
+	ErrOverloaded = errors.New("too many requests are waiting on this node")
+	// ErrNoAnswer: none came in time. The request may still have an effect.
+	ErrNoAnswer = errors.New("no answer in time")
+	// ErrEnded: the node has ended. The request may still have an effect.
+	ErrEnded = errors.New("this node is stopping")
+)
+
+// Write has the command applied through the master, wherever it is, and waits for about so long. The error is
+// ErrOverloaded or ErrNoAnswer.
+func (l *Log) Write(wait time.Duration, c kv.Command) (replica.Reply, error) {
+	r := newReplyWait()
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Write: &replica.Request{
+		ID: l.nextID.Add(1), Command: kv.EncodeCommand(&c), Keyed: c.IdemKey != "" || repeatable(c.Op),
+		Frees: c.Frees(), Wait: max(wait, 1),
+	}}}) {
+		return replica.Reply{}, ErrOverloaded
+	}
+	return r.wait(wait, l.cfg.Lifecycle.Ended())
+}
+
+// repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while it
+// lives, and ends once.
+func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
+
+// ReadPoint waits for a point from which this node's state may be read. The error is ErrOverloaded or ErrNoAnswer.
+func (l *Log) ReadPoint(wait time.Duration, consistent bool) (replica.Reply, error) {
+	r := newReplyWait()
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
+		Read: &replica.ReadRequest{ID: l.nextID.Add(1), Consistent: consistent, Wait: max(wait, 1)}}}) {
+		return replica.Reply{}, ErrOverloaded
+	}
+	return r.wait(wait, l.cfg.Lifecycle.Ended())
+}
+
+// Remaining returns about how long the time that runs on name has left, if one is known to run. The log part's timers
+// belong to whoever steps it, so this is a round.
+func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
+	type answer struct {
+		left time.Duration
+		runs bool
+	}
+	told := make(chan answer, 1) // has space: a round that comes when the node has ended waits for nobody
+	l.Do(func(part *replica.Log) {
+		left, runs := part.Remaining(kind, name, l.cfg.Clock.Now())
+		told <- answer{left, runs}
+	})
+	select {
+	case a := <-told:
+		return a.left, a.runs
+	default:
+		return 0, false // the node has ended
+	}
+}
+
+// Do runs f in a round, waits for it, and reports whether it has run. When the run ends or fails first it may not run, or
+// run yet.
+func (l *Log) Do(f func(part *replica.Log)) bool {
+	done := make(chan struct{})
+	l.inbox.put(logEvent{Event: replica.Event{Call: func(time.Duration) { f(l.cfg.Part); close(done) }}})
+	select {
+	case <-done:
+		return true
+	case <-l.cfg.Lifecycle.Ended():
+	case <-l.cfg.Lifecycle.Failed(): // nobody may step any more
+	}
+	return false
+}
+
+// replyWait is where a handler waits for a reply. Those that got it are used again: none is made for each request, nor a
+// timer.
+type replyWait struct {
+	reply chan replica.Reply // space for the one reply
+	timer *time.Timer        // stopped while nobody waits
+}
+
+var replyWaits = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return &replyWait{reply: make(chan replica.Reply, 1), timer: t}
+}}
+
+func newReplyWait() *replyWait { return replyWaits.Get().(*replyWait) }
+
+// wait returns the reply, or ErrNoAnswer if the node ends, or if none comes within limit and the two ticks in which the
+// log notices by itself that it has passed: it knows better what became of the request.
+func (w *replyWait) wait(limit time.Duration, ended <-chan struct{}) (r replica.Reply, err error) {
+	w.timer.Reset(limit + 2*replica.TickEvery)
+	select {
+	case r = <-w.reply:
+	case <-w.timer.C:
+		return r, ErrNoAnswer // the reply may come yet: w is not used again
+	case <-ended:
+		select {
+		case r = <-w.reply:
+		case <-time.After(2 * replica.TickEvery):
+			return r, ErrNoAnswer
+		}
+	}
+	w.timer.Stop()
+	replyWaits.Put(w)
+	return r, nil
+}

@@ -1,0 +1,64 @@
+package runner
+
+import (
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+)
+
+// LogView is what the log publishes for status, readiness and stale reads, at least once a tick.
+type LogView struct {
+	replica.Status
+	Heard time.Duration // reading of the clock at the last message of a master; 0: never
+}
+
+// View returns the newest view. It is not changed any more.
+func (l *Log) View() *LogView { return l.view.Load() }
+
+// publishView makes the log part's state visible to everybody, and logs what has changed for people.
+func (l *Log) publishView(now time.Duration) {
+	old, v := l.view.Load(), &LogView{Status: l.cfg.Part.Status(now)}
+	v.Heard = old.Heard
+	if v.Master != 0 {
+		v.Heard = now - v.MasterAge
+	}
+	l.view.Store(v)
+	if old.Master != v.Master {
+		l.masterChanged(old.Master, v)
+	}
+	l.fullChanged(old.Full, v.Full)
+}
+
+// masterChanged logs who serves now, as this node has heard it.
+func (l *Log) masterChanged(old ballot.NodeID, v *LogView) {
+	if v.Master == 0 {
+		l.cfg.Logger.Warn().Uint64("was", uint64(old)).Msg("no master is known")
+		return
+	}
+	l.cfg.Logger.Info().Uint64("master", uint64(v.Master)).Uint64("epoch", v.Epoch).Msg("the master is ready")
+}
+
+// readyChanged logs that this node's mastership began or ended.
+func (l *Log) readyChanged(tenure, epoch uint64) {
+	if tenure != 0 {
+		l.cfg.Logger.Info().Uint64("epoch", epoch).Msg("this node is the master")
+		return
+	}
+	l.cfg.Logger.Info().Msg("this node is not the master any more")
+}
+
+// fullChanged logs which members are short of space.
+func (l *Log) fullChanged(old, now []ballot.NodeID) {
+	for _, id := range now {
+		if !slices.Contains(old, id) {
+			l.cfg.Logger.Warn().Uint64("full", uint64(id)).Msg("the disk of a member has reached its reserve or its quota")
+		}
+	}
+	for _, id := range old {
+		if !slices.Contains(now, id) {
+			l.cfg.Logger.Info().Uint64("full", uint64(id)).Msg("the disk of a member has space again, or the member cannot be reached")
+		}
+	}
+}

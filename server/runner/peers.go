@@ -1,0 +1,124 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/internal/ballot"
+	"tenure/internal/clock"
+	"tenure/server/metrics"
+	"tenure/server/replica"
+	"tenure/server/wire"
+)
+
+// Transfers takes the messages about transfers of mastership. Its methods must not wait.
+type Transfers interface {
+	// Asked takes a transfer that another node has passed on to this one, the master as far as it knows.
+	Asked(from ballot.NodeID, t wire.Transfer)
+	// Answered takes what became of one that this node has passed on.
+	Answered(t wire.Transferred)
+}
+
+// PeersConfig is what a Peers is made of. All fields are required.
+type PeersConfig struct {
+	Self      ballot.NodeID
+	LeaseTime time.Duration
+	Clock     *clock.Clock
+	Elector   *Elector
+	Log       *Log
+	Leases    *Leases
+	Health    *Health
+	Transfers Transfers
+	Registry  prometheus.Registerer
+	Logger    zerolog.Logger
+}
+
+// Peers decodes what peers say and brings it to the runners. It implements transport.Handler.
+type Peers struct {
+	cfg       PeersConfig
+	malformed prometheus.Counter
+}
+
+// NewPeers returns a Peers. It registers its figures.
+func NewPeers(c PeersConfig) *Peers {
+	return &Peers{cfg: c,
+		malformed: metrics.Counter(c.Registry, "peer_frames_malformed_total", "Frames that could not be decoded.")}
+}
+
+// Connected and Disconnected follow the connections. Only that of the log matters to anybody.
+func (p *Peers) Connected(peer ballot.NodeID, kind wire.Kind) {
+	if kind == wire.KindLog {
+		p.cfg.Log.inbox.put(logEvent{Event: replica.Event{Up: peer}})
+	}
+}
+
+// Disconnected is the end of a connection to a peer.
+func (p *Peers) Disconnected(peer ballot.NodeID, kind wire.Kind) {
+	if kind == wire.KindLog {
+		p.cfg.Log.inbox.put(logEvent{Event: replica.Event{Down: peer}})
+	}
+}
+
+// LogFrame takes a frame from the log connection of a peer.
+func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, more bool) {
+	b, err := wire.DecodeLog(body, from, p.cfg.Self)
+	if !p.decoded(from, err) {
+		return
+	}
+	switch {
+	case b.Log != nil:
+		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Log: b.Log}}, more)
+	case b.Replica != nil:
+		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
+	case b.Transfer != nil:
+		p.cfg.Transfers.Asked(from, *b.Transfer)
+	default:
+		p.cfg.Transfers.Answered(*b.Transferred)
+	}
+}
+
+// LeaseFrame takes a frame from the lease connection of a peer.
+func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte) {
+	b, err := wire.DecodeLease(body)
+	if !p.decoded(from, err) {
+		return
+	}
+	switch {
+	case b.Message != nil:
+		if b.Message.From == from && b.Message.To == p.cfg.Self {
+			p.cfg.Elector.put(replica.ElectorEvent{Message: b.Message})
+		}
+	case b.Nudge != nil && ballot.NodeID(b.Nudge.Node) == p.cfg.Self:
+		p.cfg.Elector.put(replica.ElectorEvent{Nudged: true})
+	case b.Nudge != nil:
+		p.cfg.Elector.put(replica.ElectorEvent{StandBack: p.cfg.LeaseTime / 4})
+	default:
+		p.cfg.Health.Hear(p.cfg.Clock.Now(), from, *b.Health)
+	}
+}
+
+// NamedFrame takes a frame of named leases from a peer.
+func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
+	b, err := wire.DecodeNamed(body)
+	if p.decoded(from, err) {
+		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
+	}
+}
+
+// CrashReleased takes what a peer's guardian says of its dead process.
+func (p *Peers) CrashReleased(owner ballot.Incarnation, counters []uint64) {
+	p.cfg.Elector.put(replica.ElectorEvent{Crash: &replica.Crash{Owner: owner, Counters: counters}})
+}
+
+// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type is
+// known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.
+func (p *Peers) decoded(from ballot.NodeID, err error) bool {
+	if err == nil {
+		return true
+	}
+	p.malformed.Inc()
+	p.cfg.Logger.Debug().Err(err).Uint64("from", uint64(from)).Msg("dropped a frame that cannot be decoded")
+	return false
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"tenure/server/backend"
+	"tenure/server/replica"
+	"tenure/server/runner"
+)
+
+// runners are the parts of a run with all that runs them.
+type runners struct {
+	life     *runner.Lifecycle
+	disk     *runner.Disk
+	elector  *runner.Elector
+	log      *runner.Log
+	leases   *runner.Leases
+	handover *runner.Handover
+	peers    *runner.Peers
+	backend  *backend.Backend
+	guardian *guard
+
+	mastership *runner.Mastership
+	health     *runner.Health
+	state      *runner.State
+}
+
+// wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first Accept.
+func (n *node) wire(p *parts) *runners {
+	r := &runners{
+		life: runner.NewLifecycle(n.store.Interrupt), mastership: runner.NewMastership(), state: runner.NewState(p.state),
+		health: runner.NewHealth(p.peers, replica.ProgressFor(n.cfg.LeaseTime).Bound),
+		disk:   n.newDisk(p), guardian: n.startGuardian(p),
+	}
+	r.elector = runner.NewElector(runner.ElectorConfig{
+		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Peers: p.peers, Clock: n.clock, Mastership: r.mastership, Health: r.health,
+		Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+	})
+	r.log = runner.NewLog(runner.LogConfig{
+		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Peers: p.peers, Clock: n.clock,
+		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
+		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+	})
+	r.leases = runner.NewLeases(runner.LeasesConfig{
+		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
+		State: r.state, Log: r.log, Send: n.ports.peers, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+	})
+	r.handover = &runner.Handover{LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Log: r.log, Elector: r.elector}
+	r.backend = n.newBackend(p, r)
+	r.backend.Register(n.registry)
+	r.peers = runner.NewPeers(runner.PeersConfig{
+		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
+		Health: r.health, Transfers: r.backend.Transfers, Registry: n.registry, Logger: n.log,
+	})
+	return r
+}
+
+func (n *node) newDisk(p *parts) *runner.Disk {
+	return runner.NewDisk(runner.DiskConfig{Store: n.store, Clock: n.clock, Quarantine: p.quarantine, Began: p.began,
+		Registry: n.registry, Logger: n.log})
+}
+
+func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
+	cluster := backend.NewCluster(backend.ClusterConfig{
+		Identity: p.identity, Addresses: n.addresses, Version: n.cfg.Version, Started: n.started, Clock: n.clock,
+		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
+		Lifecycle: r.life, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
+	})
+	return &backend.Backend{
+		Cluster: cluster,
+		KV: backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, State: r.state, Log: r.log,
+			Mastership: r.mastership, Lifecycle: r.life}),
+		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
+			Runner: r.leases}),
+		Transfers: backend.NewTransfers(backend.TransfersConfig{
+			Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
+			Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
+		}),
+	}
+}
+
+// loops are the goroutines of the run, each of which ends the run if it fails.
+func (r *runners) loops() [][]runner.Loop {
+	return [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(), {r.backend.Relieve}}
+}
