@@ -232,10 +232,12 @@ func TestDevLeavesOthersAlone(t *testing.T) {
 	n := &d.state.Nodes[0]
 	sleeper := func(name string, args ...string) *exec.Cmd {
 		c := exec.Command(name, args...)
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		// The shell's own child must end with it.
+		t.Cleanup(func() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL); _ = c.Wait() })
 		return c
 	}
 	for name, c := range map[string]*exec.Cmd{
