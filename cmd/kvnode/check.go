@@ -25,6 +25,10 @@ const (
 
 func (s *settings) checkCluster() error {
 	if !s.given("cluster") {
+		if s.id != 1 {
+			return badConfig("%s %d: a node without --cluster runs alone, as node 1; list all nodes with --cluster, "+
+				"or this one only with --cluster %d=%s", s.name("id"), s.id, s.id, or(s.peer, defaultPeer))
+		}
 		return nil
 	}
 	cluster := s.name("cluster")
@@ -35,10 +39,11 @@ func (s *settings) checkCluster() error {
 	var ids []string
 	for _, a := range s.cluster {
 		if nodes[a.Node] {
-			return badConfig("%s: lists node %d twice; give each node a number of its own", cluster, a.Node)
+			return badConfig("%s: lists node %d twice; give each node its own number", cluster, a.Node)
 		}
 		if o := addrs[a.Addr]; o != 0 {
-			return badConfig("%s: nodes %d and %d have the same address %s; give each its own", cluster, o, a.Node, a.Addr)
+			return badConfig("%s: nodes %d and %d have the same address %s; give each its own", cluster, o, a.Node,
+				a.Addr)
 		}
 		nodes[a.Node], addrs[a.Addr] = true, a.Node
 		ids = append(ids, fmt.Sprint(a.Node))
@@ -53,34 +58,42 @@ func (s *settings) checkCluster() error {
 	return nil
 }
 
-// checkTimes refuses what can't be meant. Whether the times keep the lease safe, the lease says itself.
+// checkTimes refuses times out of range. The lease itself checks that its times are safe together.
 func (s *settings) checkTimes() error {
 	switch {
 	case s.leaseTime < minLeaseTime:
-		return badConfig("%s %v: lease-time >= %v must hold; use 500ms", s.name("lease-time"), s.leaseTime, minLeaseTime)
+		return badConfig("%s %v: lease-time >= %v must hold; use 500ms", s.name("lease-time"), s.leaseTime,
+			minLeaseTime)
 	case s.maxLease > maxLeaseTimeLimit:
-		return badConfig("%s %v: max-lease-time <= %v must hold; use 30s", s.name("max-lease-time"), s.maxLease, maxLeaseTimeLimit)
+		return badConfig("%s %v: max-lease-time <= %v must hold; use 30s", s.name("max-lease-time"), s.maxLease,
+			maxLeaseTimeLimit)
 	case s.leaseTime > s.maxLease:
-		return badConfig("%s %v: lease-time <= max-lease-time must hold, and %s is %v; lower the first or raise the second",
+		return badConfig("%s %v: lease-time <= max-lease-time must hold, and %s is %v; lower the first or raise the "+
+			"second",
 			s.name("lease-time"), s.leaseTime, s.name("max-lease-time"), s.maxLease)
 	case s.margin > maxLeaseMargin:
-		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin, maxLeaseMargin)
+		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin,
+			maxLeaseMargin)
 	}
 	if s.ttlMin < minSessionTTL || s.ttlMin > maxSessionTTL {
-		return badConfig("%s %v: %v <= session-ttl-min <= %v must hold; use 10s", s.name("session-ttl-min"), s.ttlMin, minSessionTTL, maxSessionTTL)
+		return badConfig("%s %v: %v <= session-ttl-min <= %v must hold; use 10s", s.name("session-ttl-min"), s.ttlMin,
+			minSessionTTL, maxSessionTTL)
 	}
 	return nil
 }
 
 func (s *settings) checkSizes() error {
 	if s.maxValue < 1 || s.maxValue > maxValueLimit {
-		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"), s.maxValue, maxValueLimit)
+		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"),
+			s.maxValue, maxValueLimit)
 	}
 	if s.maxLeases < 1 || s.maxLeases > maxLeasesLimit {
-		return badConfig("%s %d: 1 <= max-leases <= %d must hold; use 2000000", s.name("max-leases"), s.maxLeases, maxLeasesLimit)
+		return badConfig("%s %d: 1 <= max-leases <= %d must hold; use 2000000", s.name("max-leases"), s.maxLeases,
+			maxLeasesLimit)
 	}
 	if s.history < minHistory || s.history > maxHistory {
-		return badConfig("%s %d: %d <= watch-history-bytes <= %d must hold; use 4MiB", s.name("watch-history-bytes"), s.history, minHistory, maxHistory)
+		return badConfig("%s %d: %d <= watch-history-bytes <= %d must hold; use 4MiB", s.name("watch-history-bytes"),
+			s.history, minHistory, maxHistory)
 	}
 	return nil
 }
@@ -105,8 +118,8 @@ func (s *settings) checkListeners() error {
 	return nil
 }
 
-// checkLoopback refuses a listener that other machines could reach, unless --insecure accepts that. A name other than
-// localhost counts as one: what it stands for may change.
+// checkLoopback refuses an address that other machines could reach, unless --insecure allows it. A name other than
+// localhost counts as such an address: its meaning may change.
 func (s *settings) checkLoopback(flag, addr string) error {
 	if s.insecure {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"tenure/server"
 )
 
-// build is the server's configuration, without what only a running process has.
+// build returns the server's configuration, without what only a running process has.
 func (s *settings) build() (server.Config, error) {
 	for _, check := range []func() error{s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners} {
 		if err := check(); err != nil {
@@ -45,7 +45,7 @@ func (s *settings) build() (server.Config, error) {
 	}, nil
 }
 
-// fillPeer settles where this node listens for its peers. Alone, and not told to, it does not listen at all.
+// fillPeer decides where this node listens for its peers. A node that runs alone listens only if --peer is given.
 func (s *settings) fillPeer() error {
 	alone := !s.given("cluster")
 	if alone {

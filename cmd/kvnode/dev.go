@@ -20,12 +20,13 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev [-- NODE FLAGS]",
 		Short: "Run a whole cluster on this machine",
-		Long: "kvnode dev runs a cluster on this machine, one process a node, until Ctrl-C. It tells what the nodes do and\n" +
-			"restarts none by itself: see kvctl dev. Flags after -- go to every node.",
+		Long: "Run a cluster on this machine, one process for each node, until Ctrl-C. The state of the nodes is\n" +
+			"printed as it changes. A node that ends is not restarted; kvctl dev does that. Flags after -- are\n" +
+			"passed to every node.",
 		Example: "  kvnode dev\n  kvnode dev --nodes 5 -- --lease-time 1s",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if n := cmd.ArgsLenAtDash(); n > 0 || n < 0 && len(args) > 0 {
-				return badConfig("%q: is no argument of kvnode dev; put flags for the nodes after --", args[0])
+				return badConfig("%q: kvnode dev takes no arguments; put flags for the nodes after --", args[0])
 			}
 			return nil
 		},
@@ -36,7 +37,9 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 			}
 			hurry := make(chan struct{})
 			var once sync.Once
-			ctx, done := onSignal(cmd.Context(), func(os.Signal) {}, func() { once.Do(func() { close(hurry) }) }, syscall.SIGHUP)
+			ctx,
+				done := onSignal(cmd.Context(), func(os.Signal) {}, func() { once.Do(func() { close(hurry) }) },
+				syscall.SIGHUP)
 			defer done()
 			o.NodeArgs, o.Binary, o.Hurry, o.Kvctl = args, exe, hurry, kvctl(exe)
 			o.Check = func(args []string) error { return checkArgs(args, environ) }
@@ -45,10 +48,13 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.Var(setting(&o.Nodes, "3", "number", parseCount), "nodes", "how many nodes, 1 to 7")
-	f.Var(setting(&o.Data, devcluster.DefaultDir, "dir", parseDir), "data", "directory of the cluster's data, logs and dev.json")
-	f.Var(setting(&o.BasePort, "8500", "port", parseCount), "base-port", "where node 1 listens for clients; the others on the next ports")
-	f.Var(setting(&o.PeerBasePort, "8300", "port", parseCount), "peer-base-port", "where node 1 listens for its peers; the others on the next ports")
+	f.Var(setting(&o.Nodes, "3", "number", parseCount), "nodes", "number of nodes, 1 to 7")
+	f.Var(setting(&o.Data, devcluster.DefaultDir, "dir", parseDir), "data",
+		"directory of the cluster's data, logs and dev.json")
+	f.Var(setting(&o.BasePort, "8500", "port", parseCount), "base-port",
+		"port of node 1 for clients; the other nodes use the next ports")
+	f.Var(setting(&o.PeerBasePort, "8300", "port", parseCount), "peer-base-port",
+		"port of node 1 for its peers; the other nodes use the next ports")
 	return cmd
 }
 
@@ -69,7 +75,7 @@ func checkArgs(args, environ []string) error {
 	return err
 }
 
-// kvctl is how this user calls kvctl, judged by how kvnode was called.
+// kvctl returns how this user is likely to call kvctl, by how kvnode was called.
 func kvctl(exe string) string {
 	beside := filepath.Join(filepath.Dir(exe), "kvctl")
 	if strings.Contains(exe, "go-build") {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v3"
+
+	"tenure/internal/suggest"
 )
 
 const maxFileBytes = 1 << 20
 
-// fromFile takes what --config names, if it names anything.
+// fromFile takes the settings of the file that --config names, if it names one.
 func (s *settings) fromFile() error {
 	if s.config == "" {
 		return nil
@@ -28,7 +30,9 @@ func (s *settings) fromFile() error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		origin := name + " in " + s.config
 		if s.flags.Lookup(name) == nil || name == "config" {
-			return badConfig("%s is no setting; remove it, or see kvnode --help for the names", origin)
+			names := slices.DeleteFunc(flagNames(s.flags), func(n string) bool { return n == "config" })
+			return badConfig("%s is not a setting; remove it, or see kvnode --help for the names%s",
+				origin, suggest.Question(name, "", names))
 		}
 		text, err := scalar(values[name])
 		if err != nil {
@@ -72,10 +76,10 @@ func decoder(name string) (func([]byte, any) error, error) {
 	case ".yaml", ".yml":
 		return yaml.Unmarshal, nil
 	}
-	return nil, fmt.Errorf("is of no known kind; name it .toml, .yaml or .yml")
+	return nil, fmt.Errorf("has an unknown format; its name must end in .toml, .yaml or .yml")
 }
 
-// scalar is the text that a flag would have been given. A list of texts may stand for one with commas.
+// scalar returns the text that the flag would be given. A list of texts stands for one text with commas.
 func scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

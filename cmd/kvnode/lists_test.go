@@ -33,7 +33,8 @@ func TestAListThatContradictsTheDataEndsWithTwo(t *testing.T) {
 	}
 	start := func(args ...string) (int, string) {
 		var stderr bytes.Buffer
-		code := execute(append([]string{"--data", "data", "--client", client, "--guardian=false", "--log-level", "error"}, args...), nil, &stderr, &stderr)
+		code := execute(append([]string{"--data", "data", "--client", client, "--guardian=false", "--log-level",
+			"error"}, args...), nil, &stderr, &stderr)
 		return code, stderr.String()
 	}
 	if code, text := start(); code != 0 {
@@ -42,7 +43,8 @@ func TestAListThatContradictsTheDataEndsWithTwo(t *testing.T) {
 	before := contents(t, "data")
 	for _, c := range []struct{ args, want string }{
 		{"--id 1 --cluster 1=" + peer + ",2=127.0.0.1:2,3=127.0.0.1:3",
-			"--cluster lists 1=" + peer + ",2=127.0.0.1:2,3=127.0.0.1:3, but data belongs to a cluster of node 1 alone"},
+			"--cluster lists 1=" + peer +
+				",2=127.0.0.1:2,3=127.0.0.1:3, but data belongs to a cluster of node 1 alone"},
 		{"--id 2 --cluster 2=" + peer, "--id 2, but data is the data directory of node 1"},
 		{"--id 1 --cluster 2=" + peer + ",3=127.0.0.1:3", "--id 1: is not in --cluster, which lists 2, 3"},
 	} {

@@ -11,10 +11,10 @@ import (
 	"tenure/server/guardian"
 )
 
-// errConfig is wrapped by every refusal of a configuration. Its own text is not shown.
+// errConfig is wrapped by every error about the configuration. Its own text is not shown.
 var errConfig = errors.New("bad configuration")
 
-// configError is one line: what is wrong and how to mend it.
+// configError is one line that tells what is wrong and what to do.
 type configError string
 
 func (e configError) Error() string { return string(e) }
@@ -34,14 +34,14 @@ var adaptive bool
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == guardianArg {
-		os.Exit(runGuardian(os.Stderr)) // first of all: it is to stay small
+		os.Exit(runGuardian(os.Stderr)) // before anything else, so that the process stays small
 	}
 	guardianCommand = []string{"/proc/self/exe", guardianArg}
 	adaptive = true
 	os.Exit(execute(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// runGuardian waits for the server's end.
+// runGuardian runs this process as a guardian.
 func runGuardian(stderr io.Writer) int {
 	if err := guardian.Main(); err != nil {
 		fmt.Fprintf(stderr, "kvnode: %s\n", oneLine(err))
@@ -71,5 +71,5 @@ func exitCode(err error) int {
 	return 1
 }
 
-// oneLine is the message of err without the line breaks that some decoders put into theirs.
+// oneLine returns the message of err without the line breaks of some decoders.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -69,7 +69,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if o := command(t, nil, nil, "--version"); o.code != 0 || o.stdout != buildinfo.Read().Line("kvnode")+"\n" || o.config != nil {
+	if o := command(t, nil, nil, "--version"); o.code != 0 || o.stdout != buildinfo.Read().Line("kvnode")+"\n" ||
+		o.config != nil {
 		t.Errorf("%+v", o)
 	}
 	if o := command(t, nil, nil, "version"); o.code != 0 || !strings.HasPrefix(o.stdout, "kvnode ") || o.config != nil {

@@ -16,80 +16,121 @@ func TestBadConfiguration(t *testing.T) {
 		args, env, want string
 	}{
 		{"--bogus", "", "unknown flag: --bogus; see kvnode --help"},
+		{"--leas-time 1s", "", "unknown flag: --leas-time; see kvnode --help; did you mean --lease-time?"},
+		{"deev", "", `"deev" is not a command of kvnode; see kvnode --help; did you mean dev?`},
+		{"--id 7", "", "--id 7: a node without --cluster runs alone, as node 1; list all nodes with --cluster, or " +
+			"this one " +
+			"only with --cluster 7=127.0.0.1:8300"},
+		{"--peer 127.0.0.1:9", "KVNODE_ID=7",
+			"KVNODE_ID 7: a node without --cluster runs alone, as node 1; list all nodes " +
+				"with --cluster, or this one only with --cluster 7=127.0.0.1:9"},
 		{"--id", "", "flag needs an argument: --id; see kvnode --help"},
 		{"serve", "", `"serve" is not a command of kvnode; see kvnode --help`},
-		{"", "KVNODE_LEASE=1s", "KVNODE_LEASE is no setting; unset it, or see kvnode --help for the names"},
-		{"", "KVNODE_lease_time=1s", "KVNODE_lease_time is no setting; unset it, or see kvnode --help for the names"},
-		{"", "KVNODE_HELP=1", "KVNODE_HELP is no setting; unset it, or see kvnode --help for the names"},
+		{"", "KVNODE_LEASE=1s", "KVNODE_LEASE is not a setting; unset it, or see kvnode --help for the names; did " +
+			"you mean KVNODE_LEASE_TIME or KVNODE_LEASE_MARGIN?"},
+		{"", "KVNODE_lease_time=1s",
+			"KVNODE_lease_time is not a setting; unset it, or see kvnode --help for the names; did you mean " +
+				"KVNODE_LEASE_TIME?"},
+		{"", "KVNODE_HELP=1", "KVNODE_HELP is not a setting; unset it, or see kvnode --help for the names"},
 		{"", "KVNODE_ID=x", `KVNODE_ID: "x" is not a node id; use a number from 1 to 65535`},
 
 		{"--id 0", "", `--id: "0" is not a node id; use a number from 1 to 65535`},
 		{"--id 65536", "", `--id: "65536" is not a node id; use a number from 1 to 65535`},
-		{"--cluster 127.0.0.1:8300", "", `--cluster: "127.0.0.1:8300" is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300`},
+		{"--cluster 127.0.0.1:8300", "",
+			`--cluster: "127.0.0.1:8300" is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300`},
 		{"--cluster 1=h:8300,", "", `--cluster: "" is not ID=HOST:PORT; write it like 1=10.0.0.1:8300,2=10.0.0.2:8300`},
 		{"--cluster 1=h", "", `--cluster: "h" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
 		{"--cluster 1=h:x", "", `--cluster: "h:x" has no port number; use one from 1 to 65535, as in 127.0.0.1:8300`},
-		{"--cluster 1=:8300", "", `--cluster: ":8300" is no address that others can reach; name the host and the port of node 1`},
-		{"--cluster 1=0.0.0.0:8300", "", `--cluster: "0.0.0.0:8300" is no address that others can reach; name the host and the port of node 1`},
-		{"--cluster 1=h:0", "", `--cluster: "h:0" is no address that others can reach; name the host and the port of node 1`},
+		{"--cluster 1=:8300", "",
+			`--cluster: ":8300" is not an address that others can reach; give the host and the port of node 1`},
+		{"--cluster 1=0.0.0.0:8300", "",
+			`--cluster: "0.0.0.0:8300" is not an address that others can reach; give the host and the port of node 1`},
+		{"--cluster 1=h:0", "", `--cluster: "h:0" is not an address that others can reach; give the host and the ` +
+			`port of ` +
+			`node 1`},
 		{"--id 1 --cluster " + eight, "", "--cluster: lists 8 nodes; list at most 7"},
-		{"--id 1 --cluster 1=h:1,1=h:2", "", "--cluster: lists node 1 twice; give each node a number of its own"},
+		{"--id 1 --cluster 1=h:1,1=h:2", "", "--cluster: lists node 1 twice; give each node its own number"},
 		{"--id 1 --cluster 1=h:1,2=h:1", "", "--cluster: nodes 1 and 2 have the same address h:1; give each its own"},
 		{"--cluster " + two, "", "--cluster: lists 2 nodes; say with --id which of them this one is"},
-		{"--id 3", "KVNODE_CLUSTER=" + two, "--id 3: is not in KVNODE_CLUSTER, which lists 1, 2; add 3=HOST:PORT to it or use one of those"},
+		{"--id 3", "KVNODE_CLUSTER=" + two,
+			"--id 3: is not in KVNODE_CLUSTER, which lists 1, 2; add 3=HOST:PORT to it or use one of those"},
 		{"--data=", "", "--data: is empty; name a directory"},
 
 		{"--lease-time 5", "", `--lease-time: "5" is not a length of time; write it with its unit, like 500ms or 2s`},
 		{"--lease-time -1s", "", `--lease-time: "-1s" is negative; use 0 or more`},
 		{"--lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},
-		{"--lease-time 31s", "", "--lease-time 31s: lease-time <= max-lease-time must hold, and --max-lease-time is 30s; lower the first or raise the second"},
+		{"--lease-time 31s", "", "--lease-time 31s: lease-time <= max-lease-time must hold, and --max-lease-time is " +
+			"30s; lower the first or raise the second"},
 		{"--max-lease-time 2h", "", "--max-lease-time 2h0m0s: max-lease-time <= 1h0m0s must hold; use 30s"},
 		{"--session-ttl-min 1ms", "", "--session-ttl-min 1ms: 100ms <= session-ttl-min <= 24h0m0s must hold; use 10s"},
 		{"--lease-margin 2m", "", "--lease-margin 2m0s: lease-margin <= 1m0s must hold; use 10ms"},
-		{"--clock-drift 11%", "", `--clock-drift: "11%" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
-		{"--clock-drift -0.01", "", `--clock-drift: "-0.01" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
+		{"--clock-drift 11%", "",
+			`--clock-drift: "11%" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
+		{"--clock-drift -0.01", "",
+			`--clock-drift: "-0.01" is out of bounds: 0 <= drift <= 10% must hold; 1% suits every sound clock`},
 		{"--clock-drift x", "", `--clock-drift: "x" is not a rate; write it like 0.01 or 1%`},
 
 		{"--max-value-bytes 0", "", "--max-value-bytes 0: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
-		{"--max-value-bytes 17MiB", "", "--max-value-bytes 17825792: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
+		{"--max-value-bytes 17MiB", "",
+			"--max-value-bytes 17825792: 1 <= max-value-bytes <= 16777216 must hold; use 512KiB"},
 		{"--max-leases 0", "", "--max-leases 0: 1 <= max-leases <= 268435456 must hold; use 2000000"},
 		{"--max-leases many", "", `--max-leases: "many" is not a whole number; write it like 3`},
-		{"--watch-history-bytes 65535", "", "--watch-history-bytes 65535: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
-		{"", "KVNODE_WATCH_HISTORY_BYTES=2GiB", "KVNODE_WATCH_HISTORY_BYTES 2147483648: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
+		{"--watch-history-bytes 65535", "",
+			"--watch-history-bytes 65535: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
+		{"", "KVNODE_WATCH_HISTORY_BYTES=2GiB",
+			"KVNODE_WATCH_HISTORY_BYTES 2147483648: 65536 <= watch-history-bytes <= 1073741824 must hold; use 4MiB"},
 		{"--quota-bytes 10Gig", "", `--quota-bytes: "10Gig" is not a size; write it like 1048576, 512KiB or 10GiB`},
-		{"--quota-bytes 9999999TiB", "", `--quota-bytes: "9999999TiB" is not a size; write it like 1048576, 512KiB or 10GiB`},
+		{"--quota-bytes 9999999TiB", "",
+			`--quota-bytes: "9999999TiB" is not a size; write it like 1048576, 512KiB or 10GiB`},
 
 		{"--client=", "", "--client: is empty; use 127.0.0.1:8500"},
 		{"--client 8500", "", `--client: "8500" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
-		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "", "--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
-		{"--client 0.0.0.0:8500", "", "--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
-		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
-		{"--admin 10.0.0.1:1", "", "--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
-		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "", "this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or accept it with --insecure"},
+		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
+			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
+		{"--client 0.0.0.0:8500", "",
+			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; use a loopback " +
+				"address, or accept it with --insecure"},
+		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; use a " +
+			"loopback address, or accept it with --insecure"},
+		{"--admin 10.0.0.1:1", "",
+			"--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, " +
+				"or accept it with --insecure"},
+		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "",
+			"this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; " +
+				"use a loopback address, or accept it with --insecure"},
 		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
 		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
 		{"--insecure=maybe", "", `--insecure: "maybe" is neither true nor false`},
 
-		{"--config n.ini", "", "--config n.ini: is of no known kind; name it .toml, .yaml or .yml"},
-		{"--config none.toml", "", "--config none.toml: cannot be read (open none.toml: no such file or directory); name a file that can"},
-		{"--config unknown.toml", "", "lease in unknown.toml is no setting; remove it, or see kvnode --help for the names"},
-		{"", "KVNODE_CONFIG=unknown.yaml", "Lease-Time in unknown.yaml is no setting; remove it, or see kvnode --help for the names"},
-		{"--config self.toml", "", "config in self.toml is no setting; remove it, or see kvnode --help for the names"},
+		{"--config n.ini", "", "--config n.ini: has an unknown format; its name must end in .toml, .yaml or .yml"},
+		{"--config none.toml", "",
+			"--config none.toml: cannot be read (open none.toml: no such file or directory); name a file that can"},
+		{"--config unknown.toml", "",
+			"lease in unknown.toml is not a setting; remove it, or see kvnode --help for the names; " +
+				"did you mean lease-time or lease-margin?"},
+		{"", "KVNODE_CONFIG=unknown.yaml",
+			"Lease-Time in unknown.yaml is not a setting; remove it, or see kvnode --help for the names; " +
+				"did you mean lease-time?"},
+		{"--config self.toml", "",
+			"config in self.toml is not a setting; remove it, or see kvnode --help for the names"},
 		{"--config nested.yaml", "", "data in nested.yaml: is not a single value; write what the flag would be given"},
-		{"--config value.yaml", "", `lease-time in value.yaml: "5" is not a length of time; write it with its unit, like 500ms or 2s`},
+		{"--config value.yaml", "",
+			`lease-time in value.yaml: "5" is not a length of time; write it with its unit, like 500ms or 2s`},
 
 		{"dev --nodes 0", "", "--nodes 0: 1 <= nodes <= 7 must hold; use 3"},
 		{"dev --nodes many", "", `--nodes: "many" is not a whole number; write it like 3`},
 		{"dev --base-port 65535", "", "--base-port 65535: 3 nodes need ports from 1 to 65535; use a lower one"},
-		{"dev --base-port 8302", "", "--base-port 8302 and --peer-base-port 8300: their 3 ports overlap; move one of them"},
-		{"dev node", "", `"node": is no argument of kvnode dev; put flags for the nodes after --`},
+		{"dev --base-port 8302", "",
+			"--base-port 8302 and --peer-base-port 8300: their 3 ports overlap; move one of them"},
+		{"dev node", "", `"node": kvnode dev takes no arguments; put flags for the nodes after --`},
 		{"dev -- --id=4", "", "--id after --: is set by kvnode dev for each node; leave it out"},
 		{"dev -- --lease-time 20ms", "", "--lease-time 20ms: lease-time >= 50ms must hold; use 500ms"},
-		{"dev", "KVNODE_X=1", "KVNODE_X is no setting; unset it, or see kvnode --help for the names"},
+		{"dev", "KVNODE_X=1", "KVNODE_X is not a setting; unset it, or see kvnode --help for the names"},
 	} {
 		t.Run(c.args+" "+c.env, func(t *testing.T) {
 			files := map[string]string{
-				"unknown.toml": "lease = \"1s\"\n", "unknown.yaml": "Lease-Time: 1s\n", "self.toml": "config = \"x.toml\"\n",
+				"unknown.toml": "lease = \"1s\"\n", "unknown.yaml": "Lease-Time: 1s\n",
+				"self.toml":   "config = \"x.toml\"\n",
 				"nested.yaml": "data:\n  dir: x\n", "value.yaml": "lease-time: 5\n", "n.ini": "",
 			}
 			inEmptyDir(t, files)
@@ -107,7 +148,8 @@ func TestBadConfiguration(t *testing.T) {
 // TestMalformedFilesAreOneLine leaves the wording to the decoders.
 func TestMalformedFilesAreOneLine(t *testing.T) {
 	inEmptyDir(t, map[string]string{
-		"a.toml": "id = \n", "b.toml": "id = 1\nid = 2\n", "c.yaml": "id: [\n", "d.yaml": "- 1\n- 2\n", "e.yaml": "id: 1\nid: 2\n",
+		"a.toml": "id = \n", "b.toml": "id = 1\nid = 2\n", "c.yaml": "id: [\n", "d.yaml": "- 1\n- 2\n",
+		"e.yaml": "id: 1\nid: 2\n",
 		"f.yaml": strings.Repeat("#", maxFileBytes+1),
 	})
 	names, err := filepath.Glob("*")
@@ -119,7 +161,8 @@ func TestMalformedFilesAreOneLine(t *testing.T) {
 	}
 	for _, name := range append(names, "g.toml") {
 		o := command(t, nil, nil, "--config", name)
-		if o.code != 2 || strings.Count(o.stderr, "\n") != 1 || !strings.HasPrefix(o.stderr, "kvnode: --config "+name+": ") {
+		if o.code != 2 || strings.Count(o.stderr, "\n") != 1 ||
+			!strings.HasPrefix(o.stderr, "kvnode: --config "+name+": ") {
 			t.Errorf("%s: exit code %d, %q", name, o.code, o.stderr)
 		}
 	}

@@ -54,18 +54,20 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	}
 	err := run(ctx, cfg)
 	if err != nil && exitCode(err) != 2 {
-		cfg.Logger.Error().Err(err).Msg("stopped") // the line on standard error is for people, this one for collectors
+		// the line on standard error is for people, this one for log collectors
+		cfg.Logger.Error().Err(err).Msg("stopped")
 	}
 	return err
 }
 
-// oneSignal is the time within which a second signal counts as the first one: a supervisor may signal the process and
-// its group.
+// oneSignal is the time within which a second signal counts as the first: a supervisor may signal the process and its
+// group.
 const oneSignal = 300 * time.Millisecond
 
-// onSignal ends the context at the first SIGTERM or SIGINT, after telling first, and calls second at the next one.
-// done ends the watch.
-func onSignal(ctx context.Context, first func(os.Signal), second func(), also ...os.Signal) (_ context.Context, done func()) {
+// onSignal ends the context at the first SIGTERM or SIGINT, after calling first, and calls second at the next one.
+// done stops this.
+func onSignal(ctx context.Context, first func(os.Signal), second func(), also ...os.Signal) (_ context.Context,
+	done func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, append(also, syscall.SIGTERM, syscall.SIGINT)...)
@@ -98,8 +100,8 @@ func onSignal(ctx context.Context, first func(os.Signal), second func(), also ..
 // maxLogLines is how many lines may wait for whoever reads standard error; more are dropped and counted.
 const maxLogLines = 4096
 
-// newLogger writes to stderr, for people if it is a terminal and nothing else was asked for. It never waits: a reader
-// that stalls must not hold up a loop that logs, the lease's least of all. flush writes what still waits.
+// newLogger returns a logger to stderr, for people if it is a terminal and format is not set. It never waits: a reader
+// that stalls must not delay a loop that logs, least of all that of the lease. flush writes the lines in flight.
 func newLogger(stderr io.Writer, format string, level zerolog.Level) (logger zerolog.Logger, flush func()) {
 	f, isFile := stderr.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))

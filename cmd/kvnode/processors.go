@@ -18,7 +18,8 @@ const (
 	watchEvery = 50 * time.Millisecond
 	fullUse    = 0.85 // of the processors allowed: more of them would be used
 	idleUse    = 0.5  // of one fewer: they are not needed
-	calmFor    = 100  // times in a row that fewer would do before one is taken away: changing stops the program for a moment
+	// times in a row that fewer would do before one is taken away: changing stops the program for a moment
+	calmFor = 100
 )
 
 // allowance is how many processors the scheduler may use, from 1 to most.
@@ -27,8 +28,8 @@ type allowance struct {
 	calm      int
 }
 
-// judge is told how many processors' time was used since it was asked last, and tells whether the allowance changes.
-func (a *allowance) judge(used float64) bool {
+// adjust takes how many processors were used since its last call, and reports whether the allowance changes.
+func (a *allowance) adjust(used float64) bool {
 	switch {
 	case used >= fullUse*float64(a.now):
 		a.calm = 0
@@ -49,7 +50,7 @@ func (a *allowance) judge(used float64) bool {
 	return false
 }
 
-// adaptProcessors follows the process's use until ctx ends. Who sets GOMAXPROCS knows better.
+// adaptProcessors adapts the allowance to the process's use until ctx ends. GOMAXPROCS in the environment disables it.
 func adaptProcessors(ctx context.Context) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return
@@ -69,14 +70,14 @@ func adaptProcessors(ctx context.Context) {
 		case <-tick.C:
 		}
 		now, used := time.Now(), processorTime()
-		if a.judge(float64(used-before) / float64(now.Sub(began))) {
+		if a.adjust(float64(used-before) / float64(now.Sub(began))) {
 			runtime.GOMAXPROCS(a.now)
 		}
 		began, before = now, used
 	}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime() time.Duration {
 	var r unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {

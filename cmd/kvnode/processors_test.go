@@ -8,43 +8,43 @@ func TestProcessorsFollowTheUse(t *testing.T) {
 	const most = 4
 	a := allowance{now: 1, most: most}
 	for range 1000 {
-		if a.judge(0.8) || a.now != 1 {
+		if a.adjust(0.8) || a.now != 1 {
 			t.Fatal("a processor more for a node that does not use up one")
 		}
 	}
 	for i := range 10 {
-		a.judge(float64(a.now))
+		a.adjust(float64(a.now))
 		if want := min(2+i, most); a.now != want {
 			t.Fatalf("%d processors after %d full intervals, want %d", a.now, i+1, want)
 		}
 	}
 	for range 10 {
 		for range calmFor - 1 {
-			a.judge(0)
+			a.adjust(0)
 		}
-		a.judge(most)
+		a.adjust(most)
 	}
 	if a.now != most {
 		t.Fatalf("%d processors after moments of calm", a.now)
 	}
 	for range most * calmFor {
-		a.judge(0)
+		a.adjust(0)
 	}
 	if a.now != 1 {
 		t.Fatalf("%d processors for an idle node", a.now)
 	}
 }
 
-// Whatever the use, the allowance stays where it is when it fits.
+// An allowance that fits the use stays.
 func TestProcessorsDoNotSwing(t *testing.T) {
 	for _, use := range []float64{0.2, 0.6, 0.9, 1.2, 1.6, 2.3, 3.5} {
 		a := allowance{now: 1, most: 4}
 		for range 20 * calmFor {
-			a.judge(use)
+			a.adjust(use)
 		}
 		before := a.now
 		for range 20 * calmFor {
-			if a.judge(use); a.now != before {
+			if a.adjust(use); a.now != before {
 				t.Fatalf("%d and %d processors at a use of %v", before, a.now, use)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/internal/buildinfo"
+	"tenure/internal/suggest"
 )
 
 func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
@@ -16,9 +17,11 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kvnode",
 		Short: "Run a node of a Tenure cluster",
-		Long: "kvnode runs a node of a Tenure cluster. Without arguments: one node, its data in ./kvnode-data, clients on\n" +
-			"127.0.0.1:8500. Every flag is also a variable (--lease-time is KVNODE_LEASE_TIME) and a name in the file of\n" +
-			"--config; a flag goes before a variable, a variable before the file.",
+		Long: "kvnode runs a node of a Tenure cluster. Without arguments it runs a single node with its data in\n" +
+			"./kvnode-data, for clients on 127.0.0.1:8500. To run a node of a larger cluster, give all nodes the\n" +
+			"same --cluster list, and each its own --id and --data.\n\n" +
+			"Every flag can also be set by an environment variable (--lease-time by KVNODE_LEASE_TIME) and, under\n" +
+			"its own name, in the file that --config names. A flag overrides a variable, and a variable the file.",
 		Example: "  kvnode\n  kvnode dev\n" +
 			"  kvnode --id 1 --cluster 1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 --data ./node1",
 		Args:              noArgs,
@@ -47,24 +50,42 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return badConfig("%q is not a command of %s; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
+		}
+		return badConfig("%q is not a command of %s; see %s --help%s",
+			args[0], cmd.CommandPath(), cmd.CommandPath(), suggest.Question(args[0], "", names))
 	}
 	return nil
 }
 
-// flagError says what is wrong with the command line in the words of the other sources.
+// flagError words an error about a flag as those of the other sources are.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		return badConfig("--%s: %v", invalid.GetFlag().Name, invalid.Unwrap())
 	}
-	return badConfig("%v; see %s --help", err, cmd.CommandPath())
+	hint := ""
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) {
+		hint = suggest.Question(missing.GetSpecifiedName(), "--", flagNames(cmd.Flags()))
+	}
+	return badConfig("%v; see %s --help%s", err, cmd.CommandPath(), hint)
+}
+
+func flagNames(f *pflag.FlagSet) []string {
+	var names []string
+	f.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
 }
 
 func newVersion(stdout io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print the version and the revision that was built",
+		Short: "Print the version and the revision it was built from",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(stdout, buildinfo.Read().Line("kvnode"))

@@ -5,13 +5,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"tenure/internal/suggest"
 	"tenure/server"
 )
 
 const envPrefix = "KVNODE_"
 
-// resolve reads the sources that the command line left open and returns the checked configuration. The flags must
-// have been parsed. It reads --config and nothing else, and writes nothing.
+// resolve adds the environment and the configuration file to the flags, which must have been parsed, and returns the
+// checked configuration. It reads the file of --config and no other, and writes nothing.
 func (s *settings) resolve(environ []string) (server.Config, error) {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
@@ -27,7 +28,7 @@ func (s *settings) resolve(environ []string) (server.Config, error) {
 	return s.build()
 }
 
-// set takes one value from a lesser source, unless a greater one has given it.
+// set takes one value from a source, unless one of higher precedence has set it.
 func (s *settings) set(flag, text, origin string) error {
 	if s.given(flag) {
 		return nil
@@ -48,7 +49,12 @@ func (s *settings) fromEnv(environ []string) error {
 		}
 		flag := strings.ReplaceAll(strings.ToLower(short), "_", "-")
 		if envName(flag) != name || s.flags.Lookup(flag) == nil {
-			return badConfig("%s is no setting; unset it, or see kvnode --help for the names", name)
+			var names []string
+			for _, f := range flagNames(s.flags) {
+				names = append(names, strings.TrimPrefix(envName(f), envPrefix))
+			}
+			return badConfig("%s is not a setting; unset it, or see kvnode --help for the names%s",
+				name, suggest.Question(short, envPrefix, names))
 		}
 		if err := s.set(flag, text, name); err != nil {
 			return err

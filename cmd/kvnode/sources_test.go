@@ -19,14 +19,18 @@ func TestPrecedence(t *testing.T) {
 		file string // of n.toml and n.yaml both, each in its own syntax; "" is no file
 		want time.Duration
 	}{
-		"default":             {nil, nil, none, 500 * time.Millisecond},
-		"file":                {nil, nil, toml, 300 * time.Millisecond},
-		"env over default":    {nil, []string{"KVNODE_LEASE_TIME=200ms"}, none, 200 * time.Millisecond},
-		"env over file":       {nil, []string{"KVNODE_LEASE_TIME=200ms"}, toml, 200 * time.Millisecond},
-		"flag over env":       {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, none, 100 * time.Millisecond},
-		"flag over all":       {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, toml, 100 * time.Millisecond},
-		"flag at its default": {[]string{"--lease-time", "500ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, toml, 500 * time.Millisecond},
-		"overridden nonsense": {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=soon"}, toml, 100 * time.Millisecond},
+		"default":          {nil, nil, none, 500 * time.Millisecond},
+		"file":             {nil, nil, toml, 300 * time.Millisecond},
+		"env over default": {nil, []string{"KVNODE_LEASE_TIME=200ms"}, none, 200 * time.Millisecond},
+		"env over file":    {nil, []string{"KVNODE_LEASE_TIME=200ms"}, toml, 200 * time.Millisecond},
+		"flag over env": {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, none,
+			100 * time.Millisecond},
+		"flag over all": {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, toml,
+			100 * time.Millisecond},
+		"flag at its default": {[]string{"--lease-time", "500ms"}, []string{"KVNODE_LEASE_TIME=200ms"}, toml,
+			500 * time.Millisecond},
+		"overridden nonsense": {[]string{"--lease-time", "100ms"}, []string{"KVNODE_LEASE_TIME=soon"}, toml,
+			100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inEmptyDir(t, map[string]string{"n.toml": toml, "n.yaml": yaml})
@@ -46,18 +50,22 @@ func TestPrecedence(t *testing.T) {
 
 func TestEverySettingFromEverySource(t *testing.T) {
 	values := map[string]string{
-		"id": "2", "cluster": "2=127.0.0.1:8301,1=127.0.0.1:8300", "data": "./d/", "client": "0.0.0.0:80", "peer": ":81",
+		"id": "2", "cluster": "2=127.0.0.1:8301,1=127.0.0.1:8300", "data": "./d/", "client": "0.0.0.0:80",
+		"peer":       ":81",
 		"lease-time": "1s", "max-lease-time": "1m", "clock-drift": "0.5%", "lease-margin": "20ms",
 		"max-value-bytes": "1MiB", "quota-bytes": "10GiB", "admin": "127.0.0.1:82", "log-level": "warn",
 		"log-format": "console", "insecure": "true", "guardian": "false", "session-ttl-min": "2s",
-		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false", "realtime": "true", "monitor-slack": "1ms",
+		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
+		"realtime": "true", "monitor-slack": "1ms",
 		"node-name": "rack 7",
 	}
 	want := server.Config{
-		Node: 2, NodeName: "rack 7", Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
-		Data: "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82",
+		Node: 2, NodeName: "rack 7",
+		Cluster: []server.Address{{Node: 1, Addr: "127.0.0.1:8300"}, {Node: 2, Addr: "127.0.0.1:8301"}},
+		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82",
 		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
-		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second, WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
+		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
+		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false",
 	}
 	var args, env []string
@@ -86,7 +94,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 			t.Errorf("%s: %s", name, o.stderr)
 			continue
 		}
-		if d := cmp.Diff(want, *o.config, cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision")); d != "" {
+		if d := cmp.Diff(want, *o.config,
+			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -94,13 +103,16 @@ func TestEverySettingFromEverySource(t *testing.T) {
 
 func TestFilesMayHoldBareScalarsAndLists(t *testing.T) {
 	inEmptyDir(t, map[string]string{
-		"n.toml": "id = 2\nclock-drift = 0.02\ninsecure = true\nquota-bytes = 1000\ncluster = [\"1=h:1\", \"2=h:2\"]\npeer = \":2\"\n",
-		"n.yaml": "id: 2\nclock-drift: 0.02\ninsecure: true\nquota-bytes: 1000\ncluster:\n- 1=h:1\n- 2=h:2\npeer: ':2'\n",
+		"n.toml": "id = 2\nclock-drift = 0.02\ninsecure = true\nquota-bytes = 1000\ncluster = [\"1=h:1\", " +
+			"\"2=h:2\"]\npeer = \":2\"\n",
+		"n.yaml": "id: 2\nclock-drift: 0.02\ninsecure: true\nquota-bytes: 1000\ncluster:\n- 1=h:1\n- 2=h:2\npeer: " +
+			"':2'\n",
 		"e.yaml": "",
 	})
 	for _, name := range []string{"n.toml", "n.yaml"} {
 		o := command(t, nil, nil, "--config", name)
-		if c := o.config; c == nil || c.Node != 2 || c.ClockDriftPPM != 20000 || !c.Insecure || c.QuotaBytes != 1000 || len(c.Cluster) != 2 {
+		if c := o.config; c == nil || c.Node != 2 || c.ClockDriftPPM != 20000 || !c.Insecure || c.QuotaBytes != 1000 ||
+			len(c.Cluster) != 2 {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
@@ -119,9 +131,10 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 	}{
 		"alone":                 {nil, "", "127.0.0.1:8300"},
 		"alone with a listener": {[]string{"--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:9"},
-		"alone with another id": {[]string{"--id", "7"}, "", "127.0.0.1:8300"},
+		"alone with another id": {[]string{"--id", "7", "--cluster", "7=127.0.0.1:9"}, "", "127.0.0.1:9"},
 		"three":                 {[]string{"--cluster", three, "--id", "2"}, "127.0.0.1:8301", "127.0.0.1:8301"},
-		"three, elsewhere":      {[]string{"--cluster", three, "--id", "2", "--peer", "127.0.0.1:9"}, "127.0.0.1:9", "127.0.0.1:8301"},
+		"three, elsewhere": {[]string{"--cluster", three, "--id", "2", "--peer", "127.0.0.1:9"}, "127.0.0.1:9",
+			"127.0.0.1:8301"},
 	} {
 		o := command(t, nil, nil, c.args...)
 		if o.config == nil {
@@ -134,7 +147,8 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 				own = a.Addr
 			}
 		}
-		if o.config.PeerAddr != c.peer || own != c.own || o.config.Data != "kvnode-data" || o.config.ClientAddr != defaultClient {
+		if o.config.PeerAddr != c.peer || own != c.own || o.config.Data != "kvnode-data" ||
+			o.config.ClientAddr != defaultClient {
 			t.Errorf("%s: %+v", name, o.config)
 		}
 	}

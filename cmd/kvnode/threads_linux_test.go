@@ -35,7 +35,8 @@ func TestRelaxMonitor(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(b)) != strconv.Itoa(int(slack)) {
 		t.Errorf("%s %v", b, err)
 	}
-	if own, err := os.ReadFile("/proc/self/timerslack_ns"); err != nil || strings.TrimSpace(string(own)) == strconv.Itoa(int(slack)) {
+	if own, err := os.ReadFile("/proc/self/timerslack_ns"); err != nil ||
+		strings.TrimSpace(string(own)) == strconv.Itoa(int(slack)) {
 		t.Errorf("the main thread has %s too: %v", own, err)
 	}
 }

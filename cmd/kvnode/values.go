@@ -14,7 +14,7 @@ import (
 	"tenure/server"
 )
 
-// value is a pflag.Value that keeps the text it was set from.
+// value is a pflag.Value that keeps the text it was set to.
 type value[T any] struct {
 	to    *T
 	parse func(string) (T, error)
@@ -22,7 +22,8 @@ type value[T any] struct {
 	kind  string
 }
 
-// setting fills *to with the default and returns what sets it anew. A bad default is a mistake in this program.
+// setting sets *to to the default and returns the flag value that changes it. A bad default is an error in this
+// program.
 func setting[T any](to *T, def, kind string, parse func(string) (T, error)) *value[T] {
 	v := &value[T]{to: to, parse: parse, kind: kind}
 	if def != "" {
@@ -33,7 +34,7 @@ func setting[T any](to *T, def, kind string, parse func(string) (T, error)) *val
 	return v
 }
 
-// Set is for pflag. An error leaves the old value.
+// Set implements pflag.Value. After an error the old value stays.
 func (v *value[T]) Set(text string) error {
 	x, err := v.parse(text)
 	if err != nil {
@@ -43,10 +44,10 @@ func (v *value[T]) Set(text string) error {
 	return nil
 }
 
-// String is for pflag.
+// String implements pflag.Value.
 func (v *value[T]) String() string { return v.text }
 
-// Type is for pflag: the word in the usage text.
+// Type implements pflag.Value. It returns the word for the value in help texts.
 func (v *value[T]) Type() string { return v.kind }
 
 func parseText(s string) (string, error) { return s, nil }
@@ -58,7 +59,7 @@ func parseDir(s string) (string, error) {
 	return s, nil
 }
 
-// parseCount leaves the bounds to others.
+// parseCount does not check bounds.
 func parseCount(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	if err != nil {
@@ -93,7 +94,9 @@ func parseCluster(s string) ([]server.Address, error) {
 			return nil, err
 		}
 		if ip := net.ParseIP(host); host == "" || port == 0 || ip != nil && ip.IsUnspecified() {
-			return nil, fmt.Errorf("%q is no address that others can reach; name the host and the port of node %d", addr, node)
+			return nil,
+				fmt.Errorf("%q is not an address that others can reach; give the host and the port of node %d", addr,
+					node)
 		}
 		list = append(list, server.Address{Node: node, Addr: addr})
 	}

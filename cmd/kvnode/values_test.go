@@ -20,8 +20,9 @@ func TestDriftIsRoundedUp(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "1": 1, "7B": 7, "512KiB": 512 << 10, "16MiB": 16 << 20, "10GiB": 10 << 30, "2TiB": 2 << 40, "10 GiB": 10 << 30,
-		"5kB": 5000, "5KB": 5000, "1MB": 1e6, "1GB": 1e9, "1TB": 1e12, "9223372036854775807": 1<<63 - 1,
+		"0": 0, "1": 1, "7B": 7, "512KiB": 512 << 10, "16MiB": 16 << 20, "10GiB": 10 << 30, "2TiB": 2 << 40,
+		"10 GiB": 10 << 30,
+		"5kB":    5000, "5KB": 5000, "1MB": 1e6, "1GB": 1e9, "1TB": 1e12, "9223372036854775807": 1<<63 - 1,
 	} {
 		if got, err := parseBytes(text); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", text, got, err, want)

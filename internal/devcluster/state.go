@@ -80,7 +80,9 @@ func Read(dir string) (*State, error) {
 		return nil, fmt.Errorf("%s is damaged (%w); remove it if no node runs", name, err)
 	}
 	if s.Version != StateVersion {
-		return nil, fmt.Errorf("%s is of version %d, and this program knows %d: use the kvctl and kvnode that belong to it", name, s.Version, StateVersion)
+		return nil,
+			fmt.Errorf("%s is of version %d, and this program knows %d: use the kvctl and kvnode that belong to it",
+			name, s.Version, StateVersion)
 	}
 	if len(s.Nodes) == 0 {
 		return nil, fmt.Errorf("%s lists no nodes; remove it if none runs", name)
@@ -93,7 +95,8 @@ type absent struct{ dir string }
 
 // Error says what to do.
 func (e absent) Error() string {
-	return fmt.Sprintf("there is no local cluster in %s: start one with kvnode dev, or name its directory with --data", e.dir)
+	return fmt.Sprintf("there is no local cluster in %s: start one with kvnode dev, or name its directory with --data",
+		e.dir)
 }
 
 // Unwrap returns fs.ErrNotExist.

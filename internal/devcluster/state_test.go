@@ -22,7 +22,8 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"version":1,"binary":"/d/kvnode","nodes":[{"id":1,"pid":123,"client":"127.0.0.1:8500","peer":"127.0.0.1:8300",` +
+	want := `{"version":1,"binary":"/d/kvnode","nodes":[{"id":1,"pid":123,"client":"127.0.0.1:8500",` +
+		`"peer":"127.0.0.1:8300",` +
 		`"data":"/d/node1","log":"/d/node1.log","args":["--id","1"]}]}`
 	if got := strings.NewReplacer(" ", "", "\n", "").Replace(string(b)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -70,8 +70,8 @@ func contradictedLists(ctx context.Context, s *stage) error {
 	if _, err := all.Set(ctx, "k", []byte("written alone"), client.WriteOptions{}); err != nil {
 		return err
 	}
-	alone, third := one.Node(1), three.Node(3)
-	for _, n := range []*cluster.Node{alone, third} {
+	alone, first, third := one.Node(1), three.Node(1), three.Node(3)
+	for _, n := range []*cluster.Node{alone, first, third} {
 		if err := n.Kill(); err != nil {
 			return err
 		}
@@ -92,7 +92,8 @@ func contradictedLists(ctx context.Context, s *stage) error {
 	}{
 		{"ran alone, now in a list of three", alone, "1", list(1, 2, 3), []string{list(1, 2, 3), "node 1 alone"}},
 		{"was one of three, now alone", third, "3", list(3), []string{list(3), "nodes 1, 2, 3"}},
-		{"was one of three, now without a list", third, "3", "", []string{"alone", "nodes 1, 2, 3"}},
+		{"was the first of three, now without a list", first, "1", "", []string{"alone", "nodes 1, 2, 3"}},
+		{"was the third of three, now without a list", third, "3", "", []string{"--id 3", "--cluster"}},
 		{"a list with a stranger", third, "3", list(1, 3, 4), []string{list(1, 3, 4), "nodes 1, 2, 3"}},
 		{"a list of two of three", third, "3", list(2, 3), []string{list(2, 3), "nodes 1, 2, 3"}},
 		{"a list of four", third, "3", list(1, 2, 3, 4), []string{list(1, 2, 3, 4), "nodes 1, 2, 3"}},

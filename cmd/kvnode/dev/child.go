@@ -11,9 +11,9 @@ import (
 	"tenure/internal/devcluster"
 )
 
-const maxLogBytes = 16 << 20 // a longer log is set aside when its node starts
+const maxLogBytes = 16 << 20 // a longer log is renamed when its node starts
 
-// exit tells that a child has ended.
+// exit is the end of a child.
 type exit struct {
 	id, pid int
 	how     string // "exit code 1", "killed (signal 9)"
@@ -56,7 +56,7 @@ func ending(s *os.ProcessState) string {
 	return fmt.Sprintf("exit code %d", s.ExitCode())
 }
 
-// copyBinary keeps a copy of the program in the directory: that of `go run` vanishes, and kvctl starts nodes later.
+// copyBinary copies the program into the directory: that of `go run` is deleted, and kvctl starts nodes later.
 func copyBinary(from, dir string) (string, error) {
 	to := filepath.Join(dir, binaryName)
 	in, err := os.Open(from)

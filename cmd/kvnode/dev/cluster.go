@@ -10,12 +10,12 @@ import (
 
 const (
 	watchEvery = 200 * time.Millisecond // how soon a node that kvctl started, paused or killed is noticed
-	slowStart  = 10 * time.Second       // after this long it is said what the cluster waits for
+	slowStart  = 10 * time.Second       // after this long it is reported what the cluster waits for
 )
 
 // member is a node as the supervisor knows it.
 type member struct {
-	node    devcluster.Node // PID is what was seen last
+	node    devcluster.Node // with the last known PID
 	own     bool            // a child: its exit comes over exits
 	logFrom int64           // where this run's part of the log begins
 	paused  bool
@@ -116,7 +116,7 @@ func (c *cluster) running() (n int) {
 
 func (c *cluster) member(id int) *member { return c.members[id-1] }
 
-// exited notes the end of a child. kvctl may have started the node again by now.
+// exited records the end of a child. kvctl may have started the node again by now.
 func (c *cluster) exited(e exit) error {
 	m := c.member(e.id)
 	c.tell.died(m, e.pid, e.how)
@@ -126,16 +126,16 @@ func (c *cluster) exited(e exit) error {
 	return c.clear(e.id, e.pid)
 }
 
-// clear notes in dev.json that the process is gone, unless another has taken its place.
+// clear records in dev.json that the process is gone, unless another has taken its place.
 func (c *cluster) clear(id, pid int) error {
 	return setPID(c.dir, id, pid, 0)
 }
 
-// look compares dev.json and the processes with what was known.
+// look compares dev.json and the processes with what is known.
 func (c *cluster) look() error {
 	s, err := readState(c.dir)
 	if err != nil || s == nil {
-		return err // a directory that was removed is no reason to leave the nodes alone
+		return err // the nodes are watched even if the directory was removed
 	}
 	for _, m := range c.members {
 		n := s.Node(m.node.ID)
@@ -149,12 +149,12 @@ func (c *cluster) look() error {
 	return nil
 }
 
-func (c *cluster) compare(m *member, seen devcluster.Node) error {
+func (c *cluster) compare(m *member, now devcluster.Node) error {
 	switch {
-	case seen.PID != m.node.PID && runs(seen, seen.PID):
-		m.node.PID, m.node.Args, m.own, m.paused = seen.PID, seen.Args, false, false
+	case now.PID != m.node.PID && runs(now, now.PID):
+		m.node.PID, m.node.Args, m.own, m.paused = now.PID, now.Args, false, false
 		m.logFrom = 0
-		c.tell.say("node %d was started, pid %d", m.node.ID, seen.PID)
+		c.tell.say("node %d was started, pid %d", m.node.ID, now.PID)
 	case !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID):
 		pid := m.node.PID
 		c.tell.died(m, pid, "")
@@ -163,12 +163,12 @@ func (c *cluster) compare(m *member, seen devcluster.Node) error {
 	}
 	if p := m.node.PID != 0 && paused(m.node.PID); p != m.paused {
 		m.paused = p
-		c.tell.say("node %d %s", m.node.ID, map[bool]string{true: "is paused", false: "goes on"}[p])
+		c.tell.say("node %d %s", m.node.ID, map[bool]string{true: "is paused", false: "was resumed"}[p])
 	}
 	return nil
 }
 
-// viewed tells what has changed in what the nodes say.
+// viewed reports what has changed in what the nodes say.
 func (c *cluster) viewed(v view) {
 	if !c.ready {
 		c.waitReady(v)

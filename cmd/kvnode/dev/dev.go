@@ -52,4 +52,4 @@ func Run(ctx context.Context, o Options) error {
 	return newCluster(o, dir, binary, nodes).run(ctx)
 }
 
-var errAllDead = errors.New("every node has died before the cluster was ready; their logs say why")
+var errAllDead = errors.New("every node has ended before the cluster was ready; their logs tell why")

@@ -43,7 +43,8 @@ func TestStartsTellsAndStops(t *testing.T) {
 	}
 	contains(t, r.now(), "stopping 3 nodes")
 	r.nothingRuns(s)
-	if log := strings.Join(devcluster.LogTail(s.Nodes[0].Log, 0), "\n"); !strings.Contains(log, "fake node 1 stops in order") {
+	if log := strings.Join(devcluster.LogTail(s.Nodes[0].Log, 0), "\n"); !strings.Contains(log,
+		"fake node 1 stops in order") {
 		t.Errorf("node 1 was not asked to stop: %s", log)
 	}
 }
@@ -96,7 +97,7 @@ func TestDeathIsShownAndNothingIsRestarted(t *testing.T) {
 	kill(t, third, syscall.SIGSTOP)
 	r.await(t, `node 2 is paused`)
 	kill(t, third, syscall.SIGCONT)
-	r.await(t, `node 2 goes on`)
+	r.await(t, `node 2 was resumed`)
 	kill(t, third, syscall.SIGSTOP) // it must be ended all the same
 	s = r.state()
 	r.stop()
@@ -142,7 +143,8 @@ func TestPortInUse(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "\n") {
 		t.Fatal(err)
 	}
-	contains(t, err.Error(), "node 2 cannot listen on "+loopback(o.PeerBasePort+1), "address already in use", "--peer-base-port")
+	contains(t, err.Error(), "node 2 cannot listen on "+loopback(o.PeerBasePort+1), "address already in use",
+		"--peer-base-port")
 	if text := o.Out.(*screen).now(); text != "" {
 		t.Errorf("something was started: %s", text)
 	}
@@ -263,7 +265,8 @@ func TestDataWithoutDevJSON(t *testing.T) {
 		if !errors.Is(err, ErrConfig) {
 			t.Fatal(err)
 		}
-		contains(t, err.Error(), fmt.Sprintf("--nodes %d: ", o.Nodes), "holds data of 3 nodes; use --nodes 3 or another --data")
+		contains(t, err.Error(), fmt.Sprintf("--nodes %d: ", o.Nodes),
+			"holds data of 3 nodes; use --nodes 3 or another --data")
 	}
 }
 
@@ -275,7 +278,8 @@ func TestALateExitLeavesTheSuccessorAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	nodes[0].PID = 200
-	if err := devcluster.Replace(t.Context(), o.Data, &devcluster.State{Version: devcluster.StateVersion, Nodes: nodes}); err != nil {
+	if err := devcluster.Replace(t.Context(), o.Data,
+		&devcluster.State{Version: devcluster.StateVersion, Nodes: nodes}); err != nil {
 		t.Fatal(err)
 	}
 	c := newCluster(o, o.Data, "", nodes)

@@ -56,7 +56,8 @@ func fakeNode(how string) int {
 	http.HandleFunc("/health/ready", func(http.ResponseWriter, *http.Request) {})
 	http.HandleFunc("/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		s := status{Role: "follower", Epoch: 7}
-		if b, err := os.ReadFile(filepath.Join(filepath.Dir(arg("--data")), "master")); err == nil && strings.TrimSpace(string(b)) == id {
+		if b, err := os.ReadFile(filepath.Join(filepath.Dir(arg("--data")), "master")); err == nil &&
+			strings.TrimSpace(string(b)) == id {
 			s.Role = "master"
 		}
 		_ = json.NewEncoder(w).Encode(s)

@@ -13,7 +13,7 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ErrConfig is wrapped by every refusal of the options. Its own text is not shown.
+// ErrConfig is wrapped by every error about the options. Its own text is not shown.
 var ErrConfig = errors.New("bad configuration")
 
 // Options say what to start. The zero value is not useful.
@@ -32,7 +32,7 @@ type Options struct {
 	Hurry <-chan struct{}
 }
 
-// refusal is one line: what is wrong and how to mend it.
+// refusal is one line that tells what is wrong and what to do.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -60,7 +60,7 @@ func (o Options) plan() ([]devcluster.Node, error) {
 	}
 	data, err := filepath.Abs(o.Data)
 	if err != nil || o.Data == "" {
-		return nil, refuse("--data %q: is no directory name; use ./kvnode-dev", o.Data)
+		return nil, refuse("--data %q: is not a directory name; use ./kvnode-dev", o.Data)
 	}
 	nodes := make([]devcluster.Node, o.Nodes)
 	var list []string
@@ -68,7 +68,8 @@ func (o Options) plan() ([]devcluster.Node, error) {
 		id := i + 1
 		nodes[i] = devcluster.Node{
 			ID: id, Client: loopback(o.BasePort + i), Peer: loopback(o.PeerBasePort + i),
-			Data: filepath.Join(data, fmt.Sprintf("node%d", id)), Log: filepath.Join(data, fmt.Sprintf("node%d.log", id)),
+			Data: filepath.Join(data, fmt.Sprintf("node%d", id)),
+			Log:  filepath.Join(data, fmt.Sprintf("node%d.log", id)),
 		}
 		list = append(list, fmt.Sprintf("%d=%s", id, nodes[i].Peer))
 	}
@@ -103,13 +104,14 @@ func (o Options) checkPorts() error {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// checkFree finds a port that somebody else holds, before any node would trip over it.
+// checkFree refuses a port that another process holds, before any node starts.
 func checkFree(nodes []devcluster.Node) error {
 	for _, n := range nodes {
 		for _, p := range []struct{ addr, flag string }{{n.Client, "--base-port"}, {n.Peer, "--peer-base-port"}} {
 			l, err := net.Listen("tcp", p.addr)
 			if err != nil {
-				return fmt.Errorf("node %d cannot listen on %s (%w); stop what holds it or move with %s", n.ID, p.addr, errors.Unwrap(err), p.flag)
+				return fmt.Errorf("node %d cannot listen on %s (%w); stop what holds it or move with %s", n.ID, p.addr,
+					errors.Unwrap(err), p.flag)
 			}
 			l.Close()
 		}

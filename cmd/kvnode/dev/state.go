@@ -30,14 +30,9 @@ func readState(dir string) (*devcluster.State, error) {
 	return s, err
 }
 
-// setPID notes the process of a node in dev.json, in place of was; any other stays. A negative was stands for any.
+// setPID records the process of a node in dev.json in place of was; another one stays. A negative was stands for any.
 func setPID(dir string, id, was, pid int) error {
-	err := devcluster.Update(context.Background(), dir, func(s *devcluster.State) error {
-		if n := s.Node(id); n != nil && (was < 0 || n.PID == was) {
-			n.PID = pid
-		}
-		return nil
-	})
+	err := devcluster.SetPID(context.Background(), dir, id, was, pid)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is gone; was the directory removed?", filepath.Join(dir, devcluster.StateName))
 	}
@@ -55,7 +50,9 @@ func openSession(dir string) (*os.File, error) {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			pid, _ := os.ReadFile(name)
-			return nil, fmt.Errorf("another kvnode dev (pid %s) runs on %s; stop it, or use another --data", bytes.TrimSpace(pid), dir)
+			return nil,
+				fmt.Errorf("another kvnode dev (pid %s) runs on %s; stop it, or use another --data",
+					bytes.TrimSpace(pid), dir)
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
@@ -77,7 +74,8 @@ func checkEarlier(dir string, old *devcluster.State, nodes int) error {
 	}
 	for _, n := range old.Nodes {
 		if runs(n, n.PID) {
-			return fmt.Errorf("node %d of an earlier run on %s still runs (pid %d); end it with: kill %d", n.ID, dir, n.PID, n.PID)
+			return fmt.Errorf("node %d of an earlier run on %s still runs (pid %d); end it with: kill %d", n.ID, dir,
+				n.PID, n.PID)
 		}
 	}
 	if len(old.Nodes) != nodes {

@@ -14,7 +14,7 @@ const (
 	maxRounds = 3                // kvctl may start nodes while others stop
 )
 
-// stop ends all nodes, also those that kvctl has started, and notes it in dev.json.
+// stop ends all nodes, also those that kvctl has started, and records it in dev.json.
 func (c *cluster) stop() error {
 	c.lookAgain()
 	if n := c.running(); n > 0 {
@@ -32,7 +32,7 @@ func (c *cluster) stop() error {
 	}
 	for _, m := range c.members {
 		if m.node.PID != 0 {
-			c.tell.say("node %d is killed: it did not stop in time", m.node.ID)
+			c.tell.say("node %d is killed: it has not stopped", m.node.ID)
 		}
 	}
 	c.signal(syscall.SIGKILL)
@@ -42,7 +42,8 @@ func (c *cluster) stop() error {
 	return nil
 }
 
-// lookAgain finds what kvctl has started since the last look. It is no time to give up on an error.
+// lookAgain finds nodes that kvctl has started since the last look. An error must not keep the others from being
+// stopped.
 func (c *cluster) lookAgain() {
 	if err := c.look(); err != nil {
 		c.tell.say("%v", err)
@@ -51,13 +52,13 @@ func (c *cluster) lookAgain() {
 
 func (c *cluster) signal(sig syscall.Signal) {
 	for _, m := range c.members {
-		if pid := m.node.PID; runs(m.node, pid) { // a dead one's number may belong to somebody else by now
+		if pid := m.node.PID; runs(m.node, pid) { // another process may have its number by now
 			_ = syscall.Kill(pid, sig)
 		}
 	}
 }
 
-// await tells whether all nodes ended in time.
+// await reports whether all nodes ended in time.
 func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 	late := time.After(grace)
 	tick := time.NewTicker(20 * time.Millisecond)

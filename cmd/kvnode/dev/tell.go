@@ -13,7 +13,7 @@ import (
 // defaultData is where kvctl looks by itself.
 const defaultData = "kvnode-dev"
 
-// teller writes what people read.
+// teller writes reports for people.
 type teller struct {
 	out io.Writer
 	o   Options
@@ -22,7 +22,7 @@ type teller struct {
 
 func (t *teller) line(format string, args ...any) { fmt.Fprintf(t.out, format+"\n", args...) }
 
-// say is an event, with its time.
+// say writes an event with its time.
 func (t *teller) say(format string, args ...any) {
 	t.line("%s  %s", time.Now().Format("15:04:05.000"), fmt.Sprintf(format, args...))
 }
@@ -55,12 +55,12 @@ func (t *teller) ready(took time.Duration, master int) {
 	t.line("  %s set hello world", ctl)
 	t.line("  %s get hello", ctl)
 	t.line("  %s status --watch", ctl)
-	t.line("  %s      # the master; another takes over", t.devCommand("kill", master))
-	t.line("  %s     # and back it comes", t.devCommand("start", master))
+	t.line("  %s      # the master; another node takes over", t.devCommand("kill", master))
+	t.line("  %s     # start it again", t.devCommand("start", master))
 	t.line("\nCtrl-C stops all nodes.\n")
 }
 
-// devCommand is what to type to have kvctl do something to a node.
+// devCommand returns the kvctl command that does something to a node.
 func (t *teller) devCommand(do string, id int) string {
 	data := ""
 	if usual, err := filepath.Abs(defaultData); err != nil || usual != t.dir {
@@ -69,12 +69,13 @@ func (t *teller) devCommand(do string, id int) string {
 	return fmt.Sprintf("%s dev %s %d%s", t.o.Kvctl, do, id, data)
 }
 
-// died tells of a node's end; how is "" if another process started it.
+// died reports the end of a node; how is "" if another process started it.
 func (t *teller) died(m *member, pid int, how string) {
 	if how != "" {
 		how = ": " + how
 	}
-	t.say("node %d (pid %d) has ended%s; start it again with: %s", m.node.ID, pid, how, t.devCommand("start", m.node.ID))
+	t.say("node %d (pid %d) has ended%s; start it again with: %s", m.node.ID, pid, how,
+		t.devCommand("start", m.node.ID))
 	lines := devcluster.LogTail(m.node.Log, m.logFrom)
 	if len(lines) == 0 || lines[0] == "" {
 		return
