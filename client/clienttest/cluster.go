@@ -30,6 +30,7 @@ type Cluster struct {
 	forgot   uint64        // streams that begin below are told that changes are missing
 	sessions uint64        // how many were created
 	leases   leases
+	fences   fences
 	words    func(string) string // see Reword; nil: as they are
 	cutAfter int                 // events after which the stream that sends the last of them is cut; 0: none is
 }
@@ -63,7 +64,7 @@ type remembered struct {
 func New(n int) *Cluster {
 	c := &Cluster{
 		store: newStore(), known: map[string]remembered{}, changed: make(chan struct{}),
-		master: 1, epoch: 1, leases: newLeases(), faults: func(Request) Fault { return None },
+		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}}, faults: func(Request) Fault { return None },
 	}
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})

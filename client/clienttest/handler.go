@@ -147,7 +147,8 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 		return nil
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		return c.read(w, r)
-	case strings.HasPrefix(path, api.PathKV), strings.HasPrefix(path, api.PathSession), path == api.PathTxn:
+	case strings.HasPrefix(path, api.PathKV), strings.HasPrefix(path, api.PathSession), path == api.PathTxn,
+		strings.HasPrefix(path, api.PathFence):
 		return c.write(w, r, body)
 	}
 	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
@@ -210,6 +211,9 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 	}
 	if what, ok := strings.CutPrefix(r.URL.Path, api.PathSession); ok {
 		return sendJSON(w, c.store.listSessions(what, q.Has(api.QueryDetails)))
+	}
+	if name, ok := strings.CutPrefix(r.URL.Path, api.PathFence); ok {
+		return c.readFence(w, name)
 	}
 	key, ok := strings.CutPrefix(r.URL.Path, api.PathKV)
 	if !ok {

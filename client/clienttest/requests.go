@@ -18,7 +18,13 @@ import (
 func (c *Cluster) apply(r *http.Request, body []byte) reply {
 	q := r.URL.Query()
 	key := strings.TrimPrefix(r.URL.Path, api.PathKV)
+	if refusal := c.fences.check(q.Get(api.QueryFence)); refusal != nil {
+		return *refusal
+	}
 	switch {
+	case strings.HasPrefix(r.URL.Path, api.PathFence):
+		c.fences.drop(strings.TrimPrefix(r.URL.Path, api.PathFence))
+		return reply{status: 200, body: "true"}
 	case r.URL.Path == api.PathTxn:
 		return c.txn(body)
 	case strings.HasPrefix(r.URL.Path, api.PathSession):
