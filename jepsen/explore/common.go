@@ -10,20 +10,18 @@ const (
 	firstProposer = 11 // node id of the first proposer; acceptors are 1, 2, 3
 )
 
-// common is what all models have: the memo of what the real code did, the sets of messages on their way, the symmetry
-// of the acceptors, and the state in which the world begins. Everything in it but perms is guarded by memo.mu.
+// common is what all models have: the memo of what the real code did, the sets of messages on their way, what stands
+// where in a state, and the state in which the world begins. Everything in it but its layout is guarded by memo.mu.
 type common struct {
 	memo
+	layout
 	sets  messageSets
-	perms []permutation // those that nothing tells apart; the first is the identity
 	first state
-	// renamed is a message as it would be if the acceptors had other names.
-	renamed func(message, perm uint32) uint32
 }
 
 // prepare begins a model whose messages have these fingerprints.
-func (c *common) prepare(message func(id uint32) digest, perms []permutation) {
-	c.perms, c.done = perms, map[uint64]uint64{}
+func (c *common) prepare(message func(id uint32) digest, l layout) {
+	c.layout, c.done = l, map[uint64]uint64{}
 	c.sets.message = message
 	c.sets.order = func(a, b uint32) int { return message(a).compare(message(b)) }
 }
@@ -32,15 +30,16 @@ func (c *common) base() *common { return c }
 
 func (c *common) start() state { return c.first }
 
-// The operations of the memo on sets of messages, the same in all models. Those of parts are numbered from 1.
+// The operations of the memo that are the same in all models. Those of a model are numbered from 1.
 const (
 	opUnion   uint32 = iota + 250 // set, set
 	opWith                        // set, message
 	opWithout                     // set, message
 	opRename                      // set, permutation
+	opRelabel                     // part, permutation
 )
 
-func (c *common) set(op, a, b uint32) uint32 {
+func (c *common) shared(op, a, b uint32) uint32 {
 	switch op {
 	case opUnion:
 		return c.sets.union(a, b)
@@ -51,9 +50,11 @@ func (c *common) set(op, a, b uint32) uint32 {
 	case opRename:
 		ids := make([]uint32, 0, len(c.sets.list(a)))
 		for _, id := range c.sets.list(a) {
-			ids = append(ids, c.renamed(id, b))
+			ids = append(ids, c.lives.renamed(id, b))
 		}
 		return c.sets.of(ids)
+	case opRelabel:
+		return c.relabelled(a, b)
 	}
 	panic("explore: unknown operation")
 }
@@ -68,6 +69,8 @@ type access[M interface {
 	cache *cache
 }
 
+func (x *access[M]) base() *common { return x.l.base() }
+
 // recall is what an operation once gave: found in the cache, in the memo, or computed now, under the memo's lock.
 func (x *access[M]) recall(op, a, b uint32) uint64 {
 	k := key(op, a, b)
@@ -80,7 +83,7 @@ func (x *access[M]) recall(op, a, b uint32) uint64 {
 	v, ok := c.done[k]
 	if !ok {
 		if op >= opUnion {
-			v = uint64(c.set(op, a, b))
+			v = uint64(c.shared(op, a, b))
 		} else {
 			v = x.l.compute(op, a, b)
 		}

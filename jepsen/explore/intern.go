@@ -35,14 +35,6 @@ func (t *interned[T]) get(id uint32) *T { return &t.at(id).part }
 // sum returns the fingerprint of a part.
 func (t *interned[T]) sum(id uint32) digest { return t.at(id).sum }
 
-// checkpoint adds the fingerprints of some parts to d, in their order.
-func (t *interned[T]) checkpoint(d digest, ids []uint32) digest {
-	for _, id := range ids {
-		d = d.with(t.sum(id))
-	}
-	return d
-}
-
 // buffer returns memory for the next encoding. It is used again as soon as that is numbered.
 func (t *interned[T]) buffer() []byte { return t.scratch[:0] }
 

@@ -27,8 +27,8 @@ type leaseModel struct {
 
 func newLeaseModel(c Config) *leaseModel {
 	l := &leaseModel{c: c}
-	l.prepare(l.messages.sum, permutations(c.Acceptors, c.AcceptorRates))
-	l.sets.order, l.renamed = l.before, l.relabelledMessage
+	l.prepare(l.messages.sum, l.layoutOf())
+	l.sets.order = l.before
 	empty := l.sets.of(nil)
 	for i := range c.Proposers {
 		l.first[atProposers+i] = l.boot(uint8(i), 0, 0)

@@ -16,7 +16,6 @@ const (
 	opInstall                    // acceptor, M
 	opPass                       // acceptor, place
 	opAdd                        // set, output and place
-	opRelabel                    // proposer, permutation
 	opGuardian                   // proposer
 )
 
@@ -53,8 +52,6 @@ func (l *leaseModel) compute(op, a, b uint32) uint64 {
 		return uint64(l.acceptor(x))
 	case opAdd:
 		return uint64(l.addOutput(a, b>>2, b&3))
-	case opRelabel:
-		return uint64(l.relabelled(a, b))
 	case opGuardian:
 		return uint64(l.crashReleases(a))
 	}

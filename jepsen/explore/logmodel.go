@@ -38,7 +38,9 @@ type logModel struct {
 
 func newLogModel(c LogConfig) *logModel {
 	l := &logModel{c: c}
-	l.prepare(l.messages.sum, permutations(0, nil))
+	l.prepare(l.messages.sum, layout{
+		perms: permutations(0, nil), rows: []row{{&l.nodes, atNodes, c.Nodes, same}, {&l.sets, atWire, 1, same}},
+	})
 	for i := range c.Nodes {
 		l.first[atNodes+i] = l.boot(nodePart{who: uint8(i), disk: &logDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}}})
 	}
@@ -189,7 +191,7 @@ func (x *logExplorer) remember(s *state, who uint8) {
 
 func (x *logExplorer) canonical(s *state) digest {
 	l := x.l
-	d := l.nodes.checkpoint(digest{uint64(s[atFlags]), 2}, s[atNodes:][:l.c.Nodes]).with(l.sets.sum(s[atWire]))
+	d := l.layout.sum(digest{uint64(s[atFlags]), 2}, s)
 	for _, b := range *l.histories.get(s[atHistory]) {
 		d = d.with(digest{uint64(b), 3})
 	}

@@ -50,7 +50,6 @@ const (
 	opServe                    // acceptor, request and place
 	opPast                     // past, client
 	opPrune                    // set, client
-	opTurn                     // node, permutation
 )
 
 // namedModel is the model of a NamedConfig. Everything in it but c and perms is guarded by memo.mu.
@@ -66,11 +65,7 @@ type namedModel struct {
 
 func newNamedModel(c NamedConfig) *namedModel {
 	l := &namedModel{c: c}
-	l.prepare(l.mails.sum, permutations(c.Acceptors, nil))
-	l.renamed = l.turnedMail
-	if c.OwnEras {
-		l.perms = l.perms[:1]
-	}
+	l.prepare(l.mails.sum, l.layoutOf())
 	for i := range c.Clients {
 		l.first[atClients+i] = l.client(namedClient{who: uint8(i), released: true})
 	}
@@ -112,8 +107,6 @@ func (l *namedModel) compute(op, a, b uint32) uint64 {
 		return uint64(l.remember(*l.pasts.get(a), l.clients.get(b)))
 	case opPrune:
 		return uint64(l.prune(a, l.clients.get(b)))
-	case opTurn:
-		return uint64(l.turned(a, b))
 	}
 	panic("explore: unknown operation")
 }

@@ -22,7 +22,7 @@ type rivalModel struct {
 
 func newRivalModel(c RivalConfig) *rivalModel {
 	l := &rivalModel{c: c, blocked: map[digest]bool{}}
-	l.prepare(l.messages.sum, c.permutations())
+	l.prepare(l.messages.sum, l.layoutOf())
 	for i := range c.Proposers {
 		l.first[atProposers+i] = l.proposer(rivalProposerPart{p: c.bootProposer(uint8(i), 0, 0), now: c.ahead(i), who: uint8(i)})
 	}
@@ -46,7 +46,6 @@ const (
 	opAnswer                   // acceptor, request and place
 	opTimeAt                   // acceptor, reading in ms
 	opForget                   // acceptor
-	opOther                    // proposer, permutation
 )
 
 // compute runs the real code once for a part and an input; see memo. A step's output is in the upper half.
@@ -56,8 +55,6 @@ func (l *rivalModel) compute(op, a, b uint32) uint64 {
 		return l.stepProposer(op, a, b)
 	case opAnswer, opTimeAt, opForget:
 		return l.stepAcceptor(op, *l.acceptors.get(a), b)
-	case opOther:
-		return uint64(l.relabelled(a, b))
 	}
 	panic("explore: unknown operation")
 }

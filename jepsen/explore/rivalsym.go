@@ -27,39 +27,31 @@ func (c *RivalConfig) permutations() []permutation {
 	})
 }
 
-func (l *rivalModel) relabelled(id, perm uint32) uint32 {
-	x := l.proposers.get(id)
-	return x.relabelled(id, perm, func() uint32 {
-		arg := x.arg
-		if x.by == opHear {
-			m := l.messages.get(arg)
-			arg = l.message(m.saidBy(ballot.NodeID(l.perms[perm].place(uint8(m.from-1))) + 1))
-		}
-		return uint32(l.stepProposer(x.by, l.relabelled(x.from, perm), arg))
-	})
+func (l *rivalModel) layoutOf() layout {
+	return layout{
+		perms: l.c.permutations(), acceptors: maxAcceptors,
+		rows: []row{
+			{&l.proposers, atProposers, l.c.Proposers, relabel}, {&l.acceptors, atAcceptors, maxAcceptors, swap},
+			{&l.sets, atSent, 1, same}, {&l.sets, atReplies, 1, same},
+		},
+		lives: lives{
+			of:    func(id uint32) *lived { return &l.proposers.get(id).lived },
+			again: func(from, by, arg uint32) uint32 { return uint32(l.stepProposer(by, from, arg)) },
+			hears: opHear, renamed: l.renamedMessage,
+		},
+	}
 }
 
-func (x *rivalExplorer) canonical(s *state) digest { return canonical(x, x.l.perms, maxAcceptors, s) }
+// renamedMessage returns the number of a reply as another acceptor would have given it.
+func (l *rivalModel) renamedMessage(id, perm uint32) uint32 {
+	m := l.messages.get(id)
+	return l.message(m.saidBy(ballot.NodeID(l.renamedNode(uint8(m.from-1), perm)) + 1))
+}
+
+func (x *rivalExplorer) canonical(s *state) digest { return canonical(x, s) }
 
 func (x *rivalExplorer) look(s *state, i int) digest { return x.l.acceptors.sum(s[atAcceptors+i]) }
 
-func (x *rivalExplorer) permute(s *state, perm uint32) state {
-	n := *s
-	if perm == 0 {
-		return n
-	}
-	for i := range x.l.c.Proposers {
-		x.put(&n, atProposers+i, opOther, perm)
-	}
-	for i, from := range x.l.perms[perm] {
-		n[atAcceptors+i] = s[atAcceptors+from]
-	}
-	return n
-}
-
 func (x *rivalExplorer) sum(s *state) digest {
-	l := x.l
-	d := l.proposers.checkpoint(digest{uint64(s[atTime]), 5}, s[atProposers:][:l.c.Proposers])
-	d = l.acceptors.checkpoint(d, s[atAcceptors:][:maxAcceptors])
-	return d.with(l.sets.sum(s[atSent])).with(l.sets.sum(s[atReplies])).end()
+	return x.l.layout.sum(digest{uint64(s[atTime]), 5}, s).end()
 }
