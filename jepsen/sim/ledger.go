@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"math/bits"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/multipaxos"
@@ -31,6 +32,7 @@ type vote struct {
 	ballot ballot.Ballot
 	value  []byte
 	nodes  uint8
+	at     time.Duration // when it was first seen: sent, or durable
 }
 
 type digestAt struct {
@@ -57,8 +59,19 @@ func (l *ledger) ballot(e *multipaxos.Entry) *vote {
 			return v
 		}
 	}
-	f.votes = append(f.votes, vote{ballot: e.Ballot, value: e.Value})
+	f.votes = append(f.votes, vote{ballot: e.Ballot, value: e.Value, at: l.now})
 	return &f.votes[len(f.votes)-1]
+}
+
+// proposed returns who first proposed the value that is chosen in slot s, and when.
+func (l *ledger) proposed(s multipaxos.Slot) (ballot.NodeID, time.Duration) {
+	f := l.slot(s)
+	for i := range f.votes { // in the order in which they were seen
+		if v := &f.votes[i]; bytes.Equal(v.value, f.value) {
+			return v.ballot.Node, v.at
+		}
+	}
+	return 0, l.now
 }
 
 // promise notes a durable promise of node i.

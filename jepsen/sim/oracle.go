@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -158,32 +159,33 @@ func (o *oracle) ended(c *kv.Command) {
 			t.arm)
 	}
 	o.counts.Ends++
-	opened := o.epochOpened()
-	if o.plan.clocked() && o.now-max(t.since, opened) < o.least(t.after) {
-		o.fail("nothing ends before its time",
-			"slot %d ended %+v, which has %v, %v after it began anew and %v after its master's epoch was opened",
-			o.applied, name, t.after, o.now-t.since, o.now-opened)
+	master, at := o.ledger.proposed(o.applied)
+	opened := o.epochOpened(master, at)
+	if o.plan.clocked() && at-max(t.since, opened) < o.least(t.after) {
+		o.fail("nothing ends before its time", "slot %d ended %+v, which has %v; node %d proposed that %v after it "+
+			"began anew and %v after its epoch was opened", o.applied, name, t.after, master, at-t.since, at-opened)
 	}
 }
 
-// opening is when a barrier entry was chosen.
+// barrier is when a barrier entry was chosen.
 type barrier struct {
 	slot uint64
 	at   time.Duration
 }
 
-// epochOpened returns when the newest epoch was opened of a master that was seen ready. Only such a one logs ends; a
-// barrier entry entry of another may have got into the log in between.
-func (o *oracle) epochOpened() time.Duration {
+// epochOpened returns when the epoch was opened in which a node proposed something at a time: its newest epoch, until
+// then, in which it was seen ready. Only a ready master logs ends. What it has logged may be recovered by a later master,
+// behind the barrier entries of others: so neither the newest epoch counts nor when the end is chosen.
+func (o *oracle) epochOpened(master ballot.NodeID, at time.Duration) time.Duration {
 	for i := len(o.barriers) - 1; i >= 0; i-- {
-		if _, ready := o.masters.epochs[o.barriers[i].slot]; ready {
+		if m := o.masters.epochs[o.barriers[i].slot]; m != nil && m.id == master && o.barriers[i].at <= at {
 			return o.barriers[i].at
 		}
 	}
 	return 0
 }
 
-// least is the true time in which a clock that keeps its promise may count d.
+// least returns the true time in which a clock that keeps its promise may count d.
 func (o *oracle) least(d time.Duration) time.Duration {
 	return time.Duration(int64(d)/(million+o.plan.timing.DriftPPM)*million) - time.Microsecond
 }

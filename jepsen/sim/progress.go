@@ -110,7 +110,7 @@ func (x *progress) look() {
 // lookAt brings what is known of one node up to date.
 func (x *progress) lookAt(n *node) {
 	t, d, p := &x.truths[n.i], n.disk, &x.plan.part.Progress
-	ok := n.up() && !n.paused && !n.out && n.hand == nil && !n.isStuck() && d.space == replica.SpaceEnough &&
+	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil && !n.isStuck() && d.space == replica.SpaceEnough &&
 		d.stall == 0 && !d.eio &&
 		d.slow == 0 && x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
 	t.run = n.run

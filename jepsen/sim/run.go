@@ -68,7 +68,7 @@ func Run(c Config) Result {
 	w := newWorld(c)
 	failure := w.play()
 	if failure == nil {
-		failure = w.linearizable(w.clients.history)
+		failure = w.linearizable(w.clients.history, checkTimeout)
 	}
 	if failure != nil {
 		w.trace.fail(failure)
