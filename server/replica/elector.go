@@ -24,7 +24,7 @@ type Elector struct {
 	cfg      ElectorConfig
 	acceptor *lease.Acceptor
 	proposer *lease.Proposer
-	random   uint64
+	random   xorshift
 
 	tryAt    time.Duration // when not the owner: do not start before
 	renewAt  time.Duration // when the owner: start the next renewal
@@ -59,7 +59,7 @@ func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: cfg.Seed | 1}
+	e := &Elector{cfg: cfg, acceptor: acceptor, proposer: proposer, random: xorshift(cfg.Seed | 1)}
 	e.tenures = tenures{self: cfg.Self, voters: cfg.Voters}
 	if span, err := cfg.Timing.Exclusion(cfg.Duration); err == nil {
 		e.tenures.slack = span - cfg.Duration
@@ -251,7 +251,7 @@ func (e *Elector) settle(now time.Duration) {
 		e.renewAt = e.proposer.RenewAt()
 		return
 	}
-	wait := e.proposer.RetryAfter(now, e.next())
+	wait := e.proposer.RetryAfter(now, e.random.next())
 	if _, held := e.proposer.Held(now); !held {
 		e.route(now, e.proposer.Release(now)) // what the attempt left at acceptors would block everybody, this node too
 	}
@@ -335,21 +335,5 @@ func (e *Elector) rank(after ballot.NodeID) time.Duration {
 	}
 	step := e.cfg.Duration / rankPart
 	place := (own - old - 1 + n) % n
-	return time.Duration(place)*step + e.draw(step/4)
-}
-
-// draw is a pseudo-random duration below d.
-func (e *Elector) draw(d time.Duration) time.Duration {
-	if d <= 0 {
-		return 0
-	}
-	return time.Duration(e.next() % uint64(d))
-}
-
-// next is the next number of a xorshift64 generator.
-func (e *Elector) next() uint64 {
-	e.random ^= e.random << 13
-	e.random ^= e.random >> 7
-	e.random ^= e.random << 17
-	return e.random
+	return time.Duration(place)*step + e.random.draw(step/4)
 }

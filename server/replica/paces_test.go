@@ -26,10 +26,10 @@ func distinct(t *testing.T, n int, d time.Duration, draw func(time.Duration) tim
 }
 
 func TestDrawsAreSpread(t *testing.T) {
-	if n := distinct(t, 200, sec, newElectors(t, 1).nodes[1].draw); n < 190 {
+	if n := distinct(t, 200, sec, newElectors(t, 1).nodes[1].random.draw); n < 190 {
 		t.Errorf("elections: %d different ones of 200", n)
 	}
-	if n := distinct(t, 200, sec, newLeaseWorld(t).nodes[1].draw); n < 190 {
+	if n := distinct(t, 200, sec, newLeaseWorld(t).nodes[1].pauses.random.draw); n < 190 {
 		t.Errorf("named leases: %d different ones of 200", n)
 	}
 }
@@ -42,7 +42,7 @@ func TestRanksAreApart(t *testing.T) {
 		name[15] = byte(last)
 		var waits []time.Duration
 		for n := ballot.NodeID(1); n <= 3; n++ {
-			waits = append(waits, w.nodes[n].rank(name))
+			waits = append(waits, w.nodes[n].pauses.rank(name))
 		}
 		slices.Sort(waits)
 		for i, wait := range waits {
@@ -74,9 +74,9 @@ func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 	for _, silent := range []quorum.Set{quorum.Of(2, 3), quorum.Of(1, 2, 3), quorum.Of(1, 2)} {
 		w := newLeaseWorld(t)
 		l := w.nodes[1]
-		l.silent = silent
+		l.voters.silent = silent
 		for counter := range uint64(6) {
-			if s := l.first(counter); s.Len() != 2 {
+			if s := l.voters.first(counter); s.Len() != 2 {
 				t.Errorf("silent %v: %v are asked first", silent, s)
 			}
 		}
@@ -86,20 +86,18 @@ func TestTheSilentAreAskedForWantOfOthers(t *testing.T) {
 // A queue that has no time is not woken by a timer of an earlier one.
 func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 	w := newLeaseWorld(t)
-	l := w.nodes[1]
-	q := &leaseQueue{tasks: []*leaseTask{{req: LeaseRequest{ID: 1, Op: LeaseAcquire, Owner: "o", Acquisition: named.Acquisition{1}, Duration: leaseTTL, Until: w.now + 9*sec}}}}
-	l.due(w.now, q)
-	if batches, _ := l.take(); len(batches) != 0 || len(l.flights) != 0 {
-		t.Errorf("an attempt was begun: %+v", batches)
+	s := &w.nodes[1].queues
+	task := &leaseTask{req: LeaseRequest{ID: 1, Op: LeaseAcquire}}
+	q := &leaseQueue{tasks: []*leaseTask{task}}
+	if s.due(w.now, q) != nil {
+		t.Error("an attempt is due")
 	}
-	l.wake(q, w.now+sec)
-	l.due(w.now+sec-1, q)
-	if len(l.flights) != 0 {
-		t.Error("an attempt was begun early")
+	s.wake(q, w.now+sec)
+	if s.due(w.now+sec-1, q) != nil {
+		t.Error("an attempt is due early")
 	}
-	l.due(w.now+sec, q)
-	if len(l.flights) != 1 {
-		t.Error("no attempt was begun in time")
+	if s.due(w.now+sec, q) != task {
+		t.Error("no attempt is due in time")
 	}
 }
 
@@ -107,21 +105,21 @@ func TestAQueueWithoutATimeIsNotWoken(t *testing.T) {
 func TestTimersOfWhatIsGoneAreDropped(t *testing.T) {
 	l := newLeaseWorld(t).nodes[1]
 	here, gone := &leaseQueue{name: named.Name{'h'}, at: 5}, &leaseQueue{name: named.Name{'g'}, at: 5}
-	l.queues[here.name] = here
+	l.queues.byName[here.name] = here
 	l.tasks[7] = &leaseTask{}
 	for _, x := range []struct {
 		e    timerEntry
 		want bool
 	}{
-		{timerEntry{at: 5, do: leaseTimer{queue: here}}, true},
-		{timerEntry{at: 4, do: leaseTimer{queue: here}}, false},
-		{timerEntry{at: 5, do: leaseTimer{queue: gone}}, false},
-		{timerEntry{do: leaseTimer{next: here}}, true},
-		{timerEntry{do: leaseTimer{next: gone}}, false},
-		{timerEntry{do: leaseTimer{retry: 7}}, true},
-		{timerEntry{do: leaseTimer{retry: 8}}, false},
-		{timerEntry{do: leaseTimer{expire: 7}}, true},
-		{timerEntry{do: leaseTimer{expire: 8}}, false},
+		{timerEntry{at: 5, do: namedTimer{queue: here}}, true},
+		{timerEntry{at: 4, do: namedTimer{queue: here}}, false},
+		{timerEntry{at: 5, do: namedTimer{queue: gone}}, false},
+		{timerEntry{do: namedTimer{next: here}}, true},
+		{timerEntry{do: namedTimer{next: gone}}, false},
+		{timerEntry{do: namedTimer{retry: 7}}, true},
+		{timerEntry{do: namedTimer{retry: 8}}, false},
+		{timerEntry{do: namedTimer{expire: 7}}, true},
+		{timerEntry{do: namedTimer{expire: 8}}, false},
 	} {
 		if l.alive(x.e) != x.want {
 			t.Errorf("%+v: kept is %v", x.e, !x.want)

@@ -17,42 +17,19 @@ import (
 type Leases struct {
 	cfg     LeasesConfig
 	table   *named.Table
-	counter uint64 // the highest used or seen: ballots of this run are unique (T4)
-	random  uint64
+	counter uint64      // the highest used or seen: ballots of this run are unique (T4)
 	highest named.Token // largest token seen
 
-	tasks   map[uint64]*leaseTask // by request
-	flights map[uint64]*leaseTask // by the counter of the attempt or release under way
-	queues  map[named.Name]*leaseQueue
-	waiting int // tasks in queues
-	timers  leaseTimers
-	resends resends
-	sweepAt time.Duration
-	stopped bool
-
-	batches []leaseOut // by voter, as far as there is something to send
-	silent  quorum.Set // voters that did not answer in time when they were last asked at once
-	// silences is the reading until which other voters keep silent after a restart, as they said; never ranged over.
-	silences map[ballot.NodeID]time.Duration
-	answers  []LeaseAnswer
-}
-
-// leaseTask is one request of a client until its answer.
-type leaseTask struct {
-	req     LeaseRequest
-	began   time.Duration // when the request came
-	counter uint64        // of what is under way, 0: nothing is
-	attempt named.Attempt
-	tried   time.Duration // when the attempt began
-	tries   int
-	resent  int         // in this attempt
-	first   quorum.Set  // voters that this attempt asks at once
-	voted   quorum.Set  // those that have promised
-	wide    bool        // it asks all at once
-	asked   bool        // some attempt before had Accept out
-	atLeast named.Token // N2: the largest that refusals have reported
-	queue   *leaseQueue // it waits in, if any
-	votes   quorum.Set  // LeaseRelease: voters that have answered
+	tasks     map[uint64]*leaseTask // by request
+	byCounter map[uint64]*leaseTask // with an attempt or a release under way
+	queues    nameQueues
+	voters    namedVoters
+	pauses    namedPauses
+	timers    namedTimers
+	resends   resends
+	sweepAt   time.Duration
+	stopped   bool
+	out       namedOutbox
 }
 
 // NewLeases is the part of a run that begins at now. Until Open its acceptor is silent.
@@ -64,20 +41,24 @@ func NewLeases(c LeasesConfig, now time.Duration) (*Leases, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Leases{cfg: c, table: table, random: c.Seed | 1, sweepAt: now, tasks: map[uint64]*leaseTask{},
-		flights: map[uint64]*leaseTask{}, queues: map[named.Name]*leaseQueue{},
-		silences: map[ballot.NodeID]time.Duration{}}, nil
+	l := &Leases{
+		cfg: c, table: table, sweepAt: now, tasks: map[uint64]*leaseTask{}, byCounter: map[uint64]*leaseTask{},
+		voters: namedVoters{self: c.Self.Node, voters: c.Voters, silences: map[ballot.NodeID]time.Duration{}},
+		pauses: newNamedPauses(c.Self.Node, c.Voters, c.Seed),
+	}
+	l.queues = nameQueues{byName: map[named.Name]*leaseQueue{}, table: table, timers: &l.timers, pauses: &l.pauses}
+	return l, nil
 }
 
 // request takes a client's request. Exactly one answer with its ID comes out of take, now or later.
 func (l *Leases) request(now time.Duration, r LeaseRequest) {
 	waits := r.Op == LeaseAcquire && r.WaitUntil > now
-	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.waiting >= l.cfg.MaxTasks/2) || l.stopped {
+	if len(l.tasks) >= l.cfg.MaxTasks || (waits && l.queues.waiting >= l.cfg.MaxTasks/2) || l.stopped {
 		a := LeaseAnswer{ID: r.ID, Outcome: LeaseNotApplied, Reason: LeaseOverloaded}
 		if l.stopped {
 			a.Reason = LeaseStopping
 		}
-		l.answers = append(l.answers, a)
+		l.out.answers = append(l.out.answers, a)
 		return
 	}
 	t := &leaseTask{req: r, began: now}
@@ -86,7 +67,9 @@ func (l *Leases) request(now time.Duration, r LeaseRequest) {
 	case r.Op == LeaseRelease:
 		l.startRelease(now, t)
 	case waits:
-		l.enqueue(now, t)
+		if l.queues.join(now, t) {
+			l.start(now, t)
+		}
 	default:
 		l.start(now, t)
 	}
@@ -97,15 +80,6 @@ func (l *Leases) open(era uint32) {
 	l.table.Open(era)
 	l.highest = max(l.highest, l.table.Floor())
 }
-
-// nextBucket is N4: what the acceptor wants to be made durable now, and bucketDurable that it is. Ask after each step;
-// the next one comes only after bucketDurable.
-func (l *Leases) nextBucket(now time.Duration) (b named.Bucket, ok bool) {
-	return l.table.NextBucket(now)
-}
-
-// bucketDurable tells that what nextBucket asked for is durable.
-func (l *Leases) bucketDurable(b named.Bucket) { l.table.BucketDurable(b) }
 
 // needsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of
 // theirs (N3).
@@ -126,7 +100,7 @@ func (l *Leases) Walk(now time.Duration, from uint32, most int, fn func(name str
 // Status is what there is to show.
 func (l *Leases) Status(now time.Duration) LeasesStatus {
 	return LeasesStatus{Records: l.table.Records(), Floor: l.table.Floor(), Opened: l.table.Opened(),
-		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.flights), Waiting: l.waiting}
+		QuarantineLeft: l.table.QuarantineLeft(now), Attempts: len(l.byCounter), Waiting: l.queues.waiting}
 }
 
 // stop answers everything that is under way or waits, and refuses what comes later. The acceptor goes on.
@@ -164,18 +138,18 @@ func (l *Leases) receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 	for i := range b.Requests {
 		q := &b.Requests[i]
 		if reply, ok := l.table.Handle(now, from, *q); ok {
-			l.sendReply(from, reply)
+			l.out.reply(from, reply)
 		} else {
 			l.tellSilence(now, from, q)
 		}
 		if q.Kind == named.Release || q.Kind == named.Withdraw {
-			l.released(now, q.Name)
+			l.queues.released(now, q.Name)
 		}
 	}
 	if b.For != l.cfg.Self {
 		return // replies to a run before
 	}
-	l.heard(from.Node)
+	l.voters.heard(from.Node)
 	for i := range b.Replies {
 		l.handle(now, from.Node, &b.Replies[i])
 	}
@@ -183,17 +157,17 @@ func (l *Leases) receive(now time.Duration, from ballot.Incarnation, b *LeaseBat
 
 // start begins an attempt of t.
 func (l *Leases) start(now time.Duration, t *leaseTask) {
-	if wait := l.silence(now); wait > 0 {
+	if wait := l.voters.silence(now, l.table.QuarantineLeft(now)); wait > 0 {
 		l.refuseInSilence(now, t, wait)
 		return
 	}
 	l.counter = max(l.counter, l.table.Promised(t.req.Name))
 	t.counter, t.tried, t.resent, t.wide = l.nextCounter(), now, 0, false
-	t.first, t.voted = l.first(t.counter), quorum.Set{}
+	t.first, t.voted = l.voters.first(t.counter), quorum.Set{}
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner, Text: t.req.Text,
 		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
-	l.flights[t.counter] = t
+	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
 	l.send(now, t)
 }
@@ -206,27 +180,47 @@ func (l *Leases) nextCounter() uint64 {
 
 func (l *Leases) startRelease(now time.Duration, t *leaseTask) {
 	t.counter = l.nextCounter()
-	l.flights[t.counter] = t
+	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
 	l.send(now, t)
 }
 
-func (l *Leases) outstanding(now time.Duration, t *leaseTask) (named.Request, quorum.Set) {
-	if t.req.Op != LeaseRelease {
-		return t.attempt.Requests(now)
-	}
-	var to quorum.Set
-	for i := range l.cfg.Voters.Len() {
-		if n := l.cfg.Voters.At(i); !t.votes.Has(n) {
-			to.Add(n)
+// send sends what the task's attempt asks of those that have not answered. Others come first: they work meanwhile.
+func (l *Leases) send(now time.Duration, t *leaseTask) {
+	q, to := t.outstanding(now, l.cfg.Voters)
+	own := false
+	for i := range to.Len() {
+		switch n := to.At(i); {
+		case n == l.cfg.Self.Node:
+			own = true
+		default:
+			l.out.request(now, n, q, t.wide || t.first.Has(n) || q.Kind == named.Release)
 		}
 	}
-	return named.Request{Kind: named.Release, Name: t.req.Name, Counter: t.counter, Acquisition: t.req.Acquisition}, to
+	if !own {
+		return
+	}
+	reply, ok := l.table.Handle(now, l.cfg.Self, q)
+	if q.Kind == named.Release {
+		l.queues.released(now, q.Name)
+	}
+	if !ok {
+		l.voters.silent.Add(l.cfg.Self.Node)
+		return
+	}
+	l.voters.heard(l.cfg.Self.Node)
+	l.handle(now, l.cfg.Self.Node, &reply)
+}
+
+// widen hurries to all voters from now on, and what lingers for them.
+func (l *Leases) widen(t *leaseTask) {
+	t.wide = true
+	l.out.hurry()
 }
 
 // handle takes an acceptor's reply.
 func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
-	t := l.flights[r.Counter]
+	t := l.byCounter[r.Counter]
 	if t != nil && r.Name != t.req.Name {
 		t = nil
 	}
@@ -236,7 +230,7 @@ func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 		}
 		return
 	}
-	delete(l.silences, from)
+	l.voters.speaks(from)
 	if t == nil {
 		return
 	}
@@ -250,7 +244,10 @@ func (l *Leases) handle(now time.Duration, from ballot.NodeID, r *named.Reply) {
 		l.finish(now, t)
 	case moved:
 		t.voted.Add(from)
-		l.overtaken(t)
+		if !t.wide {
+			l.voters.missed(t.first, t.voted.Has) // enough have promised
+		}
+		t.first = t.voted // they answer: they are asked at once to accept
 		l.send(now, t)
 	case r.Kind == named.PrepareRejected, r.Kind == named.AcceptRejected, r.Live && r.LiveAcquisition != t.req.Acquisition:
 		l.widen(t) // one vote less
@@ -273,7 +270,7 @@ func (l *Leases) confirm(t *leaseTask, from ballot.NodeID, r *named.Reply) {
 // finish draws the conclusion from an attempt that is over.
 func (l *Leases) finish(now time.Duration, t *leaseTask) {
 	a := &t.attempt
-	delete(l.flights, t.counter)
+	delete(l.byCounter, t.counter)
 	t.counter = 0
 	if w, ok := a.Withdrawal(); ok {
 		l.withdraw(now, w)
@@ -290,46 +287,23 @@ func (l *Leases) finish(now time.Duration, t *leaseTask) {
 	case end == named.EndLost, end == named.EndBlocked && t.req.Op == LeaseRenew:
 		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseGone})
 	case t.queue != nil && now < t.req.WaitUntil:
-		l.waitOn(now, t)
+		l.queues.wait(now, t)
 	case end == named.EndRejected && t.tries < leaseTries && now < t.req.Until:
-		l.timers.add(now+l.backoff(t.tries), leaseTimer{retry: t.req.ID})
+		l.timers.add(now+l.pauses.backoff(t.tries), namedTimer{retry: t.req.ID})
 	default:
-		l.answer(t, l.failed(t))
+		l.answer(t, t.failed())
 	}
-}
-
-// failed is the answer to a task that is not tried again.
-func (l *Leases) failed(t *leaseTask) LeaseAnswer {
-	out := LeaseAnswer{ID: t.req.ID, Outcome: LeaseNotApplied}
-	switch t.attempt.End() {
-	case named.EndBlocked:
-		b, _ := t.attempt.Blocker()
-		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, t.attempt.RetryIn()
-	case named.EndRejected:
-		b, _ := t.attempt.Blocker()
-		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, leaseResendEvery
-	case named.EndUsedUp:
-		out.Reason = LeaseEraUsedUp
-	case named.EndFull:
-		out.Reason = LeaseNoSpace
-	default:
-		out.Reason = LeaseNoQuorum
-	}
-	if t.asked && out.Outcome == LeaseNotApplied {
-		out.Outcome = LeaseUnknown
-	}
-	return out
 }
 
 // withdraw undoes what an attempt left behind.
 func (l *Leases) withdraw(now time.Duration, w named.Request) {
 	for i := range l.cfg.Voters.Len() {
 		if n := l.cfg.Voters.At(i); n != l.cfg.Self.Node {
-			l.sendRequest(now, n, w, true)
+			l.out.request(now, n, w, true)
 			continue
 		}
 		l.table.Handle(now, l.cfg.Self, w)
-		l.released(now, w.Name)
+		l.queues.released(now, w.Name)
 	}
 }
 
@@ -337,11 +311,9 @@ func (l *Leases) withdraw(now time.Duration, w named.Request) {
 func (l *Leases) answer(t *leaseTask, a LeaseAnswer) {
 	delete(l.tasks, t.req.ID)
 	if t.counter != 0 {
-		delete(l.flights, t.counter)
+		delete(l.byCounter, t.counter)
 		t.counter = 0
 	}
-	l.answers = append(l.answers, a)
-	if t.queue != nil {
-		l.leave(t)
-	}
+	l.out.answers = append(l.out.answers, a)
+	l.queues.leave(t)
 }

@@ -280,7 +280,7 @@ func TestLeaseQueue(t *testing.T) {
 	w.ask(1, LeaseRelease, "x", "c", 0)
 	w.pass(20 * time.Millisecond)
 	w.want(ids[2], LeaseDone)
-	if len(w.nodes[2].queues) != 0 || w.nodes[2].waiting != 0 || len(w.nodes[2].tasks) != 0 {
+	if len(w.nodes[2].queues.byName) != 0 || w.nodes[2].queues.waiting != 0 || len(w.nodes[2].tasks) != 0 {
 		t.Error("something is left of the queue")
 	}
 }
@@ -292,8 +292,8 @@ func TestAReleaseDuringATryIsHeard(t *testing.T) {
 	w.pass(soon)
 	b := w.ask(2, LeaseAcquire, "x", "b", 20*time.Second)
 	w.pass(soon)
-	q := w.nodes[2].queues[named.Name{'x'}]
-	w.nodes[2].wake(q, w.now)
+	q := w.nodes[2].queues.byName[named.Name{'x'}]
+	w.nodes[2].queues.wake(q, w.now)
 	w.nodes[2].give(w.now)
 	w.collect(2)
 	w.pass(leaseDelay + leaseDelay/2) // its promises, which tell of the lease, are on their way
@@ -435,8 +435,8 @@ func TestLeaseCancelDuringATry(t *testing.T) {
 	w.ask(1, LeaseAcquire, "x", "a", 0)
 	w.pass(soon)
 	b := w.ask(2, LeaseAcquire, "x", "b", time.Minute)
-	q := w.nodes[2].queues[named.Name{'x'}]
-	w.nodes[2].wake(q, w.now)
+	q := w.nodes[2].queues.byName[named.Name{'x'}]
+	w.nodes[2].queues.wake(q, w.now)
 	w.nodes[2].give(w.now)
 	w.collect(2)
 	w.nodes[2].give(w.now, LeasesEvent{Cancel: b})

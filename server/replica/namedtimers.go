@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// leaseTimer is one thing to do at a time; one field is set. Timers are never taken back: what they find then decides.
-type leaseTimer struct {
+// namedTimer is one thing to do at a time; one field is set. Timers are never taken back: what they find then decides.
+type namedTimer struct {
 	queue  *leaseQueue // its first may try
 	next   *leaseQueue // it has another first
 	retry  uint64      // request: try again
 	expire uint64      // request: it has waited long enough
 }
 
-// leaseTimers is the timers by time, those of one time in the order in which they were set.
-type leaseTimers struct {
+// namedTimers is the timers by time, those of one time in the order in which they were set.
+type namedTimers struct {
 	list timerHeap
 	sets uint64
 }
@@ -23,21 +23,21 @@ type leaseTimers struct {
 type timerEntry struct {
 	at  time.Duration
 	set uint64
-	do  leaseTimer
+	do  namedTimer
 }
 
-func (s *leaseTimers) add(at time.Duration, do leaseTimer) {
+func (s *namedTimers) add(at time.Duration, do namedTimer) {
 	s.sets++
 	heap.Push(&s.list, timerEntry{at, s.sets, do})
 }
 
 // prune drops the timers that keep says nothing is left of.
-func (s *leaseTimers) prune(keep func(timerEntry) bool) {
+func (s *namedTimers) prune(keep func(timerEntry) bool) {
 	s.list = slices.DeleteFunc(s.list, func(e timerEntry) bool { return !keep(e) })
 	heap.Init(&s.list)
 }
 
-func (s *leaseTimers) first() (time.Duration, bool) {
+func (s *namedTimers) first() (time.Duration, bool) {
 	if len(s.list) == 0 {
 		return 0, false
 	}
@@ -45,9 +45,9 @@ func (s *leaseTimers) first() (time.Duration, bool) {
 }
 
 // take is the first timer that is due.
-func (s *leaseTimers) take(now time.Duration) (leaseTimer, bool) {
+func (s *namedTimers) take(now time.Duration) (namedTimer, bool) {
 	if len(s.list) == 0 || s.list[0].at > now {
-		return leaseTimer{}, false
+		return namedTimer{}, false
 	}
 	return heap.Pop(&s.list).(timerEntry).do, true
 }

@@ -99,7 +99,7 @@ func (r *LeasesRound) handle() Effect {
 		r.handleOne(e)
 	}
 	r.part.tick(r.clock.now)
-	r.batches, r.answers = r.part.take()
+	r.batches, r.answers = r.part.out.take()
 	return 0
 }
 
@@ -116,7 +116,7 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 		r.asking = false
 		l.open(e.Era)
 	case e.Bucket != (named.Bucket{}):
-		l.bucketDurable(e.Bucket)
+		l.table.BucketDurable(e.Bucket)
 	case e.Stop:
 		l.stop()
 	case e.Call != nil:
@@ -129,7 +129,7 @@ func (r *LeasesRound) send() Effect { return EffectSend.unless(len(r.batches) ==
 func (r *LeasesRound) reply() Effect { return EffectReply.unless(len(r.answers) == 0) }
 
 func (r *LeasesRound) nextBucket() Effect {
-	b, ok := r.part.nextBucket(r.clock.now)
+	b, ok := r.part.table.NextBucket(r.clock.now)
 	r.bucket = b
 	return EffectBucket.unless(!ok)
 }

@@ -1,11 +1,9 @@
 package replica
 
 import (
-	"slices"
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/lease/named"
 )
 
@@ -17,46 +15,21 @@ import (
 func (l *Leases) tellSilence(now time.Duration, to ballot.Incarnation, q *named.Request) {
 	left := l.table.QuarantineLeft(now)
 	if left > 0 && (q.Kind == named.Prepare || q.Kind == named.Accept) {
-		l.sendReply(to, named.Reply{Kind: named.Silent, Name: q.Name, Counter: q.Counter, Left: left})
+		l.out.reply(to, named.Reply{Kind: named.Silent, Name: q.Name, Counter: q.Counter, Left: left})
 	}
 }
 
 // isSilent notes that node from keeps silent for another left. If no quorum is left, t ends.
 func (l *Leases) isSilent(now time.Duration, t *leaseTask, from ballot.NodeID, left time.Duration) {
-	l.silences[from] = now + left
-	l.silent.Add(from)
+	l.voters.keepsSilent(from, now+left)
 	if t == nil || t.req.Op == LeaseRelease {
 		return
 	}
-	if wait := l.silence(now); wait > 0 {
+	if wait := l.voters.silence(now, l.table.QuarantineLeft(now)); wait > 0 {
 		l.refuseInSilence(now, t, wait)
 		return
 	}
 	l.widen(t) // one vote less
-}
-
-// silence is for how long so many voters keep silent yet that the others are no quorum; 0: they are one, or may be. A
-// voter of which nothing is known counts as one that answers.
-func (l *Leases) silence(now time.Duration) time.Duration {
-	var lefts [quorum.MaxVoters]time.Duration
-	silent, voters := 0, l.cfg.Voters.Len()
-	for i := range voters {
-		n := l.cfg.Voters.At(i)
-		left := l.silences[n] - now
-		if n == l.cfg.Self.Node {
-			left = l.table.QuarantineLeft(now)
-		}
-		if left > 0 {
-			lefts[silent] = left
-			silent++
-		}
-	}
-	lack := l.cfg.Voters.Need() - (voters - silent)
-	if lack <= 0 {
-		return 0
-	}
-	slices.Sort(lefts[:silent])
-	return lefts[lack-1]
 }
 
 // refuseInSilence ends a task.

@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/lease/named"
+)
+
+// An attempt sends to all voters (P1, P3). Any quorum decides, though, and a frame costs processor time at both ends,
+// so only as many as make a quorum are asked at once, this node among them. What goes to the others lingers, and leaves
+// with what comes after it: many leases in a frame. It leaves at once when somebody has refused, or did not answer in
+// time.
+
+// leaseLinger is how long it lingers at most.
+const leaseLinger = 4 * time.Millisecond
+
+// lingering is what goes to one node next.
+type lingering struct {
+	LeaseBatch
+	hurry bool
+	since time.Duration // when the first of it came
+}
+
+// namedOutbox gathers what goes to other nodes, and the answers to clients.
+type namedOutbox struct {
+	batches []lingering // by voter, as far as there is something to send
+	answers []LeaseAnswer
+}
+
+// request adds a request for one node.
+func (o *namedOutbox) request(now time.Duration, to ballot.NodeID, q named.Request, hurry bool) {
+	for i := range o.batches {
+		if b := &o.batches[i]; b.To == to {
+			b.Requests = append(b.Requests, q)
+			b.hurry = b.hurry || hurry
+			return
+		}
+	}
+	o.batches = append(o.batches, lingering{LeaseBatch{To: to, Requests: []named.Request{q}}, hurry, now})
+}
+
+// reply adds a reply for one node. Replies do not linger.
+func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
+	for i := range o.batches {
+		b := &o.batches[i]
+		if b.To != to.Node || (b.For != to && !b.For.IsZero()) {
+			continue
+		}
+		b.For, b.hurry = to, true
+		b.Replies = append(b.Replies, r)
+		return
+	}
+	o.batches = append(o.batches, lingering{LeaseBatch: LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}}, hurry: true})
+}
+
+// hurry lets nothing linger of what is there.
+func (o *namedOutbox) hurry() {
+	for i := range o.batches {
+		o.batches[i].hurry = true
+	}
+}
+
+// hurryOld lets nothing linger that has waited long enough.
+func (o *namedOutbox) hurryOld(now time.Duration) {
+	for i := range o.batches {
+		b := &o.batches[i]
+		b.hurry = b.hurry || now-b.since >= leaseLinger
+	}
+}
+
+// due is when hurryOld next has something to do.
+func (o *namedOutbox) due() (at time.Duration, some bool) {
+	for i := range o.batches {
+		if b := &o.batches[i]; !b.hurry && (!some || b.since+leaseLinger < at) {
+			at, some = b.since+leaseLinger, true
+		}
+	}
+	return at, some
+}
+
+// take drains what is to be sent to other nodes now and the answers to clients.
+func (o *namedOutbox) take() ([]LeaseBatch, []LeaseAnswer) {
+	var out []LeaseBatch
+	kept := o.batches[:0]
+	for _, b := range o.batches {
+		if b.hurry {
+			out = append(out, b.LeaseBatch)
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	clear(o.batches[len(kept):])
+	a := o.answers
+	o.batches, o.answers = kept, nil
+	return out, a
+}

@@ -1,0 +1,38 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease/named"
+)
+
+// namedPauses is how long a node waits before it tries, so that nodes seldom duel.
+type namedPauses struct {
+	place, voters int // of this node among the voters
+	random        xorshift
+}
+
+func newNamedPauses(self ballot.NodeID, voters quorum.Set, seed uint64) namedPauses {
+	p := namedPauses{voters: voters.Len(), random: xorshift(seed | 1)}
+	for i := range p.voters {
+		if voters.At(i) == self {
+			p.place = i
+		}
+	}
+	return p
+}
+
+// rank is the wait before a try for a name that has just become free: the nodes come in an order that depends on the
+// name, at a distance.
+func (p *namedPauses) rank(n named.Name) time.Duration {
+	place := (p.place + int(n[15])) % p.voters
+	return time.Duration(place)*leaseRank + p.random.draw(leaseRank/4)
+}
+
+// backoff is P5's random wait after the tries-th attempt.
+func (p *namedPauses) backoff(tries int) time.Duration {
+	most := leaseBackoff << min(tries-1, 10)
+	return leaseBackoff/2 + p.random.draw(min(most, leaseBackoffMax))
+}

@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/quorum"
+	"tenure/lease/named"
+)
+
+// leaseTask is one request of a client until its answer.
+type leaseTask struct {
+	req     LeaseRequest
+	began   time.Duration // when the request came
+	counter uint64        // of what is under way, 0: nothing is
+	attempt named.Attempt
+	tried   time.Duration // when the attempt began
+	tries   int
+	resent  int         // in this attempt
+	first   quorum.Set  // voters that this attempt asks at once
+	voted   quorum.Set  // those that have promised
+	wide    bool        // it asks all at once
+	asked   bool        // some attempt before had Accept out
+	atLeast named.Token // N2: the largest that refusals have reported
+	queue   *leaseQueue // it waits in, if any
+	votes   quorum.Set  // LeaseRelease: voters that have answered
+}
+
+// outstanding is what t asks, and of whom it has no answer.
+func (t *leaseTask) outstanding(now time.Duration, voters quorum.Set) (named.Request, quorum.Set) {
+	if t.req.Op != LeaseRelease {
+		return t.attempt.Requests(now)
+	}
+	var to quorum.Set
+	for i := range voters.Len() {
+		if n := voters.At(i); !t.votes.Has(n) {
+			to.Add(n)
+		}
+	}
+	return named.Request{Kind: named.Release, Name: t.req.Name, Counter: t.counter, Acquisition: t.req.Acquisition}, to
+}
+
+// failed is the answer if t is not tried again.
+func (t *leaseTask) failed() LeaseAnswer {
+	out := LeaseAnswer{ID: t.req.ID, Outcome: LeaseNotApplied}
+	switch t.attempt.End() {
+	case named.EndBlocked:
+		b, _ := t.attempt.Blocker()
+		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, t.attempt.RetryIn()
+	case named.EndRejected:
+		b, _ := t.attempt.Blocker()
+		out.Outcome, out.Owner, out.RetryAfter = LeaseBusy, b.Owner, leaseResendEvery
+	case named.EndUsedUp:
+		out.Reason = LeaseEraUsedUp
+	case named.EndFull:
+		out.Reason = LeaseNoSpace
+	default:
+		out.Reason = LeaseNoQuorum
+	}
+	if t.asked && out.Outcome == LeaseNotApplied {
+		out.Outcome = LeaseUnknown
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package replica
+
+import (
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// namedVoters is what a node knows of whether the voters answer.
+type namedVoters struct {
+	self   ballot.NodeID
+	voters quorum.Set
+	silent quorum.Set // did not answer in time when they were last asked at once
+	// silences is the reading until which other voters keep silent after a restart, as they said; never ranged over.
+	silences map[ballot.NodeID]time.Duration
+}
+
+// first is the voters that the attempt of a counter asks at once: as few as make a quorum, each attempt others, none
+// that has been silent of late if there are enough.
+func (v *namedVoters) first(counter uint64) quorum.Set {
+	var s quorum.Set
+	if v.voters.Has(v.self) && !v.silent.Has(v.self) {
+		s.Add(v.self)
+	}
+	all := v.voters.Len()
+	for _, silent := range [...]bool{false, true} {
+		for i := 0; i < all && s.Len() < v.voters.Need(); i++ {
+			n := v.voters.At((i + int(counter%uint64(all))) % all)
+			if v.silent.Has(n) == silent {
+				s.Add(n)
+			}
+		}
+	}
+	return s
+}
+
+// missed notes those that were asked at once and have not answered in time.
+func (v *namedVoters) missed(asked quorum.Set, answered func(ballot.NodeID) bool) {
+	for i := range asked.Len() {
+		if n := asked.At(i); !answered(n) {
+			v.silent.Add(n)
+		}
+	}
+}
+
+// heard notes that n answers.
+func (v *namedVoters) heard(n ballot.NodeID) {
+	if !v.silent.Has(n) {
+		return
+	}
+	var s quorum.Set
+	for i := range v.silent.Len() {
+		if m := v.silent.At(i); m != n {
+			s.Add(m)
+		}
+	}
+	v.silent = s
+}
+
+// keepsSilent notes that n has said so, until a reading.
+func (v *namedVoters) keepsSilent(n ballot.NodeID, until time.Duration) {
+	v.silences[n] = until
+	v.silent.Add(n)
+}
+
+// speaks notes that n has answered as an acceptor.
+func (v *namedVoters) speaks(n ballot.NodeID) { delete(v.silences, n) }
+
+// silence is for how long so many voters keep silent yet that the others are no quorum; 0: they are one, or may be.
+// The own acceptor keeps silent for another own. A voter of which nothing is known counts as one that answers.
+func (v *namedVoters) silence(now, own time.Duration) time.Duration {
+	var lefts [quorum.MaxVoters]time.Duration
+	silent, voters := 0, v.voters.Len()
+	for i := range voters {
+		n := v.voters.At(i)
+		left := v.silences[n] - now
+		if n == v.self {
+			left = own
+		}
+		if left > 0 {
+			lefts[silent] = left
+			silent++
+		}
+	}
+	lack := v.voters.Need() - (voters - silent)
+	if lack <= 0 {
+		return 0
+	}
+	slices.Sort(lefts[:silent])
+	return lefts[lack-1]
+}
