@@ -20,7 +20,7 @@ type cell struct {
 	nodes    []*cellNode
 	delay    [][]time.Duration // between a proposer and an acceptor, either way
 	cut      [][]bool
-	wire     wire[lease.Message]
+	network  network[[]byte] // bodies, as package wire makes them
 	tell     teller
 	broken   error // a rule that the stage watches did not hold
 }

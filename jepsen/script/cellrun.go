@@ -8,6 +8,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/lease"
+	"tenure/server/wire"
 )
 
 // Do implements Stage.
@@ -199,10 +200,16 @@ func (w *cell) run(c *Command) error {
 
 func (w *cell) deliver() {
 	for w.broken == nil {
-		m, ok := w.wire.take(w.now)
+		body, ok := w.network.take(w.now)
 		if !ok {
 			return
 		}
+		said, err := wire.DecodeLease(body)
+		if err != nil {
+			w.broken = err
+			return
+		}
+		m := *said.Message
 		if isRequest(m.Kind) {
 			w.atAcceptor(m)
 		} else {
@@ -217,7 +224,7 @@ func (w *cell) deliver() {
 func (w *cell) nextEvent() time.Duration {
 	const never = time.Duration(1<<63 - 1)
 	next := never
-	if at, ok := w.wire.next(); ok {
+	if at, ok := w.network.next(); ok {
 		next = at
 	}
 	for _, nd := range w.nodes {
@@ -249,7 +256,7 @@ func (w *cell) send(ms []lease.Message) {
 			w.tell.message(w.now, a, b, fmt.Sprintf("%v %s: lost", m.Kind, showBallot(m.Ballot)))
 			continue
 		}
-		w.wire.post(w.now+w.delay[from-1][to-1], m)
+		w.network.post(w.now+w.delay[from-1][to-1], wire.EncodeLease(&m))
 	}
 }
 

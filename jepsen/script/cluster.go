@@ -16,13 +16,13 @@ import (
 // node that is not paused takes what has arrived, and then does one round of the shell's loops. A message arrives with
 // the next step, a commit ends with it.
 type cluster struct {
-	now    time.Duration
-	nodes  []*replicaNode
-	wire   wire[letterTo]
-	tell   teller
-	watch  bool   // tell each Accept that is sent
-	master string // as last told
-	broken error  // a rule that the stage watches did not hold
+	now     time.Duration
+	nodes   []*replicaNode
+	network network[envelope]
+	tell    teller
+	watch   bool   // tell each Accept that is sent
+	master  string // as last told
+	broken  error  // a rule that the stage watches did not hold
 
 	answers map[string]string // that clients have had, by label
 }
@@ -33,12 +33,11 @@ const none = "none"
 // step is what a message or a commit takes.
 const step = 10 * time.Millisecond
 
-// letterTo is a message of one of the three kinds.
-type letterTo struct {
-	to    ballot.NodeID
-	lease *lease.Message
-	log   *multipaxos.Message
-	peer  *replica.Message
+// envelope is a body on its way, as package wire makes them for the two connections of a pair of nodes.
+type envelope struct {
+	from, to ballot.NodeID
+	lease    bool // on the lease connection; else on that of the log
+	body     []byte
 }
 
 // replicaNode is a process and its disk, as package server would run them.
@@ -60,7 +59,7 @@ type replicaNode struct {
 
 	paused bool
 	at     pausePoint
-	held   []letterTo // came during the pause: they wait in the kernel
+	held   []envelope // came during the pause: they wait in the kernel
 
 	labels map[uint64]string // of requests that wait for their answer, by id
 	reads  map[uint64]string // the keys of those that are reads

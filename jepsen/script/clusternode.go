@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/wire"
 )
 
 // read is nd's clock now.
@@ -13,12 +15,12 @@ func (w *cluster) read(nd *replicaNode) time.Duration { return w.now + nd.offset
 
 // oneStep takes every node through one step, and the clock to the next.
 func (w *cluster) oneStep() error {
-	for m, ok := w.wire.take(w.now); ok; m, ok = w.wire.take(w.now) {
+	for m, ok := w.network.take(w.now); ok; m, ok = w.network.take(w.now) {
 		nd := w.nodes[m.to-1]
 		if nd.paused {
 			nd.held = append(nd.held, m)
-		} else {
-			w.receive(nd, m)
+		} else if err := w.receive(nd, m); err != nil {
+			return err
 		}
 	}
 	for _, nd := range w.nodes {
@@ -34,15 +36,20 @@ func (w *cluster) oneStep() error {
 	return w.broken
 }
 
-func (w *cluster) receive(nd *replicaNode, m letterTo) {
-	switch {
-	case m.lease != nil:
-		w.stepLease(nd, replica.ElectorEvent{Message: m.lease})
-	case m.log != nil:
-		nd.input(&replica.Event{Log: m.log})
-	case m.peer != nil:
-		nd.input(&replica.Event{Peer: m.peer})
+// receive gives what has arrived to the loop that it is for.
+func (w *cluster) receive(nd *replicaNode, e envelope) error {
+	if e.lease {
+		said, err := wire.DecodeLease(e.body)
+		if err == nil {
+			w.stepLease(nd, replica.ElectorEvent{Message: said.Message})
+		}
+		return err
 	}
+	said, err := wire.DecodeLog(e.body, e.from, e.to)
+	if err == nil {
+		nd.input(&replica.Event{Log: said.Log, Peer: said.Replica})
+	}
+	return err
 }
 
 // input keeps an event for the next round of the log loop.
@@ -79,7 +86,7 @@ func (w *cluster) stepLease(nd *replicaNode, e replica.ElectorEvent) {
 			nd.pub = nd.pub.WithLease(s.Tenure, s.Deadline)
 		case replica.EffectSend:
 			for _, m := range nd.lease.Messages() {
-				w.wire.post(w.now+step, letterTo{to: m.To, lease: &m})
+				w.network.post(w.now+step, envelope{from: nd.id, to: m.To, lease: true, body: wire.EncodeLease(&m)})
 			}
 		case replica.EffectDone:
 			return
@@ -132,7 +139,7 @@ func (w *cluster) do(nd *replicaNode, e replica.Effect) error {
 	case replica.EffectReady:
 		nd.pub = nd.pub.WithReady(out.Ready, out.Epoch)
 	case replica.EffectSend:
-		w.send(out)
+		w.send(nd, out)
 	case replica.EffectReply:
 		for _, r := range out.Replies {
 			w.reply(nd, r)
@@ -158,13 +165,16 @@ func (nd *replicaNode) commit() {
 }
 
 // send sends the messages of an output.
-func (w *cluster) send(out *replica.Output) {
-	for _, m := range out.Log {
-		w.tellLog(&m)
-		w.wire.post(w.now+step, letterTo{to: m.To, log: &m})
+func (w *cluster) send(nd *replicaNode, out *replica.Output) {
+	post := func(to ballot.NodeID, body []byte) {
+		w.network.post(w.now+step, envelope{from: nd.id, to: to, body: body})
 	}
-	for _, m := range out.Messages {
-		w.wire.post(w.now+step, letterTo{to: m.To, peer: &m})
+	wire.EncodeLogs(out.Log, func(m *multipaxos.Message, body []byte) {
+		w.tellLog(m)
+		post(m.To, body)
+	})
+	for i := range out.Messages {
+		post(out.Messages[i].To, wire.EncodeReplica(&out.Messages[i]))
 	}
 }
 

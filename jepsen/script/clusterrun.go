@@ -92,8 +92,10 @@ func (w *cluster) pause(c *Command) error {
 	if nd.at == betweenRounds {
 		return nil
 	}
-	for _, m := range w.wire.takeIf(w.now, func(m letterTo) bool { return m.to == nd.id }) {
-		w.receive(nd, m)
+	for _, m := range w.network.takeIf(w.now, func(m envelope) bool { return m.to == nd.id }) {
+		if err := w.receive(nd, m); err != nil {
+			return err
+		}
 	}
 	w.begin(nd)
 	return w.goOn(nd, nd.at)
@@ -110,7 +112,7 @@ func (w *cluster) resume(c *Command) (err error) {
 		err = w.goOn(nd, betweenRounds)
 	}
 	for _, m := range nd.held {
-		w.wire.post(w.now, m)
+		w.network.post(w.now, m)
 	}
 	nd.held = nil
 	return err

@@ -13,7 +13,7 @@ type naive struct {
 	delay    [][]time.Duration
 	voters   []vote
 	askers   []asker
-	wire     wire[ballotPaper]
+	network  network[ballotPaper]
 	tell     teller
 }
 
@@ -54,7 +54,7 @@ func (v *naive) Do(c *Command) ([]string, error) {
 		a.round, a.yes, a.owner, a.until = a.round+1, 0, false, v.now+v.duration
 		v.tell.say(v.now, "%d asks, until %s", i+1, stamp(a.until))
 		for j := range v.voters {
-			v.wire.post(v.now+v.delay[i][j], ballotPaper{asker: i, voter: j, round: a.round})
+			v.network.post(v.now+v.delay[i][j], ballotPaper{asker: i, voter: j, round: a.round})
 		}
 	case "run":
 		v.run(c.Time("to", v.now))
@@ -72,9 +72,9 @@ func (v *naive) Do(c *Command) ([]string, error) {
 }
 
 func (v *naive) run(to time.Duration) {
-	for at, ok := v.wire.next(); ok && at <= to; at, ok = v.wire.next() {
+	for at, ok := v.network.next(); ok && at <= to; at, ok = v.network.next() {
 		v.now = at
-		p, _ := v.wire.take(at)
+		p, _ := v.network.take(at)
 		if p.answer {
 			v.count(p)
 		} else {
@@ -93,7 +93,7 @@ func (v *naive) vote(p ballotPaper) {
 	}
 	v.tell.message(v.now, fmt.Sprint(p.asker+1), string(rune('A'+p.voter)), "Request: "+answer)
 	p.answer = true
-	v.wire.post(v.now+v.delay[p.asker][p.voter], p)
+	v.network.post(v.now+v.delay[p.asker][p.voter], p)
 }
 
 func (v *naive) count(p ballotPaper) {

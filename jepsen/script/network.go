@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// wire holds what is under way. Messages arrive by time, and at the same time in the order in which they were sent.
-type wire[M any] struct {
+// network holds what is under way. Messages arrive by time, and at the same time in the order in which they were sent.
+type network[M any] struct {
 	under []posted[M]
 }
 
@@ -16,35 +16,35 @@ type posted[M any] struct {
 	m  M
 }
 
-func (w *wire[M]) post(at time.Duration, m M) {
-	i := len(w.under)
-	for i > 0 && w.under[i-1].at > at {
+func (n *network[M]) post(at time.Duration, m M) {
+	i := len(n.under)
+	for i > 0 && n.under[i-1].at > at {
 		i--
 	}
-	w.under = slices.Insert(w.under, i, posted[M]{at, m})
+	n.under = slices.Insert(n.under, i, posted[M]{at, m})
 }
 
 // next is when the first message arrives; none if nothing is under way.
-func (w *wire[M]) next() (time.Duration, bool) {
-	if len(w.under) == 0 {
+func (n *network[M]) next() (time.Duration, bool) {
+	if len(n.under) == 0 {
 		return 0, false
 	}
-	return w.under[0].at, true
+	return n.under[0].at, true
 }
 
 // take removes the first message if it has arrived by now.
-func (w *wire[M]) take(now time.Duration) (m M, ok bool) {
-	if len(w.under) == 0 || w.under[0].at > now {
+func (n *network[M]) take(now time.Duration) (m M, ok bool) {
+	if len(n.under) == 0 || n.under[0].at > now {
 		return m, false
 	}
-	m = w.under[0].m
-	w.under = slices.Delete(w.under, 0, 1)
+	m = n.under[0].m
+	n.under = slices.Delete(n.under, 0, 1)
 	return m, true
 }
 
 // takeIf removes the messages that have arrived by now and match, in order.
-func (w *wire[M]) takeIf(now time.Duration, match func(M) bool) (out []M) {
-	w.under = slices.DeleteFunc(w.under, func(p posted[M]) bool {
+func (n *network[M]) takeIf(now time.Duration, match func(M) bool) (out []M) {
+	n.under = slices.DeleteFunc(n.under, func(p posted[M]) bool {
 		if p.at > now || !match(p.m) {
 			return false
 		}
