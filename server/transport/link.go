@@ -129,9 +129,10 @@ func (l *link) write() {
 	tick := time.NewTicker(l.cfg.IdleTimeout / 4)
 	defer tick.Stop()
 	var batch [][]byte
+	var alive []byte // the last keepalive; w copies it
 	for {
 		batch = l.queue.take(batch[:0], flushBytes)
-		alive := false
+		due := false
 		if len(batch) == 0 {
 			select {
 			case <-l.queue.ready:
@@ -139,17 +140,18 @@ func (l *link) write() {
 			case <-l.done:
 				return
 			case <-tick.C:
-				alive = true
+				due = true
 			}
 		} else {
 			select {
 			case <-tick.C:
-				alive = true
+				due = true
 			default:
 			}
 		}
-		if alive {
-			w.Add(l.keepalive())
+		if due {
+			alive = l.appendKeepalive(alive[:0])
+			w.Add(alive)
 		}
 		for _, body := range batch {
 			w.Add(body)
@@ -181,12 +183,12 @@ func (l *link) flush(w *wire.FrameWriter) error {
 	return err
 }
 
-// keepalive asks the node for its marks on log connections only: a lease connection must not wait for whatever Hello
-// may wait for.
-func (l *link) keepalive() []byte {
+// appendKeepalive asks the node for its marks on log connections only: a lease connection must not wait for whatever
+// Hello may wait for.
+func (l *link) appendKeepalive(b []byte) []byte {
 	if l.kind != wire.KindLog {
-		return wire.EncodeKeepalive(nil)
+		return wire.AppendKeepalive(b, nil)
 	}
 	marks := l.cfg.Hello().Marks
-	return wire.EncodeKeepalive(&marks)
+	return wire.AppendKeepalive(b, &marks)
 }

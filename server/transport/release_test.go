@@ -26,7 +26,7 @@ func dialTo(t *testing.T, n *node) net.Conn {
 	return c
 }
 
-// A guardian's word reaches the handler each time that it is said, and the connections of the run that lives meanwhile
+// A Release reaches the handler each time that a guardian sends it, and the connections of the run that lives meanwhile
 // stay.
 func TestReleaseReplacesNoConnection(t *testing.T) {
 	a, b := pair(t, nil)
@@ -37,7 +37,7 @@ func TestReleaseReplacesNoConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.await(t, "both words", func() bool { return len(b.dead) == 2 })
+	b.await(t, "both releases", func() bool { return len(b.dead) == 2 })
 	for _, got := range b.dead {
 		if diff := cmp.Diff(wire.Release{Owner: r.Owner, Counters: r.Counters}, got); diff != "" {
 			t.Error(diff)
@@ -55,7 +55,7 @@ func TestReleaseReplacesNoConnection(t *testing.T) {
 	}
 }
 
-// A word that cannot be meant for this node, or is not a member's, is refused with both sides named, and logged.
+// A Release that cannot be meant for this node, or is not about a member, is refused with both sides named, and logged.
 func TestReleaseIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		to     ballot.NodeID
@@ -91,7 +91,7 @@ func TestReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// One connection says so much and no more.
+// One connection brings so many and no more.
 func TestReleasesOfAConnectionAreBounded(t *testing.T) {
 	_, b := pair(t, nil)
 	c := dialTo(t, b)
@@ -105,7 +105,7 @@ func TestReleasesOfAConnectionAreBounded(t *testing.T) {
 	}
 	b.change(func() {
 		if len(b.dead) > maxReleaseRounds {
-			t.Errorf("%d words were handed on", len(b.dead))
+			t.Errorf("%d releases were handed on", len(b.dead))
 		}
 	})
 }

@@ -245,7 +245,7 @@ func TestUnknownTypesAreIgnored(t *testing.T) {
 	}
 }
 
-func TestFlushWaitsForTheLastWords(t *testing.T) {
+func TestFlushWaitsForTheLastMessages(t *testing.T) {
 	a, b := pair(t, nil)
 	for range 100 {
 		a.SendLease(2, leaseBody(100))
@@ -255,7 +255,7 @@ func TestFlushWaitsForTheLastWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Close()
-	b.recorder.await(t, "last words", func() bool { return len(b.lease) == 100 && len(b.log) == 100 })
+	b.recorder.await(t, "last messages", func() bool { return len(b.lease) == 100 && len(b.log) == 100 })
 }
 
 func TestSendNeverTakesWhatItCannotCarry(t *testing.T) {

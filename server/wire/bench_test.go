@@ -3,9 +3,12 @@ package wire
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/lease"
+	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
@@ -85,51 +88,93 @@ func acceptOf(n int) *multipaxos.Message {
 		Entries: []multipaxos.Entry{{Slot: 1<<20 + 1, Ballot: b, Value: value}}}
 }
 
-// BenchmarkEncodeLog is a message on its way out: an Accept with so many commands, and the vote for it.
-func BenchmarkEncodeLog(b *testing.B) {
-	each(b, func(b *testing.B, m *multipaxos.Message) {
-		for b.Loop() {
-			EncodeLog(m)
-		}
-	})
+// frequent is a message that a busy cluster sends thousands of times in a second, or with each heartbeat.
+type frequent struct {
+	name   string
+	encode func(b []byte) []byte // appends the body
+	decode func(body []byte) error
+	// byHand: the encoder is not the library's, which has a pool that the garbage collector may empty.
+	byHand bool
 }
 
-// BenchmarkDecodeLog is the same message on its way in. Values are not copied.
-func BenchmarkDecodeLog(b *testing.B) {
-	each(b, func(b *testing.B, m *multipaxos.Message) {
-		body := EncodeLog(m)
-		for b.Loop() {
-			if _, err := DecodeLog(body, 2, 1); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
+func frequentMessages() []frequent {
+	accept, accepts := acceptOf(1), acceptOf(64)
+	vote := &multipaxos.Message{Kind: multipaxos.KindAccepted, From: 1, To: 2, Ballot: accept.Ballot,
+		Slot: 1<<20 + 1, Through: 1<<20 + 1}
+	command := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "bench/00000000", Value: make([]byte, 256)})
+	forward := &replica.Message{Kind: replica.KindForward, From: 2, To: 1,
+		Writes: []replica.ForwardedWrite{{ID: 5, Command: command}}}
+	answer := &replica.Message{Kind: replica.KindForwarded, From: 1, To: 2,
+		Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: kv.Result{Code: 1, Revision: 1 << 20}}}}
+	beat := &replica.Message{Kind: replica.KindHeartbeat, From: 1, To: 2,
+		Heartbeat: replica.Heartbeat{Master: true, Epoch: 9, Applied: 1 << 20, LeaseLeft: 6 * time.Second}}
+	run := ballot.Incarnation{Restart: 3, Node: 1, Nonce: 1 << 60}
+	renew := &lease.Message{Kind: lease.KindPrepare, From: 1, To: 2, Ballot: ballot.New(9, run), Owner: run}
+	health, marks := &replica.Health{Able: true, GetsOn: true}, &Marks{Promised: accept.Ballot, Accepted: 9}
+	requests := make([]named.Request, 16)
+	for i := range requests {
+		requests[i] = named.Request{Kind: named.Accept, Name: named.Name{byte(i)}, Counter: 1 << 40, Token: 1 << 33,
+			Duration: time.Second, Owner: "owner", Text: "jobs/nightly"}
+	}
+	inLog := func(b []byte) error { _, err := DecodeLog(b, 2, 1); return err }
+	return []frequent{
+		{"accept=1", func(b []byte) []byte { return AppendLog(b, accept) }, inLog, true},
+		{"accept=64", func(b []byte) []byte { return AppendLog(b, accepts) }, inLog, true},
+		{"accepted", func(b []byte) []byte { return AppendLog(b, vote) }, inLog, true},
+		{"forward", func(b []byte) []byte { return AppendReplica(b, forward) }, inLog, true},
+		{"forwarded", func(b []byte) []byte { return AppendReplica(b, answer) }, inLog, true},
+		{"heartbeat", func(b []byte) []byte { return AppendReplica(b, beat) }, inLog, true},
+		{"lease", func(b []byte) []byte { return AppendLease(b, renew) },
+			func(b []byte) error { _, err := DecodeLease(b); return err }, false},
+		{"health", func(b []byte) []byte { return AppendHealth(b, health) },
+			func(b []byte) error { _, err := DecodeLease(b); return err }, false},
+		{"named=16", func(b []byte) []byte { return AppendNamed(b, &replica.LeaseBatch{For: run, Requests: requests}) },
+			func(b []byte) error { _, err := DecodeNamed(b); return err }, true},
+		{"keepalive", func(b []byte) []byte { return AppendKeepalive(b, marks) },
+			func(b []byte) error { _, err := DecodeKeepalive(b); return err }, false},
+	}
 }
 
-func each(b *testing.B, run func(*testing.B, *multipaxos.Message)) {
-	accept := acceptOf(1)
-	vote := &multipaxos.Message{Kind: multipaxos.KindAccepted, From: 1, To: 2, Ballot: accept.Ballot, Slot: 1<<20 + 1,
-		Through: 1<<20 + 1}
-	for _, x := range []struct {
-		name string
-		m    *multipaxos.Message
-	}{{"accept=1", accept}, {"accept=64", acceptOf(64)}, {"accepted", vote}} {
-		b.Run(x.name, func(b *testing.B) {
+// BenchmarkEncode encodes each of the frequent messages into a buffer that is used again.
+func BenchmarkEncode(b *testing.B) {
+	for _, m := range frequentMessages() {
+		b.Run(m.name, func(b *testing.B) {
 			b.ReportAllocs()
-			run(b, x.m)
+			var buf []byte
+			for b.Loop() {
+				buf = m.encode(buf[:0])
+			}
+			b.SetBytes(int64(len(buf)))
 		})
 	}
 }
 
-// BenchmarkForward is a write on its way from a follower to the master: encoded there, decoded here.
-func BenchmarkForward(b *testing.B) {
-	c := kv.Command{Op: kv.OpSet, Key: "bench/00000000", Value: make([]byte, 256)}
-	m := &replica.Message{Kind: replica.KindForward, From: 2, To: 1,
-		Writes: []replica.ForwardedWrite{{ID: 5, Command: kv.EncodeCommand(&c)}}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := DecodeLog(EncodeReplica(m), 2, 1); err != nil {
-			b.Fatal(err)
+// BenchmarkDecode decodes each of the frequent messages. The allocations are what the receiver keeps; values of the log
+// are not copied.
+func BenchmarkDecode(b *testing.B) {
+	for _, m := range frequentMessages() {
+		b.Run(m.name, func(b *testing.B) {
+			body := m.encode(nil)
+			b.ReportAllocs()
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				if err := m.decode(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Encoding by hand into a buffer that is large enough allocates nothing.
+func TestEncodingAllocatesNothing(t *testing.T) {
+	buf := make([]byte, 0, 1<<20)
+	for _, m := range frequentMessages() {
+		if n := testing.AllocsPerRun(100, func() { buf = m.encode(buf[:0]) }); n > 0 && m.byHand {
+			t.Errorf("%s: %v allocations", m.name, n)
+		}
+		if d := m.encode([]byte("before")); string(d[:6]) != "before" || string(d[6:]) != string(m.encode(nil)) {
+			t.Errorf("%s: another body behind other bytes", m.name)
 		}
 	}
 }

@@ -48,10 +48,10 @@ var (
 	ErrUnknownType = errors.New("frame of an unknown type")
 )
 
-// encode returns the body that is a type and a msgpack value.
-func encode(kind byte, v any) []byte { return codec.Append([]byte{kind}, v) }
+// encode appends the body that is a type and a msgpack value.
+func encode(b []byte, typ byte, v any) []byte { return codec.Append(append(b, typ), v) }
 
-// decode reverses encode. The caller has looked at the type.
+// decode decodes what encode has written, after its type.
 func decode(body []byte, v any) error {
 	if err := codec.Unmarshal(body[1:], v); err != nil {
 		return fmt.Errorf("%w of type %d: %w", ErrMalformed, body[0], err)
@@ -74,7 +74,7 @@ const headerSpace = 128
 
 func beginHeader(buf []byte, kind byte) []byte { return append(buf, kind, 0, 0, 0, 0) }
 
-// endHeader fills in the length of the header that fills body from its prefix to its end.
+// endHeader fills in the length of the header, which fills body from its prefix to its end.
 func endHeader(body []byte) { binary.BigEndian.PutUint32(body[1:], uint32(len(body)-prefixBytes)) }
 
 // cutHeader returns the header of a body and the values behind it.

@@ -8,11 +8,11 @@
 //	type  message                connection  layout                         file
 //	0     keepalive              all         msgpack of Marks, or nothing   keepalive.go
 //	1     lease.Message          lease       msgpack                        lease.go
-//	2     Nudge                  lease       msgpack                        lease.go
+//	2     Nudge                  lease       msgpack                        handover.go
 //	3     multipaxos.Message     log         header and values              log.go
 //	4     replica.Message        log         header and values              replica.go
-//	5     Transfer               log         msgpack                        transfer.go
-//	6     Transferred            log         msgpack                        transfer.go
+//	5     Transfer               log         msgpack                        handover.go
+//	6     Transferred            log         msgpack                        handover.go
 //	7     replica.LeaseBatch     named       varints                        named.go
 //	8     replica.Health         lease       msgpack                        lease.go
 //

@@ -123,8 +123,9 @@ func FuzzNamed(f *testing.F) {
 }
 
 func FuzzKeepalive(f *testing.F) {
-	fuzzBodies(f, [][]byte{EncodeKeepalive(nil), EncodeKeepalive(&Marks{Promised: goldenBallot, Accepted: 9})},
-		DecodeKeepalive, EncodeKeepalive)
+	marks := &Marks{Promised: goldenBallot, Accepted: 9}
+	fuzzBodies(f, [][]byte{AppendKeepalive(nil, nil), AppendKeepalive(nil, marks)}, DecodeKeepalive,
+		func(m *Marks) []byte { return AppendKeepalive(nil, m) })
 }
 
 func FuzzHandshake(f *testing.F) {

@@ -38,7 +38,7 @@ func TestGoldenHandshake(t *testing.T) {
 		if k != KindLog {
 			marks = nil
 		}
-		all = append(all, golden{fmt.Sprintf("keepalive on a %v connection", k), EncodeKeepalive(marks)})
+		all = append(all, golden{fmt.Sprintf("keepalive on a %v connection", k), AppendKeepalive(nil, marks)})
 	}
 	for _, n := range []int{0, 5, 300, 5000} {
 		f := AppendFrame(nil, bytes.Repeat([]byte{byte(n)}, n))

@@ -82,6 +82,25 @@ type RefuseMsg struct {
 // MaxTextBytes bounds the text of a refusal.
 const MaxTextBytes = 4 << 10
 
+// Reason is why a node refused another.
+type Reason uint8
+
+// The reasons. The numbers are on the wire: they are never reused.
+const (
+	ReasonVersion    Reason = 1  // they speak different versions of the protocol
+	ReasonNotReady   Reason = 2  // the node has no cluster yet, or is starting; the only one that passes by itself
+	ReasonSelf       Reason = 3  // the node has reached itself
+	ReasonNode       Reason = 4  // dialled as one node, it is another; or two processes use one node id
+	ReasonCluster    Reason = 5  // they belong to different clusters
+	ReasonNotMember  Reason = 6  // the membership does not list the node
+	ReasonStore      Reason = 7  // the membership lists the node with another store
+	ReasonConstants  Reason = 8  // the cluster constants differ
+	ReasonRestart    Reason = 9  // the store's restart counter did not grow
+	ReasonRolledBack Reason = 10 // the store has forgotten promises or votes
+	ReasonBootstrap  Reason = 11 // a membership that this node must not accept
+	ReasonLists      Reason = 12 // the nodes were started with different lists
+)
+
 // AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has
 // to show both.
 type AskMsg struct {

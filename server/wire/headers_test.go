@@ -39,7 +39,7 @@ func drawLog(t *rapid.T) *multipaxos.Message {
 	m := &multipaxos.Message{Kind: multipaxos.Kind(rapid.Byte().Draw(t, "kind")), Ballot: drawBallot(t),
 		Promised: drawBallot(t),
 		Slot:     slot("slot"), Through: slot("through"), Chosen: slot("chosen"), Truncated: slot("truncated"),
-		Checkpointed: slot("folded"),
+		Checkpointed: slot("checkpointed"),
 		Round:        rapid.Uint64().Draw(t, "round"), Membership: rapid.Uint64().Draw(t, "membership"),
 		Last: rapid.Bool().Draw(t, "last")}
 	for range rapid.IntRange(0, 40).Draw(t, "entries") {
@@ -60,7 +60,7 @@ func drawReplica(t *rapid.T) *replica.Message {
 	m := &replica.Message{Kind: replica.MessageKind(rapid.Byte().Draw(t, "kind")),
 		Heartbeat: replica.Heartbeat{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"),
 			Applied:   u.Draw(t, "applied"),
-			LeaseLeft: wait(), Space: replica.Space(rapid.Byte().Draw(t, "room"))},
+			LeaseLeft: wait(), Space: replica.Space(rapid.Byte().Draw(t, "space"))},
 		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"),
 			Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
 	for range rapid.IntRange(0, 40).Draw(t, "writes") {

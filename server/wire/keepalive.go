@@ -13,13 +13,13 @@ type Marks struct {
 	Accepted uint64        // highest slot with an accepted entry
 }
 
-// EncodeKeepalive returns the body that a node sends now and then so that its peer knows it is there. On log
+// AppendKeepalive appends the body that a node sends now and then so that its peer knows it is there. On log
 // connections it carries the sender's marks; nil: none.
-func EncodeKeepalive(m *Marks) []byte {
+func AppendKeepalive(b []byte, m *Marks) []byte {
 	if m == nil {
-		return []byte{typeKeepalive}
+		return append(b, typeKeepalive)
 	}
-	return encode(typeKeepalive, m)
+	return encode(b, typeKeepalive, m)
 }
 
 // IsKeepalive reports whether body is a keepalive or nothing at all, which is not for the handler of a connection.

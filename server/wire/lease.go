@@ -7,11 +7,6 @@ import (
 	"tenure/server/replica"
 )
 
-// Nudge tells all members which of them the old master would like to see as the next one.
-type Nudge struct {
-	Node uint64 // 0: none of them
-}
-
 // LeaseBody is what a body on a lease connection says; exactly one field is set.
 type LeaseBody struct {
 	Message *lease.Message
@@ -19,14 +14,17 @@ type LeaseBody struct {
 	Health  *replica.Health
 }
 
-// EncodeLease returns the body of m.
-func EncodeLease(m *lease.Message) []byte { return encode(typeLease, m) }
+// AppendLease appends the body of m.
+func AppendLease(b []byte, m *lease.Message) []byte { return encode(b, typeLease, m) }
 
-// EncodeNudge returns the body of n.
-func EncodeNudge(n Nudge) []byte { return encode(typeNudge, &n) }
+// EncodeLease returns the body of m in new memory.
+func EncodeLease(m *lease.Message) []byte { return AppendLease(nil, m) }
 
-// EncodeHealth returns the body of h.
-func EncodeHealth(h *replica.Health) []byte { return encode(typeHealth, h) }
+// AppendHealth appends the body of h.
+func AppendHealth(b []byte, h *replica.Health) []byte { return encode(b, typeHealth, h) }
+
+// EncodeHealth returns the body of h in new memory.
+func EncodeHealth(h *replica.Health) []byte { return AppendHealth(nil, h) }
 
 // DecodeLease decodes a body from a lease connection. The error wraps ErrMalformed or ErrUnknownType.
 func DecodeLease(body []byte) (b LeaseBody, err error) {

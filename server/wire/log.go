@@ -96,19 +96,24 @@ func sharesBody(a, b *multipaxos.Message) bool {
 		len(a.Entries) > 0 && len(a.Entries) == len(b.Entries) && &a.Entries[0] == &b.Entries[0]
 }
 
-// EncodeLog returns the body of m without From and To.
+// EncodeLog returns the body of m, without From and To, in new memory.
 func EncodeLog(m *multipaxos.Message) []byte {
-	total := 0
+	total := headerSpace + entrySpace*len(m.Entries)
 	for i := range m.Entries {
 		total += len(m.Entries[i].Value)
 	}
-	body := beginHeader(make([]byte, 0, total+headerSpace+entrySpace*len(m.Entries)), typeLog)
-	body = appendLogHeader(body, m)
-	endHeader(body)
+	return AppendLog(make([]byte, 0, total), m)
+}
+
+// AppendLog appends the body of m, without From and To.
+func AppendLog(b []byte, m *multipaxos.Message) []byte {
+	start := len(b)
+	b = appendLogHeader(beginHeader(b, typeLog), m)
+	endHeader(b[start:])
 	for i := range m.Entries {
-		body = append(body, m.Entries[i].Value...)
+		b = append(b, m.Entries[i].Value...)
 	}
-	return body
+	return b
 }
 
 func appendLogHeader(b []byte, m *multipaxos.Message) []byte {
@@ -158,7 +163,7 @@ func decodeLog(body []byte, m *multipaxos.Message) error {
 	return readLog(header, values, m)
 }
 
-// readLog reads a header into m, and gives the values to its entries.
+// readLog reads a header into m, and sets the values of its entries.
 func readLog(header, values []byte, m *multipaxos.Message) error {
 	r := valueReader{Reader: codec.NewReader(header), values: values}
 	h := r.Struct()

@@ -10,8 +10,9 @@ import (
 	"tenure/server/replica"
 )
 
-// A body on a connection for named leases holds requests and replies of many leases, one after the other. Numbers are
-// varints but where it says otherwise, a text is its length and its bytes, and an incarnation is Restart, Node, Nonce:
+// The body of a replica.LeaseBatch, on a connection of named leases, holds requests and replies of many leases, one
+// after the other. Numbers are varints unless a size is given, a text is its length and its bytes, and an incarnation
+// is Restart, Node, Nonce:
 //
 //	type (1 byte) | incarnation that the replies are for (zeros: there are none) | messages
 //
@@ -19,7 +20,7 @@ import (
 //
 //	all                            kind (1 byte), name (16 bytes), counter
 //	Prepare, Accepted, Released    nothing more
-//	Accept                         acquisition (16 bytes), token, D_P in ns, owner (text), name as people write it (text)
+//	Accept                         acquisition (16 bytes), token, D_P in ns, owner (text), readable name (text)
 //	Release, Withdraw              acquisition (16 bytes)
 //	Silent                         left in ns
 //	Promise                        flags (1 byte), report, live lease
@@ -37,20 +38,25 @@ const (
 // namedFull is where a body takes no more messages: it leaves space for one of any kind.
 const namedFull = MaxNamedBytes - 512
 
-// EncodeNamed returns a body with as many messages of b as fit, and takes them out of b. A whole batch takes one call
-// for each body, until b holds no more messages.
+// EncodeNamed is AppendNamed into new memory.
 func EncodeNamed(b *replica.LeaseBatch) []byte {
-	buf := make([]byte, 0, min(32+64*len(b.Requests)+48*len(b.Replies), namedFull))
+	return AppendNamed(make([]byte, 0, min(32+64*len(b.Requests)+48*len(b.Replies), namedFull)), b)
+}
+
+// AppendNamed appends a body with as many messages of b as fit to buf, and takes them out of b. A whole batch takes one
+// call for each body, until b holds no more messages.
+func AppendNamed(buf []byte, b *replica.LeaseBatch) []byte {
+	start := len(buf)
 	buf = append(buf, typeNamed)
 	buf = binary.AppendUvarint(buf, b.For.Restart)
 	buf = binary.AppendUvarint(buf, uint64(b.For.Node))
 	buf = binary.AppendUvarint(buf, b.For.Nonce)
 	n := 0
-	for ; n < len(b.Requests) && len(buf) < namedFull; n++ {
+	for ; n < len(b.Requests) && len(buf)-start < namedFull; n++ {
 		buf = appendRequest(buf, &b.Requests[n])
 	}
 	b.Requests = b.Requests[n:]
-	for n = 0; n < len(b.Replies) && len(buf) < namedFull; n++ {
+	for n = 0; n < len(b.Replies) && len(buf)-start < namedFull; n++ {
 		buf = appendReply(buf, &b.Replies[n])
 	}
 	b.Replies = b.Replies[n:]
@@ -137,8 +143,8 @@ func DecodeNamed(body []byte) (*replica.LeaseBatch, error) {
 	return b, nil
 }
 
-// namedReader takes a body apart. After the first thing that is not there bad is set, and what it returns means
-// nothing.
+// namedReader reads a body piece by piece. After the first piece that is missing, bad is set, and what it returns has
+// no meaning.
 type namedReader struct {
 	b   []byte
 	bad bool
@@ -169,10 +175,10 @@ func (r *namedReader) number() uint64 {
 	return v
 }
 
-// text returns a text of at most most bytes.
-func (r *namedReader) text(most int) string {
+// text returns a text of at most limit bytes.
+func (r *namedReader) text(limit int) string {
 	n := r.number()
-	if n > uint64(most) || n > uint64(len(r.b)) {
+	if n > uint64(limit) || n > uint64(len(r.b)) {
 		r.fail()
 		return ""
 	}

@@ -34,26 +34,30 @@ const (
 	leastWrite  = 5 // bytes that a write or an answer takes at least in a header that was written here
 )
 
-// EncodeReplica returns the body of m without From and To.
+// EncodeReplica returns the body of m, without From and To, in new memory.
 func EncodeReplica(m *replica.Message) []byte {
-	total := 0
+	total := headerSpace + writeSpace*len(m.Writes) + answerSpace*len(m.Answers)
 	for i := range m.Writes {
 		total += len(m.Writes[i].Command)
 	}
 	for i := range m.Answers {
 		total += len(m.Answers[i].Result.Body)
 	}
-	body := beginHeader(make([]byte, 0, total+headerSpace+writeSpace*len(m.Writes)+answerSpace*len(m.Answers)),
-		typeReplica)
-	body = appendReplicaHeader(body, m)
-	endHeader(body)
+	return AppendReplica(make([]byte, 0, total), m)
+}
+
+// AppendReplica appends the body of m, without From and To.
+func AppendReplica(b []byte, m *replica.Message) []byte {
+	start := len(b)
+	b = appendReplicaHeader(beginHeader(b, typeReplica), m)
+	endHeader(b[start:])
 	for i := range m.Writes {
-		body = append(body, m.Writes[i].Command...)
+		b = append(b, m.Writes[i].Command...)
 	}
 	for i := range m.Answers {
-		body = append(body, m.Answers[i].Result.Body...)
+		b = append(b, m.Answers[i].Result.Body...)
 	}
-	return body
+	return b
 }
 
 func appendReplicaHeader(b []byte, m *replica.Message) []byte {
@@ -161,7 +165,7 @@ func decodeReplica(body []byte, m *replica.Message) error {
 	return readReplica(header, values, m)
 }
 
-// readReplica reads a header into m, and gives the values to its writes and answers.
+// readReplica reads a header into m, and sets the values of its writes and answers.
 func readReplica(header, values []byte, m *replica.Message) error {
 	r := valueReader{Reader: codec.NewReader(header), values: values}
 	h := r.Struct()
