@@ -33,7 +33,8 @@ func TestPurePackages(t *testing.T) {
 	for _, f := range found {
 		t.Error(f)
 	}
-	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/replica server/wire jepsen/compare/flease jepsen/compare/majority" {
+	if got := strings.Join(looked, " "); got != "lease lease/named multipaxos kv storage/journal server/replica "+
+		"server/wire jepsen/compare/flease jepsen/compare/majority" {
 		t.Errorf("looked into %s only", got)
 	}
 }
@@ -42,7 +43,10 @@ func TestPurePackages(t *testing.T) {
 func TestEveryPackageIsThere(t *testing.T) {
 	tree := load(t, "../..")
 	for _, r := range Layout.Packages {
-		if !slices.ContainsFunc(tree.sorted(), func(p *pkg) bool { return matches(r.Path, p.path) && tree.Has(p.path) }) {
+		if !slices.ContainsFunc(tree.sorted(), func(p *pkg) bool {
+			return matches(r.Path, p.path) &&
+				tree.Has(p.path)
+		}) {
 			t.Errorf("package %s has no Go files", r.Path)
 		}
 	}
@@ -74,7 +78,7 @@ func wanted(t *testing.T, tree *Tree) map[string]string {
 		}
 	}
 	m["kv/fast.s:0"] = "Go files only"
-	m["server/replica:0"] = "cannot be judged"
+	m["server/replica:0"] = "cannot be checked"
 	return m
 }
 

@@ -33,7 +33,7 @@ func (t *Tree) barred(r Rules, layer Package, pkg, imp string, test bool) string
 	case ours:
 		return r.barredPackage(layer, pkg, to, test)
 	case standard(imp):
-		return "" // purity.go judges these
+		return "" // purity.go checks these
 	}
 	for mod, packages := range r.Only {
 		if within(imp, mod) && !slices.Contains(packages, pkg) {
@@ -90,7 +90,7 @@ func matches(pattern, pkg string) bool {
 	return pattern == pkg
 }
 
-// within tells whether path is base or lies below it.
+// within reports whether path is base or lies below it.
 func within(path, base string) bool {
 	return path == base || strings.HasPrefix(path, base+"/")
 }

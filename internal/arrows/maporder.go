@@ -33,7 +33,7 @@ func (v *visitor) rangeStmt(n *ast.RangeStmt) {
 	}
 }
 
-// mapsFunc judges the functions of package maps that visit in the order of the map. Sorting what they give at once
+// mapsFunc checks the functions of package maps that visit in the order of the map. Sorting what they give at once
 // is fine.
 func (v *visitor) mapsFunc(id *ast.Ident, name string, stack []ast.Node) {
 	switch name {
@@ -46,7 +46,7 @@ func (v *visitor) mapsFunc(id *ast.Ident, name string, stack []ast.Node) {
 	}
 }
 
-// sortedAtOnce tells whether the innermost call but one around is of slices.Sorted and its like.
+// sortedAtOnce reports whether the innermost call but one around is of slices.Sorted and its like.
 func (v *visitor) sortedAtOnce(stack []ast.Node) bool {
 	calls := 0
 	for i := len(stack) - 1; i >= 0; i-- {

@@ -1,7 +1,7 @@
 package arrows
 
-// Package is a package of the module and what it may import of the others. Any package may import the leaves (see Leaves)
-// that it is allowed to by its purity.
+// Package is a package of the module and what it may import of the others. Any package may import the leaves (see
+// Leaves) that its purity allows.
 type Package struct {
 	// Path is relative to the module. A path that ends in "/..." stands for the package and those below it, which
 	// may import each other.
@@ -43,7 +43,8 @@ var Layout = Rules{
 		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
 		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv"}},
 		{
-			Path: "server/wire", Pure: true, May: []string{"server/replica", "lease", "lease/named", "multipaxos", "kv"},
+			Path: "server/wire", Pure: true, May: []string{"server/replica", "lease", "lease/named", "multipaxos",
+				"kv"},
 			Never: []string{"server", "server/transport"},
 		},
 		{Path: "server/transport", May: []string{"server/wire"}, Never: []string{"server"}},
@@ -53,19 +54,22 @@ var Layout = Rules{
 		{Path: "server/metrics", Never: []string{"server"}},
 		{
 			Path: "server/runner", May: []string{
-				"server/replica", "server/wire", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
+				"server/replica", "server/wire", "server/metrics", "storage", "lease", "lease/named", "multipaxos",
+				"kv",
 			},
 			Never: []string{"server"},
 		},
 		{
 			Path: "server/backend", May: []string{
-				"server/runner", "server/replica", "server/wire", "server/transport", "server/web", "server/guardian", "server/metrics",
+				"server/runner", "server/replica", "server/wire", "server/transport", "server/web", "server/guardian",
+				"server/metrics",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
 		},
 		{Path: "server", May: []string{
-			"server/replica", "server/runner", "server/backend", "server/wire", "server/transport", "server/web", "server/watch",
+			"server/replica", "server/runner", "server/backend", "server/wire", "server/transport", "server/web",
+			"server/watch",
 			"server/guardian", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
@@ -74,8 +78,9 @@ var Layout = Rules{
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
-			Path:  "jepsen/...",
-			May:   []string{"server/replica", "server/wire", "storage/journal", "lease", "lease/named", "multipaxos", "kv", "client"},
+			Path: "jepsen/...",
+			May: []string{"server/replica", "server/wire", "storage/journal", "lease", "lease/named", "multipaxos",
+				"kv", "client"},
 			Never: []string{"server"},
 		},
 	},

@@ -18,7 +18,8 @@ var impureImports = []string{
 // machine.
 var impureFuncs = map[string][]string{
 	"time": {
-		"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local", "LoadLocation",
+		"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local",
+		"LoadLocation",
 	},
 	"iter": {"Pull", "Pull2"},
 }
@@ -47,19 +48,21 @@ func (t *Tree) pure(c *checker, p *pkg) []Finding {
 	}
 	r := c.check(p.path)
 	if r.err != nil {
-		return append(out, Finding{Pos: token.Position{Filename: p.path}, Msg: "cannot be judged: " + r.err.Error()})
+		return append(out, Finding{Pos: token.Position{Filename: p.path}, Msg: "cannot be checked: " + r.err.Error()})
 	}
 	for _, f := range p.files {
 		if f.test {
 			continue
 		}
 		if !f.here {
-			out = append(out, t.at(f.ast.Name.Pos(), "a pure package is the same on every platform: no build constraint"))
+			out = append(out, t.at(f.ast.Name.Pos(),
+				"a pure package is the same on every platform: no build constraint"))
 			continue
 		}
 		v := &visitor{tree: t, info: r.info, notes: notes(t.fset, f.ast), lines: map[int]bool{}}
 		for _, s := range f.ast.Imports {
-			if imp := importPath(s); slices.ContainsFunc(impureImports, func(base string) bool { return within(imp, base) }) {
+			imp := importPath(s)
+			if slices.ContainsFunc(impureImports, func(base string) bool { return within(imp, base) }) {
 				v.report(s.Pos(), "a pure package does not import %s", imp)
 			}
 		}
@@ -103,7 +106,7 @@ func (v *visitor) visit(n ast.Node, stack []ast.Node) bool {
 	return true
 }
 
-// ident judges a use of an outside name, however it was imported.
+// ident checks a use of an outside name, however it was imported.
 func (v *visitor) ident(id *ast.Ident, stack []ast.Node) {
 	obj := v.info.Uses[id]
 	if obj == nil || obj.Pkg() == nil || obj.Parent() != obj.Pkg().Scope() {
@@ -115,7 +118,8 @@ func (v *visitor) ident(id *ast.Ident, stack []ast.Node) {
 	case slices.Contains(impureFuncs[pkg], name):
 		v.report(id.Pos(), "%s.%s in a pure package: time and chance come in as arguments", pkg, name)
 	case within(pkg, "math/rand") && isFunc && !strings.HasPrefix(name, "New"):
-		v.report(id.Pos(), "%s.%s draws from the global generator: take a seed or a generator as an argument", pkg, name)
+		v.report(id.Pos(), "%s.%s draws from the global generator: take a seed or a generator as an argument",
+			pkg, name)
 	case pkg == "maps" && isFunc:
 		v.mapsFunc(id, name, stack)
 	}
@@ -125,7 +129,7 @@ func isChan(t types.Type) bool {
 	return anyCore(t, func(t types.Type) bool { _, ok := t.(*types.Chan); return ok })
 }
 
-// anyCore tells whether is holds for t's underlying type or, if t is a type parameter, for one of its constraint's.
+// anyCore reports whether is holds for t's underlying type or, if t is a type parameter, for one of its constraint's.
 func anyCore(t types.Type, is func(types.Type) bool) bool {
 	if t == nil {
 		return false

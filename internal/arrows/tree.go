@@ -41,7 +41,7 @@ type file struct {
 type pkg struct {
 	path  string // relative to the module, with slashes
 	files []*file
-	alien []string // sources that Go compiles or links but this package cannot judge: assembly, C
+	alien []string // sources that Go compiles or links but this package cannot check: assembly, C
 }
 
 // Tree is the parsed module.
@@ -69,7 +69,8 @@ func Load(root string) (*Tree, error) {
 		if name == root {
 			return nil
 		}
-		if base := d.Name(); base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+		if base := d.Name(); base == "testdata" || base == "vendor" || strings.HasPrefix(base, ".") ||
+			strings.HasPrefix(base, "_") {
 			return fs.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil {
@@ -136,7 +137,7 @@ func (t *Tree) pkg(dir string) *pkg {
 	return t.pkgs[dir]
 }
 
-// Has tells whether the module has non-test Go files in the package at this path.
+// Has reports whether the module has non-test Go files in the package at this path.
 func (t *Tree) Has(path string) bool {
 	p := t.pkgs[path]
 	if p == nil {
@@ -161,7 +162,7 @@ func (t *Tree) sorted() []*pkg {
 	return ps
 }
 
-// local is the import path relative to the module, if it is of the module.
+// local returns the import path relative to the module, if it is of the module.
 func (t *Tree) local(imp string) (string, bool) {
 	if imp == t.module {
 		return ".", true
@@ -178,7 +179,7 @@ func importPath(s *ast.ImportSpec) string {
 	return p
 }
 
-// standard tells whether an import path is of the standard library: its first element has no dot.
+// standard reports whether an import path is of the standard library: its first element has no dot.
 func standard(imp string) bool {
 	first, _, _ := strings.Cut(imp, "/")
 	return !strings.Contains(first, ".")

@@ -20,7 +20,7 @@ type Incarnation struct {
 	Nonce   uint64
 }
 
-// IsZero tells whether i is no incarnation at all.
+// IsZero reports whether i is no incarnation at all.
 func (i Incarnation) IsZero() bool { return i == Incarnation{} }
 
 // String shows node, restart and nonce, as in "2.7:a1b2c3d4".
@@ -40,20 +40,20 @@ type Ballot struct {
 	Nonce   uint64
 }
 
-// New is the ballot with this counter, drawn by incarnation i.
+// New returns the ballot with this counter, drawn by incarnation i.
 func New(counter uint64, i Incarnation) Ballot {
 	return Ballot{Counter: counter, Restart: i.Restart, Node: i.Node, Nonce: i.Nonce}
 }
 
-// Incarnation is the run that drew b.
+// Incarnation returns the run that drew b.
 func (b Ballot) Incarnation() Incarnation {
 	return Incarnation{Restart: b.Restart, Node: b.Node, Nonce: b.Nonce}
 }
 
-// IsZero tells whether b is no ballot.
+// IsZero reports whether b is no ballot.
 func (b Ballot) IsZero() bool { return b == Ballot{} }
 
-// Compare is -1, 0 or +1 as b is below, equal to or above o.
+// Compare returns -1, 0 or +1 as b is below, equal to or above o.
 func (b Ballot) Compare(o Ballot) int {
 	switch {
 	case b.Counter != o.Counter:
@@ -68,10 +68,10 @@ func (b Ballot) Compare(o Ballot) int {
 	return 0
 }
 
-// Less tells whether b is below o.
+// Less reports whether b is below o.
 func (b Ballot) Less(o Ballot) bool { return b.Compare(o) < 0 }
 
-// Max is the higher of b and o.
+// Max returns the higher of b and o.
 func (b Ballot) Max(o Ballot) Ballot {
 	if b.Less(o) {
 		return o

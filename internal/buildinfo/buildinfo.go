@@ -14,7 +14,8 @@ var Version = ""
 
 // Info describes a build.
 type Info struct {
-	Version  string `json:"version"`            // of the release, else the module's, else devel with 12 digits of the revision
+	// Version is that of the release, else the module's, else "devel" with 12 digits of the revision.
+	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // the commit that was built, in full; "" if the go command noted none
 	Modified bool   `json:"modified,omitempty"` // there were changes beyond that commit
 	Go       string `json:"go"`
@@ -55,7 +56,7 @@ func read(linked string, build *debug.BuildInfo) Info {
 	return i
 }
 
-// Line is one line for people: the program, its version, the revision, the Go version and the platform.
+// Line returns one line for people: the program, its version, the revision, the Go version and the platform.
 func (i Info) Line(program string) string {
 	revision := i.Revision
 	switch {

@@ -9,7 +9,8 @@ import (
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
 func TestRead(t *testing.T) {
-	settings := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: commit}, {Key: "vcs.modified", Value: "true"}}
+	settings := []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: commit},
+		{Key: "vcs.modified", Value: "true"}}
 	for _, c := range []struct {
 		name, linked, module string
 		settings             []debug.BuildSetting

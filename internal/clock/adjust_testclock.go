@@ -29,7 +29,8 @@ type wrong struct {
 
 func (w *wrong) at(d time.Duration) time.Duration {
 	past := d - w.base
-	return w.shown + past + time.Duration(int64(past)/partsPerMillion*w.ratePPM+int64(past)%partsPerMillion*w.ratePPM/partsPerMillion)
+	return w.shown + past + time.Duration(int64(past)/partsPerMillion*w.ratePPM+
+		int64(past)%partsPerMillion*w.ratePPM/partsPerMillion)
 }
 
 var testClock atomic.Pointer[wrong]
@@ -61,7 +62,8 @@ func follow(c *Clock, file string) {
 	}
 	w, now := testClock.Load(), c.source.read()
 	if w.ratePPM != ratePPM || int64(w.jumped) != jumped {
-		w = &wrong{base: now, shown: w.at(now) + time.Duration(jumped) - w.jumped, ratePPM: ratePPM, jumped: time.Duration(jumped)}
+		w = &wrong{base: now, shown: w.at(now) + time.Duration(jumped) - w.jumped, ratePPM: ratePPM,
+			jumped: time.Duration(jumped)}
 		testClock.Store(w)
 	}
 	seen := fmt.Sprintf("%d %d %d %d\n", ratePPM, jumped, now, w.at(now))

@@ -20,7 +20,7 @@ type Clock struct {
 	last   atomic.Int64
 }
 
-// New is a clock that is ready to be read. It panics where the kernel lacks one of the clocks it needs, because
+// New returns a clock that is ready to be read. It panics where the kernel lacks one of the clocks it needs, because
 // without them no lease can be kept safely.
 func New() *Clock {
 	c := &Clock{}
@@ -28,7 +28,7 @@ func New() *Clock {
 	return c
 }
 
-// Now is the time elapsed since a fixed instant before the process started. The reading is true for some instant
+// Now returns the time elapsed since a fixed instant before the process started. The reading is true for some instant
 // between the call and the return, and no reading that begins after another has returned is below it.
 func (c *Clock) Now() time.Duration {
 	now := int64(adjust(c.source.read()))

@@ -78,7 +78,7 @@ func (s *source) resumed() int64 {
 	}
 }
 
-// measure is the time spent suspended, wrong by at most half the width of the narrowest bracket it found.
+// measure returns the time spent suspended, wrong by at most half the width of the narrowest bracket it found.
 func (s *source) measure() int64 {
 	best, width := int64(0), int64(math.MaxInt64)
 	for range bracketTries {
@@ -99,7 +99,8 @@ func (s *source) measure() int64 {
 // reading.
 func gettime(clock int32) int64 {
 	var ts unix.Timespec
-	if _, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	_, _, errno := unix.RawSyscall(unix.SYS_CLOCK_GETTIME, uintptr(clock), uintptr(unsafe.Pointer(&ts)), 0)
+	if errno != 0 {
 		panic(fmt.Sprintf("clock: this kernel has no clock %d (Linux 2.6.39 or newer is needed): %v", clock, errno))
 	}
 	return ts.Nano()

@@ -47,7 +47,8 @@ func slew(d time.Duration) func(*machine)       { return func(m *machine) { m.sl
 func TestReadingLiesWithinItsCall(t *testing.T) {
 	events := map[string]func(*machine){
 		"deschedule 3 ms": deschedule(3 * time.Millisecond), "deschedule 2 s": deschedule(2 * time.Second),
-		"suspend 2 ms": suspend(2 * time.Millisecond), "suspend 1 h": suspend(time.Hour), "slew": slew(5 * time.Millisecond),
+		"suspend 2 ms": suspend(2 * time.Millisecond), "suspend 1 h": suspend(time.Hour),
+		"slew":                   slew(5 * time.Millisecond),
 		"suspend and deschedule": func(m *machine) { suspend(time.Minute)(m); deschedule(time.Minute)(m) },
 	}
 	for name, event := range events {
@@ -61,7 +62,8 @@ func TestReadingLiesWithinItsCall(t *testing.T) {
 				from := m.elapsed()
 				got := c.Now()
 				if slack := suspendStep; int64(got) < int64(from)-slack || int64(got) > int64(m.elapsed())+slack {
-					t.Errorf("%s before reading %d: read %v, the call ran from %v to %v", name, before, got, from, m.elapsed())
+					t.Errorf("%s before reading %d: read %v, the call ran from %v to %v", name, before, got, from,
+						m.elapsed())
 				}
 			}
 		}
@@ -83,7 +85,8 @@ func TestOffsetIsKeptUnlessSuspended(t *testing.T) {
 	}
 	suspend(time.Second)(m)
 	c.Now()
-	if got := time.Duration(c.source.suspended.Load() - kept); got < 999*time.Millisecond || got > 1001*time.Millisecond {
+	if got := time.Duration(c.source.suspended.Load() - kept); got < 999*time.Millisecond ||
+		got > 1001*time.Millisecond {
 		t.Fatalf("offset moved by %v at a suspend of 1 s", got)
 	}
 }

@@ -72,7 +72,7 @@ var encoders = sync.Pool{New: func() any {
 	return &scratch{encoder: codec.NewEncoderBytes(new([]byte), classes[0].handle), buf: make([]byte, 0, 256)}
 }}
 
-// Marshal is the encoding of v, a struct or a pointer to one. It panics if v's type cannot be encoded, which is a
+// Marshal returns the encoding of v, a struct or a pointer to one. It panics if v's type cannot be encoded, which is a
 // mistake in this program and not in its input.
 func Marshal(v any) []byte { return Append(nil, v) }
 

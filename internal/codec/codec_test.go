@@ -22,7 +22,8 @@ type outer struct {
 }
 
 func sample() outer {
-	return outer{N: -5, Store: [16]byte{1, 2, 255}, Name: "k\x00", List: []inner{{1, []byte("x")}, {2, nil}}, Yes: true, One: inner{3, []byte{0}}}
+	return outer{N: -5, Store: [16]byte{1, 2, 255}, Name: "k\x00", List: []inner{{1, []byte("x")}, {2, nil}},
+		Yes: true, One: inner{3, []byte{0}}}
 }
 
 func TestRoundTrip(t *testing.T) {

@@ -38,10 +38,11 @@ func newContent(f *os.File) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &content{disk: f, durable: end, shown: end, size: end, pages: map[int64][]byte{}, clean: map[int64]bool{}}, nil
+	c := &content{disk: f, durable: end, shown: end, size: end, pages: map[int64][]byte{}, clean: map[int64]bool{}}
+	return c, nil
 }
 
-// page is what the program sees of page i, whole, and zeros behind the end. The caller holds mu.
+// page returns what the program sees of page i, whole, and zeros behind the end. The caller holds mu.
 func (c *content) page(i int64) ([]byte, error) {
 	if p := c.pages[i]; p != nil {
 		return p, nil
@@ -49,7 +50,7 @@ func (c *content) page(i int64) ([]byte, error) {
 	return c.diskPage(i, c.shown)
 }
 
-// diskPage is page i of the disk's first `shown` bytes.
+// diskPage returns page i of the disk's first `shown` bytes.
 func (c *content) diskPage(i, shown int64) ([]byte, error) {
 	p := make([]byte, pageBytes)
 	if n := min(shown-i*pageBytes, pageBytes); n > 0 {

@@ -49,7 +49,8 @@ func TestContentIsAFileAndACrashRestoresTheLastSync(t *testing.T) {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0, 1:
 				off := rapid.IntRange(0, 3*pageBytes).Draw(t, "off")
-				b := bytes.Repeat([]byte{byte(rapid.IntRange(1, 255).Draw(t, "byte"))}, rapid.IntRange(1, 2*pageBytes).Draw(t, "n"))
+				b := bytes.Repeat([]byte{byte(rapid.IntRange(1, 255).Draw(t, "byte"))},
+					rapid.IntRange(1, 2*pageBytes).Draw(t, "n"))
 				if err := c.writeAt(b, int64(off)); err != nil {
 					t.Fatal(err)
 				}

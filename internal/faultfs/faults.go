@@ -23,7 +23,7 @@ const (
 	ops
 )
 
-// changes tells whether op changes what is on the disk, now or later.
+// changes reports whether op changes what is on the disk, now or later.
 func (o Op) changes() bool { return o != Read }
 
 // Counts tells what has happened since Mount.
@@ -142,7 +142,7 @@ func (f *FS) SetFree(bytes int64) {
 	f.faults.free = bytes
 }
 
-// Counts is what has happened so far.
+// Counts returns what has happened so far.
 func (f *FS) Counts() Counts {
 	f.faults.mu.Lock()
 	defer f.faults.mu.Unlock()

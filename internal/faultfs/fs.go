@@ -38,7 +38,7 @@ type file struct {
 
 type rename struct{ from, to string }
 
-// Available is nil where Mount can work: on Linux with /dev/fuse, as root.
+// Available returns nil where Mount can work: on Linux with /dev/fuse, as root.
 func Available() error {
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *FS) FlipBits(path string, off int64, mask byte) error {
 	return x.flip(off, mask)
 }
 
-// file is the content of a file on the disk, opened once.
+// file returns the content of a file on the disk, opened once.
 func (f *FS) file(path string, inode uint64) (*file, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

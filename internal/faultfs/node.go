@@ -71,7 +71,9 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*fs
 	return n.child(ctx, name, out)
 }
 
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(
+	ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut,
+) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
 	if errno := n.pass(Create); errno != 0 {
 		return nil, nil, 0, errno
 	}
@@ -123,7 +125,9 @@ func (n *node) Rmdir(_ context.Context, name string) syscall.Errno {
 	return fs.ToErrno(syscall.Rmdir(filepath.Join(n.path(), name)))
 }
 
-func (n *node) Rename(_ context.Context, name string, parent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
+func (n *node) Rename(
+	_ context.Context, name string, parent fs.InodeEmbedder, newName string, flags uint32,
+) syscall.Errno {
 	to, ok := parent.(*node)
 	if !ok || flags != 0 {
 		return syscall.EINVAL

@@ -29,8 +29,8 @@ const (
 // given is how many ports this process was given.
 var given atomic.Uint32
 
-// Run is the first of n ports in a row on which nobody listened a moment ago. Ports of two calls overlap only after
-// many others. Safe for concurrent use.
+// Run returns the first of n ports in a row on which nobody listened a moment ago. The ports of two calls overlap only
+// after many others. Safe for concurrent use.
 func Run(n int) (int, error) {
 	if n < 1 || n > highest-lowest {
 		return 0, fmt.Errorf("freeport: %d ports in a row: must be from 1 to %d", n, highest-lowest)
@@ -65,7 +65,7 @@ func candidate(n int) int {
 	return of + int(given.Add(uint32(n))-uint32(n))%(share-n+1)
 }
 
-// Free tells whether nobody listens on the n ports from first on.
+// Free reports whether nobody listens on the n ports from first on.
 func Free(first, n int) bool {
 	for port := first; port < first+n; port++ {
 		l, err := net.Listen("tcp", Address(port))
@@ -77,5 +77,5 @@ func Free(first, n int) bool {
 	return true
 }
 
-// Address is port on 127.0.0.1.
+// Address returns port on 127.0.0.1.
 func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

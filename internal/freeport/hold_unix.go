@@ -12,9 +12,10 @@ import (
 // held keeps the locks' files open until the process ends.
 var held []*os.File
 
-// hold takes a share for this process, and tells whether it could. Children do not inherit it.
+// hold takes a share for this process, and reports whether it could. Children do not inherit it.
 func hold(n int) bool {
-	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("tenure-ports-%d-%d.lock", os.Getuid(), n)), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("tenure-ports-%d-%d.lock", os.Getuid(), n)),
+		os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return false
 	}

@@ -16,16 +16,16 @@ type ClusterID [16]byte
 // the one it was. Zero is no store.
 type StoreID [16]byte
 
-// String is the id in hexadecimal.
+// String returns the id in hexadecimal.
 func (c ClusterID) String() string { return hex.EncodeToString(c[:]) }
 
-// IsZero tells whether c names no cluster.
+// IsZero reports whether c names no cluster.
 func (c ClusterID) IsZero() bool { return c == ClusterID{} }
 
-// String is the id in hexadecimal.
+// String returns the id in hexadecimal.
 func (s StoreID) String() string { return hex.EncodeToString(s[:]) }
 
-// IsZero tells whether s names no store.
+// IsZero reports whether s names no store.
 func (s StoreID) IsZero() bool { return s == StoreID{} }
 
 // Member is a voter: a node id together with the store that speaks for it.
@@ -40,7 +40,7 @@ type Membership struct {
 	Members []Member // by rising node id
 }
 
-// Lists tells whether m lists exactly this node with this store: only then may the node take part, in both layers.
+// Lists reports whether m lists exactly this node with this store: only then may the node take part, in both layers.
 func (m Membership) Lists(node ballot.NodeID, store StoreID) bool {
 	for _, x := range m.Members {
 		if x.Node == node {
@@ -50,7 +50,7 @@ func (m Membership) Lists(node ballot.NodeID, store StoreID) bool {
 	return false
 }
 
-// Voters is the set of node ids of m.
+// Voters returns the set of node ids of m.
 func (m Membership) Voters() quorum.Set {
 	var s quorum.Set
 	for _, x := range m.Members {

@@ -24,7 +24,7 @@ type Reply struct {
 	Renewal bool // the request was to renew
 }
 
-// Take takes a grant that arrives at now, and tells whether it counts. It is void after the release (N1), and a
+// Take takes a grant that arrives at now, and reports whether it counts. It is void after the release (N1), and a
 // renewal's at or after the deadline held: what was done since then was done without the lease. The deadline counts
 // from before the request and never moves back, and the token is the largest that was seen (N2).
 func (h *Hold) Take(now time.Duration, r Reply) bool {
@@ -40,10 +40,10 @@ func (h *Hold) Take(now time.Duration, r Reply) bool {
 	return true
 }
 
-// Held tells whether the name is owned at now: read from the stored deadline each time, so that no timer can be late.
+// Held reports whether the name is owned at now: read from the stored deadline each time, so that no timer can be late.
 func (h *Hold) Held(now time.Duration) bool { return !h.released && now < h.deadline }
 
-// Deadline is the reading of the clock at which the ownership ends, 0 if there is none.
+// Deadline returns the reading of the clock at which the ownership ends, 0 if there is none.
 func (h *Hold) Deadline() time.Duration {
 	if h.released {
 		return 0
@@ -51,8 +51,8 @@ func (h *Hold) Deadline() time.Duration {
 	return h.deadline
 }
 
-// Token is the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing was
-// granted.
+// Token returns the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing
+// was granted.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Release ends the ownership for good, before any request to release is sent.

@@ -61,7 +61,8 @@ func TestN1ReplyAfterTheDeadline(t *testing.T) {
 		if c.granted {
 			h.Take(0, Reply{TTL: 100 * ms, Token: 7})
 		}
-		if got := h.Take(c.arrives, Reply{Asked: 90 * ms, TTL: 100 * ms, Token: 7, Renewal: c.renewal}); got != c.counts || h.Held(c.arrives) != c.counts {
+		if got := h.Take(c.arrives, Reply{Asked: 90 * ms, TTL: 100 * ms, Token: 7,
+			Renewal: c.renewal}); got != c.counts || h.Held(c.arrives) != c.counts {
 			t.Errorf("%s: counts %v", name, got)
 		}
 	}
@@ -71,7 +72,8 @@ func TestN1ReplyAfterTheDeadline(t *testing.T) {
 func TestN2LargestToken(t *testing.T) {
 	var h Hold
 	h.Take(0, Reply{TTL: 100 * ms, Token: 9})
-	if !h.Take(50*ms, Reply{Asked: 40 * ms, TTL: 100 * ms, Token: 7, Renewal: true}) || h.Token() != 9 || h.Deadline() != 140*ms {
+	if !h.Take(50*ms, Reply{Asked: 40 * ms, TTL: 100 * ms, Token: 7, Renewal: true}) || h.Token() != 9 ||
+		h.Deadline() != 140*ms {
 		t.Errorf("%+v", h)
 	}
 	if !h.Take(50*ms, Reply{TTL: 60 * ms, Token: 11}) || h.Token() != 11 || h.Deadline() != 140*ms {
@@ -90,7 +92,8 @@ func TestHoldOnlyMovesForward(t *testing.T) {
 				h.Release()
 			} else {
 				h.Take(now, Reply{
-					Asked: now - time.Duration(rapid.IntRange(0, 20).Draw(t, "ago"))*ms, TTL: time.Duration(rapid.IntRange(0, 15).Draw(t, "ttl")) * ms,
+					Asked: now - time.Duration(rapid.IntRange(0, 20).Draw(t, "ago"))*ms,
+					TTL:   time.Duration(rapid.IntRange(0, 15).Draw(t, "ttl")) * ms,
 					Token: rapid.Uint64Range(1, 9).Draw(t, "token"), Renewal: rapid.Bool().Draw(t, "renewal"),
 				})
 			}

@@ -74,7 +74,8 @@ func TestAProcessWithoutItsFirstThreadIsEnding(t *testing.T) {
 		_ = l.Close()
 	}
 	_ = c.Wait()
-	for what, pid := range map[string]int{"a process that runs": os.Getpid(), "one that was reaped": pid, "a kernel thread": 2, "none": 0} {
+	for what, pid := range map[string]int{"a process that runs": os.Getpid(), "one that was reaped": pid,
+		"a kernel thread": 2, "none": 0} {
 		if Ending(pid) {
 			t.Errorf("%s is ending", what)
 		}

@@ -19,7 +19,7 @@ type Set struct {
 	ids [MaxVoters]ballot.NodeID
 }
 
-// Of is the set of these ids. It panics on more than MaxVoters distinct ids: configuration is checked before.
+// Of returns the set of these ids. It panics on more than MaxVoters distinct ids: configuration is checked before.
 func Of(ids ...ballot.NodeID) Set {
 	var s Set
 	for _, id := range ids {
@@ -28,7 +28,7 @@ func Of(ids ...ballot.NodeID) Set {
 	return s
 }
 
-// Add puts id into s and tells whether it is new there.
+// Add puts id into s and reports whether it is new there.
 func (s *Set) Add(id ballot.NodeID) bool {
 	i := 0
 	for i < int(s.n) && s.ids[i] < id {
@@ -46,7 +46,7 @@ func (s *Set) Add(id ballot.NodeID) bool {
 	return true
 }
 
-// Has tells whether id is in s.
+// Has reports whether id is in s.
 func (s Set) Has(id ballot.NodeID) bool {
 	for i := range int(s.n) {
 		if s.ids[i] == id {
@@ -56,19 +56,19 @@ func (s Set) Has(id ballot.NodeID) bool {
 	return false
 }
 
-// Len is the number of ids in s.
+// Len returns the number of ids in s.
 func (s Set) Len() int { return int(s.n) }
 
-// At is the i-th id of s in rising order, counted from 0.
+// At returns the i-th id of s in rising order, counted from 0.
 func (s Set) At(i int) ballot.NodeID { return s.ids[:s.n][i] }
 
-// IDs is a new slice of the ids of s, in rising order.
+// IDs returns a new slice of the ids of s, in rising order.
 func (s Set) IDs() []ballot.NodeID { return append([]ballot.NodeID(nil), s.ids[:s.n]...) }
 
-// Need is the number of voters that make a quorum of s: more than half.
+// Need returns the number of voters that make a quorum of s: more than half.
 func (s Set) Need() int { return int(s.n)/2 + 1 }
 
-// Reached tells whether votes hold a quorum of the voters. Votes of others count for nothing. No voters, no quorum.
+// Reached reports whether votes hold a quorum of the voters. Votes of others count for nothing. No voters, no quorum.
 func Reached(voters, votes Set) bool {
 	n := 0
 	for i := range int(votes.n) {

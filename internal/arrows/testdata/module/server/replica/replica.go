@@ -7,4 +7,4 @@ import (
 	"tenure/storage" // want "it may import lease, lease/named, multipaxos, kv and leaves"
 )
 
-var broken int = "no type" // the package cannot be judged
+var broken int = "no type" // the package cannot be checked

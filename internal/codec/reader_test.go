@@ -46,8 +46,10 @@ func readKnown(data []byte) (known, error) {
 
 func TestReaderPassesOverWhatANewerVersionAdds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n := newer{A: rapid.Uint64().Draw(t, "a"), Yes: rapid.Bool().Draw(t, "yes"), Wait: time.Duration(rapid.Int64().Draw(t, "wait")),
-			Text: rapid.String().Draw(t, "text"), F: rapid.Float64().Draw(t, "f"), B: rapid.SliceOf(rapid.Byte()).Draw(t, "b")}
+		n := newer{A: rapid.Uint64().Draw(t, "a"), Yes: rapid.Bool().Draw(t, "yes"),
+			Wait: time.Duration(rapid.Int64().Draw(t, "wait")),
+			Text: rapid.String().Draw(t, "text"), F: rapid.Float64().Draw(t, "f"),
+			B: rapid.SliceOf(rapid.Byte()).Draw(t, "b")}
 		n.In.X, n.In.Y = rapid.Uint64().Draw(t, "x"), rapid.Uint64().Draw(t, "y")
 		for range rapid.IntRange(0, 20).Draw(t, "more") {
 			n.More = append(n.More, map[string]any{"k": rapid.Int64().Draw(t, "v"), "n": nil, "l": []any{1.5, true}})
@@ -70,7 +72,8 @@ func TestNumbersByHandAreTheLibrarys(t *testing.T) {
 		U uint64
 		I int64
 	}
-	values := []uint64{0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, math.MaxUint64}
+	values := []uint64{0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63,
+		math.MaxUint64}
 	for _, u := range values {
 		for _, i := range []int64{int64(u), -int64(u), -33, -32, -129, math.MinInt64} {
 			b := AppendInt(AppendUint(AppendArray(nil, 2), u), i)
