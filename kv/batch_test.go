@@ -17,11 +17,15 @@ func TestFreesIsTheSameForACommandAndItsBatch(t *testing.T) {
 		{"create", Command{Op: OpSessionCreate, Session: Session{ID: id}}, false},
 		{"end of a session", Command{Op: OpEndSession, Session: Session{ID: id}, Arm: 3}, true},
 		{"era", Command{Op: OpNewEra, IdemKey: "run"}, true},
-		{"release", Command{Op: OpSet, Key: "k", Value: make([]byte, smallValueBytes), Lock: LockRelease, Session: Session{ID: id}}, true},
-		{"release with much", Command{Op: OpSet, Key: "k", Value: make([]byte, smallValueBytes+1), Lock: LockRelease, Session: Session{ID: id}}, false},
+		{"release", Command{Op: OpSet, Key: "k", Value: make([]byte, smallValueBytes), Lock: LockRelease,
+			Session: Session{ID: id}}, true},
+		{"release with much", Command{Op: OpSet, Key: "k", Value: make([]byte, smallValueBytes+1), Lock: LockRelease,
+			Session: Session{ID: id}}, false},
 		{"acquire", Command{Op: OpSet, Key: "k", Lock: LockAcquire, Session: Session{ID: id}}, false},
-		{"deletes and checks", Command{Op: OpTransaction, Parts: []Part{{Op: OpCheckIndex, Key: "k", Index: 3}, {Op: OpDelete, Key: "k"}}}, true},
-		{"a set among deletes", Command{Op: OpTransaction, Parts: []Part{{Op: OpDelete, Key: "k"}, {Op: OpSet, Key: "l"}}}, false},
+		{"deletes and checks", Command{Op: OpTransaction,
+			Parts: []Part{{Op: OpCheckIndex, Key: "k", Index: 3}, {Op: OpDelete, Key: "k"}}}, true},
+		{"a set among deletes", Command{Op: OpTransaction,
+			Parts: []Part{{Op: OpDelete, Key: "k"}, {Op: OpSet, Key: "l"}}}, false},
 	} {
 		if got := r.c.Frees(); got != r.frees {
 			t.Errorf("%s: Frees is %v", r.name, got)

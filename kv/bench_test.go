@@ -134,7 +134,8 @@ func BenchmarkSnapshotList100(b *testing.B) {
 			b.Fatal(err)
 		}
 		n := 0
-		if err := v.Walk(Range{Prefix: "bench/", Start: benchKey(5000), Limit: 100}, func(Entry) bool { n++; return true }); err != nil || n != 100 {
+		if err := v.Walk(Range{Prefix: "bench/", Start: benchKey(5000), Limit: 100},
+			func(Entry) bool { n++; return true }); err != nil || n != 100 {
 			b.Fatal(n, err)
 		}
 		v.Close()

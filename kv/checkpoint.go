@@ -13,7 +13,7 @@ import (
 // so Checkpoint may run on another goroutine while State goes on.
 type Frozen struct {
 	meta       meta
-	data       *table
+	data       *memtable
 	bytes      int64
 	queue      dedupQueue
 	changed    *btree.Map[string, []byte] // of the registers
@@ -82,10 +82,11 @@ func (s *State) Checkpointed() error {
 // Slot returns the applied slot of the state database once f is in it.
 func (f *Frozen) Slot() uint64 { return f.meta.Slot }
 
-// Checkpoint is f as storage writes it, newly made: it costs time and memory in proportion to what changed.
+// Checkpoint returns f as storage writes it, newly made: it costs time and memory in proportion to what changed.
 func (f *Frozen) Checkpoint() *Checkpoint {
 	forgotten, fresh := f.dedupChanges()
-	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+f.changed.Len())
+	changes := make([]Change, 0, f.data.Len()+int(forgotten.next-forgotten.first)+int(fresh.next-fresh.first)+
+		f.changed.Len())
 	var a arena
 	f.data.Scan(func(key string, e *Entry) bool {
 		c := Change{Space: SpaceData, Key: a.keep(append(a.space(len(key)), key...))}
@@ -124,7 +125,8 @@ func (f *Frozen) tombstoneChanges() (changes []Change) {
 		return true
 	})
 	f.tombstones.byAge.Ascend(tombstone{revision: f.old.Revision + 1}, func(t tombstone) bool {
-		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key), Value: slices.Clip(appendTombstone(nil, t.revision))})
+		changes = append(changes, Change{Space: SpaceTombstone, Key: bytesOf(t.key),
+			Value: slices.Clip(appendTombstone(nil, t.revision))})
 		return true
 	})
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(string(a.Key), string(b.Key)) })

@@ -152,7 +152,8 @@ func TestDamagedEntryNamesItsKey(t *testing.T) {
 func TestDigestSeesEverything(t *testing.T) {
 	seen := map[[32]byte]string{}
 	for name, cs := range map[string][]Command{
-		"nothing": {}, "set": {set("a", "1")}, "value": {set("a", "2")}, "key": {set("b", "1")}, "empty": {set("a", "")},
+		"nothing": {}, "set": {set("a", "1")}, "value": {set("a", "2")}, "key": {set("b", "1")},
+		"empty": {set("a", "")},
 		"keyed": {set("a", "1").keyed("w", 0)}, "other key": {set("a", "1").keyed("v", 0)},
 		"deleted": {set("a", "1"), del("a")}, "twice": {set("a", "1"), set("a", "1")},
 		"refused": {set("a", "1").at(1).keyed("w", 0)}, "absent": {del("a").keyed("w", 0)},
@@ -174,7 +175,8 @@ func TestDigestSeesEverything(t *testing.T) {
 func TestLimitsAreChecked(t *testing.T) {
 	bad := []Limits{{}}
 	for _, zero := range []func(*Limits){
-		func(l *Limits) { l.DedupEntries = 0 }, func(l *Limits) { l.DedupRevisions = 0 }, func(l *Limits) { l.PruneKeys = -1 },
+		func(l *Limits) { l.DedupEntries = 0 }, func(l *Limits) { l.DedupRevisions = 0 },
+		func(l *Limits) { l.PruneKeys = -1 },
 		func(l *Limits) { l.Sessions = 0 }, func(l *Limits) { l.Locks = 0 }, func(l *Limits) { l.ExpiringKeys = 0 },
 		func(l *Limits) { l.Fences = 0 }, func(l *Limits) { l.Tombstones = 0 },
 	} {

@@ -54,7 +54,7 @@ func (c *Command) more() commandMore {
 	}
 }
 
-// EncodeCommand is c as it travels and is stored: the length of the header as a uvarint, the header in msgpack, and the
+// EncodeCommand returns c as it is sent and stored: the length of the header as a uvarint, the header in msgpack, and the
 // payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the
 // msgpack because it is the one large thing: it is copied once, and its cost is in proportion to its length.
 // EncodeCommand does not check c: see Command.Validate.
@@ -159,7 +159,7 @@ func decodeHeader(b []byte, c *Command) (payload []byte, err error) {
 	return payload[test:], nil
 }
 
-// decodeMore reads what is beyond a plain header, and gives the length of Test.
+// decodeMore reads what is beyond a plain header, and returns the length of Test.
 func decodeMore(b []byte, c *Command) (test uint64, err error) {
 	var m commandMore
 	if err := codec.Unmarshal(b, &m); err != nil {
@@ -174,7 +174,8 @@ func decodeMore(b []byte, c *Command) (test uint64, err error) {
 // decodeParts reads the parts of a transaction. They are not yet valid.
 func decodeParts(payload []byte, c *Command) error {
 	if len(payload) > MaxValueBytes {
-		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed", ErrCommand, len(payload), MaxValueBytes)
+		return fmt.Errorf("%w: the parts have %d bytes, at most %d are allowed",
+			ErrCommand, len(payload), MaxValueBytes)
 	}
 	var broken error
 	err := DecodeBatch(payload, func(b []byte) bool {

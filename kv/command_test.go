@@ -53,7 +53,8 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawCommand(t, newModel(small))
 		c.Key = strings.Repeat("k", rapid.IntRange(0, 70_000).Draw(t, "key bytes"))
-		c.Base, c.Flags, c.Index = rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "flags"), rapid.Uint64().Draw(t, "index")
+		c.Base, c.Flags, c.Index = rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "flags"),
+			rapid.Uint64().Draw(t, "index")
 		h := commandHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base, nil}
 		want := codec.Marshal(&plainHeader{c.Op, c.Key, c.Flags, c.HasIndex, c.Index, c.IdemKey, c.Base})
 		if m := c.more(); m != (commandMore{}) {
@@ -65,10 +66,12 @@ func TestHeadersAreTheLibrarys(t *testing.T) {
 			t.Fatalf("%x, the library writes %x", header, want)
 		}
 		var got Command
-		if _, err := decodeHeader(append(binary.AppendUvarint(nil, uint64(len(header))), header...), &got); err != nil && len(c.Test) == 0 {
+		if _, err := decodeHeader(append(binary.AppendUvarint(nil, uint64(len(header))), header...),
+			&got); err != nil && len(c.Test) == 0 {
 			t.Fatal(err)
 		}
-		if got.Op != c.Op || got.Key != c.Key || got.Flags != c.Flags || got.HasIndex != c.HasIndex || got.Index != c.Index ||
+		if got.Op != c.Op || got.Key != c.Key || got.Flags != c.Flags || got.HasIndex != c.HasIndex ||
+			got.Index != c.Index ||
 			got.IdemKey != c.IdemKey || got.Base != c.Base || len(c.Test) == 0 && got.more() != c.more() {
 			t.Fatalf("%+v came back as %+v", c, got)
 		}
@@ -151,7 +154,8 @@ func TestBatchRoundTrip(t *testing.T) {
 	if err := DecodeBatch(batch[:len(batch)-1], func([]byte) bool { return false }); err != nil {
 		t.Fatalf("stopped before the broken place: %v", err)
 	}
-	if err := DecodeBatch(make([]byte, MaxBatchCommands+1), func([]byte) bool { return true }); !errors.Is(err, ErrCommand) {
+	if err := DecodeBatch(make([]byte, MaxBatchCommands+1), func([]byte) bool { return true }); !errors.Is(err,
+		ErrCommand) {
 		t.Fatalf("too many commands: %v", err)
 	}
 }
@@ -169,8 +173,10 @@ func costs(t *testing.T, input int, fn func()) {
 }
 
 func FuzzDecodeCommand(f *testing.F) {
-	for _, c := range []Command{set("a", "1").at(3).keyed("w", 2), del("b"), prune(""), acquire("a", one).under("lease/x", 3), create(Session{ID: one, TTL: 5}),
-		transaction(set("a", "1"), Part{Op: OpGetTree}), {Op: OpTestAndSet, Key: "a", Test: []byte("x"), Value: []byte("y")}, {Op: OpRename, Key: "a", NewKey: "b"}} {
+	for _, c := range []Command{set("a", "1").at(3).keyed("w", 2), del("b"), prune(""),
+		acquire("a", one).under("lease/x", 3), create(Session{ID: one, TTL: 5}),
+		transaction(set("a", "1"), Part{Op: OpGetTree}),
+		{Op: OpTestAndSet, Key: "a", Test: []byte("x"), Value: []byte("y")}, {Op: OpRename, Key: "a", NewKey: "b"}} {
 		f.Add(EncodeCommand(&c))
 	}
 	f.Add([]byte{0x07, 0x97, 0x01, 0xdb, 0x7f, 0xff, 0xff, 0xff})
@@ -193,7 +199,8 @@ func FuzzDecodeCommand(f *testing.F) {
 
 func FuzzApplyBatch(f *testing.F) {
 	f.Add(batchOf(set("a", "1").keyed("w", 0), prune(""), del("a").at(1)))
-	f.Add(batchOf(create(Session{ID: one, LockDelay: 5}), acquire("a", one), transaction(set("b", "1"), Part{Op: OpGetTree}, prune("b")), destroy(one)))
+	f.Add(batchOf(create(Session{ID: one, LockDelay: 5}), acquire("a", one),
+		transaction(set("b", "1"), Part{Op: OpGetTree}, prune("b")), destroy(one)))
 	f.Add([]byte{0, 0, 1, 7, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n := 0

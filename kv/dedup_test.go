@@ -52,7 +52,8 @@ func TestDedupRemembersARefusedCondition(t *testing.T) {
 func TestDedupAnotherCommandUnderTheKeyIsAnError(t *testing.T) {
 	flagged, valued, keyed := set("a", "1"), set("a", "2"), set("a1", "")
 	flagged.Flags = 1
-	for i, other := range []Command{flagged, valued, keyed, set("b", "1"), set("a", "1").at(0), del("a"), prune("a"), set("a", "1").at(2)} {
+	for i, other := range []Command{flagged, valued, keyed, set("b", "1"), set("a", "1").at(0), del("a"), prune("a"),
+		set("a", "1").at(2)} {
 		m := newMachine(t, small)
 		m.do(set("a", "1").keyed("w", 0))
 		m.want(other.keyed("w", 0), Result{Code: CodeKeyReused, Revision: 2})
@@ -163,7 +164,8 @@ func TestDedupBoundsByNumber(t *testing.T) {
 	m := newMachine(t, small)
 	for i := range 3 * chunkRecords {
 		m.do(set("a", "1").at(99999).keyed(fmt.Sprint(i), m.Revision()), set("b", "1"))
-		if n := m.dedup.queue.next - m.dedup.queue.first; n > uint64(small.DedupEntries) || int(n) != len(m.dedup.index) {
+		if n := m.dedup.queue.next - m.dedup.queue.first; n > uint64(small.DedupEntries) ||
+			int(n) != len(m.dedup.index) {
 			t.Fatalf("%d keys are remembered, %d in the index", n, len(m.dedup.index))
 		}
 	}

@@ -4,10 +4,10 @@
 //
 // # Layers
 //
-// The newest changes live in an ordered table in memory (active) over those that are just being checkpointed (frozen)
-// over the durable state database, which this package sees only through Source and StateDB. A read asks them in that
-// order and stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge
-// the three in key order, either way (layers.scan). A checkpoint repeats what frozen says, so a read is right whether
+// The newest changes are in an ordered memtable (active) over the frozen memtable, which is being checkpointed, over the
+// durable state database, which this package sees only through Source and StateDB. A read asks them in that order and
+// stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge the three in
+// key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, so a read is right whether
 // the state database has it already or not.
 //
 // # Parts
@@ -66,8 +66,8 @@
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
 //	             delete ends it. A key that is locked is not renamed, and not renamed onto.
 //	lock-delay   of every key whose lock ended with its session, by executor.endSession; until OpEndDelay
-//	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place and
-//	             by the end of a lock; moved, and started anew, by a rename
+//	TTL          ended by a set without one; kept, and not started anew, by commands that change the value in place
+//	             and by the end of a lock; moved, and started anew, by a rename
 //	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the
 //	             key's ModifyIndex is higher then. Beyond the limit the oldest are one number, the floor.
 //	fence        largest token of a name. It is checked after the idempotency key and before the command, and counts

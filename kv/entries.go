@@ -2,7 +2,7 @@ package kv
 
 import "time"
 
-// Entry is a key as users see it. Index words are Consul's: CreateIndex and ModifyIndex are revisions.
+// Entry is a key as users see it. The fields are named as in Consul: CreateIndex and ModifyIndex are revisions.
 type Entry struct {
 	Key         string
 	Value       []byte // shared with the state: never changed by anybody
@@ -10,19 +10,20 @@ type Entry struct {
 	CreateIndex uint64
 	ModifyIndex uint64
 	LockIndex   uint64
-	Session     string        // ID of the session that holds the lock, or ""
-	TTL         time.Duration // from the command that set it on; later ones that keep it do not start it anew. 0: permanent
+	Session     string // ID of the session that holds the lock, or ""
+	// TTL counts from the command that set it; later ones that keep it do not start it anew. 0: permanent.
+	TTL time.Duration
 }
 
-// entries is the newest state of the keys: a table of changes (active) over those that a checkpoint is writing (frozen)
+// entries is the newest state of the keys: a memtable (active) over the one that a checkpoint is writing (frozen)
 // over the state database.
 type entries struct {
 	source Source
-	active *table
-	frozen *table  // nil if no checkpoint is being written
-	bytes  int64   // of active
-	view   StateDB // while Apply runs: open if it was needed, else nil
-	key    []byte  // scratch
+	active *memtable
+	frozen *memtable // nil if no checkpoint is being written
+	bytes  int64     // of active
+	view   StateDB   // while Apply runs: open if it was needed, else nil
+	key    []byte    // scratch
 }
 
 // layers returns the newest state, without a state database but while Apply runs.
@@ -32,7 +33,7 @@ func (s *entries) layers() layers { return layers{active: s.active, frozen: s.fr
 // nothing.
 func (s *entries) get(key string) (Entry, bool, error) {
 	l := s.layers()
-	if e, known := l.inTables(key); known {
+	if e, known := l.inMemory(key); known {
 		if e == nil {
 			return Entry{}, false, nil
 		}
@@ -50,7 +51,7 @@ func (s *entries) get(key string) (Entry, bool, error) {
 // entry returns the newest entry of key, for as long as anybody likes but not to be changed; nil if there is none.
 func (s *entries) entry(key string) (*Entry, error) {
 	l := s.layers()
-	if e, known := l.inTables(key); known {
+	if e, known := l.inMemory(key); known {
 		return e, nil
 	}
 	if err := s.openView(); err != nil {
@@ -76,7 +77,7 @@ func (s *entries) indexes(key string) (Entry, bool, error) {
 	return s.beneath(key)
 }
 
-// beneath is indexes below the active table.
+// beneath is indexes below the active memtable.
 func (s *entries) beneath(key string) (Entry, bool, error) {
 	if s.frozen != nil {
 		if e, known := s.frozen.Get(key); known {
@@ -107,7 +108,7 @@ func (s *entries) scan(p span, fn func(h *hit) bool) error {
 	return l.scan(p, fn)
 }
 
-// put makes e, or a tombstone, the newest of key, and returns what the active table had of it.
+// put makes e, or a tombstone, the newest of key, and returns what the active memtable had of it.
 func (s *entries) put(key string, e *Entry) (old *Entry, replaced bool) {
 	if old, replaced = s.active.Set(key, e); replaced {
 		s.bytes -= sizeOf(key, old)
@@ -116,15 +117,15 @@ func (s *entries) put(key string, e *Entry) (old *Entry, replaced bool) {
 	return old, replaced
 }
 
-// takeBack removes e, which put has made the first that the active table has of its key.
+// takeBack removes e, which put has made the first that the active memtable has of its key.
 func (s *entries) takeBack(e *Entry) {
 	s.active.Delete(e.Key)
 	s.bytes -= sizeOf(e.Key, e)
 }
 
-// freeze sets the active table aside, to be written by a checkpoint, and begins an empty one.
-func (s *entries) freeze() *table {
-	s.active, s.frozen, s.bytes = newTable(), s.active, 0
+// freeze sets the active memtable aside, to be written by a checkpoint, and begins an empty one.
+func (s *entries) freeze() *memtable {
+	s.active, s.frozen, s.bytes = newMemtable(), s.active, 0
 	return s.frozen
 }
 

@@ -109,7 +109,7 @@ func (x *executor) setExpiry(key string, was, ttl time.Duration) {
 // savepoint is the way back to where a transaction began.
 type savepoint struct {
 	revision uint64
-	active   *table
+	active   *memtable
 	bytes    int64
 	reg      registers
 }

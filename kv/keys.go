@@ -39,7 +39,7 @@ func (x *executor) set(c *Command) (Result, error) {
 }
 
 // overwrite carries out a set that only writes the value: it looks at what was there only after it has put what comes,
-// which spares the busiest command a search of the table.
+// which spares the busiest command a search of the memtable.
 func (x *executor) overwrite(c *Command) (Result, error) {
 	revision := x.stamp()
 	e := &Entry{Key: c.Key, Flags: c.Flags, CreateIndex: revision, ModifyIndex: revision}

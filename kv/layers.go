@@ -1,15 +1,15 @@
 package kv
 
-// layers is one state of the entries: a table of changes over another over the state database. A key's newest entry or
+// layers is one state of the entries: a memtable over another over the state database. A key's newest entry or
 // tombstone is in the first that knows it.
 type layers struct {
-	active  *table
-	frozen  *table // nil if nothing is being checkpointed
+	active  *memtable
+	frozen  *memtable // nil if nothing is being checkpointed
 	stateDB StateDB
 }
 
-// hit is a key that exists, as a scan finds it: either an entry of a table or a record of the state database, which is
-// decoded only when asked for. It is valid during the callback.
+// hit is a key that exists, as a scan finds it: either an entry of a memtable or a record of the state database, which
+// is decoded only when asked for. It is valid during the callback.
 type hit struct {
 	entry  *Entry
 	key    []byte
@@ -46,8 +46,8 @@ func loadEntry(key string, record []byte) (Entry, error) {
 	return e, err
 }
 
-// inTables looks key up in the tables alone. known tells that they decide: with the entry, or nil for a deleted key.
-func (l *layers) inTables(key string) (e *Entry, known bool) {
+// inMemory looks key up in the memtables alone. known reports that they decide: with the entry, or nil for a deleted key.
+func (l *layers) inMemory(key string) (e *Entry, known bool) {
 	if e, known = l.active.Get(key); known || l.frozen == nil {
 		return e, known
 	}
@@ -56,7 +56,7 @@ func (l *layers) inTables(key string) (e *Entry, known bool) {
 
 // get returns the newest entry of key.
 func (l *layers) get(key string) (Entry, bool, error) {
-	if e, known := l.inTables(key); known {
+	if e, known := l.inMemory(key); known {
 		if e == nil {
 			return Entry{}, false, nil
 		}
@@ -103,7 +103,7 @@ type merge struct {
 	stopped        bool
 }
 
-// record takes the state database's next record: first everything in the tables before it, then itself unless a table
+// record takes the state database's next record: first everything in the memtables before it, then itself unless a table
 // has the key too.
 func (m *merge) record(key, value []byte) bool {
 	if m.span.falling && string(key) < m.span.lo || !m.span.falling && m.span.hi != "" && string(key) >= m.span.hi {

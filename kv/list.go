@@ -113,7 +113,7 @@ func (v *Snapshot) Keys(r Range, separator string, fn func(key string) bool) err
 	return nil
 }
 
-// pass moves s past the keys that start with g, and tells whether anything can be left.
+// pass moves s past the keys that start with g, and reports whether anything can be left.
 func (s *span) pass(g string) bool {
 	if s.falling {
 		s.hi = g

@@ -11,13 +11,15 @@ import (
 // deleted keys come back, and neighbours of every kind lie side by side.
 func layered(t *testing.T) *machine {
 	m := newMachine(t, DefaultLimits)
-	m.do(set("a", "image"), set("b", "image"), set("c", "image"), set("d/1", "image"), set("d/2", "image"), set("z", "image"))
+	m.do(set("a", "image"), set("b", "image"), set("c", "image"), set("d/1", "image"), set("d/2", "image"),
+		set("z", "image"))
 	m.takeCheckpoint()
 	m.do(del("a"), set("b", "frozen"), del("d/1"), set("e", "frozen"), set("f", "frozen"), del("z"))
 	if m.Freeze() == nil {
 		t.Fatal("nothing to freeze")
 	}
-	m.do(set("a", "active"), del("b"), del("e"), set("d/3", "active"), set("d/3/x", "active"), del("never"), set("g", "active"))
+	m.do(set("a", "active"), del("b"), del("e"), set("d/3", "active"), set("d/3/x", "active"), del("never"),
+		set("g", "active"))
 	return m
 }
 

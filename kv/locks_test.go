@@ -144,7 +144,8 @@ func TestWhatKeepsATTL(t *testing.T) {
 		m.want(Command{Op: OpAdd, Key: "a", Num: 4}, Result{Code: CodeDone, Revision: 4, Body: "5"})
 		m.shows("a", "a=5 f0 c3 m4 l0 t1m0s")
 		next()
-		m.want(Command{Op: OpTestAndSet, Key: "a", Test: []byte("5"), Value: []byte("6")}, Result{Code: CodeDone, Revision: 5, Count: 1, Body: "6"})
+		m.want(Command{Op: OpTestAndSet, Key: "a", Test: []byte("5"), Value: []byte("6")},
+			Result{Code: CodeDone, Revision: 5, Count: 1, Body: "6"})
 		locked := acquire("a", one)
 		locked.TTL = time.Second
 		m.want(locked, done(6))

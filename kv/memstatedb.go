@@ -38,7 +38,8 @@ func (m *MemStateDB) change(f *Checkpoint, n int) {
 		if i > 0 {
 			p := f.Changes[i-1]
 			if p.Space > c.Space || p.Space == c.Space && bytes.Compare(p.Key, c.Key) >= 0 {
-				panic(fmt.Sprintf("kv: checkpoint of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key, p.Space, p.Key))
+				panic(fmt.Sprintf("kv: checkpoint of slot %d: %d %q comes after %d %q", f.Slot, c.Space, c.Key,
+					p.Space, p.Key))
 			}
 		}
 		if c.Value == nil {

@@ -37,14 +37,17 @@ func (m *model) lockedKeys() (keys []string) {
 var drawTTL = rapid.SampledFrom([]time.Duration{0, 0, time.Second, time.Minute})
 
 func drawValue(t *rapid.T) []byte {
-	return []byte(rapid.SampledFrom([]string{"", "x", "-7", "9223372036854775807", strings.Repeat("z", MaxRememberedBody)}).Draw(t, "value"))
+	return []byte(rapid.SampledFrom([]string{"", "x", "-7", "9223372036854775807",
+		strings.Repeat("z", MaxRememberedBody)}).Draw(t, "value"))
 }
 
 var (
 	plainOps = []Op{OpSet, OpSet, OpSet, OpDelete, OpDelete, OpPrune}
-	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpTestAndSet, OpRename, OpRemove, OpExpire, OpTransaction, OpTransaction, OpSessionCreate, OpSessionCreate,
+	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpTestAndSet, OpRename, OpRemove, OpExpire, OpTransaction,
+		OpTransaction, OpSessionCreate, OpSessionCreate,
 		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay}, plainOps...)
-	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession, OpCheckNotExists, OpCheckValue}, plainOps...)
+	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
+		OpCheckNotExists, OpCheckValue}, plainOps...)
 )
 
 // drawCommand draws a valid command, mostly one that does something to m.
@@ -108,8 +111,9 @@ func drawOp(t *rapid.T, m *model, op Op) Command {
 func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 	switch c.Op {
 	case OpSessionCreate:
-		c.Session = Session{Name: "n", Node: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "node"), LockDelay: drawTTL.Draw(t, "delay"),
-			Behavior: Behavior(rapid.IntRange(0, 1).Draw(t, "behavior")), TTL: drawTTL.Draw(t, "ttl")}
+		c.Session = Session{Name: "n", Node: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "node"),
+			LockDelay: drawTTL.Draw(t, "delay"),
+			Behavior:  Behavior(rapid.IntRange(0, 1).Draw(t, "behavior")), TTL: drawTTL.Draw(t, "ttl")}
 	case OpSet, OpDelete, OpCheckIndex:
 		c.HasIndex = c.Op == OpCheckIndex || rapid.IntRange(0, 2).Draw(t, "conditional") == 2
 		if c.HasIndex {

@@ -35,13 +35,15 @@ type modelKey struct {
 }
 
 func newModel(l Limits) *model {
-	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{}, delays: map[string]running{}, sessions: map[string]Session{},
+	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{},
+		delays: map[string]running{}, sessions: map[string]Session{},
 		fences: map[string]uint64{}, floors: map[string]uint64{}, tombstones: map[string]uint64{}}
 }
 
 func (m *model) clone() *model {
 	c := *m
-	c.entries, c.expiry, c.delays, c.sessions = maps.Clone(m.entries), maps.Clone(m.expiry), maps.Clone(m.delays), maps.Clone(m.sessions)
+	c.entries, c.expiry, c.delays, c.sessions = maps.Clone(m.entries), maps.Clone(m.expiry), maps.Clone(m.delays),
+		maps.Clone(m.sessions)
 	c.fences, c.floors, c.tombstones = maps.Clone(m.fences), maps.Clone(m.floors), maps.Clone(m.tombstones)
 	return &c
 }
@@ -83,7 +85,8 @@ func (m *model) apply(c Command) Result {
 		m.used = append(m.used, modelKey{c.IdemKey, what, kept})
 	}
 	for m.dropped < len(m.used) {
-		if len(m.used)-m.dropped <= m.l.DedupEntries && m.used[m.dropped].result.Revision+m.l.DedupRevisions > m.revision {
+		if len(m.used)-m.dropped <= m.l.DedupEntries &&
+			m.used[m.dropped].result.Revision+m.l.DedupRevisions > m.revision {
 			break
 		}
 		m.dropped++
@@ -383,7 +386,8 @@ func (m *model) part(p Part) (out []Entry, what string) {
 		e.Value = nil
 		return []Entry{e}
 	}
-	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock", p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
+	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock",
+		p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
 		if _, lives := m.sessions[p.Session.ID]; p.Session.ID == "" {
 			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key)
 		} else if !lives {
@@ -414,12 +418,14 @@ func (m *model) part(p Part) (out []Entry, what string) {
 		return []Entry{old}, ""
 	case OpCheckIndex:
 		if old.ModifyIndex != p.Index {
-			return nil, fmt.Sprintf("failed index check for key %q: its modify index is %d, not %d", p.Key, old.ModifyIndex, p.Index)
+			return nil, fmt.Sprintf("failed index check for key %q: its modify index is %d, not %d", p.Key,
+				old.ModifyIndex, p.Index)
 		}
 		return bare(p.Key), ""
 	case OpCheckSession:
 		if old.Session != p.Session.ID {
-			return nil, fmt.Sprintf("failed session check for key %q: its session is %q, not %q", p.Key, old.Session, p.Session.ID)
+			return nil, fmt.Sprintf("failed session check for key %q: its session is %q, not %q", p.Key, old.Session,
+				p.Session.ID)
 		}
 		return bare(p.Key), ""
 	case OpCheckValue:

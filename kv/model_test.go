@@ -51,12 +51,14 @@ func (m *model) list(r Range, separator string) []string {
 }
 
 var (
-	drawKey    = rapid.SampledFrom([]string{"a", "a/", "a/b", "a/b/c", "a/b/d", "a/c", "a0", "b", "b/\x00", "b/x", "é", "\u07ff", "\U0010ffff"})
+	drawKey = rapid.SampledFrom([]string{"a", "a/", "a/b", "a/b/c", "a/b/d", "a/c", "a0", "b", "b/\x00", "b/x", "é",
+		"\u07ff", "\U0010ffff"})
 	drawPrefix = rapid.SampledFrom([]string{"", "a", "a/", "a/b", "a/b/", "b", "zz", "é", "\U0010ffff"})
 )
 
 func drawRange(t *rapid.T) Range {
-	r := Range{Prefix: drawPrefix.Draw(t, "prefix"), Reverse: rapid.Bool().Draw(t, "reverse"), Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
+	r := Range{Prefix: drawPrefix.Draw(t, "prefix"), Reverse: rapid.Bool().Draw(t, "reverse"),
+		Limit: rapid.IntRange(0, 4).Draw(t, "limit")}
 	if rapid.Bool().Draw(t, "from a start") {
 		r.Start, r.After = drawKey.Draw(t, "start"), rapid.Bool().Draw(t, "after")
 	}
@@ -81,7 +83,8 @@ type heldSnapshot struct {
 }
 
 func (w *world) step(t *rapid.T) {
-	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge some", "merge", "folded", "restart", "hold", "check"}).Draw(t, "step") {
+	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge some", "merge", "folded", "restart",
+		"hold", "check"}).Draw(t, "step") {
 	case "apply":
 		var batch []byte
 		var want []Result

@@ -30,7 +30,8 @@ func TestNewest(t *testing.T) {
 		for _, prefix := range []string{"", "a", "a/1", "a/17", "b", "\xff"} {
 			var index uint64
 			n := 0
-			if err := v.Walk(Range{Prefix: prefix}, func(e Entry) bool { index = max(index, e.ModifyIndex); n++; return true }); err != nil {
+			if err := v.Walk(Range{Prefix: prefix},
+				func(e Entry) bool { index = max(index, e.ModifyIndex); n++; return true }); err != nil {
 				t.Fatal(err)
 			}
 			if i, m, err := v.Newest(prefix, nil); err != nil || i != index || m != n {

@@ -12,8 +12,8 @@ const (
 	OpPrune  Op = 3 // delete every key that starts with Key, which may be empty; Result.Count says how many
 
 	OpAdd         Op = 4 // add Num to the decimal int64 that Key holds; Result.Body is the sum in decimal
-	OpTestAndSet  Op = 5 // write Value if Key holds Test; Result.Body is the value now, Result.Count 1 if it was written
-	OpRename      Op = 6 // move Key to NewKey, overwriting it; onto itself it changes nothing. CodeCondition if either is locked
+	OpTestAndSet  Op = 5 // write Value if Key holds Test; Result.Body is the value now, Count 1 if written
+	OpRename      Op = 6 // move Key to NewKey, overwriting it, or onto itself; CodeCondition if either is locked
 	OpRemove      Op = 7 // delete Key; Result.Body is the entry that was there (DecodeEntries)
 	OpExpire      Op = 8 // set TTL of Key, or with a TTL of 0 make it permanent; the value stays
 	OpTransaction Op = 9 // all of Parts or none; Result.Body is an Outcomes

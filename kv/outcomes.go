@@ -30,7 +30,7 @@ type PartError struct {
 // ErrBody is wrapped by errors about a Result.Body that is not what it should be: the other node is of another version.
 var ErrBody = errors.New("malformed body of a result")
 
-// EncodeOutcomes is o as Result.Body: the number of results, each with its part and entry; then the errors.
+// EncodeOutcomes returns o as Result.Body: the number of results, each with its part and entry; then the errors.
 func EncodeOutcomes(o Outcomes) string {
 	b := binary.AppendUvarint(nil, uint64(len(o.Results)))
 	for i := range o.Results {
@@ -62,7 +62,7 @@ func DecodeOutcomes(body string) (Outcomes, error) {
 	return o, nil
 }
 
-// EncodeEntries is entries as Result.Body.
+// EncodeEntries returns entries as Result.Body.
 func EncodeEntries(entries ...Entry) string {
 	var b []byte
 	for i := range entries {

@@ -58,7 +58,8 @@ func TestReadersBesideTheWriter(t *testing.T) {
 		id := sessionID(round % 10)
 		lock := acquire("k0", id)
 		lock.Value, lock.TTL = []byte(fmt.Sprint(round)), time.Hour
-		for _, c := range []Command{create(Session{ID: id}), lock, set("d", ""), del("d"), transaction(set("d", ""), del("d"), set("k1", "no").at(0)), destroy(id)} {
+		for _, c := range []Command{create(Session{ID: id}), lock, set("d", ""), del("d"),
+			transaction(set("d", ""), del("d"), set("k1", "no").at(0)), destroy(id)} {
 			batch = AppendBatch(batch, EncodeCommand(&c))
 		}
 		mu.Lock()
@@ -105,7 +106,8 @@ func readUntil(t *testing.T, s *State, mu *sync.RWMutex, stop chan struct{}) {
 		values := map[string]bool{}
 		v.Sessions("", func(s Session) bool { return s.ID != "" })
 		v.Deleted("d")
-		if err := v.Walk(Range{Reverse: i%2 == 0}, func(e Entry) bool { values[string(e.Value)] = true; return true }); err != nil || len(values) > 1 {
+		if err := v.Walk(Range{Reverse: i%2 == 0},
+			func(e Entry) bool { values[string(e.Value)] = true; return true }); err != nil || len(values) > 1 {
 			t.Errorf("one snapshot has values of %d rounds, %v", len(values), err)
 			return
 		}

@@ -12,7 +12,7 @@ import (
 //
 //	SpaceData   key                     1, flags, create, modify, lock (uvarints), value (the rest)
 //	                                    2, …, lock, TTL in ns (uvarint), session (piece), value: if either is there
-//	SpaceDedup  sequence, 8 bytes BE    1, code, revision, count (uvarints), hash (16 bytes), idempotency key (the rest)
+//	SpaceDedup  sequence, 8 bytes BE    1, code, revision, count (uvarints), hash (16 bytes), key (the rest)
 //	                                    2, …, count, dropped (0 or 1), body (piece), hash, key: if either is there
 //	meta        –                       msgpack of type meta
 //
@@ -168,9 +168,11 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 	}
 	switch {
 	case m.Format != metaFormat:
-		return meta{}, damaged("meta record of slot %d: format %d, this version reads format %d", slot, m.Format, metaFormat)
+		return meta{}, damaged("meta record of slot %d: format %d, this version reads format %d",
+			slot, m.Format, metaFormat)
 	case m.Slot != slot:
-		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d", slot, m.Slot)
+		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d",
+			slot, m.Slot)
 	case m.First > m.Next || m.Floor > m.Revision+1 || max(m.SessionsIndex, m.TombstoneFloor) > m.Revision:
 		return meta{}, damaged("meta record of slot %d: %w", slot, errRecord)
 	}

@@ -28,7 +28,8 @@ func TestRecordsThatContradictThemselvesAreDamage(t *testing.T) {
 			t.Errorf("idempotency record, %s: %+v, %v", name, got, err)
 		}
 	}
-	whole := meta{Format: metaFormat, Slot: 7, Revision: 3, Floor: 4, First: 2, Next: 2, SessionsIndex: 3, TombstoneFloor: 3}
+	whole := meta{Format: metaFormat, Slot: 7, Revision: 3, Floor: 4, First: 2, Next: 2, SessionsIndex: 3,
+		TombstoneFloor: 3}
 	if m, err := decodeMeta(7, codec.Marshal(&whole)); err != nil || m != whole {
 		t.Fatalf("%+v, %v", m, err)
 	}

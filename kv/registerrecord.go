@@ -31,8 +31,8 @@ func decodeSession(id string, b []byte) (*Session, error) {
 	if r.bad || e.ID != "" || codec.Unmarshal(r.b, &e) != nil || e.CreateIndex == 0 {
 		return nil, damaged("session %q: %w", id, errRecord)
 	}
-	said := Session{ID: id, Name: e.Name, Node: e.Node, LockDelay: e.LockDelay, Behavior: e.Behavior, TTL: e.TTL}
-	if err := said.validate(); err != nil {
+	given := Session{ID: id, Name: e.Name, Node: e.Node, LockDelay: e.LockDelay, Behavior: e.Behavior, TTL: e.TTL}
+	if err := given.validate(); err != nil {
 		return nil, damaged("session %q: %w", id, err)
 	}
 	e.ID = id
@@ -73,19 +73,23 @@ func decodeNumber(name string, b []byte) (uint64, error) {
 	return n, nil
 }
 
-// mark puts into m what is not in a space, and how many records each space has.
+// mark writes into m what is in no space, and how many records each space has.
 func (r *registers) mark(m *meta) {
 	m.Eras = r.fences.eras
-	m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor = r.sessions.index, r.fences.floors[0], r.fences.floors[1], r.tombstones.floor
-	m.Sessions, m.Held, m.Expiring = uint64(r.sessions.byID.Len()), uint64(r.sessions.held.Len()), uint64(r.times.expiry.Len())
-	m.Delays, m.Fences, m.Tombstones = uint64(r.times.delays.Len()), uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
+	m.SessionsIndex = r.sessions.index
+	m.LeaseFloor, m.KVFloor = r.fences.floors[0], r.fences.floors[1]
+	m.TombstoneFloor = r.tombstones.floor
+	m.Sessions, m.Held = uint64(r.sessions.byID.Len()), uint64(r.sessions.held.Len())
+	m.Expiring, m.Delays = uint64(r.times.expiry.Len()), uint64(r.times.delays.Len())
+	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 }
 
 // loadRegisters reads the registers of a state database whose marks are m.
 func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r := newRegisters()
 	r.fences.eras = m.Eras
-	r.sessions.index, r.fences.floors, r.tombstones.floor = m.SessionsIndex, [2]uint64{m.LeaseFloor, m.KVFloor}, m.TombstoneFloor
+	r.sessions.index, r.tombstones.floor = m.SessionsIndex, m.TombstoneFloor
+	r.fences.floors = [2]uint64{m.LeaseFloor, m.KVFloor}
 	for _, l := range []struct {
 		space Space
 		count uint64
@@ -147,7 +151,8 @@ func (s *sessions) loadHeld(key string, b []byte) error {
 func (t *tombstones) load(key string, b []byte, m *meta) error {
 	revision, err := decodeNumber(key, b)
 	if err == nil && (revision <= m.TombstoneFloor || revision > m.Revision) {
-		err = damaged("tombstone of key %q: revision %d is not within %d and %d", key, revision, m.TombstoneFloor, m.Revision)
+		err = damaged("tombstone of key %q: revision %d is not within %d and %d",
+			key, revision, m.TombstoneFloor, m.Revision)
 	}
 	t.byKey.Set(key, revision)
 	t.byAge.Set(tombstone{revision, key})
@@ -166,10 +171,22 @@ func (r *registers) digest(h hash.Hash) {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(record))))
 		h.Write(record)
 	}
-	r.sessions.byID.Scan(func(id string, e *Session) bool { write(SpaceSession, id, appendSession(nil, e)); return true })
+	r.sessions.byID.Scan(func(id string, e *Session) bool {
+		write(SpaceSession, id, appendSession(nil, e))
+		return true
+	})
 	r.sessions.held.Scan(func(key string, _ struct{}) bool { write(SpaceHeld, key, nil); return true })
-	r.times.expiry.Scan(func(key string, t running) bool { write(SpaceExpiry, key, appendRunning(nil, t)); return true })
+	r.times.expiry.Scan(func(key string, t running) bool {
+		write(SpaceExpiry, key, appendRunning(nil, t))
+		return true
+	})
 	r.times.delays.Scan(func(key string, t running) bool { write(SpaceDelay, key, appendRunning(nil, t)); return true })
-	r.fences.largest.Scan(func(name string, token uint64) bool { write(SpaceFence, name, appendFence(nil, token)); return true })
-	r.tombstones.byKey.Scan(func(key string, n uint64) bool { write(SpaceTombstone, key, appendTombstone(nil, n)); return true })
+	r.fences.largest.Scan(func(name string, token uint64) bool {
+		write(SpaceFence, name, appendFence(nil, token))
+		return true
+	})
+	r.tombstones.byKey.Scan(func(key string, n uint64) bool {
+		write(SpaceTombstone, key, appendTombstone(nil, n))
+		return true
+	})
 }

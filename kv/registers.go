@@ -15,7 +15,8 @@ type registers struct {
 
 func newRegisters() registers {
 	return registers{
-		sessions: newSessions(), times: newTimes(), fences: newFences(), tombstones: newTombstones(), changes: newChanges(),
+		sessions: newSessions(), times: newTimes(), fences: newFences(), tombstones: newTombstones(),
+		changes: newChanges(),
 	}
 }
 

@@ -34,7 +34,7 @@ var codeTexts = [...]string{
 	CodeExists: "it exists", CodeTooLarge: "the outcome is too large",
 }
 
-// String is c in words for logs and errors.
+// String returns a text for logs and errors.
 func (c Code) String() string {
 	if int(c) < len(codeTexts) && codeTexts[c] != "" {
 		return codeTexts[c]

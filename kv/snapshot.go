@@ -15,7 +15,7 @@ type Snapshot struct {
 }
 
 // Snapshot returns the state as it is now; the caller closes it. It copies no entry: later writes copy the nodes of the
-// table that they touch. It counts as a write to s (it must not run beside Get).
+// memtable that they touch. It counts as a write to s (it must not run beside Get).
 func (s *State) Snapshot() (*Snapshot, error) {
 	stateDB, err := s.exec.entries.source.View()
 	if err != nil {

@@ -27,7 +27,7 @@ func Open(src Source, l Limits) (*State, error) {
 		return nil, err
 	}
 	s := &State{applied: slot, dedup: newDedup(l), checkpoint: checkpoint{newest: m}}
-	s.exec = executor{limits: l, revision: m.Revision, entries: entries{source: src, active: newTable()}}
+	s.exec = executor{limits: l, revision: m.Revision, entries: entries{source: src, active: newMemtable()}}
 	if err := s.load(&m); err != nil {
 		return nil, fmt.Errorf("kv: read the tables of slot %d: %w", slot, err)
 	}

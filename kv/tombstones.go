@@ -25,7 +25,8 @@ func newTombstones() tombstones {
 	older := func(a, b tombstone) bool {
 		return a.revision < b.revision || a.revision == b.revision && a.key < b.key
 	}
-	return tombstones{byKey: btree.NewMap[string, uint64](0), byAge: btree.NewBTreeGOptions(older, btree.Options{NoLocks: true})}
+	return tombstones{byKey: btree.NewMap[string, uint64](0),
+		byAge: btree.NewBTreeGOptions(older, btree.Options{NoLocks: true})}
 }
 
 func (t *tombstones) copy() tombstones {

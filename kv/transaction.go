@@ -161,7 +161,7 @@ func noSession(s *sessions, p *Part) string {
 	return fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID)
 }
 
-// whyFailed is code of p in words, which are near to those of Consul, for people know them.
+// whyFailed returns a text for code of p. The texts are close to those of Consul, which people know.
 func whyFailed(p *Part, code Code) string {
 	switch {
 	case code == CodeCondition && p.Op == OpDelete:

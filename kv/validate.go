@@ -2,8 +2,6 @@ package kv
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 )
 
 // fields is a set of the fields of a Command.
@@ -27,12 +25,15 @@ const (
 	hasFence
 	hasToken
 
-	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm | hasFence | hasToken
+	moreFields = hasLock | hasTTL | hasNum | hasNewKey | hasTest | hasSessionID | hasSessionBody | hasArm |
+		hasFence | hasToken
 )
 
-// fieldTexts are the fields in words, by bit.
-var fieldTexts = [...]string{"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key",
-	"value to compare", "session", "settings of a session", "arm", "fence", "token"}
+// fieldTexts names the fields, by bit.
+var fieldTexts = [...]string{
+	"value", "flags", "index", "idempotency key", "base", "parts", "lock", "TTL", "number", "new key", "value to compare",
+	"session", "settings of a session", "arm", "fence", "token",
+}
 
 // present returns the fields of c that are not zero, but for Op and Key.
 func (c *Command) present() (f fields) {
@@ -115,7 +116,8 @@ const (
 )
 
 var rules = [...]rule{
-	OpSet:            {named: byKey, takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced, part: true},
+	OpSet: {named: byKey, takes: hasValue | hasFlags | hasIndex | hasLock | hasTTL | hasSessionID | fenced,
+		part: true},
 	OpDelete:         {named: byKey, takes: hasIndex | fenced, part: true},
 	OpPrune:          {named: byPrefix, takes: fenced, part: true},
 	OpAdd:            {named: byKey, takes: hasNum | fenced, part: true},
@@ -181,7 +183,8 @@ func (c *Command) validate() error {
 	case !c.HasIndex && c.Index != 0 && c.Op != OpCheckIndex:
 		return fmt.Errorf("%w: index %d without a condition", ErrCommand, c.Index)
 	case len(c.Test)+len(c.Value) > MaxValueBytes:
-		return fmt.Errorf("%w: the value has %d bytes, at most %d are allowed", ErrCommand, len(c.Test)+len(c.Value), MaxValueBytes)
+		return fmt.Errorf("%w: the value has %d bytes, at most %d are allowed",
+			ErrCommand, len(c.Test)+len(c.Value), MaxValueBytes)
 	case len(c.IdemKey) > MaxIdemKeyBytes:
 		return fmt.Errorf("%w: the idempotency key has %d bytes, at most %d are allowed",
 			ErrCommand, len(c.IdemKey), MaxIdemKeyBytes)
@@ -242,7 +245,8 @@ func (c *Command) validateParts() error {
 	for i := range c.Parts {
 		p := &c.Parts[i]
 		if !ruleOf(p.Op).part || p.present()&(fenced|hasParts) != 0 {
-			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there", ErrCommand, i, p.Op)
+			return fmt.Errorf("%w: part %d of the transaction: operation %d, or a field of it, does not belong there",
+				ErrCommand, i, p.Op)
 		}
 		if err := p.validate(); err != nil {
 			return fmt.Errorf("part %d of the transaction: %w", i, err)
@@ -253,7 +257,8 @@ func (c *Command) validateParts() error {
 		total += partOverhead + len(p.Key) + len(p.NewKey) + len(p.Value) + len(p.Session.ID)
 	}
 	if total > MaxValueBytes {
-		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand, total, MaxValueBytes)
+		return fmt.Errorf("%w: the parts of the transaction have about %d bytes, at most %d are allowed", ErrCommand,
+			total, MaxValueBytes)
 	}
 	return nil
 }
@@ -266,7 +271,7 @@ var (
 	errTooManyParts = fmt.Errorf("%w: the transaction has more than %d parts", ErrCommand, MaxParts)
 )
 
-// String returns the first field of f in words.
+// String names the first field of f.
 func (f fields) String() string {
 	for i, text := range fieldTexts {
 		if f&(1<<i) != 0 {
@@ -274,40 +279,4 @@ func (f fields) String() string {
 		}
 	}
 	return "such field"
-}
-
-// The kinds of fences, and with what their names start.
-const (
-	leaseFence = "lease/"
-	kvFence    = "kv/"
-)
-
-// ValidateFence reports why name cannot name a fence: `lease/` or `kv/` and what could be a key can. Errors wrap
-// ErrCommand.
-func ValidateFence(name string) error {
-	for _, kind := range [...]string{leaseFence, kvFence} {
-		if rest, ok := strings.CutPrefix(name, kind); ok {
-			return ValidateKey(rest)
-		}
-	}
-	return fmt.Errorf("%w: the fence %.40q starts neither with %q nor with %q", ErrCommand, name, leaseFence, kvFence)
-}
-
-// ValidateKey reports why key cannot name an entry: 1 to MaxKeyBytes bytes of UTF-8 can. Errors wrap ErrCommand.
-func ValidateKey(key string) error {
-	if key == "" {
-		return errNoKey
-	}
-	return ValidatePrefix(key)
-}
-
-// ValidatePrefix is ValidateKey, but lets the empty prefix pass, which every key has.
-func ValidatePrefix(prefix string) error {
-	if len(prefix) > MaxKeyBytes {
-		return fmt.Errorf("%w: the key has %d bytes, at most %d are allowed", ErrCommand, len(prefix), MaxKeyBytes)
-	}
-	if !utf8.ValidString(prefix) {
-		return fmt.Errorf("%w: the key is not UTF-8", ErrCommand)
-	}
-	return nil
 }

@@ -26,7 +26,8 @@ func (c *Command) validatePartSession() error {
 	case id != "" && c.Op == OpSet && c.Lock == LockNone:
 		return errLockAlone
 	case len(id) > MaxPartSessionBytes || !utf8.ValidString(id):
-		return fmt.Errorf("%w: a session named in a transaction is at most %d bytes of UTF-8", ErrCommand, MaxPartSessionBytes)
+		return fmt.Errorf("%w: a session named in a transaction is at most %d bytes of UTF-8", ErrCommand,
+			MaxPartSessionBytes)
 	}
 	return nil
 }
@@ -40,7 +41,8 @@ func (s *Session) validate() error {
 	}
 	for _, name := range []string{s.Name, s.Node} {
 		if len(name) > MaxSessionNameBytes || !utf8.ValidString(name) {
-			return fmt.Errorf("%w: the name and the node of a session are at most %d bytes of UTF-8", ErrCommand, MaxSessionNameBytes)
+			return fmt.Errorf("%w: the name and the node of a session are at most %d bytes of UTF-8", ErrCommand,
+				MaxSessionNameBytes)
 		}
 	}
 	for _, d := range []time.Duration{s.LockDelay, s.TTL} {

@@ -14,9 +14,12 @@ func TestAdd(t *testing.T) {
 		num   int64
 		want  string // empty: not a number
 	}{
-		{"41", 1, "42"}, {"-5", 5, "0"}, {"+7", 1, "8"}, {"007", 1, "8"}, {"0", -9223372036854775808, "-9223372036854775808"},
-		{"9223372036854775807", 0, "9223372036854775807"}, {"9223372036854775807", 1, ""}, {"-1", -9223372036854775808, ""},
-		{"9223372036854775808", 0, ""}, {"", 1, ""}, {" 1", 1, ""}, {"1 ", 1, ""}, {"1_0", 1, ""}, {"0x1", 1, ""}, {"1.0", 1, ""}, {"--1", 1, ""},
+		{"41", 1, "42"}, {"-5", 5, "0"}, {"+7", 1, "8"}, {"007", 1, "8"},
+		{"0", -9223372036854775808, "-9223372036854775808"},
+		{"9223372036854775807", 0, "9223372036854775807"}, {"9223372036854775807", 1, ""},
+		{"-1", -9223372036854775808, ""},
+		{"9223372036854775808", 0, ""}, {"", 1, ""}, {" 1", 1, ""}, {"1 ", 1, ""}, {"1_0", 1, ""}, {"0x1", 1, ""},
+		{"1.0", 1, ""}, {"--1", 1, ""},
 		{strings.Repeat("0", 63) + "1", 1, "2"}, {strings.Repeat("0", 64) + "1", 1, ""},
 	} {
 		m := newMachine(t, small)
@@ -67,7 +70,8 @@ func TestTestAndSetRenameRemoveExpire(t *testing.T) {
 		next()
 		r := m.do(Command{Op: OpRemove, Key: "a"}.keyed("w", 0))[0]
 		got, err := DecodeEntries(r.Body)
-		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 7, ModifyIndex: 8, LockIndex: 1, Session: one, TTL: time.Second}}
+		want := []Entry{{Key: "a", Value: []byte("v"), CreateIndex: 7, ModifyIndex: 8, LockIndex: 1, Session: one,
+			TTL: time.Second}}
 		if d := cmp.Diff(want, got); d != "" || err != nil || r.Count != 1 || r.Revision != 9 {
 			t.Fatalf("%+v %v %s", r, err, d)
 		}

@@ -2,15 +2,15 @@ package kv
 
 import "github.com/tidwall/btree"
 
-// table holds changes not yet in the state database, by key; a nil entry is a tombstone. The B-tree has no locks: reads
+// memtable holds changes not yet in the state database, by key; a nil entry is a tombstone. The B-tree has no locks: reads
 // never write to it, so any number of goroutines may read while nobody sets or copies.
-type table = btree.Map[string, *Entry]
+type memtable = btree.Map[string, *Entry]
 
-// entryBytes is about what an entry or tombstone takes in a table besides its key and value: the Entry, its slot in a
+// entryBytes is about what an entry or tombstone takes in a memtable besides its key and value: the Entry, its slot in a
 // node, and the share of inner nodes.
 const entryBytes = 176
 
-func newTable() *table { return btree.NewMap[string, *Entry](0) }
+func newMemtable() *memtable { return btree.NewMap[string, *Entry](0) }
 
 func sizeOf(key string, e *Entry) int64 {
 	n := entryBytes + int64(len(key))
@@ -20,7 +20,7 @@ func sizeOf(key string, e *Entry) int64 {
 	return n
 }
 
-// cursor walks a table through the keys in [lo, hi), hi == "" meaning no end, rising or falling.
+// cursor walks a memtable through the keys in [lo, hi), hi == "" meaning no end, rising or falling.
 type cursor struct {
 	iter btree.MapIter[string, *Entry]
 	span span
@@ -37,7 +37,7 @@ func (s span) below(key string) bool { return s.hi == "" || key < s.hi }
 
 func (s span) empty() bool { return s.hi != "" && s.lo >= s.hi }
 
-func newCursor(t *table, s span) cursor {
+func newCursor(t *memtable, s span) cursor {
 	if t == nil {
 		return cursor{}
 	}
