@@ -121,7 +121,8 @@ func BenchmarkStateDBCheckpoint(b *testing.B) {
 		f := &kv.Checkpoint{Slot: 1}
 		for i := range changes {
 			key := fmt.Appendf(nil, "key%06d", i*(n/changes)+round%(n/changes))
-			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key, Value: []byte(strings.Repeat("w", 250))})
+			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: key,
+				Value: []byte(strings.Repeat("w", 250))})
 		}
 		b.StartTimer()
 		must(b, s.Checkpoint(f))

@@ -52,7 +52,8 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 			return err
 		}
 	}
-	promised, err := s.awaitSpace(s.redoPath(), func() (int64, error) { return redoBytes(f.Changes) - s.redo.size(), nil })
+	missing := redoBytes(f.Changes)
+	promised, err := s.awaitSpace(s.redoPath(), func() (int64, error) { return missing - s.redo.size(), nil })
 	if err != nil {
 		return err
 	}

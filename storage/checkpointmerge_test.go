@@ -30,7 +30,8 @@ func halfCheckpoint(slot uint64) *kv.Checkpoint {
 		f.Changes = append(f.Changes, c)
 	}
 	for i := range 20 {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: fmt.Appendf(nil, "key%06d", i), Value: []byte{byte(slot)}})
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceDedup, Key: fmt.Appendf(nil, "key%06d", i),
+			Value: []byte{byte(slot)}})
 	}
 	return f
 }
@@ -72,7 +73,8 @@ func TestCheckpointOfSeveralPartsIsACheckpoint(t *testing.T) {
 	whole.options.CheckpointPartBytes = 1 << 30
 	must(t, whole.Checkpoint(halfCheckpoint(9)))
 	must(t, whole.Checkpoint(halfCheckpoint(12)))
-	if got, want := s.state.checkpointed.Load(), whole.state.checkpointed.Load(); got.Records != want.Records || got.Slot != 12 || got.Plan.Bytes != 0 {
+	if got, want := s.state.checkpointed.Load(), whole.state.checkpointed.Load(); got.Records != want.Records ||
+		got.Slot != 12 || got.Plan.Bytes != 0 {
 		t.Errorf("%+v, in one transaction %+v", got, want)
 	}
 	must(t, s.Verify(t.Context()))
@@ -229,7 +231,8 @@ func TestPartsOfLargeValues(t *testing.T) {
 	s := checkpointingStore(t)
 	f := &kv.Checkpoint{Slot: 9}
 	for i := range 5 {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i), Value: []byte(strings.Repeat("v", 100_000))})
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "k%d", i),
+			Value: []byte(strings.Repeat("v", 100_000))})
 	}
 	cutOff(t, s, f, 3)
 	s = open(t, s.dir, parted)

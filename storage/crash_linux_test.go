@@ -69,7 +69,8 @@ type script struct {
 
 func newScript(seed uint64) *script {
 	return &script{
-		r: rand.New(rand.NewPCG(seed, 0)), entries: map[multipaxos.Slot]multipaxos.Entry{}, stateDB: map[string]string{},
+		r: rand.New(rand.NewPCG(seed, 0)), entries: map[multipaxos.Slot]multipaxos.Entry{},
+		stateDB: map[string]string{},
 	}
 }
 
@@ -101,7 +102,8 @@ func (m *script) next() op {
 func (m *script) drawPersist() multipaxos.Persist {
 	var p multipaxos.Persist
 	if m.r.IntN(3) == 0 {
-		p.Promised = ballot.Ballot{Counter: m.durable.Promised.Counter + 1 + m.r.Uint64N(3), Restart: m.r.Uint64N(9), Node: 1}
+		p.Promised = ballot.Ballot{Counter: m.durable.Promised.Counter + 1 + m.r.Uint64N(3), Restart: m.r.Uint64N(9),
+			Node: 1}
 		m.durable.Promised = p.Promised
 	}
 	from := max(m.durable.Chosen, m.durable.Truncated) + 1
@@ -197,8 +199,9 @@ func storeSum(s *Store) (string, error) {
 func crashChild(dir string) int {
 	seed, _ := strconv.ParseUint(os.Getenv(childSeedEnv), 10, 64)
 	s, err := Open(dir, Options{
-		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes, FlushBytes: 2 << 10 << (seed % 4),
-		FlushIdle: 8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
+		LogInitialBytes: 32 << 10, LogGrowBytes: 64 << 10, JournalBytes: minJournalBytes,
+		FlushBytes: 2 << 10 << (seed % 4),
+		FlushIdle:  8 * time.Millisecond << (seed % 4), MapBytes: 1 << 30, CheckpointPartBytes: 2 << 10 << (seed % 4),
 	})
 	if err != nil {
 		fmt.Printf("refused %v\n", err)
@@ -243,7 +246,8 @@ func crashChild(dir string) int {
 	after := s.Commit([]multipaxos.Persist{{}})
 	_, read := s.Entries(1, 2, 1)
 	_, viewed := s.View()
-	fmt.Printf("sticky %v\n", errors.Is(err, ErrFailed) && after != nil && after.Error() == err.Error() && read != nil && viewed != nil)
+	fmt.Printf("sticky %v\n", errors.Is(err, ErrFailed) && after != nil && after.Error() == err.Error() &&
+		read != nil && viewed != nil)
 	return 0
 }
 
@@ -445,20 +449,24 @@ func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 					wrong = c.round(changes, loss)
 				}
 				if wrong != "" {
-					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv, seed, t.Name())
+					t.Fatalf("round %d: %s; to see it again: %s=%d go test ./storage -run %q", i, wrong, childSeedEnv,
+						seed, t.Name())
 				}
 			}
 			counts := c.fs.Counts()
 			if c.acked < rounds || counts.Lost < rounds/2 {
-				t.Fatalf("only %d operations were acknowledged and %d pages lost in %d rounds", c.acked, counts.Lost, rounds)
+				t.Fatalf("only %d operations were acknowledged and %d pages lost in %d rounds", c.acked, counts.Lost,
+					rounds)
 			}
 			if c.replayed < rounds/20 || c.syncs < 2*rounds || c.flushes < rounds/3 { // far below what is usual
-				t.Errorf("%d records were replayed, %d synced and %d flushes made in %d rounds", c.replayed, c.syncs, c.flushes, rounds)
+				t.Errorf("%d records were replayed, %d synced and %d flushes made in %d rounds", c.replayed, c.syncs,
+					c.flushes, rounds)
 			}
 			if !testing.Short() && c.resumed == 0 { // 8 to 24 are usual
 				t.Errorf("no checkpoint was resumed in %d rounds", rounds)
 			}
-			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d cut off, %d checkpoints resumed, %d synced, %d flushes",
+			t.Logf("%d operations acknowledged, %d unsynced pages lost or torn in %d rounds; %d records replayed, %d "+
+				"cut off, %d checkpoints resumed, %d synced, %d flushes",
 				c.acked, counts.Lost, rounds, c.replayed, c.cutOff, c.resumed, c.syncs, c.flushes)
 		})
 	}

@@ -21,79 +21,78 @@ const (
 // create writes the files of a new store: state.db, the journal, then log.db under another name, which it gets when all
 // are whole and durable. A crash before that leaves the other name behind, and all is made anew.
 func (s *Store) create() error {
-	fail := func(err error) error {
-		return unusable("cannot create a store in %s: %w; check its permissions and its disk", s.dir, plain(err))
-	}
 	free, _, err := freeBytes(s.dir)
 	if err != nil {
-		return fail(err)
+		return unusable("%w", err)
 	}
 	logBytes, journalBytes := min(s.options.LogInitialBytes, free/16)&^4095, s.options.journalSize(free)
 	if need := logBytes + journalBytes + minSpaceBytes; free < need {
-		return unusable("no space in %s: %d bytes are free and a new store takes %d; make space or choose another disk", s.dir, free, need)
+		return unusable("no space in %s: %d bytes are free and a new store takes %d; make space or choose another disk",
+			s.dir, free, need)
 	}
+	if err := s.createFiles(logBytes, journalBytes); err != nil {
+		return unusable("cannot create a store in %s: %w; check its permissions and its disk", s.dir, plain(err))
+	}
+	return nil
+}
+
+func (s *Store) createFiles(logBytes, journalBytes int64) error {
 	unfinished := filepath.Join(s.dir, newLogName)
 	for _, path := range []string{s.statePath(), s.journalPath(), unfinished} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fail(err)
+			return err
 		}
 	}
 	// The other name is durable before the others are there: alone, they would be those of a log that was lost.
 	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	defer f.Close()
 	if err := syncDir(s.dir); err != nil {
-		return fail(err)
+		return err
 	}
 	// The directory's own name, whoever made it. Where the one above cannot be read, we did not make it.
 	if err := syncDir(filepath.Dir(s.dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return fail(err)
+		return err
 	}
 	var id identityRecord
 	if _, err := rand.Read(id.Store[:]); err != nil {
-		return fail(err)
+		return err
 	}
 	if err := newFile(s.statePath(), stateBolt, func(tx *bolt.Tx) error { return stateRecords(tx, id) }); err != nil {
-		return fail(err)
+		return err
 	}
 	if err := makeJournal(s.journalPath(), journalBytes); err != nil {
-		return fail(err)
+		return err
 	}
-	disk, err := whereabouts(f)
-	if err != nil {
-		return fail(err)
-	}
-	marks := logMarks{JournalBytes: journalBytes}
-	if err := newFile(unfinished, logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk, marks) }); err != nil {
-		return fail(err)
-	}
-	if err := fillHoles(f); err != nil {
-		return fail(err)
-	}
-	if err := zeroFill(f, logBytes); err != nil {
-		return fail(err)
+	if err := fillLog(f, id, logBytes, journalBytes); err != nil {
+		return err
 	}
 	if err := syncDir(s.dir); err != nil { // the other two must not come after the rename
-		return fail(err)
+		return err
 	}
 	if err := os.Rename(unfinished, s.logPath()); err != nil {
-		return fail(err)
+		return err
 	}
-	if err := syncDir(s.dir); err != nil {
-		return fail(err)
-	}
-	return nil
+	return syncDir(s.dir)
 }
 
-// newFile makes a bbolt file with what fn puts into it.
-func newFile(path string, o bolt.Options, fn func(*bolt.Tx) error) error {
-	db, err := bolt.Open(path, 0o600, &o)
+// fillLog writes the first content of log.db into f, durably.
+func fillLog(f *os.File, id identityRecord, logBytes, journalBytes int64) error {
+	disk, err := locate(f)
 	if err != nil {
 		return err
 	}
-	return errors.Join(db.Update(fn), db.Close())
+	marks := logMarks{JournalBytes: journalBytes}
+	err = newFile(f.Name(), logBolt, func(tx *bolt.Tx) error { return logRecords(tx, id, disk, marks) })
+	if err != nil {
+		return err
+	}
+	if err := fillHoles(f); err != nil {
+		return err
+	}
+	return zeroFill(f, logBytes)
 }
 
 func logRecords(tx *bolt.Tx, id identityRecord, disk diskRecord, marks logMarks) error {
@@ -118,7 +117,8 @@ func stateRecords(tx *bolt.Tx, id identityRecord) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(put(b, checkpointSeed, ownerKey, &id.Store), put(b, checkpointSeed, checkpointKey, &checkpointMarks{}))
+	return errors.Join(put(b, checkpointSeed, ownerKey, &id.Store),
+		put(b, checkpointSeed, checkpointKey, &checkpointMarks{}))
 }
 
 // put stores v, sealed, under key.

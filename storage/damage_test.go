@@ -17,8 +17,9 @@ import (
 )
 
 var (
-	damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; 0: 300, or 60 with -short")
-	damageSeed   = flag.Uint64("damage-seed", 0, "its seed; 0: a random one")
+	damageTrials = flag.Int("damage-trials", 0, "how many changes TestPlantedDamageIsNeverServed plants; "+
+		"0: 300, or 60 with -short")
+	damageSeed = flag.Uint64("damage-seed", 0, "its seed; 0: a random one")
 )
 
 // stateDBModel is what a state database should hold.
@@ -254,7 +255,8 @@ func (b *damageBed) ask(r *rand.Rand, s *Store, m stateDBModel, whole bool) (wro
 			want = want[:limit]
 		}
 		if err == nil && !slices.Equal(got, want) {
-			return fmt.Sprintf("a listing of space %d from %q has %d keys and should have %d, or not these", space, want[0], len(got), len(want)), nil
+			return fmt.Sprintf("a listing of space %d from %q has %d keys and should have %d, or not these", space,
+				want[0], len(got), len(want)), nil
 		}
 		return "", err
 	}
@@ -312,7 +314,8 @@ func someCheckpoint(r *rand.Rand) *kv.Checkpoint {
 // trial plants one change in the file of a store that is open. It returns what was done and what came of it.
 func (b *damageBed) trial(r *rand.Rand) (what, outcome string) {
 	t := b.t
-	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes, CheckpointPartBytes: 1 << (10 + r.IntN(12))})
+	s := open(t, b.dir, Options{LogInitialBytes: 64 << 10, JournalBytes: minJournalBytes,
+		CheckpointPartBytes: 1 << (10 + r.IntN(12))})
 	defer s.Close()
 	m := b.model
 	if r.IntN(2) == 0 { // pages are in memory already

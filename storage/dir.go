@@ -26,7 +26,8 @@ func prepareDir(dir string) error {
 		return unusable("%s is not a directory; choose another path for the data", dir)
 	case info.Mode().Perm()&0o077 != 0:
 		if err := os.Chmod(dir, 0o700); err != nil {
-			return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; run: chmod 700 %s",
+			return unusable("%s can be entered by other users (mode %04o) and that cannot be changed: %w; "+
+				"run: chmod 700 %s",
 				dir, info.Mode().Perm(), plain(err), dir)
 		}
 	}
@@ -38,14 +39,16 @@ func lockDir(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, unusable("cannot write in %s: %w; make it writable for user %d or choose another directory", dir, plain(err), os.Getuid())
+		return nil, unusable("cannot write in %s: %w; make it writable for user %d or choose another directory",
+			dir, plain(err), os.Getuid())
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, unusable("cannot lock %s: %w; the file system must support flock", path, err)
 		}
-		return nil, fmt.Errorf("%w: %s is held by %s; stop that process or choose another directory", ErrInUse, dir, holder(f))
+		return nil, fmt.Errorf("%w: %s is held by %s; stop that process or choose another directory",
+			ErrInUse, dir, holder(f))
 	}
 	return f, nil
 }
@@ -53,7 +56,7 @@ func lockDir(dir string) (*os.File, error) {
 // signLock writes this process's number into the lock file. It only says who to ask.
 func signLock(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
-		return unusable("cannot write %s: %w; check the disk", f.Name(), plain(err))
+		return cannotWrite(f.Name(), err)
 	}
 	// Only a hint for people, so that a full disk must not keep a node from starting.
 	f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
@@ -87,9 +90,9 @@ func exists(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, unusable("cannot look at %s: %w", path, plain(err))
+		return false, cannotStat(path, err)
 	case !info.Mode().IsRegular():
-		return false, unusable("%s is not a plain file; move it away", path)
+		return false, unusable("%s is not a plain file; move it out of the directory", path)
 	}
 	return true, nil
 }
@@ -101,4 +104,13 @@ func plain(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// fileSize returns the size of f.
+func fileSize(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, cannotStat(f.Name(), err)
+	}
+	return info.Size(), nil
 }

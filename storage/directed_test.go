@@ -48,7 +48,8 @@ func TestHiddenRecordsShowInTheDigest(t *testing.T) {
 		path string
 		o    Options
 		say  string
-	}{{logPath, small, "should hold"}, {statePath, small, "should hold"}, {statePath, Options{VerifyBytes: 1}, "fails its checksum"}} {
+	}{{logPath, small, "should hold"}, {statePath, small, "should hold"},
+		{statePath, Options{VerifyBytes: 1}, "fails its checksum"}} {
 		sums := filepath.Join(dir, sumsName)
 		if c.path == statePath && c.o.VerifyBytes == 0 { // as an earlier version left it
 			must(t, os.Remove(sums))

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // What errors of this package wrap. Each message is one line that says what is wrong and how to mend it.
@@ -46,7 +47,25 @@ func damage(file, format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %w; %s", ErrDamaged, file, fmt.Errorf(format, args...), replaceNode)
 }
 
-// unusable returns an error about the directory.
+// unusable returns an error about the directory; the text names the file and says what to do.
 func unusable(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrUnusable, fmt.Errorf(format, args...))
+}
+
+// The errors below are those of system calls on a file of the directory.
+
+func cannotOpen(path string, err error) error {
+	return unusable("cannot open %s: %w; make it readable and writable for user %d", path, plain(err), os.Getuid())
+}
+
+func cannotStat(path string, err error) error {
+	return unusable("cannot look at %s: %w; check its permissions and the disk", path, plain(err))
+}
+
+func cannotWrite(path string, err error) error {
+	return unusable("cannot write %s: %w; check the disk", path, plain(err))
+}
+
+func cannotSync(path string, err error) error {
+	return unusable("cannot sync %s: %w; check the disk", path, plain(err))
 }

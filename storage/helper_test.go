@@ -102,7 +102,8 @@ func checkpointKeys(t testing.TB, s *Store, from, to int, value string) {
 	t.Helper()
 	f := &kv.Checkpoint{Slot: uint64(s.Durable().Last), Meta: []byte("meta of " + value)}
 	for i := from; i < to; i++ {
-		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: fmt.Appendf(nil, "%s%d", value, i)})
+		f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+			Value: fmt.Appendf(nil, "%s%d", value, i)})
 	}
 	must(t, s.Checkpoint(f))
 }
@@ -169,7 +170,8 @@ func formed(t testing.TB, dir string) *Store {
 	t.Helper()
 	s := open(t, dir, small)
 	must(t, s.SetNode(1))
-	must(t, s.Found(ident.ClusterID{9}, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
+	must(t, s.Found(ident.ClusterID{9}, ident.Membership{Number: 1,
+		Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
 	must(t, s.Start(StartRecord{Restart: 1, Quarantine: Quarantine{Master: time.Second, User: time.Minute}}))
 	return s
 }

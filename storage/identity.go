@@ -27,7 +27,7 @@ func (i Identity) TakesPart() bool { return i.Formed && i.Membership.Lists(i.Nod
 
 // nodeRecords is what log.db holds of the node itself: its identity, its start record, and where the file lay.
 type nodeRecords struct {
-	*fate
+	*failure
 	files
 	log      *acceptorLog // which writes log.db
 	identity atomic.Pointer[identityRecord]
@@ -46,7 +46,8 @@ func (s *nodeRecords) load(c *logContent) {
 func (s *Store) Identity() Identity { return s.node.identity.Load().public() }
 
 func (r *identityRecord) public() Identity {
-	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Formed: !r.Cluster.IsZero()}
+	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership,
+		Formed: !r.Cluster.IsZero()}
 }
 
 // SetNode binds the directory to a node id, durably, the first time; later it refuses any other id with ErrOtherNode.
@@ -65,7 +66,8 @@ func (s *nodeRecords) bind(id ballot.NodeID) error {
 	case next.Node == id:
 		return nil
 	case next.Node != 0:
-		return fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory", ErrOtherNode, s.dir, next.Node, id, id)
+		return fmt.Errorf("%w: %s belongs to node %d and was opened as node %d; give node %d its own directory",
+			ErrOtherNode, s.dir, next.Node, id, id)
 	}
 	next.Node = id
 	return s.putIdentity("bind the directory to its node", &next)
@@ -85,10 +87,12 @@ func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 	}
 	next := *s.identity.Load()
 	if !next.Cluster.IsZero() {
-		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap", ErrFormed, s.dir, next.Cluster, next.Membership)
+		return fmt.Errorf("%w: %s is of cluster %s, membership %s; it accepts no other bootstrap",
+			ErrFormed, s.dir, next.Cluster, next.Membership)
 	}
 	if cluster.IsZero() || m.Number != 1 || !m.Lists(next.Node, next.Store) || next.Node == 0 {
-		return fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; start all nodes with the same list and their own directories",
+		return fmt.Errorf("%w: bootstrap of cluster %s with membership %s does not name node %d with store %s; "+
+			"start all nodes with the same list and their own directories",
 			ErrRefused, cluster, m, next.Node, next.Store)
 	}
 	for i, x := range m.Members {
@@ -139,14 +143,17 @@ func (s *nodeRecords) begin(next StartRecord) error {
 	}
 	was := s.startRecord()
 	if next.Restart <= was.Restart || !next.Quarantine.covers(was.Quarantine) {
-		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink", ErrRefused, next, was)
+		return fmt.Errorf("%w: start record %+v after %+v: the restart counter must grow and no quarantine may shrink",
+			ErrRefused, next, was)
 	}
-	is, err := whereabouts(s.log.file)
+	is, err := locate(s.log.file)
 	if err != nil {
-		return s.fail(err)
+		return s.fail(fmt.Errorf("%s: look at the file: %w", s.logPath(), err))
 	}
 	s.disk = is
-	record := &startRecord{Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket}
+	record := &startRecord{
+		Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket,
+	}
 	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
 		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {
 			return err
@@ -165,7 +172,8 @@ func (s *nodeRecords) begin(next StartRecord) error {
 func (s *Store) LowerQuarantine(master time.Duration) error {
 	return s.node.changeStart("lower the quarantine", func(r *startRecord) error {
 		if master < 0 || master > r.Master {
-			return fmt.Errorf("%w: quarantine of `master` %v after %v: it can only be lowered here", ErrRefused, master, r.Master)
+			return fmt.Errorf("%w: quarantine of `master` %v after %v: it can only be lowered here",
+				ErrRefused, master, r.Master)
 		}
 		r.Master = master
 		return nil

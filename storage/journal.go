@@ -49,7 +49,7 @@ func (s *acceptorLog) openJournal(owner ident.StoreID) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return damage(s.journalPath(), "the file is missing beside %s", logName)
 	case err != nil:
-		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.journalPath(), plain(err), os.Getuid())
+		return cannotOpen(s.journalPath(), err)
 	}
 	s.journalFile = f
 	size, err := fileSize(f)

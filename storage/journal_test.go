@@ -37,12 +37,15 @@ func commit(t testing.TB, s *Store, entries ...multipaxos.Entry) {
 
 func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	s := open(t, t.TempDir(), calm)
-	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(3), Entries: []multipaxos.Entry{entry(1, 3, "a"), entry(2, 3, "b")}}}))
+	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(3),
+		Entries: []multipaxos.Entry{entry(1, 3, "a"), entry(2, 3, "b")}}}))
 	must(t, s.log.flush())
-	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(4), Entries: []multipaxos.Entry{entry(4, 4, "d"), entry(2, 4, "B")}, Chosen: 2}}))
+	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(4),
+		Entries: []multipaxos.Entry{entry(4, 4, "d"), entry(2, 4, "B")}, Chosen: 2}}))
 	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(3, 4, "c")}}, {Promised: bal(5)}}))
 	want := mustContent(t, s)
-	if st := s.Stats(); st.JournalSyncs != 3 || st.Flushes != 1 || st.PendingBytes != 2*journal.SectorBytes || s.log.logged.Load().Last != 2 {
+	if st := s.Stats(); st.JournalSyncs != 3 || st.Flushes != 1 || st.PendingBytes != 2*journal.SectorBytes ||
+		s.log.logged.Load().Last != 2 {
 		t.Errorf("%+v", st)
 	}
 	die(t, s)
@@ -50,7 +53,8 @@ func TestWhatIsPendingIsThereAfterACrash(t *testing.T) {
 	if got := mustContent(t, s); got != want {
 		t.Errorf("%s\nbecame\n%s", want, got)
 	}
-	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 || s.log.logged.Load().durable() != s.Durable() {
+	if st := s.Stats(); st.Replayed != 2 || st.CutOff || st.PendingBytes != 0 ||
+		s.log.logged.Load().durable() != s.Durable() {
 		t.Errorf("%+v, log.db has %+v", st, s.log.logged.Load())
 	}
 	die(t, s)
@@ -122,7 +126,8 @@ func withoutJournal(t *testing.T, dir string) {
 		type older struct { // the fields that there were
 			Promised, Chosen, Truncated, Last, Entries any
 		}
-		return b.Put(marksKey, acceptorSeed.seal(nil, marksKey, marshal(&older{m.Promised, m.Chosen, m.Truncated, m.Last, m.Entries})))
+		return b.Put(marksKey, acceptorSeed.seal(nil, marksKey,
+			marshal(&older{m.Promised, m.Chosen, m.Truncated, m.Last, m.Entries})))
 	}))
 	must(t, db.Close())
 	must(t, os.Remove(filepath.Join(dir, journalName)))
@@ -130,9 +135,12 @@ func withoutJournal(t *testing.T, dir string) {
 
 func TestStoreOfAnOlderVersionGetsAJournal(t *testing.T) {
 	for name, before := range map[string]func(path string) error{
-		"none":                       func(string) error { return nil },
-		"a crash left some zeros":    func(path string) error { return os.WriteFile(path, make([]byte, 5000), 0o600) },
-		"a crash left all zeros":     func(path string) error { return os.WriteFile(path, make([]byte, minJournalBytes), 0o600) },
+		"none":                    func(string) error { return nil },
+		"a crash left some zeros": func(path string) error { return os.WriteFile(path, make([]byte, 5000), 0o600) },
+		"a crash left all zeros": func(path string) error {
+			return os.WriteFile(path,
+				make([]byte, minJournalBytes), 0o600)
+		},
 		"a crash left an empty file": func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"and another asks for a copy": func(path string) error {
 			return os.WriteFile(filepath.Join(filepath.Dir(path), acceptedName), nil, 0o600)
@@ -203,8 +211,10 @@ func TestFilesOfDifferentTimesAreRefused(t *testing.T) {
 func TestRecordsMustFollow(t *testing.T) {
 	was := multipaxos.Durable{Promised: bal(5), Truncated: 3, Chosen: 6, Last: 9}
 	for name, m := range map[string]multipaxos.Durable{
-		"promised": {Promised: bal(4), Truncated: 3, Chosen: 6, Last: 9}, "truncated": {Promised: bal(5), Truncated: 2, Chosen: 6, Last: 9},
-		"chosen": {Promised: bal(5), Truncated: 3, Chosen: 5, Last: 9}, "last": {Promised: bal(5), Truncated: 3, Chosen: 6, Last: 8},
+		"promised":  {Promised: bal(4), Truncated: 3, Chosen: 6, Last: 9},
+		"truncated": {Promised: bal(5), Truncated: 2, Chosen: 6, Last: 9},
+		"chosen":    {Promised: bal(5), Truncated: 3, Chosen: 5, Last: 9},
+		"last":      {Promised: bal(5), Truncated: 3, Chosen: 6, Last: 8},
 	} {
 		if follows(was, &journal.Record{Marks: m}) == nil {
 			t.Errorf("%s goes back", name)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,7 @@ import (
 
 // acceptorLog is the acceptor's log: the journal, what it holds and log.db does not, and log.db itself.
 type acceptorLog struct {
-	*fate
+	*failure
 	files
 	options Options
 	space   *space
@@ -52,7 +53,7 @@ type acceptorLog struct {
 func (s *acceptorLog) read() (*logContent, error) {
 	f, err := os.OpenFile(s.logPath(), os.O_RDWR, 0)
 	if err != nil {
-		return nil, unusable("cannot open %s: %w; make it readable and writable for user %d", s.logPath(), plain(err), os.Getuid())
+		return nil, cannotOpen(s.logPath(), err)
 	}
 	s.file = f
 	size, err := fileSize(f)
@@ -85,7 +86,7 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 // durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
 func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
 	next.Generation++
-	return s.fate.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
+	return s.failure.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error
 func (s *acceptorLog) measure() (measures, error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
-		return measures{}, err
+		return measures{}, fmt.Errorf("%s: open a view: %w", s.logPath(), err)
 	}
 	defer tx.Rollback()
 	return measure(s.db, tx, s.file)

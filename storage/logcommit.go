@@ -41,7 +41,8 @@ func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multip
 	stateDB := checkpointed()
 	for i := range ps {
 		if ps[i].Truncate > stateDB {
-			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the state database is durable through %d", ps[i].Seq, ps[i].Truncate, stateDB))
+			panic(fmt.Sprintf("storage: persist %d truncates through slot %d, and the state "+
+				"database is durable through %d", ps[i].Seq, ps[i].Truncate, stateDB))
 		}
 		advance(&r.Marks, &ps[i])
 		r.Entries = append(r.Entries, ps[i].Entries...)
@@ -95,7 +96,8 @@ func wake(c chan struct{}) {
 // advance applies p to the marks. Promised and Chosen never go backwards, and a slot that was truncated stays so.
 func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 	if !p.Promised.IsZero() && p.Promised.Less(m.Promised) {
-		panic(fmt.Sprintf("storage: persist %d would lower the promised ballot from %s to %s", p.Seq, m.Promised, p.Promised))
+		panic(fmt.Sprintf("storage: persist %d would lower the promised ballot from %s to %s", p.Seq, m.Promised,
+			p.Promised))
 	}
 	if p.Chosen != 0 && p.Chosen < m.Chosen {
 		panic(fmt.Sprintf("storage: persist %d would lower the chosen mark from %d to %d", p.Seq, m.Chosen, p.Chosen))
@@ -103,7 +105,8 @@ func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		if e.Slot <= m.Truncated {
-			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot, m.Truncated))
+			panic(fmt.Sprintf("storage: persist %d writes into slot %d, truncated through %d", p.Seq, e.Slot,
+				m.Truncated))
 		}
 		if len(e.Value) > recordLimit {
 			panic(fmt.Sprintf("storage: the value of slot %d has %d bytes", e.Slot, len(e.Value)))

@@ -31,7 +31,8 @@ func TestCommitIsReadBackAfterAReopen(t *testing.T) {
 	s := open(t, t.TempDir(), small)
 	must(t, s.Commit(nil))
 	must(t, s.Commit([]multipaxos.Persist{
-		{Seq: 1, Promised: bal(5), Entries: []multipaxos.Entry{entry(1, 5, "one"), entry(2, 5, ""), entry(4, 5, strings.Repeat("x", 100_000))}},
+		{Seq: 1, Promised: bal(5), Entries: []multipaxos.Entry{entry(1, 5, "one"), entry(2, 5, ""),
+			entry(4, 5, strings.Repeat("x", 100_000))}},
 		{Seq: 2, Entries: []multipaxos.Entry{entry(2, 6, "two")}, Chosen: 1},
 		{Seq: 3, Promised: bal(6), Chosen: 2},
 	}))
@@ -41,7 +42,8 @@ func TestCommitIsReadBackAfterAReopen(t *testing.T) {
 		}
 		got, err := s.Entries(0, 99, 1<<30)
 		must(t, err)
-		if len(got) != 3 || string(got[0].Value) != "one" || string(got[1].Value) != "two" || got[1].Ballot != bal(6) || got[2].Slot != 4 || len(got[2].Value) != 100_000 {
+		if len(got) != 3 || string(got[0].Value) != "one" || string(got[1].Value) != "two" ||
+			got[1].Ballot != bal(6) || got[2].Slot != 4 || len(got[2].Value) != 100_000 {
 			t.Fatalf("%d entries, %v", len(got), slots(got))
 		}
 		s = reopen(t, s)
@@ -83,14 +85,18 @@ func TestEntriesPagesAndBounds(t *testing.T) {
 
 func TestMarksNeverGoBack(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(5), Entries: []multipaxos.Entry{entry(1, 5, ""), entry(2, 5, "")}, Chosen: 2}}))
+	must(t, s.Commit([]multipaxos.Persist{{Promised: bal(5),
+		Entries: []multipaxos.Entry{entry(1, 5, ""), entry(2, 5, "")}, Chosen: 2}}))
 	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 1}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1}}))
 	before := mustContent(t, s)
 	wantPanic(t, "promised ballot", func() { s.Commit([]multipaxos.Persist{{Promised: bal(4)}}) })
 	wantPanic(t, "chosen mark", func() { s.Commit([]multipaxos.Persist{{Chosen: 1}}) })
 	wantPanic(t, "durable through 1", func() { s.Commit([]multipaxos.Persist{{Truncate: 2}}) })
-	wantPanic(t, "truncated through 1", func() { s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 9, "")}}}) })
+	wantPanic(t, "truncated through 1", func() {
+		s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 9,
+			"")}}})
+	})
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 1, Chosen: 2, Promised: bal(5)}}))
 	if got := mustContent(t, s); got != before {
 		t.Errorf("%s\nbecame\n%s", before, got)

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +19,7 @@ type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed, sc
 type Stats struct {
 	JournalSyncs   uint64 // commits that went through the journal
 	JournalWaits   uint64 // times that one of them waited for space in it
-	Flushes        uint64 // transactions that moved records to log.db, or wrote a commit that was too large for the journal
+	Flushes        uint64 // transactions that moved records to log.db, or a commit too large for the journal
 	FlushedEntries uint64 // entries written by them
 	Replayed       uint64 // records that Open found in the journal and not in log.db
 	CutOff         bool   // Open found a record behind them that was never whole, and dropped it
@@ -182,13 +181,4 @@ func (s *acceptorLog) spaceForMove(b *batch, r *journal.Record) (promised int64,
 		return 0, s.fail(err)
 	}
 	return promised, nil
-}
-
-// forgetPages makes what bbolt has read of its file through its map count as the page cache's and not as this
-// process's: cutting the log off touches every page of it once, and reads of the log are rare. No transaction that
-// writes db runs.
-func forgetPages(db *bolt.DB, file *os.File) {
-	if n, err := fileSize(file); err == nil {
-		unmapPages(db.Info().Data, n)
-	}
 }

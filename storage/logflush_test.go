@@ -24,7 +24,8 @@ func TestFlushWritesOnlyWhatIsLeft(t *testing.T) {
 	must(t, s.Checkpoint(&kv.Checkpoint{Slot: 4}))
 	must(t, s.Commit([]multipaxos.Persist{{Truncate: 4}}))
 	must(t, s.log.flush())
-	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 || len(s.log.pending.entries) != 0 {
+	if st := s.Stats(); st.FlushedEntries != 3 || st.Flushes != 1 || st.PendingBytes != 0 ||
+		len(s.log.pending.entries) != 0 {
 		t.Errorf("%+v", st)
 	}
 	got, err := s.Entries(0, 100, 1<<20)
@@ -105,7 +106,8 @@ func TestFailureEndsTheWaitForSpace(t *testing.T) {
 	failed := make(chan error)
 	go func() {
 		for i := 1; ; i++ {
-			if err := s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i, 1, strings.Repeat("v", 2000))}}}); err != nil {
+			if err := s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(i, 1,
+				strings.Repeat("v", 2000))}}}); err != nil {
 				failed <- err
 				return
 			}

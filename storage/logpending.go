@@ -75,7 +75,8 @@ func (p *pending) put(e pendingEntry) {
 
 // find returns where a slot is or would be.
 func (p *pending) find(slot multipaxos.Slot) (int, bool) {
-	return slices.BinarySearchFunc(p.entries, slot, func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
+	return slices.BinarySearchFunc(p.entries, slot,
+		func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
 }
 
 // view begins a reading of db and gives m the pending entries that it may need, as of the same moment: what moves from

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
@@ -25,7 +26,7 @@ func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entr
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: open a view: %w", s.logPath(), err)
 		}
 		defer tx.Rollback()
 		if err := m.merge(tx); err != nil {

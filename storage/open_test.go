@@ -26,7 +26,8 @@ func TestNewStoreIsEmptyPrivateAndKeepsItsID(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 	id := s.Identity()
-	if id.Store.IsZero() || id.Node != 0 || id.Formed || id.TakesPart() || s.StartRecord() != (StartRecord{}) || s.Durable() != (multipaxos.Durable{}) {
+	if id.Store.IsZero() || id.Node != 0 || id.Formed || id.TakesPart() || s.StartRecord() != (StartRecord{}) ||
+		s.Durable() != (multipaxos.Durable{}) {
 		t.Errorf("a new store has %+v %+v %+v", id, s.StartRecord(), s.Durable())
 	}
 	slot, meta, err := s.Loaded()
@@ -272,13 +273,16 @@ func TestBootstrapIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
 		c ident.ClusterID
 		m ident.Membership
 	}{
-		"no cluster":         {ident.ClusterID{}, good},
-		"another store":      {ident.ClusterID{1}, m(ident.Member{Node: 1, Store: me}, ident.Member{Node: 2, Store: you})},
-		"not in it":          {ident.ClusterID{1}, m(ident.Member{Node: 1, Store: you})},
-		"not the first":      {ident.ClusterID{1}, ident.Membership{Number: 2, Members: good.Members}},
-		"not sorted":         {ident.ClusterID{1}, m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 1, Store: you})},
-		"a member two times": {ident.ClusterID{1}, m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 2, Store: me})},
-		"a member unnamed":   {ident.ClusterID{1}, m(ident.Member{Node: 1}, ident.Member{Node: 2, Store: me})},
+		"no cluster": {ident.ClusterID{}, good},
+		"another store": {ident.ClusterID{1},
+			m(ident.Member{Node: 1, Store: me}, ident.Member{Node: 2, Store: you})},
+		"not in it":     {ident.ClusterID{1}, m(ident.Member{Node: 1, Store: you})},
+		"not the first": {ident.ClusterID{1}, ident.Membership{Number: 2, Members: good.Members}},
+		"not sorted": {ident.ClusterID{1},
+			m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 1, Store: you})},
+		"a member two times": {ident.ClusterID{1},
+			m(ident.Member{Node: 2, Store: me}, ident.Member{Node: 2, Store: me})},
+		"a member unnamed": {ident.ClusterID{1}, m(ident.Member{Node: 1}, ident.Member{Node: 2, Store: me})},
 	} {
 		t.Run(name, func(t *testing.T) { wantError(t, s.Found(r.c, r.m), ErrRefused) })
 	}
@@ -296,7 +300,8 @@ func TestBootstrapIsAcceptedOnceAndOnlyWithTheOwnStore(t *testing.T) {
 // it.
 func TestA4StartRecord(t *testing.T) {
 	s := open(t, t.TempDir(), small)
-	long, brief := Quarantine{Master: 2 * time.Second, User: time.Minute}, Quarantine{Master: time.Second, User: time.Second}
+	long, brief := Quarantine{Master: 2 * time.Second, User: time.Minute},
+		Quarantine{Master: time.Second, User: time.Second}
 	must(t, s.Start(StartRecord{Restart: 1, Quarantine: long}))
 	wantError(t, s.Start(StartRecord{Restart: 1, Quarantine: long}), ErrRefused, "must grow")
 	s = reopen(t, s)
@@ -356,9 +361,12 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	_, view := s.View()
 	_, _, loaded := s.Loaded()
 	for name, err := range map[string]error{
-		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Checkpoint": s.Checkpoint(&kv.Checkpoint{}), "Entries": entries, "View": view, "Loaded": loaded,
-		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1), "Verify": s.Verify(t.Context()),
-		"LowerQuarantine": s.LowerQuarantine(0), "SetBucket": s.SetBucket(1, 1), "Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
+		"Commit": s.Commit([]multipaxos.Persist{{Chosen: 1}}), "Checkpoint": s.Checkpoint(&kv.Checkpoint{}),
+		"Entries": entries, "View": view, "Loaded": loaded,
+		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1),
+		"Verify":          s.Verify(t.Context()),
+		"LowerQuarantine": s.LowerQuarantine(0), "SetBucket": s.SetBucket(1, 1),
+		"Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
 	} {
 		if name == "" || err == nil {
 			t.Errorf("%s of a closed store went through", name)

@@ -53,7 +53,7 @@ const (
 	maxReserveBytes            = 256 << 20
 )
 
-// Validate tells what is wrong with o.
+// Validate returns an error if a field of o cannot be used.
 func (o Options) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -69,7 +69,8 @@ func (o Options) Validate() error {
 		}
 	}
 	if b := o.JournalBytes; b > journal.MaxBytes || (b > 0 && b < minJournalBytes) {
-		return fmt.Errorf("storage option JournalBytes is %d: give %d to %d, or 0 for the default", b, minJournalBytes, journal.MaxBytes)
+		return fmt.Errorf("storage option JournalBytes is %d: give %d to %d, or 0 for the default", b, minJournalBytes,
+			journal.MaxBytes)
 	}
 	return nil
 }

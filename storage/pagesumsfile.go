@@ -16,7 +16,7 @@ import (
 //	512    one for the others
 //	4096   the checksum of page 0, of page 1, …: 4 bytes each, little-endian
 //
-//	slot   "TSUM" · version u32 · transaction u64 · root page u64 · free list page u64 · pages u64 · CRC32C of these u32
+//	slot   "TSUM" · version u32 · transaction u64 · root page u64 · free list page u64 · pages u64 · CRC32C u32
 //
 // A transaction writes the entries of its pages, which were free before, and its slot, in place, and syncs, before its
 // meta page is written. So the entries of all pages in use hold at any time, whether or not the transaction does. A
@@ -84,7 +84,7 @@ func (s *stateDB) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, unusable("cannot open %s: %w; make it readable and writable for user %d", s.sumsPath(), plain(err), os.Getuid())
+		return nil, nil, cannotOpen(s.sumsPath(), err)
 	}
 	slot := make([]byte, sumsSlotBytes)
 	text := make([]byte, 4*m.highWater)

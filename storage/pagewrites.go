@@ -32,7 +32,8 @@ func interceptWrites(db *bolt.DB, hook func(write writeAt, b []byte, off int64) 
 		field = field.FieldByName("writeAt")
 	}
 	if !field.IsValid() || field.Type() != reflect.TypeFor[func([]byte, int64) (int, error)]() {
-		return errors.New("this program was built with a version of bbolt whose writes it cannot see; build it with the version in go.mod")
+		return errors.New("this program was built with a version of bbolt whose writes it cannot see; build it " +
+			"with the version in go.mod")
 	}
 	at := (*func([]byte, int64) (int, error))(unsafe.Pointer(field.UnsafeAddr()))
 	write := writeAt(*at)

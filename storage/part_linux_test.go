@@ -25,7 +25,8 @@ func TestPartsAreSmallWhereSpaceIsShort(t *testing.T) {
 	space, short := s.state.checkpointSpace()
 	p := s.state.nextPart(checkpointOf(20, 500_000).Changes)
 	if most := space/8 + 500_000 + 2*partOverhead; !short || p.need > most {
-		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, space, short)
+		t.Errorf("a part of %d changes takes %d bytes, and there is space for %d (short: %v)", p.n, p.need, space,
+			short)
 	}
 }
 
@@ -92,8 +93,10 @@ func TestRedoFileIsReadyIfACheckpointMayHaveParts(t *testing.T) {
 	} {
 		o := small
 		o.CheckpointPartBytes, o.ReserveBytes = c.part, 1<<20
-		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want || s.Usage().CheckpointBytes != gathered {
-			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(), s.Usage().CheckpointBytes)
+		if s := open(t, filepath.Join(dir, name), o); s.state.redo.size() != c.want ||
+			s.Usage().CheckpointBytes != gathered {
+			t.Errorf("%s: a redo file of %d bytes, of %d that may gather", name, s.state.redo.size(),
+				s.Usage().CheckpointBytes)
 		}
 	}
 }

@@ -158,7 +158,8 @@ func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) 
 		changes = append(changes, *c)
 	}
 	if r.digest != plan.Changes || r.left != 0 {
-		return nil, fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count, plan.Slot)
+		return nil, fmt.Errorf("its %d changes are not those of the checkpoint through slot %d", plan.Changes.Count,
+			plan.Slot)
 	}
 	return changes, nil
 }
@@ -175,7 +176,7 @@ func (s *stateDB) resumeCheckpoint() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return damage(s.redoPath(), "the file is missing, and %s is in the middle of a checkpoint", stateName)
 	case err != nil:
-		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.redoPath(), plain(err), os.Getuid())
+		return cannotOpen(s.redoPath(), err)
 	}
 	s.redo.file = f
 	changes, err := newRedoReader(f, &plan).all(&plan)

@@ -40,13 +40,14 @@ func checkSize(dir string, reserve int64) error {
 	}
 	_, total, err := freeBytes(at)
 	if err != nil {
-		return unusable("cannot ask for the free space of %s: %w", at, err)
+		return unusable("%w", err)
 	}
 	if reserve == 0 {
 		reserve = defaultReserve(total)
 	}
 	if need := reserveParts * reserve; total < need {
-		return fmt.Errorf("%w: the file system of %s has %d bytes and a store needs one of %d at least, of which it keeps %d in reserve; choose a larger one",
+		return fmt.Errorf("%w: the file system of %s has %d bytes and a store needs one of %d at least, "+
+			"of which it keeps %d in reserve; choose a larger one",
 			ErrTooSmall, dir, total, need, reserve)
 	}
 	return nil
@@ -129,7 +130,7 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 		left := max(0, r.held-(need-free))
 		left -= left % reserveBlock
 		if err := r.file.Truncate(left); err != nil {
-			return free, 0, plain(err)
+			return free, 0, fmt.Errorf("%s: give up reserve: %w", r.reservePath(), plain(err))
 		}
 		r.held = left // others may take it at once: then the next piece
 	}

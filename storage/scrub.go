@@ -44,7 +44,8 @@ func (s *stateDB) scrubStep(id uint64) (more bool, err error) {
 	buf := make([]byte, c.pageBytes)
 	end := c.views.newest().highWater
 	if size, err := fileSize(c.file); err != nil || size < int64(end)*int64(c.pageBytes) {
-		return false, s.fail(damage(s.statePath(), "the file has %d bytes and needs %d pages of %d: it was cut short", size, end, c.pageBytes))
+		return false, s.fail(damage(s.statePath(), "the file has %d bytes and needs %d pages of %d: it was cut short",
+			size, end, c.pageBytes))
 	}
 	for i := id; i < min(end, id+scrubPages); i++ {
 		if i >= 2 && c.writer.free.has(i) {

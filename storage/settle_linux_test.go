@@ -58,7 +58,8 @@ func TestSettleAfterASyncThatFailed(t *testing.T) {
 	must(t, err)
 	for i := range want {
 		if got[i].txid != want[i].txid {
-			t.Errorf("after a loss of power meta page %d is of transaction %d, settled was that of %d", i, got[i].txid, want[i].txid)
+			t.Errorf("after a loss of power meta page %d is of transaction %d, settled was that of %d", i, got[i].txid,
+				want[i].txid)
 		}
 	}
 }

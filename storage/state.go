@@ -15,7 +15,7 @@ import (
 
 // stateDB is state.db, the state that kv checkpoints, with the checksums of its pages and the redo file.
 type stateDB struct {
-	*fate
+	*failure
 	files
 	options Options
 	space   *space
@@ -40,7 +40,7 @@ type stateDB struct {
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {
-		return unusable("cannot open %s: %w; make it readable and writable for user %d", s.statePath(), plain(err), os.Getuid())
+		return cannotOpen(s.statePath(), err)
 	}
 	s.file = f
 	if err := settle(f); err != nil {
@@ -73,7 +73,9 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 
 // readStateDB reads state.db with plain calls, compares its pages with their checksums, and notes them if nobody had. A
 // file that has its checksums and is larger than Options.VerifyBytes is not read whole.
-func (s *stateDB) readStateDB(m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable) (*stateContent, error) {
+func (s *stateDB) readStateDB(
+	m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable,
+) (*stateContent, error) {
 	side, sums, err := s.loadSums(m)
 	if err != nil {
 		return nil, err
@@ -128,16 +130,18 @@ func belongTogether(f files, c *stateContent, owner ident.StoreID, marks multipa
 		return fmt.Errorf("%w: %s belongs to store %s and %s to store %s; put the files of one node together again",
 			ErrOtherNode, f.statePath(), c.owner, logName, owner)
 	case c.marks.Slot < uint64(marks.Truncated):
-		return damage(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy", c.marks.Slot, marks.Truncated)
+		return damage(f.statePath(), "it ends at slot %d and the log starts behind slot %d: it is an older copy",
+			c.marks.Slot, marks.Truncated)
 	case through > uint64(marks.Last):
-		return damage(f.logPath(), "it and the journal end at slot %d and the state at slot %d: one is an older copy, or synced writes were lost", marks.Last, through)
+		return damage(f.logPath(), "it and the journal end at slot %d and the state at slot %d: "+
+			"one is an older copy, or synced writes were lost", marks.Last, through)
 	}
 	return nil
 }
 
 // write runs fn in one write transaction of state.db and makes it durable.
 func (s *stateDB) write(what string, fn func(*bolt.Tx) error) error {
-	return s.fate.write(s.db, s.statePath(), what, &s.wedged, fn)
+	return s.failure.write(s.db, s.statePath(), what, &s.wedged, fn)
 }
 
 // measure opens its view as View does: bbolt panics and keeps its locks if it finds no whole meta page.

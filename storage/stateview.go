@@ -61,7 +61,8 @@ func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 		}
 		tx.Rollback()
 		if id < settled || m == nil || m.txid < id {
-			return nil, nil, s.fail(damage(s.statePath(), "the meta page of transaction %d is not what was written", settled))
+			return nil, nil, s.fail(damage(s.statePath(),
+				"the meta page of transaction %d is not what was written", settled))
 		}
 		// Two checkpoints have ended since.
 	}
@@ -153,7 +154,9 @@ func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) 
 
 // scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or
 // fall.
-func (v *view) scan(space kv.Space, direction int, fn func(key, value []byte) bool, start func(*cursor, *bucketRoot) error) error {
+func (v *view) scan(
+	space kv.Space, direction int, fn func(key, value []byte) bool, start func(*cursor, *bucketRoot) error,
+) error {
 	c, root, err := v.open(space)
 	if err != nil || !root.found {
 		return err

@@ -57,7 +57,8 @@ func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 			t.Fatalf("%d %q %v", slot, meta, err)
 		}
 		v := viewOf(t, s)
-		for key, want := range map[string]string{"a": "-", "b": "", "c": "33", "d": "4", "": "-", "zz": "-", "bb": "-"} {
+		for key, want := range map[string]string{"a": "-", "b": "", "c": "33", "d": "4", "": "-", "zz": "-",
+			"bb": "-"} {
 			got, err := v.Get(1, []byte(key))
 			must(t, err)
 			if (got == nil) != (want == "-") || (got != nil && string(got) != want) {
@@ -71,12 +72,15 @@ func TestCheckpointIsReadBackAfterAReopen(t *testing.T) {
 			want string
 		}{
 			{"all", func(fn func(k, v []byte) bool) error { return v.Ascend(1, nil, fn) }, 9, "b= c=33 d=4"},
-			{"from a key", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("c"), fn) }, 9, "c=33 d=4"},
+			{"from a key", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("c"), fn) }, 9,
+				"c=33 d=4"},
 			{"from between", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("bb"), fn) }, 1, "c=33"},
 			{"from the end", func(fn func(k, v []byte) bool) error { return v.Ascend(1, []byte("e"), fn) }, 9, ""},
 			{"down", func(fn func(k, v []byte) bool) error { return v.Descend(1, nil, fn) }, 9, "d=4 c=33 b="},
-			{"down from a key", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("d"), fn) }, 9, "c=33 b="},
-			{"down from behind", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("x"), fn) }, 2, "d=4 c=33"},
+			{"down from a key", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("d"), fn) }, 9,
+				"c=33 b="},
+			{"down from behind", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("x"), fn) }, 2,
+				"d=4 c=33"},
 			{"down from before", func(fn func(k, v []byte) bool) error { return v.Descend(1, []byte("b"), fn) }, 9, ""},
 			{"other space", func(fn func(k, v []byte) bool) error { return v.Ascend(2, nil, fn) }, 9, "a=dedup"},
 			{"no space", func(fn func(k, v []byte) bool) error { return v.Descend(77, nil, fn) }, 9, ""},
@@ -217,7 +221,8 @@ func TestStateDBFileStopsGrowing(t *testing.T) {
 			slices.Sort(picked)
 			f := &kv.Checkpoint{Slot: 1}
 			for _, i := range picked {
-				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i), Value: value})
+				f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", i),
+					Value: value})
 			}
 			must(t, s.Checkpoint(f))
 			seen.Close()

@@ -8,9 +8,9 @@ import (
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
-// fate and its paths; none knows the Store.
+// failure and its paths; none knows the Store.
 type Store struct {
-	*fate
+	*failure
 	files
 	options Options
 	lock    *os.File

@@ -98,14 +98,16 @@ func (s *syncer) Sync() error {
 		return dataSync(s.file)
 	}
 	// Neither call waits, so neither tells the scheduler.
-	if n, _, errno := unix.RawSyscall(unix.SYS_IO_SUBMIT, s.context, 1, uintptr(unsafe.Pointer(&s.blocks[0]))); errno != 0 || n != 1 {
+	n, _, errno := unix.RawSyscall(unix.SYS_IO_SUBMIT, s.context, 1, uintptr(unsafe.Pointer(&s.blocks[0])))
+	if errno != 0 || n != 1 {
 		s.Close()
 		return dataSync(s.file)
 	}
 	if _, err := s.done.Read(s.count[:]); err != nil {
 		return fmt.Errorf("wait for a sync: %w", err)
 	}
-	if n, _, errno := unix.RawSyscall6(unix.SYS_IO_GETEVENTS, s.context, 1, 1, uintptr(unsafe.Pointer(&s.event)), 0, 0); errno != 0 || n != 1 {
+	n, _, errno = unix.RawSyscall6(unix.SYS_IO_GETEVENTS, s.context, 1, 1, uintptr(unsafe.Pointer(&s.event)), 0, 0)
+	if errno != 0 || n != 1 {
 		return fmt.Errorf("io_getevents gave %d events of a finished sync: %w", n, errno)
 	}
 	if s.event.result < 0 {

@@ -105,7 +105,8 @@ func BenchmarkSync(b *testing.B) {
 		b.Fatal(err)
 	}
 	sector := make([]byte, 512)
-	for name, sync := range map[string]func() error{"asynchronous": newSyncer(f).Sync, "plain": func() error { return dataSync(f) }} {
+	for name, sync := range map[string]func() error{"asynchronous": newSyncer(f).Sync,
+		"plain": func() error { return dataSync(f) }} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {

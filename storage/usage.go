@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -66,7 +67,7 @@ func (s *Store) Refresh() error {
 	}
 	free, total, err := freeBytes(s.dir)
 	if err != nil {
-		return unusable("cannot ask for the free space of %s: %w", s.dir, err)
+		return unusable("%w", err)
 	}
 	logSize, err := s.log.measure()
 	if err != nil {
@@ -78,18 +79,18 @@ func (s *Store) Refresh() error {
 	}
 	pending := s.log.pending.size()
 	u := Usage{
-		LogBytes: logSize.live + pending, StateBytes: stateSize.live, LogFileBytes: logSize.file, StateFileBytes: stateSize.file,
-		JournalBytes: s.log.ring.Bytes(),
-		FreeBytes:    free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
+		LogBytes: logSize.live + pending, LogFileBytes: logSize.file, JournalBytes: s.log.ring.Bytes(),
+		StateBytes: stateSize.live, StateFileBytes: stateSize.file,
+		FreeBytes: free, QuotaBytes: s.options.QuotaBytes, ReserveBytes: s.options.ReserveBytes,
 	}
 	if u.ReserveBytes == 0 {
 		u.ReserveBytes = defaultReserve(total)
 	}
 	s.space.reserve.hold(&u)
-	// Half of the state's free pages count: a large value needs many in a row.
+	// Only half of the free pages of state.db count: a large value needs many of them in a row.
 	space := u.FreeBytes + u.HeldBytes
 	u.CheckpointBytes = checkpointBytes(total, u.QuotaBytes)
-	u.judge(s.space.usage(), space+logSize.reusable-pending, space+stateSize.reusable/2)
+	u.classify(s.space.usage(), space+logSize.reusable-pending, space+stateSize.reusable/2)
 	s.space.newest.Store(&u)
 	return nil
 }
@@ -105,8 +106,8 @@ func checkpointBytes(total, quota int64) int64 {
 
 const minCheckpointBytes = 256 << 10
 
-// judge sets Low, Tight and Full from the space of each file, and from what they were.
-func (u *Usage) judge(was Usage, logSpace, stateSpace int64) {
+// classify sets Low, Tight and Full from the space of each file, and from what they were.
+func (u *Usage) classify(was Usage, logSpace, stateSpace int64) {
 	logNeed := min(u.ReserveBytes, u.LogFileBytes/2)
 	below := func(part int64, was bool) bool {
 		state, log := u.ReserveBytes/part, logNeed/part
@@ -138,7 +139,7 @@ func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 	u := usedBytes(db, tx)
 	var st unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
-		return measures{}, os.NewSyscallError("fstat", err)
+		return measures{}, cannotStat(f.Name(), err)
 	}
 	m := measures{live: u.live, file: st.Size}
 	m.reusable = max(0, min(st.Size, st.Blocks*512)-u.live)
@@ -149,7 +150,7 @@ func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 func freeBytes(dir string) (free, total int64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, os.NewSyscallError("statfs", err)
+		return 0, 0, fmt.Errorf("cannot ask for the free space of %s: %w; check its permissions and the disk", dir, err)
 	}
 	if st.Blocks == 0 {
 		return unknownBytes, unknownBytes, nil
@@ -164,6 +165,7 @@ const unknownBytes = 1 << 50
 // start record and for the commits by which deletes heal it.
 const startSpaceBytes = 256 << 10
 
+// checkSpace returns an error if there is less space than a start needs.
 func (s *Store) checkSpace() error {
 	u := s.Usage()
 	logSize, err := s.log.measure()
@@ -172,7 +174,8 @@ func (s *Store) checkSpace() error {
 	}
 	need := startSpaceBytes + s.log.pending.size()
 	if space := u.FreeBytes + u.HeldBytes + logSize.reusable; space < need {
-		return unusable("no space in %s: %d bytes are left and a start needs %d; free some space on its file system", s.dir, space, need)
+		return unusable("no space in %s: %d bytes are left and a start needs %d; free some space on its file system",
+			s.dir, space, need)
 	}
 	return nil
 }

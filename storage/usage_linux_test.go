@@ -36,8 +36,9 @@ func TestJudgeHasHysteresis(t *testing.T) {
 		{"quota not yet healed", 20 * mib, 5 * mib, 15*mib - 1, 100 * mib, 100 * mib, true, true, false},
 		{"quota healed", 20 * mib, 5 * mib, 14*mib - 1, 100 * mib, 100 * mib, true, false, false},
 	} {
-		u := Usage{LogBytes: r.log, StateBytes: r.state, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: r.quota}
-		u.judge(Usage{Low: r.was, Tight: r.was, Full: r.was && r.fully}, r.logSpace, r.stateSpace)
+		u := Usage{LogBytes: r.log, StateBytes: r.state, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib,
+			QuotaBytes: r.quota}
+		u.classify(Usage{Low: r.was, Tight: r.was, Full: r.was && r.fully}, r.logSpace, r.stateSpace)
 		if u.Low != r.low || u.Full != r.fully {
 			t.Errorf("%s: low %v, full %v", r.name, u.Low, u.Full)
 		}
@@ -48,8 +49,9 @@ func TestJudgeHasHysteresis(t *testing.T) {
 // space.
 func TestQuotaNeverStopsStoring(t *testing.T) {
 	const mib = 1 << 20
-	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib, QuotaBytes: 20 * mib}
-	u.judge(Usage{Low: true, Tight: true, Full: true}, 100*mib, 100*mib)
+	u := Usage{LogBytes: 60 * mib, StateBytes: 40 * mib, LogFileBytes: 4 * mib, ReserveBytes: 8 * mib,
+		QuotaBytes: 20 * mib}
+	u.classify(Usage{Low: true, Tight: true, Full: true}, 100*mib, 100*mib)
 	if !u.Low || u.Tight || u.Full {
 		t.Errorf("five times the quota: low %v, tight %v, full %v", u.Low, u.Tight, u.Full)
 	}
@@ -62,9 +64,11 @@ func write(t *testing.T, s *Store, from, to int, value []byte) {
 		slot := int(s.Durable().Last) + 1
 		f := &kv.Checkpoint{Slot: uint64(slot)}
 		for j := i; j < min(i+5, to); j++ {
-			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", j), Value: value})
+			f.Changes = append(f.Changes, kv.Change{Space: kv.SpaceData, Key: fmt.Appendf(nil, "key%06d", j),
+				Value: value})
 		}
-		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))}, Truncate: s.Checkpointed()}}))
+		must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(slot, 1, string(value))},
+			Truncate: s.Checkpointed()}}))
 		must(t, s.Checkpoint(f))
 	}
 	must(t, s.Refresh())

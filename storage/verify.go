@@ -124,7 +124,8 @@ func readState(w *walker) (*stateContent, error) {
 	case missing != 0:
 		return nil, errors.New("its own records are missing")
 	case !w.skeleton && found != c.marks.Records:
-		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count, c.marks.Records.Count)
+		return nil, fmt.Errorf("it holds %d records and should hold %d, or not these", found.Count,
+			c.marks.Records.Count)
 	}
 	return c, nil
 }

@@ -19,7 +19,8 @@ import (
 func sampleStore(t testing.TB, dir string) uint64 {
 	s := formed(t, dir)
 	fill(t, s, 300, 200)
-	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 2, strings.Repeat("large", 3000))}, Chosen: 290}}))
+	must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(301, 2, strings.Repeat("large", 3000))},
+		Chosen: 290}}))
 	checkpointKeys(t, s, 0, 1500, strings.Repeat("v", 50))
 	checkpointKeys(t, s, 100, 150, strings.Repeat("w", 5000))
 	f := &kv.Checkpoint{Slot: 301, Meta: []byte("meta")}
@@ -295,7 +296,8 @@ func FuzzOpenEntry(f *testing.F) {
 }
 
 func FuzzOpenRecords(f *testing.F) {
-	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3}, &checkpointMarks{Meta: []byte("m")}} {
+	for _, v := range []any{&identityRecord{}, &startRecord{Restart: 4}, &diskRecord{Machine: "m"}, &logMarks{Last: 3},
+		&checkpointMarks{Meta: []byte("m")}} {
 		f.Add(nodeSeed.seal(nil, identityKey, marshal(v)))
 	}
 	f.Fuzz(func(t *testing.T, payload []byte) {

@@ -26,7 +26,8 @@ type memFile struct {
 }
 
 func newMemFile(sectors int) *memFile {
-	return &memFile{disk: make([]byte, sectors*SectorBytes), seen: make([]byte, sectors*SectorBytes), dirty: map[int]bool{}}
+	return &memFile{disk: make([]byte, sectors*SectorBytes), seen: make([]byte, sectors*SectorBytes),
+		dirty: map[int]bool{}}
 }
 
 func (f *memFile) ReadAt(b []byte, off int64) (int, error) {

@@ -106,7 +106,8 @@ func appendBallot(buf []byte, b ballot.Ballot) []byte {
 
 func readBallot(b []byte) ballot.Ballot {
 	return ballot.Ballot{
-		Counter: order.Uint64(b), Restart: order.Uint64(b[8:]), Node: ballot.NodeID(order.Uint64(b[16:])), Nonce: order.Uint64(b[24:]),
+		Counter: order.Uint64(b), Restart: order.Uint64(b[8:]), Node: ballot.NodeID(order.Uint64(b[16:])),
+		Nonce: order.Uint64(b[24:]),
 	}
 }
 

@@ -17,17 +17,20 @@ func drawRecord(t *rapid.T) *Record {
 	draw := func(name string) ballot.Ballot {
 		return ballot.Ballot{
 			Counter: rapid.Uint64Range(0, 2).Draw(t, name), Restart: rapid.Uint64().Draw(t, name+" restart") & 1,
-			Node: ballot.NodeID(rapid.Uint64Range(0, 1).Draw(t, name+" node")), Nonce: rapid.Uint64().Draw(t, name+" nonce") & 1,
+			Node:  ballot.NodeID(rapid.Uint64Range(0, 1).Draw(t, name+" node")),
+			Nonce: rapid.Uint64().Draw(t, name+" nonce") & 1,
 		}
 	}
 	slot := func(name string) multipaxos.Slot { return multipaxos.Slot(rapid.Uint64().Draw(t, name)) }
 	r := &Record{
 		Generation: rapid.Uint64().Draw(t, "generation"),
-		Marks:      multipaxos.Durable{Promised: draw("promised"), Truncated: slot("truncated"), Chosen: slot("chosen"), Last: slot("last")},
+		Marks: multipaxos.Durable{Promised: draw("promised"), Truncated: slot("truncated"),
+			Chosen: slot("chosen"), Last: slot("last")},
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "entries") {
 		r.Entries = append(r.Entries, multipaxos.Entry{
-			Slot: slot("slot"), Ballot: draw("ballot"), Value: bytes.Repeat([]byte{7}, rapid.SampledFrom([]int{0, 1, 127, 128, 300, 20_000}).Draw(t, "bytes")),
+			Slot: slot("slot"), Ballot: draw("ballot"),
+			Value: bytes.Repeat([]byte{7}, rapid.SampledFrom([]int{0, 1, 127, 128, 300, 20_000}).Draw(t, "bytes")),
 		})
 	}
 	return r

@@ -35,15 +35,15 @@ type Ring struct {
 	seed    seed
 	sectors int
 	next    uint64 // number of the next record
-	head    int    // where it goes if there is space, in sectors
+	head    int    // where it goes if that is free, in sectors
 	live    []run  // records that must not be overwritten, by rising number
 	body    []byte // of the record that is written
 	out     []byte
 	broken  error // of an append; what is durable is not known any more
 }
 
-// Open reads all of a file of the given size and gives the records that are not in the home yet, by rising number, each
-// complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process before
+// Open reads all of a file of the given size and returns the records that are not in the home yet, by rising number,
+// each complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process before
 // ended, and what was read may then be in memory only. Before the first Append the caller must bring the records, and
 // the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
 func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
@@ -55,7 +55,7 @@ func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Recor
 	if err != nil {
 		return nil, nil, err
 	}
-	pending, err := judge(runs, home)
+	pending, err := unmoved(runs, home)
 	if err != nil {
 		return nil, nil, err
 	}

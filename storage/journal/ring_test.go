@@ -22,7 +22,8 @@ func TestFormat(t *testing.T) {
 		Generation: 9,
 		Marks:      multipaxos.Durable{Promised: bal(5), Truncated: 1, Chosen: 2, Last: 4},
 		Entries: []multipaxos.Entry{
-			{Slot: 3, Ballot: bal(5), Value: []byte("abc")}, {Slot: 4, Ballot: bal(4), Value: bytes.Repeat([]byte("x"), 500)},
+			{Slot: 3, Ballot: bal(5), Value: []byte("abc")},
+			{Slot: 4, Ballot: bal(4), Value: bytes.Repeat([]byte("x"), 500)},
 		},
 	}
 	mustAppend(t, g, r)
@@ -37,7 +38,8 @@ func TestFormat(t *testing.T) {
 	want(512+4, "number, index, count", 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 2)
 	want(16, "length, generation", 0, 0, byte(long>>8), byte(long), 0, 0, 0, 0, 0, 0, 0, 9)
 	want(16+12, "chosen, truncated, last", 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 4)
-	want(16+36, "promised", 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4)
+	want(16+36, "promised", 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0,
+		0, 4)
 	want(16+68, "entries", 0, 0, 0, 2)
 	want(16+72, "slot, same ballot, length, value", 0, 0, 0, 0, 0, 0, 0, 3, 0, 3, 'a', 'b', 'c')
 	want(16+85, "slot, other ballot", 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 4)
@@ -157,11 +159,17 @@ func TestOpenRefuses(t *testing.T) {
 		{"all zeros", home, func(f *memFile) { clear(f.disk) }, nil, ErrDamaged, "older copy"},
 		{"older than its home", Home{6, 1}, nil, nil, ErrDamaged, "its last record is number 5"},
 		{"newer than its home", Home{2, 0}, nil, nil, ErrHomeOlder, "record 4"},
-		{"a flipped bit", home, func(f *memFile) { f.disk[7*SectorBytes+300] ^= 4 }, nil, ErrDamaged, "sector 7 fails its checksum"},
+		{"a flipped bit", home, func(f *memFile) { f.disk[7*SectorBytes+300] ^= 4 }, nil, ErrDamaged,
+			"sector 7 fails its checksum"},
 		{"a flipped bit in one that is home", home, func(f *memFile) { f.disk[300] ^= 4 }, nil, ErrDamaged, "sector 0"},
-		{"a flipped bit where nothing is", home, func(f *memFile) { f.disk[40*SectorBytes+300] ^= 4 }, nil, ErrDamaged, "sector 40"},
-		{"a sector in another place", home, func(f *memFile) { copy(f.disk[20*SectorBytes:], f.disk[8*SectorBytes:9*SectorBytes]) }, nil, ErrDamaged, "sector 20"},
-		{"two records in one place", home, func(f *memFile) { copy(f.disk[:1024], f.disk[1024:2048]) }, nil, ErrDamaged, "sector 0"},
+		{"a flipped bit where nothing is", home, func(f *memFile) { f.disk[40*SectorBytes+300] ^= 4 }, nil, ErrDamaged,
+			"sector 40"},
+		{"a sector in another place", home, func(f *memFile) {
+			copy(f.disk[20*SectorBytes:],
+				f.disk[8*SectorBytes:9*SectorBytes])
+		}, nil, ErrDamaged, "sector 20"},
+		{"two records in one place", home, func(f *memFile) { copy(f.disk[:1024], f.disk[1024:2048]) }, nil,
+			ErrDamaged, "sector 0"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			f := build(5)
@@ -185,7 +193,8 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	f := build(5)
-	if _, _, err := Open(f, f.size(), ident.StoreID{7}, home); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "another store") {
+	if _, _, err := Open(f, f.size(), ident.StoreID{7}, home); !errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), "another store") {
 		t.Error(err)
 	}
 	for _, size := range []int64{0, 512, f.size() + 1, MaxBytes + 512} {

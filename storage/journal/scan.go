@@ -15,7 +15,7 @@ var (
 	ErrHomeOlder = errors.New("older than its journal")
 )
 
-// Home is what the home of the records says of them.
+// Home is what the home of the records, log.db, reports of them.
 type Home struct {
 	Journaled  uint64 // records up to this number are in it, or were never complete
 	Generation uint64 // its commits so far
@@ -34,7 +34,7 @@ func (r *run) complete() bool { return r.seen == r.count }
 // scanBytes is read at a time.
 const scanBytes = 128 * SectorBytes
 
-// scan reads and checks every sector, and gives the records by rising number.
+// scan reads and checks every sector, and returns the records by rising number.
 func (g *Ring) scan(home Home) ([]run, error) {
 	var runs []run
 	buf := make([]byte, min(scanBytes, g.sectors*SectorBytes))
@@ -50,7 +50,8 @@ func (g *Ring) scan(home Home) ([]run, error) {
 				return nil, fmt.Errorf("%w: sector %d %w", ErrDamaged, at, err)
 			}
 			if seen := order.Uint64(sector[headBytes+4:]); h.number > 0 && h.index == 0 && seen > home.Generation {
-				return nil, fmt.Errorf("%w: record %d was written after its commit %d, and it has made %d", ErrHomeOlder, h.number, seen, home.Generation)
+				return nil, fmt.Errorf("%w: record %d was written after its commit %d, and it has made %d",
+					ErrHomeOlder, h.number, seen, home.Generation)
 			}
 			if h.number > 0 {
 				runs = note(runs, run{number: h.number, start: at - h.index, count: h.count, seen: 1})
@@ -64,14 +65,15 @@ func (g *Ring) scan(home Home) ([]run, error) {
 
 // note adds a sector to the run before it if they are of one record.
 func note(runs []run, r run) []run {
-	if n := len(runs); n > 0 && runs[n-1].number == r.number && runs[n-1].start == r.start && runs[n-1].count == r.count {
+	if n := len(runs); n > 0 && runs[n-1].number == r.number && runs[n-1].start == r.start &&
+		runs[n-1].count == r.count {
 		runs[n-1].seen++
 		return runs
 	}
 	return append(runs, r)
 }
 
-// join makes one of the runs of each record: older sectors may lie between them.
+// join joins the runs of each record: older sectors may lie between them.
 func join(runs []run) ([]run, error) {
 	out := runs[:0]
 	for _, r := range runs {
@@ -88,28 +90,32 @@ func join(runs []run) ([]run, error) {
 	return out, nil
 }
 
-// judge gives those of runs that are not in the home yet. The highest number of all may be incomplete, and is left out
-// then; see the package comment.
-func judge(runs []run, home Home) ([]run, error) {
+// unmoved returns those of runs that are not in the home yet. The one with the highest number may be incomplete, and is
+// left out then; see the package comment.
+func unmoved(runs []run, home Home) ([]run, error) {
 	highest := uint64(0)
 	if n := len(runs); n > 0 {
 		highest = runs[n-1].number
 	}
 	if highest < home.Journaled {
-		return nil, fmt.Errorf("%w: its last record is number %d and records through number %d were in it: it is an older copy, or synced writes were lost",
+		return nil, fmt.Errorf("%w: its last record is number %d and records through number %d were in it: "+
+			"it is an older copy, or synced writes were lost",
 			ErrDamaged, highest, home.Journaled)
 	}
-	first, _ := slices.BinarySearchFunc(runs, home.Journaled+1, func(r run, n uint64) int { return cmp.Compare(r.number, n) })
+	first, _ := slices.BinarySearchFunc(runs, home.Journaled+1,
+		func(r run, n uint64) int { return cmp.Compare(r.number, n) })
 	pending := runs[first:]
 	for i := range pending {
 		if want := home.Journaled + 1 + uint64(i); pending[i].number != want {
-			return nil, fmt.Errorf("%w: record %d is missing below record %d: synced writes were lost", ErrDamaged, want, pending[i].number)
+			return nil, fmt.Errorf("%w: record %d is missing below record %d: synced writes were lost",
+				ErrDamaged, want, pending[i].number)
 		}
 		if r := &pending[i]; !r.complete() {
 			if r.number < highest {
-				return nil, fmt.Errorf("%w: record %d has %d of %d sectors: synced writes were lost", ErrDamaged, r.number, r.seen, r.count)
+				return nil, fmt.Errorf("%w: record %d has %d of %d sectors: synced writes were lost",
+					ErrDamaged, r.number, r.seen, r.count)
 			}
-			return pending[:i], nil // cut off: nobody was told of it
+			return pending[:i], nil // its commit was never acknowledged
 		}
 	}
 	return pending, nil

@@ -30,14 +30,15 @@ func refuseCopy(dir string, was, is diskRecord) error {
 	if same {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not the file that this node wrote (inode %d, born %d.%09d; then inode %d, born %d.%09d); "+
-		"a copy may have forgotten votes: start the original, or replace this node; only if the original was stopped before it was copied and "+
+	return fmt.Errorf("%w: %s is not the file that this node wrote "+
+		"(inode %d, born %d.%09d; then inode %d, born %d.%09d); a copy may have forgotten votes: "+
+		"start the original, or replace this node; only if the original was stopped before it was copied and "+
 		"will never run again: touch %s", ErrCopied, filepath.Join(dir, logName), is.Inode, is.BirthSec, is.BirthNsec,
 		was.Inode, was.BirthSec, was.BirthNsec, filepath.Join(dir, acceptedName))
 }
 
-// whereabouts returns the record of an open log.db.
-func whereabouts(f *os.File) (diskRecord, error) {
+// locate returns the record of an open log.db.
+func locate(f *os.File) (diskRecord, error) {
 	d, err := fileBirth(f)
 	d.Machine = machineID()
 	return d, err

@@ -1,0 +1,55 @@
+package storage
+
+import (
+	"path/filepath"
+	"testing"
+
+	"tenure/multipaxos"
+)
+
+// An error of the disk names the file and says what to do, wherever it is noticed.
+func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
+	promise := func(need int64) func(*Store) error {
+		return func(s *Store) error {
+			_, _, err := s.space.reserve.promise(need, false)
+			return s.fail(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		harm   func(s *Store) // makes the next call fail as if the disk had failed
+		call   func(s *Store) error
+		kind   error
+		file   string
+		advice string
+	}{
+		"write of the journal": {
+			func(s *Store) { s.log.journalFile.Close() },
+			func(s *Store) error {
+				return s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(1, 1, "v")}}})
+			}, ErrFailed, journalName, "mend the disk",
+		},
+		"start record": {
+			func(s *Store) { s.log.file.Close() },
+			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, logName, "mend the disk",
+		},
+		"size of log.db":   {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, logName, "check"},
+		"size of state.db": {func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, stateName, "replace"},
+		"free space":       {func(s *Store) { s.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
+		"free space for a move": {
+			func(s *Store) { s.space.reserve.dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
+		},
+		"reserve": {
+			func(s *Store) {
+				s.space.reserve.file.Close()
+				s.space.reserve.held = 1 << 20
+			}, promise(1 << 60), ErrFailed, reserveName, "mend the disk",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), small)
+			path := filepath.Join(s.dir, c.file)
+			c.harm(s)
+			wantError(t, c.call(s), c.kind, path, c.advice)
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// failure is the first failure of a store. All of its parts share one: it ends them all.
+type failure struct {
+	first atomic.Pointer[error]
+	ended chan struct{} // closed with the first failure
+}
+
+func newFailure() *failure { return &failure{ended: make(chan struct{})} }
+
+// failed returns the error that ended the store, or nil.
+func (f *failure) failed() error {
+	if first := f.first.Load(); first != nil {
+		return *first
+	}
+	return nil
+}
+
+// fail ends the store: the first error stays, and every later call returns it. An error that is neither damage nor
+// the end of the store by Close is one of reading or writing, after which it is not known what the disk holds: a
+// second fsync would report success for pages that the first one lost, so there is none.
+func (f *failure) fail(err error) error {
+	if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrClosed) {
+		err = fmt.Errorf("%w: %w; what is durable is not known: the process must end; mend the disk, then start again",
+			ErrFailed, err)
+	}
+	if f.first.CompareAndSwap(nil, &err) {
+		close(f.ended)
+	}
+	return f.failed()
+}
