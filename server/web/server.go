@@ -108,7 +108,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.conns.closeUnused()
 	err := s.http.Shutdown(ctx)
 	if s.listener != nil {
-		_ = s.listener.Close() // net/http closes only what it has served
+		_ = s.listener.Close() // net/http closes only what it has begun to serve
 		s.listener.going.Wait()
 	}
 	if err != nil {

@@ -77,6 +77,24 @@ func TestPortInUse(t *testing.T) {
 	}
 }
 
+// A server that ends before it has served anything does not listen any more: its address is free.
+func TestShutdownBeforeServe(t *testing.T) {
+	s := newServer(t, newFake(t))
+	if err := s.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if c, err := net.Dial("tcp", s.Addr()); err == nil {
+		c.Close()
+		t.Error("still listening")
+	}
+	if err := s.Serve(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Shutdown lets what is in flight finish, up to its context's end.
 func TestShutdown(t *testing.T) {
 	for _, patient := range []bool{true, false} {
