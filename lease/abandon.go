@@ -41,7 +41,8 @@ func (p *Proposer) abandon(e End) {
 func (p *Proposer) refuse(m Message) {
 	a := &p.attempt
 	preparing := m.Kind == KindPromise || m.Kind == KindPrepareRejected
-	if m.Ballot != a.ballot || a.answered(m.From) || (preparing && a.phase != PhasePreparing) || (!preparing && !a.accepting()) {
+	if m.Ballot != a.ballot || a.answered(m.From) || (preparing && a.phase != PhasePreparing) ||
+		(!preparing && !a.accepting()) {
 		return
 	}
 	a.refused.Add(m.From)

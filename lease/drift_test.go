@@ -32,7 +32,7 @@ func TestDriftWithinTheBoundHolds(t *testing.T) {
 	}
 }
 
-// driftOverlaps tells whether p and q ever own at once, with p's clock and the acceptors' off by shares of ρ.
+// driftOverlaps reports whether p and q ever own at once, with p's clock and the acceptors' off by shares of ρ.
 func driftOverlaps(timing Timing, owner, acceptors float64) bool {
 	rate := func(share float64) func(time.Duration) time.Duration {
 		r := 1 + share*float64(timing.DriftPPM)/million

@@ -13,7 +13,8 @@ import (
 func TestEndsTellWhatIsInTheWay(t *testing.T) {
 	own := ballot.New(5, ballot.Incarnation{Node: p})
 	blocked := func(left time.Duration) Message {
-		return Message{Ballot: own, Promised: own, Live: true, LiveBallot: ballot.New(3, ballot.Incarnation{Node: q}), LiveLeft: left}
+		return Message{Ballot: own, Promised: own, Live: true, LiveBallot: ballot.New(3, ballot.Incarnation{Node: q}),
+			LiveLeft: left}
 	}
 	for name, ms := range map[string][]Message{"falling": {blocked(7), blocked(3)}, "rising": {blocked(3), blocked(7)}} {
 		var e End

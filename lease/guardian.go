@@ -4,7 +4,8 @@ import "time"
 
 // rounds are the times, from the death on, at which a guardian sends all its Releases: more than once, because an
 // Accept that was under way may arrive after the first, and because each is also a hint to try.
-var rounds = [...]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond, 100 * time.Millisecond,
+var rounds = [...]time.Duration{0, 5 * time.Millisecond, 15 * time.Millisecond, 40 * time.Millisecond,
+	100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond}
 
 // CrashReleaseFor is how long after the death a guardian still has something to say.
@@ -19,7 +20,8 @@ type Guardian struct {
 	next int // round
 }
 
-// Died is the kernel's word that the process is gone, all its threads: it can never act as owner again. The clock is
+// Died is called when the kernel tells that the process is gone, all its threads: it can never act as
+// owner again. The clock is
 // any that the guardian likes; it paces the rounds and nothing else.
 func (g *Guardian) Died(now time.Duration) {
 	if !g.died {

@@ -52,13 +52,14 @@ func TestP7CrashRelease(t *testing.T) {
 		t.Fatalf("released, noted are %v", got)
 	}
 	for i, m := range CrashReleases(owner, 3, counters) {
-		if m.Check() != nil || m.Kind != KindRelease || m.From != p || m.To != 3 || m.Owner != owner || m.Ballot != ballot.New(counters[i], owner) {
+		if m.Check() != nil || m.Kind != KindRelease || m.From != p || m.To != 3 || m.Owner != owner ||
+			m.Ballot != ballot.New(counters[i], owner) {
 			t.Errorf("a guardian sends %v", m)
 		}
 	}
 }
 
-// P7: nothing but the word of the death makes a guardian speak; then it does so at once, and a few times more.
+// P7: nothing but the news of the death makes a guardian speak; then it does so at once, and a few times more.
 func TestP7OnlyTheDeathCounts(t *testing.T) {
 	var g Guardian
 	if _, more := g.Next(); more || g.Due(1000*time.Hour) {
@@ -118,7 +119,8 @@ func TestP7ReleasesWhatTheDeadLeft(t *testing.T) {
 func TestNotesAreBounded(t *testing.T) {
 	self := ballot.Incarnation{Restart: 1, Node: p, Nonce: 5}
 	accept := func(c uint64) []Message {
-		return []Message{{Kind: KindAccept, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(c, self), Owner: self, Duration: ms}}
+		return []Message{{Kind: KindAccept, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(c, self),
+			Owner: self, Duration: ms}}
 	}
 	var n Notes
 	for c := range uint64(MaxNotes + 3) {
@@ -142,7 +144,8 @@ func TestNotesAreBounded(t *testing.T) {
 // What peace and an unlucky candidate need fits into the list.
 func TestNotesSuffice(t *testing.T) {
 	timing := Timing{MaxMaster: 500 * ms, MaxUser: time.Second, DriftPPM: 10_000, Margin: 10 * ms}
-	pr := must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 1}, Duration: 500 * ms, Voters: quorum.Of(1), Timing: timing}))
+	pr := must(NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 1}, Duration: 500 * ms, Voters: quorum.Of(1),
+		Timing: timing}))
 	ac := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: timing}))
 	var n Notes
 	most := 0

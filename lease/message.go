@@ -22,7 +22,8 @@ const (
 	KindRelease
 )
 
-var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected", "Release"}
+var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected",
+	"Release"}
 
 // String names the kind.
 func (k Kind) String() string {

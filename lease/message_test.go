@@ -62,9 +62,11 @@ func TestMessageTravels(t *testing.T) {
 func TestMessageString(t *testing.T) {
 	m := goodAccept()
 	m.Live, m.LiveOwner, m.LiveBallot, m.LiveLeft = true, m.Owner, m.Ballot, ms
-	for _, k := range []Kind{KindPrepare, KindPromise, KindPrepareRejected, KindAccept, KindAccepted, KindAcceptRejected, KindRelease, 99} {
+	for _, k := range []Kind{KindPrepare, KindPromise, KindPrepareRejected, KindAccept, KindAccepted, KindAcceptRejected,
+		KindRelease, 99} {
 		m.Kind = k
-		if s := m.String(); !strings.HasPrefix(s, k.String()+" 2→1 master 4@2.1:00000003") || !strings.HasSuffix(s, "1ms left") {
+		if s := m.String(); !strings.HasPrefix(s, k.String()+" 2→1 master 4@2.1:00000003") ||
+			!strings.HasSuffix(s, "1ms left") {
 			t.Error(s)
 		}
 	}

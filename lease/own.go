@@ -16,7 +16,7 @@ type Tenure struct {
 	Deadline time.Duration // reading of the elapsed clock; at and after it nothing is owned
 }
 
-// Held tells whether the resource is owned at now: read from the stored deadline each time, so that no timer can be
+// Held reports whether the resource is owned at now: read from the stored deadline each time, so that no timer can be
 // late (P4). If not, the tenure is zero.
 func (p *Proposer) Held(now time.Duration) (Tenure, bool) {
 	if now < p.held.Deadline {

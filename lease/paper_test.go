@@ -24,7 +24,8 @@ func TestP1Start(t *testing.T) {
 		t.Fatalf("attempt %+v with %d messages", a, len(out))
 	}
 	for i, m := range out {
-		if m.Kind != KindPrepare || m.To != ballot.NodeID(i+1) || m.Ballot != a.Ballot || m.Resource != MasterResource || m.Class != ClassMaster {
+		if m.Kind != KindPrepare || m.To != ballot.NodeID(i+1) || m.Ballot != a.Ballot || m.Resource != MasterResource ||
+			m.Class != ClassMaster {
 			t.Errorf("sent %v", m)
 		}
 	}
@@ -72,16 +73,19 @@ func TestP2Promise(t *testing.T) {
 		owner      ballot.Incarnation
 		open       bool
 	}{
-		"no live lease":               {open: true},
-		"own record, fresh attempt":   {live: ballot.New(1, self), owner: self},
-		"own record, fresh, held":     {held: 9 * ms, live: ballot.New(4, self), owner: self},
-		"own record at the base":      {held: 9 * ms, base: 4, live: ballot.New(4, self), owner: self, open: true},
-		"own record above the base":   {held: 9 * ms, base: 4, live: ballot.New(5, self), owner: self, open: true},
-		"own record below the base":   {held: 9 * ms, base: 4, live: ballot.New(3, self), owner: self},
-		"base over":                   {held: 5 * ms, base: 4, live: ballot.New(4, self), owner: self},
-		"other node":                  {held: 9 * ms, base: 4, live: ballot.New(4, self), owner: ballot.Incarnation{Restart: 1, Node: q, Nonce: 5}},
-		"other run of this node":      {held: 9 * ms, base: 4, live: ballot.New(4, self), owner: ballot.Incarnation{Restart: 0, Node: p, Nonce: 5}},
-		"this run after a roll-back":  {held: 9 * ms, base: 4, live: ballot.New(4, self), owner: ballot.Incarnation{Restart: 1, Node: p, Nonce: 6}},
+		"no live lease":             {open: true},
+		"own record, fresh attempt": {live: ballot.New(1, self), owner: self},
+		"own record, fresh, held":   {held: 9 * ms, live: ballot.New(4, self), owner: self},
+		"own record at the base":    {held: 9 * ms, base: 4, live: ballot.New(4, self), owner: self, open: true},
+		"own record above the base": {held: 9 * ms, base: 4, live: ballot.New(5, self), owner: self, open: true},
+		"own record below the base": {held: 9 * ms, base: 4, live: ballot.New(3, self), owner: self},
+		"base over":                 {held: 5 * ms, base: 4, live: ballot.New(4, self), owner: self},
+		"other node": {held: 9 * ms, base: 4, live: ballot.New(4, self),
+			owner: ballot.Incarnation{Restart: 1, Node: q, Nonce: 5}},
+		"other run of this node": {held: 9 * ms, base: 4, live: ballot.New(4, self),
+			owner: ballot.Incarnation{Restart: 0, Node: p, Nonce: 5}},
+		"this run after a roll-back": {held: 9 * ms, base: 4, live: ballot.New(4, self),
+			owner: ballot.Incarnation{Restart: 1, Node: p, Nonce: 6}},
 		"other node, nothing is held": {live: ballot.New(4, self), owner: ballot.Incarnation{Restart: 1, Node: q, Nonce: 5}},
 	} {
 		pr := newWorld(t).proposers[p]
@@ -130,7 +134,8 @@ func TestP3Accept(t *testing.T) {
 			t.Errorf("sent %v", m)
 		}
 	}
-	second := Message{Kind: KindPromise, From: 2, To: p, Resource: MasterResource, Class: ClassMaster, Ballot: late.Attempt().Ballot}
+	second := Message{Kind: KindPromise, From: 2, To: p, Resource: MasterResource, Class: ClassMaster,
+		Ballot: late.Attempt().Ballot}
 	if out := late.Handle(2*ms, second); len(out) != 0 || late.Attempt().Last.Reason != EndExpired {
 		t.Fatalf("Accept at the deadline: %v, %+v", out, late.Attempt())
 	}
@@ -188,7 +193,8 @@ func TestP5Abandon(t *testing.T) {
 	}
 	w.deliver(KindPrepare, p, 1, 2)
 	w.deliver(KindAccept, p, 1, 3)
-	if out := w.proposers[p].Resend(ms); len(out) != 2 || out[0] != w.find(KindAccept, p, 1, 1) || out[1] != w.find(KindAccept, p, 1, 2) {
+	if out := w.proposers[p].Resend(ms); len(out) != 2 || out[0] != w.find(KindAccept, p, 1, 1) ||
+		out[1] != w.find(KindAccept, p, 1, 2) {
 		t.Fatalf("resent %v", out)
 	}
 	w.deliver(KindAccept, p, 1, 2)
@@ -199,7 +205,8 @@ func TestP5Abandon(t *testing.T) {
 	held, _ := w.proposers[p].Held(0)
 	w.start(q, 5, 2*ms)
 	w.deliver(KindPrepare, q, 5, 1, 2, 3)
-	if e := w.proposers[q].Attempt(); e.Phase != PhaseNone || e.Last.Reason != EndBlocked || e.Last.Blocker.Owner != w.proposers[p].cfg.Self || e.Last.Blocker.Left != 2*ms {
+	if e := w.proposers[q].Attempt(); e.Phase != PhaseNone || e.Last.Reason != EndBlocked ||
+		e.Last.Blocker.Owner != w.proposers[p].cfg.Self || e.Last.Blocker.Left != 2*ms {
 		t.Fatalf("q: %+v", e)
 	}
 	w.start(p, 2, 2*ms)
@@ -208,7 +215,8 @@ func TestP5Abandon(t *testing.T) {
 		t.Fatal("one refusal of three ended the attempt")
 	}
 	w.deliver(KindPrepare, p, 2, 2)
-	if e := w.proposers[p].Attempt(); e.Phase != PhaseNone || e.Last.Reason != EndRejected || e.Last.Promised.Counter != 5 {
+	if e := w.proposers[p].Attempt(); e.Phase != PhaseNone || e.Last.Reason != EndRejected ||
+		e.Last.Promised.Counter != 5 {
 		t.Fatalf("p: %+v", e)
 	}
 	if h, ok := w.proposers[p].Held(0); !ok || h != held {
@@ -389,7 +397,8 @@ func TestA4Restart(t *testing.T) {
 	a := must(NewAcceptor(AcceptorConfig{Self: 1, Timing: tiny, Quarantine: 5 * ms}))
 	mine := ballot.Incarnation{Restart: 1, Node: p, Nonce: 1}
 	for _, k := range []Kind{KindPrepare, KindAccept, KindRelease} {
-		m := Message{Kind: k, From: p, To: 1, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(5, mine), Owner: mine, Duration: ms}
+		m := Message{Kind: k, From: p, To: 1, Resource: MasterResource, Class: ClassMaster, Ballot: ballot.New(5, mine),
+			Owner: mine, Duration: ms}
 		if _, ok := a.Handle(5*ms-1, m); ok {
 			t.Errorf("answered %v in its silence", k)
 		}

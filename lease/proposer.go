@@ -110,7 +110,8 @@ func (p *Proposer) ContinueAbove(promised ballot.Ballot) {
 
 // unanswered is the attempt's request, once for each voter that has not answered it.
 func (p *Proposer) unanswered() []Message {
-	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: MasterResource, Class: ClassMaster, Ballot: p.attempt.ballot}
+	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: MasterResource, Class: ClassMaster,
+		Ballot: p.attempt.ballot}
 	if p.attempt.phase != PhasePreparing {
 		m.Kind, m.Owner, m.Duration = KindAccept, p.cfg.Self, p.attempt.duration
 	}

@@ -62,7 +62,8 @@ func TestProposerStopsResendingAWonAttempt(t *testing.T) {
 	if len(w.proposers[p].Resend(2*ms-1)) != 1 {
 		t.Error("the third acceptor is left behind")
 	}
-	refusal := Message{Kind: KindAcceptRejected, From: 3, To: p, Resource: MasterResource, Class: ClassMaster, Ballot: w.find(KindAccept, p, 1, 3).Ballot}
+	refusal := Message{Kind: KindAcceptRejected, From: 3, To: p, Resource: MasterResource, Class: ClassMaster,
+		Ballot: w.find(KindAccept, p, 1, 3).Ballot}
 	answered := w.proposers[p].Clone()
 	answered.Handle(0, refusal)
 	if len(answered.Resend(ms)) != 0 {
@@ -160,7 +161,8 @@ func TestPace(t *testing.T) {
 	if len(seen) < 900 {
 		t.Errorf("only %d different waits", len(seen))
 	}
-	if shortest, longest := pr.RetryAfter(0, 0), pr.RetryAfter(0, uint64(time.Second/8-time.Second/32)); shortest != time.Second/32 || longest != time.Second/8 {
+	if shortest, longest := pr.RetryAfter(0, 0), pr.RetryAfter(0,
+		uint64(time.Second/8-time.Second/32)); shortest != time.Second/32 || longest != time.Second/8 {
 		t.Errorf("waits from %v to %v", shortest, longest)
 	}
 	pr.last = End{Reason: EndBlocked, Blocker: Record{Left: 500 * ms}}

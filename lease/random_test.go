@@ -51,7 +51,8 @@ func (c stormClock) read(real time.Duration) time.Duration {
 
 func newStorm(t *rapid.T) *storm {
 	s := &storm{}
-	s.timing = Timing{MaxMaster: 8 * ms, MaxUser: 8 * ms, DriftPPM: rapid.SampledFrom([]int64{0, 200_000}).Draw(t, "drift")}
+	s.timing = Timing{MaxMaster: 8 * ms, MaxUser: 8 * ms,
+		DriftPPM: rapid.SampledFrom([]int64{0, 200_000}).Draw(t, "drift")}
 	clock := func(name string) stormClock {
 		return stormClock{
 			offset: time.Duration(rapid.Int64Range(0, 50).Draw(t, name+".offset")) * ms,
@@ -63,7 +64,8 @@ func newStorm(t *rapid.T) *storm {
 		s.bootAcceptor(len(s.nodes)-1, 8*ms, true)
 	}
 	for i := range rapid.IntRange(2, 3).Draw(t, "proposers") {
-		s.proposers = append(s.proposers, &stormProposer{clock: clock("proposer"), self: ballot.Incarnation{Node: ballot.NodeID(i + 1)}})
+		s.proposers = append(s.proposers, &stormProposer{clock: clock("proposer"),
+			self: ballot.Incarnation{Node: ballot.NodeID(i + 1)}})
 		s.bootProposer(i)
 	}
 	return s

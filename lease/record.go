@@ -16,7 +16,7 @@ type record struct {
 
 func (r *record) live(now time.Duration) bool { return now < r.until }
 
-// blocks tells whether r is a live lease of somebody other than owner.
+// blocks reports whether r is a live lease of somebody other than owner.
 func (r *record) blocks(now time.Duration, owner ballot.Incarnation) bool {
 	return r.live(now) && r.owner != owner
 }

@@ -22,7 +22,7 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 		buf = appendBallot(buf, a.ballot)
 		base := a.base
 		if _, held := p.Held(now); !held || a.phase != PhasePreparing {
-			base = ballot.Ballot{} // open judges by it no more
+			base = ballot.Ballot{} // open does not look at it any more
 		}
 		buf = appendBallot(buf, base)
 		buf = appendLeft(buf, a.duration)

@@ -127,7 +127,8 @@ func (p *Proposer) shift(d time.Duration) {
 
 // randomCall does the same to x at now and to y an hour later.
 func randomCall(t *rapid.T, x, y *Proposer, now time.Duration) (ox, oy []Message) {
-	switch rapid.SampledFrom([]string{"start", "resend", "abandon", "release", "reply", "reply", "reply", "reply"}).Draw(t, "call") {
+	switch rapid.SampledFrom([]string{"start", "resend", "abandon", "release", "reply", "reply", "reply",
+		"reply"}).Draw(t, "call") {
 	case "start":
 		return x.Start(now), y.Start(now + time.Hour)
 	case "resend":

@@ -51,8 +51,11 @@ func TestAllThatDecidesIsInTheState(t *testing.T) {
 			t.Errorf("%s: only %d numbers were changed", root, seen)
 		}
 	}
-	check("Proposer", func(w *world) any { return w.proposers[p] }, func(w *world) []byte { return w.proposers[p].AppendState(nil, w.now) },
-		map[string]bool{"Proposer.cfg": true, "Proposer.last": true, "Proposer.attempt.votes": true, "Proposer.attempt.refused": true,
-			"Proposer.unreleased": true, "Proposer.attempt.obstacle": true})
-	check("Acceptor", func(w *world) any { return &w.acceptors[1].master }, func(w *world) []byte { return w.acceptors[1].AppendState(nil, w.now) }, nil)
+	check("Proposer", func(w *world) any { return w.proposers[p] },
+		func(w *world) []byte { return w.proposers[p].AppendState(nil, w.now) },
+		map[string]bool{"Proposer.cfg": true, "Proposer.last": true, "Proposer.attempt.votes": true,
+			"Proposer.attempt.refused": true,
+			"Proposer.unreleased":      true, "Proposer.attempt.obstacle": true})
+	check("Acceptor", func(w *world) any { return &w.acceptors[1].master },
+		func(w *world) []byte { return w.acceptors[1].AppendState(nil, w.now) }, nil)
 }

@@ -55,7 +55,8 @@ func (t Timing) Exclusion(d time.Duration) (time.Duration, error) {
 			ErrTiming, d, d, t.Margin, t.DriftPPM, maxSpan)
 	}
 	if t.Margin < 0 {
-		return 0, fmt.Errorf("%w: D_A(%v) = %v breaks D_A ≥ D_P·(1+ρ)/(1−ρ) = %v (ρ = %d ppm, margin = %v): the margin must not be negative",
+		return 0, fmt.Errorf("%w: D_A(%v) = %v breaks D_A ≥ D_P·(1+ρ)/(1−ρ) = %v (ρ = %d ppm, margin = %v): "+
+			"the margin must not be negative",
 			ErrTiming, d, least+t.Margin, least, t.DriftPPM, t.Margin)
 	}
 	span := (least + t.Margin + time.Millisecond - 1).Truncate(time.Millisecond)

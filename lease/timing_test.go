@@ -107,7 +107,8 @@ func TestAtLeast(t *testing.T) {
 		x := Timing{DriftPPM: rapid.Int64Range(0, 999_999).Draw(t, "ppm")}
 		d := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "d"))
 		if most, ok := x.stretch(x.AtLeast(d)); !ok || most > d {
-			t.Errorf("ρ = %d ppm: another clock shows at least %v while one shows %v, which is at most %v", x.DriftPPM, x.AtLeast(d), d, most)
+			t.Errorf("ρ = %d ppm: another clock shows at least %v while one shows %v, which is at most %v", x.DriftPPM,
+				x.AtLeast(d), d, most)
 		}
 	})
 }

@@ -31,14 +31,16 @@ func newAcceptor(cfg *Config, d Durable, r Reader) (acceptor, error) {
 		writes: writes{chosen: d.Chosen},
 	}
 	if d.Last < chosen {
-		return a, fmt.Errorf("%w: the last entry is in slot %d but slots up to %d are marked chosen", ErrDamaged, d.Last, chosen)
+		return a, fmt.Errorf("%w: the last entry is in slot %d but slots up to %d are marked chosen", ErrDamaged, d.Last,
+			chosen)
 	}
 	if err := a.log.load(chosen+1, d.Last, cfg.PageBytes); err != nil {
 		return a, err
 	}
 	for s := chosen + 1; s <= a.log.last(); s++ {
 		if rec := a.log.at(s); rec != nil && a.promised.Less(rec.Ballot) {
-			return a, fmt.Errorf("%w: slot %d was accepted under %v, above the promise %v", ErrDamaged, s, rec.Ballot, a.promised)
+			return a, fmt.Errorf("%w: slot %d was accepted under %v, above the promise %v", ErrDamaged, s, rec.Ballot,
+				a.promised)
 		}
 	}
 	a.walkSynced()
@@ -169,7 +171,8 @@ func (a *acceptor) accept(e Entry) uint64 {
 		return 0
 	case r != nil && (known || r.Ballot == e.Ballot):
 		if !bytes.Equal(r.Value, e.Value) {
-			panic(fmt.Sprintf("multipaxos: slot %d holds a value of %v (chosen: %v), and %v proposes another", e.Slot, r.Ballot, known, e.Ballot))
+			panic(fmt.Sprintf("multipaxos: slot %d holds a value of %v (chosen: %v), and %v proposes another", e.Slot,
+				r.Ballot, known, e.Ballot))
 		}
 		return r.seq
 	}
@@ -199,7 +202,8 @@ func (a *acceptor) answerHeartbeat(m *Message, checkpointed Slot, out *outbox) {
 func (a *acceptor) learn(e Entry) {
 	if r := a.log.at(e.Slot); r != nil && !r.Ballot.Less(e.Ballot) {
 		if !bytes.Equal(r.Value, e.Value) {
-			panic(fmt.Sprintf("multipaxos: slot %d was chosen under %v with another value than %v holds", e.Slot, e.Ballot, r.Ballot))
+			panic(fmt.Sprintf("multipaxos: slot %d was chosen under %v with another value than %v holds", e.Slot, e.Ballot,
+				r.Ballot))
 		}
 	} else {
 		a.store(e)

@@ -94,7 +94,8 @@ func (s *state) message(m *Message) {
 	s.num(uint64(m.Kind), uint64(m.From), uint64(m.To))
 	s.ballot(m.Ballot)
 	s.ballot(m.Promised)
-	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), uint64(m.Checkpointed), m.Round, m.Membership)
+	s.num(uint64(m.Slot), uint64(m.Through), uint64(m.Chosen), uint64(m.Truncated), uint64(m.Checkpointed), m.Round,
+		m.Membership)
 	s.flag(m.Last)
 	s.entries(m.Entries)
 }

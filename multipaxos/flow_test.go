@@ -46,7 +46,7 @@ func TestWindowBoundsProposals(t *testing.T) {
 	}
 }
 
-// A quorum of others must not let a leader run away from its own disk.
+// A quorum of others must not let a leader run ahead of its own disk.
 func TestOwnDiskBoundsProposals(t *testing.T) {
 	s := leading(t, soloConfig(3))
 	for n := 0; s.Space(); n++ {
@@ -275,7 +275,8 @@ func TestStalledDiskStopsCatchingUp(t *testing.T) {
 	s := follower(t)
 	s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 1000})
 	for n := 0; ; n++ {
-		sent := s.step(Message{Kind: KindLearn, From: 2, Chosen: 1000, Entries: entries(by(2, 1), s.Chosen()+1, "a", "b", "c", "d")})
+		sent := s.step(Message{Kind: KindLearn, From: 2, Chosen: 1000,
+			Entries: entries(by(2, 1), s.Chosen()+1, "a", "b", "c", "d")})
 		if len(only(sent, KindFetch)) == 0 {
 			break
 		}

@@ -269,7 +269,8 @@ func (w *world) checkValue(n *node, e Entry) {
 	for b, set := range w.votes[e.Slot] {
 		if quorum.Reached(w.cfg.Voters, *set) {
 			if w.said[e.Slot][b] != string(e.Value) {
-				w.t.Fatalf("slot %d: a quorum of disks holds %q under %v, node %d says %q", e.Slot, w.said[e.Slot][b], b, n.id, e.Value)
+				w.t.Fatalf("slot %d: a quorum of disks holds %q under %v, node %d says %q", e.Slot, w.said[e.Slot][b], b, n.id,
+					e.Value)
 			}
 			backed = true
 		}
@@ -295,7 +296,8 @@ func (w *world) checkRead(n *node) {
 			return false
 		}
 		if r.chosenByAll > r.chosenByThis {
-			w.t.Fatalf("node %d confirmed a read at slot %d, slot %d was chosen before it arrived", n.id, r.chosenByThis, r.chosenByAll)
+			w.t.Fatalf("node %d confirmed a read at slot %d, slot %d was chosen before it arrived", n.id, r.chosenByThis,
+				r.chosenByAll)
 		}
 		w.reads++
 		return true
@@ -303,8 +305,10 @@ func (w *world) checkRead(n *node) {
 }
 
 func (w *world) startRead(n *node) {
-	if n.core.Phase() == Leading && n.barrier > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.barrier && len(n.reads) < 4 {
-		n.reads = append(n.reads, read{ballot: n.core.Ballot(), chosenByAll: w.top, chosenByThis: n.core.Chosen(), round: n.core.Confirm()})
+	if n.core.Phase() == Leading && n.barrier > 0 && n.opened == n.core.Ballot() && n.core.Chosen() >= n.barrier &&
+		len(n.reads) < 4 {
+		n.reads = append(n.reads, read{ballot: n.core.Ballot(), chosenByAll: w.top, chosenByThis: n.core.Chosen(),
+			round: n.core.Confirm()})
 		w.drain(n)
 	}
 }
@@ -411,7 +415,8 @@ func (w *world) settle(n *node) {
 	}
 	for _, n := range w.nodes {
 		w.t.Helper()
-		fmt.Printf("node %d: %v chosen %d applied %d last %d truncated %d\n", n.id, n.core.Phase(), n.core.Chosen(), n.applied, n.core.Last(), n.core.Truncated())
+		fmt.Printf("node %d: %v chosen %d applied %d last %d truncated %d\n", n.id, n.core.Phase(), n.core.Chosen(),
+			n.applied, n.core.Last(), n.core.Truncated())
 	}
 	w.t.Fatalf("no progress: slot %d is not applied everywhere", slot)
 }

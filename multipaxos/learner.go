@@ -12,7 +12,7 @@ type learner struct {
 	starved bool          // the next chosen entry was refused for want of space: asking for it again is of no use
 }
 
-// mark is the newest word of a leader: whatever was proposed under its ballot in slots up to through is chosen.
+// mark is the newest that a leader has told: whatever was proposed under its ballot in slots up to through is chosen.
 // Being about one ballot only, it stays true for ever, whoever leads later.
 type mark struct {
 	ballot  ballot.Ballot

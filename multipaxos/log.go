@@ -90,7 +90,8 @@ func (l *entryLog) load(from, through Slot, pageBytes int) error {
 		}
 		for _, e := range page {
 			if e.Slot < from || e.Slot > through || e.Ballot.IsZero() {
-				return fmt.Errorf("%w: entry of slot %d, ballot %v where slots %d to %d were read", ErrDamaged, e.Slot, e.Ballot, from, through)
+				return fmt.Errorf("%w: entry of slot %d, ballot %v where slots %d to %d were read", ErrDamaged, e.Slot, e.Ballot,
+					from, through)
 			}
 			l.put(e, 0)
 			from = e.Slot + 1
@@ -135,7 +136,8 @@ func (l *entryLog) readDisk(from, through Slot, maxBytes int) ([]Entry, int, err
 	bytes := 0
 	for i, e := range page {
 		if e.Slot != from+Slot(i) || e.Slot > through || e.Ballot.IsZero() {
-			return nil, 0, fmt.Errorf("%w: slot %d, ballot %v where the chosen slot %d must be", ErrDamaged, e.Slot, e.Ballot, from+Slot(i))
+			return nil, 0, fmt.Errorf("%w: slot %d, ballot %v where the chosen slot %d must be", ErrDamaged, e.Slot, e.Ballot,
+				from+Slot(i))
 		}
 		bytes += len(e.Value)
 	}

@@ -24,12 +24,17 @@ const (
 //
 //	kind            from      uses
 //	Prepare         leader    Ballot, Slot (first slot asked for; also the next page)
-//	Promise         acceptor  Ballot, Slot (first slot of this page), Entries, Last (no page follows), Truncated, Chosen, Membership
-//	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader), Checkpointed (by all members)
-//	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row), Chosen, Checkpointed (by the sender)
+//	Promise         acceptor  Ballot, Slot (first slot of this page), Entries, Last (no page follows), Truncated, Chosen,
+//	                          Membership
+//	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader),
+//	                          Checkpointed (by all members)
+//	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row), Chosen,
+//	                          Checkpointed (by the sender)
 //	Reject          acceptor  Ballot (the one refused), Promised
-//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer), Checkpointed (by all members)
-//	HeartbeatReply  acceptor  Ballot, Chosen, Checkpointed (by the sender), Slot (first slot of this ballot it lacks, 0 if none)
+//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer),
+//	                          Checkpointed (by all members)
+//	HeartbeatReply  acceptor  Ballot, Chosen, Checkpointed (by the sender), Slot (first slot of this ballot it lacks,
+//	                          0 if none)
 //	Fetch           learner   Slot (first chosen slot wanted)
 //	Learn           any       Entries (chosen, slots in a row), Chosen (as applied by the sender)
 //	Confirm         leader    Ballot, Round

@@ -76,7 +76,8 @@ func TestPersistHoldsEachSlotOnce(t *testing.T) {
 		t.Fatalf("%d Persists", len(out.Persists))
 	}
 	p := out.Persists[0]
-	if p.Promised != by(3, 2) || len(p.Entries) != 2 || string(p.Entries[1].Value) != "c" || p.Entries[1].Ballot != by(3, 2) {
+	if p.Promised != by(3, 2) || len(p.Entries) != 2 || string(p.Entries[1].Value) != "c" ||
+		p.Entries[1].Ballot != by(3, 2) {
 		t.Fatalf("persist %+v", p)
 	}
 	if out = s.Take(); len(out.Persists)+len(out.Messages) != 0 {

@@ -56,7 +56,8 @@ func TestPromiseReportsEverything(t *testing.T) {
 	s.sync()
 	p := s.one(append(s.step(prepare(by(3, 2), 2)), s.sync()...), KindPromise)
 	want := append(entries(by(2, 1), 2, "b", "c"), entries(by(2, 1), 5, "e")...)
-	if !slices.EqualFunc(p.Entries, want, equalEntry) || !p.Last || p.Chosen != 2 || p.Truncated != 0 || p.Membership != 1 || p.Slot != 2 {
+	if !slices.EqualFunc(p.Entries, want, equalEntry) || !p.Last || p.Chosen != 2 || p.Truncated != 0 ||
+		p.Membership != 1 || p.Slot != 2 {
 		t.Fatalf("promise %+v", p)
 	}
 }
@@ -230,7 +231,8 @@ func TestM2TruncatedPromiseDoesNotCount(t *testing.T) {
 	if s.Phase() != Preparing {
 		t.Fatal("a truncated promise was counted")
 	}
-	s.step(Message{Kind: KindPromise, From: 3, Ballot: s.Ballot(), Slot: 1, Last: true, Chosen: 1, Entries: entries(by(3, 0), 1, "x")})
+	s.step(Message{Kind: KindPromise, From: 3, Ballot: s.Ballot(), Slot: 1, Last: true, Chosen: 1,
+		Entries: entries(by(3, 0), 1, "x")})
 	if s.Phase() != Leading {
 		t.Fatal("a whole promise was not counted")
 	}
@@ -298,7 +300,8 @@ func TestM3HighestBallotValueAndNoOps(t *testing.T) {
 		two := Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Last: true,
 			Entries: append(entries(by(2, 3), 1, "two"), entries(by(2, 2), 6, "two-low")...)}
 		three := Message{Kind: KindPromise, From: 3, Ballot: s.Ballot(), Slot: 1, Last: true,
-			Entries: append(entries(by(3, 2), 1, "three-low", "three"), append(entries(by(3, 3), 4, "three-low"), entries(by(3, 3), 6, "three-high")...)...)}
+			Entries: append(entries(by(3, 2), 1, "three-low", "three"),
+				append(entries(by(3, 3), 4, "three-low"), entries(by(3, 3), 6, "three-high")...)...)}
 		if turned {
 			two, three = three, two
 		}
@@ -324,9 +327,11 @@ func TestM3ChosenSlotsAreLearned(t *testing.T) {
 	s := follower(t)
 	s.Lead()
 	s.sync()
-	sent := s.step(Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Last: true, Chosen: 2, Entries: entries(by(2, 0), 1, "a", "b", "c")})
+	sent := s.step(Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Last: true, Chosen: 2,
+		Entries: entries(by(2, 0), 1, "a", "b", "c")})
 	s.wantChosen(2, "reported as chosen")
-	if a := only(sent, KindAccept); len(a) != 2 || !slices.EqualFunc(a[0].Entries, entries(s.Ballot(), 3, "c"), equalEntry) {
+	if a := only(sent, KindAccept); len(a) != 2 || !slices.EqualFunc(a[0].Entries, entries(s.Ballot(), 3, "c"),
+		equalEntry) {
 		t.Fatalf("proposed %+v", a)
 	}
 	s.sync()
@@ -619,22 +624,24 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 // Leaders speak for themselves: a ballot names its node, and strangers are not heard.
 func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 	for name, m := range map[string]Message{
-		"stranger":                {Kind: KindPrepare, From: 9, Ballot: by(9, 5), Slot: 1},
-		"itself":                  {Kind: KindPrepare, From: 1, Ballot: by(1, 5), Slot: 1},
-		"another's ballot":        {Kind: KindPrepare, From: 2, Ballot: by(3, 5), Slot: 1},
-		"no ballot":               {Kind: KindPrepare, From: 2, Slot: 1},
-		"slot zero":               {Kind: KindPrepare, From: 2, Ballot: by(2, 5)},
-		"unknown kind":            {Kind: 99, From: 2, Ballot: by(2, 5)},
-		"no kind":                 {From: 2},
-		"endless counter":         {Kind: KindPrepare, From: 2, Ballot: by(2, 1<<63), Slot: 1},
-		"endless slot":            {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
-		"empty accept":            {Kind: KindAccept, From: 2, Ballot: by(2, 5)},
-		"gap in accept":           {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: append(entries(by(2, 5), 1, "a"), entries(by(2, 5), 3, "c")...)},
-		"other ballot in accept":  {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 4), 1, "a")},
-		"accept of slot zero":     {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), 0, "a")},
-		"accept far ahead":        {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")},
-		"empty learn":             {Kind: KindLearn, From: 2, Chosen: 1},
-		"page out of order":       {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 2, Entries: entries(by(2, 0), 1, "a"), Last: true},
+		"stranger":         {Kind: KindPrepare, From: 9, Ballot: by(9, 5), Slot: 1},
+		"itself":           {Kind: KindPrepare, From: 1, Ballot: by(1, 5), Slot: 1},
+		"another's ballot": {Kind: KindPrepare, From: 2, Ballot: by(3, 5), Slot: 1},
+		"no ballot":        {Kind: KindPrepare, From: 2, Slot: 1},
+		"slot zero":        {Kind: KindPrepare, From: 2, Ballot: by(2, 5)},
+		"unknown kind":     {Kind: 99, From: 2, Ballot: by(2, 5)},
+		"no kind":          {From: 2},
+		"endless counter":  {Kind: KindPrepare, From: 2, Ballot: by(2, 1<<63), Slot: 1},
+		"endless slot":     {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: 1 << 63},
+		"empty accept":     {Kind: KindAccept, From: 2, Ballot: by(2, 5)},
+		"gap in accept": {Kind: KindAccept, From: 2, Ballot: by(2, 5),
+			Entries: append(entries(by(2, 5), 1, "a"), entries(by(2, 5), 3, "c")...)},
+		"other ballot in accept": {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 4), 1, "a")},
+		"accept of slot zero":    {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), 0, "a")},
+		"accept far ahead":       {Kind: KindAccept, From: 2, Ballot: by(2, 5), Entries: entries(by(2, 5), maxAhead+1, "a")},
+		"empty learn":            {Kind: KindLearn, From: 2, Chosen: 1},
+		"page out of order": {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 2,
+			Entries: entries(by(2, 0), 1, "a"), Last: true},
 		"empty page, not last":    {Kind: KindPromise, From: 2, Ballot: by(1, 1), Slot: 1},
 		"reply about another":     {Kind: KindAccepted, From: 2, Ballot: by(2, 1), Slot: 1, Through: 1},
 		"slot beyond all":         {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Slot: maxNumber},

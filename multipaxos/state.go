@@ -32,7 +32,8 @@ func (c *Core) Truncated() Slot { return c.acceptor.log.truncated }
 // Last returns the highest slot in which this node accepted anything.
 func (c *Core) Last() Slot { return c.acceptor.log.last() }
 
-// ChosenEntries returns a page of chosen entries from slot from, in a row, at least one if from ≤ Chosen. It errs with
+// ChosenEntries returns a page of chosen entries from slot from, in a row, at least one if from ≤ Chosen. It errs
+// with
 // ErrTruncated if from is gone, and with ErrDamaged or the Reader's error if the disk does not hold it.
 func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 	if from > c.acceptor.chosen {
@@ -47,7 +48,7 @@ func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 // Ignored returns the number of messages that were not understood, not addressed to this node, or not from a voter.
 func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.leader.ignored }
 
-// What the policy above needs in order to judge whether this node gets anywhere (M6) follows. No transition of the log
+// What the policy above goes by when it decides whether this node gets anywhere (M6) follows. No transition of the log
 // depends on it.
 
 // Pieces returns a count that rises with each piece of the recovery or of the log that another voter has acknowledged

@@ -52,7 +52,7 @@ func TestTruncateBelowWhatAllCheckpointed(t *testing.T) {
 	s.none(s.step(Message{Kind: KindFetch, From: 3, Slot: 4}), KindLearn, "a truncated entry")
 }
 
-// A follower goes by the leader's word, and never above its own state database.
+// A follower goes by what the leader tells, and never above its own state database.
 func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))

@@ -78,7 +78,7 @@ func (w *writes) tick(chosen Slot) {
 
 // backlog counts the entries stored here whose Persist is not durable yet. They are all in memory, so a stalled disk
 // must stop whatever would add to them without limit: new proposals, and catching up from others. What peers propose is
-// bounded by the peers, because this node's votes stay away.
+// bounded by the peers, because this node's votes are missing.
 type backlog struct {
 	slots, bytes int
 	taken        ring[owed]

@@ -46,7 +46,8 @@ func openCell(c *Command) (Stage, error) {
 	n := int(c.Number("nodes", 3))
 	w := &cell{duration: c.Time("lease", 5*time.Second)}
 	longest := c.Time("longest", w.duration)
-	w.timing = lease.Timing{MaxMaster: longest, MaxUser: longest, DriftPPM: c.Number("drift", 0), Margin: c.Time("margin", 0)}
+	w.timing = lease.Timing{MaxMaster: longest, MaxUser: longest, DriftPPM: c.Number("drift", 0),
+		Margin: c.Time("margin", 0)}
 	message := c.Time("message", 500*time.Millisecond)
 	own := c.Time("own", message)
 	if n < 1 || n > maxCellNodes {
@@ -106,7 +107,7 @@ func (w *cell) read(nd *cellNode) time.Duration { return w.now + nd.offset }
 
 func (w *cell) node(id ballot.NodeID) *cellNode { return w.nodes[id-1] }
 
-// look takes note of what nd is, without a word.
+// look takes note of what nd is, and tells nothing.
 func (w *cell) look(nd *cellNode) {
 	nd.owned, nd.live, nd.silent = false, false, false
 	if !nd.up {

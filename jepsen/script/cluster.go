@@ -133,7 +133,8 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 100},
 		MaxBatchBytes: 1 << 12, MaxInFlight: 4, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
-		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 20, CheckpointLogBytes: 1 << 20, MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
+		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 20, CheckpointLogBytes: 1 << 20,
+		MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
 	}
 	core, err := multipaxos.New(cfg.Core, nd.disk.durable, nd.disk)
 	if err != nil {

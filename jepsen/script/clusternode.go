@@ -182,14 +182,16 @@ func (w *cluster) send(nd *replicaNode, out *replica.Output) {
 func (w *cluster) tellLog(m *multipaxos.Message) {
 	switch {
 	case m.Kind == multipaxos.KindReject:
-		w.tell.say(w.now, "%d refuses what %d sent under %s: promised %s", m.From, m.To, showBallot(m.Ballot), showBallot(m.Promised))
+		w.tell.say(w.now, "%d refuses what %d sent under %s: promised %s", m.From, m.To, showBallot(m.Ballot),
+			showBallot(m.Promised))
 	case m.Kind == multipaxos.KindAccept && w.watch:
 		first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
 		slots := fmt.Sprint(first)
 		if first != last {
 			slots = fmt.Sprintf("%d to %d", first, last)
 		}
-		w.tell.message(w.now, fmt.Sprint(m.From), fmt.Sprint(m.To), fmt.Sprintf("Accept %s, slot %s", showBallot(m.Ballot), slots))
+		w.tell.message(w.now, fmt.Sprint(m.From), fmt.Sprint(m.To),
+			fmt.Sprintf("Accept %s, slot %s", showBallot(m.Ballot), slots))
 	}
 }
 

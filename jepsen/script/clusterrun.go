@@ -213,7 +213,8 @@ func (w *cluster) settled() error {
 			return err
 		}
 		if nd.state.Applied() != first.state.Applied() || got != want {
-			return fmt.Errorf("nodes 1 and %d differ: %d and %d slots are applied", nd.id, first.state.Applied(), nd.state.Applied())
+			return fmt.Errorf("nodes 1 and %d differ: %d and %d slots are applied", nd.id, first.state.Applied(),
+				nd.state.Applied())
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (c *Command) Word(what string) string {
 	return w
 }
 
-// More tells whether words are left.
+// More reports whether words are left.
 func (c *Command) More() bool { return len(c.words) > 0 }
 
 // Text takes an option, or preset if it is not there.

@@ -53,10 +53,11 @@ func TestScripts(t *testing.T) {
 // The stories above pass or fail by what Play makes of a script: here it is given ones that are wrong.
 func TestPlaySaysWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ text, played, failure string }{
-		"empty":            {"", "", ""},
-		"output missing":   {"cell", "cell\n----\nok", ""},
-		"output differs":   {"cell\n----\nnonsense\n\n# end\n", "cell\n----\nok\n\n# end\n", ""},
-		"two in a block":   {"cell\nstart 1\nstart 2\n----\n", "  0.000  1 starts 1@1.1, deadline 5.000\n  0.000  2 starts 1@2.1, deadline 5.000", ""},
+		"empty":          {"", "", ""},
+		"output missing": {"cell", "cell\n----\nok", ""},
+		"output differs": {"cell\n----\nnonsense\n\n# end\n", "cell\n----\nok\n\n# end\n", ""},
+		"two in a block": {"cell\nstart 1\nstart 2\n----\n",
+			"  0.000  1 starts 1@1.1, deadline 5.000\n  0.000  2 starts 1@2.1, deadline 5.000", ""},
 		"no stage":         {"start 1\n", "FAILED", "line 1, start 1: no stage is open"},
 		"unknown":          {"cell\n\ndance 1\n", "FAILED", "line 3, dance 1"},
 		"left over":        {"cell nods=4\n", "FAILED", "nods=4 is left over"},

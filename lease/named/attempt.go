@@ -82,14 +82,15 @@ func Begin(now time.Duration, ask Ask, voters quorum.Set, counter uint64) Attemp
 		panic(fmt.Sprintf("named: attempt %d of acquisition %v for %v", counter, ask.Acquisition, ask.Duration))
 	}
 	return Attempt{
-		ask: ask, voters: voters, counter: counter, phase: Preparing, deadline: now + ask.Duration, reported: ask.AtLeast, spent: ask.AtLeast,
+		ask: ask, voters: voters, counter: counter, phase: Preparing, deadline: now + ask.Duration,
+		reported: ask.AtLeast, spent: ask.AtLeast,
 	}
 }
 
 // inTime is T1: there is one deadline; P3 and P4 both ask here.
 func (a *Attempt) inTime(now time.Duration) bool { return now < a.deadline }
 
-// Answered tells whether n has answered in this phase, or in the last one if the attempt is over.
+// Answered reports whether n has answered in this phase, or in the last one if the attempt is over.
 func (a *Attempt) Answered(n ballot.NodeID) bool { return a.votes.Has(n) || a.refused.Has(n) }
 
 // Requests is P5's repetition as well as the first sending: this phase's request, and the voters that have not answered
@@ -109,7 +110,8 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 	}
 	q := Request{Kind: Prepare, Name: a.ask.Name, Counter: a.counter}
 	if a.phase == Accepting {
-		q.Kind, q.Acquisition, q.Token, q.Duration, q.Owner = Accept, a.ask.Acquisition, a.proposed, a.ask.Duration, a.ask.Owner
+		q.Kind, q.Acquisition, q.Token = Accept, a.ask.Acquisition, a.proposed
+		q.Duration, q.Owner = a.ask.Duration, a.ask.Owner
 		q.Text = a.ask.Text
 	}
 	return q, to
@@ -118,7 +120,8 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 // Handle takes one reply to the run that began the attempt: a reply to a run before must not get here, since counters
 // begin anew in each. True: the attempt is in another phase, or over; if it is not over, Requests must be sent.
 func (a *Attempt) Handle(now time.Duration, from ballot.NodeID, r Reply) (moved bool) {
-	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.Answered(from) || r.Check() != nil {
+	if r.Counter != a.counter || r.Name != a.ask.Name || a.phase == Over || !a.voters.Has(from) || a.Answered(from) ||
+		r.Check() != nil {
 		return false
 	}
 	before := a.phase
@@ -269,7 +272,7 @@ func (a *Attempt) Reported() Token { return a.reported }
 // Promised is the highest counter that a rejection has shown: the next attempt goes above it (T4).
 func (a *Attempt) Promised() uint64 { return a.promised }
 
-// Asked tells whether Accept may have reached somebody.
+// Asked reports whether Accept may have reached somebody.
 func (a *Attempt) Asked() bool { return a.asked }
 
 // Blocker is the lease in the way that has the least time left, if any was; Left is a hint (L1).

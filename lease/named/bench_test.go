@@ -35,7 +35,8 @@ func spread(i int) (n Name) {
 func grant(table *Table, now time.Duration, i int, owner string) bool {
 	n := spread(i)
 	p, _ := table.Handle(now, other, Request{Kind: Prepare, Name: n, Counter: 1})
-	r, _ := table.Handle(now, other, Request{Kind: Accept, Name: n, Counter: 1, Acquisition: Acquisition(n), Token: p.Report + 1, Duration: time.Minute, Owner: owner,
+	r, _ := table.Handle(now, other, Request{Kind: Accept, Name: n, Counter: 1, Acquisition: Acquisition(n),
+		Token: p.Report + 1, Duration: time.Minute, Owner: owner,
 		Text: "jobs/tenant-" + strconv.Itoa(i)})
 	return r.Kind == Accepted
 }
@@ -103,7 +104,8 @@ func BenchmarkRenewal(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				name := spread(i % n)
 				p, _ := table.Handle(at, other, Request{Kind: Prepare, Name: name, Counter: 2})
-				q := Request{Kind: Accept, Name: name, Counter: 2, Acquisition: Acquisition(name), Token: p.LiveToken, Duration: time.Minute, Owner: "owner"}
+				q := Request{Kind: Accept, Name: name, Counter: 2, Acquisition: Acquisition(name), Token: p.LiveToken,
+					Duration: time.Minute, Owner: "owner"}
 				if r, _ := table.Handle(at, other, q); r.Kind != Accepted {
 					b.Fatal(r)
 				}
@@ -116,7 +118,8 @@ func BenchmarkAttempt(b *testing.B) {
 	table := opened(b, bigConfig(), at)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		a := Begin(at, Ask{Name: spread(i % 1000), Acquisition: Acquisition{byte(i % 1000), 1}, Duration: time.Minute}, quorum.Of(1, 2, 3), uint64(i+1))
+		a := Begin(at, Ask{Name: spread(i % 1000), Acquisition: Acquisition{byte(i % 1000), 1}, Duration: time.Minute},
+			quorum.Of(1, 2, 3), uint64(i+1))
 		for a.Phase() != Over {
 			q, to := a.Requests(at)
 			for n := range to.Len() {

@@ -56,7 +56,8 @@ func PlanBucket(stored Bucket, t lease.Timing, bootstrap bool) (BucketPlan, erro
 		return BucketPlan{}, err
 	}
 	if stored.Length < 0 || stored.Quarantine < 0 {
-		return BucketPlan{}, fmt.Errorf("%w: the start record holds a bucket of %v and a quarantine of %v", lease.ErrTiming, stored.Length, stored.Quarantine)
+		return BucketPlan{}, fmt.Errorf("%w: the start record holds a bucket of %v and a quarantine of %v", lease.ErrTiming,
+			stored.Length, stored.Quarantine)
 	}
 	length := BucketOf(t.MaxUser)
 	switch {

@@ -96,7 +96,8 @@ func TestN4Raise(t *testing.T) {
 func TestN4RefusedAsksForNothing(t *testing.T) {
 	table := opened(t, bucketConfig(64*ms), at)
 	doesFrom(t, table, at, other, acceptFor(1, "a", first(1), 60*ms), Accepted)
-	for _, q := range []Request{acceptFor(2, "b", first(2), time.Second), acceptFor(2, "a", FirstToken(1), time.Second), acceptFor(2, "a", first(1), time.Minute)} {
+	for _, q := range []Request{acceptFor(2, "b", first(2), time.Second), acceptFor(2, "a", FirstToken(1), time.Second),
+		acceptFor(2, "a", first(1), time.Minute)} {
 		doesFrom(t, table, at, other, q, AcceptRejected)
 	}
 	content(t, table, at)
@@ -154,10 +155,13 @@ func TestN4Plan(t *testing.T) {
 		{"the cluster's bootstrap", Bucket{}, true, BucketPlan{0, Bucket{64 * ms, 74 * ms}}},
 		{"no record, and no bootstrap", Bucket{}, false, BucketPlan{m.Quarantine, m}},
 		{"an older version's record", Bucket{0, 20 * time.Second}, false, BucketPlan{m.Quarantine, m}},
-		{"an older version's of a larger M", Bucket{0, time.Minute}, false, BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
+		{"an older version's of a larger M", Bucket{0, time.Minute}, false,
+			BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
 		{"a bucket", Bucket{2048 * ms, 2058 * ms}, false, BucketPlan{2058 * ms, Bucket{2048 * ms, 2058 * ms}}},
-		{"a bucket of a timing with a smaller margin", Bucket{2048 * ms, 2049 * ms}, false, BucketPlan{2058 * ms, Bucket{2048 * ms, 2058 * ms}}},
-		{"a bucket of a larger M", Bucket{65536 * ms, time.Minute}, false, BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
+		{"a bucket of a timing with a smaller margin", Bucket{2048 * ms, 2049 * ms}, false,
+			BucketPlan{2058 * ms, Bucket{2048 * ms, 2058 * ms}}},
+		{"a bucket of a larger M", Bucket{65536 * ms, time.Minute}, false,
+			BucketPlan{time.Minute, Bucket{m.Length, time.Minute}}},
 	} {
 		if got, err := PlanBucket(c.stored, bucketTiming, c.bootstrap); err != nil || got != c.want {
 			t.Errorf("%s: %+v (%v), want %+v", c.what, got, err, c.want)

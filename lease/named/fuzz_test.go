@@ -42,7 +42,8 @@ func (f *fuzzed) text() string {
 }
 
 func (f *fuzzed) request() Request {
-	q := Request{Kind: Kind(f.byte() % 12), Counter: f.number(), Token: Token(f.number()), Duration: time.Duration(f.number()), Owner: f.text()}
+	q := Request{Kind: Kind(f.byte() % 12), Counter: f.number(), Token: Token(f.number()),
+		Duration: time.Duration(f.number()), Owner: f.text()}
 	q.Name[0], q.Acquisition[3] = f.byte(), f.byte()
 	return q
 }
@@ -62,7 +63,8 @@ func (f *fuzzed) reply() Reply {
 func FuzzTableHandle(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{1, 1, 0, 0, 0, 5, 1, 4, 1, 9, 200, 3, 'a', 'b', 'c', 5, 1, 7, 1, 0, 0, 0, 5, 1})
-	f.Add([]byte{4, 1, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0, 0, 0, 0, 0x1d, 0xcd, 0x65, 0, 1, 'o', 9, 2, 9, 1, 0, 0, 0, 9, 2})
+	f.Add([]byte{4, 1, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0, 0, 0, 0, 0x1d, 0xcd, 0x65, 0, 1, 'o', 9, 2, 9, 1, 0, 0, 0,
+		9, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := fuzzed(b)
 		c := testConfig()
@@ -74,7 +76,8 @@ func FuzzTableHandle(f *testing.F) {
 				break
 			}
 			q := in.request()
-			r, ok := table.Handle(now, ballot.Incarnation{Restart: in.number(), Node: ballot.NodeID(in.byte()), Nonce: in.number()}, q)
+			r, ok := table.Handle(now, ballot.Incarnation{Restart: in.number(), Node: ballot.NodeID(in.byte()),
+				Nonce: in.number()}, q)
 			if ok && (r.Check() != nil || q.Check() != nil || r.Counter != q.Counter || r.Name != q.Name) {
 				t.Fatalf("%+v is answered with %+v: %v", q, r, r.Check())
 			}
@@ -93,7 +96,8 @@ func FuzzAttemptHandle(f *testing.F) {
 	f.Add([]byte{2, 1, 0, 4, 0, 0, 0, 0, 'n', 0, 1, 2, 1, 0, 4, 0, 0, 0, 0, 'n', 0, 2})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := fuzzed(b)
-		a := Begin(0, Ask{Name: Name{'n'}, Acquisition: acquisitionOf("a"), Duration: 500 * ms, Renewal: in.byte()&1 != 0}, quorum.Of(1, 2, 3, 4, 5, 6, 7), 1)
+		a := Begin(0, Ask{Name: Name{'n'}, Acquisition: acquisitionOf("a"), Duration: 500 * ms, Renewal: in.byte()&1 != 0},
+			quorum.Of(1, 2, 3, 4, 5, 6, 7), 1)
 		for now := time.Duration(0); len(in) > 0; now += time.Duration(in.byte()) * ms {
 			r := in.reply()
 			a.Handle(now, ballot.NodeID(in.byte()%9), r)

@@ -101,7 +101,8 @@ func TestPagesKeepWhatTheyHold(t *testing.T) {
 	c := p.clone()
 	*c.at(c.add()) = "more"
 	*c.at(0) = "changed"
-	if p.n != 3*pageLen+1 || c.n != p.n+1 || *p.at(0) != "0" || *p.at(pageLen) != fmt.Sprint(pageLen) || *c.at(3 * pageLen) != fmt.Sprint(3*pageLen) {
+	if p.n != 3*pageLen+1 || c.n != p.n+1 || *p.at(0) != "0" || *p.at(pageLen) != fmt.Sprint(pageLen) ||
+		*c.at(3 * pageLen) != fmt.Sprint(3*pageLen) {
 		t.Errorf("%d and %d entries, %q, %q", p.n, c.n, *p.at(0), *c.at(3 * pageLen))
 	}
 }

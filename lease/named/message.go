@@ -20,7 +20,7 @@ func (n Name) String() string { return hex.EncodeToString(n[:8]) }
 // after its release.
 type Acquisition [16]byte
 
-// IsZero tells whether a is nobody's.
+// IsZero reports whether a is nobody's.
 func (a Acquisition) IsZero() bool { return a == Acquisition{} }
 
 // String is the first half in hex.
@@ -51,7 +51,8 @@ const (
 	Silent Kind = 10
 )
 
-var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected", "Release", "Released", "Withdraw",
+var kindNames = [...]string{"none", "Prepare", "Promise", "PrepareRejected", "Accept", "Accepted", "AcceptRejected",
+	"Release", "Released", "Withdraw",
 	"Silent"}
 
 // String names the kind.
@@ -120,7 +121,8 @@ func (r *Request) Check() error {
 // Check refuses a reply that no node sends. Attempt drops such replies unseen.
 func (r *Reply) Check() error {
 	switch {
-	case r.Kind != Promise && r.Kind != PrepareRejected && r.Kind != Accepted && r.Kind != AcceptRejected && r.Kind != Released &&
+	case r.Kind != Promise && r.Kind != PrepareRejected && r.Kind != Accepted && r.Kind != AcceptRejected &&
+		r.Kind != Released &&
 		r.Kind != Silent:
 		return fmt.Errorf("%w: a reply of %v", ErrMalformed, r.Kind)
 	case r.Counter == 0 || r.Counter >= lease.MaxCounter || r.Promised >= lease.MaxCounter:

@@ -12,7 +12,8 @@ import (
 // What no node sends is dropped unseen.
 func TestMalformedMessagesAreRefused(t *testing.T) {
 	good := func() (Request, Reply) {
-		return Request{Kind: Accept, Name: nameOf("n"), Counter: 1, Acquisition: acquisitionOf("a"), Token: 1, Duration: ms, Owner: strings.Repeat("o", MaxOwnerBytes)},
+		return Request{Kind: Accept, Name: nameOf("n"), Counter: 1, Acquisition: acquisitionOf("a"), Token: 1, Duration: ms,
+				Owner: strings.Repeat("o", MaxOwnerBytes)},
 			Reply{Kind: Promise, Name: nameOf("n"), Counter: lease.MaxCounter - 1, Promised: lease.MaxCounter - 1, Report: 4,
 				Live: true, LiveAcquisition: acquisitionOf("a"), LiveToken: 4, LiveOwner: strings.Repeat("o", MaxOwnerBytes)}
 	}
@@ -35,7 +36,8 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 		w := newWorld(t)
 		before := w.tables[1].AppendState(nil, w.now)
 		f(&q, &r)
-		if reply, ok := w.tables[1].Handle(w.now, w.self, q); ok || !bytes.Equal(w.tables[1].AppendState(nil, w.now), before) {
+		if reply, ok := w.tables[1].Handle(w.now, w.self, q); ok ||
+			!bytes.Equal(w.tables[1].AppendState(nil, w.now), before) {
 			t.Errorf("%s: answered %v with %+v", name, ok, reply)
 		}
 		if !errors.Is(q.Check(), ErrMalformed) || !errors.Is(r.Check(), ErrMalformed) {
@@ -46,8 +48,9 @@ func TestMalformedMessagesAreRefused(t *testing.T) {
 
 // Nodes of different versions talk to each other: a kind keeps its number.
 func TestKindsAreOnTheWire(t *testing.T) {
-	for k, want := range map[Kind]uint8{Prepare: 1, Promise: 2, PrepareRejected: 3, Accept: 4, Accepted: 5, AcceptRejected: 6,
-		Release: 7, Released: 8, Withdraw: 9} {
+	for k, want := range map[Kind]uint8{Prepare: 1, Promise: 2, PrepareRejected: 3, Accept: 4, Accepted: 5,
+		AcceptRejected: 6,
+		Release:        7, Released: 8, Withdraw: 9} {
 		if uint8(k) != want {
 			t.Errorf("%v is %d on the wire, was %d", k, k, want)
 		}

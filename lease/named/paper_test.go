@@ -23,7 +23,8 @@ func prepareOf(counter uint64) Request {
 }
 
 func acceptOf(counter uint64, acquisition string, t Token) Request {
-	return Request{Kind: Accept, Name: nameOf("n"), Counter: counter, Acquisition: acquisitionOf(acquisition), Token: t, Duration: 500 * ms, Owner: acquisition}
+	return Request{Kind: Accept, Name: nameOf("n"), Counter: counter, Acquisition: acquisitionOf(acquisition), Token: t,
+		Duration: 500 * ms, Owner: acquisition}
 }
 
 func releaseOf(acquisition string) Request {
@@ -76,7 +77,8 @@ func TestP1Start(t *testing.T) {
 	w := newWorld(t)
 	a := w.begin(ask("a"))
 	q, to := a.Requests(w.now)
-	if a.Deadline() != w.now+500*ms || a.Phase() != Preparing || q.Kind != Prepare || q.Counter != 1 || to != quorum.Of(1, 2, 3) {
+	if a.Deadline() != w.now+500*ms || a.Phase() != Preparing || q.Kind != Prepare || q.Counter != 1 ||
+		to != quorum.Of(1, 2, 3) {
 		t.Fatalf("attempt until %v, sends %+v to %v", a.Deadline(), q, to)
 	}
 	for _, bad := range []func(){
@@ -116,8 +118,11 @@ func TestP2Promise(t *testing.T) {
 		"another name":              {2, change(func(r *Reply) { r.Name = nameOf("m") }), false},
 		"another phase":             {2, change(func(r *Reply) { r.Kind = Accepted }), false},
 		"rejection of another kind": {2, change(func(r *Reply) { r.Kind = AcceptRejected }), false},
-		"somebody else's lease":     {2, change(func(r *Reply) { r.Live, r.LiveAcquisition, r.LiveToken = true, acquisitionOf("b"), 1 }), false},
-		"malformed":                 {2, change(func(r *Reply) { r.Live = true }), false},
+		"somebody else's lease": {2, change(func(r *Reply) {
+			r.Live, r.LiveAcquisition, r.LiveToken = true,
+				acquisitionOf("b"), 1
+		}), false},
+		"malformed": {2, change(func(r *Reply) { r.Live = true }), false},
 	} {
 		a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
 		a.Handle(at, 1, open)
@@ -140,7 +145,8 @@ func TestP3Accept(t *testing.T) {
 	a := begin(ask("a"))
 	a.Handle(at+500*ms-1, 2, promise)
 	q, to := a.Requests(at + 500*ms - 1)
-	if q.Kind != Accept || q.Acquisition != acquisitionOf("a") || q.Token != first(5) || q.Duration != 500*ms || q.Owner != "owner of a" ||
+	if q.Kind != Accept || q.Acquisition != acquisitionOf("a") || q.Token != first(5) || q.Duration != 500*ms ||
+		q.Owner != "owner of a" ||
 		q.Check() != nil || to != quorum.Of(1, 2, 3) {
 		t.Errorf("sends %+v to %v", q, to)
 	}
@@ -231,16 +237,20 @@ func TestP5Abandon(t *testing.T) {
 		end           End
 		retry         time.Duration
 	}{
-		"blocked twice":          {blocked(5 * ms), blocked(3 * ms), EndBlocked, 3 * ms},
-		"blocked and rejected":   {blocked(5 * ms), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
-		"rejected twice":         {reply(PrepareRejected, nil), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected, 0},
-		"no space, and rejected": {reply(PrepareRejected, func(r *Reply) { r.Full = true }), reply(PrepareRejected, nil), EndFull, 0},
+		"blocked twice": {blocked(5 * ms), blocked(3 * ms), EndBlocked, 3 * ms},
+		"blocked and rejected": {blocked(5 * ms), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }), EndRejected,
+			0},
+		"rejected twice": {reply(PrepareRejected, nil), reply(PrepareRejected, func(r *Reply) { r.Promised = 7 }),
+			EndRejected, 0},
+		"no space, and rejected": {reply(PrepareRejected, func(r *Reply) { r.Full = true }), reply(PrepareRejected, nil),
+			EndFull, 0},
 	} {
 		a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
 		if a.Handle(at, 1, c.first); a.Phase() != Preparing {
 			t.Errorf("%s: gave up at the first refusal", name)
 		}
-		if a.Handle(at, 2, c.second); a.End() != c.end || a.RetryIn() != c.retry || a.Promised() != max(c.first.Promised, c.second.Promised) {
+		if a.Handle(at, 2, c.second); a.End() != c.end || a.RetryIn() != c.retry ||
+			a.Promised() != max(c.first.Promised, c.second.Promised) {
 			t.Errorf("%s: ended as %v, retry in %v above %d", name, a.End(), a.RetryIn(), a.Promised())
 		}
 	}
@@ -251,7 +261,8 @@ func TestP5Abandon(t *testing.T) {
 func TestP5EachPhaseHasItsOwnReasons(t *testing.T) {
 	for name, c := range map[string]Reply{
 		"no space": {Kind: PrepareRejected, Name: nameOf("n"), Counter: 1, Full: true, Promised: 9},
-		"a lease":  {Kind: Promise, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"), LiveToken: 1, Report: 1},
+		"a lease": {Kind: Promise, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"),
+			LiveToken: 1, Report: 1},
 		"promised": {Kind: PrepareRejected, Name: nameOf("n"), Counter: 1, Promised: 9},
 	} {
 		a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
@@ -272,7 +283,8 @@ func TestP5EachPhaseHasItsOwnReasons(t *testing.T) {
 // A lease that was in the way of a promise is not in the way of Accept, too: one more does not block a quorum.
 func TestP5BlocksOfEachPhaseAreCountedAlone(t *testing.T) {
 	inTheWay := func(k Kind, left time.Duration) Reply {
-		return Reply{Kind: k, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"), LiveToken: 1, Report: 1, LiveLeft: left}
+		return Reply{Kind: k, Name: nameOf("n"), Counter: 1, Live: true, LiveAcquisition: acquisitionOf("b"), LiveToken: 1,
+			Report: 1, LiveLeft: left}
 	}
 	a := Begin(at, ask("a"), quorum.Of(1, 2, 3), 1)
 	a.Handle(at, 3, inTheWay(Promise, 9*ms))
@@ -386,13 +398,15 @@ func TestA1Prepare(t *testing.T) {
 	}
 	does(t, table, at, acceptOf(5, "a", first(1)), Accepted)
 	r := does(t, table, at+500*ms, prepareOf(6), Promise)
-	if !r.Live || r.LiveAcquisition != acquisitionOf("a") || r.LiveToken != first(1) || r.LiveLeft != 10*ms || r.LiveOwner != "a" || r.Report != first(1) {
+	if !r.Live || r.LiveAcquisition != acquisitionOf("a") || r.LiveToken != first(1) || r.LiveLeft != 10*ms ||
+		r.LiveOwner != "a" || r.Report != first(1) {
 		t.Errorf("promised with %+v", r)
 	}
 	if r := does(t, table, at+510*ms, prepareOf(6), Promise); r.Live || r.Report != first(1) {
 		t.Errorf("an expired lease is reported: %+v", r)
 	}
-	if r := does(t, table, at+510*ms, Request{Kind: Prepare, Name: nameOf("m"), Counter: 1}, Promise); r.Report != first(0) {
+	if r := does(t, table, at+510*ms, Request{Kind: Prepare, Name: nameOf("m"), Counter: 1},
+		Promise); r.Report != first(0) {
 		t.Errorf("an unknown name has token %v", r.Report)
 	}
 }
@@ -595,15 +609,16 @@ func TestN2Proposer(t *testing.T) {
 		reports [2]report
 		want    Token
 	}{
-		"new name":                                {0, [2]report{{0, first(0)}, {0, first(3)}}, first(4)},
-		"renewal":                                 {0, [2]report{{first(3), first(3)}, {first(3), first(3)}}, first(3)},
-		"renewal, the other has less":             {0, [2]report{{first(3), first(3)}, {0, first(2)}}, first(3)},
-		"renewal, the other has more":             {0, [2]report{{first(3), first(3)}, {0, first(4)}}, first(5)},
-		"renewal, floor above":                    {0, [2]report{{first(3), first(6)}, {first(3), first(3)}}, first(7)},
-		"renewal, own records differ":             {0, [2]report{{first(3), first(3)}, {first(4), first(4)}}, first(4)},
-		"renewal, the other's just as large":      {0, [2]report{{first(3), first(3)}, {0, first(3)}}, first(4)},
-		"renewal, after a refusal for this token": {first(3), [2]report{{first(3), first(3)}, {first(3), first(3)}}, first(4)},
-		"after a refusal that told of a larger":   {first(9), [2]report{{0, first(0)}, {0, first(0)}}, first(10)},
+		"new name":                           {0, [2]report{{0, first(0)}, {0, first(3)}}, first(4)},
+		"renewal":                            {0, [2]report{{first(3), first(3)}, {first(3), first(3)}}, first(3)},
+		"renewal, the other has less":        {0, [2]report{{first(3), first(3)}, {0, first(2)}}, first(3)},
+		"renewal, the other has more":        {0, [2]report{{first(3), first(3)}, {0, first(4)}}, first(5)},
+		"renewal, floor above":               {0, [2]report{{first(3), first(6)}, {first(3), first(3)}}, first(7)},
+		"renewal, own records differ":        {0, [2]report{{first(3), first(3)}, {first(4), first(4)}}, first(4)},
+		"renewal, the other's just as large": {0, [2]report{{first(3), first(3)}, {0, first(3)}}, first(4)},
+		"renewal, after a refusal for this token": {first(3), [2]report{{first(3), first(3)}, {first(3), first(3)}},
+			first(4)},
+		"after a refusal that told of a larger": {first(9), [2]report{{0, first(0)}, {0, first(0)}}, first(10)},
 	} {
 		q := ask("a")
 		q.AtLeast = c.atLeast
@@ -649,7 +664,8 @@ func TestN2RenewalThroughAnAcceptorThatMissedSome(t *testing.T) {
 // N3: the upper half of a token is an era. Nothing carries over into it; a new one begins above all of the old.
 func TestN3Eras(t *testing.T) {
 	last := FirstToken(4) + math.MaxUint32
-	if last.Era() != 4 || last+1 != FirstToken(5) || !last.HalfUsed() || (FirstToken(4) + math.MaxUint32/2).HalfUsed() || last.String() != "4.4294967295" {
+	if last.Era() != 4 || last+1 != FirstToken(5) || !last.HalfUsed() ||
+		(FirstToken(4) + math.MaxUint32/2).HalfUsed() || last.String() != "4.4294967295" {
 		t.Fatalf("%v: era %d", last, last.Era())
 	}
 	if n, ok := last.next(); ok {
@@ -713,7 +729,8 @@ func TestFull(t *testing.T) {
 	c.MaxRecords = 1
 	table := opened(t, c, at)
 	does(t, table, at, acceptOf(1, "a", first(1)), Accepted)
-	if r := does(t, table, at, Request{Kind: Prepare, Name: nameOf("m"), Counter: 1}, PrepareRejected); !r.Full || r.Report != first(0) {
+	if r := does(t, table, at, Request{Kind: Prepare, Name: nameOf("m"), Counter: 1}, PrepareRejected); !r.Full ||
+		r.Report != first(0) {
 		t.Errorf("%+v", r)
 	}
 	does(t, table, at, acceptOf(2, "a", first(1)), Accepted)

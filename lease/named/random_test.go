@@ -78,7 +78,8 @@ type stormPast struct {
 
 func newStorm(t *rapid.T) *storm {
 	s := &storm{past: map[Name]*stormPast{}, fail: t.Fatalf}
-	s.timing = lease.Timing{MaxMaster: 8 * ms, MaxUser: 8 * ms, DriftPPM: rapid.SampledFrom([]int64{0, 200_000}).Draw(t, "drift")}
+	s.timing = lease.Timing{MaxMaster: 8 * ms, MaxUser: 8 * ms,
+		DriftPPM: rapid.SampledFrom([]int64{0, 200_000}).Draw(t, "drift")}
 	s.linger = rapid.SampledFrom([]time.Duration{0, 3 * ms}).Draw(t, "linger")
 	clock := func(name string) stormClock {
 		return stormClock{
@@ -203,7 +204,8 @@ func (s *storm) grant(o *stormOwner, r leasehold.Reply) {
 		p.last, p.earlier, p.token = o, max(p.earlier, p.token), 0
 	}
 	if t := o.hold.Token(); t <= p.earlier || t < p.token {
-		s.fail("%s has token %v; before it there were %v, and %v in this acquisition", o.text, Token(t), Token(p.earlier), Token(p.token))
+		s.fail("%s has token %v; before it there were %v, and %v in this acquisition", o.text, Token(t), Token(p.earlier),
+			Token(p.token))
 	}
 	p.token = o.hold.Token()
 }
@@ -225,7 +227,8 @@ func (s *storm) ask(t *rapid.T, i int) {
 	n.counter++
 	d := time.Duration(rapid.SampledFrom([]int{2, 3, 8, 8}).Draw(t, "d")) * ms
 	f := &stormFlight{owner: o, grant: leasehold.Reply{Asked: mine, TTL: d, Renewal: held}}
-	f.attempt = Begin(n.clock.read(s.real), Ask{Name: o.name, Acquisition: o.id, Owner: o.text, Duration: d, Renewal: held}, quorum.Of(1, 2, 3), n.counter)
+	f.attempt = Begin(n.clock.read(s.real), Ask{Name: o.name, Acquisition: o.id, Owner: o.text, Duration: d,
+		Renewal: held}, quorum.Of(1, 2, 3), n.counter)
 	n.flights = append(n.flights, f)
 	s.follow(n, f)
 }

@@ -31,7 +31,7 @@ func (r *record) blocks(now time.Duration, a Acquisition) bool {
 	return r.live(now) && r.acquisition != a
 }
 
-// fresh tells whether the lease was accepted while no live one was there.
+// fresh reports whether the lease was accepted while no live one was there.
 func (r *record) fresh() bool { return r.owner&freshBit != 0 }
 
 // none is the number of no record.

@@ -33,7 +33,8 @@ func TestTableStateDecidesTheFuture(t *testing.T) {
 		now := at
 		x, y := opened(t, testConfig(), now), opened(t, testConfig(), now+apart)
 		if rapid.Bool().Draw(t, "another past") { // which leaves nothing behind but the floor
-			y.Handle(now+apart, other, Request{Kind: Accept, Name: nameOf("z"), Counter: 1, Acquisition: acquisitionOf("z"), Token: first(3), Duration: ms})
+			y.Handle(now+apart, other, Request{Kind: Accept, Name: nameOf("z"), Counter: 1, Acquisition: acquisitionOf("z"),
+				Token: first(3), Duration: ms})
 			y.Handle(now+apart, other, Request{Kind: Release, Name: nameOf("z"), Counter: 1, Acquisition: acquisitionOf("z")})
 			y.Sweep(now+apart+2*ms, 9)
 			x.raise(first(3))
@@ -170,7 +171,8 @@ func TestAttemptStateDecidesTheFuture(t *testing.T) {
 
 func drawsReply(t *rapid.T) Reply {
 	r := Reply{
-		Kind: rapid.SampledFrom([]Kind{Promise, Promise, PrepareRejected, Accepted, AcceptRejected}).Draw(t, "kind"), Name: nameOf("n"), Counter: 3,
+		Kind: rapid.SampledFrom([]Kind{Promise, Promise, PrepareRejected, Accepted, AcceptRejected}).Draw(t,
+			"kind"), Name: nameOf("n"), Counter: 3,
 		Report: first(uint32(rapid.IntRange(1, 3).Draw(t, "report"))),
 	}
 	switch rapid.IntRange(0, 3).Draw(t, "live") {

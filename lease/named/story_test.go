@@ -38,7 +38,8 @@ func TestReleaseLetsTheNextOneIn(t *testing.T) {
 	w := newWorld(t)
 	a := w.try(ask("a"))
 	for _, table := range w.tables {
-		if _, ok := table.Handle(w.now, w.self, Request{Kind: Release, Name: nameOf("n"), Counter: 99, Acquisition: acquisitionOf("a")}); !ok {
+		if _, ok := table.Handle(w.now, w.self, Request{Kind: Release, Name: nameOf("n"), Counter: 99,
+			Acquisition: acquisitionOf("a")}); !ok {
 			t.Error("a Release was not answered")
 		}
 	}

@@ -38,10 +38,13 @@ func (c Config) Validate() error {
 	switch {
 	case c.MaxRecords < 1 || c.MaxRecords > LargestTable:
 		return fmt.Errorf("named leases: space for %d, not 1 to %d", c.MaxRecords, LargestTable)
-	case c.Bucket.Length < 0 || (c.Bucket.Length > 0 && c.Bucket.Length != BucketOf(c.Bucket.Length)) || c.BucketLinger < 0 || c.BucketLinger > LongestLinger:
-		return fmt.Errorf("named leases: a bucket of %v, not a power of two of milliseconds, or kept for %v, not 0 to %v", c.Bucket.Length, c.BucketLinger, LongestLinger)
+	case c.Bucket.Length < 0 || (c.Bucket.Length > 0 && c.Bucket.Length != BucketOf(c.Bucket.Length)) ||
+		c.BucketLinger < 0 || c.BucketLinger > LongestLinger:
+		return fmt.Errorf("named leases: a bucket of %v, not a power of two of milliseconds, or kept for %v, not 0 to %v",
+			c.Bucket.Length, c.BucketLinger, LongestLinger)
 	case c.Linger < 0 || c.Linger > LongestLinger || c.Width <= 0:
-		return fmt.Errorf("named leases: records linger for %v, not 0 to %v, and are dropped every %v", c.Linger, LongestLinger, c.Width)
+		return fmt.Errorf("named leases: records linger for %v, not 0 to %v, and are dropped every %v", c.Linger,
+			LongestLinger, c.Width)
 	}
 	return c.Timing.Validate()
 }
@@ -76,7 +79,8 @@ func NewTable(c Config, now time.Duration) (*Table, error) {
 // Clone is an independent copy.
 func (t *Table) Clone() *Table {
 	c := *t
-	c.slab, c.index, c.wheel, c.runs, c.owners = t.slab.clone(), t.index.clone(), t.wheel.clone(), t.runs.clone(), t.owners.clone()
+	c.slab, c.index, c.wheel = t.slab.clone(), t.index.clone(), t.wheel.clone()
+	c.runs, c.owners = t.runs.clone(), t.owners.clone()
 	c.texts = t.texts.clone()
 	return &c
 }
@@ -89,7 +93,7 @@ func (t *Table) Open(era uint32) {
 	t.open = true
 }
 
-// Opened tells whether an era was given to this run.
+// Opened reports whether an era was given to this run.
 func (t *Table) Opened() bool { return t.open }
 
 // Floor is the token below which, itself included, nothing is accepted any more but renewals of live leases.
@@ -307,7 +311,8 @@ func (t *Table) Walk(now time.Duration, from uint32, most int, fn func(name stri
 	end := min(t.slab.n, from+uint32(most))
 	for i := from; i < end; i++ {
 		if r := t.slab.at(i); r.live(now) && r.text != 0 {
-			fn(t.texts.text(r.text), Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token, Left: r.until - now})
+			fn(t.texts.text(r.text), Lease{Acquisition: r.acquisition, Owner: t.owners.text(r.owner), Token: r.token,
+				Left: r.until - now})
 		}
 	}
 	if end == t.slab.n {

@@ -55,7 +55,8 @@ func TestTexts(t *testing.T) {
 // back.
 func TestWalk(t *testing.T) {
 	now := time.Duration(0)
-	table := opened(t, Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Minute, DriftPPM: 10_000, Margin: 10 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}, now)
+	table := opened(t, Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Minute, DriftPPM: 10_000,
+		Margin: 10 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}, now)
 	from := ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
 	take := func(i int, d time.Duration) {
 		q := Request{Kind: Prepare, Name: Name{byte(i), 1}, Counter: uint64(i + 1)}
@@ -77,7 +78,8 @@ func TestWalk(t *testing.T) {
 				if _, err := fmt.Sscanf(name, "name/%d", &i); err != nil {
 					t.Errorf("%q: %v", name, err)
 				}
-				if alone, ok := table.Live(now, Name{byte(i), 1}); !ok || l != alone || l.Owner != "o" || l.Left <= 0 || l.Token == 0 {
+				if alone, ok := table.Live(now, Name{byte(i), 1}); !ok || l != alone || l.Owner != "o" || l.Left <= 0 ||
+					l.Token == 0 {
 					t.Errorf("%s: %+v, alone %+v", name, l, alone)
 				}
 				names = append(names, name)

@@ -15,7 +15,7 @@ func FirstToken(era uint32) Token { return Token(era) << 32 }
 // Era is t's upper half.
 func (t Token) Era() uint32 { return uint32(t >> 32) }
 
-// HalfUsed tells whether it is time for a new era: the lower half of t is more than half used (N3).
+// HalfUsed reports whether it is time for a new era: the lower half of t is more than half used (N3).
 func (t Token) HalfUsed() bool { return uint32(t) > math.MaxUint32/2 }
 
 // next is t + 1 within its era; not ok when the era is used up, because nothing ever carries over (N3).

@@ -27,7 +27,8 @@ func TestSweepAgainstAMap(t *testing.T) {
 				table.Handle(now, other, Request{Kind: Prepare, Name: nameOf(name), Counter: 1})
 			case 1:
 				d := time.Duration(rapid.SampledFrom([]int{1, 2, 7, 100, 1500, 9000}).Draw(t, "length")) * ms
-				q := Request{Kind: Accept, Name: nameOf(name), Counter: 1, Acquisition: acquisitionOf("x"), Token: table.report(table.record(now, nameOf(name))) + 1, Duration: d}
+				q := Request{Kind: Accept, Name: nameOf(name), Counter: 1, Acquisition: acquisitionOf("x"),
+					Token: table.report(table.record(now, nameOf(name))) + 1, Duration: d}
 				if r, _ := table.Handle(now, other, q); r.Kind != Accepted {
 					t.Fatalf("%+v", r)
 				}
@@ -42,7 +43,8 @@ func TestSweepAgainstAMap(t *testing.T) {
 					t.Fatalf("%d records, want %d", table.Records(), len(due))
 				}
 			case 3:
-				pause := rapid.SampledFrom([]time.Duration{ms, 2 * ms, 30 * ms, 700 * ms, 3 * time.Second, time.Minute, 40 * 24 * time.Hour}).Draw(t, "pause")
+				pause := rapid.SampledFrom([]time.Duration{ms, 2 * ms, 30 * ms, 700 * ms, 3 * time.Second, time.Minute,
+					40 * 24 * time.Hour}).Draw(t, "pause")
 				sweepAlong(t, table, &now, pause, due)
 			}
 		}

@@ -35,7 +35,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, now: time.Second, tables: map[ballot.NodeID]*Table{}, down: map[ballot.NodeID]bool{}, self: ballot.Incarnation{Restart: 1, Node: 9, Nonce: 7}}
+	w := &world{t: t, now: time.Second, tables: map[ballot.NodeID]*Table{}, down: map[ballot.NodeID]bool{},
+		self: ballot.Incarnation{Restart: 1, Node: 9, Nonce: 7}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
 		w.start(n, testConfig(), uint32(n))
 	}
@@ -91,7 +92,8 @@ func (w *world) want(a *Attempt, e End) {
 }
 
 func ask(acquisition string) Ask {
-	return Ask{Name: nameOf("n"), Acquisition: acquisitionOf(acquisition), Owner: "owner of " + acquisition, Duration: 500 * time.Millisecond}
+	return Ask{Name: nameOf("n"), Acquisition: acquisitionOf(acquisition), Owner: "owner of " + acquisition,
+		Duration: 500 * time.Millisecond}
 }
 
 func renewal(acquisition string) Ask {

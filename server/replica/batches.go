@@ -50,7 +50,8 @@ func (b *batches) propose(now time.Duration, q *queue, core *multipaxos.Core, te
 		}
 		q.drop(n)
 		b.newest = now
-		out.out.Proposed = append(out.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value), Waited: now - writes[0].at})
+		out.out.Proposed = append(out.out.Proposed, Proposal{Slot: slot, Writes: n, Bytes: len(value),
+			Waited: now - writes[0].at})
 		b.inFlight = append(b.inFlight, batch{slot: slot, ballot: core.Ballot(), tenure: tenure, writes: writes})
 	}
 }

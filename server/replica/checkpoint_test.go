@@ -45,7 +45,8 @@ func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 	b := newBench(t, 1)
 	base := b.log.cfg.CheckpointBytes
-	for stateDB, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base, 1000 * base: 4 * base} {
+	for stateDB, want := range map[int64]int64{0: base, 4 * base: base, 8 * base: 2 * base, 16 * base: 4 * base,
+		1000 * base: 4 * base} {
 		b.log.SetStateDBBytes(stateDB)
 		if got := b.log.checkpoints.threshold(); got != want {
 			t.Errorf("a state database of %d bytes is checkpointed by %d, want %d", stateDB, got, want)
@@ -68,11 +69,13 @@ func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {
 		stateDB    int64
 		keys       int
 		want, full bool
-	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true, true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
+	}{{0, 7, false, false}, {0, 8, true, false}, {8 * base, 8, false, false}, {8 * base, 16, true, false}, {0, 32, true,
+		true}, {8 * base, 32, true, false}, {8 * base, 40, true, true}} {
 		b.log.SetStateDBBytes(step.stateDB)
 		fill(step.keys)
 		if got := b.log.checkpoints.due(b.state.TableBytes(), SpaceEnough, b.log.ticks); got != step.want {
-			t.Errorf("state database %d, %d bytes of changes: a checkpoint is wanted: %t", step.stateDB, b.state.TableBytes(), got)
+			t.Errorf("state database %d, %d bytes of changes: a checkpoint is wanted: %t", step.stateDB, b.state.TableBytes(),
+				got)
 		}
 		if got := b.log.checkpoints.full(b.state.TableBytes()); got != step.full {
 			t.Errorf("state database %d, %d bytes of changes: full: %t", step.stateDB, b.state.TableBytes(), got)

@@ -95,7 +95,8 @@ func TestRestartOfAllNodesKeepsAcknowledgedWrites(t *testing.T) {
 func TestPausedMasterAcknowledgesNothingLate(t *testing.T) {
 	c := newCluster(t, 3, 4)
 	old := c.awaitMaster()
-	old.input(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k", Value: []byte("old")}),
+	old.input(Event{Write: &Request{ID: 7, Command: kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "k",
+		Value: []byte("old")}),
 		Until: c.now + 10*time.Second}})
 	c.round(old) // proposed and sent
 	old.paused = true
@@ -170,7 +171,8 @@ func TestKeyedWriteIsAppliedOnceAcrossMasters(t *testing.T) {
 	for round := range 5 {
 		m := c.awaitMaster()
 		f := c.nodes[m.id%3]
-		cmd := kv.Command{Op: kv.OpSet, Key: "counter", Value: []byte{byte(round + 1)}, HasIndex: true, IdemKey: fmt.Sprintf("inc%d", round)}
+		cmd := kv.Command{Op: kv.OpSet, Key: "counter", Value: []byte{byte(round + 1)}, HasIndex: true,
+			IdemKey: fmt.Sprintf("inc%d", round)}
 		if e, ok, _ := m.state.Get("counter"); ok {
 			cmd.Index = e.ModifyIndex
 		}

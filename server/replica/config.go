@@ -40,7 +40,8 @@ func (c Config) Validate() error {
 		{"MaxBatchBytes", int64(c.MaxBatchBytes)}, {"MaxInFlight", int64(c.MaxInFlight)},
 		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedBytes", int64(c.MaxQueuedBytes)},
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
-		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes", c.CheckpointLogBytes},
+		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes",
+			c.CheckpointLogBytes},
 		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
 		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
 	} {

@@ -51,10 +51,11 @@ const (
 	EffectDone
 )
 
-var effectNames = [...]string{"", "take", "clock", "apply", "freeze", "folded", "standing", "persist", "ready", "progress", "send",
+var effectNames = [...]string{"", "take", "clock", "apply", "freeze", "folded", "standing", "persist", "ready",
+	"progress", "send",
 	"reply", "checkpoint", "lease", "tenures", "note", "bucket", "era", "timer", "done"}
 
-// String returns the effect in a word, for traces.
+// String returns the name of the effect, for traces.
 func (e Effect) String() string { return effectNames[e] }
 
 // clockStep is the step that reads the clock: the newest reading, and whether the caller owes one.

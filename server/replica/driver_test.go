@@ -16,7 +16,8 @@ var testSelf = ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}
 
 func newTestElectorRound(t *testing.T, voters ...ballot.NodeID) *ElectorRound {
 	t.Helper()
-	e, err := NewElector(ElectorConfig{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming, Duration: testLease, Seed: 1,
+	e, err := NewElector(ElectorConfig{Self: testSelf, Voters: quorum.Of(voters...), Timing: testTiming,
+		Duration: testLease, Seed: 1,
 		Acceptor: lease.AcceptorConfig{Self: 1, Timing: testTiming}}, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -178,7 +178,7 @@ func (e *Elector) AppendNoted(buf []uint64, now time.Duration) []uint64 {
 	return e.notes.AppendCounters(buf, now)
 }
 
-// crashReleased takes the word of a guardian that its process, owner, has died, and the counters of the ballots that it
+// crashReleased takes a guardian's report that its process, owner, has died, and the counters of the ballots that it
 // had out (P7). It is a Release like any other, and a hint to try. True: a live record was cleared here.
 func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
 	if owner.Node == e.cfg.Self.Node {
@@ -195,10 +195,10 @@ func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, cou
 	return before && !after
 }
 
-// nudge is the master's word that it hands over and would like this node to try: it does so when the Release comes.
+// nudge tells that the master hands over and would like this node to try: it does so when the Release comes.
 func (e *Elector) nudge(time.Duration) { e.favoured = true }
 
-// standBack is the master's word that it hands over to somebody else: this node lets that one try first, for d.
+// standBack tells that the master hands over to somebody else: this node lets that one try first, for d.
 // A try that was due before is put off too.
 func (e *Elector) standBack(now, d time.Duration) {
 	e.standOff = now + d

@@ -26,7 +26,9 @@ type electors struct {
 
 func newElectors(t *testing.T, n int) *electors {
 	w := &electors{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenElector{}, cut: map[ballot.NodeID]bool{},
-		idle: map[ballot.NodeID]bool{}, wait: map[ballot.NodeID][]lease.Message{}, sent: func(ballot.NodeID, lease.Message) {}}
+		idle: map[ballot.NodeID]bool{}, wait: map[ballot.NodeID][]lease.Message{}, sent: func(ballot.NodeID,
+			lease.Message) {
+		}}
 	var voters quorum.Set
 	for i := range n {
 		w.order = append(w.order, ballot.NodeID(i+1))
@@ -141,7 +143,8 @@ func TestP7CrashReleaseIsAHintToo(t *testing.T) {
 	for _, id := range w.order {
 		other := incarnation(dead)
 		other.Restart++
-		if w.nodes[id].hearCrash(w.now, other, noted) || w.nodes[id].hearCrash(w.now, incarnation(dead), []uint64{noted[0] + 100}) ||
+		if w.nodes[id].hearCrash(w.now, other, noted) || w.nodes[id].hearCrash(w.now, incarnation(dead),
+			[]uint64{noted[0] + 100}) ||
 			w.nodes[id].hearCrash(w.now, incarnation(id), noted) {
 			t.Fatalf("node %d has released what nobody may", id)
 		}

@@ -19,14 +19,15 @@ const (
 	CauseHandedOver              // handed over by command
 	CauseNoSpace                 // handed over because its disk is short of space
 	CauseNoProgress              // let go because it got nowhere (M6)
-	CauseClockJump               // the clock went on while the process did not: the machine was suspended, or its clock jumped
+	CauseClockJump               // the clock went on and the process did not: the machine was suspended, or the clock jumped
 	CauseLoopLate                // the lease loop did not run in time
 	CauseRefused                 // acceptors refused
 	CauseUnanswered              // acceptors did not answer
 	causes
 )
 
-var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_space", "no_progress", "clock_jump", "loop_late", "refused", "unanswered"}
+var causeNames = [causes]string{"unknown", "stopping", "handed_over", "no_space", "no_progress", "clock_jump",
+	"loop_late", "refused", "unanswered"}
 
 // String is the cause as metrics and the API name it.
 func (c Cause) String() string { return causeNames[c] }
@@ -84,7 +85,8 @@ func (e TenureEnd) String() string {
 	case CauseNoProgress:
 		return "released: this node got nowhere"
 	case CauseClockJump:
-		return fmt.Sprintf("not renewed in time: the clock went on by %s while this process did not run (suspended, or the clock jumped)%s",
+		return fmt.Sprintf("not renewed in time: the clock went on by %s while this process did not run "+
+			"(suspended, or the clock jumped)%s",
 			ms(e.Gap.Jumped), e.tries())
 	case CauseLoopLate:
 		return "not renewed in time: " + e.late() + e.tries()
@@ -101,7 +103,8 @@ const worthTelling = 20 * time.Millisecond
 
 func (e TenureEnd) late() string {
 	g := e.Gap
-	s := fmt.Sprintf("the lease loop was late by %s (meanwhile this process used %s of processor time", ms(e.Late), ms(g.Processor))
+	s := fmt.Sprintf("the lease loop was late by %s (meanwhile this process used %s of processor time", ms(e.Late),
+		ms(g.Processor))
 	if g.Waited > 0 {
 		s += fmt.Sprintf(", the loop's thread waited for a processor for %s", ms(g.Waited))
 	}

@@ -45,7 +45,7 @@ func (d *drivenElector) releases(now, standBack time.Duration, why Cause) {
 	d.give(now, ElectorEvent{Release: &Release{StandBack: standBack, Why: why}})
 }
 
-// hearCrash gives the word of a guardian, and reports whether that has cleared a record.
+// hearCrash gives the report of a guardian, and reports whether that has cleared a record.
 func (d *drivenElector) hearCrash(now time.Duration, owner ballot.Incarnation, counters []uint64) bool {
 	d.give(now, ElectorEvent{Crash: &Crash{Owner: owner, Counters: counters}})
 	return d.round.Cleared()

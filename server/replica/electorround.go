@@ -24,7 +24,7 @@ type Release struct {
 	Next      ballot.NodeID // who should try first; 0: whoever likes to
 }
 
-// Crash is the word of a guardian that its process has died (P7).
+// Crash is a guardian's report that its process has died (P7).
 type Crash struct {
 	Owner    ballot.Incarnation
 	Counters []uint64
@@ -101,7 +101,7 @@ func (r *ElectorRound) Messages() []lease.Message { return r.out }
 // HasLetGo reports whether the event had the lease released because its holder gets nowhere (M6).
 func (r *ElectorRound) HasLetGo() bool { return r.letGo }
 
-// Cleared reports whether the event, a guardian's word, cleared a live record here.
+// Cleared reports whether the event, a guardian's report, cleared a live record here.
 func (r *ElectorRound) Cleared() bool { return r.cleared }
 
 // Wake is when the next round is due.

@@ -95,11 +95,12 @@ func (t *tenures) begin(now time.Duration, h lease.Tenure) {
 
 // extended takes a win: what went wrong before it is forgotten.
 func (t *tenures) extended(h lease.Tenure, renewAt time.Duration) {
-	*t = tenures{self: t.self, voters: t.voters, slack: t.slack, former: t.former, changes: t.changes, due: t.due, gap: t.gap,
+	*t = tenures{self: t.self, voters: t.voters, slack: t.slack, former: t.former, changes: t.changes, due: t.due,
+		gap:    t.gap,
 		tenure: t.tenure, since: t.since, renewed: h.Ballot, deadline: h.Deadline, renewAt: renewAt}
 }
 
-// released takes the word that the owner gives its lease up at now, and why. It comes before the proposer's Release.
+// released is told that the owner gives its lease up at now, and why. It comes before the proposer's Release.
 func (t *tenures) released(now time.Duration, why Cause) {
 	if t.tenure != 0 {
 		t.end(now, why)
@@ -120,7 +121,7 @@ func (t *tenures) end(at time.Duration, why Cause) {
 	t.tenure = 0
 }
 
-// whyLapsed judges a tenure that was not renewed in time. A loop that slept through half of the time for it is to blame
+// whyLapsed is why a tenure was not renewed in time. A loop that slept through half of the time for it is to blame
 // whatever the others did; then silence is, if it alone prevented a quorum; then refusals.
 func (t *tenures) whyLapsed() Cause {
 	spare := t.voters.Len() - t.voters.Need() // voters without whose vote a renewal succeeds

@@ -76,7 +76,8 @@ func TestCauseOfARelease(t *testing.T) {
 		id := w.owned()
 		w.nodes[id].releases(w.now, testLease, why)
 		w.deliver()
-		if e := w.lost(id); e.Cause != why || e.At != w.now || e.Held < 3*testLease || !strings.HasPrefix(e.String(), "released") {
+		if e := w.lost(id); e.Cause != why || e.At != w.now || e.Held < 3*testLease ||
+			!strings.HasPrefix(e.String(), "released") {
 			t.Errorf("released for %v, the end is %+v", why, e)
 		}
 		if s := w.won(id); s.How != EndingReleased || s.Before != id || s.Ownerless > testLease/4 {
@@ -96,7 +97,8 @@ func TestCauseUnanswered(t *testing.T) {
 		t.Errorf("%+v: %v", e, e)
 	}
 	// Messages take no time here, so the successor's idea of the end differs by rounding only.
-	if off := s.At - e.At - s.Ownerless; s.How != EndingExpired || s.Before != id || s.Ownerless <= 0 || off < -time.Millisecond || off > time.Millisecond {
+	if off := s.At - e.At - s.Ownerless; s.How != EndingExpired || s.Before != id || s.Ownerless <= 0 ||
+		off < -time.Millisecond || off > time.Millisecond {
 		t.Errorf("the successor knows %+v of %+v", s, e)
 	}
 }
@@ -129,8 +131,9 @@ func TestCauseOfAMixture(t *testing.T) {
 		w.sent = func(_ ballot.NodeID, m lease.Message) {
 			if m.From == id && m.To == refuser && m.Kind == lease.KindPrepare {
 				high += 1000
-				w.nodes[refuser].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: 9, To: refuser, Resource: lease.MasterResource,
-					Class: lease.ClassMaster, Ballot: ballot.New(high, incarnation(9))})
+				w.nodes[refuser].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: 9, To: refuser,
+					Resource: lease.MasterResource,
+					Class:    lease.ClassMaster, Ballot: ballot.New(high, incarnation(9))})
 			}
 		}
 		w.drop = func(m lease.Message) bool { return m.To == 9 }
@@ -160,11 +163,13 @@ func TestCauseRefused(t *testing.T) {
 			return
 		}
 		high += 1000 // a promise above each of its Prepares
-		w.nodes[m.To].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: rival, To: m.To, Resource: lease.MasterResource,
-			Class: lease.ClassMaster, Ballot: ballot.New(high, incarnation(rival))})
+		w.nodes[m.To].hear(w.now, lease.Message{Kind: lease.KindPrepare, From: rival, To: m.To,
+			Resource: lease.MasterResource,
+			Class:    lease.ClassMaster, Ballot: ballot.New(high, incarnation(rival))})
 	}
 	e := w.lost(id)
-	if e.Cause != CauseRefused || e.Refused != others(w, id) || e.Promised.Incarnation() != incarnation(rival) || e.Tries < 2 {
+	if e.Cause != CauseRefused || e.Refused != others(w, id) || e.Promised.Incarnation() != incarnation(rival) ||
+		e.Tries < 2 {
 		t.Errorf("%+v", e)
 	}
 	if text := e.String(); !strings.Contains(text, " refused, promised to node ") {
@@ -194,7 +199,8 @@ func TestCauseLoopLate(t *testing.T) {
 		if e.Cause != CauseLoopLate || e.Late < late-testLease/3 || e.Gap.Faults != 7 {
 			t.Errorf("late by %v: %+v", late, e)
 		}
-		if text := e.String(); !strings.Contains(text, "the lease loop was late by") || !strings.Contains(text, "7 page faults") {
+		if text := e.String(); !strings.Contains(text, "the lease loop was late by") ||
+			!strings.Contains(text, "7 page faults") {
 			t.Error(text)
 		}
 	}
@@ -253,14 +259,15 @@ func TestM1AGapHasItsCauseToo(t *testing.T) {
 		e.hear(deadline, m)
 	}
 	c := e.TakeTenureChanges()
-	if len(c) != 2 || c[0].End == nil || c[1].Start == nil || c[0].End.Cause != CauseUnanswered || c[0].End.At != deadline ||
+	if len(c) != 2 || c[0].End == nil || c[1].Start == nil || c[0].End.Cause != CauseUnanswered ||
+		c[0].End.At != deadline ||
 		c[1].Start.How != EndingOwn || c[1].Start.Ownerless != 0 || c[1].Start.Tenure != c[0].End.Tenure+1 {
 		t.Errorf("%+v", c)
 	}
 }
 
-// The own acceptor's quarantine ends while its node waits for a quorum, so that a tick wins: it begins no second attempt,
-// and the renewal that comes later is counted.
+// The own acceptor's quarantine ends while its node waits for a quorum, so that a tick wins: it begins no second
+// attempt, and the renewal that comes later is counted.
 func TestATickThatWinsBeginsNoAttempt(t *testing.T) {
 	tried := time.Hour // reading at which the first attempt begins; the first round finds it
 	for round := range 2 {
@@ -360,7 +367,8 @@ func TestTheTextOfAnEndNamesTheNodes(t *testing.T) {
 			"not renewed in time: nodes 2 and 3 refused, promised to node 3"},
 		{TenureEnd{Cause: CauseRefused, Tries: 1, Refused: quorum.Of(2), Owner: incarnation(3), Silent: quorum.Of(3)},
 			"not renewed in time: node 2 refused, with a live lease of node 3; node 3 did not answer"},
-		{TenureEnd{Cause: CauseUnanswered, Tries: 2, Silent: quorum.Of(1, 3)}, "not renewed in time: nodes 1 and 3 did not answer"},
+		{TenureEnd{Cause: CauseUnanswered, Tries: 2, Silent: quorum.Of(1, 3)},
+			"not renewed in time: nodes 1 and 3 did not answer"},
 		{TenureEnd{Cause: CauseLoopLate, Late: 30 * time.Millisecond, Gap: gap},
 			"not renewed in time: the lease loop was late by 30 ms (meanwhile this process used 3 ms of processor time, " +
 				"7 page faults waited for a disk); no renewal was begun"},
@@ -381,7 +389,7 @@ func TestReleasesAreToldAsReleases(t *testing.T) {
 	}
 }
 
-// P7: the word of a guardian comes between two steps of the lease loop, and does not make the next one look late.
+// P7: the report of a guardian comes between two steps of the lease loop, and does not make the next one look late.
 func TestP7AGuardiansWordIsNoLateness(t *testing.T) {
 	w := newElectors(t, 3)
 	id := w.owned()

@@ -51,7 +51,7 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	if why := b.log.master.whyWaiting(b.log.epoch.ready, b.log.ticks); why != NoMaster {
 		t.Errorf("writes wait because of %v, want %v", why, NoMaster)
 	}
-	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1}}) // any word of it will do
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1}}) // any message of it will do
 	b.run(at, Published{})
 	if n := forwarded(); n != 1 {
 		t.Fatalf("%d writes forwarded when the master spoke again, want 1", n)
@@ -66,8 +66,8 @@ func TestWritesWaitWhileTheMasterIsSilent(t *testing.T) {
 	}
 }
 
-// "refused (… no master known …): not applied, safe to retry": what the master refuses because it is not, or not for
-// long, the master waits here for the next one, with an idempotency key or without.
+// "refused (… no master known …): not applied, safe to retry": what the master refuses because it is not, or not
+// for long, the master waits here for the next one, with an idempotency key or without.
 func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 	for _, why := range []Reason{NoMaster, Stopping} {
 		b := newBench(t, 1, 2, 3)
@@ -92,7 +92,8 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		if len(sent) != 1 || b.log.forwards.bytes == 0 {
 			t.Fatalf("%v: %d writes forwarded of %d bytes", why, len(sent), b.log.forwards.bytes)
 		}
-		hear(Message{Kind: KindForwarded, From: 2, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Refused, Reason: why}}})
+		hear(Message{Kind: KindForwarded, From: 2, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Refused,
+			Reason: why}}})
 		if _, answered := b.replies[1]; answered || len(forwarded()) != 0 {
 			t.Fatalf("%v: answered or sent to the same node again", why)
 		}
@@ -103,7 +104,7 @@ func TestRefusedWritesWaitForTheNextMaster(t *testing.T) {
 		}
 		hear(Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: again[0].ID, Outcome: Done}}})
 		if b.replies[1].Outcome != Done || b.log.forwards.bytes != 0 {
-			t.Fatalf("%v: %+v, %d bytes are still away", why, b.replies[1], b.log.forwards.bytes)
+			t.Fatalf("%v: %+v, %d bytes are still open", why, b.replies[1], b.log.forwards.bytes)
 		}
 	}
 }
@@ -117,7 +118,8 @@ func TestRequestsWaitOutAHandOver(t *testing.T) {
 	b.messages, b.sent = nil, nil
 	b.request(1, 9*sec)
 	b.give(Event{Read: &ReadRequest{ID: 2, Until: 9 * sec}})
-	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}}})
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
+		Writes: []ForwardedWrite{{ID: 5, Command: []byte("w"), WaitFor: sec}}}})
 	b.run(0, p)
 	b.run(0, p)
 	if len(b.replies) != 0 || !b.log.Idle() {
@@ -159,12 +161,14 @@ func TestAnAnswerToTheFormerRunIsNotTaken(t *testing.T) {
 	}
 	_, former := forwarded(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 9})
 	b, own := forwarded(ballot.Incarnation{Node: 1, Restart: 2, Nonce: next})
-	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: former, Outcome: Done}}}})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1,
+		Answers: []ForwardedAnswer{{ID: former, Outcome: Done}}}})
 	b.run(sec, Published{})
 	if r, answered := b.replies[1]; answered {
 		t.Fatalf("the answer to write %d of the former run was taken for write %d of this one: %+v", former, own, r)
 	}
-	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: own, Outcome: Done}}}})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1,
+		Answers: []ForwardedAnswer{{ID: own, Outcome: Done}}}})
 	b.run(sec, Published{})
 	if b.replies[1].Outcome != Done {
 		t.Fatalf("the own answer was not taken: %+v", b.replies)
@@ -244,7 +248,8 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 				t.Errorf("%d writes under %d ids", len(sent), len(ids))
 			}
 			// An answer makes space for the next.
-			b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
+			b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1,
+				Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
 			step()
 			if want := min(c.times, c.most+1); len(sent) != want {
 				t.Errorf("%d writes after an answer, want %d", len(sent), want)
@@ -253,7 +258,7 @@ func TestForwardedWritesAreBounded(t *testing.T) {
 	}
 }
 
-// What a write needs to be judged by goes with it: how long its client waits yet, and whether it frees space.
+// What a write needs goes with it: how long its client waits yet, and whether it frees space.
 func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7}}})
@@ -261,7 +266,8 @@ func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 	b.give(Event{Write: &Request{ID: 2, Command: []byte("v"), Until: 8 * sec}})
 	b.run(3*sec, Published{})
 	w := b.messages[len(b.messages)-1].Writes
-	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec || string(w[0].Command) != "w" {
+	if len(w) != 2 || !w[0].Frees || w[1].Frees || w[0].WaitFor != 6*sec || w[1].WaitFor != 5*sec ||
+		string(w[0].Command) != "w" {
 		t.Fatalf("forwarded as %+v", w)
 	}
 }
@@ -269,7 +275,8 @@ func TestForwardedWritesSayWhatTheyAre(t *testing.T) {
 // A node without the lease refuses what is forwarded to it, each write by its id.
 func TestANodeWithoutTheLeaseRefusesWhatIsForwarded(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
-	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}}})
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
+		Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), WaitFor: sec}, {ID: 6, Command: []byte("w"), WaitFor: sec}}}})
 	b.again()
 	if len(b.messages) != 1 || b.messages[0].Kind != KindForwarded || b.messages[0].To != 2 {
 		t.Fatalf("sent %+v", b.messages)
@@ -289,7 +296,8 @@ func TestForwardedWritesWaitForReadiness(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	b.run(3*sec, tenure(1, 90*sec))
 	b.messages = nil
-	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1, Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}}})
+	b.give(Event{Peer: &Message{Kind: KindForward, From: 2, To: 1,
+		Writes: []ForwardedWrite{{ID: 5, Command: []byte("v"), Frees: true, WaitFor: sec}}}})
 	b.again()
 	if q := b.log.queue.items; len(q) != 1 || !q[0].frees || q[0].at != 3*sec {
 		t.Fatalf("waits as %+v", q)
@@ -352,16 +360,19 @@ func TestForwardedWritesEnd(t *testing.T) {
 	}
 	b.tick(sec, b.pub)
 	b.tick(sec, b.pub)
-	if b.again(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut || b.log.forwards.open != 2 {
-		t.Fatalf("at the end of its time: %+v, %d are away", b.replies, b.log.forwards.open)
+	if b.again(); len(b.replies) != 1 || b.replies[1].Outcome != Unknown || b.replies[1].Reason != TimedOut ||
+		b.log.forwards.open != 2 {
+		t.Fatalf("at the end of its time: %+v, %d are open", b.replies, b.log.forwards.open)
 	}
-	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1, Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
+	b.give(Event{Peer: &Message{Kind: KindForwarded, From: 2, To: 1,
+		Answers: []ForwardedAnswer{{ID: sent[0].ID, Outcome: Done}}}})
 	if b.again(); b.replies[1].Outcome != Unknown || b.log.forwards.open != 2 {
-		t.Fatalf("a late answer: %+v, %d are away", b.replies, b.log.forwards.open)
+		t.Fatalf("a late answer: %+v, %d are open", b.replies, b.log.forwards.open)
 	}
 	b.give(Event{Down: 2})
-	if b.again(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost || b.log.forwards.open != 1 {
-		t.Fatalf("after the loss of a connection: %+v, %d are away", b.replies, b.log.forwards.open)
+	if b.again(); len(b.replies) != 2 || b.replies[2].Outcome != Unknown || b.replies[2].Reason != LinkLost ||
+		b.log.forwards.open != 1 {
+		t.Fatalf("after the loss of a connection: %+v, %d are open", b.replies, b.log.forwards.open)
 	}
 	b.give(Event{Down: 3})
 	if b.again(); b.replies[3].Reason != LinkLost || len(b.log.forwards.items) != 0 || b.log.forwards.bytes != 0 {

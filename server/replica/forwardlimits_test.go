@@ -37,9 +37,9 @@ func (b *bench) answers(now time.Duration, from ballot.NodeID, a ...ForwardedAns
 	b.run(now, b.pub)
 }
 
-// away gives node 1 of a new bench writes 1 to n, which wait until 9 s, and has them forwarded to node 2. The even ones
-// carry idempotency keys. It returns the ids that node 2 knows them by.
-func away(t *testing.T, n int) (*bench, []uint64) {
+// forwardTo2 gives node 1 of a new bench writes 1 to n, which wait until 9 s, and has them forwarded to node 2. The
+// even ones carry idempotency keys. It returns the ids that node 2 knows them by.
+func forwardTo2(t *testing.T, n int) (*bench, []uint64) {
 	b := newBench(t, 1, 2, 3)
 	b.heardMaster(0, 2, 7)
 	var ids []uint64
@@ -57,12 +57,14 @@ func away(t *testing.T, n int) (*bench, []uint64) {
 	return b, ids
 }
 
-// wantAway fails unless so many writes are away and no more are remembered than from the first to the last of them.
-func (b *bench) wantAway(when string, live, kept int) {
+// wantOpen fails unless so many forwarded writes are open and no more are remembered than from the first to the last
+// of them.
+func (b *bench) wantOpen(when string, live, kept int) {
 	b.t.Helper()
 	a := &b.log.forwards
 	if a.open != live || len(a.items) != kept || (live == 0) != b.log.Idle() || (live == 0) != (a.bytes == 0) {
-		b.t.Errorf("%s: %d writes of %d bytes are away, %d are kept, want %d and %d", when, a.open, a.bytes, len(a.items), live, kept)
+		b.t.Errorf("%s: %d writes of %d bytes are open, %d are kept, want %d and %d", when, a.open, a.bytes, len(a.items),
+			live, kept)
 	}
 }
 
@@ -141,7 +143,7 @@ func TestWhatAnAnswerEnds(t *testing.T) {
 		{"unknown, as the master stops", sec, false, ForwardedAnswer{Outcome: Unknown, Reason: Stopping}, false},
 		{"done", sec, false, ForwardedAnswer{Outcome: Done}, false},
 	} {
-		b, ids := away(t, 1)
+		b, ids := forwardTo2(t, 1)
 		if c.stop {
 			b.log.Stop()
 		}
@@ -154,13 +156,13 @@ func TestWhatAnAnswerEnds(t *testing.T) {
 		if node := b.log.MasterNode(); c.waits && node != 0 || !c.waits && node != 2 {
 			t.Errorf("%s: node %d is taken for the master", c.name, node)
 		}
-		b.wantAway(c.name, 0, 0)
+		b.wantOpen(c.name, 0, 0)
 	}
 }
 
 // The refusal of a former master says nothing about the present one, who gets the write at once.
 func TestARefusalOfAFormerMaster(t *testing.T) {
-	b, ids := away(t, 1)
+	b, ids := forwardTo2(t, 1)
 	b.heardMaster(sec, 3, 8)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Refused, Reason: NoMaster})
 	if node := b.log.MasterNode(); node != 3 {
@@ -174,19 +176,19 @@ func TestARefusalOfAFormerMaster(t *testing.T) {
 // Each write ends once, whatever ends it first, and what has ended is forgotten. Answers to what is not known, before
 // or after what is, count for nothing and hide no others.
 func TestAForwardedWriteEndsOnce(t *testing.T) {
-	b, ids := away(t, 2)
+	b, ids := forwardTo2(t, 2)
 	b.answers(sec, 2, ForwardedAnswer{ID: ids[0], Outcome: Done})
 	b.heardMaster(sec, 3, 8)
-	b.wantAway("write 2 goes to the next master", 1, 1)
+	b.wantOpen("write 2 goes to the next master", 1, 1)
 	for _, end := range []string{"answer", "timeout", "lost", "next master"} {
-		b, ids := away(t, 5)
+		b, ids := forwardTo2(t, 5)
 		last := ids[4]
 		b.answers(sec, 2, ForwardedAnswer{ID: ids[0] - 1, Outcome: Done}, ForwardedAnswer{ID: last + 1, Outcome: Done},
 			ForwardedAnswer{ID: ids[2], Outcome: Done}, ForwardedAnswer{ID: ids[3], Outcome: Done})
 		if len(b.replies) != 2 || b.replies[3].Outcome != Done || b.replies[4].Outcome != Done {
 			t.Fatalf("%s: writes 3 and 4 were answered, not %+v", end, b.replies)
 		}
-		b.wantAway(end, 3, 5) // 3 and 4 are between others
+		b.wantOpen(end, 3, 5) // 3 and 4 are between others
 		delete(b.replies, 3)
 		delete(b.replies, 4)
 		switch end {
@@ -194,24 +196,24 @@ func TestAForwardedWriteEndsOnce(t *testing.T) {
 			for _, id := range slices.Backward(ids) {
 				b.answers(sec, 2, ForwardedAnswer{ID: id, Outcome: Unknown, Reason: LinkLost})
 			}
-			b.wantAway(end, 0, 0)
+			b.wantOpen(end, 0, 0)
 		case "timeout":
 			b.tick(9*sec-1, b.pub)
-			b.wantAway(end, 3, 5)
+			b.wantOpen(end, 3, 5)
 			b.tick(9*sec, b.pub)
-			b.wantAway(end, 0, 0)
+			b.wantOpen(end, 0, 0)
 		case "lost":
 			b.give(Event{Down: 3})
 			b.again()
-			b.wantAway(end, 3, 5)
+			b.wantOpen(end, 3, 5)
 			b.give(Event{Down: 2})
 			b.again()
-			b.wantAway(end, 0, 0)
+			b.wantOpen(end, 0, 0)
 		case "next master":
 			b.heardMaster(sec, 3, 8)
-			b.wantAway(end, 3, 6) // only write 2 has a key: it goes to node 3
+			b.wantOpen(end, 3, 6) // only write 2 has a key: it goes to node 3
 			b.tick(9*sec, b.pub)
-			b.wantAway(end, 0, 0)
+			b.wantOpen(end, 0, 0)
 		}
 		b.again()
 		want := []uint64{1, 2, 5}

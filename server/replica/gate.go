@@ -23,7 +23,7 @@ func (p Published) WithReady(tenure, epoch uint64) Published {
 	return p
 }
 
-// Held tells whether the lease is held at now. It is read from the stored deadline, never from a flag that a timer
+// Held reports whether the lease is held at now. It is read from the stored deadline, never from a flag that a timer
 // clears (P4).
 func (p Published) Held(now time.Duration) bool { return p.Tenure != 0 && now < p.Deadline }
 

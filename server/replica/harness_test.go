@@ -62,7 +62,8 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
-		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40), MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
+		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40),
+		MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
 	}
 }
 
@@ -128,7 +129,8 @@ func (e *envelope) bytes() (n int) {
 }
 
 func newCluster(t *testing.T, size int, seed uint64) *cluster {
-	c := &cluster{t: t, now: time.Second, random: rand.New(rand.NewPCG(seed, 1)), cut: func(_, _ ballot.NodeID) bool { return false }}
+	c := &cluster{t: t, now: time.Second, random: rand.New(rand.NewPCG(seed, 1)),
+		cut: func(_, _ ballot.NodeID) bool { return false }}
 	for i := range size {
 		n := &testNode{id: ballot.NodeID(i + 1), disk: newDisk()}
 		c.nodes = append(c.nodes, n)
@@ -159,7 +161,8 @@ func (c *cluster) start(n *testNode) {
 		quiet = c.now + d
 	}
 	var err error
-	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: c.voters(), Timing: testTiming, Duration: testLease, Seed: self.Nonce,
+	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: c.voters(), Timing: testTiming, Duration: testLease,
+		Seed:     self.Nonce,
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
 	if err != nil {
 		c.t.Fatal(err)
@@ -347,7 +350,7 @@ func (c *cluster) do(n *testNode, e Effect) {
 	}
 }
 
-// progress sends words of health, and has the lease released if the log part wants that (M6).
+// progress sends the health, and has the lease released if the log part wants that (M6).
 func (c *cluster) progress(n *testNode, out *Output) {
 	for _, o := range c.nodes {
 		if out.Health != nil && o != n {

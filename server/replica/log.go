@@ -46,12 +46,13 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	self := cfg.Self
 	l := &Log{
 		cfg: cfg, core: core, state: state,
-		members:  newMembers(self.Node, cfg.Core.Voters),
-		master:   masterView{self: self.Node},
-		queue:    queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
-		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
-		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes, nonce: self.Nonce},
-		reads:    readers{max: cfg.MaxReads, nonce: self.Nonce},
+		members: newMembers(self.Node, cfg.Core.Voters),
+		master:  masterView{self: self.Node},
+		queue:   queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
+		batches: batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
+		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes,
+			nonce: self.Nonce},
+		reads: readers{max: cfg.MaxReads, nonce: self.Nonce},
 		// Checkpointed first: the chosen mark on disk may be behind the state database, which proves that its slots were
 		// chosen.
 		checkpoints: checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
@@ -304,7 +305,8 @@ func (l *Log) apply() error {
 // needsTime reports whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
 // reading of this round will do.
 func (l *Log) needsTime() bool {
-	return len(l.batches.applied) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
+	return len(l.batches.applied) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 ||
+		(l.epoch.ready && !l.master.isSelf())
 }
 
 // finish ends a round of inputs: now is a clock reading made after entries were applied, p what is published at that

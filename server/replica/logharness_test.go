@@ -225,5 +225,6 @@ func (b *bench) confirmSent() (round uint64) {
 
 // confirmed has node 2 confirm a round of reads.
 func (b *bench) confirmed(round uint64) {
-	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindConfirmed, From: 2, To: 1, Ballot: b.log.core.Ballot(), Round: round}})
+	b.give(Event{Log: &multipaxos.Message{Kind: multipaxos.KindConfirmed, From: 2, To: 1, Ballot: b.log.core.Ballot(),
+		Round: round}})
 }

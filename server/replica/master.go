@@ -70,9 +70,10 @@ func (m *masterView) resign() {
 	}
 }
 
-// hear takes the heartbeat of another node. A master under a higher epoch replaces the one before; old is that node, and
-// changed reports whether the node or its epoch is another one.
-func (m *masterView) hear(now time.Duration, tick uint64, from ballot.NodeID, h Heartbeat) (old ballot.NodeID, changed bool) {
+// hear takes the heartbeat of another node. A master under a higher epoch replaces the one before; old is that node,
+// and changed reports whether the node or its epoch is another one.
+func (m *masterView) hear(now time.Duration, tick uint64, from ballot.NodeID, h Heartbeat) (old ballot.NodeID,
+	changed bool) {
 	old = m.node
 	switch {
 	case h.Master && h.Epoch >= m.epoch:
@@ -80,8 +81,9 @@ func (m *masterView) hear(now time.Duration, tick uint64, from ballot.NodeID, h 
 		if changed = m.node != from || m.epoch != h.Epoch; changed {
 			before = h.Applied
 		}
-		*m = masterView{self: m.self, node: from, epoch: h.Epoch, heard: now, sign: tick, until: now + h.LeaseLeft, applied: before,
-			newest: h.Applied}
+		*m = masterView{self: m.self, node: from, epoch: h.Epoch, heard: now, sign: tick, until: now + h.LeaseLeft,
+			applied: before,
+			newest:  h.Applied}
 	case !h.Master:
 		m.forget(from)
 	}

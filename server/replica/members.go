@@ -69,8 +69,8 @@ func (m *members) announce(h Heartbeat, out *outbox) {
 	}
 }
 
-// spaceFor reports whether the master may propose a write. With too few members connected for any quorum the write waits
-// for them instead: nobody knows yet what space there will be.
+// spaceFor reports whether the master may propose a write. With too few members connected for any quorum the write
+// waits for them instead: nobody knows yet what space there will be.
 func (m *members) spaceFor(frees bool) bool { return m.quorumWith(frees) || !m.quorumConnected() }
 
 // quorumWith reports whether this node and members connected to it that have space make a quorum: SpaceEnough, or, for

@@ -58,7 +58,7 @@ func (r Space) told() Space {
 	return r
 }
 
-// String is r in a word, for logs and status.
+// String returns the name of r, for logs and status.
 func (r Space) String() string {
 	switch r {
 	case SpaceEnough:

@@ -81,7 +81,7 @@ func (l *Leases) open(era uint32) {
 	l.highest = max(l.highest, l.table.Floor())
 }
 
-// needsEra tells whether this run must ask the log for an era: it has none, or the newest tokens have used half of
+// needsEra reports whether this run must ask the log for an era: it has none, or the newest tokens have used half of
 // theirs (N3).
 func (l *Leases) needsEra() bool {
 	return !l.table.Opened() || (l.highest.HalfUsed() && l.highest.Era() >= l.table.Floor().Era())
@@ -165,7 +165,8 @@ func (l *Leases) start(now time.Duration, t *leaseTask) {
 	t.counter, t.tried, t.resent, t.wide = l.nextCounter(), now, 0, false
 	t.first, t.voted = l.voters.first(t.counter), quorum.Set{}
 	t.tries++
-	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner, Text: t.req.Text,
+	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
+		Text:     t.req.Text,
 		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
 	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
@@ -283,7 +284,8 @@ func (l *Leases) finish(now time.Duration, t *leaseTask) {
 	end := a.End()
 	switch {
 	case end == named.EndWon:
-		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone, Token: a.Token(), Counter: a.Counter(), Waited: t.tried - t.began})
+		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseDone, Token: a.Token(), Counter: a.Counter(),
+			Waited: t.tried - t.began})
 	case end == named.EndLost, end == named.EndBlocked && t.req.Op == LeaseRenew:
 		l.answer(t, LeaseAnswer{ID: t.req.ID, Outcome: LeaseGone})
 	case t.queue != nil && now < t.req.WaitUntil:

@@ -40,8 +40,9 @@ const (
 )
 
 func newLeaseWorld(t *testing.T) *leaseWorld {
-	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenLeases{}, runs: map[ballot.NodeID]ballot.Incarnation{},
-		cut: map[ballot.NodeID]bool{}, answers: map[uint64]LeaseAnswer{}}
+	w := &leaseWorld{t: t, now: time.Minute, nodes: map[ballot.NodeID]*drivenLeases{},
+		runs: map[ballot.NodeID]ballot.Incarnation{},
+		cut:  map[ballot.NodeID]bool{}, answers: map[uint64]LeaseAnswer{}}
 	for n := ballot.NodeID(1); n <= 3; n++ {
 		w.boot(n, 1, 0)
 		w.nodes[n].give(w.now, LeasesEvent{Era: 1})
@@ -54,7 +55,8 @@ func (w *leaseWorld) boot(n ballot.NodeID, restart uint64, silence time.Duration
 	w.t.Helper()
 	w.runs[n] = ballot.Incarnation{Node: n, Restart: restart, Nonce: uint64(n)*100 + restart}
 	l, err := NewLeases(LeasesConfig{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
-		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond},
+		Table: named.Config{Timing: lease.Timing{MaxMaster: time.Second, MaxUser: 30 * time.Second, DriftPPM: 10_000,
+			Margin: 10 * time.Millisecond},
 			Quarantine: w.now + silence, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
 	if err != nil {
 		w.t.Fatal(err)
@@ -146,7 +148,8 @@ func TestLeaseLife(t *testing.T) {
 	}
 	b := w.ask(2, LeaseAcquire, "x", "b", 0)
 	w.pass(soon)
-	if busy := w.want(b, LeaseBusy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond || busy.RetryAfter < leaseTTL {
+	if busy := w.want(b, LeaseBusy); busy.Owner != "a" || busy.RetryAfter > 1040*time.Millisecond ||
+		busy.RetryAfter < leaseTTL {
 		t.Errorf("busy: %+v", busy)
 	}
 	w.pass(800 * time.Millisecond)
@@ -415,7 +418,7 @@ func TestLeasesAreBounded(t *testing.T) {
 	}
 }
 
-// Who waits and goes away makes space for the next one.
+// Who waits and gives up makes space for the next one.
 func TestLeaseCancel(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.ask(1, LeaseAcquire, "x", "a", 0)
@@ -429,7 +432,7 @@ func TestLeaseCancel(t *testing.T) {
 	w.want(c, LeaseDone)
 }
 
-// Who goes away while its turn is being tried is not tried for again.
+// Who gives up while its turn is being tried is not tried for again.
 func TestLeaseCancelDuringATry(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.ask(1, LeaseAcquire, "x", "a", 0)
@@ -524,7 +527,8 @@ func TestWhatWasAskedOnceIsUnknownForAnyReason(t *testing.T) {
 			w.pass(soon)
 		}
 		for n := ballot.NodeID(2); n <= 3; n++ {
-			b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'}, Counter: w.nodes[1].tasks[id].counter, Full: true}}}
+			b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.PrepareRejected, Name: named.Name{'x'},
+				Counter: w.nodes[1].tasks[id].counter, Full: true}}}
 			w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[n]})
 		}
 		w.collect(1)
@@ -561,7 +565,8 @@ func (w *leaseWorld) refuseAccept(n ballot.NodeID, id uint64) {
 	w.wire = nil
 	for other := ballot.NodeID(1); other <= 3; other++ {
 		if other != n {
-			b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: counter, Promised: counter + 1}}}
+			b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
+				Counter: counter, Promised: counter + 1}}}
 			w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: w.runs[other]})
 		}
 	}

@@ -51,7 +51,8 @@ func (o *namedOutbox) reply(to ballot.Incarnation, r named.Reply) {
 		b.Replies = append(b.Replies, r)
 		return
 	}
-	o.batches = append(o.batches, lingering{LeaseBatch: LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}}, hurry: true})
+	o.batches = append(o.batches, lingering{LeaseBatch: LeaseBatch{To: to.Node, For: to, Replies: []named.Reply{r}},
+		hurry: true})
 }
 
 // hurry lets nothing linger of what is there.

@@ -185,7 +185,7 @@ func TestRepliesOfTheWrongKindAreDropped(t *testing.T) {
 	n.unanswered("at the end", release, id)
 }
 
-// What is under way when its client goes away may end by itself, and is not called "not applied"; what waits has had
+// What is under way when its client gives up may end by itself, and is not called "not applied"; what waits has had
 // no effect.
 func TestACancelledAttemptMayEndByItself(t *testing.T) {
 	n := newLoneLeases(t)

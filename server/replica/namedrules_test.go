@@ -17,7 +17,8 @@ func (w *leaseWorld) reply(n, from ballot.NodeID, id uint64, r named.Reply) {
 	}
 	r.Name, r.Counter = task.req.Name, task.counter
 	b := LeaseBatch{To: n, For: w.runs[n], Replies: []named.Reply{r}}
-	w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1, Nonce: uint64(from)*100 + 1}})
+	w.nodes[n].give(w.now, LeasesEvent{Batch: &b, From: ballot.Incarnation{Node: from, Restart: 1,
+		Nonce: uint64(from)*100 + 1}})
 	w.collect(n)
 }
 
@@ -75,7 +76,8 @@ func TestN3AnEraIsAskedForInTime(t *testing.T) {
 	for _, c := range []struct {
 		token named.Token
 		want  bool
-	}{{2<<32 + 1<<31 - 2, false}, {2<<32 + 1<<31 + 1, true}, {1<<32 + 1<<31 + 1, false}, {3<<32 + 1<<31 + 1, true}, {3<<32 + 5, false}} {
+	}{{2<<32 + 1<<31 - 2, false}, {2<<32 + 1<<31 + 1, true}, {1<<32 + 1<<31 + 1, false}, {3<<32 + 1<<31 + 1,
+		true}, {3<<32 + 5, false}} {
 		w.nodes[1].highest = c.token
 		if got := w.nodes[1].needsEra(); got != c.want {
 			t.Errorf("with token %v in use: %v", c.token, got)
@@ -105,7 +107,8 @@ func TestRepliesAboutAnotherNameAreDropped(t *testing.T) {
 	w := newLeaseWorld(t)
 	w.cut[1] = true
 	id := w.ask(1, LeaseRelease, "x", "a", 0)
-	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'}, Counter: w.nodes[1].tasks[id].counter}}}
+	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.Released, Name: named.Name{'y'},
+		Counter: w.nodes[1].tasks[id].counter}}}
 	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[2]})
 	w.collect(1)
 	if a, done := w.answers[id]; done {
@@ -127,7 +130,8 @@ func TestA3WhatFailedIsWithdrawnEverywhere(t *testing.T) {
 	w.cut[2], w.cut[3] = false, false
 	w.wire = nil
 	task := w.nodes[1].tasks[id]
-	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name, Counter: task.counter, Promised: 9}}}
+	b := LeaseBatch{To: 1, For: w.runs[1], Replies: []named.Reply{{Kind: named.AcceptRejected, Name: task.req.Name,
+		Counter: task.counter, Promised: 9}}}
 	w.nodes[1].give(w.now, LeasesEvent{Batch: &b, From: w.runs[3]})
 	batches, _ := w.nodes[1].sent()
 	withdrawn := map[ballot.NodeID]bool{}
@@ -177,7 +181,8 @@ func TestLeasesStatus(t *testing.T) {
 	w.ask(1, LeaseAcquire, "x", "b", time.Minute)
 	w.cut[1] = true
 	w.ask(1, LeaseAcquire, "y", "c", 0)
-	if s := w.nodes[1].Status(w.now); !s.Opened || s.QuarantineLeft != 0 || s.Records < 1 || s.Floor == 0 || s.Attempts != 1 || s.Waiting != 1 {
+	if s := w.nodes[1].Status(w.now); !s.Opened || s.QuarantineLeft != 0 || s.Records < 1 || s.Floor == 0 ||
+		s.Attempts != 1 || s.Waiting != 1 {
 		t.Errorf("%+v", s)
 	}
 }

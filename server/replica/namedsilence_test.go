@@ -77,8 +77,10 @@ func TestN4AnAttemptOutlivesTheWrite(t *testing.T) {
 	w := newLeaseWorld(t)
 	for n := range w.nodes {
 		l, err := NewLeases(LeasesConfig{Self: w.runs[n], Voters: quorum.Of(1, 2, 3), MaxTasks: 100, Seed: uint64(n),
-			Table: named.Config{Timing: lease.Timing{MaxMaster: leaseTTL / 4, MaxUser: 30 * time.Second, Margin: 10 * time.Millisecond},
-				Bucket: named.Bucket{Length: 256 * time.Millisecond, Quarantine: 266 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
+			Table: named.Config{Timing: lease.Timing{MaxMaster: leaseTTL / 4, MaxUser: 30 * time.Second,
+				Margin: 10 * time.Millisecond},
+				Bucket: named.Bucket{Length: 256 * time.Millisecond,
+					Quarantine: 266 * time.Millisecond}, MaxRecords: 100, Linger: time.Second, Width: 100 * time.Millisecond}}, w.now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,8 @@ const (
 
 var reasonTexts = [...]string{
 	NoReason: "no reason given", NoMaster: "no master is known", Overloaded: "too many requests are waiting",
-	NoSpace: "the disk is full up to its reserve, or the quota is reached", Stopping: "the node is stopping or handing over",
+	NoSpace:  "the disk is full up to its reserve, or the quota is reached",
+	Stopping: "the node is stopping or handing over",
 	TimedOut: "no answer in time", LeaseLost: "the master lost its lease before it could answer",
 	LinkLost: "the connection to the master broke",
 }

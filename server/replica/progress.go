@@ -11,7 +11,7 @@ import (
 // ProgressConfig holds the bounds of M6.
 type ProgressConfig struct {
 	// Bound is how long a holder of the master lease may be unready, or stuck, before it lets go. Half of it is how
-	// recent a finished sync must be for a node to be able, a quarter how long a word of another node counts.
+	// recent a finished sync must be for a node to be able, a quarter how long the health of another node counts.
 	Bound time.Duration
 	// StandBack is how long a node that let go stands back the first time; it doubles up to MaxStandBack.
 	StandBack, MaxStandBack time.Duration
@@ -67,7 +67,7 @@ type reading struct {
 	behind        bool   // another node has truncated what this one lacks
 }
 
-// progress is the policy of M6: it judges whether this node gets on as master and whether it is able to be one, and
+// progress is the policy of M6: it decides whether this node gets on as master and whether it is able to be one, and
 // says when it lets go of the lease and when it may try for it. No safety rests on it.
 type progress struct {
 	cfg    ProgressConfig
@@ -97,7 +97,7 @@ func newProgress(cfg ProgressConfig, self ballot.NodeID, voters quorum.Set) prog
 	return g
 }
 
-// hear takes another voter's word.
+// hear takes another voter's health.
 func (g *progress) hear(now time.Duration, from ballot.NodeID, h Health) {
 	for i := range g.others {
 		if g.others[i].node == from {
@@ -106,7 +106,7 @@ func (g *progress) hear(now time.Duration, from ballot.NodeID, h Health) {
 	}
 }
 
-// hears reports whether the newest word of another voter says so, and is recent.
+// hears reports whether the newest health of another voter says so, and is recent.
 func (g *progress) hears(now time.Duration, says func(Health) bool) bool {
 	for i := range g.others {
 		if v := &g.others[i]; v.at > 0 && now-v.at < g.cfg.Bound/4 && says(v.health) {

@@ -31,7 +31,7 @@ func (c *cluster) elect(n *testNode) {
 }
 
 // TestM6FrozenAtAnElection: a node whose disk has stopped while nothing was written wins the lease, cannot become ready
-// and lets go; another one serves, and it stays away for as long as its disk does not answer.
+// and lets go; another one serves, and it does not try for as long as its disk does not answer.
 func TestM6FrozenAtAnElection(t *testing.T) {
 	c := newCluster(t, 3, 1)
 	c.awaitMaster()
@@ -85,7 +85,7 @@ func TestM6WhoIsNotAbleMakesWay(t *testing.T) {
 				t.Fatalf("write %d: %+v", i, r)
 			}
 		}
-		c.run(200 * time.Millisecond) // a word of health later
+		c.run(200 * time.Millisecond) // a message of health later
 		tries := len(frozen.attempts)
 		c.crash(m)
 		c.run(2 * testLease)

@@ -56,8 +56,8 @@ func (r *readers) add(q ReadRequest, leaving bool, out *outbox) {
 	r.waiting = append(r.waiting, readWait{id: q.ID, consistent: q.Consistent, until: q.Until})
 }
 
-// start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent ones that have
-// none: a read never joins a round that was sent before it arrived; while one is under way the next one gathers.
+// start lets the reads that wait at the master go on. It opens a round of confirmation for the consistent ones that
+// have none: a read never joins a round that was sent before it arrived; while one is under way the next one gathers.
 func (r *readers) start(core *multipaxos.Core, tick uint64) {
 	r.pending = append(r.pending, r.waiting...)
 	r.waiting = nil
@@ -80,7 +80,8 @@ func (r *readers) start(core *multipaxos.Core, tick uint64) {
 
 // finishAtMaster grants the reads whose condition is met, under the lease: now is a clock reading made after the read
 // point, what is applied, was taken.
-func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, applied uint64, core *multipaxos.Core, out *outbox) {
+func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, applied uint64, core *multipaxos.Core,
+	out *outbox) {
 	confirmed := core.ConfirmedRound()
 	held := p.Held(now) && p.Tenure == e.tenure
 	kept := r.pending[:0]
@@ -91,7 +92,8 @@ func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, appli
 		case !held:
 			r.refuse(w, NoMaster, out)
 		case w.from != 0: // what is applied now is at or beyond the barrier entry and all that was acknowledged
-			out.send(Message{Kind: KindReadPointR, To: w.from, Read: ReadPoint{ID: w.id, Consistent: w.consistent, Granted: true, Slot: applied}})
+			out.send(Message{Kind: KindReadPointR, To: w.from,
+				Read: ReadPoint{ID: w.id, Consistent: w.consistent, Granted: true, Slot: applied}})
 			core.Advertise(w.from)
 		default:
 			out.reply(Reply{ID: w.id, Outcome: Done, Ticketed: true, Ticket: Ticket{tenure: e.tenure, epoch: e.number()}})

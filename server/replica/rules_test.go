@@ -133,8 +133,8 @@ func TestWriteIsAcknowledgedOnlyUnderTheLease(t *testing.T) {
 	}
 }
 
-// "request arrives → the epoch is ready → take the snapshot → then read the clock once: held, same epoch → answer"
-// (log.md, Three ways to read).
+// "request arrives → the epoch is ready → take the snapshot → then read the clock once: held, same epoch →
+// answer" (log.md, Three ways to read).
 func TestReadGate(t *testing.T) {
 	ready := Published{Tenure: 3, Deadline: sec, Ready: 3, Epoch: 40}
 	ticket, ok := ready.Begin()
@@ -244,7 +244,7 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 }
 
-// While a batch is in flight the next one gathers: for GatherFor, or until it is whole, or until the first has landed.
+// While a batch is in flight the next one gathers: for GatherFor, or until it is whole, or until the first is applied.
 func TestBatchesGather(t *testing.T) {
 	const gather = 5 * time.Millisecond
 	b := newBench(t, 1)
@@ -339,7 +339,8 @@ func TestRefusalOfASecondCopyIsNotARefusal(t *testing.T) {
 		if sent == nil {
 			t.Fatalf("%s: the write was not forwarded again", name)
 		}
-		b.give(Event{Peer: &Message{Kind: KindForwarded, From: 3, Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}}})
+		b.give(Event{Peer: &Message{Kind: KindForwarded, From: 3,
+			Answers: []ForwardedAnswer{{ID: sent.ID, Outcome: Refused, Reason: NoSpace}}}})
 		b.again()
 		if r := b.replies[7]; r.Outcome != Unknown {
 			t.Errorf("%s: %+v", name, r)

@@ -9,7 +9,7 @@ import (
 
 // A write is for the best quorum to have space for: one full member of three stops nothing.
 func TestSpaceIsTheBestQuorums(t *testing.T) {
-	const enough, low, none, away = SpaceEnough, SpaceLow, SpaceNone, Space(99)
+	const enough, low, none, gone = SpaceEnough, SpaceLow, SpaceNone, Space(99)
 	for _, r := range []struct {
 		own, two, three Space
 		sets, deletes   bool
@@ -20,18 +20,18 @@ func TestSpaceIsTheBestQuorums(t *testing.T) {
 		{enough, low, low, false, true},
 		{enough, none, low, false, true},
 		{enough, none, none, false, false},
-		{enough, away, low, false, true},
-		{enough, away, none, false, false},
-		{enough, away, enough, true, true},
+		{enough, gone, low, false, true},
+		{enough, gone, none, false, false},
+		{enough, gone, enough, true, true},
 		{low, enough, enough, false, true},
 		{none, enough, enough, false, false},
 		{SpaceTight, low, enough, false, true},
-		{enough, away, away, true, true}, // it waits for them: nothing is known of their space
+		{enough, gone, gone, true, true}, // it waits for them: nothing is known of their space
 	} {
 		b := newBench(t, 1, 2, 3)
 		p := b.lead(tenure(1, sec))
 		for i, space := range []Space{r.two, r.three} {
-			if space != away {
+			if space != gone {
 				b.give(Event{Up: ballot.NodeID(i + 2)})
 				b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space}}})
 			}
@@ -66,7 +66,8 @@ func TestFullMasterIsRelieved(t *testing.T) {
 	hear := func(two, three Space) {
 		for i, space := range []Space{two, three} {
 			b.give(Event{Up: ballot.NodeID(i + 2)})
-			b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2), Heartbeat: Heartbeat{Space: space, Applied: 100}}})
+			b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: ballot.NodeID(i + 2),
+				Heartbeat: Heartbeat{Space: space, Applied: 100}}})
 		}
 		b.again()
 	}

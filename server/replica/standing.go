@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// healthTicks is the number of Ticks between two words of a node's health.
+// healthTicks is the number of Ticks between two reports of a node's health.
 const healthTicks = heartbeatTicks
 
 // Standing is what the log part tells the lease part of this node's ability to serve (M6).
@@ -23,7 +23,8 @@ type Standing struct {
 // Standing returns what the lease part, and people, are to know now.
 func (l *Log) Standing(now time.Duration) Standing {
 	g := &l.progress
-	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now), DiskSilent: g.disk.silence(now), At: now}
+	return Standing{Barred: g.barred(now), Able: g.own.Able, StandBack: g.back.left(now),
+		DiskSilent: g.disk.silence(now), At: now}
 }
 
 // tickProgress implements M6: a holder that gets nowhere stops acting for its lease, and has it released. It repeats

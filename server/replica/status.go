@@ -10,7 +10,7 @@ import (
 type Status struct {
 	Master       ballot.NodeID // 0: unknown
 	Epoch        uint64
-	MasterAge    time.Duration // of its last word
+	MasterAge    time.Duration // since it was last heard
 	LeaseLeft    time.Duration // a hint (L1)
 	CaughtUp     bool
 	Promised     ballot.Ballot

@@ -17,7 +17,7 @@ func expiring(key string, ttl time.Duration) kv.Command {
 	return kv.Command{Op: kv.OpSet, Key: key, Value: []byte("v"), TTL: ttl}
 }
 
-// has tells whether node n has key applied.
+// has reports whether node n has key applied.
 func (c *cluster) has(n *testNode, key string) bool {
 	c.t.Helper()
 	_, found, err := n.state.Get(key)
@@ -48,13 +48,19 @@ func TestKeysExpireOnEveryNodeAndNotBefore(t *testing.T) {
 	m := c.awaitMaster()
 	began := c.now
 	c.done(m, 1, expiring("a", 300*time.Millisecond))
-	c.until("it is everywhere", time.Second, func() bool { return c.has(c.nodes[0], "a") && c.has(c.nodes[1], "a") && c.has(c.nodes[2], "a") })
+	c.until("it is everywhere", time.Second, func() bool {
+		return c.has(c.nodes[0], "a") && c.has(c.nodes[1], "a") &&
+			c.has(c.nodes[2], "a")
+	})
 	for _, n := range c.nodes {
 		if left, runs := n.log.Remaining(kv.TimedKey, "a", c.now); !runs || left == 0 || left > 300*time.Millisecond {
 			t.Errorf("node %d: %v left, %v", n.id, left, runs)
 		}
 	}
-	c.until("it expires", time.Second, func() bool { return !c.has(c.nodes[0], "a") && !c.has(c.nodes[1], "a") && !c.has(c.nodes[2], "a") })
+	c.until("it expires", time.Second, func() bool {
+		return !c.has(c.nodes[0], "a") && !c.has(c.nodes[1], "a") &&
+			!c.has(c.nodes[2], "a")
+	})
 	if took := c.now - began; took < 300*time.Millisecond || took > 400*time.Millisecond {
 		t.Errorf("it expired after %v", took)
 	}
@@ -166,7 +172,8 @@ func TestNotTooManyEndAtATime(t *testing.T) {
 	for i := range keys / 64 {
 		for j := range 64 {
 			cmd := expiring(fmt.Sprint(i*64+j), 800*time.Millisecond)
-			m.input(Event{Write: &Request{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd), Until: c.now + time.Second}})
+			m.input(Event{Write: &Request{ID: uint64(i*64 + j + 1), Command: kv.EncodeCommand(&cmd),
+				Until: c.now + time.Second}})
 		}
 		c.run(10 * time.Millisecond)
 	}
@@ -244,7 +251,10 @@ func TestOnlyAReadyMasterEndsAnything(t *testing.T) {
 	c := newCluster(t, 3, 6)
 	m := c.awaitMaster()
 	c.done(m, 1, expiring("a", 100*time.Millisecond))
-	c.until("it is everywhere", time.Second, func() bool { return c.has(c.nodes[0], "a") && c.has(c.nodes[1], "a") && c.has(c.nodes[2], "a") })
+	c.until("it is everywhere", time.Second, func() bool {
+		return c.has(c.nodes[0], "a") && c.has(c.nodes[1], "a") &&
+			c.has(c.nodes[2], "a")
+	})
 	for _, n := range c.nodes {
 		if n != m {
 			c.crash(n)
@@ -326,7 +336,8 @@ func TestTimersAreInOrder(t *testing.T) {
 				t.Fatalf("%d timers in the queue, %d by name, want %d", len(x.queue), len(x.byName), len(model))
 			}
 			for i, got := range x.queue {
-				if w := model[got.timerName]; w != (want{got.arm, got.due, got.after}) || got.place != i || x.byName[got.timerName] != got || x.queue[0].due > got.due {
+				if w := model[got.timerName]; w != (want{got.arm, got.due, got.after}) || got.place != i ||
+					x.byName[got.timerName] != got || x.queue[0].due > got.due {
 					t.Fatalf("%+v at place %d, want %+v", got, i, w)
 				}
 			}

@@ -16,7 +16,8 @@ func TestWhoIsTakenForTheMaster(t *testing.T) {
 	b := newBench(t, 1, 2, 3)
 	says := func(from ballot.NodeID, master bool, epoch uint64, want ballot.NodeID) {
 		t.Helper()
-		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: from, To: 1, Heartbeat: Heartbeat{Master: master, Epoch: epoch}}})
+		b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: from, To: 1,
+			Heartbeat: Heartbeat{Master: master, Epoch: epoch}}})
 		b.run(sec, Published{})
 		if got := b.log.MasterNode(); got != want {
 			t.Errorf("after heartbeats of %d (master %v, epoch %d): %d, want %d", from, master, epoch, got, want)
@@ -62,10 +63,12 @@ func TestWhatIsToldOfTheMaster(t *testing.T) {
 	check := func(now time.Duration, node ballot.NodeID, epoch uint64, age, left time.Duration) {
 		t.Helper()
 		if s := b.log.Status(now); s.Master != node || s.Epoch != epoch || s.MasterAge != age || s.LeaseLeft != left {
-			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, s.Master, s.Epoch, s.MasterAge, s.LeaseLeft, node, epoch, age, left)
+			t.Errorf("at %v: node %d, epoch %d, %v ago, %v left, want %d, %d, %v, %v", now, s.Master, s.Epoch, s.MasterAge,
+				s.LeaseLeft, node, epoch, age, left)
 		}
 	}
-	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1, Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}}})
+	b.give(Event{Peer: &Message{Kind: KindHeartbeat, From: 2, To: 1,
+		Heartbeat: Heartbeat{Master: true, Epoch: 7, LeaseLeft: 2 * sec}}})
 	b.run(sec, Published{})
 	check(sec, 2, 7, 0, 2*sec)
 	check(2*sec, 2, 7, sec, sec)
@@ -121,7 +124,8 @@ func TestReadsOutliveTheMaster(t *testing.T) {
 	if len(ask) != 1 || !ask[0].Consistent {
 		t.Fatalf("the next master is asked %+v", ask)
 	}
-	b.give(Event{Peer: &Message{Kind: KindReadPointR, From: 2, To: 1, Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}}})
+	b.give(Event{Peer: &Message{Kind: KindReadPointR, From: 2, To: 1,
+		Read: ReadPoint{ID: ask[0].ID, Granted: true, Slot: 1 << 30}}})
 	b.run(0, Published{})
 	b.tick(9*sec-1, b.pub)
 	if b.again(); len(b.replies) != 0 {
