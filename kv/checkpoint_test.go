@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"tenure/internal/codec"
@@ -135,8 +136,13 @@ func TestDamagedEntryNamesItsKey(t *testing.T) {
 	_, _, getErr := m.Get("a/1")
 	_, applyErr := m.Apply(2, batchOf(set("a/1", "2")))
 	for name, err := range map[string]error{"get": getErr, "apply": applyErr} {
-		if !errors.Is(err, ErrDamaged) || !bytes.Contains([]byte(err.Error()), []byte(`"a/1"`)) {
+		if !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
+		}
+		for _, want := range []string{`"a/1"`, "state.db", "replace it"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not say %s", err, want)
+			}
 		}
 	}
 	v, err := m.Snapshot()
