@@ -54,8 +54,8 @@ func (c *Command) more() commandMore {
 	}
 }
 
-// EncodeCommand returns c as it is sent and stored: the length of the header as a uvarint, the header in msgpack, and the
-// payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the
+// EncodeCommand returns c as it is sent and stored: the length of the header as a uvarint, the header in msgpack, and
+// the payload, which is the rest: the value; Test and the value; or the parts as a batch. The payload stays out of the
 // msgpack because it is the one large thing: it is copied once, and its cost is in proportion to its length.
 // EncodeCommand does not check c: see Command.Validate.
 func EncodeCommand(c *Command) []byte {

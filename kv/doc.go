@@ -4,11 +4,11 @@
 //
 // # Layers
 //
-// The newest changes are in an ordered memtable (active) over the frozen memtable, which is being checkpointed, over the
-// durable state database, which this package sees only through Source and StateDB. A read asks them in that order and
-// stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge the three in
-// key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, so a read is right whether
-// the state database has it already or not.
+// The newest changes are in an ordered memtable (active) over the frozen memtable, which is being checkpointed, over
+// the durable state database, which this package sees only through Source and StateDB. A read asks them in that order
+// and stops at the first that knows the key; a deletion is a tombstone until it is checkpointed. Listings merge the
+// three in key order, either way (layers.scan). A checkpoint repeats what the frozen memtable says, so a read is right
+// whether the state database has it already or not.
 //
 // # Parts
 //

@@ -15,7 +15,7 @@ func (l Limits) with(entries int, revisions uint64, prune int) Limits {
 	return l
 }
 
-// poisoned is a Source whose views hand out copies and spoil them on Close, so that keeping a state database's bytes shows.
+// poisoned is a Source whose views return copies and spoil them on Close, so that a test fails if bytes are kept.
 type poisoned struct {
 	*MemStateDB
 	open *int

@@ -46,7 +46,8 @@ func loadEntry(key string, record []byte) (Entry, error) {
 	return e, err
 }
 
-// inMemory looks key up in the memtables alone. known reports that they decide: with the entry, or nil for a deleted key.
+// inMemory looks key up in the memtables alone. known reports that they decide: with the entry, or nil for a deleted
+// key.
 func (l *layers) inMemory(key string) (e *Entry, known bool) {
 	if e, known = l.active.Get(key); known || l.frozen == nil {
 		return e, known
@@ -103,8 +104,8 @@ type merge struct {
 	stopped        bool
 }
 
-// record takes the state database's next record: first everything in the memtables before it, then itself unless a table
-// has the key too.
+// record takes the state database's next record: first everything in the memtables before it, then itself unless a
+// table has the key too.
 func (m *merge) record(key, value []byte) bool {
 	if m.span.falling && string(key) < m.span.lo || !m.span.falling && m.span.hi != "" && string(key) >= m.span.hi {
 		return false

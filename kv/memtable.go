@@ -2,12 +2,12 @@ package kv
 
 import "github.com/tidwall/btree"
 
-// memtable holds changes not yet in the state database, by key; a nil entry is a tombstone. The B-tree has no locks: reads
-// never write to it, so any number of goroutines may read while nobody sets or copies.
+// memtable holds changes not yet in the state database, by key; a nil entry is a tombstone. The B-tree has no locks:
+// reads never write to it, so any number of goroutines may read while nobody sets or copies.
 type memtable = btree.Map[string, *Entry]
 
-// entryBytes is about what an entry or tombstone takes in a memtable besides its key and value: the Entry, its slot in a
-// node, and the share of inner nodes.
+// entryBytes is about what an entry or tombstone takes in a memtable besides its key and value: the Entry, its slot in
+// a node, and the share of inner nodes.
 const entryBytes = 176
 
 func newMemtable() *memtable { return btree.NewMap[string, *Entry](0) }

@@ -70,9 +70,12 @@ func TestAPartOfNoSession(t *testing.T) {
 		r := m.do(transaction(acquire("k", ""), release("free", ""), check(""), acquire("k", "X"),
 			release("free", "x\n"), check(one),
 			Part{Op: OpGet, Key: "k"}))[0]
-		want := `condition not met 2; 0! failed to lock key "k", missing session; 1! failed to unlock key "free", missing session; ` +
-			`2! failed to check the session of key "free", missing session; 3! failed to lock key "k", invalid session "X"; ` +
-			`4! failed to unlock key "free", invalid session "x\n"; 5! failed to check the session of key "free", invalid session "` + one + `"; ` +
+		want := `condition not met 2; 0! failed to lock key "k", missing session; ` +
+			`1! failed to unlock key "free", missing session; ` +
+			`2! failed to check the session of key "free", missing session; ` +
+			`3! failed to lock key "k", invalid session "X"; ` +
+			`4! failed to unlock key "free", invalid session "x\n"; ` +
+			`5! failed to check the session of key "free", invalid session "` + one + `"; ` +
 			`6! key "k" doesn't exist`
 		if got := story(t, r); got != want {
 			t.Fatalf("%s\nwant %s", got, want)
@@ -108,11 +111,14 @@ func TestAFailedTransactionChangesNothing(t *testing.T) {
 			Part{Op: OpCheckSession, Key: "l", Session: Session{ID: one}},
 			Part{Op: OpCheckValue, Key: "l", Value: []byte("v")}, Part{Op: OpAdd, Key: "l", Num: 1},
 			Part{Op: OpRename, Key: "l2", NewKey: "z"}))[0]
-		want := `condition not met 8; 8! failed to set key "a", index is stale; 9! failed to delete key "l2", index is stale; ` +
-			`10! failed to lock key "l2", lock is already held, or its lock-delay runs; 11! failed to unlock key "a", lock isn't held, or is held by another session; ` +
+		want := `condition not met 8; 8! failed to set key "a", index is stale; ` +
+			`9! failed to delete key "l2", index is stale; ` +
+			`10! failed to lock key "l2", lock is already held, or its lock-delay runs; ` +
+			`11! failed to unlock key "a", lock isn't held, or is held by another session; ` +
 			`12! failed to lock key "q", invalid session "` + sessionID(3) +
 			`"; 13! key "a" doesn't exist; 14! key "l" exists; ` +
-			`15! failed index check for key "l": its modify index is 9, not 1; 16! failed session check for key "l": its session is "", not "` + one + `"; ` +
+			`15! failed index check for key "l": its modify index is 9, not 1; ` +
+			`16! failed session check for key "l": its session is "", not "` + one + `"; ` +
 			`17! failed value check for key "l": it holds another value; 18! failed at key "l": not a number; ` +
 			`19! failed to rename key "l2" to "z", one of them is locked`
 		if got := story(t, r); got != want {

@@ -32,9 +32,11 @@ func TestErrorsOfTheDiskNameTheFile(t *testing.T) {
 			func(s *Store) { s.log.file.Close() },
 			func(s *Store) error { return s.Start(StartRecord{Restart: 9}) }, ErrFailed, logName, "mend the disk",
 		},
-		"size of log.db":   {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, logName, "check"},
-		"size of state.db": {func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, stateName, "replace"},
-		"free space":       {func(s *Store) { s.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
+		"size of log.db": {func(s *Store) { s.log.file.Close() }, (*Store).Refresh, ErrUnusable, logName, "check"},
+		"size of state.db": {
+			func(s *Store) { s.state.file.Close() }, (*Store).Refresh, ErrDamaged, stateName, "replace",
+		},
+		"free space": {func(s *Store) { s.dir += "/gone" }, (*Store).Refresh, ErrUnusable, "gone", "check"},
 		"free space for a move": {
 			func(s *Store) { s.space.reserve.dir += "/gone" }, promise(1), ErrFailed, "gone", "mend the disk",
 		},

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Imports are the breaches of the arrows between packages.
+// Imports returns the breaches of the arrows between packages.
 func (t *Tree) Imports(r Rules) []Finding {
 	var out []Finding
 	for _, p := range t.sorted() {
@@ -26,7 +26,7 @@ func (t *Tree) Imports(r Rules) []Finding {
 	return out
 }
 
-// barred says why the package may not import imp, or "".
+// barred returns why the package may not import imp, "" if it may.
 func (t *Tree) barred(r Rules, layer Package, pkg, imp string, test bool) string {
 	to, ours := t.local(imp)
 	switch {

@@ -9,7 +9,7 @@ import (
 
 const noteMark = "unordered:"
 
-// notes are the lines for which a comment says why the order of a map cannot matter: its own and the next.
+// notes returns the lines for which a comment says why the order of a map cannot matter: its own and the next.
 func notes(fset *token.FileSet, f *ast.File) map[int]bool {
 	m := map[int]bool{}
 	for _, g := range f.Comments {
@@ -33,8 +33,8 @@ func (v *visitor) rangeStmt(n *ast.RangeStmt) {
 	}
 }
 
-// mapsFunc checks the functions of package maps that visit in the order of the map. Sorting what they give at once
-// is fine.
+// mapsFunc checks the functions of package maps that visit in the order of the map. Sorting what they return at
+// once is fine.
 func (v *visitor) mapsFunc(id *ast.Ident, name string, stack []ast.Node) {
 	switch name {
 	case "All", "Keys", "Values":

@@ -24,7 +24,7 @@ var impureFuncs = map[string][]string{
 	"iter": {"Pull", "Pull2"},
 }
 
-// Purity are the breaches by the pure packages, and the paths of those that were looked into.
+// Purity returns the breaches by the pure packages, and the paths of the packages that were checked.
 func (t *Tree) Purity(r Rules) (out []Finding, looked []string, err error) {
 	for _, layer := range r.Packages {
 		if layer.Pure && t.Has(layer.Path) {

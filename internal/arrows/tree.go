@@ -22,7 +22,7 @@ type Finding struct {
 	Msg string
 }
 
-// String shows the finding as compilers do.
+// String formats the finding as compilers do.
 func (f Finding) String() string {
 	if f.Pos.Line == 0 {
 		return f.Pos.Filename + ": " + f.Msg

@@ -98,7 +98,7 @@ func (t *Tree) exports(imports []string) (map[string]string, error) {
 	return m, nil
 }
 
-// Import is for go/types.
+// Import implements types.Importer.
 func (c *checker) Import(imp string) (*types.Package, error) {
 	path, ours := c.tree.local(imp)
 	if !ours {

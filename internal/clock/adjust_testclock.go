@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// follow does what the file says, from now on. A reading that another goroutine has under way meanwhile is of an
+// follow applies what the file says, from now on. A reading that another goroutine makes meanwhile is of an
 // instant within its call, by the old map or the new one; a jump back freezes the clock, for it never goes backwards.
 func follow(c *Clock, file string) {
 	text, err := os.ReadFile(file)

@@ -27,7 +27,7 @@ const (
 // it is the time spent suspended, and changes only when the machine wakes.
 //
 // The two cannot be read at once. A thread that loses its processor between them sees a difference that is wrong by
-// as long as it was away, and neither direction is harmless:
+// as long as it did not run, and neither direction is harmless:
 //   - A reading that is too high makes an acceptor drop its exclusion before the owner's deadline, and a proposer
 //     that starts an attempt with it sets a deadline that lies beyond what acceptors will exclude for it.
 //   - A reading that is too low lets an owner act past its deadline, and an acceptor that records a lease with it
@@ -63,7 +63,7 @@ func (s *source) read() time.Duration {
 	return time.Duration(raw + s.resumed())
 }
 
-// resumed decides whether the machine was suspended or only this thread was off its processor, and is the offset to
+// resumed decides whether the machine was suspended or only this thread lost its processor, and returns the offset to
 // use.
 func (s *source) resumed() int64 {
 	measured := s.measure()

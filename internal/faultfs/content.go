@@ -15,7 +15,7 @@ const (
 	sectorBytes = 512
 )
 
-// Loss says what a crash leaves of what was written and not synced.
+// Loss is what a crash leaves of what was written and not synced.
 type Loss struct {
 	Seed uint64  // of the choice: the same seed and the same writes leave the same bytes
 	Keep float64 // the chance of each unsynced page to survive; 0 drops them all
@@ -141,8 +141,9 @@ func (c *content) sync() error {
 	return nil
 }
 
-// giveUp is a sync that fails: as on Linux, what it did not write stays to be read and is not written by the next one.
-func (c *content) giveUp() {
+// failSync is a sync that fails: as on Linux, what it did not write can still be read and is not written by the next
+// one.
+func (c *content) failSync() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.pages {
@@ -150,7 +151,8 @@ func (c *content) giveUp() {
 	}
 }
 
-// crash forgets what was not synced, but for what loss leaves. It tells how many pages were lost, in whole or in part.
+// crash forgets what was not synced, but for what loss leaves. It returns how many pages were lost, in whole or in
+// part.
 func (c *content) crash(loss Loss, r *rand.Rand) (lost int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,7 +26,7 @@ const (
 // changes reports whether op changes what is on the disk, now or later.
 func (o Op) changes() bool { return o != Read }
 
-// Counts tells what has happened since Mount.
+// Counts is what has happened since Mount.
 type Counts struct {
 	Done   [ops]int // operations that went through
 	Failed [ops]int // operations that a fault made fail
@@ -50,7 +50,8 @@ type faults struct {
 
 func newFaults() *faults { return &faults{halt: -1, free: -1, halted: make(chan struct{})} }
 
-// pass waits out a stall and says whether op may happen. Signals do not end the wait, as they would not on a disk.
+// pass waits out a stall and returns why op must fail, 0 if it need not. Signals do not end the wait, as they would not
+// on a disk.
 func (f *faults) pass(op Op) syscall.Errno {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +135,8 @@ func (f *FS) LieAboutSync(lie bool) {
 	f.faults.lie = lie
 }
 
-// SetFree makes the file system report this much free space; below 0 it tells the truth again. Writes do not fail
-// for it: see SetError with ENOSPC.
+// SetFree makes the file system report this much free space; below 0 it reports the truth again. Writes do
+// not fail for it: see SetError with ENOSPC.
 func (f *FS) SetFree(bytes int64) {
 	f.faults.mu.Lock()
 	defer f.faults.mu.Unlock()

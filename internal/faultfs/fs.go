@@ -86,7 +86,7 @@ func (f *FS) Unmount() error {
 }
 
 // Crash drops what was not synced, as a loss of power would, and ends a halt. The programs that had files open must
-// have ended: they would read what is gone from the kernel's cache. It tells how many unsynced pages were lost.
+// have ended: they would read what is gone from the kernel's cache. It returns how many unsynced pages were lost.
 func (f *FS) Crash(loss Loss) (lost int, err error) {
 	r := rand.New(rand.NewPCG(loss.Seed, 0))
 	f.mu.Lock()

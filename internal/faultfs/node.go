@@ -102,7 +102,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	return n.child(ctx, name, out)
 }
 
-// own gives a new name to the user who made it, as far as that is allowed.
+// own makes the user who created a new name its owner, as far as that is allowed.
 func (n *node) own(ctx context.Context, path string) {
 	if c, ok := fuse.FromContext(ctx); ok {
 		os.Lchown(path, int(c.Uid), int(c.Gid))
@@ -239,11 +239,11 @@ func (n *node) Write(_ context.Context, _ fs.FileHandle, data []byte, off int64)
 	return uint32(len(data)), 0
 }
 
-// Fsync is of a file or of a directory.
+// Fsync syncs a file or a directory.
 func (n *node) Fsync(_ context.Context, _ fs.FileHandle, _ uint32) syscall.Errno {
 	if errno := n.pass(Sync); errno != 0 {
 		if n.file != nil && !n.fs.faults.isHalted() {
-			n.file.giveUp()
+			n.file.failSync()
 		}
 		return errno
 	}

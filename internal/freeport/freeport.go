@@ -43,8 +43,9 @@ func Run(n int) (int, error) {
 	return 0, errors.New("freeport: no free ports were found on 127.0.0.1")
 }
 
-// own is the number of this process's share: the first from a place that its id gives on which no other process holds.
-// Where all are held, or no lock can be had, it is that place, and two processes may look at the same ports.
+// own is the number of this process's share: the first one, counted from a number that its id yields, that no other
+// process holds. Where all are held, or no lock can be had, it is that number, and two processes may try the same
+// ports.
 var own = sync.OnceValue(func() int { return take(os.Getpid() % shares) })
 
 func take(first int) int {

@@ -24,9 +24,9 @@ type Reply struct {
 	Renewal bool // the request was to renew
 }
 
-// Take takes a grant that arrives at now, and reports whether it counts. It is void after the release (N1), and a
-// renewal's at or after the deadline held: what was done since then was done without the lease. The deadline counts
-// from before the request and never moves back, and the token is the largest that was seen (N2).
+// Take takes a grant that arrives at now, and reports whether it counts. A grant is void after the release (N1), and
+// that of a renewal is void at or after the deadline: what was done since then was done without the lease. The deadline
+// counts from before the request and never moves back, and the token is the largest that was seen (N2).
 func (h *Hold) Take(now time.Duration, r Reply) bool {
 	if h.released || (r.Renewal && !h.Held(now)) || r.Asked+r.TTL <= now {
 		return false
@@ -51,8 +51,8 @@ func (h *Hold) Deadline() time.Duration {
 	return h.deadline
 }
 
-// Token returns the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if nothing
-// was granted.
+// Token returns the fencing token to give with whatever the lease protects: the largest of the acquisition; 0 if
+// nothing was granted.
 func (h *Hold) Token() uint64 { return h.token }
 
 // Release ends the ownership for good, before any request to release is sent.

@@ -1,5 +1,5 @@
-// Package progress shows how far a long run has come: with a bar where somebody watches, and with a plain line now and then
-// where the output is kept in a file.
+// Package progress shows how far a long run has come: with a bar where somebody watches, and with a plain line now and
+// then where the output is kept in a file.
 package progress
 
 import (
@@ -44,8 +44,8 @@ type Meter struct {
 	text  string
 }
 
-// New starts the display on out of a run of total units, or of an unknown number if total is 0. unit is a plural; if it is
-// empty, a bar shows the share that is done and no number.
+// New starts the display on out of a run of total units, or of an unknown number if total is 0. unit is a plural; if it
+// is empty, a bar shows the share that is done and no number.
 func New(out io.Writer, name string, total int64, unit string) *Meter {
 	m := &Meter{out: out, name: name, total: total, unit: unit, now: time.Now}
 	m.began = m.now()
@@ -56,7 +56,8 @@ func New(out io.Writer, name string, total int64, unit string) *Meter {
 			length = -1
 		}
 		options := []progressbar.Option{
-			progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(name), progressbar.OptionThrottle(redrawEvery),
+			progressbar.OptionSetWriter(out), progressbar.OptionSetDescription(name),
+			progressbar.OptionThrottle(redrawEvery),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(barWidth),
 		}

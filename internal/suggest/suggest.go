@@ -9,8 +9,9 @@ import (
 // maxEdits is how many letters may be wrong.
 const maxEdits = 2
 
-// Nearest returns the names that differ from word by at most two letters added, removed, changed or swapped with the next,
-// ignoring case, and those that begin with word: the nearest first. A name may not differ in more than half of its letters.
+// Nearest returns the names that differ from word by at most two letters added, removed, changed or swapped with the
+// next, ignoring case, and those that begin with word: the nearest first. A name may not differ in more than half of
+// its letters.
 func Nearest(word string, names []string) []string {
 	type near struct {
 		name  string
@@ -38,8 +39,8 @@ func Nearest(word string, names []string) []string {
 	return out
 }
 
-// Question returns "; did you mean X?" for the nearest of names to word, or "" if none is near. Each name is written behind
-// prefix, such as "--".
+// Question returns "; did you mean X?" for the nearest of names to word, or "" if none is near. Each name is written
+// behind prefix, such as "--".
 func Question(word, prefix string, names []string) string {
 	found := Nearest(word, names)
 	if len(found) == 0 {

@@ -51,7 +51,8 @@ func (a *asker) run(ctx context.Context) error {
 	}
 }
 
-// round asks every other node once, at the same time, over fresh connections. Nil is returned also if nothing is settled.
+// round asks every other node once, at the same time, over fresh connections. Nil is returned also if nothing is
+// settled.
 func (a *asker) round(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	others := len(a.cfg.List) - 1

@@ -104,8 +104,9 @@ func frequentMessages() []frequent {
 	command := kv.EncodeCommand(&kv.Command{Op: kv.OpSet, Key: "bench/00000000", Value: make([]byte, 256)})
 	forward := &replica.Message{Kind: replica.KindForward, From: 2, To: 1,
 		Writes: []replica.ForwardedWrite{{ID: 5, Command: command}}}
+	done := kv.Result{Code: kv.CodeDone, Revision: 1 << 20}
 	answer := &replica.Message{Kind: replica.KindForwarded, From: 1, To: 2,
-		Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: kv.Result{Code: 1, Revision: 1 << 20}}}}
+		Answers: []replica.ForwardedAnswer{{ID: 5, Outcome: replica.Done, Result: done}}}
 	beat := &replica.Message{Kind: replica.KindHeartbeat, From: 1, To: 2,
 		Heartbeat: replica.Heartbeat{Master: true, Epoch: 9, Applied: 1 << 20, LeaseLeft: 6 * time.Second}}
 	run := ballot.Incarnation{Restart: 3, Node: 1, Nonce: 1 << 60}

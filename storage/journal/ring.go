@@ -43,9 +43,9 @@ type Ring struct {
 }
 
 // Open reads all of a file of the given size and returns the records that are not in the home yet, by rising number,
-// each complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process before
-// ended, and what was read may then be in memory only. Before the first Append the caller must bring the records, and
-// the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
+// each complete. It writes the last one anew and syncs it: its sync may have failed or been missing when the process
+// before ended, and what was read may then be in memory only. Before the first Append the caller must bring the
+// records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
 func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
 	if size < MinBytes || size > MaxBytes || size%SectorBytes != 0 {
 		return nil, nil, fmt.Errorf("%w: no journal has %d bytes", ErrDamaged, size)
