@@ -52,7 +52,7 @@ func appendKey(all []history.Op) Result {
 	return r
 }
 
-// shows tells whether the list in the op's Value was certainly the state at some time between call and return.
+// shows reports whether the list in the op's Value was certainly the state at some time between call and return.
 func shows(op history.Op) bool {
 	return op.Outcome == history.OK && (op.Kind == history.Get || (op.Kind == history.CAS && op.Matched))
 }
@@ -68,7 +68,8 @@ func elements(r *Result, longest history.Op, tried map[string]history.Op) {
 		case !ok:
 			r.add("from nowhere", fmt.Sprintf("nobody appended %s", w), longest)
 		case op.Outcome == history.Fail || (op.Outcome == history.OK && !op.Matched):
-			r.add("refused but done", fmt.Sprintf("%s is in the list although its client was told that it was not applied", w), op, longest)
+			r.add("refused but done",
+				fmt.Sprintf("%s is in the list although its client was told that it was not applied", w), op, longest)
 		}
 		seen[w] = true
 	}
@@ -118,7 +119,7 @@ func futures(r *Result, ops []history.Op, longest history.Op, tried map[string]h
 	}
 }
 
-// isBeginning tells whether the words of a are the first words of b.
+// isBeginning reports whether the words of a are the first words of b.
 func isBeginning(a, b string) bool {
 	return strings.HasPrefix(b, a) && (len(a) == len(b) || a == "" || b[len(a)] == ' ')
 }

@@ -47,7 +47,7 @@ func counterKey(all []history.Op) Result {
 	return r
 }
 
-// count is the number that the op read or wrote; an absent key counts 0.
+// count returns the number that the op read or wrote; an absent key counts 0.
 func count(op history.Op) (int64, error) {
 	if op.Absent {
 		return 0, nil
@@ -85,7 +85,8 @@ func bounds(r *Result, ops, shown []history.Op) {
 		}
 	}, func(op history.Op) {
 		if n, _ := count(op); n < done {
-			r.add("lost increment", fmt.Sprintf("%d although %d increments were acknowledged before", n, done), last, op)
+			r.add("lost increment", fmt.Sprintf("%d although %d increments were acknowledged before", n, done), last,
+				op)
 		}
 	})
 	// What had been begun when a number was shown: the same question with calls and returns exchanged.

@@ -28,7 +28,8 @@ type author func(g *good, client int) history.Op
 
 // tell makes a history of n operations of a few clients; the last are reads, one after another.
 func tell(seed uint64, n int, next author, final ...history.Op) []history.Op {
-	g := &good{random: rand.New(rand.NewPCG(seed, 1)), keys: map[string]history.Entry{}, last: map[int]history.Op{}, epoch: map[int]int{}}
+	g := &good{random: rand.New(rand.NewPCG(seed, 1)), keys: map[string]history.Entry{}, last: map[int]history.Op{},
+		epoch: map[int]int{}}
 	type turn struct {
 		client             int
 		call, effect, done time.Duration
@@ -205,7 +206,8 @@ func txnAuthor(g *good, client int) history.Op {
 	word := g.word()
 	op := history.Op{Kind: history.Txn, Key: before.Key}
 	for _, e := range before.Entries {
-		op.Parts = append(op.Parts, history.Part{Verb: "cas", Key: e.Key, Index: e.Modify, Value: strings.TrimSpace(e.Value + " " + word)})
+		op.Parts = append(op.Parts, history.Part{Verb: "cas", Key: e.Key, Index: e.Modify,
+			Value: strings.TrimSpace(e.Value + " " + word)})
 	}
 	switch g.random.IntN(6) {
 	case 0:

@@ -41,7 +41,7 @@ func Leases(ops []history.Op, fenced bool) Result {
 	return r
 }
 
-// directory is a key up to its last slash.
+// directory returns a key up to its last slash.
 func directory(op history.Op) string { return op.Key[:strings.LastIndexByte(op.Key, '/')+1] }
 
 func leaseGroup(all []history.Op, fenced bool) Result {
@@ -89,9 +89,11 @@ func tokens(r *Result, ops []history.Op) {
 		switch {
 		case op.Token >= most.Token:
 		case op.Acquisition == most.Acquisition:
-			r.add("token fell", fmt.Sprintf("an acquisition of %s had token %d, and later %d", op.Key, most.Token, op.Token), most, op)
+			r.add("token fell", fmt.Sprintf("an acquisition of %s had token %d, and later %d", op.Key, most.Token,
+				op.Token), most, op)
 		default:
-			r.add("older token", fmt.Sprintf("%s was granted with token %d after it had been with %d", op.Key, op.Token, most.Token), most, op)
+			r.add("older token", fmt.Sprintf("%s was granted with token %d after it had been with %d", op.Key, op.Token,
+				most.Token), most, op)
 		}
 	})
 }
@@ -128,7 +130,7 @@ func ownerships(r *Result, ops []history.Op) []*ownership {
 	return out
 }
 
-// take takes in one operation of the acquisition, in their order.
+// take notes one operation of the acquisition. They come in their order.
 func (o *ownership) take(r *Result, op history.Op) {
 	switch {
 	case op.Kind == history.LeaseRelease:
@@ -138,7 +140,8 @@ func (o *ownership) take(r *Result, op history.Op) {
 		o.hold.Release()
 	case op.Outcome == history.OK && op.Absent:
 		if o.hold.Held(op.Return) {
-			r.add("lost while held", fmt.Sprintf("a renewal of %s was told that it is gone %v before its time", op.Key, o.hold.Deadline()-op.Return),
+			r.add("lost while held", fmt.Sprintf("a renewal of %s was told that it is gone %v before its time", op.Key,
+				o.hold.Deadline()-op.Return),
 				append(slices.Clone(o.ops), op)...)
 		}
 	case op.Grants():
@@ -166,7 +169,8 @@ func successions(r *Result, owners []*ownership) {
 			r.Counts[Successions]++
 		}
 		if longest != nil && o.from < longest.until {
-			r.add("two owners", fmt.Sprintf("%s was owned by two acquisitions for %v", o.first().Key, min(o.until, longest.until)-o.from),
+			r.add("two owners", fmt.Sprintf("%s was owned by two acquisitions for %v", o.first().Key, min(o.until,
+				longest.until)-o.from),
 				slices.Concat(longest.ops, o.ops)...)
 		}
 		if longest == nil || o.until > longest.until {
@@ -182,7 +186,10 @@ func contended(r *Result, ops []history.Op, owners []*ownership) {
 			continue
 		}
 		// They exclude one another, so the last one that began before the call is the one to look at.
-		i, _ := slices.BinarySearchFunc(owners, op.Call, func(o *ownership, at time.Duration) int { return cmp.Compare(o.from, at) })
+		i, _ := slices.BinarySearchFunc(owners, op.Call, func(o *ownership,
+			at time.Duration) int {
+			return cmp.Compare(o.from, at)
+		})
 		if i > 0 && owners[i-1].until > op.Call && owners[i-1].first().Acquisition != op.Acquisition {
 			r.Counts[Contended]++
 		}

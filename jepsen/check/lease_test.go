@@ -33,7 +33,8 @@ func tellLeases(seed uint64, fenced bool, n int) []history.Op {
 }
 
 func (s *leaseStory) ask(client int, kind history.Kind, id string, f func(*history.Op)) history.Op {
-	return s.do(history.Op{Client: client, Kind: kind, Key: "leased/0/lease", Extra: history.Extra{Acquisition: id, TTL: leaseStoryTTL}}, f)
+	return s.do(history.Op{Client: client, Kind: kind, Key: "leased/0/lease", Extra: history.Extra{Acquisition: id,
+		TTL: leaseStoryTTL}}, f)
 }
 
 // grant answers with a token: the largest so far, or one above it if it must be, and now and then of a new era.
@@ -140,87 +141,94 @@ func TestPlantedLeaseFaultsAreFound(t *testing.T) {
 		}
 		return -1
 	}
-	plantAll(t, "lease", func(seed uint64) []history.Op { return tellLeases(seed, true, 30) }, leasesFenced, map[string]planted{
-		"interleaved": {"interleaved", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Fenced })
-			if ok {
-				ops[i].Outcome, ops[i].Fenced, ops[i].Result = history.OK, false, 1<<40
-			}
-			return ok
-		}},
-		"owned by two": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool { // a release that nobody was asked for
-				return op.Kind == history.LeaseRelease && slices.ContainsFunc(ops, func(o history.Op) bool {
-					return o.Kind == history.LeaseAcquire && o.Matched && o.Call > op.Return && o.Return < op.Call+leaseStoryTTL/2
+	plantAll(t, "lease", func(seed uint64) []history.Op { return tellLeases(seed, true, 30) }, leasesFenced,
+		map[string]planted{
+			"interleaved": {"interleaved", func(r *rand.Rand, ops []history.Op) bool {
+				i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Fenced })
+				if ok {
+					ops[i].Outcome, ops[i].Fenced, ops[i].Result = history.OK, false, 1<<40
+				}
+				return ok
+			}},
+			"owned by two": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
+				i, ok := pickOp(r, ops, func(op history.Op) bool { // a release that nobody was asked for
+					return op.Kind == history.LeaseRelease && slices.ContainsFunc(ops, func(o history.Op) bool {
+						return o.Kind == history.LeaseAcquire && o.Matched && o.Call > op.Return &&
+							o.Return < op.Call+leaseStoryTTL/2
+					})
 				})
-			})
-			if ok {
-				ops[i].Kind = history.SessionInfo
-			}
-			return ok
-		}},
-		"granted too early": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool { // the owner before has not released, and his time is not over
-				return op.Kind == history.LeaseRenew && op.Matched && op.Outcome == history.OK
-			})
-			if ok {
-				ops[i].Kind, ops[i].Acquisition, ops[i].Client = history.LeaseAcquire, "x", 9
-			}
-			return ok
-		}},
-		"owned for longer": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool {
-				if !op.Grants() {
-					return false
+				if ok {
+					ops[i].Kind = history.SessionInfo
 				}
-				released := slices.ContainsFunc(ops, func(o history.Op) bool { return o.Kind == history.LeaseRelease && o.Acquisition == op.Acquisition })
-				next := slices.ContainsFunc(ops, func(o history.Op) bool {
-					return o.Kind == history.LeaseAcquire && o.Matched && o.Acquisition != op.Acquisition && o.Call > op.Return && o.Return < op.Call+3*leaseStoryTTL
+				return ok
+			}},
+			"granted too early": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
+				i, ok := pickOp(r, ops,
+					func(op history.Op) bool { // the owner before has not released, and his time is not over
+						return op.Kind == history.LeaseRenew && op.Matched && op.Outcome == history.OK
+					})
+				if ok {
+					ops[i].Kind, ops[i].Acquisition, ops[i].Client = history.LeaseAcquire, "x", 9
+				}
+				return ok
+			}},
+			"owned for longer": {"two owners", func(r *rand.Rand, ops []history.Op) bool {
+				i, ok := pickOp(r, ops, func(op history.Op) bool {
+					if !op.Grants() {
+						return false
+					}
+					released := slices.ContainsFunc(ops, func(o history.Op) bool {
+						return o.Kind == history.LeaseRelease &&
+							o.Acquisition == op.Acquisition
+					})
+					next := slices.ContainsFunc(ops, func(o history.Op) bool {
+						return o.Kind == history.LeaseAcquire && o.Matched && o.Acquisition != op.Acquisition &&
+							o.Call > op.Return && o.Return < op.Call+3*leaseStoryTTL
+					})
+					return !released && next
 				})
-				return !released && next
-			})
-			if ok {
-				ops[i].TTL = 3 * leaseStoryTTL
-			}
-			return ok
-		}},
-		"older token": {"older token", func(r *rand.Rand, ops []history.Op) bool {
-			for _, i := range r.Perm(len(ops)) {
-				if j := before(ops, i, false); grant(ops[i]) && j >= 0 && ops[j].Token > 1 {
-					ops[i].Token = ops[j].Token - 1
-					return true
+				if ok {
+					ops[i].TTL = 3 * leaseStoryTTL
 				}
-			}
-			return false
-		}},
-		"token twice": {"token twice", func(r *rand.Rand, ops []history.Op) bool {
-			for _, i := range r.Perm(len(ops)) {
-				if j := before(ops, i, false); grant(ops[i]) && j >= 0 {
-					ops[i].Token = ops[j].Token
-					return true
+				return ok
+			}},
+			"older token": {"older token", func(r *rand.Rand, ops []history.Op) bool {
+				for _, i := range r.Perm(len(ops)) {
+					if j := before(ops, i, false); grant(ops[i]) && j >= 0 && ops[j].Token > 1 {
+						ops[i].Token = ops[j].Token - 1
+						return true
+					}
 				}
-			}
-			return false
-		}},
-		"token fell": {"token fell", func(r *rand.Rand, ops []history.Op) bool {
-			for _, i := range r.Perm(len(ops)) {
-				if j := before(ops, i, true); grant(ops[i]) && j >= 0 && ops[j].Token > 1 {
-					ops[i].Token = ops[j].Token - 1
-					return true
+				return false
+			}},
+			"token twice": {"token twice", func(r *rand.Rand, ops []history.Op) bool {
+				for _, i := range r.Perm(len(ops)) {
+					if j := before(ops, i, false); grant(ops[i]) && j >= 0 {
+						ops[i].Token = ops[j].Token
+						return true
+					}
 				}
-			}
-			return false
-		}},
-		"lost while held": {"lost while held", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool {
-				return op.Kind == history.LeaseRenew && op.Matched && op.Outcome == history.OK
-			})
-			if ok {
-				ops[i].Absent, ops[i].Matched, ops[i].Token = true, false, 0
-			}
-			return ok
-		}},
-	})
+				return false
+			}},
+			"token fell": {"token fell", func(r *rand.Rand, ops []history.Op) bool {
+				for _, i := range r.Perm(len(ops)) {
+					if j := before(ops, i, true); grant(ops[i]) && j >= 0 && ops[j].Token > 1 {
+						ops[i].Token = ops[j].Token - 1
+						return true
+					}
+				}
+				return false
+			}},
+			"lost while held": {"lost while held", func(r *rand.Rand, ops []history.Op) bool {
+				i, ok := pickOp(r, ops, func(op history.Op) bool {
+					return op.Kind == history.LeaseRenew && op.Matched && op.Outcome == history.OK
+				})
+				if ok {
+					ops[i].Absent, ops[i].Matched, ops[i].Token = true, false, 0
+				}
+				return ok
+			}},
+		})
 }
 
 // TestOwnershipIsWhatTheClientKnew: the ends of ownerships, to the nanosecond.
@@ -239,18 +247,26 @@ func TestOwnershipIsWhatTheClientKnew(t *testing.T) {
 		ops  []history.Op
 		two  bool
 	}{
-		{"the next at the deadline", []history.Op{op(acquire, "a", 10, 20, nil), op(acquire, "b", 50, 110, nil)}, false},
+		{"the next at the deadline", []history.Op{op(acquire, "a", 10, 20, nil), op(acquire, "b", 50, 110, nil)},
+			false},
 		{"the next just before it", []history.Op{op(acquire, "a", 10, 20, nil), op(acquire, "b", 50, 109, nil)}, true},
-		{"a renewal extends", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 70, nil), op(acquire, "b", 100, 159, nil)}, true},
-		{"a renewal that comes too late does not", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 110, nil), op(acquire, "b", 100, 111, nil)}, false},
-		{"nor one of unknown outcome", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 70, func(o *history.Op) { o.Outcome = history.Info }),
+		{"a renewal extends", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 70, nil), op(acquire, "b",
+			100, 159, nil)}, true},
+		{"a renewal that comes too late does not", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 110,
+			nil), op(acquire, "b", 100, 111, nil)}, false},
+		{"nor one of unknown outcome", []history.Op{op(acquire, "a", 10, 20, nil), op(renew, "a", 60, 70,
+			func(o *history.Op) { o.Outcome = history.Info }),
 			op(acquire, "b", 100, 111, nil)}, false},
-		{"a release ends it when it is called", []history.Op{op(acquire, "a", 10, 20, nil), op(release, "a", 30, 90, nil), op(acquire, "b", 31, 32, nil)}, false},
-		{"and not before", []history.Op{op(acquire, "a", 10, 20, nil), op(release, "a", 33, 90, nil), op(acquire, "b", 31, 32, nil)}, true},
-		{"a grant that took longer than it lasts is none", []history.Op{op(acquire, "a", 10, 110, nil), op(acquire, "b", 100, 111, nil)}, false},
+		{"a release ends it when it is called", []history.Op{op(acquire, "a", 10, 20, nil), op(release, "a", 30, 90,
+			nil), op(acquire, "b", 31, 32, nil)}, false},
+		{"and not before", []history.Op{op(acquire, "a", 10, 20, nil), op(release, "a", 33, 90, nil), op(acquire, "b",
+			31, 32, nil)}, true},
+		{"a grant that took longer than it lasts is none", []history.Op{op(acquire, "a", 10, 110, nil), op(acquire, "b",
+			100, 111, nil)}, false},
 	} {
 		r := Leases(c.ops, true)
-		if got := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == "two owners" }); got != c.two {
+		if got := slices.ContainsFunc(r.Problems,
+			func(p Problem) bool { return p.Kind == "two owners" }); got != c.two {
 			t.Errorf("%s: two owners is %v: %+v", c.name, got, r.Problems)
 		}
 	}

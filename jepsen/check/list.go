@@ -20,7 +20,7 @@ func Lists(ops []history.Op) Result {
 	return r
 }
 
-// top is the first two parts of a key, with a slash behind each: what the lists of a group name.
+// top returns the first two parts of a key, with a slash behind each: what the lists of a group name.
 func top(key string) string {
 	parts := strings.SplitAfterN(key, "/", 3)
 	return strings.Join(parts[:min(2, len(parts))], "")
@@ -97,9 +97,12 @@ func (l *lists) compare(read history.Op) {
 			l.r.add("torn list", fmt.Sprintf("at revision %d %s was %q @%d, the list shows %q @%d",
 				read.Index, e.Key, put.Value, put.Result, e.Value, e.Modify), put, read)
 		case l.refused[e.Value].Kind != "":
-			l.r.add("refused but done", fmt.Sprintf("%s is in a list although its client was told that it was not applied", e.Key), l.refused[e.Value], read)
+			l.r.add("refused but done",
+				fmt.Sprintf("%s is in a list although its client was told that it was not applied", e.Key),
+				l.refused[e.Value], read)
 		default:
-			l.r.add("torn list", fmt.Sprintf("at revision %d there was no %s, the list shows %q @%d", read.Index, e.Key, e.Value, e.Modify), read)
+			l.r.add("torn list", fmt.Sprintf("at revision %d there was no %s, the list shows %q @%d", read.Index, e.Key,
+				e.Value, e.Modify), read)
 		}
 	}
 	l.absent(read, found)
@@ -117,11 +120,13 @@ func (l *lists) absent(read history.Op, found map[string]bool) {
 	}
 	if lost != "" {
 		put := l.state[lost]
-		l.r.add("lost or torn", fmt.Sprintf("at revision %d %s was %q @%d, the list lacks it", read.Index, lost, put.Value, put.Result), put, read)
+		l.r.add("lost or torn", fmt.Sprintf("at revision %d %s was %q @%d, the list lacks it", read.Index, lost,
+			put.Value, put.Result), put, read)
 	}
 }
 
-// mayBePruned tells whether a prune of unknown outcome can have taken key away; then it has taken all below its prefix.
+// mayBePruned reports whether a prune of unknown outcome can have taken key away; then it has taken all below its
+// prefix.
 func (l *lists) mayBePruned(key string, read history.Op) bool {
 	for prefix, op := range l.pruned {
 		if !strings.HasPrefix(key, prefix) || op.Call > read.Return {
@@ -137,7 +142,7 @@ func (l *lists) mayBePruned(key string, read history.Op) bool {
 	return false
 }
 
-// appeared tells whether the entry can come from a put of unknown outcome, after revision. From then on it is known.
+// appeared reports whether the entry can come from a put of unknown outcome, after revision. From then on it is known.
 func (l *lists) appeared(e history.Entry, read history.Op, revision uint64) bool {
 	op, ok := l.unknown[e.Value]
 	if !ok || op.Key != e.Key || e.Modify <= revision || e.Modify > read.Index || op.Call > read.Return {
@@ -165,7 +170,8 @@ func realTime(r *Result, writes, reads []history.Op) {
 		}
 	}, func(op history.Op) {
 		before, now := revision(newest), revision(op)
-		writes := op.Kind == history.Put || op.Kind == history.Acquire || op.Kind == history.Txn && op.Matched && op.Writes()
+		writes := op.Kind == history.Put || op.Kind == history.Acquire || op.Kind == history.Txn && op.Matched &&
+			op.Writes()
 		if now < before || (writes && now == before && before > 0) {
 			r.add("stale", fmt.Sprintf("revision %d after %d had been seen", now, before), newest, op)
 		}

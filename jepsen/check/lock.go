@@ -72,7 +72,8 @@ func guarded(r *Result, all []history.Op, fenced bool) {
 		case op.Token >= most.Token:
 			most = op
 		case fenced:
-			r.add("interleaved", fmt.Sprintf("a write under token %d was done after one under %d", op.Token, most.Token), most, op)
+			r.add("interleaved", fmt.Sprintf("a write under token %d was done after one under %d", op.Token,
+				most.Token), most, op)
 		default:
 			r.Shown++
 		}
@@ -87,14 +88,16 @@ func guardedRead(r *Result, read history.Op, puts map[string]history.Op) {
 	case !tried:
 		r.add("from nowhere", fmt.Sprintf("nobody put %q", read.Value), read)
 	case put.Outcome == history.Fail:
-		r.add("refused but done", fmt.Sprintf("%q is there although its client was told that it was not applied", read.Value), put, read)
+		r.add("refused but done", fmt.Sprintf("%q is there although its client was told that it was not applied",
+			read.Value), put, read)
 	case put.Call > read.Return:
 		r.add("from the future", fmt.Sprintf("%q was read before it was put", read.Value), put, read)
 	case put.Result == 0:
 		put.Result = read.Index
 		puts[read.Value] = put
 	case put.Result != read.Index:
-		r.add("wrong revision", fmt.Sprintf("%q is at %d, its client was told %d", read.Value, read.Index, put.Result), put, read)
+		r.add("wrong revision", fmt.Sprintf("%q is at %d, its client was told %d", read.Value, read.Index, put.Result),
+			put, read)
 	}
 }
 
@@ -116,7 +119,9 @@ func refusals(r *Result, all []history.Op) {
 	most := uint64(0)
 	earlier(began, ends, func(op history.Op) { most = max(most, op.Token) }, func(op history.Op) {
 		if most <= op.Token {
-			r.add("fenced for nothing", fmt.Sprintf("a write under token %d was refused, and no write under a larger one had begun", op.Token), op)
+			r.add("fenced for nothing",
+				fmt.Sprintf("a write under token %d was refused, and no write under a larger one had begun", op.Token),
+				op)
 		}
 	})
 }
@@ -138,7 +143,8 @@ func holders(r *Result, locks, sessions []history.Op) {
 	realTime(r, taken, nil)
 	alive, ends := lives(sessions), map[string]history.Op{}
 	for _, op := range slices.Concat(locks, sessions) {
-		if e, ok := ends[op.Session]; (op.Kind == history.Release || op.Kind == history.Destroy) && (!ok || op.Call < e.Call) {
+		if e, ok := ends[op.Session]; (op.Kind == history.Release || op.Kind == history.Destroy) && (!ok ||
+			op.Call < e.Call) {
 			ends[op.Session] = op
 		}
 	}
@@ -164,7 +170,8 @@ func holders(r *Result, locks, sessions []history.Op) {
 func lives(ops []history.Op) map[string]history.Op {
 	out := map[string]history.Op{}
 	for _, op := range ops {
-		if (op.Kind == history.Create || op.Kind == history.Renew) && op.Outcome == history.OK && !op.Absent && op.Call >= out[op.Session].Call {
+		if (op.Kind == history.Create || op.Kind == history.Renew) && op.Outcome == history.OK && !op.Absent &&
+			op.Call >= out[op.Session].Call {
 			out[op.Session] = op
 		}
 	}
@@ -176,7 +183,8 @@ func overlaps(r *Result, spans []held) {
 	var longest held
 	for _, h := range spans {
 		if h.from < longest.until && h.ops[0].Session != longest.ops[0].Session {
-			r.add("two holders", fmt.Sprintf("%s was locked by two sessions for %v", h.ops[0].Key, min(h.until, longest.until)-h.from),
+			r.add("two holders", fmt.Sprintf("%s was locked by two sessions for %v", h.ops[0].Key, min(h.until,
+				longest.until)-h.from),
 				slices.Concat(longest.ops, h.ops)...)
 		}
 		if h.until > longest.until {

@@ -52,10 +52,11 @@ func (s *lockStory) holder() {
 	id := fmt.Sprintf("s%d", s.serial)
 	client := s.serial % 4
 	s.do(history.Op{Client: client, Kind: history.Create, Extra: history.Extra{Session: id, TTL: storyTTL}}, nil)
-	a := s.do(history.Op{Client: client, Kind: history.Acquire, Key: "lock/0/lock", Extra: history.Extra{Session: id}}, func(op *history.Op) {
-		s.rev++
-		op.Matched, op.Result = true, s.rev
-	})
+	a := s.do(history.Op{Client: client, Kind: history.Acquire, Key: "lock/0/lock", Extra: history.Extra{Session: id}},
+		func(op *history.Op) {
+			s.rev++
+			op.Matched, op.Result = true, s.rev
+		})
 	for range s.random.IntN(4) {
 		s.do(history.Op{Client: client, Kind: history.Renew, Extra: history.Extra{Session: id, TTL: storyTTL}}, nil)
 		s.guard(client)
@@ -67,10 +68,11 @@ func (s *lockStory) holder() {
 		s.put(client, a.Result)
 		return
 	}
-	s.do(history.Op{Client: client, Kind: history.Release, Key: "lock/0/lock", Extra: history.Extra{Session: id}}, func(op *history.Op) {
-		s.rev++
-		op.Matched, op.Result = true, s.rev
-	})
+	s.do(history.Op{Client: client, Kind: history.Release, Key: "lock/0/lock", Extra: history.Extra{Session: id}},
+		func(op *history.Op) {
+			s.rev++
+			op.Matched, op.Result = true, s.rev
+		})
 }
 
 func (s *lockStory) guard(client int) {
@@ -81,7 +83,8 @@ func (s *lockStory) guard(client int) {
 
 func (s *lockStory) put(client int, token uint64) {
 	s.serial++
-	s.do(history.Op{Client: client, Kind: history.Put, Key: "lock/0/guarded", Value: fmt.Sprintf("w%d", s.serial), Extra: history.Extra{Token: token}}, func(op *history.Op) {
+	s.do(history.Op{Client: client, Kind: history.Put, Key: "lock/0/guarded", Value: fmt.Sprintf("w%d", s.serial),
+		Extra: history.Extra{Token: token}}, func(op *history.Op) {
 		switch {
 		case s.fenced && token < s.most:
 			op.Outcome, op.Fenced, op.Error = history.Fail, true, "fenced"
@@ -155,7 +158,10 @@ func TestPlantedLockFaultsAreFound(t *testing.T) {
 			}},
 			"stale": {"stale", func(r *rand.Rand, ops []history.Op) bool {
 				last := len(ops) - 1
-				i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Kind == history.Get && op.Index < ops[last].Index })
+				i, ok := pickOp(r, ops, func(op history.Op) bool {
+					return op.Kind == history.Get &&
+						op.Index < ops[last].Index
+				})
 				if ok {
 					ops[last].Value, ops[last].Index = ops[i].Value, ops[i].Index
 				}
@@ -171,7 +177,9 @@ type planted struct {
 
 // plantAll plants each fault in many histories: each must be found for what it is, also in the operations that are said
 // to show it.
-func plantAll(t *testing.T, name string, tell func(seed uint64) []history.Op, check func([]history.Op) Result, faults map[string]planted) {
+func plantAll(
+	t *testing.T, name string, tell func(seed uint64) []history.Op, check func([]history.Op) Result, faults map[string]planted,
+) {
 	for what, p := range faults {
 		n := 0
 		for seed := uint64(0); seed < 400 && n < 25; seed++ {

@@ -70,7 +70,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				}
 				again := s.check(r.Problems[0].Ops)
 				if !slices.ContainsFunc(again.Problems, func(p Problem) bool { return p.Kind == r.Problems[0].Kind }) {
-					t.Errorf("%s, seed %d, %s: the witness does not show it: %s: %+v", s.name, seed, name, r.Problems[0].Reason, r.Problems[0].Ops)
+					t.Errorf("%s, seed %d, %s: the witness does not show it: %s: %+v", s.name, seed, name,
+						r.Problems[0].Reason, r.Problems[0].Ops)
 				}
 			}
 			if planted < 20 {
@@ -121,7 +122,10 @@ func lostPut(_ *rand.Rand, ops []history.Op) bool {
 		before := slices.IndexFunc(ops, func(o history.Op) bool {
 			return o.Kind == history.Get && !o.Absent && o.Value != p.Value && o.Return < p.Call
 		})
-		after := slices.IndexFunc(ops, func(o history.Op) bool { return o.Kind == history.Get && o.Value == p.Value && o.Call > p.Return })
+		after := slices.IndexFunc(ops, func(o history.Op) bool {
+			return o.Kind == history.Get && o.Value == p.Value &&
+				o.Call > p.Return
+		})
 		if before < 0 || after < 0 {
 			continue
 		}
@@ -137,7 +141,10 @@ func lostPut(_ *rand.Rand, ops []history.Op) bool {
 
 func otherIndex(_ *rand.Rand, ops []history.Op) bool {
 	for i, op := range ops {
-		written := slices.ContainsFunc(ops, func(w history.Op) bool { return w.Writes() && w.Outcome == history.OK && w.Value == op.Value })
+		written := slices.ContainsFunc(ops, func(w history.Op) bool {
+			return w.Writes() && w.Outcome == history.OK &&
+				w.Value == op.Value
+		})
 		if op.Kind == history.Get && !op.Absent && written {
 			ops[i].Index++
 			return true
@@ -151,7 +158,10 @@ func known(r *rand.Rand, ops []history.Op) (list, entry int, ok bool) {
 	list = len(ops) - 1
 	for _, entry := range r.Perm(len(ops[list].Entries)) {
 		e := ops[list].Entries[entry]
-		if slices.ContainsFunc(ops, func(p history.Op) bool { return p.Kind == history.Put && p.Outcome == history.OK && p.Value == e.Value }) {
+		if slices.ContainsFunc(ops, func(p history.Op) bool {
+			return p.Kind == history.Put && p.Outcome == history.OK &&
+				p.Value == e.Value
+		}) {
 			return list, entry, true
 		}
 	}
@@ -203,7 +213,8 @@ func lostWord(r *rand.Rand, ops []history.Op) bool {
 		lost := words[len(words)-1]
 		for j := range ops {
 			if ops[j].Kind == history.Get {
-				ops[j].Value = strings.Join(slices.DeleteFunc(strings.Fields(ops[j].Value), func(w string) bool { return w == lost }), " ")
+				ops[j].Value = strings.Join(slices.DeleteFunc(strings.Fields(ops[j].Value),
+					func(w string) bool { return w == lost }), " ")
 			}
 		}
 		return true
@@ -268,7 +279,8 @@ func TestShrinkKeepsTheReason(t *testing.T) {
 			t.Errorf("seed %d: %d operations are left of %d: %v", seed, len(small), len(ops), small)
 		}
 		for _, op := range small {
-			if op.Kind == history.Get && !op.Absent && !slices.ContainsFunc(small, func(w history.Op) bool { return w.Writes() && w.Value == op.Value }) {
+			if op.Kind == history.Get && !op.Absent && !slices.ContainsFunc(small,
+				func(w history.Op) bool { return w.Writes() && w.Value == op.Value }) {
 				t.Errorf("seed %d: a read was left without its write: %v", seed, small)
 			}
 		}

@@ -28,7 +28,8 @@ func staleTxn(r *rand.Rand, ops []history.Op) bool {
 	c, ok := pickOp(r, ops, func(c history.Op) bool {
 		return readsTxn(c) && slices.ContainsFunc(ops, func(b history.Op) bool {
 			return readsTxn(b) && b.Return < c.Call && slices.ContainsFunc(ops, func(a history.Op) bool {
-				return readsTxn(a) && a.Return < b.Call && a.Result < b.Result && a.Key == c.Key && slices.Equal(a.Parts, c.Parts)
+				return readsTxn(a) && a.Return < b.Call && a.Result < b.Result && a.Key == c.Key &&
+					slices.Equal(a.Parts, c.Parts)
 			})
 		})
 	})
@@ -115,7 +116,8 @@ func halfTxn(r *rand.Rand, ops []history.Op) bool {
 			for k, e := range ops[j].Entries {
 				if readsTxn(ops[j]) && e.Key == p.Key && e.Value == p.Value {
 					ops[j].Entries = slices.Clone(ops[j].Entries)
-					ops[j].Entries[k].Value, ops[j].Entries[k].Modify = strings.TrimSuffix(strings.TrimSuffix(p.Value, txnWord(ops[i])), " "), p.Index
+					ops[j].Entries[k].Value, ops[j].Entries[k].Modify = strings.TrimSuffix(strings.TrimSuffix(p.Value,
+						txnWord(ops[i])), " "), p.Index
 					found = true
 				}
 			}
@@ -129,7 +131,10 @@ func halfTxn(r *rand.Rand, ops []history.Op) bool {
 
 // undoneTxn lets what a refused transaction wrote before it failed show.
 func undoneTxn(r *rand.Rand, ops []history.Op) bool {
-	i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Kind == history.Txn && op.Outcome == history.OK && !op.Matched })
+	i, ok := pickOp(r, ops, func(op history.Op) bool {
+		return op.Kind == history.Txn && op.Outcome == history.OK &&
+			!op.Matched
+	})
 	last := len(ops) - 1
 	if !ok {
 		return false
@@ -151,7 +156,8 @@ func refusedForNothing(r *rand.Rand, ops []history.Op) bool {
 	held := func(op history.Op, p history.Part) bool {
 		at := uint64(0)
 		for _, w := range ops {
-			if doneTxn(w) && w.Result <= op.Result && slices.ContainsFunc(w.Parts, func(o history.Part) bool { return o.Writes() && o.Key == p.Key }) {
+			if doneTxn(w) && w.Result <= op.Result && slices.ContainsFunc(w.Parts,
+				func(o history.Part) bool { return o.Writes() && o.Key == p.Key }) {
 				at = max(at, w.Result)
 			}
 		}

@@ -62,7 +62,7 @@ func (r *Result) merge(o Result) {
 	}
 }
 
-// useful leaves out what says nothing: failures, and reads without an answer.
+// useful returns ops without those that say nothing: failures, and reads without an answer.
 func useful(ops []history.Op) []history.Op {
 	out := make([]history.Op, 0, len(ops))
 	for _, op := range ops {
@@ -103,5 +103,5 @@ func earlier(first, later []history.Op, feed, ask func(history.Op)) {
 	}
 }
 
-// same tells whether two are the same operation: a client has one at a time.
+// same reports whether two are the same operation: a client has one at a time.
 func same(a, b history.Op) bool { return a.Client == b.Client && a.Call == b.Call && a.Kind == b.Kind }

@@ -23,7 +23,7 @@ type register struct {
 	index   uint64 // 0: absent, or present with an index that is not known
 }
 
-// Model is a key as a linearizable register with compare-and-set by index. Partitioning by key is the caller's.
+// Model is a key as a linearizable register with compare-and-set by index. The caller partitions by key.
 var Model = porcupine.Model{
 	Init:              func() any { return register{} },
 	Step:              func(state, input, _ any) (bool, any) { return step(state.(register), input.(history.Op)) },
@@ -106,7 +106,7 @@ func Registers(ops []history.Op, timeout time.Duration) []Verdict {
 	return out
 }
 
-// Describe is one line for people.
+// Describe returns op in one line, for people.
 func Describe(op history.Op) string {
 	switch op.Kind {
 	case history.Get:

@@ -15,7 +15,7 @@ const (
 	sightSlack   = time.Second // after which a new master was certainly seen
 )
 
-// fast is the least that a time of d takes on the harness's clock, if a node's goes too fast or jumps ahead.
+// fast returns the least that a time of d takes on the harness's clock, if a node's goes too fast or jumps ahead.
 func fast(d time.Duration) time.Duration { return max(0, d*9/10-50*time.Millisecond) }
 
 // Sessions checks sessions and what becomes of the locks that they hold. Each key is locked by one session first, and
@@ -107,10 +107,11 @@ func (l *life) file(op history.Op) {
 	}
 }
 
-// looked takes in a read of a key that shows that a session which had locked it does not hold it any more.
+// looked notes a read of a key that shows that a session which had locked it does not hold it any more.
 func looked(op history.Op, holders []*life) {
 	for _, l := range holders {
-		if l.taken.Return < op.Call && op.Session != l.create.Session && (l.release.Kind == "" || l.release.Call > op.Return) {
+		if l.taken.Return < op.Call && op.Session != l.create.Session && (l.release.Kind == "" ||
+			l.release.Call > op.Return) {
 			l.gone = append(l.gone, op)
 		}
 	}
@@ -121,7 +122,8 @@ func (s *sessions) life(l *life) {
 	for _, g := range l.gone {
 		for _, b := range l.beats {
 			if b.Call+fast(ttl) > g.Return && b.Call < g.Return && (l.destroy.Kind == "" || l.destroy.Call > g.Return) {
-				s.r.add("ended early", fmt.Sprintf("a session of %v has ended %v after it was renewed", ttl, g.Return-b.Call), s.proof(l, b, g)...)
+				s.r.add("ended early", fmt.Sprintf("a session of %v has ended %v after it was renewed", ttl,
+					g.Return-b.Call), s.proof(l, b, g)...)
 			}
 		}
 		for _, o := range l.seen {
@@ -141,12 +143,13 @@ func (s *sessions) life(l *life) {
 	}
 	for _, o := range l.seen {
 		if since := s.since(last.Return, o); o.Call > since+sessionGrace*ttl+sessionSlack {
-			s.r.add("outlived", fmt.Sprintf("a session of %v lives %v after it was renewed", ttl, o.Call-last.Return), s.proof(l, last, o)...)
+			s.r.add("outlived", fmt.Sprintf("a session of %v lives %v after it was renewed", ttl, o.Call-last.Return),
+				s.proof(l, last, o)...)
 		}
 	}
 }
 
-// proof is ops with what says of whom they are.
+// proof returns ops with what says of whom they are.
 func (s *sessions) proof(l *life, ops ...history.Op) []history.Op {
 	out := append([]history.Op{l.create}, ops...)
 	if l.taken.Kind != "" {
@@ -155,7 +158,7 @@ func (s *sessions) proof(l *life, ops ...history.Op) []history.Op {
 	return out
 }
 
-// since is the last time before op at which all times may have been begun anew: after, or a new mastership.
+// since returns the last time before op at which all times may have been begun anew: after, or a new mastership.
 func (s *sessions) since(after time.Duration, op history.Op) time.Duration {
 	for _, m := range s.masters {
 		if m.Call <= op.Call+sightSlack {
@@ -181,12 +184,14 @@ func (s *sessions) keys(ops []history.Op) {
 		switch {
 		case l == nil:
 			if !op.Matched {
-				s.r.add("refused for nothing", fmt.Sprintf("%s was never locked, and an acquisition is refused", op.Key), op)
+				s.r.add("refused for nothing", fmt.Sprintf("%s was never locked, and an acquisition is refused",
+					op.Key), op)
 			}
 		case l.create.Session == op.Session || op.Call < l.taken.Return:
 		case l.release.Done() && l.release.Return < op.Call:
 			if !op.Matched {
-				s.r.add("delay after a release", fmt.Sprintf("%s was released, and is refused", op.Key), s.proof(l, l.release, op)...)
+				s.r.add("delay after a release", fmt.Sprintf("%s was released, and is refused", op.Key), s.proof(l,
+					l.release, op)...)
 			}
 		case l.release.Kind == "":
 			s.delayed(l, op)
@@ -208,7 +213,8 @@ func (s *sessions) delayed(l *life, op history.Op) {
 			lived = d
 		}
 		if op.Return < lived.Call+fast(delay) {
-			s.r.add("lock-delay cut short", fmt.Sprintf("%s was acquired %v after it was held, its lock-delay is %v", op.Key, op.Return-lived.Call, delay),
+			s.r.add("lock-delay cut short", fmt.Sprintf("%s was acquired %v after it was held, its lock-delay is %v",
+				op.Key, op.Return-lived.Call, delay),
 				s.proof(l, lived, op)...)
 		}
 		return
@@ -223,7 +229,8 @@ func (s *sessions) delayed(l *life, op history.Op) {
 		}
 	}
 	if end.Kind != "" && op.Call > s.since(end.Return, op)+delay+sessionSlack {
-		s.r.add("lock-delay too long", fmt.Sprintf("%s is refused %v after it was freed, its lock-delay is %v", op.Key, op.Call-end.Return, delay),
+		s.r.add("lock-delay too long", fmt.Sprintf("%s is refused %v after it was freed, its lock-delay is %v", op.Key,
+			op.Call-end.Return, delay),
 			s.proof(l, end, op)...)
 	}
 }

@@ -23,7 +23,8 @@ type lifeStory struct {
 const lifeStep = 10 * time.Millisecond
 
 func tellLives(seed uint64) []history.Op {
-	s := &lifeStory{random: rand.New(rand.NewPCG(seed, 5)), stream: history.Op{Client: 9, Kind: history.Stream, Outcome: history.OK}}
+	s := &lifeStory{random: rand.New(rand.NewPCG(seed, 5)), stream: history.Op{Client: 9, Kind: history.Stream,
+		Outcome: history.OK}}
 	for range 12 {
 		s.life()
 	}
@@ -41,7 +42,8 @@ func (s *lifeStory) do(op history.Op) history.Op {
 
 // change is an event of the stream, at the revision that is the newest now.
 func (s *lifeStory) change(key, session string, create uint64) {
-	s.stream.Entries = append(s.stream.Entries, history.Entry{Key: key, Session: session, Create: create, Modify: s.rev})
+	s.stream.Entries = append(s.stream.Entries, history.Entry{Key: key, Session: session, Create: create,
+		Modify: s.rev})
 }
 
 func (s *lifeStory) create(id string, ttl, delay time.Duration, deletes bool) {
@@ -74,7 +76,8 @@ func (s *lifeStory) life() {
 	switch s.random.IntN(3) {
 	case 0:
 		s.rev++
-		s.do(history.Op{Kind: history.Release, Key: key, Matched: true, Result: s.rev, Extra: history.Extra{Session: id}})
+		s.do(history.Op{Kind: history.Release, Key: key, Matched: true, Result: s.rev,
+			Extra: history.Extra{Session: id}})
 		s.change(key, "", 1)
 		s.acquire(key, other, true)
 		return
@@ -116,7 +119,8 @@ func TestPlantedSessionFaultsAreFound(t *testing.T) {
 	// lately: the session was created or renewed so shortly before op that it must still live.
 	lately := func(ops []history.Op, op history.Op, id string) bool {
 		return slices.ContainsFunc(ops, func(b history.Op) bool {
-			return (b.Kind == history.Create || b.Kind == history.Renew) && b.Session == id && b.Call < op.Call && b.Call+200*time.Millisecond > op.Return
+			return (b.Kind == history.Create || b.Kind == history.Renew) && b.Session == id && b.Call < op.Call &&
+				b.Call+200*time.Millisecond > op.Return
 		})
 	}
 	gone := func(op history.Op) bool { return op.Kind == history.SessionInfo && op.Absent }
@@ -140,7 +144,10 @@ func TestPlantedSessionFaultsAreFound(t *testing.T) {
 	}
 	plantAll(t, "session", tellLives, Sessions, map[string]planted{
 		"seen to be gone too early": {"ended early", func(r *rand.Rand, ops []history.Op) bool {
-			i, ok := pickOp(r, ops, func(op history.Op) bool { return op.Kind == history.Renew && lately(ops, op, op.Session) })
+			i, ok := pickOp(r, ops, func(op history.Op) bool {
+				return op.Kind == history.Renew && lately(ops, op,
+					op.Session)
+			})
 			if ok {
 				ops[i].Kind, ops[i].Absent = history.SessionInfo, true
 			}
@@ -160,7 +167,8 @@ func TestPlantedSessionFaultsAreFound(t *testing.T) {
 			if !ok || ops[i+1].Kind != history.Acquire {
 				return false
 			}
-			ops[i+1] = history.Op{Kind: history.SessionInfo, Outcome: history.OK, Call: ops[i+1].Call, Return: ops[i+1].Return, Extra: history.Extra{Session: ops[i].Session}}
+			ops[i+1] = history.Op{Kind: history.SessionInfo, Outcome: history.OK, Call: ops[i+1].Call,
+				Return: ops[i+1].Return, Extra: history.Extra{Session: ops[i].Session}}
 			return true
 		}},
 		"one that never ends": {"outlived", func(r *rand.Rand, ops []history.Op) bool {

@@ -75,7 +75,8 @@ func (f *followed) revision(list []history.Entry) {
 			continue
 		}
 		if at, dead := f.ended[e.Session]; e.Session != "" && dead {
-			f.s.r.add("locked by the dead", fmt.Sprintf("%s is locked at %d by a session that ended at %d", e.Key, e.Modify, at), f.row...)
+			f.s.r.add("locked by the dead", fmt.Sprintf("%s is locked at %d by a session that ended at %d", e.Key,
+				e.Modify, at), f.row...)
 		}
 		if f.holder[e.Key] = e.Session; e.Session == "" {
 			delete(f.holder, e.Key)
@@ -93,10 +94,13 @@ func (f *followed) freed(end history.Entry, list []history.Entry) {
 		l := f.s.byID[holder]
 		switch {
 		case i < 0:
-			f.s.r.add("lock outlives session", fmt.Sprintf("a session ended at %d, and %s, which it had locked, was not freed then", end.Modify, key), f.row...)
+			f.s.r.add("lock outlives session",
+				fmt.Sprintf("a session ended at %d, and %s, which it had locked, was not freed then", end.Modify, key),
+				f.row...)
 		case l != nil && l.create.Deletes != (list[i].Create == 0):
-			f.s.r.add("wrong behavior", fmt.Sprintf("a session ended at %d; that its keys are deleted is %v, that %s was is %v",
-				end.Modify, l.create.Deletes, key, list[i].Create == 0), append(slices.Clone(f.row), l.create)...)
+			f.s.r.add("wrong behavior",
+				fmt.Sprintf("a session ended at %d; that its keys are deleted is %v, that %s was is %v",
+					end.Modify, l.create.Deletes, key, list[i].Create == 0), append(slices.Clone(f.row), l.create)...)
 		}
 	}
 }

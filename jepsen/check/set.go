@@ -18,7 +18,7 @@ func Set(ops []history.Op) Result {
 	return r
 }
 
-// prefixOf is the prefix that a list names, or that a key's last slash ends.
+// prefixOf returns the prefix that a list names, or that a key's last slash ends.
 func prefixOf(op history.Op) string {
 	if op.Kind == history.List {
 		return op.Key
@@ -78,7 +78,8 @@ func missing(r *Result, l history.Op, there map[string]history.Op, found map[str
 		return
 	}
 	if there[lost].Kind == history.Put {
-		r.add("lost or stale", fmt.Sprintf("%s was acknowledged at %d and is not in a later list", lost, there[lost].Result), there[lost], l)
+		r.add("lost or stale", fmt.Sprintf("%s was acknowledged at %d and is not in a later list", lost,
+			there[lost].Result), there[lost], l)
 		return
 	}
 	r.add("vanished", fmt.Sprintf("%s was in a list and is not in a later one", lost), there[lost], l)
@@ -95,13 +96,16 @@ func setList(r *Result, l history.Op, puts map[string]history.Op) {
 		case !tried || put.Value != e.Value:
 			r.add("from nowhere", fmt.Sprintf("nobody put %q into %s", e.Value, e.Key), l)
 		case put.Outcome == history.Fail:
-			r.add("refused but done", fmt.Sprintf("%s is there although its client was told that it was not applied", e.Key), put, l)
+			r.add("refused but done", fmt.Sprintf("%s is there although its client was told that it was not applied",
+				e.Key), put, l)
 		case put.Call > l.Return:
 			r.add("from the future", fmt.Sprintf("%s was in a list before it was put", e.Key), put, l)
 		case e.Create != e.Modify:
-			r.add("duplicate", fmt.Sprintf("%s was applied more than once: created at %d, modified at %d", e.Key, e.Create, e.Modify), put, l)
+			r.add("duplicate", fmt.Sprintf("%s was applied more than once: created at %d, modified at %d", e.Key,
+				e.Create, e.Modify), put, l)
 		case put.Outcome == history.OK && e.Modify != put.Result:
-			r.add("wrong revision", fmt.Sprintf("%s is at %d, its client was told %d", e.Key, e.Modify, put.Result), put, l)
+			r.add("wrong revision", fmt.Sprintf("%s is at %d, its client was told %d", e.Key, e.Modify, put.Result),
+				put, l)
 		}
 		last = e.Key
 	}

@@ -15,7 +15,7 @@ const (
 	maxShrinkSteps = 2000
 )
 
-// RegisterProblems is Registers with what was wrong made as small as it gets.
+// RegisterProblems is Registers, with each history that is not linearizable made as small as it gets.
 func RegisterProblems(ops []history.Op, timeout time.Duration) Result {
 	r := Result{}
 	for _, v := range Registers(ops, timeout) {
@@ -27,7 +27,8 @@ func RegisterProblems(ops []history.Op, timeout time.Duration) Result {
 			r.Undecided++
 			r.add("undecided", "the checker found no answer in "+timeout.String()+" for key "+v.Key)
 		default:
-			r.add("not linearizable", "no order of these operations on "+v.Key+" explains what was seen", Shrink(ofKey(ops, v.Key))...)
+			r.add("not linearizable", "no order of these operations on "+v.Key+" explains what was seen",
+				Shrink(ofKey(ops, v.Key))...)
 		}
 	}
 	return r
@@ -66,7 +67,7 @@ func Shrink(ops []history.Op) []history.Op {
 	return ops
 }
 
-// without is ops less those from one place to another and all that rest on them.
+// without returns ops less those from one place to another and all that rest on them.
 func without(ops []history.Op, from, to int) []history.Op {
 	gone := make([]bool, len(ops))
 	for i := from; i < to; i++ {
@@ -98,7 +99,7 @@ func indices(set []bool) (out []int) {
 	return out
 }
 
-// rests tells whether op may be explained only by what w wrote. A refused cas may rest on any write; so may one whose
+// rests reports whether op may be explained only by what w wrote. A refused cas may rest on any write; so may one whose
 // base has no known writer.
 func rests(op, w history.Op) bool {
 	if !w.Writes() || (w.Kind == history.CAS && w.Outcome == history.OK && !w.Matched) {

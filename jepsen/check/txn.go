@@ -40,7 +40,8 @@ type written struct {
 }
 
 func txnGroup(all []history.Op) Result {
-	t := &txnKeys{r: Result{Checked: len(useful(all)), Keys: 1}, byWord: map[string]history.Op{}, learnt: map[string]uint64{}, state: map[string]written{}}
+	t := &txnKeys{r: Result{Checked: len(useful(all)), Keys: 1}, byWord: map[string]history.Op{},
+		learnt: map[string]uint64{}, state: map[string]written{}}
 	for _, op := range all {
 		if op.Writes() {
 			t.byWord[txnWord(op)] = op
@@ -65,7 +66,8 @@ func txnGroup(all []history.Op) Result {
 	for _, op := range told {
 		if op.Matched && op.Writes() {
 			if op.Result == last.Result {
-				t.r.add("two at one revision", fmt.Sprintf("two transactions changed something at revision %d", op.Result), last, op)
+				t.r.add("two at one revision", fmt.Sprintf("two transactions changed something at revision %d",
+					op.Result), last, op)
 			}
 			last = op
 		}
@@ -74,7 +76,7 @@ func txnGroup(all []history.Op) Result {
 	return t.r
 }
 
-// txnWord is the word that a transaction appends.
+// txnWord returns the word that a transaction appends.
 func txnWord(op history.Op) string {
 	for _, p := range op.Parts {
 		if p.Writes() {
@@ -86,11 +88,12 @@ func txnWord(op history.Op) string {
 
 func lastWord(value string) string { return value[strings.LastIndexByte(value, ' ')+1:] }
 
-// told are the operations of which a revision is known, in its order, writes before reads.
+// told returns the operations of which a revision is known, in its order, writes before reads.
 func (t *txnKeys) told(all []history.Op) (out []history.Op) {
 	for _, op := range all {
 		switch {
-		case op.Outcome == history.OK && op.Result == 0 && !op.Matched: // refused at a revision of which nothing was told
+		case op.Outcome == history.OK && op.Result == 0 &&
+			!op.Matched: // refused at a revision of which nothing was told
 		case op.Outcome == history.OK:
 			out = append(out, op)
 		case op.Outcome == history.Info && op.Writes() && t.learnt[txnWord(op)] > 0:
@@ -111,7 +114,8 @@ func (t *txnKeys) told(all []history.Op) (out []history.Op) {
 // seen looks at the newest word of everything that a transaction read.
 func (t *txnKeys) seen(op history.Op) {
 	if len(op.Entries) != len(op.Parts) {
-		t.r.add("answers missing", fmt.Sprintf("a transaction of %d operations has %d answers", len(op.Parts), len(op.Entries)), op)
+		t.r.add("answers missing", fmt.Sprintf("a transaction of %d operations has %d answers", len(op.Parts),
+			len(op.Entries)), op)
 		return
 	}
 	for i, e := range op.Entries {
@@ -123,7 +127,8 @@ func (t *txnKeys) seen(op history.Op) {
 		case !tried:
 			t.r.add("from nowhere", fmt.Sprintf("nobody appended what %s ends with: %q", e.Key, e.Value), op)
 		case by.Outcome == history.Fail || by.Outcome == history.OK && !by.Matched:
-			t.r.add("refused but done", fmt.Sprintf("%s shows a write of which its client was told that it was not done", e.Key), by, op)
+			t.r.add("refused but done",
+				fmt.Sprintf("%s shows a write of which its client was told that it was not done", e.Key), by, op)
 		case by.Call > op.Return:
 			t.r.add("from the future", fmt.Sprintf("%s shows a write before it was asked for", e.Key), by, op)
 		case by.Outcome == history.Info && t.learnt[lastWord(e.Value)] == 0:
@@ -156,8 +161,9 @@ func (t *txnKeys) replay(op history.Op) {
 		case p.Index != now.Modify:
 			failed = true
 			if op.Matched {
-				t.r.add("done on a false condition", fmt.Sprintf("at revision %d %s was at %d, the transaction was done on condition that it is at %d",
-					op.Result, p.Key, now.Modify, p.Index), append(writer(now), op)...)
+				t.r.add("done on a false condition",
+					fmt.Sprintf("at revision %d %s was at %d, the transaction was done on condition that it is at %d",
+						op.Result, p.Key, now.Modify, p.Index), append(writer(now), op)...)
 			}
 		}
 		if p.Writes() {
@@ -173,7 +179,9 @@ func (t *txnKeys) replay(op history.Op) {
 			t.state[key] = w
 		}
 	case !failed:
-		t.r.add("refused for nothing", fmt.Sprintf("at revision %d all conditions of a transaction held, and it was refused", op.Result), append(rests, op)...)
+		t.r.add("refused for nothing",
+			fmt.Sprintf("at revision %d all conditions of a transaction held, and it was refused", op.Result),
+			append(rests, op)...)
 	}
 }
 
@@ -188,7 +196,8 @@ func writer(w written) []history.Op {
 func (t *txnKeys) answers(op history.Op) {
 	for i, p := range op.Parts {
 		if p.Writes() && i < len(op.Entries) && op.Entries[i].Modify != op.Result {
-			t.r.add("not one revision", fmt.Sprintf("a transaction at revision %d wrote %s at %d", op.Result, p.Key, op.Entries[i].Modify), op)
+			t.r.add("not one revision", fmt.Sprintf("a transaction at revision %d wrote %s at %d", op.Result, p.Key,
+				op.Entries[i].Modify), op)
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 // are not below what was acknowledged before the read was asked. At the end each watcher has come to see the last
 // change.
 func Watch(ops []history.Op) Result {
-	w := &watched{r: Result{Checked: len(useful(ops)), Keys: 1}, puts: map[string]history.Op{}, at: map[uint64][]history.Op{}, lost: map[uint64][]string{}, from: map[string]history.Op{}}
+	w := &watched{r: Result{Checked: len(useful(ops)), Keys: 1}, puts: map[string]history.Op{},
+		at: map[uint64][]history.Op{}, lost: map[uint64][]string{}, from: map[string]history.Op{}}
 	w.file(ops)
 	for _, op := range ops {
 		if op.Outcome == history.OK && !op.Writes() {
@@ -81,7 +82,7 @@ func (w *watched) file(ops []history.Op) {
 	}
 }
 
-// seen takes in what a reader was shown.
+// seen notes what a reader was shown.
 func (w *watched) seen(op history.Op) {
 	shown := op.Entries
 	if op.Kind == history.Get && !op.Absent {
@@ -104,14 +105,16 @@ func (w *watched) seenPut(op history.Op, e history.Entry) {
 	case !tried || put.Key != e.Key:
 		w.r.add("from nowhere", fmt.Sprintf("nobody put %q into %s", e.Value, e.Key), op)
 	case put.Outcome == history.Fail:
-		w.r.add("refused but done", fmt.Sprintf("%s %q was seen although its client was told that it was not applied", e.Key, e.Value), put, op)
+		w.r.add("refused but done", fmt.Sprintf("%s %q was seen although its client was told that it was not applied",
+			e.Key, e.Value), put, op)
 	case put.Call > op.Return:
 		w.r.add("from the future", fmt.Sprintf("%s %q was seen before it was put", e.Key, e.Value), put, op)
 	case put.Result == 0 && put.Outcome == history.Info:
 		put.Result = e.Modify
 		w.puts[e.Value], w.from[e.Value] = put, op
 	case put.Result != e.Modify:
-		w.r.add("wrong revision", fmt.Sprintf("%s %q was seen at %d, and is of %d", e.Key, e.Value, e.Modify, put.Result), w.evidence(put, e.Value, op)...)
+		w.r.add("wrong revision", fmt.Sprintf("%s %q was seen at %d, and is of %d", e.Key, e.Value, e.Modify,
+			put.Result), w.evidence(put, e.Value, op)...)
 	}
 }
 
@@ -150,7 +153,7 @@ func covers(op history.Op, key string) bool {
 	return op.Key == key || op.Kind == history.Prune && strings.HasPrefix(key, op.Key)
 }
 
-// tell makes the list of what happened, in the order of revisions.
+// tell lists what happened, in the order of revisions.
 func (w *watched) tell() {
 	var writes []history.Op
 	for _, op := range w.puts {
@@ -206,7 +209,7 @@ func (w *watched) gone(op history.Op, there map[string]bool, by []history.Op) {
 	}
 }
 
-// doubtful tells whether a write may have changed the key of which it is not known whether it was done.
+// doubtful reports whether a write may have changed the key of which it is not known whether it was done.
 func (w *watched) doubtful(key string) bool {
 	return slices.ContainsFunc(w.unsure, func(op history.Op) bool { return covers(op, key) })
 }

@@ -27,7 +27,8 @@ type watchStory struct {
 var watchedPrefixes = map[int]string{1: "watch/", 2: "watch/0/"}
 
 func tellWatch(seed uint64) []history.Op {
-	s := &watchStory{random: rand.New(rand.NewPCG(seed, 4)), state: map[string]history.Entry{}, open: map[int]*history.Op{}}
+	s := &watchStory{random: rand.New(rand.NewPCG(seed, 4)), state: map[string]history.Entry{},
+		open: map[int]*history.Op{}}
 	for client := range watchedPrefixes {
 		s.resume(client, 0)
 	}
@@ -57,7 +58,8 @@ func tellWatch(seed uint64) []history.Op {
 // write puts one of the first six keys, deletes one, or prunes.
 func (s *watchStory) write(what int, unknown bool) {
 	s.serial++
-	op := history.Op{Kind: history.Put, Key: fmt.Sprintf("watch/%d/k%d", what%6/3, what%3), Value: fmt.Sprintf("w%d", s.serial), Outcome: history.OK, Call: s.at + 1}
+	op := history.Op{Kind: history.Put, Key: fmt.Sprintf("watch/%d/k%d", what%6/3, what%3), Value: fmt.Sprintf("w%d",
+		s.serial), Outcome: history.OK, Call: s.at + 1}
 	switch {
 	case what == 11:
 		op.Kind, op.Key, op.Value = history.Prune, "watch/1/", ""
@@ -104,7 +106,8 @@ func (s *watchStory) apply(op *history.Op) {
 }
 
 func (s *watchStory) read(client int, kind history.Kind, key string) {
-	op := history.Op{Client: client, Kind: kind, Key: key, Mode: "waiting", Outcome: history.OK, Call: s.at + 1, Return: s.at + 5}
+	op := history.Op{Client: client, Kind: kind, Key: key, Mode: "waiting", Outcome: history.OK, Call: s.at + 1,
+		Return: s.at + 5}
 	s.at += 6
 	for _, e := range s.events {
 		if e.Key == key || kind == history.List && strings.HasPrefix(e.Key, key) {
@@ -127,7 +130,8 @@ func (s *watchStory) read(client int, kind history.Kind, key string) {
 }
 
 func (s *watchStory) resume(client int, from uint64) {
-	s.open[client] = &history.Op{Client: client, Kind: history.Stream, Key: watchedPrefixes[client], Index: from, Outcome: history.OK, Call: s.at + 2}
+	s.open[client] = &history.Op{Client: client, Kind: history.Stream, Key: watchedPrefixes[client], Index: from,
+		Outcome: history.OK, Call: s.at + 2}
 }
 
 // breakOff ends a stream, at the newest change or a few before it.
@@ -155,14 +159,20 @@ func TestGoodWatchersPass(t *testing.T) {
 func TestPlantedWatchFaultsAreFound(t *testing.T) {
 	// told is a stream with an event that an acknowledged put made.
 	told := func(r *rand.Rand, ops []history.Op) (stream, event int, ok bool) {
-		stream, ok = pickOp(r, ops, func(op history.Op) bool { return op.Kind == history.Stream && len(op.Entries) > 2 })
+		stream, ok = pickOp(r, ops, func(op history.Op) bool {
+			return op.Kind == history.Stream &&
+				len(op.Entries) > 2
+		})
 		if !ok {
 			return 0, 0, false
 		}
 		ops[stream].Entries = slices.Clone(ops[stream].Entries)
 		for _, event = range r.Perm(len(ops[stream].Entries) - 1) {
 			e := ops[stream].Entries[event]
-			if slices.ContainsFunc(ops, func(p history.Op) bool { return p.Kind == history.Put && p.Outcome == history.OK && p.Value == e.Value }) {
+			if slices.ContainsFunc(ops, func(p history.Op) bool {
+				return p.Kind == history.Put &&
+					p.Outcome == history.OK && p.Value == e.Value
+			}) {
 				return stream, event, true
 			}
 		}
@@ -213,9 +223,13 @@ func TestPlantedWatchFaultsAreFound(t *testing.T) {
 		}},
 		"a list that lacks a key": {"torn", func(r *rand.Rand, ops []history.Op) bool {
 			i, ok := pickOp(r, ops, func(op history.Op) bool {
-				return op.Kind == history.List && len(op.Entries) > 0 && op.Index > 1 && slices.ContainsFunc(ops, func(p history.Op) bool {
-					return p.Kind == history.Put && p.Outcome == history.OK && p.Value == op.Entries[0].Value
-				}) && !slices.ContainsFunc(ops, func(p history.Op) bool { return p.Outcome == history.Info && covers(p, op.Entries[0].Key) })
+				return op.Kind == history.List && len(op.Entries) > 0 && op.Index > 1 && slices.ContainsFunc(ops,
+					func(p history.Op) bool {
+						return p.Kind == history.Put && p.Outcome == history.OK && p.Value == op.Entries[0].Value
+					}) && !slices.ContainsFunc(ops, func(p history.Op) bool {
+					return p.Outcome == history.Info && covers(p,
+						op.Entries[0].Key)
+				})
 			})
 			if ok {
 				ops[i].Entries = slices.Clone(ops[i].Entries[1:])

@@ -24,14 +24,18 @@ func (w *watched) stream(op history.Op) {
 		}
 		at := place{e.Modify, e.Key}
 		if _, again := told[at]; again || e.Modify <= op.Index {
-			w.r.add("told twice", fmt.Sprintf("a stream behind %d was told of %s at %d again", op.Index, e.Key, e.Modify), op)
+			w.r.add("told twice", fmt.Sprintf("a stream behind %d was told of %s at %d again", op.Index, e.Key,
+				e.Modify), op)
 		} else if e.Modify < last {
 			w.r.add("out of order", fmt.Sprintf("a stream was told of %s at %d after %d", e.Key, e.Modify, last), op)
 		}
 		last = max(last, e.Modify)
 		told[at] = e
 	}
-	from, _ := slices.BinarySearchFunc(w.changes, op.Index+1, func(c change, r uint64) int { return cmp.Compare(c.Modify, r) })
+	from, _ := slices.BinarySearchFunc(w.changes, op.Index+1, func(c change,
+		r uint64) int {
+		return cmp.Compare(c.Modify, r)
+	})
 	for _, c := range w.changes[from:] {
 		if c.Modify > op.Result {
 			break
@@ -44,8 +48,9 @@ func (w *watched) stream(op history.Op) {
 			if c.Create == 0 && w.doubtful(c.Key) {
 				continue // it may have been deleted before, by a write that nobody saw
 			}
-			w.r.add("missed", fmt.Sprintf("a stream from %d that was told all up to %d was not told that %s became %q at %d",
-				op.Index, op.Result, c.Key, c.Value, c.Modify), append(slices.Clone(c.by), op)...)
+			w.r.add("missed",
+				fmt.Sprintf("a stream from %d that was told all up to %d was not told that %s became %q at %d",
+					op.Index, op.Result, c.Key, c.Value, c.Modify), append(slices.Clone(c.by), op)...)
 		}
 	}
 }
@@ -77,7 +82,8 @@ func (w *watched) indexes(ops []history.Op, mine []change) {
 		}
 	}, func(op history.Op) {
 		if op.Index < newest.Index || op.Since > op.Index {
-			w.r.add("index fell", fmt.Sprintf("index %d after %d had been seen", op.Index, max(newest.Index, op.Since)), newest, op)
+			w.r.add("index fell", fmt.Sprintf("index %d after %d had been seen", op.Index, max(newest.Index, op.Since)),
+				newest, op)
 		}
 	})
 	var done []history.Op // each change as the write that made it
@@ -93,7 +99,8 @@ func (w *watched) indexes(ops []history.Op, mine []change) {
 		}
 	}, func(op history.Op) {
 		if op.Index < newest.Result {
-			w.r.add("stale", fmt.Sprintf("index %d although a change at %d had been acknowledged", op.Index, newest.Result), newest, op)
+			w.r.add("stale", fmt.Sprintf("index %d although a change at %d had been acknowledged", op.Index,
+				newest.Result), newest, op)
 		}
 	})
 }
@@ -119,12 +126,14 @@ func (w *watched) contents(ops []history.Op, mine []change) {
 		for _, e := range op.Entries {
 			found[e.Key] = true
 			if c := state[e.Key]; (c.Value != e.Value || c.Modify != e.Modify) && !w.doubtful(e.Key) {
-				w.r.add("torn", fmt.Sprintf("at %d %s was %q @%d, a list shows %q @%d", op.Index, e.Key, c.Value, c.Modify, e.Value, e.Modify), w.shows(c, e, op)...)
+				w.r.add("torn", fmt.Sprintf("at %d %s was %q @%d, a list shows %q @%d", op.Index, e.Key, c.Value,
+					c.Modify, e.Value, e.Modify), w.shows(c, e, op)...)
 			}
 		}
 		for _, key := range sortedKeys(state) {
 			if c := state[key]; !found[key] && !w.doubtful(key) {
-				w.r.add("torn", fmt.Sprintf("at %d %s was %q @%d, a list lacks it", op.Index, key, c.Value, c.Modify), append(slices.Clone(c.by), op)...)
+				w.r.add("torn", fmt.Sprintf("at %d %s was %q @%d, a list lacks it", op.Index, key, c.Value, c.Modify),
+					append(slices.Clone(c.by), op)...)
 				break
 			}
 		}
@@ -171,7 +180,8 @@ func (w *watched) converged(ops []history.Op, mine []change) {
 			position = max(op.Result, op.Gap)
 		}
 		if waits := op.Kind == history.Stream || op.Mode == "waiting"; waits && position < final.Modify {
-			w.r.add("did not converge", fmt.Sprintf("the last change, of %s at %d, was not seen: only up to %d", final.Key, final.Modify, position), final.by[0], op)
+			w.r.add("did not converge", fmt.Sprintf("the last change, of %s at %d, was not seen: only up to %d",
+				final.Key, final.Modify, position), final.by[0], op)
 		}
 	}
 }

@@ -71,7 +71,7 @@ type access[M interface {
 
 func (x *access[M]) base() *common { return x.l.base() }
 
-// recall is what an operation once gave: found in the cache, in the memo, or computed now, under the memo's lock.
+// recall returns what an operation once gave: found in the cache, in the memo, or computed now, under the memo's lock.
 func (x *access[M]) recall(op, a, b uint32) uint64 {
 	k := key(op, a, b)
 	s := x.cache.slot(k)
@@ -94,7 +94,7 @@ func (x *access[M]) recall(op, a, b uint32) uint64 {
 	return v
 }
 
-// put is recall for an operation that gives nothing but a part: it replaces the part at place.
+// put is recall for an operation whose result is nothing but a part: it replaces the part at place.
 func (x *access[M]) put(s *state, place int, op, arg uint32) {
 	s[place] = uint32(x.recall(op, s[place], arg))
 }
@@ -110,7 +110,7 @@ func (x *access[M]) step(s *state, place int, op, arg uint32) (sent uint32, ok b
 	return uint32(v >> 32), true
 }
 
-// stepped packs what step takes apart.
+// stepped packs a part and what it sent, as step reads them.
 func stepped(id, sent uint32) uint64 { return uint64(sent)<<32 | uint64(id) }
 
 // trying returns a function that emits what apply makes of s and an action, unless that is nothing.
@@ -123,12 +123,12 @@ func trying(s *state, apply func(s *state, a action) bool, emit func(next *state
 	}
 }
 
-// incarnation is a run of a proposer.
+// incarnation returns a run of a proposer.
 func incarnation(who, run uint8) ballot.Incarnation {
 	return ballot.Incarnation{Restart: uint64(run), Node: firstProposer + ballot.NodeID(who), Nonce: 100 + uint64(run)}
 }
 
-// voters are the nodes 1 to n.
+// voters returns the nodes 1 to n.
 func voters(n int) quorum.Set {
 	var s quorum.Set
 	for i := range n {

@@ -60,7 +60,7 @@ type Config struct {
 	Guardian bool
 }
 
-// Validate tells what is wrong with c, wrapping ErrConfig.
+// Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error {
 		return refused(c.Name, format, args...)
@@ -74,7 +74,8 @@ func (c Config) Validate() error {
 		return bad("%d ballots, not 1 to %d", c.Ballots, maxBallots)
 	case len(c.Durations) < 1 || len(c.Durations) > maxDurations:
 		return bad("%d durations, not 1 to %d", len(c.Durations), maxDurations)
-	case len(c.ProposerRates) != 0 && len(c.ProposerRates) != c.Proposers, len(c.AcceptorRates) != 0 && len(c.AcceptorRates) != c.Acceptors:
+	case len(c.ProposerRates) != 0 && len(c.ProposerRates) != c.Proposers, len(c.AcceptorRates) != 0 &&
+		len(c.AcceptorRates) != c.Acceptors:
 		return bad("rates for some nodes only")
 	case c.ProposerRestarts < 0 || c.ProposerRestarts > 7:
 		return bad("%d restarts of proposers, not 0 to 7", c.ProposerRestarts)
@@ -105,7 +106,7 @@ func (c Config) timing(m time.Duration) lease.Timing {
 	return lease.Timing{MaxMaster: m, MaxUser: m, DriftPPM: c.DriftPPM, Margin: c.Margin}
 }
 
-// longest are the M that an acceptor may start under; the first is every node's at bootstrap.
+// longest returns the M that an acceptor may start under; the first is every node's at bootstrap.
 func (c Config) longest() []time.Duration {
 	if c.NewM > 0 {
 		return []time.Duration{c.M, c.NewM}

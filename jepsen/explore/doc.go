@@ -20,11 +20,12 @@
 //
 //	run.go features.go tablenames.go *config.go   what can be explored, by name
 //	search.go visited.go fingerprint.go           the search, which knows nothing of what it searches
-//	intern.go                                     parts, sets of messages, and the memo of what the real code did with them
-//	common.go symmetry.go                         what all worlds share: steps, moves, and acceptors that can be exchanged
+//	intern.go                                     parts, sets of messages, and the memo of what the real code did
+//	common.go symmetry.go                         what all worlds share: steps, moves, what stands where in a state,
+//	                                              and acceptors that can be exchanged
 //	lease*.go                                     the world of the lease
 //	log*.go                                       the world of the log
-//	named*.go                                     the world of named leases; namedcaller.go holds what they leave to their users
+//	named*.go                                     the world of named leases; namedcaller.go: the duties of their users
 //	rival*.go                                     the world of Flease and the majority vote
 //	trace.go script.go report.go                  what comes out: traces, replays, the table
 package explore

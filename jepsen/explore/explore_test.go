@@ -27,7 +27,8 @@ func explored(t *testing.T, w World, lim Limits) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: %s: %d states, depth %d, %.0f a second, %d blocked", w.label(), r.Verdict(), r.States, r.Depth, pace(r.States, r.Elapsed), r.Blocked)
+	t.Logf("%s: %s: %d states, depth %d, %.0f a second, %d blocked", w.label(), r.Verdict(), r.States, r.Depth,
+		pace(r.States, r.Elapsed), r.Blocked)
 	return r
 }
 
@@ -183,7 +184,9 @@ func TestUpdateTable(t *testing.T) {
 	if err := os.WriteFile(path, []byte("before\n"+tableBegin+"\n"+tableEnd+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []Result{{Name: "renewal", States: 7}, {Name: "base", States: 1}, {Name: "base", States: 2, Bound: "interrupted"}} {
+	for _, r := range []Result{
+		{Name: "renewal", States: 7}, {Name: "base", States: 1}, {Name: "base", States: 2, Bound: "interrupted"},
+	} {
 		if err := UpdateTable(path, r); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +198,9 @@ func TestUpdateTable(t *testing.T) {
 	b, _ := os.ReadFile(path)
 	text := string(b)
 	if !strings.HasPrefix(text, "before\n"+tableBegin) || !strings.HasSuffix(text, tableEnd+"\nafter\n") ||
-		!strings.Contains(text, "| base | 2 | 0 | 0.0 | none found, interrupted |\n| renewal | 7 | 0 | 0.0 | clean, complete |\n") || strings.Contains(text, "| base | 1 |") {
+		!strings.Contains(text,
+			"| base | 2 | 0 | 0.0 | none found, interrupted |\n| renewal | 7 | 0 | 0.0 | clean, complete |\n") ||
+		strings.Contains(text, "| base | 1 |") {
 		t.Errorf("the file is\n%s", text)
 	}
 }

@@ -15,26 +15,32 @@ var features = []struct {
 	name, says string
 	with       func(c *Config)
 }{
-	{"crash-restart", "one restart of a proposer, any number of each acceptor's, silence longer than D_P", func(c *Config) {
-		c.AcceptorRestarts, c.ProposerRestarts, c.M, c.Draws = true, 1, 2*ms, 2
-	}},
+	{"crash-restart", "one restart of a proposer, any number of each acceptor's, silence longer than D_P",
+		func(c *Config) {
+			c.AcceptorRestarts, c.ProposerRestarts, c.M, c.Draws = true, 1, 2*ms, 2
+		}},
 	{"guardian", "a proposer that is restarted leaves Releases for what its guardian has noted (P7)", func(c *Config) {
 		c.Guardian, c.ProposerRestarts = true, 1
 	}},
 	{"renewal", "attempts while a lease is held", func(c *Config) { c.Renew = true }},
 	{"retry", "attempts given up in the middle, and repeated requests", func(c *Config) { c.Retry = true }},
 	{"release", "releases at any time", func(c *Config) { c.Release = true }},
-	{"redelivery", "a reply arrives at once or is lost, and its request may come again", func(c *Config) { c.LoseReplies = true }},
-	{"drift", "proposers' clocks at rates 2 and 3, acceptors' at 3 and 2, with the ρ that allows just this", func(c *Config) {
-		c.DriftPPM = 200_000
-		c.ProposerRates, c.AcceptorRates = []time.Duration{2 * ms, 3 * ms, 2 * ms}, []time.Duration{3 * ms, 2 * ms, 3 * ms}
-	}},
-	{"quarantine-equals-D_P", "acceptors restart any number of times, and D_P = M = D_Q", func(c *Config) { c.AcceptorRestarts = true }},
+	{"redelivery", "a reply arrives at once or is lost, and its request may come again",
+		func(c *Config) { c.LoseReplies = true }},
+	{"drift", "proposers' clocks at rates 2 and 3, acceptors' at 3 and 2, with the ρ that allows just this",
+		func(c *Config) {
+			c.DriftPPM = 200_000
+			c.ProposerRates = []time.Duration{2 * ms, 3 * ms, 2 * ms}
+			c.AcceptorRates = []time.Duration{3 * ms, 2 * ms, 3 * ms}
+		}},
+	{"quarantine-equals-D_P", "acceptors restart any number of times, and D_P = M = D_Q",
+		func(c *Config) { c.AcceptorRestarts = true }},
 	{"three-acceptors", "three acceptors for two", func(c *Config) { c.Acceptors = 3 }},
 	{"three-proposers", "three proposers for two, one ballot each", func(c *Config) { c.Proposers, c.Ballots = 3, 1 }},
 	{"two-durations", "attempts of two lengths", func(c *Config) { c.M = 2 * ms }},
 	{"epochs", "a tenure that goes on has had no other owner in it (M1)", func(c *Config) { c.Epochs = true }},
-	{"asynchrony", "replies too travel, and arrive any number of times, however late", func(c *Config) { c.Async = true }},
+	{"asynchrony", "replies too travel, and arrive any number of times, however late",
+		func(c *Config) { c.Async = true }},
 	{"at-most-once", "each copy of a message arrives once or never", func(c *Config) { c.Once = true }},
 	{"one-ballot", "one ballot for each run of a proposer", func(c *Config) { c.Ballots = 1 }},
 	{"smaller-M", "acceptors also restart under a smaller M", func(c *Config) {
@@ -44,7 +50,7 @@ var features = []struct {
 	{"short-leases", "D_P of one tick", func(*Config) {}},
 }
 
-// parseLease is the configuration of the lease with this name.
+// parseLease returns the configuration of the lease with this name.
 func parseLease(name string) (Config, error) {
 	c := Config{Name: name, Proposers: 2, Acceptors: 2, Ballots: 2, M: 2 * ms}
 	var names []string

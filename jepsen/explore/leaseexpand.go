@@ -91,7 +91,7 @@ func (x *leaseExplorer) restarts(s *state) int {
 	return n
 }
 
-// apply does one action to s. It is false if the action cannot be taken.
+// apply does one action to s. It reports false if the action cannot be taken.
 func (x *leaseExplorer) apply(s *state, a action) bool {
 	switch a.kind {
 	case actTick:
@@ -152,7 +152,7 @@ func (x *leaseExplorer) tick(s *state) {
 	}
 }
 
-// proposer is one step of proposer i. What it sends is on its way to all it is for.
+// proposer makes one step of proposer i. What it sends is then on its way to everybody it is for.
 func (x *leaseExplorer) proposer(s *state, i uint8, in uint32) bool {
 	out, ok := x.step(s, atProposers+int(i), opProposer, in)
 	if sent := out &^ freshTenure; sent != 0 {

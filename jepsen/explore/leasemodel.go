@@ -49,7 +49,7 @@ func (l *leaseModel) explorer() explorer {
 	return &leaseExplorer{access[*leaseModel]{l: l, cache: new(cache)}}
 }
 
-// boxes is how many sets hold the requests on their way.
+// boxes returns how many sets hold the requests on their way.
 func (l *leaseModel) boxes() int {
 	if !l.c.Once {
 		return 1
@@ -60,7 +60,8 @@ func (l *leaseModel) boxes() int {
 // leaseExplorer is one goroutine's access to a leaseModel.
 type leaseExplorer struct{ access[*leaseModel] }
 
-// broken is what must never be: two owners at a time, or a tenure that another one has interrupted (M1).
+// broken returns what is wrong with s, "" if nothing: two owners at a time, or a tenure that another one has
+// interrupted (M1).
 func (x *leaseExplorer) broken(s *state) string {
 	owners := 0
 	for i := range x.l.c.Proposers {

@@ -51,7 +51,7 @@ type sending struct {
 	to uint8
 }
 
-// boot is the number of proposer who at the start of a run.
+// boot returns the number of proposer who at the start of a run.
 func (l *leaseModel) boot(who, runs, draws uint8) uint32 {
 	p, err := lease.NewProposer(lease.ProposerConfig{
 		Self: incarnation(who, runs), Duration: l.c.M, Voters: voters(l.c.Acceptors), Timing: l.c.timing(l.c.M),
@@ -62,8 +62,8 @@ func (l *leaseModel) boot(who, runs, draws uint8) uint32 {
 	return l.proposer(proposerPart{p: p, who: who, runs: runs, draws: draws})
 }
 
-// proposer is the number of a proposer. Its key adds to AppendState what a core with a broken rule might still look at
-// (the base), and what the checks do.
+// proposer returns the number of a proposer. Its key adds to AppendState what a core with a broken rule might still
+// look at (the base), and what the checks do.
 func (l *leaseModel) proposer(x proposerPart) uint32 {
 	h, held := x.p.Held(x.now)
 	if x.held = held; held {
@@ -84,7 +84,7 @@ func (l *leaseModel) proposer(x proposerPart) uint32 {
 	return l.proposers.number(key, x)
 }
 
-// install is the number of an acceptor that starts with this record, under the m-th M.
+// install returns the number of an acceptor that starts with this record, under the m-th M.
 func (l *leaseModel) install(record time.Duration, m uint8, bootstrap bool) uint32 {
 	timing := l.c.timing(l.c.longest()[m])
 	plan, err := lease.PlanQuarantine(record, timing, bootstrap)
@@ -98,18 +98,19 @@ func (l *leaseModel) install(record time.Duration, m uint8, bootstrap bool) uint
 	return l.acceptor(acceptorPart{a: a, plan: plan, m: m})
 }
 
-// acceptor is the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst
+// acceptor returns the number of an acceptor. Its record on disk is lowered as soon as A4 allows it, which is the worst
 // case.
 func (l *leaseModel) acceptor(x acceptorPart) uint32 {
 	x.record = x.plan.Record(x.now - x.start)
 	key := append(l.acceptors.buffer(), 'a', x.m)
 	key = binary.AppendVarint(key, int64(x.record))
-	key = binary.AppendUvarint(key, uint64(x.a.QuarantineLeft(x.now))) // again in AppendState: the order of a bounded search rests on the key
+	key = binary.AppendUvarint(key,
+		uint64(x.a.QuarantineLeft(x.now))) // again in AppendState: the order of a bounded search rests on the key
 	return l.acceptors.number(x.a.AppendState(key, x.now), x)
 }
 
-// message is the number of a message. How much of a lease is left is a hint that only paces retries (L1): replies that
-// differ in nothing else are the same.
+// message returns the number of a message. How much of a lease is left is a hint that only paces retries (L1): replies
+// that differ in nothing else are the same.
 func (l *leaseModel) message(m lease.Message) uint32 {
 	m.LiveLeft = 0
 	x := messagePart{m: m, reply: m.To != 0}

@@ -95,7 +95,7 @@ func (l *leaseModel) stepProposer(id, in uint32) uint64 {
 	return stepped(l.proposer(x), out)
 }
 
-// crashReleases is what the guardian of a proposer has to say about it as it is now.
+// crashReleases returns what the guardian of a proposer has to say about it as it is now.
 func (l *leaseModel) crashReleases(id uint32) uint32 {
 	x := l.proposers.get(id)
 	counters := x.notes.AppendCounters(nil, x.now)
@@ -119,7 +119,7 @@ func (l *leaseModel) begin(x *proposerPart, counter uint64, d time.Duration) ([]
 	return sent, x.p.Attempt().Ballot.Counter == counter
 }
 
-// gather takes messages that differ in their addressee only for one request.
+// gather makes one request of messages that differ in nothing but their addressee.
 func (l *leaseModel) gather(sent []lease.Message) output {
 	var o output
 	for _, m := range sent {
@@ -135,7 +135,7 @@ func (l *leaseModel) gather(sent []lease.Message) output {
 	return o
 }
 
-// stepAcceptor gives the acceptor after a request and, in the upper half, its reply.
+// stepAcceptor returns the acceptor after a request and, in the upper half, its reply.
 func (l *leaseModel) stepAcceptor(id, request uint32, self ballot.NodeID) uint64 {
 	old := l.acceptors.get(id)
 	x := *old
@@ -150,7 +150,8 @@ func (l *leaseModel) stepAcceptor(id, request uint32, self ballot.NodeID) uint64
 	return stepped(l.acceptor(x), answer)
 }
 
-// addOutput is a set with what a step sent to the acceptor at place; with all that it sent if place is maxAcceptors.
+// addOutput returns a set with what a step sent to the acceptor at place; with all that it sent if place is
+// maxAcceptors.
 func (l *leaseModel) addOutput(set, out, place uint32) uint32 {
 	for _, s := range l.outputs.get(out).sent {
 		if place == maxAcceptors || s.to>>place&1 == 1 {

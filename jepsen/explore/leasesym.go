@@ -10,7 +10,8 @@ func (l *leaseModel) layoutOf() layout {
 	}
 	y := layout{
 		perms: permutations(c.Acceptors, c.AcceptorRates), acceptors: c.Acceptors,
-		rows: []row{{&l.proposers, atProposers, c.Proposers, relabel}, {&l.acceptors, atAcceptors, c.Acceptors, swap}, sent},
+		rows: []row{{&l.proposers, atProposers, c.Proposers, relabel}, {&l.acceptors, atAcceptors, c.Acceptors, swap},
+			sent},
 		lives: lives{
 			of:    func(id uint32) *lived { return &l.proposers.get(id).lived },
 			again: func(from, by, arg uint32) uint32 { return uint32(l.stepProposer(from, by|arg)) },

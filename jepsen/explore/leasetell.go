@@ -105,7 +105,8 @@ func (t *teller) tell(before, after *state, a action) string {
 // tellRequest says what an acceptor made of a request, and what its reply did.
 func (t *teller) tellRequest(before, _ *state, a action) (rule, what string) {
 	l, what := t.l, t.say(nil, a)
-	rule = map[lease.Kind]string{lease.KindPrepare: "A1", lease.KindAccept: "A2", lease.KindRelease: "A3"}[l.messages.get(a.arg).m.Kind]
+	rule = map[lease.Kind]string{lease.KindPrepare: "A1", lease.KindAccept: "A2",
+		lease.KindRelease: "A3"}[l.messages.get(a.arg).m.Kind]
 	l.mu.Lock()
 	v := l.stepAcceptor(before[atAcceptors+a.to], a.arg, ballot.NodeID(a.to)+1)
 	l.mu.Unlock()
@@ -151,7 +152,7 @@ func (t *teller) tellReply(before, _ *state, who uint8, m lease.Message, what st
 	return "P5", what
 }
 
-// world is one phrase for each node: what it holds and how long, each by its own clock.
+// world returns one phrase for each node: what it holds and how long, each by its own clock.
 func (t *teller) world(s *state) string {
 	var parts []string
 	for i := range t.l.c.Proposers {

@@ -18,9 +18,10 @@ type LogConfig struct {
 	FollowersCrash, Quiet bool
 }
 
-// Validate tells what is wrong with c, wrapping ErrConfig.
+// Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c LogConfig) Validate() error {
-	if c.Nodes < 1 || c.Nodes > 3 || c.Leaders < 1 || c.Leaders > c.Nodes || c.Leads < 1 || c.Slots < 1 || c.Values < 1 || c.Crashes < 0 {
+	if c.Nodes < 1 || c.Nodes > 3 || c.Leaders < 1 || c.Leaders > c.Nodes || c.Leads < 1 || c.Slots < 1 ||
+		c.Values < 1 || c.Crashes < 0 {
 		return refused(c.Name, "%+v", c)
 	}
 	return nil
@@ -34,7 +35,8 @@ var logConfigs = []LogConfig{
 	{Name: "log-3-nodes", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1},
 	{Name: "log-3-nodes-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1},
 	{Name: "log-3-nodes-quiet", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Quiet: true},
-	{Name: "log-3-nodes-quiet-follower-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1, FollowersCrash: true, Quiet: true},
+	{Name: "log-3-nodes-quiet-follower-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1,
+		FollowersCrash: true, Quiet: true},
 	{Name: "log-3-nodes-quiet-crash", Nodes: 3, Leaders: 2, Leads: 1, Slots: 1, Values: 1, Crashes: 1, Quiet: true},
 	{Name: "log-3-nodes-2-slots", Nodes: 3, Leaders: 2, Leads: 1, Slots: 2, Values: 2},
 	{Name: "log-3-nodes-2-leads", Nodes: 3, Leaders: 2, Leads: 2, Slots: 1, Values: 1},
@@ -43,7 +45,8 @@ var logConfigs = []LogConfig{
 func (c LogConfig) label() string { return c.Name }
 
 func (c LogConfig) says() string {
-	return fmt.Sprintf("nodes %d, leaders %d with %d attempts each, slots %d, crashes %d", c.Nodes, c.Leaders, c.Leads, c.Slots, c.Crashes)
+	return fmt.Sprintf("nodes %d, leaders %d with %d attempts each, slots %d, crashes %d", c.Nodes, c.Leaders, c.Leads,
+		c.Slots, c.Crashes)
 }
 
 func (c LogConfig) open() (model, narrator) {

@@ -42,7 +42,8 @@ func newLogModel(c LogConfig) *logModel {
 		perms: permutations(0, nil), rows: []row{{&l.nodes, atNodes, c.Nodes, same}, {&l.sets, atWire, 1, same}},
 	})
 	for i := range c.Nodes {
-		l.first[atNodes+i] = l.boot(nodePart{who: uint8(i), disk: &logDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}}})
+		l.first[atNodes+i] = l.boot(nodePart{who: uint8(i),
+			disk: &logDisk{entries: map[multipaxos.Slot]multipaxos.Entry{}}})
 	}
 	l.first[atWire] = l.sets.of(nil)
 	l.first[atHistory] = l.histories.number(nil, nil)
@@ -198,7 +199,7 @@ func (x *logExplorer) canonical(s *state) digest {
 	return d.end()
 }
 
-// broken is what must never be: a slot with two chosen values, or a core that stops itself.
+// broken returns what is wrong with s, "" if nothing: a slot with two chosen values, or a core that stops itself.
 func (x *logExplorer) broken(s *state) string {
 	if s[atFlags] != 0 {
 		return "two values are chosen in a slot"

@@ -18,7 +18,7 @@ type logDisk struct {
 	entries  map[multipaxos.Slot]multipaxos.Entry
 }
 
-// with is the disk after p.
+// with returns the disk after p.
 func (d *logDisk) with(p multipaxos.Persist) *logDisk {
 	n := *d
 	n.entries = maps.Clone(d.entries)
@@ -31,7 +31,7 @@ func (d *logDisk) with(p multipaxos.Persist) *logDisk {
 	return &n
 }
 
-// Entries is multipaxos.Reader.
+// Entries implements multipaxos.Reader.
 func (d *logDisk) Entries(from, through multipaxos.Slot, maxBytes int) ([]multipaxos.Entry, error) {
 	var out []multipaxos.Entry
 	size := 0
@@ -72,7 +72,7 @@ func appendEntry(b []byte, e multipaxos.Entry) []byte {
 	return append(b, e.Value...)
 }
 
-// node is the number of a node.
+// node returns the number of a node.
 func (l *logModel) node(x nodePart) uint32 {
 	key := append(l.nodes.buffer(), 'n', x.who, x.runs, x.leads, x.proposed)
 	if x.broken != "" {

@@ -11,7 +11,8 @@ import (
 // logTeller puts what happens in a logModel into words.
 type logTeller struct{ l *logModel }
 
-var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply", "Fetch", "Learn", "Confirm", "Confirmed"}
+var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
+	"Fetch", "Learn", "Confirm", "Confirmed"}
 
 func (t *logTeller) say(_ *state, a action) string {
 	switch a.arg {
@@ -47,10 +48,12 @@ func shortBallot(b ballot.Ballot) string {
 }
 
 func (t *logTeller) tell(before, after *state, a action) string {
-	rule := map[uint32]string{logLead: "M2", logPropose: "M5", logSync: "disk", logCrash: "crash", logCrashLate: "crash", logHeartbeat: "M5"}[a.arg]
+	rule := map[uint32]string{logLead: "M2", logPropose: "M5", logSync: "disk", logCrash: "crash",
+		logCrashLate: "crash", logHeartbeat: "M5"}[a.arg]
 	if rule == "" {
 		rule = map[multipaxos.Kind]string{
-			multipaxos.KindPrepare: "promise", multipaxos.KindPromise: "M2 M3", multipaxos.KindAccept: "accept", multipaxos.KindAccepted: "M5",
+			multipaxos.KindPrepare: "promise", multipaxos.KindPromise: "M2 M3", multipaxos.KindAccept: "accept",
+			multipaxos.KindAccepted: "M5",
 		}[t.l.messages.get(a.arg-logStep).Kind]
 	}
 	var parts []string

@@ -43,7 +43,8 @@ func TestNamedTraceIsTold(t *testing.T) {
 		t.Fatal("nobody ever holds")
 	}
 	steps := retrace(&heldOnce{l}, &namedTeller{l}, out)
-	if len(steps) < 6 || !strings.Contains(steps[len(steps)-1].Line, "HOLDS") || !strings.Contains(steps[0].Script, "acquire through") {
+	if len(steps) < 6 || !strings.Contains(steps[len(steps)-1].Line, "HOLDS") || !strings.Contains(steps[0].Script,
+		"acquire through") {
 		t.Errorf("%d steps: %+v", len(steps), steps)
 	}
 }

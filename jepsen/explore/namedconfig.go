@@ -22,7 +22,7 @@ type NamedConfig struct {
 	Asks         int           // of each client in all: acquiring, renewing, trying again
 	Ballots      int           // highest counter; a node may skip counters, as if it had seen a rejection
 	Lease        time.Duration // D_P, and M if there is no LongLease
-	LongLease    time.Duration // D_P of any ask besides, and M: then acceptors keep buckets (N4), whose writes take time and may be lost
+	LongLease    time.Duration // 0, or another D_P and M: then acceptors keep buckets (N4)
 	Restarts     int           // of acceptors, together; each then needs an era of its own
 	NodeRestarts int           // of the nodes that clients ask, together
 	Renew        bool          // asks while the name is held
@@ -40,35 +40,60 @@ type NamedConfig struct {
 // namedConfigs are the configurations of named leases by name.
 var namedConfigs = []NamedConfig{
 	{Name: "named-base", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms},
-	{Name: "named-long-lease", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: 2 * ms},
-	{Name: "named-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Sweep: true},
-	{Name: "named-own-eras", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, OwnEras: true, Sweep: true},
-	{Name: "named-own-eras-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 1, Lease: ms, OwnEras: true, Retry: true},
-	{Name: "named-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Release: true},
-	{Name: "named-release-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Release: true, Sweep: true},
-	{Name: "named-withdraw", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, GiveUp: true, Withdraw: true, LoseReplies: true},
-	{Name: "named-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, GiveUp: true, Withdraw: true},
-	{Name: "named-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Renew: true, GiveUp: true, Withdraw: true},
-	{Name: "named-renewal-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Renew: true, Release: true},
-	{Name: "named-two-acquisitions", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Release: true},
-	{Name: "named-two-names", Clients: 2, Nodes: 1, Acceptors: 3, Names: 2, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Sweep: true},
-	{Name: "named-restart", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Restarts: 1},
-	{Name: "named-restart-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms, Restarts: 1, Sweep: true},
-	{Name: "named-restart-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Restarts: 1, Renew: true},
-	{Name: "named-two-restarts", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Restarts: 2},
-	{Name: "named-era-used-up", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, Restarts: 1, UsedUp: true},
-	{Name: "named-buckets", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 4 * ms, Restarts: 2},
-	{Name: "named-buckets-lowered", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 2 * ms, Restarts: 1},
-	{Name: "named-buckets-renewal", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 3, Ballots: 3, Lease: ms, LongLease: 3 * ms, Restarts: 2, Renew: true},
-	{Name: "named-buckets-release", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3, Lease: ms, LongLease: 2 * ms, Restarts: 1, Release: true, Sweep: true},
-	{Name: "named-buckets-three", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, LongLease: 2 * ms, Restarts: 3},
-	{Name: "named-late-replies", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Async: true},
-	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
+	{Name: "named-long-lease", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: 2 * ms},
+	{Name: "named-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2, Lease: ms,
+		Sweep: true},
+	{Name: "named-own-eras", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, OwnEras: true, Sweep: true},
+	{Name: "named-own-eras-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 1,
+		Lease: ms, OwnEras: true, Retry: true},
+	{Name: "named-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: ms, Release: true},
+	{Name: "named-release-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: ms, Release: true, Sweep: true},
+	{Name: "named-withdraw", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: ms, GiveUp: true, Withdraw: true, LoseReplies: true},
+	{Name: "named-retry", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2, Lease: ms,
+		Retry: true, GiveUp: true, Withdraw: true},
+	{Name: "named-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
+		Lease: ms, Renew: true, GiveUp: true, Withdraw: true},
+	{Name: "named-renewal-release", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
+		Lease: ms, Renew: true, Release: true},
+	{Name: "named-two-acquisitions", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, Release: true},
+	{Name: "named-two-names", Clients: 2, Nodes: 1, Acceptors: 3, Names: 2, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, Sweep: true},
+	{Name: "named-restart", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: ms, Restarts: 1},
+	{Name: "named-restart-sweep", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 2,
+		Lease: ms, Restarts: 1, Sweep: true},
+	{Name: "named-restart-renewal", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
+		Lease: ms, Restarts: 1, Renew: true},
+	{Name: "named-two-restarts", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Restarts: 2},
+	{Name: "named-era-used-up", Clients: 2, Nodes: 1, Acceptors: 3, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, Restarts: 1, UsedUp: true},
+	{Name: "named-buckets", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, LongLease: 4 * ms, Restarts: 2},
+	{Name: "named-buckets-lowered", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, LongLease: 2 * ms, Restarts: 1},
+	{Name: "named-buckets-renewal", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 3, Ballots: 3,
+		Lease: ms, LongLease: 3 * ms, Restarts: 2, Renew: true},
+	{Name: "named-buckets-release", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 2, Asks: 2, Ballots: 3,
+		Lease: ms, LongLease: 2 * ms, Restarts: 1, Release: true, Sweep: true},
+	{Name: "named-buckets-three", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, LongLease: 2 * ms, Restarts: 3},
+	{Name: "named-late-replies", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Async: true},
+	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
+		Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
 }
 
-// Validate tells what is wrong with c, wrapping ErrConfig.
+// Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c NamedConfig) Validate() error {
-	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors || c.Names < 1 || c.Names > 2 ||
+	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors ||
+		c.Names < 1 || c.Names > 2 ||
 		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms ||
 		c.LongLease != 0 && c.LongLease <= c.Lease || c.Restarts < 0 || c.NodeRestarts < 0 {
 		return refused(c.Name, "%+v", c)
@@ -77,15 +102,19 @@ func (c NamedConfig) Validate() error {
 }
 
 func (c NamedConfig) says() string {
-	s := fmt.Sprintf("clients %d with %d acquisitions and %d asks each, nodes %d, acceptors %d, names %d, ballots %d, D_P %v",
+	s := fmt.Sprintf("clients %d with %d acquisitions and %d asks each, "+
+		"nodes %d, acceptors %d, names %d, ballots %d, D_P %v",
 		c.Clients, c.Acquisitions, c.Asks, c.Nodes, c.Acceptors, c.Names, c.Ballots, c.Lease)
 	for _, f := range []struct {
 		on   bool
 		name string
 	}{
-		{c.Renew, "renewal"}, {c.Retry, "retry"}, {c.GiveUp, "giving up"}, {c.Withdraw, "withdrawal"}, {c.Release, "release"}, {c.Sweep, "sweep"},
-		{c.LongLease > 0, fmt.Sprintf("or %v, with buckets", c.LongLease)}, {c.LoseReplies, "lost replies"}, {c.Async, "late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
-		{c.Restarts > 0, fmt.Sprintf("%d restarts", c.Restarts)}, {c.NodeRestarts > 0, fmt.Sprintf("%d restarts of nodes", c.NodeRestarts)},
+		{c.Renew, "renewal"}, {c.Retry, "retry"}, {c.GiveUp, "giving up"}, {c.Withdraw, "withdrawal"}, {c.Release,
+			"release"}, {c.Sweep, "sweep"},
+		{c.LongLease > 0, fmt.Sprintf("or %v, with buckets", c.LongLease)}, {c.LoseReplies, "lost replies"}, {c.Async,
+			"late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
+		{c.Restarts > 0, fmt.Sprintf("%d restarts", c.Restarts)}, {c.NodeRestarts > 0,
+			fmt.Sprintf("%d restarts of nodes", c.NodeRestarts)},
 	} {
 		if f.on {
 			s += ", " + f.name
@@ -98,7 +127,7 @@ func (c NamedConfig) timing() lease.Timing {
 	return lease.Timing{MaxMaster: c.Lease, MaxUser: max(c.Lease, c.LongLease)}
 }
 
-// ttl is what an ask is for.
+// ttl returns how long a lease an ask is for.
 func (c NamedConfig) ttl(long uint32) time.Duration {
 	if long != 0 {
 		return c.LongLease
@@ -106,7 +135,7 @@ func (c NamedConfig) ttl(long uint32) time.Duration {
 	return c.Lease
 }
 
-// lease is the number of the name that a client's acquisition is of.
+// lease returns the number of the name that a client's acquisition is of.
 func (c NamedConfig) lease(who, acquisition uint8) uint8 {
 	if c.Names == 2 && who == 1 && acquisition == 1 {
 		return 1

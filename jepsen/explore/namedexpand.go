@@ -100,7 +100,7 @@ func (x *namedExplorer) expandTable(s *state, i uint8, try func(a action)) {
 	}
 }
 
-// apply does one action to s. It is false if the action cannot be taken.
+// apply does one action to s. It reports false if the action cannot be taken.
 func (x *namedExplorer) apply(s *state, a action) bool {
 	switch a.kind {
 	case doTick:
@@ -169,7 +169,7 @@ func (x *namedExplorer) prune(s *state, client uint8) {
 	x.put(s, atMail, opPrune, s[atClients+client])
 }
 
-// node is one step of a node that clients ask. What it sends is on its way.
+// node makes one step of a node that clients ask. What it sends is then on its way.
 func (x *namedExplorer) node(s *state, i uint8, in uint32) bool {
 	out, ok := x.step(s, atAsked+int(i), opAsked, in)
 	if out != 0 {
@@ -198,7 +198,7 @@ func (x *namedExplorer) deliver(s *state, a action) bool {
 	return true
 }
 
-// broken is what must never be.
+// broken returns what is wrong with s, "" if nothing.
 func (x *namedExplorer) broken(s *state) string {
 	l := x.l
 	if what := l.pasts.get(s[atPast]).broken; what != "" {

@@ -141,7 +141,8 @@ func (l *namedModel) stepClient(x namedClient, in, arg uint32) uint64 {
 		}
 		x.hold.Release()
 		x.released = true
-		q := named.Request{Kind: named.Release, Name: leaseName(l.c.lease(x.who, x.begun)), Counter: 1, Acquisition: x.acquisition()}
+		q := named.Request{Kind: named.Release, Name: leaseName(l.c.lease(x.who, x.begun)), Counter: 1,
+			Acquisition: x.acquisition()}
 		return stepped(l.client(x), l.mail(namedMail{kind: mailRequest, request: q}))
 	case inGrant:
 		m := l.mails.get(arg)
@@ -187,7 +188,8 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		}
 		x.counter = counter
 		*f = flight{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
-			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition, Duration: m.request.Duration, Renewal: m.renewal,
+			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition,
+			Duration: m.request.Duration, Renewal: m.renewal,
 		}, voters(l.c.Acceptors), counter)}
 		sent = l.requests(&x, f)
 	case inReply:
@@ -201,7 +203,8 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 				continue
 			}
 			if f.attempt.End() == named.EndWon {
-				sent = append(sent, l.mail(namedMail{kind: mailGrant, who: uint8(who), begun: f.begun, ask: f.ask, token: f.attempt.Token()}))
+				sent = append(sent, l.mail(namedMail{kind: mailGrant, who: uint8(who), begun: f.begun, ask: f.ask,
+					token: f.attempt.Token()}))
 			}
 			sent = append(sent, l.requests(&x, f)...)
 		}
@@ -223,7 +226,7 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 	return stepped(l.node(x), out)
 }
 
-// requests is what an attempt sends in its phase.
+// requests returns what an attempt sends in its phase.
 func (l *namedModel) requests(x *namedNode, f *flight) []uint32 {
 	q, to := f.attempt.Requests(x.now)
 	if to.Len() == 0 {
@@ -269,7 +272,7 @@ func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
 	return uint64(l.acceptor(x))
 }
 
-// bucket asks for a bucket to be written, or says that it is.
+// bucket asks for a bucket to be written, or reports one durable.
 func (x *namedTable) bucket(durable bool) (ok bool) {
 	switch {
 	case !durable:
@@ -286,7 +289,7 @@ func (x *namedTable) bucket(durable bool) (ok bool) {
 	return true
 }
 
-// serve gives the acceptor after a request and, in the upper half, its reply.
+// serve returns the acceptor after a request and, in the upper half, its reply.
 func (l *namedModel) serve(x namedTable, m *namedMail, place uint8) uint64 {
 	x.table = x.table.Clone()
 	reply, ok := x.table.Handle(x.now, incarnation(m.node, m.run), m.request)
@@ -297,7 +300,7 @@ func (l *namedModel) serve(x namedTable, m *namedMail, place uint8) uint64 {
 	return stepped(l.acceptor(x), out)
 }
 
-// remember is the past after a grant has counted.
+// remember returns the past after a grant has counted.
 func (l *namedModel) remember(p namedPast, c *namedClient) uint32 {
 	h := &p.names[l.c.lease(c.who, c.begun)]
 	t := named.Token(c.hold.Token())
@@ -315,7 +318,7 @@ func (l *namedModel) remember(p namedPast, c *namedClient) uint32 {
 	return l.past(p)
 }
 
-// prune takes out the grants to a client that can count no more.
+// prune removes the grants to a client that cannot count any more.
 func (l *namedModel) prune(set uint32, c *namedClient) uint32 {
 	ids := slices.DeleteFunc(slices.Clone(l.sets.list(set)), func(id uint32) bool {
 		m := l.mails.get(id)

@@ -96,7 +96,7 @@ type pastHolder struct {
 	last, earlier named.Token
 }
 
-// client is the number of a client. What its token was matters to the history only once it is over.
+// client returns the number of a client. What its token was matters to the history only once it is over.
 func (l *namedModel) client(x namedClient) uint32 {
 	x.held = x.hold.Held(x.now)
 	key := append(l.clients.buffer(), 'c', x.who, x.begun, x.asked, flags(x.released, x.hold.Token() != 0))
@@ -124,7 +124,7 @@ func flags(a, b bool) (f byte) {
 	return f
 }
 
-// node is the number of a node. Attempts whose time is over are given up at once: they could win nothing.
+// node returns the number of a node. Attempts whose time is over are given up at once: they could win nothing.
 func (l *namedModel) node(x namedNode) uint32 {
 	key := append(l.nodes.buffer(), 'n', x.who, x.run, byte(x.counter))
 	for i := range x.flights {
@@ -145,7 +145,7 @@ func (l *namedModel) node(x namedNode) uint32 {
 	return l.nodes.number(key, x)
 }
 
-// acceptor is the number of an acceptor.
+// acceptor returns the number of an acceptor.
 func (l *namedModel) acceptor(x namedTable) uint32 {
 	key := append(l.tables.buffer(), 't', x.run, byte(len(x.eras)))
 	for _, e := range x.eras {
@@ -157,7 +157,7 @@ func (l *namedModel) acceptor(x namedTable) uint32 {
 	return l.tables.number(x.table.AppendState(key, x.now), x)
 }
 
-// bootstrap is an acceptor that is older than all that is explored; begin is the run that follows x.
+// bootstrap returns an acceptor that is older than all that is explored.
 func (l *namedModel) bootstrap(i uint8) uint32 {
 	era := uint32(1)
 	if l.c.OwnEras {
@@ -167,8 +167,9 @@ func (l *namedModel) bootstrap(i uint8) uint32 {
 	x.table = l.table(0, x.disk)
 	x.table.Open(era)
 	if l.c.UsedUp {
-		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7}, Duration: ms,
-			Token: named.FirstToken(era) + math.MaxUint32 - 1}
+		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7},
+			Duration: ms,
+			Token:    named.FirstToken(era) + math.MaxUint32 - 1}
 		x.table.Handle(0, incarnation(0, 0), q)
 		x.now = time.Second
 		x.table.Sweep(x.now, sweepAll)
@@ -199,18 +200,21 @@ const sweepAll = 1 << 10
 // table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by
 // then.
 func (l *namedModel) table(quarantine time.Duration, b named.Bucket) *named.Table {
-	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: b, MaxRecords: 16, Width: 1}, 0)
+	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: b, MaxRecords: 16,
+		Width: 1}, 0)
 	if err != nil {
 		panic(err)
 	}
 	return t
 }
 
-// mail is the number of a message. How much of a lease is left is a hint.
+// mail returns the number of a message. How much of a lease is left is a hint.
 func (l *namedModel) mail(m namedMail) uint32 {
 	m.reply.LiveLeft = 0
-	key := append(l.mails.buffer(), 'm', byte(m.kind), m.acc, m.node, m.run, m.who, m.begun, m.ask, flags(m.renewal, m.reply.Live))
-	for _, n := range []uint64{uint64(m.token), m.request.Counter, uint64(m.request.Token), uint64(m.request.Duration), m.reply.Counter, m.reply.Promised,
+	key := append(l.mails.buffer(), 'm', byte(m.kind), m.acc, m.node, m.run, m.who, m.begun, m.ask, flags(m.renewal,
+		m.reply.Live))
+	for _, n := range []uint64{uint64(m.token), m.request.Counter, uint64(m.request.Token), uint64(m.request.Duration),
+		m.reply.Counter, m.reply.Promised,
 		uint64(m.reply.Report), uint64(m.reply.LiveToken)} {
 		key = binary.AppendUvarint(key, n)
 	}

@@ -9,7 +9,8 @@ func (l *namedModel) layoutOf() layout {
 	y := layout{
 		perms: permutations(c.Acceptors, nil), acceptors: c.Acceptors,
 		rows: []row{
-			{&l.clients, atClients, c.Clients, same}, {&l.nodes, atAsked, c.Nodes, relabel}, {&l.tables, atTables, c.Acceptors, swap},
+			{&l.clients, atClients, c.Clients, same}, {&l.nodes, atAsked, c.Nodes, relabel}, {&l.tables, atTables,
+				c.Acceptors, swap},
 			mail, {&l.pasts, atPast, 1, same},
 		},
 		lives: lives{

@@ -21,7 +21,8 @@ func (t *namedTeller) mail(id uint32) string {
 		return fmt.Sprintf("grant %s%d ask %d token %v", clientName(m.who), m.begun, m.ask, m.token)
 	case mailReply:
 		r := m.reply
-		s := fmt.Sprintf("%v %d%s from %d report %v", r.Kind, r.Counter, proposerNames[m.node:m.node+1], m.acc+1, r.Report)
+		s := fmt.Sprintf("%v %d%s from %d report %v", r.Kind, r.Counter, proposerNames[m.node:m.node+1], m.acc+1,
+			r.Report)
 		if r.Live {
 			s += fmt.Sprintf(" live %s %v", owner(r.LiveAcquisition), r.LiveToken)
 		}
@@ -87,7 +88,8 @@ func (t *namedTeller) say(s *state, a action) string {
 }
 
 var namedRules = [...]string{
-	doTick: "time", doAsk: "P1", doGiveUp: "P5", doWithdraw: "A3", doGiveBack: "P6", doNodeCrash: "T4", doCrash: "A4", doAllot: "N3", doApply: "N3",
+	doTick: "time", doAsk: "P1", doGiveUp: "P5", doWithdraw: "A3", doGiveBack: "P6", doNodeCrash: "T4", doCrash: "A4",
+	doAllot: "N3", doApply: "N3",
 	doSweep: "N2", doBucket: "N4", doReply: "P2-P4", doGrant: "N1",
 }
 
@@ -145,7 +147,8 @@ func (t *namedTeller) table(i int, x *namedTable) string {
 	}
 	for n := range uint8(t.l.c.Names) {
 		if h, live := x.table.Live(x.now, leaseName(n)); live {
-			w += fmt.Sprintf(" has %s%d %v %v", clientName(h.Acquisition[0]-1), h.Acquisition[1], h.Token, h.Left.Truncate(time.Microsecond))
+			w += fmt.Sprintf(" has %s%d %v %v", clientName(h.Acquisition[0]-1), h.Acquisition[1], h.Token,
+				h.Left.Truncate(time.Microsecond))
 		}
 	}
 	return w

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Verdict is one phrase: a violation, complete, or the bound that stopped it.
+// Verdict returns one phrase: a violation, complete, or the bound that stopped it.
 func (r Result) Verdict() string {
 	switch {
 	case r.Violation != "":
@@ -33,7 +33,7 @@ func (r Result) Print(w io.Writer) {
 	}
 }
 
-// Script is the trace in the form that Replay reads.
+// Script returns the trace in the form that Replay reads.
 func (r Result) Script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\nconfig %s\n", r.Verdict(), r.Name)
@@ -45,7 +45,8 @@ func (r Result) Script() string {
 
 // List writes what names there are.
 func List(w io.Writer) {
-	fmt.Fprintln(w, "base                    two proposers, two acceptors, two ballots each; requests are lost, repeated and reordered")
+	fmt.Fprintln(w,
+		"base                    two proposers, two acceptors, two ballots each; requests are lost, repeated and reordered")
 	for _, f := range features {
 		fmt.Fprintf(w, "%-23s %s\n", f.name, f.says)
 	}
@@ -85,7 +86,7 @@ func UpdateTable(path string, r Result) error {
 	return nil
 }
 
-// Missing are those of names that have no row in the table of a file, or one of an interrupted search.
+// Missing returns those of names that have no row in the table of a file, or one of an interrupted search.
 func Missing(path string, names []string) ([]string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -107,7 +108,8 @@ func withRow(body string, r Result) string {
 			rows = append(rows, line)
 		}
 	}
-	rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.1f | %s |\n", r.Name, r.States, r.Depth, r.Elapsed.Seconds(), r.Verdict()))
+	rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.1f | %s |\n", r.Name, r.States, r.Depth, r.Elapsed.Seconds(),
+		r.Verdict()))
 	order := TableNames()
 	place := func(line string) int {
 		if i := slices.Index(order, rowName(line)); i >= 0 {
@@ -116,7 +118,9 @@ func withRow(body string, r Result) string {
 		return len(order)
 	}
 	slices.SortStableFunc(rows, func(a, b string) int { return place(a) - place(b) })
-	return tableHead + strings.Join(rows, "") + fmt.Sprintf("\nMade by `go run ./jepsen explore --config NAME --table FILE`, %s, %d processors.\n", runtime.Version(), runtime.NumCPU())
+	return tableHead + strings.Join(rows,
+		"") + fmt.Sprintf("\nMade by `go run ./jepsen explore --config NAME --table FILE`, %s, %d processors.\n",
+		runtime.Version(), runtime.NumCPU())
 }
 
 func rowName(line string) string {

@@ -20,7 +20,8 @@ func TestExploreRivalsLong(t *testing.T) {
 	if !*longScale {
 		t.Skip("minutes: run it with -long, or search further with go run ./jepsen explore")
 	}
-	for _, name := range []string{"flease", "flease-lost-replies", "flease-shift", "flease-restart", "flease-proposer-restart",
+	for _, name := range []string{"flease", "flease-lost-replies", "flease-shift", "flease-restart",
+		"flease-proposer-restart",
 		"majority-lost-replies", "majority-restart", "majority-3-proposers"} {
 		clean(t, name)
 	}

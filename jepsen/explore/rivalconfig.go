@@ -36,17 +36,19 @@ const (
 	coreMajority = "majority"
 )
 
-// Validate tells what is wrong with c, wrapping ErrConfig.
+// Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c RivalConfig) Validate() error {
-	if c.Core != coreFlease && c.Core != coreMajority || c.Proposers < 1 || c.Proposers > maxProposers || c.Draws < 1 || c.Ticks < 1 || c.Ticks > 60 ||
+	if c.Core != coreFlease && c.Core != coreMajority || c.Proposers < 1 || c.Proposers > maxProposers || c.Draws < 1 ||
+		c.Ticks < 1 || c.Ticks > 60 ||
 		c.Lease <= 0 || len(c.Ahead) != 0 && len(c.Ahead) != c.Proposers+maxAcceptors ||
-		len(c.Shift) != 0 && len(c.Shift) != c.Proposers+maxAcceptors || c.Restarts < 0 || c.Restarts > 3 || c.ProposerRestarts < 0 || c.ProposerRestarts > 3 {
+		len(c.Shift) != 0 && len(c.Shift) != c.Proposers+maxAcceptors || c.Restarts < 0 || c.Restarts > 3 ||
+		c.ProposerRestarts < 0 || c.ProposerRestarts > 3 {
 		return refused(c.Name, "%+v", c)
 	}
 	return nil
 }
 
-// ahead is how far the clock of a process, numbered as in Ahead, is ahead of time at the least.
+// ahead returns how far the clock of a process, numbered as in Ahead, is ahead of time at the least.
 func (c *RivalConfig) ahead(process int) time.Duration {
 	if len(c.Ahead) == 0 {
 		return 0
@@ -54,7 +56,7 @@ func (c *RivalConfig) ahead(process int) time.Duration {
 	return c.Ahead[process]
 }
 
-// shift is by how much the clock of a process may move.
+// shift returns by how much the clock of a process may move.
 func (c *RivalConfig) shift(process int) time.Duration {
 	if len(c.Shift) == 0 {
 		return 0
@@ -84,14 +86,16 @@ var rivalConfigs = []RivalConfig{
 	tinyMajority("majority-blocked", func(c *RivalConfig) { c.Proposers, c.Blocked = 3, true }),
 }
 
-// tinyFlease has two proposers whose clocks are apart by ε, three attempts, and leases of two ticks.
+// tinyFlease returns a configuration with two proposers whose clocks are apart by ε, three attempts, and leases of two
+// ticks.
 func tinyFlease(name string, with func(*RivalConfig)) RivalConfig {
-	c := RivalConfig{Name: name, Core: coreFlease, Proposers: 2, Draws: 3, Ticks: 5, Lease: 2 * ms, Skew: ms, Ahead: []time.Duration{0, ms, 0, 0, 0}}
+	c := RivalConfig{Name: name, Core: coreFlease, Proposers: 2, Draws: 3, Ticks: 5, Lease: 2 * ms, Skew: ms,
+		Ahead: []time.Duration{0, ms, 0, 0, 0}}
 	with(&c)
 	return c
 }
 
-// tinyMajority has two proposers, three attempts, and votes of two ticks.
+// tinyMajority returns a configuration with two proposers, three attempts, and votes of two ticks.
 func tinyMajority(name string, with func(*RivalConfig)) RivalConfig {
 	c := RivalConfig{Name: name, Core: coreMajority, Proposers: 2, Draws: 3, Ticks: 5, Lease: 2 * ms, Retry: true}
 	with(&c)

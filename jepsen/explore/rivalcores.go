@@ -51,7 +51,8 @@ func (c *RivalConfig) bootProposer(who, runs uint8, silent time.Duration) rivalP
 		return fleaseProposer{checked(flease.NewProposer(c.flease(id, silent)))}
 	}
 	return voteProposer{checked(majority.NewProposer(majority.ProposerConfig{
-		Self: ballot.Incarnation{Node: id, Restart: uint64(runs), Nonce: 1}, Duration: c.Lease, Voters: voters(maxAcceptors), Timing: c.timing(),
+		Self: ballot.Incarnation{Node: id, Restart: uint64(runs), Nonce: 1}, Duration: c.Lease,
+		Voters: voters(maxAcceptors), Timing: c.timing(),
 	}))}
 }
 
@@ -60,10 +61,11 @@ func (c *RivalConfig) bootAcceptor(silent time.Duration) rivalAcceptor {
 	if c.Core == coreFlease {
 		return fleaseAcceptor{checked(flease.NewAcceptor(c.flease(1, silent)))}
 	}
-	return voteAcceptor{checked(majority.NewAcceptor(majority.AcceptorConfig{Self: 1, Timing: c.timing(), Silent: silent}))}
+	return voteAcceptor{checked(majority.NewAcceptor(majority.AcceptorConfig{Self: 1, Timing: c.timing(),
+		Silent: silent}))}
 }
 
-// wait is how long a process keeps silent after a restart. A proposer of the vote need not.
+// wait returns how long a process keeps silent after a restart. A proposer of the vote need not.
 func (c *RivalConfig) wait() time.Duration {
 	if c.Core == coreFlease {
 		return c.flease(1, 0).RestartWait()
@@ -98,7 +100,7 @@ func (x fleaseProposer) handle(now time.Duration, m rivalMessage) (rivalMessage,
 	return fleaseRequest(x.p.Handle(now, m.body.(flease.Message)))
 }
 
-// fleaseRequest is one for what was sent to all acceptors.
+// fleaseRequest returns one request for what was sent to all acceptors.
 func fleaseRequest(ms []flease.Message) (rivalMessage, bool) {
 	if len(ms) == 0 {
 		return rivalMessage{}, false
@@ -225,7 +227,7 @@ func (x voteAcceptor) says(now time.Duration) string {
 	return ""
 }
 
-// saidBy is a reply as another acceptor would have given it.
+// saidBy returns a reply as another acceptor would have given it.
 func (m rivalMessage) saidBy(self ballot.NodeID) rivalMessage {
 	switch b := m.body.(type) {
 	case flease.Message:

@@ -24,7 +24,8 @@ func newRivalModel(c RivalConfig) *rivalModel {
 	l := &rivalModel{c: c, blocked: map[digest]bool{}}
 	l.prepare(l.messages.sum, l.layoutOf())
 	for i := range c.Proposers {
-		l.first[atProposers+i] = l.proposer(rivalProposerPart{p: c.bootProposer(uint8(i), 0, 0), now: c.ahead(i), who: uint8(i)})
+		l.first[atProposers+i] = l.proposer(rivalProposerPart{p: c.bootProposer(uint8(i), 0, 0), now: c.ahead(i),
+			who: uint8(i)})
 	}
 	for i := range maxAcceptors {
 		l.first[atAcceptors+i] = l.acceptor(rivalAcceptorPart{a: c.bootAcceptor(0), now: c.ahead(c.Proposers + i)})
@@ -199,7 +200,7 @@ func (x *rivalExplorer) setClock(s *state, i int) {
 	x.put(s, at, op, uint32(reading/ms))
 }
 
-// proposer is one step of a proposer. What it sends is on its way.
+// proposer makes one step of a proposer. What it sends is then on its way.
 func (x *rivalExplorer) proposer(s *state, i uint8, op, arg uint32) {
 	if out, _ := x.step(s, atProposers+int(i), op, arg); out != 0 {
 		x.put(s, atSent, opWith, out)

@@ -10,7 +10,7 @@ import (
 // addressee, so what a permutation relabels is the place of each acceptor and the voters inside proposers. Where
 // replies travel there is no reduction.
 
-// permutations are those that respect the clocks; the first is the identity.
+// permutations returns those that respect the clocks; the first is the identity.
 func (c *RivalConfig) permutations() []permutation {
 	all := permutations(maxAcceptors, nil)
 	if c.Async {

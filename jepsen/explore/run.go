@@ -28,7 +28,7 @@ type Result struct {
 	Blocked   int    // majority vote: states in which nobody owns, and nobody can until a vote has run out
 }
 
-// Complete tells that every state within the configuration was visited and none is broken.
+// Complete reports whether every state within the configuration was visited and none is broken.
 func (r Result) Complete() bool { return r.Bound == "" && r.Violation == "" }
 
 // World is a bounded world that can be searched: a Config, LogConfig, NamedConfig or RivalConfig.
@@ -40,7 +40,7 @@ type World interface {
 	open() (model, narrator)
 }
 
-// worlds are the configurations that have a name of their own, in the order of the table.
+// worlds returns the configurations that have a name of their own, in the order of the table.
 func worlds() (all []World) {
 	for _, c := range logConfigs {
 		all = append(all, c)
@@ -65,7 +65,7 @@ func Parse(name string) (World, error) {
 	return parseLease(name)
 }
 
-// refused is the error about a configuration.
+// refused returns the error about a configuration.
 func refused(name, format string, args ...any) error {
 	return fmt.Errorf("%w: configuration %q: %s", ErrConfig, name, fmt.Sprintf(format, args...))
 }
@@ -122,6 +122,7 @@ func runModel(ctx context.Context, m model, lim Limits) (Result, outcome) {
 	begin := time.Now()
 	out := s.run(ctx, progress)
 	return Result{
-		States: out.states, Depth: out.depth, Peak: out.peak, Elapsed: time.Since(begin), Bound: out.bound, Violation: out.what,
+		States: out.states, Depth: out.depth, Peak: out.peak, Elapsed: time.Since(begin), Bound: out.bound,
+		Violation: out.what,
 	}, out
 }

@@ -58,7 +58,7 @@ func newPlayer(c Config) *player {
 	return &player{t: &teller{l}, x: l.explorer().(*leaseExplorer), at: l.start()}
 }
 
-// known tells whether a line begins like an action.
+// known reports whether a line begins like an action.
 func (p *player) known(line string) bool {
 	verb, _, _ := strings.Cut(line, " ")
 	return strings.Contains(" tick start abandon release resend restart guardian deliver reply ", " "+verb+" ")

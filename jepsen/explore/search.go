@@ -24,7 +24,7 @@ type explorer interface {
 	expand(s *state, emit func(next *state, a action))
 	// canonical replaces s by the one state that stands for all that differ from it by a symmetry.
 	canonical(s *state) digest
-	// broken tells what is wrong with s; "" if nothing.
+	// broken returns what is wrong with s, "" if nothing.
 	broken(s *state) string
 }
 
@@ -219,7 +219,7 @@ func (s *search) insert(shard int, box []found) {
 	}
 }
 
-// path is the fingerprints from the start to the parent of a violation.
+// path returns the fingerprints from the start to the parent of a violation.
 func (s *search) path(b *badState) []digest {
 	var back []digest
 	for at := b.parent; ; {
@@ -237,5 +237,5 @@ func (s *search) path(b *badState) []digest {
 	return back
 }
 
-// pace is the mean number of states a second.
+// pace returns the mean number of states a second.
 func pace(states int, d time.Duration) float64 { return float64(states) / max(d.Seconds(), 1e-3) }

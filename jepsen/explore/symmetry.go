@@ -51,7 +51,7 @@ type lives struct {
 // permutation p puts at place i what was at p[i].
 type permutation [maxAcceptors]uint8
 
-// permutations are those of n acceptors that respect the rates; the first is the identity.
+// permutations returns those of n acceptors that respect the rates; the first is the identity.
 func permutations(n int, rates []time.Duration) []permutation {
 	all := []permutation{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}}
 	return slices.DeleteFunc(all, func(p permutation) bool {
@@ -64,7 +64,7 @@ func permutations(n int, rates []time.Duration) []permutation {
 	})
 }
 
-// place is where p puts what was at i.
+// place returns where p puts what was at i.
 func (p permutation) place(i uint8) uint8 { return uint8(slices.Index(p[:], i)) }
 
 // lived says how a part came about the first time, and what it is called after each permutation.

@@ -8,15 +8,18 @@ import (
 // The symmetry loses nothing: what is found without it falls into exactly the classes found with it.
 func TestSymmetryIsOne(t *testing.T) {
 	for _, name := range []string{
-		"release", "redelivery+renewal", "three-acceptors+one-ballot+short-leases", "at-most-once+one-ballot", "asynchrony+one-ballot+short-leases",
+		"release", "redelivery+renewal", "three-acceptors+one-ballot+short-leases", "at-most-once+one-ballot",
+		"asynchrony+one-ballot+short-leases",
 	} {
 		oneSymmetry(t, parse[Config](t, name))
 	}
 }
 
 func TestNamedSymmetryIsOne(t *testing.T) {
-	oneSymmetry(t, NamedConfig{Name: "base", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms})
-	oneSymmetry(t, NamedConfig{Name: "late", Clients: 2, Nodes: 1, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1, Lease: ms, Async: true})
+	oneSymmetry(t, NamedConfig{Name: "base", Clients: 2, Nodes: 2, Acceptors: 3, Names: 1, Acquisitions: 1, Asks: 1,
+		Ballots: 1, Lease: ms})
+	oneSymmetry(t, NamedConfig{Name: "late", Clients: 2, Nodes: 1, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1,
+		Ballots: 1, Lease: ms, Async: true})
 }
 
 func TestRivalSymmetryIsOne(t *testing.T) {

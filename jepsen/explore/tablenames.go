@@ -7,8 +7,8 @@ var singles = []string{
 	"crash-restart", "renewal", "retry", "release", "redelivery", "drift", "quarantine-equals-D_P", "three-acceptors",
 }
 
-// TableNames are the configurations of the table, in its order: the base, each feature, each pair, each pair with three
-// acceptors, and larger ones.
+// TableNames returns the configurations of the table, in its order: the base, each feature, each pair, each pair with
+// three acceptors, and larger ones.
 func TableNames() []string {
 	names := append([]string{"base"}, singles...)
 	last := len(singles) - 1
@@ -30,7 +30,7 @@ func TableNames() []string {
 	return names
 }
 
-// withThree is the name of a pair with three acceptors. Where a proposer restarts, its attempts end in time.
+// withThree returns the name of a pair with three acceptors. Where a proposer restarts, its attempts end in time.
 func withThree(a, b string) string {
 	name := a + "+" + b + "+three-acceptors"
 	if a == "crash-restart" {
@@ -41,10 +41,13 @@ func withThree(a, b string) string {
 
 // extra are configurations with other features or more of them.
 var extra = []string{
-	"guardian", "guardian+crash-restart", "guardian+renewal", "guardian+retry", "guardian+release", "guardian+redelivery", "guardian+drift",
-	"guardian+quarantine-equals-D_P", "guardian+three-acceptors+prompt", "guardian+renewal+retry", "guardian+renewal+three-acceptors+one-ballot",
+	"guardian", "guardian+crash-restart", "guardian+renewal", "guardian+retry", "guardian+release",
+	"guardian+redelivery", "guardian+drift",
+	"guardian+quarantine-equals-D_P", "guardian+three-acceptors+prompt", "guardian+renewal+retry",
+	"guardian+renewal+three-acceptors+one-ballot",
 	"guardian+at-most-once", "guardian+asynchrony+one-ballot",
-	"at-most-once", "at-most-once+retry", "epochs+renewal+release+three-acceptors", "smaller-M+three-acceptors+one-ballot",
+	"at-most-once", "at-most-once+retry", "epochs+renewal+release+three-acceptors",
+	"smaller-M+three-acceptors+one-ballot",
 	"two-durations+renewal+three-acceptors", "three-proposers", "three-proposers+quarantine-equals-D_P",
 	"three-proposers+three-acceptors", "asynchrony+one-ballot", "asynchrony+one-ballot+short-leases+crash-restart",
 	"renewal+retry+release+three-acceptors",

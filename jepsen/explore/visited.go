@@ -18,7 +18,7 @@ func (v *visited) at(i int) digest { return v.prints[i/chunk][i%chunk] }
 
 func (v *visited) parent(i int) uint32 { return v.parents[i/chunk][i%chunk] }
 
-// add puts p into the set and tells its number there and whether it is new.
+// add puts p into the set. It returns the number of p there and reports whether p is new.
 func (v *visited) add(p digest, parent uint32) (int, bool) {
 	if v.n*4 >= len(v.index)*3 {
 		v.grow()
