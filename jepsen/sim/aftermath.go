@@ -38,7 +38,7 @@ type aftermath struct {
 	healed  time.Duration
 }
 
-// within bounds what the cluster may take to serve through every node, and to be equal, after the faults.
+// within returns how long the cluster may take to serve through every node, and to be equal, after the faults.
 func (x *aftermath) within() time.Duration { return 20*x.plan.lease + 5*time.Second }
 
 // begin begins the phase of stuck nodes, or heals everything.
@@ -122,7 +122,7 @@ func (x *aftermath) probe() {
 	x.await()
 }
 
-// probeOnce is one attempt to write through a node.
+// probeOnce makes one attempt to write through a node.
 func (x *aftermath) probeOnce(c *caller) {
 	if !c.via.out {
 		c.send(c.begin(write, c.command.Key), x.plan.hop, time.Second)
@@ -202,7 +202,7 @@ func (x *aftermath) equal() bool {
 	return true
 }
 
-// missing says what progress has not come.
+// missing returns a text that says what progress has not come.
 func missing(nodes []*node) string {
 	var out []string
 	for _, n := range nodes {

@@ -13,9 +13,9 @@ import (
 type answerCheck struct {
 	*board
 	core      *multipaxos.Core
-	now       time.Duration // the round's newest reading of the clock
-	seen      replica.Published
-	appliedAt time.Duration // reading of the clock when entries were last applied
+	now       time.Duration     // the round's newest reading of the clock
+	published replica.Published // as that round saw it
+	appliedAt time.Duration     // reading of the clock when entries were last applied
 	asked     map[askKey]question
 }
 
@@ -76,9 +76,9 @@ func (c *answerCheck) tells(m *replica.Message) {
 // mustHold checks that the lease was held, and the log ready, by the last reading of the clock: else no write is
 // acknowledged and no point to read from given.
 func (c *answerCheck) mustHold() {
-	if !c.seen.Held(c.now) || c.seen.Ready != c.seen.Tenure {
+	if !c.published.Held(c.now) || c.published.Ready != c.published.Tenure {
 		c.fail("answers under the lease", "node %d acknowledges at %v: tenure %d until %v, ready for %d", c.id, c.now,
-			c.seen.Tenure, c.seen.Deadline, c.seen.Ready)
+			c.published.Tenure, c.published.Deadline, c.published.Ready)
 	}
 }
 

@@ -42,7 +42,7 @@ type attempt struct {
 
 func (a *attempt) isWrite() bool { return a.mode == write }
 
-// arrive is the request at its node.
+// arrive brings the request to its node.
 func (a *attempt) arrive(n *node, wait time.Duration) {
 	if a.trace.on() {
 		a.trace.note("client %d asks for %s of %q", a.caller.id, modeNames[a.mode], a.key)
@@ -91,7 +91,7 @@ func (a *attempt) asRead() *replica.ReadRequest {
 	return &replica.ReadRequest{ID: a.request, Consistent: a.mode == consistent, Until: a.deadline}
 }
 
-// replied is the log part's answer at the handler.
+// replied takes the log part's answer.
 func (a *attempt) replied(r *replica.Reply) {
 	if a.trace.on() {
 		a.trace.note("answers client %d %s (%v)", a.caller.id, outcomeNames[r.Outcome], r.Reason)

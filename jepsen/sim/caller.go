@@ -25,7 +25,7 @@ type caller struct {
 	via     *node // where it asks next
 	command kv.Command
 	attempt uint64        // the one that it waits for; 0: none
-	seen    uint64        // highest revision that it was told
+	newest  uint64        // highest revision that it was told
 	took    func(*answer) // takes the answer to the attempt
 }
 

@@ -43,8 +43,8 @@ func (x *clients) add(id int, r random, via *node) *client {
 // keyring hands out the keys: after so many operations, or unknown outcomes, a key is left alone, because the
 // checker's work grows fast with both.
 type keyring struct {
-	live []ringKey
-	next int
+	inUse []ringKey
+	next  int
 }
 
 type ringKey struct {
@@ -64,7 +64,7 @@ func (k *keyring) fresh() ringKey {
 }
 
 func (k *keyring) pick(r *random) *ringKey {
-	key := &k.live[r.below(len(k.live))]
+	key := &k.inUse[r.below(len(k.inUse))]
 	if key.ops >= maxOpsPerKey || key.unknowns >= maxUnknownsPerKey {
 		*key = k.fresh()
 	}
@@ -74,9 +74,9 @@ func (k *keyring) pick(r *random) *ringKey {
 
 // ended counts an unknown outcome of the key.
 func (k *keyring) ended(name string, o history.Outcome) {
-	for i := range k.live {
-		if k.live[i].name == name && o == history.Info {
-			k.live[i].unknowns++
+	for i := range k.inUse {
+		if k.inUse[i].name == name && o == history.Info {
+			k.inUse[i].unknowns++
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (k *keyring) ended(name string, o history.Outcome) {
 // start makes the clients of the plan.
 func (x *clients) start() {
 	for range x.plan.clients.keys {
-		x.keys.live = append(x.keys.live, x.keys.fresh())
+		x.keys.inUse = append(x.keys.inUse, x.keys.fresh())
 	}
 	for i := range x.plan.clients.count {
 		c := x.add(i+1, x.stream(64+uint64(i)), nil)
@@ -154,7 +154,7 @@ func (c *client) write(r *random) {
 		c.op.Value = string(c.command.Value)
 	}
 	if r.chance(c.plan.clients.keyed) {
-		c.command.IdemKey, c.command.Base = fmt.Sprintf("%d/%d", c.id, c.serial), c.seen
+		c.command.IdemKey, c.command.Base = fmt.Sprintf("%d/%d", c.id, c.serial), c.newest
 	}
 }
 
@@ -173,17 +173,17 @@ func (c *client) ask() {
 	c.tries++
 	a := c.begin(c.mode(), c.op.Key)
 	a.acked, a.frees = c.masters.acked, c.command.Op == kv.OpDelete
-	patience := p.patience/2 + c.random.between(0, p.patience/2)
-	wait := patience
+	timeout := p.timeout/2 + c.random.between(0, p.timeout/2)
+	wait := timeout
 	switch c.random.below(4) {
 	case 0:
 		wait += c.random.between(0, p.linger)
 	case 1:
-		wait = c.random.between(patience/8, patience)
+		wait = c.random.between(timeout/8, timeout)
 	}
 	c.send(a, c.hop(), wait)
 	serial := c.attempt
-	c.at(nil, kindClient, patience, func() {
+	c.at(nil, kindClient, timeout, func() {
 		if c.attempt == serial {
 			c.answered(answer{outcome: replica.Unknown})
 		}
@@ -193,7 +193,7 @@ func (c *client) ask() {
 // tookAnswer takes the answer to an attempt: it ends the operation, or the client tries again through another node.
 func (c *client) tookAnswer(ans *answer) {
 	if ans.outcome == replica.Done {
-		c.seen = max(c.seen, ans.result.Revision)
+		c.newest = max(c.newest, ans.result.Revision)
 		c.done(ans)
 		return
 	}
@@ -273,7 +273,7 @@ func (x *clients) pounce(n *node) {
 		Call: x.now}
 	a := c.begin(linear, c.op.Key)
 	a.acked = x.masters.acked
-	a.arrive(n, x.plan.clients.patience)
+	a.arrive(n, x.plan.clients.timeout)
 }
 
 // readAll reads every key once more, so that a lost write is seen to be lost.

@@ -11,7 +11,7 @@ var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reje
 	"Fetch", "Learn",
 	"Confirm", "Confirmed"}
 
-// describe is a message of the log in a few words.
+// describe returns a message of the log in a few words.
 func describe(m *multipaxos.Message) string {
 	s := fmt.Sprintf("%s %d→%d %v", logKinds[m.Kind], m.From, m.To, m.Ballot)
 	if len(m.Entries) > 0 {
@@ -40,7 +40,7 @@ func describe(m *multipaxos.Message) string {
 
 var peerKinds = [...]string{"", "Heartbeat", "Forward", "Forwarded", "ReadPoint", "ReadPointR"}
 
-// describePeer is a message between log parts in a few words.
+// describePeer returns a message between log parts in a few words.
 func describePeer(m *replica.Message) string {
 	s := fmt.Sprintf("%s %d→%d", peerKinds[m.Kind], m.From, m.To)
 	switch m.Kind {

@@ -91,20 +91,20 @@ func (d *disk) merge(f *kv.Checkpoint) {
 	d.parted = nil
 }
 
-// resume makes the rest of a checkpoint that was cut off, as storage.Open does.
+// resume makes the rest of a checkpoint durable that was cut off, as storage.Open does.
 func (d *disk) resume() {
 	if d.parted != nil {
 		d.merge(d.parted)
 	}
 }
 
-// checkpointed is the slot of the durable state database.
+// checkpointed returns the slot of the durable state database.
 func (d *disk) checkpointed() multipaxos.Slot {
 	slot, _, _ := d.stateDB.Loaded()
 	return multipaxos.Slot(slot)
 }
 
-// commit makes one Persist durable. It says what is wrong with one that storage would refuse to write.
+// commit makes one Persist durable. The error says what is wrong with one that storage would refuse to write.
 func (d *disk) commit(p *multipaxos.Persist) error {
 	m := &d.marks
 	switch {
@@ -133,7 +133,7 @@ func (d *disk) commit(p *multipaxos.Persist) error {
 	return nil
 }
 
-// rotten tells whether anything on the disk is bad.
+// rotten reports whether anything on the disk is bad.
 func (d *disk) rotten() bool {
 	return d.rotSlot != 0 || d.rotStateDB || d.file.flipped >= 0 || d.refused != nil
 }

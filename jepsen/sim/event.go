@@ -14,7 +14,7 @@ type event struct {
 	do      func()
 }
 
-// kind tells what an event is, for the trace and its hash.
+// kind is what an event is, for the trace and its hash.
 type kind uint8
 
 const (

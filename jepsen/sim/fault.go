@@ -51,7 +51,7 @@ var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop",
 	"stuckdisk", "largelost",
 	"cut", "garble"}
 
-// String is the names of the classes, joined by commas.
+// String returns the names of the classes, joined by commas.
 func (f Fault) String() string {
 	var names []string
 	for i, name := range faultNames {

@@ -18,22 +18,22 @@ var errDying = errors.New("sim: the machine stops before the sync has ended")
 
 // journalFile is the file of a journal. A crash keeps any of the sectors that were not synced.
 type journalFile struct {
-	disk, seen [ringBytes]byte // what is durable; what a reader sees
-	dirty      []int           // sectors written and not synced, in that order
-	dying      bool            // the next sync does not end
-	flipped    int             // a bit of this byte is bad; below 0: none
+	disk, cached [ringBytes]byte // what is durable; what a reader gets
+	dirty        []int           // sectors written and not synced, in that order
+	dying        bool            // the next sync does not end
+	flipped      int             // a bit of this byte is bad; below 0: none
 }
 
 // ReadAt, WriteAt and Sync implement journal.File.
 func (f *journalFile) ReadAt(b []byte, off int64) (int, error) {
-	if n := copy(b, f.seen[off:]); n < len(b) {
+	if n := copy(b, f.cached[off:]); n < len(b) {
 		return n, io.EOF
 	}
 	return len(b), nil
 }
 
 func (f *journalFile) WriteAt(b []byte, off int64) (int, error) {
-	n := copy(f.seen[off:], b)
+	n := copy(f.cached[off:], b)
 	for s := int(off) / journal.SectorBytes; s*journal.SectorBytes < int(off)+n; s++ {
 		f.dirty = append(f.dirty, s)
 	}
@@ -54,7 +54,7 @@ func (f *journalFile) Sync() error {
 // settle makes a sector durable.
 func (f *journalFile) settle(s int) {
 	from, to := s*journal.SectorBytes, (s+1)*journal.SectorBytes
-	copy(f.disk[from:to], f.seen[from:to])
+	copy(f.disk[from:to], f.cached[from:to])
 	if f.flipped >= from && f.flipped < to {
 		f.flipped = -1
 	}
@@ -63,7 +63,7 @@ func (f *journalFile) settle(s int) {
 // flip makes a bit go bad.
 func (f *journalFile) flip(at int, mask byte) {
 	f.disk[at] ^= mask
-	f.seen[at] ^= mask
+	f.cached[at] ^= mask
 	f.flipped = at
 }
 
@@ -79,7 +79,7 @@ func (f *journalFile) crash(r *random) {
 	f.dirty = f.dirty[:0]
 	f.dying = false
 	if !process {
-		f.seen = f.disk
+		f.cached = f.disk
 	}
 }
 
@@ -101,7 +101,7 @@ func (h *home) move(r *journal.Record) {
 	h.marks = r.Marks
 }
 
-// record is what a commit of ps writes over marks.
+// record returns what a commit of ps writes over marks.
 func (d *disk) record(ps []multipaxos.Persist) *journal.Record {
 	r := &journal.Record{Generation: d.home.at.Generation, Marks: d.marks}
 	for i := range ps {
@@ -154,7 +154,7 @@ func (d *disk) moveHome(number uint64) {
 	d.home.at.Generation++
 }
 
-// compare tells how home differs from what the process had been told is durable.
+// compare returns an error that says how home differs from what the process had been told is durable.
 func (d *disk) compare() error {
 	if d.home.marks != d.marks {
 		return fmt.Errorf("its log comes back with %+v and had %+v", d.home.marks, d.marks)

@@ -17,7 +17,7 @@ type leasePlan struct {
 	names        int
 	think        time.Duration
 	longest      time.Duration // M of user leases
-	patience     time.Duration // of a node with an attempt
+	timeout      time.Duration // of a node with an attempt
 	waits        int           // of the acquisitions
 	releases     int           // of the ends
 	linger       time.Duration
@@ -40,7 +40,7 @@ func (p *plan) drawLeasers(c Config) {
 		names:        pick(&r, 1, 1, 3),
 		think:        r.skewed(4*time.Millisecond, longest),
 		longest:      longest,
-		patience:     r.skewed(20*time.Millisecond, 4*longest),
+		timeout:      r.skewed(20*time.Millisecond, 4*longest),
 		waits:        pick(&r, 0, 300, 800),
 		releases:     pick(&r, 200, 800),
 		linger:       pick(&r, 0, 10*time.Millisecond, longest),

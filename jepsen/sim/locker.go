@@ -27,7 +27,7 @@ func (p *plan) drawLockers(c Config) {
 }
 
 // locker is a client of everything that is not a register: sessions, locks, keys that expire, fences and transactions.
-// What it does is judged by the oracle, and by all nodes being equal; so no history is kept of it.
+// The oracle checks what it does, and that all nodes come to the same; so no history is kept of it.
 type locker struct {
 	caller
 	session string
@@ -56,20 +56,20 @@ func (l *locker) next() {
 	l.retries = 0
 	l.command = l.draw(r)
 	if r.chance(l.plan.lockers.keyed) {
-		l.command.IdemKey, l.command.Base = fmt.Sprintf("l%d/%d", l.id, l.serial), l.seen
+		l.command.IdemKey, l.command.Base = fmt.Sprintf("l%d/%d", l.id, l.serial), l.newest
 	}
 	l.ask()
 }
 
 func (l *locker) ask() {
-	l.send(l.begin(write, l.command.Key), l.hop(), l.plan.clients.patience)
+	l.send(l.begin(write, l.command.Key), l.hop(), l.plan.clients.timeout)
 }
 
 // tookAnswer takes the answer to an attempt: a keyed one of which nothing is known is asked for again.
 func (l *locker) tookAnswer(ans *answer) {
 	switch {
 	case ans.outcome == replica.Done:
-		l.seen = max(l.seen, ans.result.Revision)
+		l.newest = max(l.newest, ans.result.Revision)
 		l.check(&ans.result)
 	case l.command.IdemKey != "" && l.retries < 2:
 		l.retries++
@@ -94,7 +94,7 @@ func (l *locker) check(r *kv.Result) {
 	}
 }
 
-// duration is one of the times that they give.
+// duration draws one of the times that they give.
 func (l *locker) duration(r *random) time.Duration {
 	return r.skewed(l.plan.lockers.short, 8*l.plan.lockers.short)
 }

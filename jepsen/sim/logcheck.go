@@ -20,7 +20,7 @@ type logCheck struct {
 	anyApplied func(multipaxos.Slot) bool // whether any running node has applied a slot
 }
 
-// check is made after every step of the log part that can move its marks.
+// check compares the marks of the log part; it is called after every step that can move them.
 func (c *logCheck) check() {
 	if c.core.Chosen() > c.checked {
 		c.watch()

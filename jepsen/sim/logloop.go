@@ -147,8 +147,8 @@ func (l *logLoop) do(e replica.Effect) bool {
 	case replica.EffectTake:
 		l.take()
 	case replica.EffectClock:
-		l.answers.now, l.answers.seen = l.reading(), l.board.pub
-		l.round.Read(l.answers.now, l.answers.seen)
+		l.answers.now, l.answers.published = l.reading(), l.board.pub
+		l.round.Read(l.answers.now, l.answers.published)
 	case replica.EffectApply:
 		if !l.sound(l.round.Locked()) {
 			return false

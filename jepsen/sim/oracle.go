@@ -251,7 +251,7 @@ func (o *oracle) acquired(l *lockFacts, holder string) {
 	l.delay = 0
 }
 
-// lock is what is known of a key's lock. One that was never locked is only made if it must be.
+// lock returns what is known of a key's lock. One that was never locked is only made if it must be.
 func (o *oracle) lock(key string, must bool) *lockFacts {
 	i := slices.IndexFunc(o.locks, func(l lockFacts) bool { return l.key == key })
 	if i < 0 && must {

@@ -81,20 +81,20 @@ type plan struct {
 
 // clientPlan is how the clients behave.
 type clientPlan struct {
-	count    int
-	think    time.Duration // longest pause between two operations
-	keys     int           // in use at a time
-	keyed    int           // of the writes
-	patience time.Duration // of one attempt
-	tries    int           // through other nodes, at most
-	linger   time.Duration // a node may hold a request so much longer than its client
-	sticky   int           // stays with its node for the next operation
-	reads    int           // of the operations
-	stale    int           // of the reads
-	steady   int           // consistent, of the other reads
+	count   int
+	think   time.Duration // longest pause between two operations
+	keys    int           // in use at a time
+	keyed   int           // of the writes
+	timeout time.Duration // of one attempt
+	tries   int           // through other nodes, at most
+	linger  time.Duration // a node may hold a request so much longer than its client
+	sticky  int           // stays with its node for the next operation
+	reads   int           // of the operations
+	stale   int           // of the reads
+	steady  int           // consistent, of the other reads
 }
 
-// gapsBefore is how often the processor is lost before an effect.
+// gapsBefore returns how often the processor is lost before an effect.
 func (p *plan) gapsBefore(e replica.Effect) int {
 	if e != 0 && e == p.weak {
 		return weakGaps
@@ -114,7 +114,7 @@ func (p *plan) drawWeak(seed uint64) {
 	}
 }
 
-// draw makes the plan of a run.
+// draw draws the plan of a run.
 func draw(c Config) plan {
 	r := stream(c.Seed, 0)
 	p := plan{nodes: pick(&r, 3, 3, 3, 3, 5, 5, 5, 1), steps: c.Steps, trusting: c.trusting}
@@ -223,7 +223,7 @@ func (p *plan) drawNode(r *random) {
 func (p *plan) drawClients(r *random) {
 	p.clients = clientPlan{
 		count: 1 + r.below(8), think: r.skewed(time.Millisecond, 60*time.Millisecond), keys: 1 + r.below(3),
-		keyed: pick(r, 0, 500, 900), patience: r.skewed(20*time.Millisecond, 2*time.Second), tries: 1 + r.below(6),
+		keyed: pick(r, 0, 500, 900), timeout: r.skewed(20*time.Millisecond, 2*time.Second), tries: 1 + r.below(6),
 		linger: pick(r, 50*time.Millisecond, 200*time.Millisecond, 2*time.Second), sticky: pick(r, 200, 800, 1000),
 		reads: pick(r, 200, 500, 700), stale: pick(r, 50, 200), steady: pick(r, 100, 500),
 	}
@@ -240,8 +240,8 @@ func (p *plan) drawDamage(seed uint64) {
 	p.cutting, p.garbling = pick(&r, 1, 3, 10), pick(&r, 1, 3, 10)
 }
 
-// on tells whether a class is part of the run.
+// on reports whether a class is part of the run.
 func (p *plan) on(f Fault) bool { return p.faults&f != 0 }
 
-// clocked tells whether the clocks keep what the lease relies on.
+// clocked reports whether the clocks keep what the lease relies on.
 func (p *plan) clocked() bool { return p.trusting || !p.on(Freeze) }

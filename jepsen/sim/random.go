@@ -9,7 +9,7 @@ import (
 // library makes of a seed; and no draw uses floating point, whose results differ between machines.
 type random struct{ state uint64 }
 
-// stream is generator number n of a seed.
+// stream returns generator number n of a seed.
 func stream(seed, n uint64) random {
 	r := random{state: seed}
 	r.state = r.next() ^ n*0xd1342543de82ef95
@@ -24,7 +24,7 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
-// below is a number from 0 to n-1; 0 for n ≤ 1.
+// below returns a number from 0 to n-1; 0 for n ≤ 1.
 func (r *random) below(n int) int {
 	if n <= 1 {
 		return 0
@@ -33,10 +33,10 @@ func (r *random) below(n int) int {
 	return int(hi)
 }
 
-// chance is true in perMille of 1000 draws.
+// chance returns true in perMille of 1000 draws.
 func (r *random) chance(perMille int) bool { return perMille > 0 && r.below(1000) < perMille }
 
-// between is a duration from least to most, both possible.
+// between returns a duration from least to most, both possible.
 func (r *random) between(least, most time.Duration) time.Duration {
 	if most <= least {
 		return least
@@ -44,7 +44,7 @@ func (r *random) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(r.below(int(most-least)+1))
 }
 
-// skewed is between least and most too, but each doubling of the length is about as likely as the next.
+// skewed returns a duration from least to most too, but each doubling of the length is about as likely as the next.
 func (r *random) skewed(least, most time.Duration) time.Duration {
 	doublings := 0
 	for d := max(least, 1); d < most; d *= 2 {
@@ -54,5 +54,5 @@ func (r *random) skewed(least, most time.Duration) time.Duration {
 	return r.between(max(least, top/2), min(most, top))
 }
 
-// pick is one of list.
+// pick returns one of list.
 func pick[T any](r *random, list ...T) T { return list[r.below(len(list))] }

@@ -54,7 +54,7 @@ type Failure struct {
 	At     time.Duration
 }
 
-// Error is the failure in one line, and more if there is a stack.
+// Error returns the failure in one line, and more if there is a stack.
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%s, at step %d, %v: %s", f.Check, f.Step, f.At, f.Detail)
 }

@@ -106,13 +106,13 @@ const (
 	minOwnersPerSeed   = 1
 	minMovesPerSeed    = 10
 	minReplayedPerSeed = 2
-	minSeedsToJudge    = 100
+	minSeeds           = 100
 )
 
-// Worked is an error if the search has tested nothing: too few operations that succeeded, or a class of faults that
+// Worked returns an error if the search has tested nothing: too few operations that succeeded, or a class of faults that
 // never took effect.
 func (r *Report) Worked() error {
-	if r.Seeds < minSeedsToJudge {
+	if r.Seeds < minSeeds {
 		return nil
 	}
 	for _, f := range []struct {
@@ -142,7 +142,7 @@ func (r *Report) Worked() error {
 	return nil
 }
 
-// String is the report in a few lines.
+// String returns the report in a few lines.
 func (r *Report) String() string {
 	c := &r.Counts
 	seconds := max(r.Elapsed.Seconds(), 0.001)

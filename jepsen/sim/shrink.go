@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Command is what to run to see r again, with its full trace.
+// Command returns what to run to see r again, with its full trace.
 func (r Result) Command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "go run ./jepsen sim --seed %d", r.Config.Seed)
