@@ -82,7 +82,7 @@ func Read(dir string) (*State, error) {
 	if s.Version != StateVersion {
 		return nil,
 			fmt.Errorf("%s is of version %d, and this program knows %d: use the kvctl and kvnode that belong to it",
-			name, s.Version, StateVersion)
+				name, s.Version, StateVersion)
 	}
 	if len(s.Nodes) == 0 {
 		return nil, fmt.Errorf("%s lists no nodes; remove it if none runs", name)
