@@ -42,6 +42,21 @@ func AppendInt(b []byte, i int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(i))
 }
 
+// AppendSigned writes i as Append writes a signed number.
+func AppendSigned(b []byte, i int64) []byte {
+	switch {
+	case -32 <= i && i <= math.MaxInt8:
+		return append(b, byte(i))
+	case math.MinInt8 <= i && i <= math.MaxInt8:
+		return append(b, 0xd0, byte(i))
+	case math.MinInt16 <= i && i <= math.MaxInt16:
+		return binary.BigEndian.AppendUint16(append(b, 0xd1), uint16(i))
+	case math.MinInt32 <= i && i <= math.MaxInt32:
+		return binary.BigEndian.AppendUint32(append(b, 0xd2), uint32(i))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(i))
+}
+
 // AppendBool writes v.
 func AppendBool(b []byte, v bool) []byte {
 	if v {

@@ -11,6 +11,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/codec"
 	"tenure/kv"
+	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
@@ -159,6 +160,33 @@ func TestReplicaHeaderIsTheLibrarys(t *testing.T) {
 		}
 		if d := cmp.Diff(want, &got, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("written by the library: %s", d)
+		}
+	})
+}
+
+func TestLeaseBodyIsTheLibrarys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u := rapid.Uint64()
+		run := func() ballot.Incarnation {
+			return ballot.Incarnation{Restart: u.Draw(t, "restart"), Node: ballot.NodeID(u.Draw(t, "node")),
+				Nonce: u.Draw(t, "nonce")}
+		}
+		length := func() time.Duration { return time.Duration(rapid.Int64().Draw(t, "length")) }
+		want := &lease.Message{
+			Kind: lease.Kind(rapid.Byte().Draw(t, "kind")), From: ballot.NodeID(u.Draw(t, "from")),
+			To:       ballot.NodeID(u.Draw(t, "to")),
+			Resource: rapid.SampledFrom([]string{lease.MasterResource, "", drawBody(t)}).Draw(t, "resource"),
+			Class:    rapid.Byte().Draw(t, "class"), Ballot: drawBallot(t), Owner: run(), Duration: length(),
+			Promised: drawBallot(t),
+			Live:     rapid.Bool().Draw(t, "live"), LiveOwner: run(), LiveBallot: drawBallot(t), LiveLeft: length(),
+		}
+		body := EncodeLease(want)
+		if d := cmp.Diff(encode(nil, typeLease, want), body); d != "" {
+			t.Fatalf("not what the library writes: %s", d)
+		}
+		got, err := DecodeLease(body)
+		if err != nil || cmp.Diff(want, got.Message) != "" {
+			t.Fatalf("%+v became %+v, %v", want, got.Message, err)
 		}
 	})
 }

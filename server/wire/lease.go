@@ -2,7 +2,11 @@ package wire
 
 import (
 	"fmt"
+	"math"
+	"time"
 
+	"tenure/internal/ballot"
+	"tenure/internal/codec"
 	"tenure/lease"
 	"tenure/server/replica"
 )
@@ -14,11 +18,30 @@ type LeaseBody struct {
 	Health  *replica.Health
 }
 
-// AppendLease appends the body of m.
-func AppendLease(b []byte, m *lease.Message) []byte { return encode(b, typeLease, m) }
+// AppendLease appends the body of m: its type, and msgpack of m, written by hand because there are so many of them.
+func AppendLease(b []byte, m *lease.Message) []byte {
+	b = append(b, typeLease)
+	b = codec.AppendArray(b, 13)
+	b = codec.AppendUint(b, uint64(m.Kind))
+	b = codec.AppendUint(b, uint64(m.From))
+	b = codec.AppendUint(b, uint64(m.To))
+	b = codec.AppendString(b, m.Resource)
+	b = codec.AppendUint(b, uint64(m.Class))
+	b = appendBallot(b, m.Ballot)
+	b = appendIncarnation(b, m.Owner)
+	b = codec.AppendSigned(b, int64(m.Duration))
+	b = appendBallot(b, m.Promised)
+	b = codec.AppendBool(b, m.Live)
+	b = appendIncarnation(b, m.LiveOwner)
+	b = appendBallot(b, m.LiveBallot)
+	return codec.AppendSigned(b, int64(m.LiveLeft))
+}
 
 // EncodeLease returns the body of m in new memory.
-func EncodeLease(m *lease.Message) []byte { return AppendLease(nil, m) }
+func EncodeLease(m *lease.Message) []byte { return AppendLease(make([]byte, 0, leaseSpace), m) }
+
+// leaseSpace is mostly enough for a lease message.
+const leaseSpace = 128
 
 // AppendHealth appends the body of h.
 func AppendHealth(b []byte, h *replica.Health) []byte { return encode(b, typeHealth, h) }
@@ -33,8 +56,7 @@ func DecodeLease(body []byte) (b LeaseBody, err error) {
 	}
 	switch body[0] {
 	case typeLease:
-		b.Message = new(lease.Message)
-		err = decode(body, b.Message)
+		b.Message, err = decodeLease(body)
 	case typeNudge:
 		b.Nudge = new(Nudge)
 		err = decode(body, b.Nudge)
@@ -48,4 +70,43 @@ func DecodeLease(body []byte) (b LeaseBody, err error) {
 		return LeaseBody{}, err
 	}
 	return b, nil
+}
+
+func appendIncarnation(b []byte, i ballot.Incarnation) []byte {
+	b = codec.AppendArray(b, 3)
+	b = codec.AppendUint(b, i.Restart)
+	b = codec.AppendUint(b, uint64(i.Node))
+	return codec.AppendUint(b, i.Nonce)
+}
+
+// decodeLease reads the body of a lease message.
+func decodeLease(body []byte) (*lease.Message, error) {
+	r := codec.NewReader(body[1:])
+	f := r.Struct()
+	m := &lease.Message{
+		Kind: lease.Kind(f.Small(math.MaxUint8)), From: ballot.NodeID(f.Uint()), To: ballot.NodeID(f.Uint()),
+		Resource: resource(f.Bytes()), Class: uint8(f.Small(math.MaxUint8)),
+		Ballot: readBallot(f.Struct()), Owner: readIncarnation(f.Struct()), Duration: time.Duration(f.Int()),
+		Promised: readBallot(f.Struct()), Live: f.Bool(), LiveOwner: readIncarnation(f.Struct()),
+		LiveBallot: readBallot(f.Struct()), LiveLeft: time.Duration(f.Int()),
+	}
+	f.End()
+	if err := r.End(); err != nil {
+		return nil, fmt.Errorf("%w of type %d: %w", ErrMalformed, typeLease, err)
+	}
+	return m, nil
+}
+
+// resource returns b as a string: the one that all have without a copy.
+func resource(b []byte) string {
+	if string(b) == lease.MasterResource {
+		return lease.MasterResource
+	}
+	return string(b)
+}
+
+func readIncarnation(f codec.Fields) ballot.Incarnation {
+	i := ballot.Incarnation{Restart: f.Uint(), Node: ballot.NodeID(f.Uint()), Nonce: f.Uint()}
+	f.End()
+	return i
 }
