@@ -24,8 +24,9 @@ const (
 // Leases checks named leases, whose keys end in "lease" and are their names, and what they guard, as Locks does: the
 // key beside that ends in "guarded".
 //
-// Times are readings of one clock, the harness's, and every client judges by internal/leasehold what it may believe, at
-// the Call and Return that are recorded. So what is checked is exact: no two acquisitions of a name own at an instant.
+// Times are readings of one clock, the harness's, and every client decides by internal/leasehold what it may believe,
+// at the Call and Return that are recorded. So what is checked is exact: no two acquisitions of a name own at an
+// instant.
 //
 // Of two grants of a name, one of which was told before the other was asked for, the later has the larger token, or the
 // same one if both are of the same acquisition. A renewal that is answered while its acquisition owns is not told that
@@ -108,7 +109,7 @@ type ownership struct {
 
 func (o *ownership) first() history.Op { return o.ops[0] }
 
-// ownerships has each client judge again what it was told, and returns the times in which they believed to own, by
+// ownerships has each client decide again what it may believe, and returns the times in which they believed to own, by
 // their beginning.
 func ownerships(r *Result, ops []history.Op) []*ownership {
 	ops = slices.Clone(ops)

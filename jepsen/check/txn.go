@@ -12,10 +12,10 @@ import (
 // words with blanks between them; a transaction that writes appends one word, which nobody else ever appends, to each
 // key that it writes, on condition that no key it had read was written since.
 //
-// Every answer tells a revision, and all is judged by these: a transaction changed everything at its one revision,
-// which no other has; what was read at a revision is what all writes up to it come to; conditions were judged by what
-// was there. And revisions grow in the order of time, so this order is a strict serialization. A write of unknown
-// outcome counts from when its word is first seen, at the revision that is shown with it.
+// Every answer tells a revision, and everything is checked by these: a transaction changed everything at its one
+// revision, which no other has; what was read at a revision is what all writes up to it come to; conditions were
+// decided by what was there. And revisions grow in the order of time, so this order is a strict serialization. A write
+// of unknown outcome counts from when its word is first seen, at the revision that is shown with it.
 func Txns(ops []history.Op) Result {
 	r := Result{}
 	names, by := groups(ops, func(op history.Op) string { return op.Key[:strings.LastIndexByte(op.Key, '/')+1] })

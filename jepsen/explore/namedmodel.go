@@ -182,12 +182,12 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		x = namedNode{who: x.who, run: x.run + 1, lived: x.lived}
 	case inBegin:
 		counter, m := uint64(arg>>askBits), l.mails.get(arg&(1<<askBits-1))
-		f := &x.flights[m.who]
+		f := &x.attempts[m.who]
 		if counter <= x.counter || (f.on && f.attempt.Phase() != named.Over) {
 			return 0
 		}
 		x.counter = counter
-		*f = flight{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
+		*f = askAttempt{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
 			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition,
 			Duration: m.request.Duration, Renewal: m.renewal,
 		}, voters(l.c.Acceptors), counter)}
@@ -197,8 +197,8 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		if !x.mine(m) {
 			return 0
 		}
-		for who := range x.flights {
-			f := &x.flights[who]
+		for who := range x.attempts {
+			f := &x.attempts[who]
 			if !f.on || !f.attempt.Handle(x.now, ballot.NodeID(m.acc+1), m.reply) {
 				continue
 			}
@@ -209,14 +209,14 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 			sent = append(sent, l.requests(&x, f)...)
 		}
 	case inGiveUp:
-		x.flights[arg].attempt.Abandon()
+		x.attempts[arg].attempt.Abandon()
 	case inWithdraw:
-		f := &x.flights[arg]
+		f := &x.attempts[arg]
 		q, ok := f.attempt.Withdrawal()
 		if !ok {
 			return 0
 		}
-		*f = flight{}
+		*f = askAttempt{}
 		sent = append(sent, l.mail(namedMail{kind: mailRequest, request: q, node: x.who, run: x.run}))
 	}
 	out := uint32(0)
@@ -227,7 +227,7 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 }
 
 // requests returns what an attempt sends in its phase.
-func (l *namedModel) requests(x *namedNode, f *flight) []uint32 {
+func (l *namedModel) requests(x *namedNode, f *askAttempt) []uint32 {
 	q, to := f.attempt.Requests(x.now)
 	if to.Len() == 0 {
 		return nil

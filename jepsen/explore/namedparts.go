@@ -29,16 +29,16 @@ type namedAsk struct {
 
 // namedNode is a node that clients ask, in one local state: an attempt for each client.
 type namedNode struct {
-	flights [2]flight
-	now     time.Duration
-	who     uint8
-	run     uint8
-	counter uint64 // the highest drawn in this run
+	attempts [2]askAttempt
+	now      time.Duration
+	who      uint8
+	run      uint8
+	counter  uint64 // the highest drawn in this run
 	lived
 }
 
-// flight is an attempt for an ask. Once it is over it stays only while it may be withdrawn.
-type flight struct {
+// askAttempt is an attempt for an ask. Once it is over it stays only while it may be withdrawn.
+type askAttempt struct {
 	attempt    named.Attempt
 	on         bool
 	begun, ask uint8
@@ -127,13 +127,13 @@ func flags(a, b bool) (f byte) {
 // node returns the number of a node. Attempts whose time is over are given up at once: they could win nothing.
 func (l *namedModel) node(x namedNode) uint32 {
 	key := append(l.nodes.buffer(), 'n', x.who, x.run, byte(x.counter))
-	for i := range x.flights {
-		f := &x.flights[i]
+	for i := range x.attempts {
+		f := &x.attempts[i]
 		f.attempt.Requests(x.now)
 		_, undo := f.attempt.Withdrawal()
 		switch {
 		case !f.on || (f.attempt.Phase() == named.Over && !(undo && l.c.Withdraw)):
-			*f = flight{}
+			*f = askAttempt{}
 			key = append(key, 0)
 		case f.attempt.Phase() == named.Over:
 			q, _ := f.attempt.Withdrawal()

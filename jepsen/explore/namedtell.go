@@ -118,8 +118,8 @@ func (t *namedTeller) world(s *state) string {
 	for i := range l.c.Nodes {
 		x := l.nodes.get(s[atAsked+i])
 		w := proposerNames[i : i+1]
-		for c := range x.flights {
-			if f := &x.flights[c]; f.on {
+		for c := range x.attempts {
+			if f := &x.attempts[c]; f.on {
 				w += fmt.Sprintf(" for %s%d: %s", clientName(uint8(c)), f.begun, phaseNames[f.attempt.Phase()])
 			}
 		}
