@@ -20,7 +20,7 @@
 //	time, events, trace                    engine.go, event.go, trace.go, describe.go, random.go
 //	a computer and its clock               machine.go, clock.go
 //	a disk                                 drive.go (at work), disk.go, journal.go (what is durable)
-//	connections, partitions, frames        network.go, link.go, framer.go
+//	connections, partitions, frames        network.go, link.go, handshake.go, framer.go
 //	a node's process                       node.go, handover.go
 //	its loops                              logloop.go, electorloop.go, leasesloop.go
 //	crash release                          guardian.go

@@ -86,7 +86,7 @@ func (l *electorLoop) do(e replica.Effect) {
 	switch e {
 	case replica.EffectTake:
 		l.about = l.inbox[0]
-		l.inbox = l.inbox[1:]
+		l.inbox = slices.Delete(l.inbox, 0, 1) // which keeps its memory
 		r.Take(l.about.event())
 	case replica.EffectClock:
 		r.Read(l.reading(), l.standing.Barred)

@@ -13,7 +13,8 @@ type engine struct {
 	now      time.Duration // true time
 	phase    phase
 	agenda   agenda
-	serial   uint64 // of the newest event
+	serial   uint64   // of the newest event
+	spare    []*event // events that have happened, to be used again
 	steps    int
 	aside    int    // of these, steps of named leases: they take nothing from the others
 	requests uint64 // number of the newest request of any client
@@ -26,11 +27,22 @@ const startTime = 10 * time.Second
 
 // at schedules do after d. With a machine, do happens only in that machine's present run, and waits while it is paused.
 func (g *engine) at(m *machine, k kind, d time.Duration, do func()) *event {
-	e := &event{at: g.now + d, machine: m, kind: k, do: do}
+	e := g.newEvent()
+	*e = event{at: g.now + d, machine: m, kind: k, do: do}
 	if m != nil {
 		e.run = m.run
 	}
 	g.push(e)
+	return e
+}
+
+// newEvent returns memory for an event.
+func (g *engine) newEvent() *event {
+	if len(g.spare) == 0 {
+		return new(event)
+	}
+	e := g.spare[len(g.spare)-1]
+	g.spare = g.spare[:len(g.spare)-1]
 	return e
 }
 
@@ -46,6 +58,7 @@ func (g *engine) step() {
 	g.now = e.at
 	if m := e.machine; m != nil {
 		if e.run != m.run || !m.running {
+			g.spare = append(g.spare, e)
 			return
 		}
 		if m.paused {
@@ -60,6 +73,7 @@ func (g *engine) step() {
 	g.trace.begin(g.steps, e)
 	e.do()
 	g.trace.end()
+	g.spare = append(g.spare, e)
 }
 
 // stream returns random generator number n of the run's seed.

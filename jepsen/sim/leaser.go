@@ -151,7 +151,7 @@ func (l *leaser) next() {
 	}
 }
 
-// leave releases what is owned, or is being asked for, or walks away.
+// leave releases what is owned or being asked for, or gives up without.
 func (l *leaser) leave() {
 	a := l.owns
 	l.owns = nil

@@ -80,14 +80,15 @@ func (l *leasesLoop) do(e replica.Effect) {
 		for i := range l.inbox {
 			l.round.Add(l.event(&l.inbox[i]))
 		}
-		l.inbox = nil
+		clear(l.inbox)
+		l.inbox = l.inbox[:0]
 	case replica.EffectClock:
 		l.round.Read(l.reading())
 	case replica.EffectSend:
 		batches := l.round.Batches()
 		for i := range batches {
 			l.checkExcludes(&batches[i])
-			l.net.sendNamed(l.end, l.self, &batches[i])
+			l.net.sendNamed(l.end, &batches[i])
 		}
 	case replica.EffectReply:
 		for _, a := range l.round.Answers() {

@@ -45,7 +45,7 @@ func (l *link) dial() {
 		if l.stands || l.a.out || l.b.out {
 			return
 		}
-		if !l.a.ready(l.b) || !l.b.ready(l.a) || !x.passes(l.a, l.b) || !x.passes(l.b, l.a) || !x.admits(l.a, l.b) {
+		if !l.a.ready(l.b) || !l.b.ready(l.a) || !x.passes(l.a, l.b) || !x.passes(l.b, l.a) || !x.shakeHands(l.a, l.b) {
 			l.dial()
 			return
 		}

@@ -199,7 +199,8 @@ func (l *logLoop) take() {
 	for i := range l.inbox {
 		l.round.Add(l.event(&l.inbox[i]))
 	}
-	l.inbox = nil
+	clear(l.inbox)
+	l.inbox = l.inbox[:0]
 	if !l.ticked {
 		return
 	}
@@ -228,7 +229,8 @@ func (l *logLoop) event(e *input) *replica.Event {
 		l.waiting[e.read.request] = e.read
 		out.Read = e.read.asRead()
 	case e.call != nil:
-		out.Call = func(time.Duration) { e.call() }
+		call := e.call // e is used again
+		out.Call = func(time.Duration) { call() }
 	}
 	return out
 }

@@ -24,14 +24,16 @@ type network struct {
 	members ident.Membership
 	cut     [5][5]bool // nothing passes from one node to another
 	cuts    int        // partitions so far
+	met     [5][5]meeting
 }
 
 // endpoint is a node as the network sees it.
 type endpoint struct {
 	*machine
-	drive  *drive    // its store is what a handshake shows
-	linked [5]uint64 // generation of the link to each other node as this process knows it; 0: none
-	large  int       // bytes of values above which messages of the log from and to it are lost; 0: none
+	drive  *drive             // its store is what a handshake shows
+	self   ballot.Incarnation // of the newest process
+	linked [5]uint64          // generation of the link to each other node as this process knows it; 0: none
+	large  int                // bytes of values above which messages of the log from and to it are lost; 0: none
 
 	takeLog    func(input)
 	takeLease  func(leaseEvent)
@@ -87,11 +89,6 @@ func (x *network) passes(a, b *endpoint) bool { return !x.cut[a.i][b.i] }
 func (x *network) connected(a, b *endpoint) bool {
 	l, _ := x.link(a, b)
 	return x.passes(a, b) && x.passes(b, a) && l.known()
-}
-
-// admits is the handshake: both must be members with the stores that they have.
-func (x *network) admits(a, b *endpoint) bool {
-	return x.members.Lists(a.id, a.drive.store) && x.members.Lists(b.id, b.drive.store)
 }
 
 // unlink breaks the links of a node whose process has ended.
@@ -273,8 +270,8 @@ func (x *network) sendOneHealth(from, to *endpoint, h replica.Health) {
 	})
 }
 
-// sendNamed sends what a run of a node has for another about named leases.
-func (x *network) sendNamed(from *endpoint, self ballot.Incarnation, b *replica.LeaseBatch) {
+// sendNamed sends what a node has for another about named leases.
+func (x *network) sendNamed(from *endpoint, b *replica.LeaseBatch) {
 	to := x.node(b.To)
 	for len(b.Requests)+len(b.Replies) > 0 {
 		sent := *b
@@ -284,13 +281,13 @@ func (x *network) sendNamed(from *endpoint, self ballot.Incarnation, b *replica.
 		if x.looksAtWire() {
 			x.mustSurvive(sent, *x.decodeNamed(from.machine, to.machine, body))
 		}
-		x.sendNamedFrame(from, to, self, wire.AppendFrame(nil, body))
+		x.sendNamedFrame(from, to, wire.AppendFrame(nil, body))
 	}
 }
 
 // sendNamedFrame sends a frame about named leases, with the faults of lease messages: more than a connection would do.
-func (x *network) sendNamedFrame(from, to *endpoint, self ballot.Incarnation, frame []byte) {
-	copies, r := 1, x.leasing
+func (x *network) sendNamedFrame(from, to *endpoint, frame []byte) {
+	copies, r, self := 1, x.leasing, from.self
 	if x.faulty(Drop) && r.chance(x.plan.dropping) {
 		return
 	}

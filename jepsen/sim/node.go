@@ -124,7 +124,7 @@ func (n *node) mayStart(bootstrap bool) bool {
 
 // open builds the parts.
 func (n *node) open(silence time.Duration) error {
-	n.board.shown, n.end.linked, n.disk.work = shown{}, [5]uint64{}, work{}
+	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [5]uint64{}, n.self, work{}
 	if err := n.openElector(); err != nil {
 		return err
 	}

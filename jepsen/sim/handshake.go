@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"tenure/internal/ident"
+	"tenure/server/wire"
+)
+
+// The handshake. As in the transport, the two ends of a connection say who they are, in frames that may be damaged, and
+// refuse each other unless both are members with the stores that they have.
+
+// meeting is what came of the handshake of two nodes with certain stores. Frames that travel alone have no connection
+// of their own, so one handshake speaks for all of them.
+type meeting struct {
+	stores [2]ident.StoreID
+	ok     bool
+}
+
+// admits reports whether b takes frames from a that travel alone.
+func (x *network) admits(a, b *endpoint) bool {
+	m := &x.met[a.i][b.i]
+	if stores := [2]ident.StoreID{a.drive.store, b.drive.store}; m.stores != stores {
+		greet := func(from, to *endpoint) bool { return x.hears(to, packet{bytes: x.hello(wire.KindLease, from, to)}) }
+		*m = meeting{stores, greet(a, b) && greet(b, a)}
+	}
+	return m.ok
+}
+
+// shakeHands reports whether a connection of the log that a makes to b comes about.
+func (x *network) shakeHands(a, b *endpoint) bool {
+	return x.hears(b, x.pack(x.hello(wire.KindLog, a, b))) && x.hears(a, x.pack(x.hello(wire.KindLog, b, a))) &&
+		x.hears(b, x.pack(wire.AppendFrame(nil, wire.EncodeHandshake(&wire.ReadyMsg{}))))
+}
+
+// hello returns the frame in which a node says who it is.
+func (x *network) hello(kind wire.Kind, from, to *endpoint) []byte {
+	t := &x.plan.timing
+	return wire.AppendFrame(nil, wire.EncodeHandshake(&wire.HelloMsg{Kind: kind, To: to.id, Hello: wire.Hello{
+		Cluster: clusterID, Node: from.id, Store: from.drive.store, Incarnation: from.self,
+		Constants: wire.Constants{LeaseTime: t.MaxMaster, MaxLeaseTime: t.MaxUser, DriftPPM: t.DriftPPM,
+			Margin: t.Margin},
+	}}))
+}
+
+// hears reports whether a node goes on after a message of the handshake.
+func (x *network) hears(to *endpoint, p packet) bool {
+	body, ok := x.open(p, wire.MaxHandshakeBytes)
+	if !ok {
+		return false
+	}
+	said, err := wire.DecodeHandshake(body)
+	if err != nil {
+		x.fail("frames", "node %d cannot decode a message of the handshake: %v", to.id, err)
+	}
+	m, ok := said.(*wire.HelloMsg)
+	return !ok || m.To == to.id && m.Hello.Cluster == clusterID && x.members.Lists(m.Hello.Node, m.Hello.Store) &&
+		x.members.Lists(to.id, to.drive.store)
+}
