@@ -21,8 +21,7 @@ type Guardian struct {
 }
 
 // Died is called when the kernel tells that the process is gone, all its threads: it can never act as
-// owner again. The clock is
-// any that the guardian likes; it paces the rounds and nothing else.
+// owner again. The clock is any that the guardian likes; it paces the rounds and nothing else.
 func (g *Guardian) Died(now time.Duration) {
 	if !g.died {
 		g.died, g.at = true, now

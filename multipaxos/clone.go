@@ -187,9 +187,9 @@ func (s *state) peer(p *peer) {
 	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
-	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.checkpointed), uint64(p.flight.len()))
-	for i := range p.flight.len() {
-		f := p.flight.at(i)
+	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.checkpointed), uint64(p.inFlight.len()))
+	for i := range p.inFlight.len() {
+		f := p.inFlight.at(i)
 		s.num(uint64(f.through), uint64(f.slots), uint64(f.bytes))
 	}
 }

@@ -18,16 +18,16 @@ func (ps peers) get(id ballot.NodeID) *peer {
 // reset forgets everything that belonged to an attempt to lead.
 func (ps peers) reset() {
 	for i := range ps {
-		f := ps[i].flight
+		f := ps[i].inFlight
 		f.clear()
-		ps[i] = peer{node: ps[i].node, flight: f, resend: minResendTicks}
+		ps[i] = peer{node: ps[i].node, inFlight: f, resend: minResendTicks}
 	}
 }
 
 func (ps peers) clone() peers {
 	ps = append(peers(nil), ps...)
 	for i := range ps {
-		ps[i].flight = ps[i].flight.clone()
+		ps[i].inFlight = ps[i].inFlight.clone()
 	}
 	return ps
 }
@@ -41,9 +41,9 @@ type peer struct {
 	held     bool // Phase 1: it is not asked on until the own disk has caught up
 
 	next          Slot // next slot to send
-	flight        ring[flight]
-	flightSlots   int
-	flightBytes   int
+	inFlight      ring[sentAccept]
+	inFlightSlots int
+	inFlightBytes int
 	acked         Slot // highest slot it acknowledged
 	probe         bool // it went quiet: one message at a time until it acknowledges
 	quiet, resend int  // ticks without an acknowledgement, and after how many of them all is sent again
@@ -52,8 +52,8 @@ type peer struct {
 	round uint64 // highest round of confirmation it answered
 }
 
-// flight is an Accept on its way.
-type flight struct {
+// sentAccept is an Accept in flight.
+type sentAccept struct {
 	through Slot
 	slots   int
 	bytes   int
@@ -62,25 +62,25 @@ type flight struct {
 // mayFly reports whether another Accept may be sent now.
 func (p *peer) mayFly(cfg *Config) bool {
 	if p.probe {
-		return p.flight.len() == 0
+		return p.inFlight.len() == 0
 	}
-	return p.flightSlots < cfg.WindowEntries && p.flightBytes < cfg.WindowBytes
+	return p.inFlightSlots < cfg.WindowEntries && p.inFlightBytes < cfg.WindowBytes
 }
 
 func (p *peer) sent(through Slot, slots, bytes int) {
-	p.flight.push(flight{through, slots, bytes})
-	p.flightSlots += slots
-	p.flightBytes += bytes
+	p.inFlight.push(sentAccept{through, slots, bytes})
+	p.inFlightSlots += slots
+	p.inFlightBytes += bytes
 	p.next = through + 1
 }
 
-// landed is told of an acknowledgement through a slot. Connections keep order, so what was sent before it either
+// acknowledged is told of an acknowledgement through a slot. Connections keep order, so what was sent before it either
 // arrived or is lost; none of it is in flight any more.
-func (p *peer) landed(through Slot) {
-	for p.flight.len() > 0 && p.flight.at(0).through <= through {
-		f := p.flight.pop()
-		p.flightSlots -= f.slots
-		p.flightBytes -= f.bytes
+func (p *peer) acknowledged(through Slot) {
+	for p.inFlight.len() > 0 && p.inFlight.at(0).through <= through {
+		f := p.inFlight.pop()
+		p.inFlightSlots -= f.slots
+		p.inFlightBytes -= f.bytes
 	}
 	p.acked = max(p.acked, through)
 	p.probe, p.quiet, p.resend = false, 0, minResendTicks
@@ -88,15 +88,15 @@ func (p *peer) landed(through Slot) {
 
 // rewind makes slot s the next to be sent.
 func (p *peer) rewind(s Slot) {
-	p.flight.clear()
-	p.flightSlots, p.flightBytes = 0, 0
+	p.inFlight.clear()
+	p.inFlightSlots, p.inFlightBytes = 0, 0
 	p.next = s
 }
 
 // tick starts over with a peer that has acknowledged nothing for too long: from owed, the first slot it owes an answer
 // for, one message at a time, more and more rarely.
 func (p *peer) tick(owed Slot) {
-	if p.flight.len() == 0 && owed >= p.next {
+	if p.inFlight.len() == 0 && owed >= p.next {
 		p.quiet = 0
 		return
 	}

@@ -56,7 +56,7 @@ func (l *leader) place(value []byte, a *acceptor) Slot {
 	return s
 }
 
-// flush sends every peer what it has not been sent, as far as its flight allows. Chosen slots are skipped: a peer
+// flush sends every peer what it has not been sent, as far as its window allows. Chosen slots are skipped: a peer
 // that lacks one fetches it. Peers that are equally far share one page.
 func (l *leader) flush(n news, a *acceptor, out *outbox) {
 	if l.phase != Leading {
@@ -89,7 +89,7 @@ func (l *leader) handleAccepted(m *Message, a *acceptor) {
 	if m.Through > p.acked {
 		l.pieces++
 	}
-	p.landed(m.Through)
+	p.acknowledged(m.Through)
 	l.phase2.vote(p.node, m.Slot, m.Through)
 	l.advance(a)
 }

@@ -33,8 +33,7 @@ func (c *Core) Truncated() Slot { return c.acceptor.log.truncated }
 func (c *Core) Last() Slot { return c.acceptor.log.last() }
 
 // ChosenEntries returns a page of chosen entries from slot from, in a row, at least one if from ≤ Chosen. It errs
-// with
-// ErrTruncated if from is gone, and with ErrDamaged or the Reader's error if the disk does not hold it.
+// with ErrTruncated if from is gone, and with ErrDamaged or the Reader's error if the disk does not hold it.
 func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 	if from > c.acceptor.chosen {
 		return nil, nil
@@ -73,7 +72,7 @@ func (c *Core) Peers() []PeerProgress {
 	for i := range c.leader.peers {
 		p, m := &c.leader.peers[i], &c.checkpoints.members[i]
 		out = append(out, PeerProgress{
-			Node: p.node, Chosen: m.chosen, Checkpointed: m.checkpointed, Acked: p.acked, Pending: p.flightBytes,
+			Node: p.node, Chosen: m.chosen, Checkpointed: m.checkpointed, Acked: p.acked, Pending: p.inFlightBytes,
 		})
 	}
 	return out

@@ -70,7 +70,7 @@ type replicaNode struct {
 // takenRead is a read under the lease between its two halves.
 type takenRead struct {
 	label, value string
-	ticket       replica.Ticket
+	round        replica.ReadRound
 }
 
 // pausePoint is where in its code a process is stopped.

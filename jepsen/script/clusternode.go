@@ -210,7 +210,11 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 	case r.Outcome == replica.Unknown:
 		w.answered(nd, label, "unknown", ", "+r.Reason.String())
 	case isRead && r.Ticketed:
-		nd.taken = append(nd.taken, takenRead{label: label, value: w.get(nd, key), ticket: r.Ticket})
+		t := takenRead{label: label, round: replica.NewReadRound(r.Ticket)}
+		if t.round.Next() == replica.EffectData {
+			t.value = w.get(nd, key)
+		}
+		nd.taken = append(nd.taken, t)
 	case isRead:
 		w.answered(nd, label, w.get(nd, key), "")
 	default:
@@ -222,7 +226,10 @@ func (w *cluster) reply(nd *replicaNode, r replica.Reply) {
 // endReads is the second half of reads under the lease.
 func (w *cluster) endReads(nd *replicaNode) {
 	for _, r := range nd.taken {
-		if nd.pub.End(r.ticket, w.read(nd)) {
+		if r.round.Next() == replica.EffectClock {
+			r.round.Read(w.read(nd), nd.pub)
+		}
+		if r.round.Granted() {
 			w.answered(nd, r.label, r.value, "")
 			w.acknowledged(nd, r.label)
 		} else {

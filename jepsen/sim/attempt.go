@@ -111,26 +111,36 @@ func (a *attempt) replied(r *replica.Reply) {
 	}
 }
 
-// underLease is a read at the master: the epoch is ready, the data is taken, and then the clock is read and the lease
-// checked. Between any two of these the processor may be lost.
+// underLease is a read at the master, in the order of its driver. The processor may be lost before each effect.
 func (a *attempt) underLease(t replica.Ticket) {
-	a.later(kindTake, func() {
-		got := a.get(true)
-		if got == nil {
+	r := replica.NewReadRound(t)
+	a.goOn(&r, nil)
+}
+
+// goOn carries out the effects of a read under the lease. Got is what it shows, if that was taken.
+func (a *attempt) goOn(r *replica.ReadRound, got *answer) {
+	switch r.Next() {
+	case replica.EffectData:
+		a.later(kindTake, func() {
+			if got := a.get(true); got != nil {
+				a.goOn(r, got)
+			}
+		})
+	case replica.EffectClock:
+		a.later(kindEnd, func() {
+			r.Read(a.node.reading(), a.node.board.pub)
+			a.goOn(r, got)
+		})
+	case replica.EffectDone:
+		if r.Granted() {
+			a.show(got)
 			return
 		}
-		a.later(kindEnd, func() {
-			n := a.node
-			if !n.board.pub.End(t, n.reading()) {
-				if a.trace.on() {
-					a.trace.note("client %d: the lease is lost", a.caller.id)
-				}
-				a.askPoint()
-				return
-			}
-			a.show(got)
-		})
-	})
+		if a.trace.on() {
+			a.trace.note("client %d: the lease is lost", a.caller.id)
+		}
+		a.askPoint()
+	}
 }
 
 // later does the next thing at once, or after the processor was lost for a while.

@@ -48,13 +48,13 @@ type stormAcceptor struct {
 
 // stormNode runs attempts for clients.
 type stormNode struct {
-	clock   stormClock
-	self    ballot.Incarnation
-	counter uint64
-	flights []*stormFlight
+	clock    stormClock
+	self     ballot.Incarnation
+	counter  uint64
+	attempts []*stormAttempt
 }
 
-type stormFlight struct {
+type stormAttempt struct {
 	attempt Attempt
 	owner   *stormOwner
 	grant   leasehold.Reply
@@ -166,7 +166,7 @@ func (s *storm) reply(n *stormNode, self ballot.Incarnation, from ballot.NodeID,
 		return
 	}
 	now := n.clock.read(s.real)
-	for _, f := range n.flights {
+	for _, f := range n.attempts {
 		if !f.attempt.Handle(now, from, r) {
 			continue
 		}
@@ -176,7 +176,7 @@ func (s *storm) reply(n *stormNode, self ballot.Incarnation, from ballot.NodeID,
 }
 
 // follow does what an attempt that has moved asks for.
-func (s *storm) follow(n *stormNode, f *stormFlight) {
+func (s *storm) follow(n *stormNode, f *stormAttempt) {
 	if f.attempt.End() == EndWon {
 		grant, o := f.grant, f.owner
 		grant.Token = uint64(f.attempt.Token())
@@ -219,17 +219,17 @@ func (s *storm) ask(t *rapid.T, i int) {
 		s.acquire(t, i)
 		o, held = s.owners[i], false
 	}
-	for _, f := range n.flights {
+	for _, f := range n.attempts {
 		if f.owner == o && f.attempt.Phase() != Over && rapid.IntRange(0, 3).Draw(t, "again") > 0 {
 			return // mostly, an attempt is left to run
 		}
 	}
 	n.counter++
 	d := time.Duration(rapid.SampledFrom([]int{2, 3, 8, 8}).Draw(t, "d")) * ms
-	f := &stormFlight{owner: o, grant: leasehold.Reply{Asked: mine, TTL: d, Renewal: held}}
+	f := &stormAttempt{owner: o, grant: leasehold.Reply{Asked: mine, TTL: d, Renewal: held}}
 	f.attempt = Begin(n.clock.read(s.real), Ask{Name: o.name, Acquisition: o.id, Owner: o.text, Duration: d,
 		Renewal: held}, quorum.Of(1, 2, 3), n.counter)
-	n.flights = append(n.flights, f)
+	n.attempts = append(n.attempts, f)
 	s.follow(n, f)
 }
 
@@ -246,15 +246,15 @@ func (s *storm) step(t *rapid.T) {
 	case "ask":
 		s.ask(t, i)
 	case "resend":
-		for _, f := range n.flights {
+		for _, f := range n.attempts {
 			s.follow(n, f)
 		}
 	case "give up":
-		for _, f := range n.flights {
+		for _, f := range n.attempts {
 			f.attempt.Abandon()
 			s.follow(n, f)
 		}
-		n.flights = nil
+		n.attempts = nil
 	case "release":
 		if o := s.owners[i]; rapid.Bool().Draw(t, "release") {
 			o.hold.Release()
@@ -267,7 +267,7 @@ func (s *storm) step(t *rapid.T) {
 			s.restart(rapid.SampledFrom(s.acceptors).Draw(t, "acceptor"))
 		case 1:
 			n.self.Restart++
-			n.counter, n.flights = 0, nil
+			n.counter, n.attempts = 0, nil
 		}
 	case "sweep":
 		a := rapid.SampledFrom(s.acceptors).Draw(t, "acceptor")

@@ -42,8 +42,7 @@ func (b *KV) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.
 	return snap, meta, err
 }
 
-// read takes data with take under the promise of mode. For a read under the lease the order is: the epoch is ready,
-// the data is taken, and only then the clock is read once and the lease checked.
+// read takes data with take under the promise of mode.
 func (b *KV) read(patience time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
 	if mode == web.Stale {
 		revision, err := take()
@@ -71,17 +70,22 @@ func (b *KV) read(patience time.Duration, mode web.Mode, take func() (uint64, er
 	}
 }
 
-// takeUnderLease is the second half of a read at the master; done is false if the lease or the epoch was lost.
-func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (web.ReadMeta, bool, error) {
-	revision, err := take()
-	now := b.cfg.Clock.Now()
-	if err != nil {
-		return web.ReadMeta{}, true, b.damage(err)
+// takeUnderLease is a read at the master, whose epoch is ready; done is false if the lease or the epoch was lost.
+func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m web.ReadMeta, done bool, err error) {
+	m.KnownLeader = true
+	for r := replica.NewReadRound(t); ; {
+		switch r.Next() {
+		case replica.EffectData:
+			if m.Revision, err = take(); err != nil {
+				return web.ReadMeta{}, true, b.damage(err)
+			}
+		case replica.EffectClock:
+			now := b.cfg.Clock.Now()
+			r.Read(now, b.cfg.Mastership.Load())
+		case replica.EffectDone:
+			return m, r.Granted(), nil
+		}
 	}
-	if !b.cfg.Mastership.Load().End(t, now) {
-		return web.ReadMeta{}, false, nil
-	}
-	return web.ReadMeta{Revision: revision, KnownLeader: true}, true, nil
 }
 
 // readPoint waits for a point from which this node's state may be read.

@@ -15,10 +15,10 @@
 // # Drivers
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
-// [ElectorRound] for the lease part, [LeasesRound] for named leases. A driver hands out one [Effect] at a time; the
-// caller carries it out and asks for the next one. The shell, the simulator, the scripts and the tests of this package
-// run the same drivers, so a wrong order anywhere is one that the simulator can see: it takes the processor away
-// between any two effects.
+// [ElectorRound] for the lease part, [LeasesRound] for named leases, [ReadRound] for a read under the lease. A driver
+// hands out one [Effect] at a time; the caller carries it out and asks for the next one. The shell, the simulator, the
+// scripts and the tests of this package run the same drivers, so a wrong order anywhere is one that the simulator can
+// see: it takes the processor away between any two effects.
 //
 // # Where the rules are
 //
@@ -33,7 +33,7 @@
 //	M6  a holder that gets nowhere lets go                    progress.step, Log.tickProgress
 //	    who is able, and who may try                          progress.fit, progress.barred, standBack
 //	    a write is acknowledged only under the lease          batches.acknowledge
-//	    a read is answered only if the lease is held after it Published.End, readers.finishAtMaster
+//	    a read is answered only if the lease is held after it readOrder, readers.finishAtMaster
 //	    a consistent read never joins a round already sent    readers.start
 //	    unknown is never reported as refused                  outcome.go
 //

@@ -45,15 +45,19 @@ const (
 	// EffectEra: begin to ask the log for an era (N3); report it with LeasesEvent.Era.
 	EffectEra
 
+	// EffectData: take what the read is about.
+	EffectData
+
 	// EffectTimer: make a round happen at Wake at the latest.
 	EffectTimer
 	// EffectDone: the round is over.
 	EffectDone
 )
 
-var effectNames = [...]string{"", "take", "clock", "apply", "freeze", "folded", "standing", "persist", "ready",
-	"progress", "send",
-	"reply", "checkpoint", "lease", "tenures", "note", "bucket", "era", "timer", "done"}
+var effectNames = [...]string{
+	"", "take", "clock", "apply", "freeze", "checkpointed", "standing", "persist", "ready", "progress", "send", "reply",
+	"checkpoint", "lease", "tenures", "note", "bucket", "era", "data", "timer", "done",
+}
 
 // String returns the name of the effect, for traces.
 func (e Effect) String() string { return effectNames[e] }
