@@ -11,6 +11,7 @@
 //	session.go  sessions
 //	lease.go    leases
 //	status.go   the status of a node
+//	limits.go   what is too long, too large or too many
 //
 // The API as a whole is described in docs/api.md and, for programs, at PathOpenAPI of every node.
 package api

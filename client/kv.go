@@ -10,7 +10,7 @@ import (
 )
 
 // MaxKeyBytes is the length of the longest key.
-const MaxKeyBytes = 1024
+const MaxKeyBytes = api.MaxKeyBytes
 
 // kv has the calls on keys. It is the part of Client that locks and semaphores need too.
 type kv struct{ s *sender }

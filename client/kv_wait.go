@@ -11,7 +11,7 @@ import (
 )
 
 // DefaultWait is how long GetWait, ListWait and KeysWait wait if their wait is 0.
-const DefaultWait = 5 * time.Minute
+const DefaultWait = api.DefaultWait
 
 const (
 	// maxNodeWait is how long one node is asked to wait. A longer wait is asked for in parts, so that a node that has

@@ -9,15 +9,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"tenure/api"
 )
 
 // The bounds of leases, the same on every node.
 const (
-	MaxLeaseNameBytes  = 256
-	MaxLeaseOwnerBytes = 128
-	MinLeaseTTL        = 100 * time.Millisecond
-	// MaxLeaseRenewals is how many leases are renewed in one request.
-	MaxLeaseRenewals = 1024
+	MaxLeaseNameBytes  = api.MaxLeaseNameBytes
+	MaxLeaseOwnerBytes = api.MaxLeaseOwnerBytes
+	MinLeaseTTL        = api.MinLeaseTTL
+	MaxLeaseRenewals   = api.MaxLeaseRenewals // in one request
 )
 
 // DefaultLeaseTTL is the TTL of a lease if none is given.

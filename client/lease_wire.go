@@ -84,9 +84,6 @@ func decodeQuarantine(a answer) *QuarantineError {
 	return &QuarantineError{Remaining: retryAfter(a.header)}
 }
 
-// maxRenewalBytes is the longest list of renewals that a node reads.
-const maxRenewalBytes = 1 << 20
-
 // renewalList is a list of renewals as JSON.
 type renewalList struct {
 	body []byte
@@ -96,7 +93,7 @@ type renewalList struct {
 // add adds b and reports whether it fits. The first one always does.
 func (l *renewalList) add(b api.LeaseRequest) bool {
 	text := encode(b)
-	if l.n == MaxLeaseRenewals || l.n > 0 && len(l.body)+len(text)+2 > maxRenewalBytes {
+	if l.n == MaxLeaseRenewals || l.n > 0 && len(l.body)+len(text)+2 > api.MaxLeaseRenewalBytes {
 		return false
 	}
 	sep := byte(',')

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxTxnOps is how many operations a transaction may have.
-const MaxTxnOps = 128
+const MaxTxnOps = api.MaxTxnOps
 
 type (
 	// Verb is what an operation of a transaction does.

@@ -4,22 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"tenure/api"
 )
 
 // Bounds of the format: what a command may hold, whatever a node's flags say. Changing one is changing the format,
-// since nodes that differ would apply the same command differently.
+// since nodes that differ would apply the same command differently. Those that clients know are in package api.
 const (
-	MaxKeyBytes      = 1024
-	MaxIdemKeyBytes  = 128
-	MaxValueBytes    = 16 << 20
+	MaxKeyBytes      = api.MaxKeyBytes
+	MaxIdemKeyBytes  = api.MaxIdempotencyKeyBytes
+	MaxValueBytes    = api.MaxValueBytes
 	MaxBatchCommands = 1 << 16 // commands in one batch; whoever builds batches stays within it
 
 	// MaxCommandBytes bounds an encoded command: the largest value and space for everything else.
 	MaxCommandBytes = MaxValueBytes + 4096
 
-	MaxParts            = 128 // of a transaction; together they have at most MaxValueBytes
-	MaxSessionNameBytes = 512 // of a session's name, and of its node
-	MaxPartSessionBytes = 128 // of what a part of a transaction takes for the ID of a session
+	MaxParts            = api.MaxTxnOps           // of a transaction; together they have at most MaxValueBytes
+	MaxSessionNameBytes = api.MaxSessionNameBytes // of a session's name, and of its node
+	MaxPartSessionBytes = 128                     // of what a part of a transaction takes for the ID of a session
 	// MaxTTL bounds every time in a command, so that adding a few of them to a clock reading cannot overflow.
 	MaxTTL = 50 * 365 * 24 * time.Hour
 

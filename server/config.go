@@ -10,12 +10,12 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease/named"
 	"tenure/server/watch"
-	"tenure/server/web"
 )
 
 // Address is where a member of the static list listens for its peers.
@@ -61,8 +61,8 @@ func (c Config) Validate() error {
 	if err := c.timing().Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if c.SessionTTLMin != 0 && (c.SessionTTLMin < web.MinSessionTTL || c.SessionTTLMin > web.MaxSessionTTL) {
-		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, web.MinSessionTTL, web.MaxSessionTTL)
+	if c.SessionTTLMin != 0 && (c.SessionTTLMin < api.MinSessionTTL || c.SessionTTLMin > api.MaxSessionTTL) {
+		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, api.MinSessionTTL, api.MaxSessionTTL)
 	}
 	if n := c.WatchHistoryBytes; n != 0 && (n < watch.MinHistoryBytes || n > watch.MaxHistoryBytes) {
 		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes, watch.MaxHistoryBytes)

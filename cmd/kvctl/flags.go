@@ -10,11 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tenure/api"
 	"tenure/client"
 )
-
-// maxValueBytes is the largest value that any cluster can be configured to accept.
-const maxValueBytes = 16 << 20
 
 // writeFlags are the flags of every command that writes.
 type writeFlags struct {
@@ -89,12 +87,12 @@ func (a *app) value(arg string) ([]byte, error) {
 	if arg != "-" {
 		return []byte(arg), nil
 	}
-	b, err := io.ReadAll(io.LimitReader(a.stdin, maxValueBytes+1))
+	b, err := io.ReadAll(io.LimitReader(a.stdin, api.MaxValueBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
-	if len(b) > maxValueBytes {
-		return nil, usage("standard input is over %d bytes, the largest value that any cluster accepts", maxValueBytes)
+	if len(b) > api.MaxValueBytes {
+		return nil, usage("standard input is over %d bytes, the largest value that any cluster accepts", api.MaxValueBytes)
 	}
 	return b, nil
 }

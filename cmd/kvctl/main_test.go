@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/api"
 	"tenure/client/clienttest"
 	"tenure/internal/buildinfo"
 )
@@ -283,7 +284,7 @@ func TestCompletion(t *testing.T) {
 
 func TestStdinTooLarge(t *testing.T) {
 	c := start(t, 1)
-	if o := kvctl(t, c, strings.Repeat("x", maxValueBytes+1), "set", "k", "-"); o.code != 2 || c.Applied() != 0 {
+	if o := kvctl(t, c, strings.Repeat("x", api.MaxValueBytes+1), "set", "k", "-"); o.code != 2 || c.Applied() != 0 {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
 )
@@ -16,9 +17,6 @@ const (
 	maxLeaseTimeLimit = time.Hour
 	maxLeaseMargin    = time.Minute
 	maxLeasesLimit    = 1 << 28 // named.LargestTable
-	minSessionTTL     = 100 * time.Millisecond
-	maxSessionTTL     = 24 * time.Hour
-	maxValueLimit     = 16 << 20
 	minHistory        = 64 << 10
 	maxHistory        = 1 << 30
 )
@@ -75,17 +73,17 @@ func (s *settings) checkTimes() error {
 		return badConfig("%s %v: lease-margin <= %v must hold; use 10ms", s.name("lease-margin"), s.margin,
 			maxLeaseMargin)
 	}
-	if s.ttlMin < minSessionTTL || s.ttlMin > maxSessionTTL {
+	if s.ttlMin < api.MinSessionTTL || s.ttlMin > api.MaxSessionTTL {
 		return badConfig("%s %v: %v <= session-ttl-min <= %v must hold; use 10s", s.name("session-ttl-min"), s.ttlMin,
-			minSessionTTL, maxSessionTTL)
+			api.MinSessionTTL, api.MaxSessionTTL)
 	}
 	return nil
 }
 
 func (s *settings) checkSizes() error {
-	if s.maxValue < 1 || s.maxValue > maxValueLimit {
+	if s.maxValue < 1 || s.maxValue > api.MaxValueBytes {
 		return badConfig("%s %d: 1 <= max-value-bytes <= %d must hold; use 512KiB", s.name("max-value-bytes"),
-			s.maxValue, maxValueLimit)
+			s.maxValue, api.MaxValueBytes)
 	}
 	if s.maxLeases < 1 || s.maxLeases > maxLeasesLimit {
 		return badConfig("%s %d: 1 <= max-leases <= %d must hold; use 2000000", s.name("max-leases"), s.maxLeases,

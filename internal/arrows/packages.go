@@ -85,7 +85,7 @@ var Layout = Rules{
 		},
 	},
 	Leaves: []Leaf{
-		{Path: "api"},
+		{Path: "api", Pure: true},
 		{Path: "internal/arrows"},
 		{Path: "internal/ballot", Pure: true},
 		{Path: "internal/buildinfo"},

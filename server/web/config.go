@@ -8,23 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"tenure/api"
 	"tenure/internal/ballot"
-	"tenure/kv"
 	"tenure/server/watch"
 )
 
-const (
-	// MaxURLBytes bounds the request target: a key, a separator and a start, each byte percent-encoded, fit.
-	MaxURLBytes = 16 << 10
-	// Datacenter is the only name that `dc` may give.
-	Datacenter = "dc1"
-	// MinKeyTTL is the shortest life of an expiring key: the master looks at its clock several times in it.
-	MinKeyTTL = 100 * time.Millisecond
-	// MaxSessionTTL is the longest TTL of a session, as in Consul; MinSessionTTL is the shortest that may be
-	// configured.
-	MaxSessionTTL = 24 * time.Hour
-	MinSessionTTL = 100 * time.Millisecond
-)
+// Datacenter is the only name that `dc` may give.
+const Datacenter = "dc1"
 
 // Config is fixed for a run. A zero in any field after Registry means the default written beside it.
 type Config struct {
@@ -48,7 +38,7 @@ type Config struct {
 	SessionTTLMin time.Duration
 	// MaxLeaseTime is the longest TTL of a named lease. 30 s.
 	MaxLeaseTime time.Duration
-	// MaxValueBytes bounds a value. 512 KiB; at most kv.MaxValueBytes.
+	// MaxValueBytes bounds a value. 512 KiB; at most api.MaxValueBytes.
 	MaxValueBytes int
 	// MaxConns bounds open connections; one more is answered 503 and closed. 16384: more than
 	// the hub lets wait, so that there is always space for others.
@@ -77,7 +67,7 @@ func (c Config) withDefaults() Config {
 	c.MaxValueBytes = orDefault(c.MaxValueBytes, 512<<10)
 	c.MaxLeaseTime = orDefault(c.MaxLeaseTime, 30*time.Second)
 	c.MaxConns = orDefault(c.MaxConns, 16384)
-	c.SessionTTLMin = orDefault(c.SessionTTLMin, 10*time.Second)
+	c.SessionTTLMin = orDefault(c.SessionTTLMin, api.DefaultMinSessionTTL)
 	c.MaxHeaderBytes = orDefault(c.MaxHeaderBytes, 64<<10)
 	c.ClientTimeout = orDefault(c.ClientTimeout, 10*time.Second)
 	c.HeaderTimeout = orDefault(c.HeaderTimeout, 10*time.Second)
@@ -109,14 +99,14 @@ func (c Config) Validate() error {
 	if err := checkAddr(c.Addr, c.Insecure); err != nil {
 		return err
 	}
-	if c.MaxValueBytes < 1 || c.MaxValueBytes > kv.MaxValueBytes {
-		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, kv.MaxValueBytes)
+	if c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes {
+		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)
 	}
 	if c.MaxConns < 1 {
 		return fmt.Errorf("web: %d connections: must be at least 1", c.MaxConns)
 	}
-	if c.MaxHeaderBytes < MaxURLBytes {
-		return fmt.Errorf("web: %d bytes of headers: must be at least %d, the longest URL", c.MaxHeaderBytes, MaxURLBytes)
+	if c.MaxHeaderBytes < api.MaxURLBytes {
+		return fmt.Errorf("web: %d bytes of headers: must be at least %d, the longest URL", c.MaxHeaderBytes, api.MaxURLBytes)
 	}
 	for _, d := range []struct {
 		name string
@@ -130,9 +120,9 @@ func (c Config) Validate() error {
 			return fmt.Errorf("web: %s timeout of %v: must be more than 0", d.name, d.d)
 		}
 	}
-	if c.SessionTTLMin < MinSessionTTL || c.SessionTTLMin > MaxSessionTTL {
+	if c.SessionTTLMin < api.MinSessionTTL || c.SessionTTLMin > api.MaxSessionTTL {
 		return fmt.Errorf("web: shortest session TTL of %v: must be from %v to %v",
-			c.SessionTTLMin, MinSessionTTL, MaxSessionTTL)
+			c.SessionTTLMin, api.MinSessionTTL, api.MaxSessionTTL)
 	}
 	if c.ResponseTimeout < c.BodyTimeout+c.ClientTimeout {
 		return fmt.Errorf("web: response timeout %v is shorter than body timeout %v and client timeout %v together: "+

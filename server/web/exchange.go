@@ -101,8 +101,8 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	}
 	h := e.handlers[method]
 	switch {
-	case len(x.r.RequestURI) > MaxURLBytes:
-		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), MaxURLBytes)
+	case len(x.r.RequestURI) > api.MaxURLBytes:
+		return nil, badRequest("the URL has %d bytes: at most %d are accepted", len(x.r.RequestURI), api.MaxURLBytes)
 	case len(e.handlers) == 0:
 		return nil, refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+
 			", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)

@@ -179,7 +179,7 @@ func TestManyLeasesInOneCall(t *testing.T) {
 	if text := w.Body.String(); !strings.Contains(text, `"Code":"lost",`) || !strings.Contains(text, `"Lost":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	for _, body := range []string{`[]`, ``, `{}`, `[` + strings.Repeat(`{},`, maxRenewals) + `{}]`} {
+	for _, body := range []string{`[]`, ``, `{}`, `[` + strings.Repeat(`{},`, api.MaxLeaseRenewals) + `{}]`} {
 		if w := call(s, "POST", "/v1/leases/renew", body); w.Code != 400 {
 			t.Errorf("%.20s: %d %s", body, w.Code, w.Body)
 		}

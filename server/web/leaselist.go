@@ -7,10 +7,8 @@ import (
 	"tenure/api"
 )
 
-const (
-	defaultLeasePage = 1000
-	maxLeasePage     = 10_000
-)
+// defaultLeasePage is how many leases a page has if the client names no limit.
+const defaultLeasePage = 1000
 
 // list lists the live leases that this node's own acceptor has recorded, in the order of their names: a hint. A
 // lease is recorded by a majority of the nodes, which need not have this one in it, and a node that was restarted
@@ -19,9 +17,9 @@ func (h *leaseHandler) list(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &leasesRules)
 	switch {
 	case err != nil:
-	case q.limit > maxLeasePage:
+	case q.limit > api.MaxLeasePage:
 		err = badRequest("`limit=%d`: must be at most %d; `Next` in the answer is the `start` of the next page",
-			q.limit, maxLeasePage)
+			q.limit, api.MaxLeasePage)
 	case !utf8.ValidString(q.prefix) || !utf8.ValidString(q.start):
 		err = badRequest("`prefix` and `start` must be UTF-8")
 	}

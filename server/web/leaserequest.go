@@ -9,15 +9,8 @@ import (
 	"tenure/api"
 )
 
-const (
-	maxLeaseName   = 256 // bytes
-	maxLeaseOwner  = 128
-	maxLeaseBody   = 4 << 10
-	minLeaseTTL    = 100 * time.Millisecond
-	maxLeaseWait   = 10 * time.Minute
-	maxRenewals    = 1024 // in one call
-	maxRenewalBody = maxRenewals * 1 << 10
-)
+// maxLeaseBytes bounds the body of a command on one lease.
+const maxLeaseBytes = 4 << 10
 
 // request reads what the commands on one lease have in common.
 func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
@@ -29,7 +22,7 @@ func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
 	if err = checkLeaseName(r.Name); err != nil {
 		return r, body, err
 	}
-	if err = h.bodies.readJSON(x, maxLeaseBody, &body); err != nil {
+	if err = h.bodies.readJSON(x, maxLeaseBytes, &body); err != nil {
 		return r, body, err
 	}
 	r.Owner = body.Owner
@@ -60,16 +53,16 @@ func (h *leaseHandler) fromGrant(r *LeaseRequest, body *api.LeaseRequest) error 
 }
 
 func checkLeaseName(name string) error {
-	if name == "" || len(name) > maxLeaseName || !utf8.ValidString(name) {
-		return badRequest("a lease's name has 1 to %d bytes of UTF-8, this one has %d", maxLeaseName, len(name))
+	if name == "" || len(name) > api.MaxLeaseNameBytes || !utf8.ValidString(name) {
+		return badRequest("a lease's name has 1 to %d bytes of UTF-8, this one has %d", api.MaxLeaseNameBytes, len(name))
 	}
 	return nil
 }
 
 func checkLeaseOwner(owner, acquisition string) error {
 	for _, t := range [...]struct{ member, text string }{{"Owner", owner}, {"Acquisition", acquisition}} {
-		if len(t.text) > maxLeaseOwner || !utf8.ValidString(t.text) {
-			return badRequest("%s has at most %d bytes of UTF-8, this one has %d", t.member, maxLeaseOwner, len(t.text))
+		if len(t.text) > api.MaxLeaseOwnerBytes || !utf8.ValidString(t.text) {
+			return badRequest("%s has at most %d bytes of UTF-8, this one has %d", t.member, api.MaxLeaseOwnerBytes, len(t.text))
 		}
 	}
 	if owner == "" {
@@ -88,9 +81,9 @@ func (h *leaseHandler) ttl(text string, def time.Duration) (time.Duration, error
 		}
 	}
 	ttl = ttl.Truncate(time.Millisecond)
-	if ttl < minLeaseTTL || ttl > h.maxTTL {
+	if ttl < api.MinLeaseTTL || ttl > h.maxTTL {
 		return 0, badRequest("TTL %q: must be from %v to %v, the --max-lease-time of this cluster",
-			text, minLeaseTTL, h.maxTTL)
+			text, api.MinLeaseTTL, h.maxTTL)
 	}
 	return ttl, nil
 }
@@ -100,8 +93,8 @@ func leaseWait(text string) (time.Duration, error) {
 		return 0, nil
 	}
 	wait, err := time.ParseDuration(text)
-	if err != nil || wait < 0 || wait > maxLeaseWait {
-		return 0, badRequest("Wait %.40q: must be a duration like 10s, at most %v", text, maxLeaseWait)
+	if err != nil || wait < 0 || wait > api.MaxLeaseWait {
+		return 0, badRequest("Wait %.40q: must be a duration like 10s, at most %v", text, api.MaxLeaseWait)
 	}
 	return wait, nil
 }

@@ -18,10 +18,10 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 	_, err := parseQuery(x.r.URL.RawQuery, &plainWriteRules)
 	var in []api.LeaseRequest
 	if err == nil {
-		err = h.bodies.readJSON(x, maxRenewalBody, &in)
+		err = h.bodies.readJSON(x, api.MaxLeaseRenewalBytes, &in)
 	}
-	if err == nil && (len(in) == 0 || len(in) > maxRenewals) {
-		err = badRequest("%d leases to renew: give 1 to %d in a call", len(in), maxRenewals)
+	if err == nil && (len(in) == 0 || len(in) > api.MaxLeaseRenewals) {
+		err = badRequest("%d leases to renew: give 1 to %d in a call", len(in), api.MaxLeaseRenewals)
 	}
 	for i := range in {
 		if err == nil {

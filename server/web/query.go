@@ -223,9 +223,9 @@ func (q *query) setTTL(value string) error {
 // parseTTL reads how long a key is to live.
 func parseTTL(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
-	if err != nil || d < MinKeyTTL || d > kv.MaxTTL {
+	if err != nil || d < api.MinKeyTTL || d > kv.MaxTTL {
 		return 0, badRequest("ttl %q: must be a time from %v to %v, with its unit, like 30s or 5m; "+
-			"for a key that stays leave it out", value, MinKeyTTL, kv.MaxTTL)
+			"for a key that stays leave it out", value, api.MinKeyTTL, kv.MaxTTL)
 	}
 	return d, nil
 }
@@ -247,7 +247,7 @@ func (q *query) setFence(value string) error {
 
 func checkFence(name string) error {
 	if err := kv.ValidateFence(name); err != nil {
-		return badRequest("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, kv.MaxKeyBytes)
+		return badRequest("fence %q: must be lease/NAME or kv/KEY, each of 1 to %d bytes of UTF-8", name, api.MaxKeyBytes)
 	}
 	return nil
 }

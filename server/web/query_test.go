@@ -51,7 +51,7 @@ func TestParseQuery(t *testing.T) {
 		{"partition=&hash=5&cached&near=x", &readRules, query{}},
 		{"index=0&wait=5m", &readRules, query{seen: nIndex | nWait, duration: 5 * time.Minute}},
 		{"cas=18446744073709551615&flags=42", &putRules, query{seen: nCas | nFlags, cas: 1<<64 - 1, flags: 42}},
-		{"ttl=100ms", &putRules, query{seen: nTTL, duration: MinKeyTTL}},
+		{"ttl=100ms", &putRules, query{seen: nTTL, duration: api.MinKeyTTL}},
 		{"ttl=" + kv.MaxTTL.String(), &putRules, query{seen: nTTL, duration: kv.MaxTTL}},
 		{"keys&start=+a", &readRules, query{seen: nKeys | nStart, start: " a"}},
 		{"keys&start=%2Ba", &readRules, query{seen: nKeys | nStart, start: "+a"}},

@@ -64,7 +64,7 @@ func TestPathsThatAreNothing(t *testing.T) {
 
 func TestLongURL(t *testing.T) {
 	s := newServer(t, newFake(t))
-	if w := call(s, "GET", "/v1/kv/?keys&start="+strings.Repeat("x", MaxURLBytes), ""); w.Code != 400 || code(w) != api.CodeInvalid {
+	if w := call(s, "GET", "/v1/kv/?keys&start="+strings.Repeat("x", api.MaxURLBytes), ""); w.Code != 400 || code(w) != api.CodeInvalid {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	longest := strings.Repeat("%C3%BC", 512)

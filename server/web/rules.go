@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"tenure/api"
-	"tenure/kv"
 )
 
 // rules say which query names a request may have.
@@ -92,8 +91,8 @@ func (r *rules) checkKey(key string, q *query) error {
 	switch {
 	case key == "" && !q.has(r.needsKey):
 		return badRequest("the key is empty: name one after %s, or list keys with `keys` or `recurse`", api.PathKV)
-	case len(key) > kv.MaxKeyBytes:
-		return badRequest("the key has %d bytes: at most %d are allowed", len(key), kv.MaxKeyBytes)
+	case len(key) > api.MaxKeyBytes:
+		return badRequest("the key has %d bytes: at most %d are allowed", len(key), api.MaxKeyBytes)
 	case !utf8.ValidString(key):
 		return badRequest("the key is not UTF-8: encode its bytes as UTF-8 before percent-encoding them")
 	}

@@ -15,9 +15,7 @@ import (
 )
 
 const (
-	maxSessionBytes  = 16 << 10 // of the body of a creation
-	defaultLockDelay = lockDelay(15 * time.Second)
-	maxLockDelay     = 60 * time.Second
+	maxSessionBytes = 16 << 10 // of the body of a creation
 	// serfHealth is the health check that every session of Consul has unless it is told otherwise: that the node is
 	// alive. Here nodes are no catalog's, and the TTL alone ends a session.
 	serfHealth = "serfHealth"
@@ -62,7 +60,7 @@ func (d *lockDelay) UnmarshalJSON(b []byte) error {
 	if n < 1000 {
 		n *= float64(time.Second)
 	}
-	*d = lockDelay(min(max(n, -1), float64(2*maxLockDelay))) // what is beyond the bounds stays beyond
+	*d = lockDelay(min(max(n, -1), float64(2*api.MaxLockDelay))) // what is beyond the bounds stays beyond
 	return nil
 }
 
@@ -73,7 +71,7 @@ func (h *sessionHandler) create(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	in := sessionBody{Node: h.nodeName(), LockDelay: defaultLockDelay}
+	in := sessionBody{Node: h.nodeName(), LockDelay: lockDelay(api.DefaultLockDelay)}
 	if err := h.bodies.readJSON(x, maxSessionBytes, &in); err != nil {
 		return err
 	}
@@ -122,11 +120,11 @@ func setBehavior(e *kv.Session, text string) error {
 func checkSession(e *kv.Session, in *sessionBody) error {
 	other := func(check string) bool { return check != serfHealth }
 	switch {
-	case e.LockDelay < 0 || e.LockDelay > maxLockDelay:
-		return badRequest("Invalid LockDelay: must be from 0s to %v: no session was created", maxLockDelay)
-	case len(e.Name) > kv.MaxSessionNameBytes || len(e.Node) > kv.MaxSessionNameBytes:
+	case e.LockDelay < 0 || e.LockDelay > api.MaxLockDelay:
+		return badRequest("Invalid LockDelay: must be from 0s to %v: no session was created", api.MaxLockDelay)
+	case len(e.Name) > api.MaxSessionNameBytes || len(e.Node) > api.MaxSessionNameBytes:
 		return badRequest("Name and Node may have at most %d bytes each: no session was created",
-			kv.MaxSessionNameBytes)
+			api.MaxSessionNameBytes)
 	case slices.ContainsFunc(in.Checks, other), slices.ContainsFunc(in.NodeChecks, other), len(in.ServiceChecks) > 0:
 		return badRequest("Checks: there are no health checks here, so no session can depend on one but %s, "+
 			"which means nothing: give a TTL instead: no session was created", serfHealth)
@@ -140,11 +138,11 @@ func (h *sessionHandler) setTTL(e *kv.Session, text string) (err error) {
 		return nil
 	}
 	e.TTL, err = time.ParseDuration(text)
-	if err == nil && (e.TTL == 0 || e.TTL >= h.minTTL && e.TTL <= MaxSessionTTL) {
+	if err == nil && (e.TTL == 0 || e.TTL >= h.minTTL && e.TTL <= api.MaxSessionTTL) {
 		return nil
 	}
 	return refuse(http.StatusInternalServerError, api.CodeInvalid, "Invalid Session TTL '"+ttlText(e.TTL, text, err)+
-		"', must be between ["+h.minTTL.String()+"="+MaxSessionTTL.String()+"]: no session was created")
+		"', must be between ["+h.minTTL.String()+"="+api.MaxSessionTTL.String()+"]: no session was created")
 }
 
 // ttlText shows a TTL as Consul does in this message: in nanoseconds, if it is one.

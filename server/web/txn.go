@@ -104,7 +104,7 @@ func (h *txnHandler) run(x *exchange) error {
 	}
 	var ops []txnOp
 	if err == nil {
-		err = h.bodies.readJSON(x, base64Bytes(h.maxBytes())+kv.MaxParts*jsonSpace, &ops)
+		err = h.bodies.readJSON(x, base64Bytes(h.maxBytes())+api.MaxTxnOps*jsonSpace, &ops)
 	}
 	if err == nil {
 		err = h.parts(ops, &c)
@@ -121,9 +121,9 @@ func (h *txnHandler) run(x *exchange) error {
 
 // parts makes parts of ops.
 func (h *txnHandler) parts(ops []txnOp, c *kv.Command) error {
-	if len(ops) > kv.MaxParts {
+	if len(ops) > api.MaxTxnOps {
 		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, fmt.Sprintf("transaction too large: "+
-			"it has %d operations, at most %d are accepted: nothing was changed", len(ops), kv.MaxParts))
+			"it has %d operations, at most %d are accepted: nothing was changed", len(ops), api.MaxTxnOps))
 	}
 	total := 0
 	for i := range ops {

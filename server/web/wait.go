@@ -7,22 +7,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tenure/api"
 	"tenure/server/watch"
 )
 
-// How long a blocking query waits: for `wait`, if it has one, and up to a waitJitter-th more, so that clients which
+// waitJitter: a blocking query waits for `wait`, if it has one, and up to a waitJitter-th more, so that clients which
 // began together do not all come back together.
-const (
-	DefaultWait = 5 * time.Minute
-	MaxWait     = 10 * time.Minute
-	waitJitter  = 16
-)
+const waitJitter = 16
 
 // wait returns for how long q may block.
 func (q *query) wait() time.Duration {
-	d := min(q.duration, MaxWait)
+	d := min(q.duration, api.MaxWait)
 	if d <= 0 {
-		d = DefaultWait
+		d = api.DefaultWait
 	}
 	return d + rand.N(d/waitJitter+1)
 }

@@ -39,7 +39,7 @@ type watchHandler struct {
 func (h *watchHandler) stream(x *exchange) error {
 	q, err := parseQuery(x.r.URL.RawQuery, &watchRules)
 	if err == nil && kv.ValidatePrefix(q.prefix) != nil {
-		err = badRequest("the prefix must be UTF-8 of at most %d bytes", kv.MaxKeyBytes)
+		err = badRequest("the prefix must be UTF-8 of at most %d bytes", api.MaxKeyBytes)
 	}
 	if err == nil {
 		err = q.resume(x.r.Header)

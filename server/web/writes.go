@@ -51,9 +51,9 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 		return badRequest("%s without %s means nothing: send both", api.HeaderBase, api.HeaderIdempotencyKey)
 	case len(keys) > 1 || len(bases) > 1:
 		return badRequest("%s or %s is given twice", api.HeaderIdempotencyKey, api.HeaderBase)
-	case len(keys[0]) == 0 || len(keys[0]) > kv.MaxIdemKeyBytes:
+	case len(keys[0]) == 0 || len(keys[0]) > api.MaxIdempotencyKeyBytes:
 		return badRequest("%s has %d bytes: must have from 1 to %d", api.HeaderIdempotencyKey, len(keys[0]),
-			kv.MaxIdemKeyBytes)
+			api.MaxIdempotencyKeyBytes)
 	}
 	c.IdemKey = keys[0]
 	if len(bases) == 0 {

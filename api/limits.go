@@ -1,0 +1,44 @@
+package api
+
+import "time"
+
+// The limits that every node has. What goes beyond is refused with CodeInvalid or CodeTooLarge.
+const (
+	MaxURLBytes            = 16 << 10 // of a request's target
+	MaxKeyBytes            = 1024     // of UTF-8; a key has at least 1
+	MaxIdempotencyKeyBytes = 128
+	MaxTxnOps              = 128 // operations of a transaction
+	// MaxValueBytes is the largest value that a node may be told to take.
+	MaxValueBytes = 16 << 20
+
+	// MinKeyTTL is the shortest life of an expiring key: the master looks at its clock several times in it.
+	MinKeyTTL = 100 * time.Millisecond
+)
+
+// The limits of blocking queries.
+const (
+	DefaultWait = 5 * time.Minute // of a query that names none
+	MaxWait     = 10 * time.Minute
+)
+
+// The limits of sessions.
+const (
+	MaxSessionNameBytes = 512 // of its name, and of its node
+	// MinSessionTTL is the shortest TTL that a node may be told to take; usually it takes DefaultMinSessionTTL.
+	MinSessionTTL        = 100 * time.Millisecond
+	DefaultMinSessionTTL = 10 * time.Second
+	MaxSessionTTL        = 24 * time.Hour
+	DefaultLockDelay     = 15 * time.Second
+	MaxLockDelay         = 60 * time.Second
+)
+
+// The limits of leases.
+const (
+	MaxLeaseNameBytes    = 256 // of UTF-8; a name has at least 1
+	MaxLeaseOwnerBytes   = 128 // of UTF-8: of an owner, which has at least 1, and of an acquisition
+	MinLeaseTTL          = 100 * time.Millisecond
+	MaxLeaseWait         = 10 * time.Minute
+	MaxLeaseRenewals     = 1024    // in one request
+	MaxLeaseRenewalBytes = 1 << 20 // of its body
+	MaxLeasePage         = 10_000  // leases in an answer
+)
