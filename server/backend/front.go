@@ -131,7 +131,7 @@ func (f *Front) Remaining(kind kv.TimedKind, name string) (time.Duration, bool) 
 }
 
 // Lease carries out a request about a named lease.
-func (f *Front) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
+func (f *Front) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
 	if b := f.backend.Load(); b != nil {
 		return b.Lease(ctx, r)
 	}

@@ -35,10 +35,10 @@ var leaseOps = map[web.LeaseOp]replica.LeaseOp{
 }
 
 // Lease carries out r. When ctx ends, a request that only waits ends too.
-func (b *Leases) Lease(ctx context.Context, r web.LeaseRequest) (web.LeaseGrant, error) {
+func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
 	a, err := b.cfg.Runner.Lease(ctx, replica.LeaseRequest{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
-		Duration: r.TTL, Patience: max(r.Patience, 1), Wait: r.Wait,
+		Duration: r.TTL, Patience: max(r.Timeout, 1), Wait: r.Wait,
 	})
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):

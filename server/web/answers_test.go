@@ -150,7 +150,7 @@ type slowLeases struct {
 	wait time.Duration
 }
 
-func (b slowLeases) Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error) {
+func (b slowLeases) Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error) {
 	time.Sleep(b.wait)
 	return b.fake.Lease(ctx, r)
 }

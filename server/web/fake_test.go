@@ -41,7 +41,7 @@ type fake struct {
 	remaining                                time.Duration // of everything that runs
 	status                                   api.Status
 	leader                                   string
-	leases                                   []LeaseRequest
+	leases                                   []LeaseCommand
 	grant                                    LeaseGrant
 	leaseErr                                 error
 	hint                                     LeaseHint
@@ -61,9 +61,9 @@ func newFake(t testing.TB) *fake {
 	return &fake{state: st, hub: hub, meta: ReadMeta{KnownLeader: true}}
 }
 
-func (f *fake) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
+func (f *fake) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
 	if f.onWrite != nil {
-		f.onWrite(patience)
+		f.onWrite(timeout)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,7 +138,7 @@ func (f *fake) Remaining(kv.TimedKind, string) (time.Duration, bool) {
 	return f.remaining, f.remaining != 0
 }
 
-func (f *fake) Lease(_ context.Context, r LeaseRequest) (LeaseGrant, error) {
+func (f *fake) Lease(_ context.Context, r LeaseCommand) (LeaseGrant, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.leases = append(f.leases, r)

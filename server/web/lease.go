@@ -85,7 +85,7 @@ func (h *leaseHandler) release(x *exchange) error {
 }
 
 // grant asks for r and answers. Only a request that waits ends when its client hangs up.
-func (h *leaseHandler) grant(x *exchange, r *LeaseRequest) error {
+func (h *leaseHandler) grant(x *exchange, r *LeaseCommand) error {
 	ctx := context.Background()
 	if r.Wait > 0 {
 		ctx = x.r.Context()
@@ -106,7 +106,7 @@ func (h *leaseHandler) grant(x *exchange, r *LeaseRequest) error {
 }
 
 // answerOf returns what a grant looks like to a client.
-func answerOf(r *LeaseRequest, g *LeaseGrant) api.LeaseGrant {
+func answerOf(r *LeaseCommand, g *LeaseGrant) api.LeaseGrant {
 	out := grant{acquisition: r.Acquisition, ttl: r.TTL, token: g.Token, serial: g.Serial}
 	a := api.LeaseGrant{
 		Name: r.Name, Owner: r.Owner, Token: g.Token, Grant: out.text(r.Name, r.Owner), TTL: r.TTL.String()}

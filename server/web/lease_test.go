@@ -50,7 +50,7 @@ func TestLeaseRequests(t *testing.T) {
 		got := fmt.Sprint(w.Code, " ", code(w))
 		if len(f.leases) == 1 {
 			r := f.leases[0]
-			got = fmt.Sprintf("{%d %s %s %v %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait, r.Patience)
+			got = fmt.Sprintf("{%d %s %s %v %v %v}", r.Op, r.Name, r.Owner, r.TTL, r.Wait, r.Timeout)
 		}
 		if got != c.want {
 			t.Errorf("POST %.60s %.80s: %s, want %s", c.path, c.body, got, c.want)

@@ -14,8 +14,8 @@ const maxLeaseBytes = 4 << 10
 
 // request reads what the commands on one lease have in common.
 func (h *leaseHandler) request(x *exchange, op LeaseOp, verb string) (
-	r LeaseRequest, body api.LeaseRequest, err error) {
-	r = LeaseRequest{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Patience: h.timeouts.of(x.r)}
+	r LeaseCommand, body api.LeaseRequest, err error) {
+	r = LeaseCommand{Op: op, Name: strings.TrimSuffix(x.behind(api.PathLease), verb), Timeout: h.timeouts.of(x.r)}
 	if _, err = parseQuery(x.r.URL.RawQuery, &plainWriteRules); err != nil {
 		return r, body, err
 	}
@@ -42,7 +42,7 @@ func takes(b *api.LeaseRequest, what string, members ...string) error {
 }
 
 // fromGrant fills in what a renewal takes from its grant.
-func (h *leaseHandler) fromGrant(r *LeaseRequest, body *api.LeaseRequest) error {
+func (h *leaseHandler) fromGrant(r *LeaseCommand, body *api.LeaseRequest) error {
 	g, err := readGrant(body.Grant, r.Name, r.Owner)
 	if err != nil {
 		return err

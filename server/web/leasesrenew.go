@@ -46,7 +46,7 @@ func (h *leaseHandler) renewMany(x *exchange) error {
 }
 
 func (h *leaseHandler) renewOne(body *api.LeaseRequest, timeout time.Duration) api.LeaseRenewal {
-	r := LeaseRequest{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Patience: timeout}
+	r := LeaseCommand{Op: LeaseRenew, Name: body.Name, Owner: body.Owner, Timeout: timeout}
 	err := checkLeaseName(r.Name)
 	if err == nil {
 		err = checkLeaseOwner(r.Owner, "")

@@ -17,15 +17,15 @@ const (
 	LeaseRelease
 )
 
-// LeaseRequest is a client's request, checked.
-type LeaseRequest struct {
+// LeaseCommand is a client's request, checked.
+type LeaseCommand struct {
 	Op          LeaseOp
 	Name        string
 	Owner       string        // for people
 	Acquisition [16]byte      // the owner, to the protocol (N1)
 	TTL         time.Duration // not of a release
 	Wait        time.Duration // LeaseAcquire: how long to wait for a busy name
-	Patience    time.Duration // how long the answer may take besides
+	Timeout     time.Duration // how long the answer may take besides
 }
 
 // LeaseGrant is what came of it.
@@ -92,8 +92,8 @@ var ErrLeaseGone = errors.New("gone: this lease has ended: acquire it anew, unde
 // Leases is the node's part for named leases. Safe for concurrent use. Errors are those of a Backend, and the three
 // above.
 type Leases interface {
-	// Lease carries out r. It answers within r.Wait and r.Patience together, and soon after ctx ends if it waits.
-	Lease(ctx context.Context, r LeaseRequest) (LeaseGrant, error)
+	// Lease carries out r. It answers within r.Wait and r.Timeout together, and soon after ctx ends if it waits.
+	Lease(ctx context.Context, r LeaseCommand) (LeaseGrant, error)
 	// ShowLease is what this node alone knows of a name: a hint.
 	ShowLease(name string) (LeaseHint, bool)
 	// ListLeases returns what this node alone knows of live leases: hints. ctx bounds how long it looks.

@@ -10,14 +10,14 @@ import (
 )
 
 // A client that says how long it waits is answered within that time; it cannot make a node wait longer than it would.
-func TestClientsPatience(t *testing.T) {
+func TestClientsTimeout(t *testing.T) {
 	for header, want := range map[string]time.Duration{
 		"": 10 * time.Second, "250": 250 * time.Millisecond, "3600000": 10 * time.Second,
 		"0": 10 * time.Second, "-5": 10 * time.Second, "soon": 10 * time.Second,
 	} {
 		f := newFake(t)
 		var got time.Duration
-		f.onWrite = func(patience time.Duration) { got = patience }
+		f.onWrite = func(timeout time.Duration) { got = timeout }
 		call(newServer(t, f), http.MethodPut, "/v1/kv/k", "v", api.HeaderTimeoutMS+": "+header)
 		if got != want {
 			t.Errorf("%q: the backend may take %v, want %v", header, got, want)

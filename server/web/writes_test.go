@@ -160,7 +160,7 @@ func TestWritesCarryADeadline(t *testing.T) {
 	f := newFake(t)
 	s := newServer(t, f, func(c *Config) { c.ClientTimeout = time.Minute })
 	var left time.Duration
-	f.onWrite = func(patience time.Duration) { left = patience }
+	f.onWrite = func(timeout time.Duration) { left = timeout }
 	call(s, "PUT", "/v1/kv/k", "v")
 	if left != time.Minute {
 		t.Error(left)
