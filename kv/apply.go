@@ -55,7 +55,7 @@ func (s *State) applyCommand(cmd []byte) (Result, error) {
 	return r, nil
 }
 
-// execute lets a fenced command through only if its fence does.
+// execute carries out a command, a fenced one only if its fence lets it through.
 func (s *State) execute(c *Command) (Result, error) {
 	if code := s.exec.begin(c); code != CodeDone {
 		return s.exec.unchanged(code), nil
@@ -66,7 +66,7 @@ func (s *State) execute(c *Command) (Result, error) {
 	return s.exec.execute(c)
 }
 
-// release lets go of what one slot needed.
+// release closes what one slot needed.
 func (s *State) release() {
 	s.exec.entries.closeView()
 	s.command = Command{}

@@ -30,7 +30,7 @@ type checkpoint struct {
 	tombstones tombstones // of that checkpoint
 }
 
-// done is told that the frozen changes are durable, and that the state database is at slot.
+// done notes that the frozen changes are durable. slot is that of the state database.
 func (c *checkpoint) done(slot uint64) error {
 	if slot != c.frozen.meta.Slot {
 		return damaged("slot %d was checkpointed, the state database is at slot %d", c.frozen.meta.Slot, slot)

@@ -153,7 +153,7 @@ func (d *dedup) hash(c *Command) sum {
 	return sum(b)
 }
 
-// read puts back the records of a state database whose marks are m.
+// read reads the records of a state database whose marks are m.
 func (d *dedup) read(view StateDB, m *meta) error {
 	d.floor = m.Floor
 	d.queue.first, d.queue.next = m.First, m.First
@@ -182,7 +182,7 @@ func (d *dedup) read(view StateDB, m *meta) error {
 	return nil
 }
 
-// load puts back a record from the state database; they come in rising order without gaps.
+// load adds a record from the state database; they come in rising order without gaps.
 func (d *dedup) load(seq uint64, m remembered) error {
 	q := &d.queue
 	if seq != q.next {

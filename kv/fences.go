@@ -67,7 +67,8 @@ func (f *fences) drop(name string, c *changes) {
 	}
 }
 
-// nextEra is N3: one counter for all named leases and all nodes, which only grows. It is false when none is left.
+// nextEra allots an era (N3): one counter for all named leases and all nodes, which only grows. It reports false when
+// none is left.
 func (f *fences) nextEra() (uint64, bool) {
 	if f.eras == maxEra {
 		return 0, false

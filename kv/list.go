@@ -138,7 +138,7 @@ type walk struct {
 	err    error
 }
 
-// admit is asked before a key is looked at.
+// admit is called before a key is looked at, and reports whether it may be.
 func (w *walk) admit() bool {
 	w.passed++
 	if w.r.Cancel != nil && w.passed%cancelEvery == 0 {
@@ -147,7 +147,7 @@ func (w *walk) admit() bool {
 	return w.err == nil
 }
 
-// more is asked after a key was listed.
+// more is called after a key was listed, and reports whether another may be.
 func (w *walk) more() bool {
 	w.listed++
 	return w.r.Limit <= 0 || w.listed < w.r.Limit

@@ -50,7 +50,7 @@ func (x *executor) testAndSet(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: string(c.Value)}, nil
 }
 
-// rewrite gives old another value, and nothing else.
+// rewrite replaces the value of old, and nothing else.
 func (x *executor) rewrite(old *Entry, value []byte) {
 	e := *old
 	e.Value, e.ModifyIndex = nil, x.stamp()

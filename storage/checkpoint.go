@@ -13,7 +13,7 @@ import (
 // crash all of them or none. It may run beside Commit and beside views. A view that was open before goes on seeing the
 // checkpoint before; one that is opened meanwhile may see some of the changes. An error ends the store, as Commit's
 // does. It panics if f goes back in slots, is not sorted, or runs ahead of what the own log has durable: such a slot
-// could be lost from the log by a crash and still be in the state database. It keeps no part of f but Meta.
+// could be lost from the log by a crash and still be in the state database. It keeps no part of f except Meta.
 //
 // Up to Options.CheckpointPartBytes of changes are one transaction, more are several, after the changes are durable in
 // the redo file; see *Checkpoints* in DESIGN.md. While the file system has no space for what comes next, Checkpoint
@@ -22,7 +22,7 @@ func (s *Store) Checkpoint(f *kv.Checkpoint) error {
 	return s.state.checkpoint(f, s.log.pending.durable().Last)
 }
 
-// checkpoint is Checkpoint, of a log that is durable through slot durable.
+// checkpoint is Checkpoint beside a log that is durable through slot durable.
 func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *stateDB) checkpoint(f *kv.Checkpoint, durable multipaxos.Slot) error {
 	return s.shapeRedo()
 }
 
-// mustBeSorted panics if changes are not by rising space and key, each once, or do not fit.
+// mustBeSorted panics unless changes are sorted by space and key, each key once, and of sizes that bbolt takes.
 func mustBeSorted(changes []kv.Change) {
 	for i := range changes {
 		var before *kv.Change
@@ -82,7 +82,7 @@ func mustBeSorted(changes []kv.Change) {
 	}
 }
 
-// follow checks that c can come after before in a checkpoint; before is nil for the first one.
+// follow returns an error unless c can come after before in a checkpoint; before is nil for the first one.
 func follow(before, c *kv.Change) error {
 	switch {
 	case len(c.Key) == 0 || len(c.Key) > keyLimit || len(c.Value) > recordLimit:

@@ -83,7 +83,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 }
 
 // checkpointer applies changes in one transaction and keeps the digest of all records. It finds what was there before
-// by its own reading, on pages that pass their checksums; only then bbolt goes the same way.
+// by its own reading, on pages that pass their checksums; only then does bbolt read them.
 type checkpointer struct {
 	tx      *bolt.Tx
 	digest  digest

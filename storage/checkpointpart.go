@@ -21,9 +21,9 @@ type part struct {
 
 // nextPart returns the part with which changes begin.
 //
-// The size of the changes does not say what is written: a deletion of a few bytes makes bbolt write the rest of its
-// leaf anew, and with large values that is megabytes. So where space is short what lies beside each change is looked
-// at, and a part is what the free pages can take; the pages that it replaces are free for the next one.
+// The size of the changes is not the size of what is written: a deletion of a few bytes makes bbolt write the rest of
+// its leaf anew, and with large values that is megabytes. So where space is short, nextPart looks at what lies beside
+// each change, and takes as many as the free pages can hold; the pages that they replace are free for the next part.
 func (s *stateDB) nextPart(changes []kv.Change) part {
 	limit := s.options.CheckpointPartBytes
 	space, short := s.checkpointSpace()
@@ -52,13 +52,13 @@ func (s *stateDB) nextPart(changes []kv.Change) part {
 	return p
 }
 
-// changeBytes returns what c takes without what lies beside it.
+// changeBytes returns the bytes of c, without what lies beside it.
 func changeBytes(c *kv.Change) (need, row int64) {
 	n := int64(len(c.Key) + len(c.Value))
 	return n, n
 }
 
-// takePart takes changes while what they need is less than limit; one at least.
+// takePart takes changes as long as they need less than limit, at least one.
 func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, row int64)) (p part) {
 	for p.n < len(changes) && p.need < limit {
 		need, row := bytes(&changes[p.n])
@@ -70,11 +70,11 @@ func takePart(changes []kv.Change, limit int64, bytes func(*kv.Change) (need, ro
 	return p
 }
 
-// partOverhead is what a transaction writes besides its leaves and the free list, about: the buckets, the marks.
+// partOverhead is about what a transaction writes besides its leaves and the free list: the buckets, the marks.
 const partOverhead = 128 << 10
 
-// checkpointSpace returns what state.db can take, and whether that is little. It asks the file system: the last Refresh
-// may be a while ago, and others fill it quickly.
+// checkpointSpace returns how much state.db can take, and whether that is little. It asks the file system, because
+// others may have filled it since the last Refresh.
 func (s *stateDB) checkpointSpace() (space int64, short bool) {
 	u := s.space.usage()
 	size, err := s.measure()
@@ -89,13 +89,13 @@ func (s *stateDB) checkpointSpace() (space int64, short bool) {
 	return space, space < 4*u.ReserveBytes
 }
 
-// spacePoll is the distance between two looks at the file system while a checkpoint waits for space.
+// spacePoll is the time between two looks at the file system while a checkpoint waits for space.
 const spacePoll = 100 * time.Millisecond
 
-// errNoSpace: there is none for a checkpoint that Open must end.
+// errNoSpace: there is no space for a checkpoint that Open must complete.
 var errNoSpace = errors.New("no space left for the rest of a checkpoint")
 
-// errShortNow: there was space when a part was taken, and so nobody measured what it needs.
+// errShortNow: space became short after a part was taken, and so what the part needs has not been measured.
 var errShortNow = errors.New("space has become short")
 
 // awaitPart returns once state.db can take p: in rows of free pages that are long enough, on the file system, out of
@@ -115,8 +115,8 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		// What the last transaction has freed cannot be used before the views that were open then are closed. With
-		// nothing else left it is counted on all the same, when there is no view.
+		// What the last transaction has freed cannot be used before the views that were open then are closed. It
+		// counts only when there is no view and no other space.
 		pending := int64(s.db.Stats().PendingPageN) * int64(s.db.Info().PageSize)
 		missing := p.need - max(0, runs-pending)
 		if unused, err := s.space.reserve.unused(); err == nil && idle && unused < missing {
@@ -126,8 +126,8 @@ func (s *stateDB) awaitPart(p part) (promised int64, err error) {
 	})
 }
 
-// missingOf returns what the file system and the reserve file must have for need bytes where state.db can take space,
-// which is much. All of it if they can, since space counts free pages of which nobody looked at the rows.
+// missingOf returns how much of need bytes the file system and the reserve file must have, where state.db can take
+// space bytes, which is much: all of it if they have it, since space counts free pages that may lie apart.
 func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	unused, err := s.space.reserve.unused()
 	if err != nil || unused >= need {
@@ -136,8 +136,8 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	return need - space, nil
 }
 
-// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes. Of a file in which it
-// would take long to look it counts half of the free pages.
+// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes. In a file that is too
+// large to be searched it counts half of the free pages.
 func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	size, err := s.measure()
 	if err != nil || size.file > maxRunsFile {
@@ -178,9 +178,9 @@ func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 // maxRunsFile is the largest state.db of which freeRuns looks at every page.
 const maxRunsFile = 1 << 30
 
-// awaitSpace returns once the file system has as many bytes free as missing says, with what the reserve file gives up;
-// nothing is missing at 0 or below. It errs when the store has ended or after
-// Interrupt, and at once if Open asks. The space is promised until the caller calls fulfilled.
+// awaitSpace returns once the file system has as many bytes free as missing returns, with what the reserve file gives
+// up; nothing is missing at 0 or below. It returns an error when the store has ended or after Interrupt, and at once
+// while the store is being opened. The space is promised until the caller calls fulfilled.
 func (s *stateDB) awaitSpace(file string, missing func() (int64, error)) (promised int64, err error) {
 	for {
 		if err := s.failed(); err != nil {
@@ -223,11 +223,11 @@ func (s *stateDB) redoTarget() int64 {
 	return largestCheckpoint * max(s.space.usage().CheckpointBytes, minCheckpointBytes)
 }
 
-// largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: what comes while one runs gathers for
-// the next one.
+// largestCheckpoint is how many times Usage.CheckpointBytes a checkpoint may be: changes that come while one runs wait
+// for the next one.
 const largestCheckpoint = 5
 
-// shapeRedo gives the redo file its size where space is short. No checkpoint is in the middle: the file means nothing.
+// shapeRedo sets the size of the redo file where space is short. No checkpoint is under way: its content is not needed.
 func (s *stateDB) shapeRedo() error {
 	u := s.space.usage()
 	if u.CheckpointBytes >= s.options.CheckpointPartBytes {

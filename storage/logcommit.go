@@ -11,8 +11,8 @@ import (
 	"tenure/storage/journal"
 )
 
-// trimEntries bounds how many truncated entries one transaction deletes, so that a large truncation does not hold up
-// what is behind it: at least this many, and at least four for each entry that it writes, so that it catches up.
+// trimEntries is how many truncated entries one transaction deletes at most, or four for each entry that it writes if
+// that is more: a large truncation does not hold up what comes after it, and still catches up.
 const trimEntries = 256
 
 // Durable returns what the log holds now; after Open, what this run starts from.
@@ -26,7 +26,7 @@ func (s *Store) Durable() multipaxos.Durable { return s.log.pending.durable() }
 // checkpointed.
 func (s *Store) Commit(ps []multipaxos.Persist) error { return s.log.commit(ps, s.Checkpointed) }
 
-// commit is Commit; checkpointed returns how far the state database is durable.
+// commit is Commit; checkpointed returns the slot through which the state database is durable.
 func (s *acceptorLog) commit(ps []multipaxos.Persist, checkpointed func() multipaxos.Slot) error {
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()

@@ -12,7 +12,7 @@ import (
 // The flusher moves what is pending in the journal to log.db: one transaction for many commits, with the last write of
 // each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
 
-// stats counts what the journal does, and checkpoints that were cut off.
+// stats counts what the journal does, and checkpoints that were interrupted.
 type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed atomic.Uint64 }
 
 // Stats are counts since Open, and what is pending now.
@@ -28,7 +28,7 @@ type Stats struct {
 	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
 }
 
-// Stats is cheap. Safe for concurrent use.
+// Stats returns the counts. It is cheap and safe for concurrent use.
 func (s *Store) Stats() Stats {
 	return Stats{
 		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
@@ -156,7 +156,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	return nil
 }
 
-// trimPause is the distance between two transactions that only delete truncated entries, of which one takes
+// trimPause is the time between two transactions that only delete truncated entries, of which one takes
 // trimEntries.
 const trimPause = 20 * time.Millisecond
 

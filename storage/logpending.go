@@ -25,7 +25,7 @@ type pendingEntry struct {
 	number uint64 // of its record
 }
 
-// start begins with nothing over m.
+// start sets the marks to m, with nothing pending.
 func (p *pending) start(m *logMarks) { p.marks, p.number = m.durable(), m.Journaled }
 
 func (p *pending) durable() multipaxos.Durable {
@@ -47,7 +47,7 @@ func (p *pending) last() (number uint64, any bool) {
 	return p.number, p.bytes > 0
 }
 
-// add puts a record that is durable in the journal over the others. It tells how many bytes were pending and are now.
+// add adds a record that is durable in the journal. It returns how many bytes were pending before and are now.
 func (p *pending) add(r *journal.Record) (before, after int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *pending) find(slot multipaxos.Slot) (int, bool) {
 		func(e pendingEntry, s multipaxos.Slot) int { return cmp.Compare(e.Slot, s) })
 }
 
-// view begins a reading of db and gives m the pending entries that it may need, as of the same moment: what moves from
-// here to there meanwhile is seen in one place at least.
+// view opens a view of db and gives m the pending entries that it may need, as of the same moment: what moves to db
+// meanwhile is seen in one of them at least.
 func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

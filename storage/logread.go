@@ -41,7 +41,7 @@ func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entr
 	return entries, nil
 }
 
-// merger puts the pending entries over those of log.db.
+// merger merges the pending entries with those of log.db; a pending one replaces that of its slot.
 type merger struct {
 	from, through multipaxos.Slot
 	maxBytes      int
@@ -75,7 +75,7 @@ func (m *merger) merge(tx *bolt.Tx) error {
 	return nil
 }
 
-// takeRecent takes the pending entries below a slot. False: there is enough.
+// takeRecent takes the pending entries below a slot. It returns false if there are enough.
 func (m *merger) takeRecent(below multipaxos.Slot) bool {
 	for len(m.recent) > 0 && m.recent[0].Slot < below {
 		e := m.recent[0]

@@ -75,7 +75,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// withDefaults fills every zero field but the two that mean something by it: no quota, and a reserve that depends on
+// withDefaults fills every zero field except two of which zero has a meaning: no quota, and a reserve that depends on
 // the file system.
 func (o Options) withDefaults() Options {
 	set := func(f *int64, v int64) {

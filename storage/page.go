@@ -18,7 +18,7 @@ func (p page) count() int    { return int(order.Uint16(p.data[10:])) }
 
 var errOutside = errors.New("points outside of the page")
 
-// cut is n bytes of the page from position pos of the element at off.
+// cut returns n bytes of the page from position pos of the element at off.
 func (p page) cut(i, off int, pos, n uint32) ([]byte, error) {
 	from := uint64(off) + uint64(pos)
 	to := from + uint64(n)

@@ -22,7 +22,7 @@ const (
 	redoChunkBytes = 256 << 10
 )
 
-// putMark tells a value, which may be empty, from a deletion.
+// putMark distinguishes a value, which may be empty, from a deletion.
 var putMark = [1]byte{1}
 
 // redo is the redo file.
@@ -31,8 +31,8 @@ type redo struct {
 	file *os.File // open once it was needed
 }
 
-// write makes changes durable in the redo file, and notes in plan how to know them again. It syncs now and then, each
-// syncBytes, so that the disk is not kept from the journal for long.
+// write makes changes durable in the redo file, and notes in plan how to recognize them. It syncs after each syncBytes,
+// so that the journal does not wait long for the disk.
 func (r *redo) write(changes []kv.Change, plan *checkpointPlan, syncBytes int64) error {
 	if err := r.open(); err != nil {
 		return plain(err)
@@ -148,7 +148,7 @@ func (r *redoReader) next() (*kv.Change, error) {
 	return c, nil
 }
 
-// all is all of plan's changes, compared with it.
+// all returns all changes of plan, compared with it.
 func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) {
 	for range plan.Changes.Count {
 		c, err := r.next()
@@ -164,8 +164,8 @@ func (r *redoReader) all(plan *checkpointPlan) (changes []kv.Change, err error) 
 	return changes, nil
 }
 
-// resumeCheckpoint makes the rest of a checkpoint that was cut off between two of its parts, once the redo file is
-// found whole. It has the checkpoint's changes in memory, as Checkpoint had.
+// resumeCheckpoint makes the rest of a checkpoint that was interrupted between two of its parts, once the redo file
+// is found whole. It has the checkpoint's changes in memory, as Checkpoint had.
 func (s *stateDB) resumeCheckpoint() error {
 	plan := s.checkpointed.Load().Plan
 	if plan.Changes.Count == 0 {

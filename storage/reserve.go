@@ -12,17 +12,17 @@ import (
 )
 
 // The reserve file holds free space that only this store may use. Others can fill a file system between two looks at
-// it; what is then begun already must still find space, and deletes must. It is given up piece by piece before a write
-// for which the file system alone has no space, and taken again when there is plenty. Its content means nothing, and
-// neither does its absence.
+// it; what has begun by then must still find space, and so must deletes. The reserve is given up piece by piece before
+// a write for which the file system alone has no space, and taken again when there is plenty. Its content has no
+// meaning, and the store works without it.
 
 const (
 	// maxHeldBytes bounds the reserve file, half of the reserve otherwise.
 	maxHeldBytes = 32 << 20
-	// minReserveBytes is the least that is taken for a reserve: what is on its way when a disk is found to be short
-	// fits.
+	// minReserveBytes is the least that is taken for a reserve. What is under way when a disk is found to be short fits
+	// into it.
 	minReserveBytes = 8 << 20
-	// reserveParts: a file system must have so many times the reserve.
+	// reserveParts is how many times the reserve a file system must have.
 	reserveParts = 6
 )
 
@@ -113,9 +113,9 @@ func (r *reserve) unused() (int64, error) {
 	return free + r.held - r.promised, err
 }
 
-// promise makes sure that the file system has need bytes free besides what was promised before, as far as the reserve
-// file goes, and tells how many it has. If they are enough, or anyhow is set, need bytes are promised: neither the
-// reserve file nor another write is to take them before fulfilled is called with what was promised.
+// promise gives up reserve until the file system has need bytes free besides what was promised before, and returns how
+// many it has. If they are enough, or anyhow is set, need bytes are promised: neither the reserve file nor another
+// write may take them before fulfilled is called with what was promised.
 func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,7 +141,7 @@ func (r *reserve) promise(need int64, anyhow bool) (free, promised int64, err er
 	return free, promised, nil
 }
 
-// fulfilled takes back a promise: the write has ended.
+// fulfilled ends a promise: the write has ended.
 func (r *reserve) fulfilled(promised int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +152,7 @@ func (r *reserve) fulfilled(promised int64) {
 // goes on to the next piece.
 const reserveBlock = 64 << 10
 
-// spare returns what the file system has free and promised to no write, or 0 if it does not tell.
+// spare returns what the file system has free and promised to no write, or 0 if that is not known.
 func (r *reserve) spare() int64 {
 	free, _, err := freeBytes(r.dir)
 	r.mu.Lock()

@@ -36,7 +36,8 @@ type stateDB struct {
 	redo         redo
 }
 
-// open reads state.db, compares it with the log, then has bbolt open it, and ends a checkpoint that was cut off.
+// open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was
+// interrupted.
 func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 	f, err := os.OpenFile(s.statePath(), os.O_RDWR, 0)
 	if err != nil {

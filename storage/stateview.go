@@ -75,7 +75,7 @@ type view struct {
 	meta  *metaPage
 }
 
-// cursors keeps cursors with their buffers.
+// cursors pools cursors with their buffers.
 var cursors = sync.Pool{New: func() any { return new(cursor) }}
 
 func (v *view) Close() {
@@ -99,7 +99,7 @@ func (v *view) open(space kv.Space) (*cursor, bucketRoot, error) {
 	return c, r, nil
 }
 
-// damaged ends the store because of err, which says where.
+// damaged ends the store because of err, which names the place.
 func (v *view) damaged(err error) error {
 	return v.state.fail(damage(v.state.statePath(), "%w", err))
 }

@@ -33,7 +33,7 @@ func allocate(f *os.File, off, n int64) error {
 }
 
 // unmapPages drops n bytes at address from this process's page table. They stay in the kernel's page cache, which maps
-// them again when they are read. Failing to is no error: it is thrift.
+// them again when they are read. A failure does not matter: this only saves memory.
 func unmapPages(address uintptr, n int64) {
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, address, uintptr(n), unix.MADV_DONTNEED)
 }

@@ -20,7 +20,7 @@ type Usage struct {
 	FreeBytes      int64 // of the file system, for this user
 	QuotaBytes     int64 // 0: none
 	ReserveBytes   int64 // where Low begins
-	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and make it end.
+	// Low: the reserve or the quota is reached. New data is to be refused; reads and deletes go on, and end it.
 	// It begins when state.db has less than ReserveBytes of space, or log.db less than that and than half its own size,
 	// or when LogBytes and StateBytes reach the quota. Space is what the file system has free and what the file can use
 	// again: neither file ever gets smaller, so that deletes heal the state, and checkpoints and truncation the log. It
@@ -54,7 +54,7 @@ func (s *space) usage() Usage {
 	return Usage{}
 }
 
-// Usage is cheap: it is what the last Refresh found. Safe for concurrent use.
+// Usage returns what the last Refresh found. It is cheap and safe for concurrent use.
 func (s *Store) Usage() Usage { return s.space.usage() }
 
 // Refresh measures the files and the file system anew. The server calls it about once a second, and before it gives
@@ -158,7 +158,7 @@ func freeBytes(dir string) (free, total int64, err error) {
 	return int64(st.Bavail) * int64(st.Bsize), int64(st.Blocks) * int64(st.Bsize), nil
 }
 
-// unknownBytes stands for the size of a file system that does not tell.
+// unknownBytes stands for the size of a file system that does not report one.
 const unknownBytes = 1 << 50
 
 // startSpaceBytes is the least with which an existing store opens, besides what waits in its journal: enough for its

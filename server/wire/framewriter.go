@@ -25,7 +25,7 @@ type part struct {
 	large []byte
 }
 
-// Add puts a frame behind those already gathered. The bytes of body must not change until Reset. It panics on a body of
+// Add appends a frame to those already gathered. The bytes of body must not change until Reset. It panics on a body of
 // 4 GiB or more: callers have limits far below.
 func (w *FrameWriter) Add(body []byte) {
 	if uint64(len(body)) > math.MaxUint32 {

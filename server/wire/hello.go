@@ -100,7 +100,7 @@ func CheckList(list []Address) error {
 	return nil
 }
 
-// checkMembership makes sure of what ident.Membership promises, among it that Voters will not panic.
+// checkMembership returns an error unless m is what ident.Membership promises; among others, Voters must not panic.
 func checkMembership(m ident.Membership) error {
 	if m.Number == 0 || len(m.Members) == 0 || len(m.Members) > quorum.MaxVoters {
 		return fmt.Errorf("membership %d with %d members", m.Number, len(m.Members))
