@@ -18,21 +18,22 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure what leases and habits of scheduling cost on real processes"}
+	c := &cobra.Command{Use: "bench", Short: "Measure the cost of leases and of scheduling settings on real processes"}
 	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand())
 	return c
 }
 
-// report is what a measurement came to.
+// report is the result of a measurement.
 type report interface{ Table(w io.Writer) error }
 
-// measurement adds to c the flags that all measurements have, and has it run one and show its report.
-func measurement(c *cobra.Command, s *bench.Setup, nodes int, run func(ctx context.Context) (report, error)) *cobra.Command {
+// measurement adds to c the flags of all measurements, and makes it run one and print its report.
+func measurement(c *cobra.Command, s *bench.Setup, nodes int,
+	run func(ctx context.Context) (report, error)) *cobra.Command {
 	file := ""
 	s.Out = os.Stdout
 	c.Args = cobra.NoArgs
 	c.Flags().IntVar(&s.Nodes, "nodes", nodes, "nodes")
-	c.Flags().StringVar(&file, "json", "", "file for the figures")
+	c.Flags().StringVar(&file, "json", "", "write the figures to this file")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		return inTempDir(func(dir string) error {
 			s.Dir = dir
@@ -57,15 +58,17 @@ func measurement(c *cobra.Command, s *bench.Setup, nodes int, run func(ctx conte
 func takeoverCommand() *cobra.Command {
 	var cfg takeover.Config
 	c := &cobra.Command{Use: "takeover",
-		Short: "How long after the death of a lease's owner the next one owns, as a distribution",
-		Long: "How long after the death of a named lease's owner the next one owns, as a distribution beyond D_A, for some numbers of clients that\n" +
-			"wait for the name; and the same after a release. The owner dies right after a renewal, the worst moment."}
+		Short: "Measure how long a lease has no owner after its owner's death",
+		Long: "Measure how long after the death of a lease's owner the next one owns the lease, beyond the time " +
+			"that\n" +
+			"the protocol must wait (D_A), as a distribution, for several numbers of clients that wait for the\n" +
+			"name; and the same after a release. The owner dies right after a renewal, the worst moment."}
 	f := c.Flags()
 	f.DurationVar(&cfg.TTL, "ttl", time.Second, "TTL of each lease")
-	f.IntSliceVar(&cfg.Contenders, "contenders", []int{1, 10, 100}, "clients that wait for a name")
-	f.IntVar(&cfg.Trials, "trials", 100, "trials of each number of contenders; fewer are an error")
-	f.IntVar(&cfg.Names, "names", 4, "names measured at a time")
-	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of all choices (0: a new one)")
+	f.IntSliceVar(&cfg.Contenders, "contenders", []int{1, 10, 100}, "numbers of clients that wait for a name")
+	f.IntVar(&cfg.Trials, "trials", 100, "trials for each number of contenders; fewer are an error")
+	f.IntVar(&cfg.Names, "names", 4, "names to measure at a time")
+	f.Uint64Var(&cfg.Seed, "seed", 0, "seed of all choices (0: a random one)")
 	return measurement(c, &cfg.Setup, 3, func(ctx context.Context) (report, error) {
 		if cfg.Seed == 0 {
 			cfg.Seed = rand.Uint64()
@@ -77,8 +80,8 @@ func takeoverCommand() *cobra.Command {
 func millionCommand() *cobra.Command {
 	var cfg million.Config
 	c := &cobra.Command{Use: "million",
-		Short: "Hold a million leases on real nodes, and see what they cost, and what it does to others when all end at one time"}
-	c.Flags().IntVar(&cfg.Leases, "leases", 1_000_000, "leases held at a time")
+		Short: "Hold a million leases on a real cluster, and measure their cost and their common end"}
+	c.Flags().IntVar(&cfg.Leases, "leases", 1_000_000, "leases to hold at a time")
 	c.Flags().IntVar(&cfg.Clients, "clients", 32, "clients, each with one connection")
 	return measurement(c, &cfg.Setup, 3, func(ctx context.Context) (report, error) { return million.Run(ctx, cfg) })
 }
@@ -86,10 +89,14 @@ func millionCommand() *cobra.Command {
 func pinnedCommand() *cobra.Command {
 	var cfg pinned.Config
 	c := &cobra.Command{Use: "pinned",
-		Short: "What SCHED_BATCH, adapted processors and the monitor's slack are worth, with nodes on processors of their own and on shared ones",
-		Long: "What SCHED_BATCH, adapted processors and the monitor's slack are worth. Each round starts a cluster with all three, without each\n" +
-			"and without all, in turns, in two worlds: \"apart\" has the nodes on --node-cores and the load on --load-cores, \"shared\" has both on all\n" +
-			"of them. A node that may use one processor has nothing to adapt. Run it on a machine that does nothing else. Linux."}
+		Short: "Measure the effect of three scheduling settings of kvnode",
+		Long: "Measure the effect of SCHED_BATCH, adapted processors and the monitor's slack. Each round starts a " +
+			"cluster\n" +
+			"with all three, without each, and without all, in turns, in two worlds: in \"apart\" the nodes have " +
+			"the\n" +
+			"--node-cores and the load has the --load-cores; in \"shared\" both use all of them. A node with a " +
+			"single\n" +
+			"processor has nothing to adapt. Run it on an otherwise idle Linux machine."}
 	f := c.Flags()
 	f.StringSliceVar(&cfg.Loads, "loads", []string{"put:1", "put:64", "get:64"}, "operations and their clients")
 	f.IntVar(&cfg.Rounds, "rounds", 5, "rounds")

@@ -15,18 +15,20 @@ func compareCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use: "compare", Args: cobra.NoArgs,
-		Short: "Hold PaxosLease, Flease and the naive majority vote against each other, under the same schedules",
-		Long: "Plays the real cores of PaxosLease, Flease and the naive majority vote under the same simulated schedules, and prints what each\n" +
-			"costs, how contenders block each other, and which clock faults give two owners. docs/leases-compared.md says what to make of it.",
+		Short: "Compare PaxosLease, Flease and the naive majority vote under the same schedules",
+		Long: "Play the real cores of PaxosLease, Flease and the naive majority vote under the same simulated " +
+			"schedules,\n" +
+			"and print what each costs, how contenders block each other, and which clock faults lead to two owners.\n" +
+			"docs/leases-compared.md discusses the results.",
 	}
 	f := c.Flags()
-	f.IntVar(&o.Seeds, "seeds", 100, "schedules of each kind")
+	f.IntVar(&o.Seeds, "seeds", 100, "number of schedules of each kind")
 	f.Uint64Var(&o.Start, "start", 1, "the first seed")
 	f.IntVar(&o.Parallel, "parallel", 0, "runs at a time (0: one for each processor); the result does not depend on it")
 	f.BoolVar(&asJSON, "json", false, "print the figures as JSON; durations in nanoseconds")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Seeds < 1 {
-			return fmt.Errorf("%d schedules prove nothing: give --seeds 1 or more", o.Seeds)
+			return fmt.Errorf("--seeds %d: must be at least 1", o.Seeds)
 		}
 		debug.SetGCPercent(400) // runs are small, and much of their cost is garbage
 		r, err := compare.Run(cmd.Context(), o)

@@ -19,17 +19,19 @@ func exploreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "explore --config NAME", Args: cobra.NoArgs,
 		Short: "Visit every state of a small world of the real lease or log core",
-		Long: "Visits every state of a small world of the real lease or log core, breadth first, and prints the shortest way to a\n" +
-			"broken one, or how far it got. A name is \"base\" or features joined with \"+\", in any order.",
+		Long: "Visit every state of a small world of the real lease or log core, breadth first, and print the " +
+			"shortest\n" +
+			"way to a broken one, or how far the search got. NAME is \"base\" or features joined by \"+\" in any " +
+			"order.",
 	}
 	f := c.Flags()
-	f.StringVar(&config, "config", "base", "configuration, or \"table\" for all those of the table")
-	f.IntVar(&lim.MaxStates, "max-states", 0, "stop there (0: when memory for their numbers ends, at 2³¹)")
+	f.StringVar(&config, "config", "base", "configuration, or \"table\" for all configurations of the table")
+	f.IntVar(&lim.MaxStates, "max-states", 0, "stop after this many states (0: at 2³¹, the most that can be numbered)")
 	f.IntVar(&lim.Workers, "workers", 0, "goroutines (0: one for each processor); the result does not depend on it")
-	f.StringVar(&table, "table", "", "put the results into the table of this file, between its markers")
-	f.StringVar(&script, "script", "", "write the trace of a violation to this file, to be replayed")
-	f.BoolVar(&resume, "resume", false, "leave out what the table has already, unless it was interrupted")
-	f.BoolVar(&list, "list", false, "show features and configurations and do nothing")
+	f.StringVar(&table, "table", "", "write the results into the table in this file, between its markers")
+	f.StringVar(&script, "script", "", "write the trace of a violation to this file, for replay")
+	f.BoolVar(&resume, "resume", false, "skip configurations that the table has already, unless they were interrupted")
+	f.BoolVar(&list, "list", false, "list the features and configurations and exit")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if list {
 			explore.List(os.Stdout)

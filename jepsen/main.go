@@ -1,4 +1,5 @@
-// Jepsen runs a real cluster under faults and checks what its clients saw. See README.md beside it.
+// Command jepsen tests Tenure: real clusters under faults, simulated ones, the protocol's states, and broken rules.
+// README.md beside it describes each kind of test.
 package main
 
 import (
@@ -26,7 +27,8 @@ func main() {
 }
 
 func root() *cobra.Command {
-	c := &cobra.Command{Use: "jepsen", Short: "Run a real cluster under faults and check what its clients saw",
+	c := &cobra.Command{Use: "jepsen",
+		Short:        "Test clusters under faults, simulated and real, and check what their clients saw",
 		SilenceUsage: true, SilenceErrors: true}
 	c.AddCommand(simCommand(), killCommand(), showCommand())
 	c.AddCommand(mutantsCommand())
@@ -40,11 +42,11 @@ func root() *cobra.Command {
 func killCommand() *cobra.Command {
 	cfg := run.Config{Out: os.Stdout}
 	c := &cobra.Command{Use: "kill", Args: cobra.NoArgs,
-		Short: "Clients on shared keys while random nodes are killed and restarted"}
+		Short: "Kill and restart random nodes of a real cluster under checked load"}
 	c.Flags().IntVar(&cfg.Nodes, "nodes", 3, "nodes")
 	c.Flags().IntVar(&cfg.Clients, "clients", 10, "clients")
-	c.Flags().DurationVar(&cfg.Time, "time", 30*time.Second, "how long")
-	c.Flags().Uint64Var(&cfg.Seed, "seed", 0, "seed of the clients' and the nemesis's choices (0: a new one)")
+	c.Flags().DurationVar(&cfg.Time, "time", 30*time.Second, "how long to run")
+	c.Flags().Uint64Var(&cfg.Seed, "seed", 0, "seed of the choices of clients and nemesis (0: a random one)")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cfg.Seed == 0 {
 			cfg.Seed = rand.Uint64()
@@ -60,8 +62,9 @@ func killCommand() *cobra.Command {
 
 func showCommand() *cobra.Command {
 	list := false
-	c := &cobra.Command{Use: "show [STORY…]", Short: "Play failures on real processes, one story each; all of them without names"}
-	c.Flags().BoolVar(&list, "list", false, "name the stories and do nothing")
+	c := &cobra.Command{Use: "show [STORY…]",
+		Short: "Play failures on real processes, one story for each; all stories if none is named"}
+	c.Flags().BoolVar(&list, "list", false, "list the stories and exit")
 	c.RunE = func(cmd *cobra.Command, names []string) error {
 		if list {
 			for _, s := range show.Stories() {

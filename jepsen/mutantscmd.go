@@ -14,12 +14,12 @@ func mutantsCommand() *cobra.Command {
 	o := mutants.Options{Out: os.Stdout}
 	list, run := false, ""
 	c := &cobra.Command{Use: "mutants", Args: cobra.NoArgs,
-		Short: "Break the rules one by one and see that the tests notice"}
+		Short: "Break the rules one by one and check that the tests notice"}
 	c.Flags().StringVar(&run, "run", "", "only mutants whose name matches this regular expression")
-	c.Flags().BoolVar(&o.Update, "update", false, "write what was found to results.toml and README.md")
-	c.Flags().BoolVar(&list, "list", false, "name the mutants and do nothing")
-	c.Flags().BoolVar(&o.Verbose, "verbose", false, "show what the killers print")
-	c.Flags().IntVar(&o.Workers, "workers", 2, "mutants at a time")
+	c.Flags().BoolVar(&o.Update, "update", false, "write the results to results.toml and README.md")
+	c.Flags().BoolVar(&list, "list", false, "list the mutants and exit")
+	c.Flags().BoolVar(&o.Verbose, "verbose", false, "print the output of the tests")
+	c.Flags().IntVar(&o.Workers, "workers", 2, "mutants to test at a time")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
 		if run != "" {

@@ -24,12 +24,15 @@ func oneLineCommand() *cobra.Command {
 	f.StringVar(&match, "match", "", "of those, only mutants whose line in --list matches this regular expression")
 	f.StringVar(&o.Results, "results", "", "append to this file, and skip the mutants that it has (required)")
 	f.BoolVar(&o.Again, "again", false, "try the survivors of --results once more, and nothing else")
-	f.BoolVar(&o.Quick, "quick", false, "run no test that starts clusters or takes more than two seconds: --again without it tries what survives")
+	f.BoolVar(&o.Quick, "quick", false,
+		"run no test that starts clusters or takes more than two seconds: --again without it tries what survives")
 	f.BoolVar(&o.List, "list", false, "print the mutants and run nothing")
-	f.BoolVar(&o.Report, "report", false, "count the results of what --files, --seed and --count choose, and run nothing")
+	f.BoolVar(&o.Report, "report", false,
+		"count the results of what --files, --seed and --count choose, and run nothing")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.Results == "" && !o.List {
-			return errors.New("--results names no file: give one outside the repository; a run that was ended goes on from it")
+			return errors.New("--results names no file: give one outside the repository; a run that was ended goes " +
+				"on from it")
 		}
 		if match != "" {
 			var err error

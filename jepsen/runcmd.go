@@ -20,30 +20,34 @@ import (
 
 func runCommand() *cobra.Command {
 	cfg := run.Config{Out: os.Stdout}
-	c := &cobra.Command{Use: "run", Args: cobra.NoArgs, Short: "One workload under one nemesis; leaves histories and a page with one time axis",
-		Long: "One workload under one nemesis.\n\n" + catalogue()}
+	c := &cobra.Command{Use: "run", Args: cobra.NoArgs,
+		Short: "Run one workload under one nemesis; keep histories and a page with a time line",
+		Long:  "Run one workload under one nemesis.\n\n" + catalogue()}
 	f := c.Flags()
-	f.StringVar(&cfg.Workload, "workload", "register", "what the clients do")
-	f.StringVar(&cfg.Nemesis, "nemesis", "kill", "what is done to the cluster")
-	f.StringVar(&cfg.Sabotage, "sabotage", "", "make the cluster lie once in 1,000 times, to see it found: lost-writes or stale-reads")
-	f.StringArrayVar(&cfg.Flags, "node-flag", nil, "one more flag for every node, such as --clock-drift=0 to see what the bound is for")
-	f.BoolVar(&cfg.DefaultReads, "default-reads", false, "read by the lease even under clock-wild, where that promises nothing: the run may fail")
-	f.BoolVar(&cfg.Loopback, "loopback", false, "no network namespaces, even as root")
-	f.StringVar(&cfg.Dir, "out", "", "directory for what the run leaves (default: a new one)")
+	f.StringVar(&cfg.Workload, "workload", "register", "what the clients do; one of the list above")
+	f.StringVar(&cfg.Nemesis, "nemesis", "kill", "what is done to the cluster; one of the list above")
+	f.StringVar(&cfg.Sabotage, "sabotage", "",
+		"make the cluster lie once in 1,000 times, to see that it is found: lost-writes or stale-reads")
+	f.StringArrayVar(&cfg.Flags, "node-flag", nil,
+		"one more flag for every node, such as --clock-drift=0")
+	f.BoolVar(&cfg.DefaultReads, "default-reads", false,
+		"read by the lease even under clock-wild, where such reads promise nothing: the run may fail")
+	f.BoolVar(&cfg.Loopback, "loopback", false, "use no network namespaces, even as root")
+	f.StringVar(&cfg.Dir, "out", "", "directory for the run's files (default: a new one)")
 	shape(c, &cfg)
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return one(cmd.Context(), cfg) }
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return runOne(cmd.Context(), cfg) }
 	return c
 }
 
-// shape are the flags of every kind of run.
+// shape defines the flags of every kind of run.
 func shape(c *cobra.Command, cfg *run.Config) {
 	c.Flags().IntVar(&cfg.Nodes, "nodes", 3, "nodes, 3 or 5")
 	c.Flags().IntVar(&cfg.Clients, "clients", 20, "clients")
-	c.Flags().DurationVar(&cfg.Time, "time", 20*time.Second, "how long")
-	c.Flags().Uint64Var(&cfg.Seed, "seed", 0, "seed of the clients' and the nemesis's choices (0: a new one)")
+	c.Flags().DurationVar(&cfg.Time, "time", 20*time.Second, "how long to run")
+	c.Flags().Uint64Var(&cfg.Seed, "seed", 0, "seed of the choices of clients and nemesis (0: a random one)")
 }
 
-func one(ctx context.Context, cfg run.Config) error {
+func runOne(ctx context.Context, cfg run.Config) error {
 	var err error
 	if cfg.Dir == "" {
 		if cfg.Dir, err = os.MkdirTemp("", "tenure-jepsen-"); err != nil {
@@ -71,18 +75,20 @@ func one(ctx context.Context, cfg run.Config) error {
 func matrixCommand() *cobra.Command {
 	m := run.Matrix{Out: os.Stdout}
 	var workloads, nemeses, summary string
-	c := &cobra.Command{Use: "matrix", Args: cobra.NoArgs, Short: "Every workload under every nemesis; goes on where it stopped",
-		Long: "Every workload under every nemesis, on three nodes, and a choice on five.\n\n" + catalogue()}
+	c := &cobra.Command{Use: "matrix", Args: cobra.NoArgs,
+		Short: "Run every workload under every nemesis; can be resumed",
+		Long:  "Run every workload under every nemesis on three nodes, and a selection on five.\n\n" + catalogue()}
 	f := c.Flags()
-	f.StringVar(&workloads, "workloads", "", "only these, with commas between them")
-	f.StringVar(&nemeses, "nemeses", "", "only these, with commas between them")
+	f.StringVar(&workloads, "workloads", "", "only these, separated by commas")
+	f.StringVar(&nemeses, "nemeses", "", "only these, separated by commas")
 	f.IntVar(&m.Nodes, "nodes", 3, "nodes, 3 or 5")
-	f.BoolVar(&m.Five, "five", true, "run a choice on five nodes too")
+	f.BoolVar(&m.Five, "five", true, "also run a selection on five nodes")
 	f.IntVar(&m.Clients, "clients", 20, "clients")
-	f.DurationVar(&m.Time, "time", 20*time.Second, "how long, each")
+	f.DurationVar(&m.Time, "time", 20*time.Second, "how long each run takes")
 	f.Uint64Var(&m.Seed, "seed", 1, "seed of all choices")
-	f.StringVar(&m.Dir, "resume", "", "directory of an earlier matrix: runs only what is missing or did not hold (default: a new one)")
-	f.StringVar(&summary, "summary", "", "file for the table of results")
+	f.StringVar(&m.Dir, "resume", "",
+		"directory of an earlier matrix, of which only missing and failed runs are done (default: a new one)")
+	f.StringVar(&summary, "summary", "", "write the table of results to this file")
 	c.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		m.Workloads, m.Nemeses = list(workloads), list(nemeses)
 		if m.Dir == "" {
@@ -90,7 +96,7 @@ func matrixCommand() *cobra.Command {
 				return err
 			}
 		}
-		fmt.Printf("if this is cut short, go on with: %s --resume %s\n", matrixText(cmd, "resume"), m.Dir)
+		fmt.Printf("if this is interrupted, resume it with: %s --resume %s\n", matrixText(cmd, "resume"), m.Dir)
 		results, left, err := m.Run(cmd.Context())
 		if summary == "" || len(results) == 0 {
 			return err
@@ -104,7 +110,7 @@ func matrixCommand() *cobra.Command {
 	return c
 }
 
-// matrixText is the command with the flags that were given, but for some.
+// matrixText returns the command with the flags that were given, without some.
 func matrixText(cmd *cobra.Command, without ...string) string {
 	text := "go run ./jepsen matrix"
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -132,7 +138,7 @@ func catalogue() string {
 	for _, n := range nemesis.All() {
 		left := ""
 		if err := run.Missing(n); err != nil {
-			left = fmt.Sprintf(" (left out here: %v)", err)
+			left = fmt.Sprintf(" (not possible here: %v)", err)
 		}
 		fmt.Fprintf(&b, "  %-18s %s%s\n", n.Name, n.Says, left)
 	}

@@ -20,17 +20,18 @@ func simCommand() *cobra.Command {
 	search := sim.Search{Parallel: 1}
 	c := &cobra.Command{Use: "sim", Args: cobra.NoArgs,
 		Short: "Run whole clusters of the real replica on a simulated network, disk and clock",
-		Long: `Run whole clusters of the real replica on a simulated network, disk and clock.
-
-With --seed one run is played, a line a step. With --seeds many are searched; a failing one is
-shrunk and printed with the command that shows it.`}
+		Long: "Run whole clusters of the real replica on a simulated network, disk and clock. With --seed, play one " +
+			"run\n" +
+			"and print a line for each step. With --seeds, search many; a run that fails is shrunk and printed with\n" +
+			"the command that shows it.",
+	}
 	f := c.Flags()
-	f.Uint64Var(&cfg.Seed, "seed", 0, "play this seed with a full trace")
-	f.StringVar(&without, "without", "", "with --seed: switch these classes of faults off, joined by commas")
-	f.IntVar(&cfg.Clients, "clients", 0, "with --seed: at most so many clients (0: as the seed draws)")
+	f.Uint64Var(&cfg.Seed, "seed", 0, "play the run of this seed with a full trace")
+	f.StringVar(&without, "without", "", "with --seed: leave out these classes of faults, separated by commas")
+	f.IntVar(&cfg.Clients, "clients", 0, "with --seed: at most this many clients (0: as the seed draws)")
 	f.IntVar(&cfg.Steps, "steps", 0, fmt.Sprintf("steps with faults of each run (0: %d)", sim.DefaultSteps))
-	f.IntVar(&search.Seeds, "seeds", 0, "search so many seeds")
-	f.Uint64Var(&search.Start, "start", 1, "with --seeds: the first one")
+	f.IntVar(&search.Seeds, "seeds", 0, "search this many seeds")
+	f.Uint64Var(&search.Start, "start", 1, "with --seeds: the first seed")
 	f.IntVar(&search.Parallel, "parallel", 1, "with --seeds: runs at a time")
 	c.MarkFlagsOneRequired("seed", "seeds")
 	c.MarkFlagsMutuallyExclusive("seed", "seeds")
@@ -56,7 +57,8 @@ func simReplay(cfg sim.Config) error {
 	out := bufio.NewWriter(os.Stdout)
 	cfg.Trace = out
 	r := sim.Run(cfg)
-	fmt.Fprintf(out, "%d nodes, faults %v: %d steps, %v, trace hash %016x\n", r.Nodes, r.Faults, r.Steps, r.Virtual, r.Hash)
+	fmt.Fprintf(out, "%d nodes, faults %v: %d steps, %v, trace hash %016x\n", r.Nodes, r.Faults, r.Steps, r.Virtual,
+		r.Hash)
 	if err := out.Flush(); err != nil {
 		return err
 	}

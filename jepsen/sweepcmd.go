@@ -16,21 +16,26 @@ func sweepCommand() *cobra.Command {
 	cfg := sweep.Config{Out: os.Stdout}
 	var points []int
 	c := &cobra.Command{Use: "sweep SERIES…|all", Args: cobra.MinimumNArgs(1),
-		Short: "Measure clusters at one value after the other, and draw charts of it",
-		Long: "Starts clusters on this machine, measures puts and gets with kvctl bench in a closed loop at one value after the other of\n" +
-			"SERIES, and writes DIR/SERIES.json with two charts beside it. SERIES is one or more of: " + strings.Join(sweep.Names(), ", ") + ".\n" +
-			"What is not varied is 3 nodes, 64 clients, 10,000 keys, values of 256 bytes. With default flags each point takes\n" +
-			"some 40 s, and a million keys some minutes to write.",
-		Example: "  go run ./jepsen sweep clients nodes\n  go run ./jepsen sweep keys --points 1000,10000 --repeat 1 --out /tmp/b"}
+		Short: "Measure clusters over a range of values, and draw charts",
+		Long: "Start clusters on this machine, measure puts and gets with kvctl bench in a closed loop at each value " +
+			"of\n" +
+			"SERIES, and write DIR/SERIES.json with two charts beside it. SERIES is one or more of: " +
+			strings.Join(sweep.Names(), ", ") + ".\n\n" +
+			"Everything else stays at 3 nodes, 64 clients, 10,000 keys and values of 256 bytes. With default flags\n" +
+			"each point takes some 40 s, and a million keys some minutes to write.",
+		Example: "  go run ./jepsen sweep clients nodes\n  go run ./jepsen sweep keys --points 1000,10000 --repeat 1 " +
+			"--out /tmp/b"}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&cfg.Results, "out", "", "directory for the results and charts, made if missing (default: a new one, ./tenure-sweep-TIME)")
+	f.StringVar(&cfg.Results, "out", "",
+		"directory for results and charts, created if missing (default: ./tenure-sweep-TIME)")
 	f.IntSliceVar(&points, "points", nil, "values to measure at (default: those of the series)")
-	f.IntVar(&cfg.Repeat, "repeat", 3, "measurements of each point")
+	f.IntVar(&cfg.Repeat, "repeat", 3, "number of measurements at each point")
 	f.DurationVar(&cfg.Duration, "duration", 5*time.Second, "how long each measurement takes")
-	f.DurationVar(&cfg.Warmup, "warmup", time.Second, "how long it runs before that")
-	f.StringVar(&cfg.Kvnode, "kvnode", "", "the kvnode to measure (default: built from this module)")
-	data := f.String("data", ".", "where the clusters' data is kept meanwhile; a disk, or syncs cost nothing")
+	f.DurationVar(&cfg.Warmup, "warmup", time.Second, "how long to run before measuring")
+	f.StringVar(&cfg.Kvnode, "kvnode", "", "path of the kvnode to measure (default: built from this module)")
+	data := f.String("data", ".",
+		"directory for the clusters' data meanwhile; it must be on a disk, or syncs cost nothing")
 	c.RunE = func(cmd *cobra.Command, names []string) (err error) {
 		if cfg.Series, err = chooseSeries(names, points); err != nil {
 			return err
@@ -52,7 +57,8 @@ func sweepCommand() *cobra.Command {
 		}
 		return os.RemoveAll(cfg.Dir)
 	}
-	c.AddCommand(&cobra.Command{Use: "draw FILE.json…", Args: cobra.MinimumNArgs(1), Short: "Draw the charts of what was measured again",
+	c.AddCommand(&cobra.Command{Use: "draw FILE.json…", Args: cobra.MinimumNArgs(1),
+		Short: "Draw the charts of earlier measurements again",
 		RunE: func(_ *cobra.Command, files []string) error {
 			for _, name := range files {
 				charts, err := sweep.Draw(name)
@@ -72,7 +78,7 @@ func chooseSeries(names []string, points []int) ([]sweep.Series, error) {
 		names = sweep.Names()
 	}
 	if len(points) > 0 && len(names) > 1 {
-		return nil, fmt.Errorf("--points: goes with one series, and %d are given", len(names))
+		return nil, fmt.Errorf("--points needs one series, and %d are given", len(names))
 	}
 	var all []sweep.Series
 	for _, name := range names {

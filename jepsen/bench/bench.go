@@ -1,9 +1,9 @@
-// Package bench is what the measurements of its subpackages share: a cluster of real processes whose clocks and times
-// are known, clients spread over its nodes, and the head of a report.
+// Package bench has what the measurements of its subpackages share: a cluster of real processes with known clock bounds
+// and times, clients spread over its nodes, and the head of a report.
 //
-//   - million: what a million leases cost, and what it does to others when all end at one time
+//   - million: what a million leases cost, and how their common end affects others
 //   - takeover: how long a lease has no owner after its owner's end
-//   - pinned: what three habits of scheduling are worth
+//   - pinned: the effect of three scheduling settings
 package bench
 
 import (
@@ -39,20 +39,20 @@ const (
 	startTimeout = 30 * time.Second
 )
 
-// TimingFlags are the flags for leases of at most so long, with these clocks.
+// TimingFlags returns the flags for leases of at most this length, with these clocks.
 func TimingFlags(longest time.Duration) []string {
 	return []string{"--max-lease-time=" + longest.String(), "--clock-drift=1%", "--lease-margin=" + Margin.String()}
 }
 
-// Timing is what nodes with TimingFlags go by.
+// Timing returns the timing of nodes with TimingFlags.
 func Timing(longest time.Duration) lease.Timing {
 	return lease.Timing{MaxMaster: longest, MaxUser: longest, DriftPPM: DriftPPM, Margin: Margin}
 }
 
-// Bin is the directory in which programs are built.
+// Bin returns the directory in which programs are built.
 func (s *Setup) Bin() string { return filepath.Join(s.Dir, "bin") }
 
-// Build builds what is to be run, unless it is given.
+// Build builds kvnode, unless it is given.
 func (s *Setup) Build(ctx context.Context) error {
 	if s.Kvnode != "" {
 		return nil
@@ -64,7 +64,8 @@ func (s *Setup) Build(ctx context.Context) error {
 
 // Cluster prepares nodes with these flags for Start. Their data lies in Dir/cluster.
 func (s *Setup) Cluster(flags []string) (*cluster.Cluster, error) {
-	return cluster.New(cluster.Config{Binaries: cluster.Binaries{Kvnode: s.Kvnode}, Dir: filepath.Join(s.Dir, "cluster"), Nodes: s.Nodes, Flags: flags})
+	return cluster.New(cluster.Config{Binaries: cluster.Binaries{Kvnode: s.Kvnode},
+		Dir: filepath.Join(s.Dir, "cluster"), Nodes: s.Nodes, Flags: flags})
 }
 
 // Start starts the nodes and waits until they serve. If it fails, none is left; after that the caller stops them.
@@ -84,18 +85,18 @@ func Connect(endpoints []string, i int) *workload.LeaseConn {
 	return workload.NewLeaseConn(slices.Concat(endpoints[i:], endpoints[:i]))
 }
 
-// Head is what every report begins with.
+// Head is the first part of every report.
 type Head struct {
 	Date       time.Time `json:"date"`
 	Processors int       `json:"processors"`
 }
 
-// NewHead is the head of a report that begins now.
+// NewHead returns the head of a report that begins now.
 func NewHead() Head {
 	return Head{Date: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU()}
 }
 
-// Percentile is the smallest of the sorted values that percent of them do not exceed; 0 if there are none.
+// Percentile returns the smallest of the sorted values that percent of them do not exceed; 0 if there are none.
 func Percentile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -103,5 +104,5 @@ func Percentile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
 }
 
-// MS is a time in milliseconds.
+// MS returns a time in milliseconds.
 func MS(d time.Duration) float64 { return d.Seconds() * 1000 }

@@ -34,7 +34,7 @@ func NewClocks(dir string, nodes int) (*Clocks, error) {
 	return c, nil
 }
 
-// Env is the environment of node id.
+// Env returns the environment of node id.
 func (c *Clocks) Env(id int) []string { return []string{"TENURE_TESTCLOCK=" + c.file(id)} }
 
 func (c *Clocks) file(id int) string { return filepath.Join(c.dir, fmt.Sprintf("clock%d", id)) }
@@ -48,7 +48,7 @@ func (c *Clocks) write(id int, e ClockError) error {
 	return os.Rename(next, c.file(id))
 }
 
-// Get is how node id's clock errs now.
+// Get returns how node id's clock errs now.
 func (c *Clocks) Get(id int) ClockError { return c.sets[id] }
 
 // Set makes node id's clock err like that, and waits until the node has seen it.
@@ -68,13 +68,13 @@ func (c *Clocks) Set(ctx context.Context, id int, e ClockError) error {
 	}
 }
 
-// ClockReading is what a node last said of its clock: two readings of the same instant.
+// ClockReading is a node's last report about its clock: two readings of the same instant.
 type ClockReading struct {
 	Error       ClockError
 	True, Shown time.Duration
 }
 
-// Read is node id's newest reading, a few milliseconds old.
+// Read returns node id's newest reading, a few milliseconds old.
 func (c *Clocks) Read(id int) (ClockReading, error) {
 	text, err := os.ReadFile(c.file(id) + ".seen")
 	if err != nil {

@@ -68,13 +68,13 @@ func New(cfg Config) (*Cluster, error) {
 	return c, os.MkdirAll(cfg.Dir, 0o755)
 }
 
-// Nodes are the cluster's nodes by id, from 1.
+// Nodes returns the nodes in the order of their ids, from 1.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node is the node with this id.
+// Node returns the node with this id.
 func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
 
-// Endpoints are the clients' base URLs of all nodes.
+// Endpoints returns the base URLs of all nodes for clients.
 func (c *Cluster) Endpoints() (out []string) {
 	for _, n := range c.nodes {
 		out = append(out, "http://"+n.Client)
@@ -160,7 +160,7 @@ type Status struct {
 	Full           []int  `json:"full"` // members that are short of space
 }
 
-// Status asks node n how it is.
+// Status asks node n for its state.
 func (c *Cluster) Status(ctx context.Context, n *Node) (Status, error) {
 	var s Status
 	body, err := c.get(ctx, n, "/v1/status")

@@ -44,7 +44,7 @@ type SmallDisks struct {
 	mounts []string
 }
 
-// SmallDisksAvailable says why SmallDisks cannot be had here, or nil.
+// SmallDisksAvailable returns an error that tells why SmallDisks do not work on this machine, or nil.
 func SmallDisksAvailable() error {
 	if os.Geteuid() != 0 {
 		return errors.New("small file systems need root")
@@ -144,7 +144,7 @@ func (s *SmallDisks) Close() error {
 	return failed
 }
 
-// again tries for a second: a process that was killed may hold a file a moment longer.
+// again repeats f for up to a second: a process that was killed may hold a file a moment longer.
 func again(f func() error) error {
 	err := f()
 	for range 20 {

@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// Network is where the nodes live. Nodes are named by their ids, from 1.
+// Network connects the nodes. Nodes are named by their ids, from 1.
 type Network interface {
 	// Addresses are where node id listens for clients and for peers, and the peer address that the others are told.
 	Addresses(id int) (client, peer, listed string)
-	// Command is argv as it must be run to live in node id's place.
+	// Command returns the command line that runs argv in node id's place.
 	Command(id int, argv []string) []string
 	// Flags are for every node.
 	Flags() []string
-	// Close takes down what was put up, after the nodes have ended.
+	// Close removes what was made, after the nodes have ended.
 	Close() error
 }
 
@@ -30,7 +30,7 @@ type Links interface {
 	Cut(ways ...Way) error
 	// Heal ends all cuts, losses and delays.
 	Heal() error
-	// Stopped counts what was kept back so far: packets, or pieces of a stream. It tells that a cut was seen.
+	// Stopped counts what was held back so far, packets or pieces of a stream, to show that a cut had an effect.
 	Stopped() (int, error)
 }
 
@@ -54,7 +54,7 @@ type Namespaces struct {
 	stopped int // by rules that are no more
 }
 
-// NamespacesAvailable says why Namespaces cannot be had here, or nil.
+// NamespacesAvailable returns an error that tells why Namespaces do not work on this machine, or nil.
 func NamespacesAvailable() error {
 	if os.Geteuid() != 0 {
 		return errors.New("network namespaces need root")
@@ -67,8 +67,7 @@ func NamespacesAvailable() error {
 	return nil
 }
 
-// NewNamespaces puts up a bridge and a namespace for each node. What an earlier harness left behind, because it was
-// killed, is taken down first.
+// NewNamespaces makes a bridge and a namespace for each node. First it removes what a harness that was killed has left.
 func NewNamespaces(nodes int) (*Namespaces, error) {
 	if err := NamespacesAvailable(); err != nil {
 		return nil, err
@@ -240,7 +239,7 @@ func (n *Namespaces) dropped(id int) (int, error) {
 	return total, nil
 }
 
-// sweep takes down the networks of harnesses that are no more.
+// sweep removes the networks of harnesses that have ended.
 func sweep() {
 	for number := range maxNetworks {
 		bridge := bridgePrefix + strconv.Itoa(number)
@@ -256,7 +255,7 @@ func sweep() {
 	}
 }
 
-// takeDown ends what still runs in a network's namespaces, and removes them and the bridge.
+// takeDown ends the processes in a network's namespaces, and removes the namespaces and the bridge.
 func takeDown(number int) error {
 	var failed error
 	// The links first: a namespace's own go with it, but only some time after.

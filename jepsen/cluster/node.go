@@ -59,14 +59,14 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// Running tells whether the process lives.
+// Running reports whether the process runs.
 func (n *Node) Running() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.cmd != nil
 }
 
-// Paused tells whether the process was stopped by Pause.
+// Paused reports whether the process was stopped by Pause.
 func (n *Node) Paused() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -129,7 +129,7 @@ func (n *Node) end(sig syscall.Signal, wait time.Duration) error {
 	return n.exited()
 }
 
-// terminate ends the process by all means.
+// terminate ends the process, with SIGKILL if need be.
 func (n *Node) terminate(grace time.Duration) {
 	if !n.Running() {
 		return
@@ -140,7 +140,7 @@ func (n *Node) terminate(grace time.Duration) {
 	}
 }
 
-// exited is how the last process ended: nil while one runs or if it ended with status 0.
+// exited returns how the last process ended: nil while one runs, or if it ended with status 0.
 func (n *Node) exited() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -150,7 +150,7 @@ func (n *Node) exited() error {
 	return n.result
 }
 
-// PID is the process id, 0 if none runs.
+// PID returns the process id, or 0 if the node does not run.
 func (n *Node) PID() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

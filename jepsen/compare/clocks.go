@@ -65,7 +65,9 @@ func (k clockCase) schedule(p Params, seed uint64) *schedule {
 	s.weather.latePPM, s.weather.late = 20_000, p.Lease
 	for i := range 3 { // one node at a time: a quorum is left
 		at := time.Duration(i+1)*3*p.Lease + between(s.ask(askFault, i, 1), 0, p.Lease)
-		s.faults = append(s.faults, fault{at: at, kind: faultCrash, node: int(s.ask(askFault, i, 2) % voters), d: between(s.ask(askFault, i, 3), 0, p.Lease/2)})
+		s.faults = append(s.faults,
+			fault{at: at, kind: faultCrash, node: int(s.ask(askFault, i, 2) % voters),
+				d: between(s.ask(askFault, i, 3), 0, p.Lease/2)})
 	}
 	k.spoil(p, s)
 	return s
@@ -156,7 +158,8 @@ func (s *schedule) some(p Params, k faultKind, sign time.Duration) {
 	for i := range 4 {
 		at := p.Lease/2 + between(s.ask(askFault, i, 4), 0, s.until-3*p.Lease)
 		s.faults = append(s.faults, fault{
-			at: at, kind: k, node: int(s.ask(askFault, i, 5) % clockNodes), d: sign * between(s.ask(askFault, i, 6), p.Lease/3, 2*p.Lease),
+			at: at, kind: k, node: int(s.ask(askFault, i, 5) % clockNodes),
+			d: sign * between(s.ask(askFault, i, 6), p.Lease/3, 2*p.Lease),
 		})
 	}
 }

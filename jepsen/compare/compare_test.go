@@ -45,12 +45,15 @@ func TestTheFactsOfTheTables(t *testing.T) {
 		core Cost
 		want Cost
 	}{
-		{paxos, Cost{AcquireMessages: 8, AcquireRounds: 2, RenewMessages: 8, RenewRounds: 2, Renews: true, RestartWait: 1031 * time.Millisecond}},
-		{fl, Cost{AcquireMessages: 8, AcquireRounds: 2, RenewMessages: 8, RenewRounds: 2, Renews: true, RestartWait: 1150 * time.Millisecond}},
+		{paxos, Cost{AcquireMessages: 8, AcquireRounds: 2, RenewMessages: 8, RenewRounds: 2, Renews: true,
+			RestartWait: 1031 * time.Millisecond}},
+		{fl, Cost{AcquireMessages: 8, AcquireRounds: 2, RenewMessages: 8, RenewRounds: 2, Renews: true,
+			RestartWait: 1150 * time.Millisecond}},
 		{vote, Cost{AcquireMessages: 4, AcquireRounds: 1, RestartWait: 1031 * time.Millisecond}},
 	} {
-		got := Cost{AcquireMessages: c.core.AcquireMessages, AcquireRounds: c.core.AcquireRounds, RenewMessages: c.core.RenewMessages,
-			RenewRounds: c.core.RenewRounds, Renews: c.core.Renews, RestartWait: c.core.RestartWait}
+		got := Cost{AcquireMessages: c.core.AcquireMessages, AcquireRounds: c.core.AcquireRounds,
+			RenewMessages: c.core.RenewMessages,
+			RenewRounds:   c.core.RenewRounds, Renews: c.core.Renews, RestartWait: c.core.RestartWait}
 		if got != c.want {
 			t.Errorf("%s costs %+v, not %+v", c.core.Core, got, c.want)
 		}
@@ -64,10 +67,12 @@ func TestTheFactsOfTheTables(t *testing.T) {
 	for _, n := range contenders {
 		p, f, v := r.among("PaxosLease", n), r.among("Flease", n), r.among("majority vote", n)
 		if p.FirstBlocked != 0 || f.FirstBlocked != 0 || v.FirstBlocked < 0.5 {
-			t.Errorf("%d that begin at once: blocked in %v, %v, %v of the runs", n, p.FirstBlocked, f.FirstBlocked, v.FirstBlocked)
+			t.Errorf("%d that begin at once: blocked in %v, %v, %v of the runs", n, p.FirstBlocked, f.FirstBlocked,
+				v.FirstBlocked)
 		}
 		if n == 9 && (v.Idle < 1.5*p.Idle || v.Idle < 1.5*f.Idle || v.Blocked <= f.Blocked || p.Blocked > 0) {
-			t.Errorf("9 contenders: nobody owns for %v, %v, %v of the time, and %v, %v, %v of the gaps are long", p.Idle, f.Idle, v.Idle, p.Blocked, f.Blocked, v.Blocked)
+			t.Errorf("9 contenders: nobody owns for %v, %v, %v of the time, and %v, %v, %v of the gaps are long",
+				p.Idle, f.Idle, v.Idle, p.Blocked, f.Blocked, v.Blocked)
 		}
 		if p.Leases < 10 || f.Leases < 10 {
 			t.Errorf("only %v and %v leases in a run", p.Leases, f.Leases)
@@ -100,7 +105,8 @@ func TestWhichClockFaultsBreakWhich(t *testing.T) {
 		t.Fatalf("no row %q for %s", fault, core)
 		return 0
 	}
-	for _, fault := range []string{"wall clocks apart by 4 ε to a lease time", "a wall clock is set forwards", "a wall clock is set back"} {
+	for _, fault := range []string{"wall clocks apart by 4 ε to a lease time", "a wall clock is set forwards",
+		"a wall clock is set back"} {
 		if two(fault, "Flease") == 0 {
 			t.Errorf("%s: Flease has one owner throughout: is its clock the wall clock?", fault)
 		}

@@ -22,7 +22,7 @@ type Params struct {
 	// lease.
 	BackoffLeast, BackoffMost time.Duration
 	Resend                    time.Duration // what is not answered by then is sent again
-	Patience                  time.Duration // an attempt that has come to nothing by then is given up
+	GiveUpAfter               time.Duration // an attempt that has come to nothing by then is given up
 	DelayLeast, DelayMost     time.Duration // of a message, drawn evenly
 }
 
@@ -32,8 +32,8 @@ type Params struct {
 var DefaultParams = Params{
 	Lease: time.Second, DriftPPM: 10_000, Margin: 10 * time.Millisecond, Skew: 50 * time.Millisecond,
 	BackoffLeast: time.Second / 32, BackoffMost: time.Second / 8, Resend: 25 * time.Millisecond,
-	Patience:   100 * time.Millisecond,
-	DelayLeast: time.Millisecond, DelayMost: 5 * time.Millisecond,
+	GiveUpAfter: 100 * time.Millisecond,
+	DelayLeast:  time.Millisecond, DelayMost: 5 * time.Millisecond,
 }
 
 func (p Params) timing() lease.Timing {

@@ -56,11 +56,14 @@ func (o Options) quiet(ctx context.Context, c core, k *Cost, events *int) error 
 	for _, t := range ts {
 		took = append(took, t.took)
 		if !c.renews {
-			acquire.messages, acquire.rounds, acquire.n = acquire.messages+t.messages, acquire.rounds+t.rounds, acquire.n+t.won
+			acquire.messages, acquire.rounds, acquire.n = acquire.messages+t.messages, acquire.rounds+t.rounds,
+				acquire.n+t.won
 			continue
 		}
-		acquire.messages, acquire.rounds, acquire.n = acquire.messages+t.first.messages, acquire.rounds+t.first.rounds, acquire.n+1
-		renew.messages, renew.rounds, renew.n = renew.messages+t.messages-t.first.messages, renew.rounds+t.rounds-t.first.rounds, renew.n+t.renewed
+		acquire.messages, acquire.rounds, acquire.n = acquire.messages+t.first.messages, acquire.rounds+t.first.rounds,
+			acquire.n+1
+		renew.messages, renew.rounds, renew.n = renew.messages+t.messages-t.first.messages,
+			renew.rounds+t.rounds-t.first.rounds, renew.n+t.renewed
 	}
 	k.AcquireMessages, k.AcquireRounds = share(acquire.messages, acquire.n), share(acquire.rounds, acquire.n)
 	k.RenewMessages, k.RenewRounds = share(renew.messages, renew.n), share(renew.rounds, renew.n)

@@ -2,7 +2,7 @@ package compare
 
 import "time"
 
-// strike does a fault.
+// strike applies a fault.
 func (w *world) strike(f fault) {
 	if f.kind == faultStrike || f.kind == faultLeave {
 		w.strikeOwner(f)
@@ -41,7 +41,7 @@ func (w *world) crash(n *node) {
 	n.contender, n.voter = nil, nil
 }
 
-// strikeOwner takes whoever owns, now or as soon as somebody does.
+// strikeOwner applies a fault to the owner, now or as soon as there is one.
 func (w *world) strikeOwner(f fault) {
 	for _, n := range w.nodes {
 		if !n.owns() {
@@ -65,8 +65,8 @@ func (w *world) strikeOwner(f fault) {
 	w.push(event{at: f.at, kind: kindFault, node: -1, fault: f})
 }
 
-// resume has a node go on that stood still: first with its timers, as a process would that reads its clock when it is
-// scheduled again, then with what had come for it.
+// resume lets a node continue that stood still: first with its timers, like a process that reads its clock when it is
+// scheduled again, then with the messages that arrived meanwhile.
 func (w *world) resume(n *node, thaw bool) {
 	n.still = false
 	if thaw {

@@ -56,10 +56,10 @@ func (n *node) retry() {
 	n.w.wake(n, n.tryAt)
 }
 
-// acts tells whether anything that happens here is seen by this node now.
+// acts reports whether the node handles events now.
 func (n *node) acts() bool { return n.up && !n.still }
 
-// owns is whether the running process would read that it owns.
+// owns reports whether the running process would read that it owns.
 func (n *node) owns() bool { return n.acts() && n.contender.owns(n.read()) }
 
 // wakeUp is a timer.
@@ -73,7 +73,7 @@ func (n *node) wakeUp() {
 		n.w.wake(n, n.resendAt)
 		n.settle()
 	}
-	if n.trying && now >= n.triedAt+n.w.params.Patience {
+	if n.trying && now >= n.triedAt+n.w.params.GiveUpAfter {
 		n.giveUp(s.owns)
 	}
 	if n.trying || !n.wants || now < n.tryAt || s.owns && n.keeping == 0 {
@@ -120,7 +120,7 @@ func (n *node) take(l letter) {
 	n.settle()
 }
 
-// settle notices what has become of the attempt and of the lease.
+// settle checks how the attempt and the lease have ended.
 func (n *node) settle() {
 	s := n.contender.standing(n.read())
 	if n.owned && !s.owns {
@@ -145,8 +145,8 @@ func (n *node) settle() {
 	}
 }
 
-// giveUp ends an attempt that has failed, or that waits for a node that may not be there. What it left at voters would
-// block everybody, this node too, unless it is taken back.
+// giveUp ends an attempt that has failed, or that waits for a node that may be down. Its traces at voters would block
+// everybody, this node too, unless they are withdrawn.
 func (n *node) giveUp(owns bool) {
 	n.trying = false
 	if !owns {

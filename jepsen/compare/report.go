@@ -18,8 +18,10 @@ func (r Result) JSON(w io.Writer) error {
 // Print writes the tables, as Markdown.
 func (r Result) Print(w io.Writer) {
 	p := r.Options.Params
-	fmt.Fprintf(w, "Lease time %v, ρ %.1f %%, margin %v, ε %v; three voters; messages take %v to %v; after a failed try %v to %v. %d schedules a row.\n",
-		p.Lease, float64(p.DriftPPM)/10_000, p.Margin, p.Skew, p.DelayLeast, p.DelayMost, round(p.BackoffLeast), round(p.BackoffMost), r.Options.Seeds)
+	fmt.Fprintf(w, "Lease time %v, ρ %.1f %%, margin %v, ε %v; three voters; messages take %v to %v; after a failed "+
+		"try %v to %v. %d schedules a row.\n",
+		p.Lease, float64(p.DriftPPM)/10_000, p.Margin, p.Skew, p.DelayLeast, p.DelayMost, round(p.BackoffLeast),
+		round(p.BackoffMost), r.Options.Seeds)
 	r.printCosts(w)
 	r.printContention(w)
 	r.printClocks(w)
@@ -49,7 +51,8 @@ func (r Result) printCosts(w io.Writer) {
 	line("… and messages, rounds until then, of both others", func(c Cost) string {
 		return fmt.Sprintf("%.0f, %.1f", c.FailoverMessages, c.FailoverRounds)
 	})
-	line("the owner leaves on purpose: time to the next owner, median", func(c Cost) string { return fmt.Sprint(round(c.LeaveTime)) })
+	line("the owner leaves on purpose: time to the next owner, median",
+		func(c Cost) string { return fmt.Sprint(round(c.LeaveTime)) })
 	line("a restarted voter keeps silent for", func(c Cost) string { return fmt.Sprint(round(c.RestartWait)) })
 }
 
@@ -58,14 +61,17 @@ func (r Result) printContention(w io.Writer) {
 		"contenders", "", "first owner after, median", "99 of 100", "longer than half a lease time",
 	})
 	for _, c := range r.Contention {
-		row(w, []string{fmt.Sprint(c.Contenders), c.Core, fmt.Sprint(round(c.First)), fmt.Sprint(round(c.FirstWorst)), percent(c.FirstBlocked)})
+		row(w, []string{fmt.Sprint(c.Contenders), c.Core, fmt.Sprint(round(c.First)), fmt.Sprint(round(c.FirstWorst)),
+			percent(c.FirstBlocked)})
 	}
 	head(w, "Contenders that block each other: each lease runs out and is contended for anew", []string{
-		"contenders", "", "nobody owns", "gap, median", "99 of 100", "gaps over half a lease time", "tries a lease", "messages a lease",
+		"contenders", "", "nobody owns", "gap, median", "99 of 100", "gaps over half a lease time", "tries a lease",
+		"messages a lease",
 	})
 	for _, c := range r.Contention {
 		row(w, []string{
-			fmt.Sprint(c.Contenders), c.Core, percent(c.Idle), fmt.Sprint(round(c.Gap)), fmt.Sprint(round(c.Worst)), percent(c.Blocked),
+			fmt.Sprint(c.Contenders), c.Core, percent(c.Idle), fmt.Sprint(round(c.Gap)), fmt.Sprint(round(c.Worst)),
+			percent(c.Blocked),
 			fmt.Sprintf("%.1f", c.Attempts), fmt.Sprintf("%.0f", c.Messages),
 		})
 	}
@@ -74,7 +80,8 @@ func (r Result) printContention(w io.Writer) {
 	})
 	for _, c := range r.Contention {
 		if c.Renews {
-			row(w, []string{fmt.Sprint(c.Contenders), c.Core, percent(c.KeepIdle), fmt.Sprintf("%.2f", c.KeepLost), fmt.Sprintf("%.0f", c.KeepMessages)})
+			row(w, []string{fmt.Sprint(c.Contenders), c.Core, percent(c.KeepIdle), fmt.Sprintf("%.2f", c.KeepLost),
+				fmt.Sprintf("%.0f", c.KeepMessages)})
 		}
 	}
 }
@@ -83,7 +90,8 @@ func (r Result) printClocks(w io.Writer) {
 	if len(r.Clocks) == 0 {
 		return
 	}
-	head(w, "Clock faults: runs with two owners at once", append([]string{""}, names(r.Clocks[0].Cells, func(c ClockCell) string { return c.Core })...))
+	head(w, "Clock faults: runs with two owners at once",
+		append([]string{""}, names(r.Clocks[0].Cells, func(c ClockCell) string { return c.Core })...))
 	for _, k := range r.Clocks {
 		row(w, append([]string{k.Fault}, names(k.Cells, func(c ClockCell) string {
 			s := fmt.Sprintf("%d/%d", c.Two, k.Runs)

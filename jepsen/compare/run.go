@@ -63,7 +63,7 @@ func (o Options) each(ctx context.Context, c core, events *int, schedule func(se
 	return out, err
 }
 
-// share is a/b, 0 of nothing.
+// share returns a/b, or 0 if b is 0.
 func share[T int | time.Duration](a, b T) float64 {
 	if b == 0 {
 		return 0
@@ -71,7 +71,7 @@ func share[T int | time.Duration](a, b T) float64 {
 	return float64(a) / float64(b)
 }
 
-// quantile is the value below which a share of the values lies; 0 of none. It sorts them.
+// quantile sorts the values and returns the one below which the share q of them lies; 0 if there are none.
 func quantile(ds []time.Duration, q float64) time.Duration {
 	if len(ds) == 0 {
 		return 0

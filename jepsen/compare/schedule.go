@@ -44,7 +44,8 @@ type fault struct {
 // newSchedule has perfect clocks, but for readings: the elapsed ones have nothing to do with each other, and the wall
 // clocks lie within ε.
 func newSchedule(p Params, seed uint64, nodes int, until time.Duration) *schedule {
-	s := &schedule{seed: seed, nodes: nodes, until: until, weather: weather{seed: seed, least: p.DelayLeast, most: p.DelayMost}}
+	s := &schedule{seed: seed, nodes: nodes, until: until,
+		weather: weather{seed: seed, least: p.DelayLeast, most: p.DelayMost}}
 	for i := range nodes {
 		s.begin = append(s.begin, between(s.ask(askBegin, i, 0), 0, p.BackoffMost))
 		s.elapsed = append(s.elapsed, clock{reading: time.Hour + between(s.ask(askOffset, i, 0), 0, 10*time.Hour)})
@@ -53,7 +54,7 @@ func newSchedule(p Params, seed uint64, nodes int, until time.Duration) *schedul
 	return s
 }
 
-// ask is what the seed says about a node's n-th something.
+// ask returns the hash that decides the n-th event of one kind at a node.
 func (s *schedule) ask(about uint64, node, n int) uint64 {
 	return stir(s.seed, about, uint64(node), uint64(n))
 }

@@ -6,7 +6,7 @@ import (
 	"tenure/internal/ballot"
 )
 
-// stir is a hash of a few numbers: what a seed says about something that they name.
+// stir returns a hash of a few numbers.
 func stir(xs ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, x := range xs {
@@ -18,7 +18,7 @@ func stir(xs ...uint64) uint64 {
 	return h
 }
 
-// What a hash is asked about, so that no two questions have the same answer.
+// The kinds of events that a hash decides, so that no two of them share one.
 const (
 	askWeather uint64 = iota + 1
 	askBackoff
@@ -49,7 +49,7 @@ type weather struct {
 	late               time.Duration
 }
 
-// fate is how long the copies of a message take; none if it is lost.
+// fate returns how long the copies of a message take; there are none if it is lost.
 func (w *weather) fate(from, to ballot.NodeID, now time.Duration) (delays [2]time.Duration, copies int) {
 	h := stir(w.seed, askWeather, uint64(from)<<32|uint64(to), uint64(now/time.Millisecond))
 	delays[0] = between(h, w.least, w.most)

@@ -138,7 +138,7 @@ func (w *world) do(e event) {
 	n.take(e.letter)
 }
 
-// look keeps account of who owns after an event. A node that did not own can only have come to by an event of its own.
+// look records who owns after an event. A node can become owner by an event of its own only.
 func (w *world) look(e event) {
 	if e.node < 0 {
 		e.node = e.fault.node

@@ -35,7 +35,7 @@ func jumps(ctx context.Context, b *Bed) error {
 	})
 }
 
-// wild goes far beyond every bound.
+// wild makes clocks err far beyond every bound.
 func wild(ctx context.Context, b *Bed) error {
 	return b.wrongClocks(ctx, "clock-wild", func(now cluster.ClockError, sign int64) cluster.ClockError {
 		now.RatePPM = sign * b.Random.Int64N(500_000)
@@ -46,7 +46,8 @@ func wild(ctx context.Context, b *Bed) error {
 
 // wrongClocks sets all clocks wrong, the master's to one side and the others' to the other, and cuts the master off for
 // a while; which comes first is chance. No clock jumps twice within a lease.
-func (b *Bed) wrongClocks(ctx context.Context, name string, next func(now cluster.ClockError, sign int64) cluster.ClockError) error {
+func (b *Bed) wrongClocks(ctx context.Context, name string,
+	next func(now cluster.ClockError, sign int64) cluster.ClockError) error {
 	for ctx.Err() == nil {
 		m := b.master(ctx)
 		if m == nil {

@@ -105,7 +105,8 @@ func failingSync(ctx context.Context, b *Bed) error {
 }
 
 func (b *Bed) loss() faultfs.Loss {
-	return faultfs.Loss{Seed: b.Random.Uint64(), Keep: []float64{0, 0.5, 0.9}[b.Random.IntN(3)], Torn: b.Random.IntN(2) == 0}
+	return faultfs.Loss{Seed: b.Random.Uint64(), Keep: []float64{0, 0.5, 0.9}[b.Random.IntN(3)],
+		Torn: b.Random.IntN(2) == 0}
 }
 
 // lyingSync gives one node of the cluster, the same one all along, a disk that reports syncs which it did not do, and

@@ -56,7 +56,8 @@ func flips(ctx context.Context, b *Bed) error {
 		if !ready {
 			text := logAfter(n, size)
 			if !strings.Contains(text, "damaged") {
-				return fmt.Errorf("node %d ended after bits of %s were flipped, and did not say that it is damaged: %s", n.ID, name, text)
+				return fmt.Errorf("node %d ended after bits of %s were flipped, and did not say that it is damaged: %s",
+					n.ID, name, text)
 			}
 			end(fmt.Sprintf("%d bits of %s: %s", len(done), name, lastLine(text)))
 			if err := unflip(file, done); err != nil {
@@ -92,7 +93,8 @@ func (b *Bed) noticed(n *cluster.Node) (ready bool, err error) {
 	if !n.Running() {
 		return false, nil
 	}
-	return false, fmt.Errorf("node %d, bits of whose files were flipped, is neither ready nor ended after %v", n.ID, noticeFlip)
+	return false, fmt.Errorf("node %d, bits of whose files were flipped, is neither ready nor ended after %v", n.ID,
+		noticeFlip)
 }
 
 // flip inverts a bit in each of some random pages that hold anything.

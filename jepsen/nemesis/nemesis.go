@@ -58,7 +58,7 @@ type Bed struct {
 	Out map[int]bool
 }
 
-// Log collects faults; safe for concurrent use.
+// Log collects faults. It is safe for concurrent use.
 type Log struct {
 	now func() time.Duration
 	out io.Writer
@@ -66,18 +66,18 @@ type Log struct {
 	all []history.Fault
 }
 
-// NewLog makes a log on the history's clock; each fault is also told to out.
+// NewLog returns a log with the history's clock. Each fault is also written to out.
 func NewLog(now func() time.Duration, out io.Writer) *Log { return &Log{now: now, out: out} }
 
-// Faults are those that have ended.
+// Faults returns the faults that have ended.
 func (l *Log) Faults() []history.Fault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]history.Fault(nil), l.all...)
 }
 
-// begin notes the start of a fault; the function that it returns notes its end, with what was seen of it: "" is
-// nothing.
+// begin records the start of a fault. The function that it returns records its end and what showed its effect, or "" if
+// nothing did.
 func (l *Log) begin(name string, nodes ...int) func(seen string) {
 	f := history.Fault{Name: name, Nodes: nodes, From: l.now()}
 	return func(seen string) {
@@ -88,7 +88,8 @@ func (l *Log) begin(name string, nodes ...int) func(seen string) {
 		if seen == "" {
 			seen = "NOT SEEN"
 		}
-		fmt.Fprintf(l.out, "%8.3fs %6.3fs  %s of %v: %s\n", f.From.Seconds(), (f.To - f.From).Seconds(), name, nodes, seen)
+		fmt.Fprintf(l.out, "%8.3fs %6.3fs  %s of %v: %s\n", f.From.Seconds(), (f.To - f.From).Seconds(), name, nodes,
+			seen)
 	}
 }
 
@@ -96,7 +97,7 @@ const (
 	recovery = 20 * time.Second // in which a node that was started must be ready
 )
 
-// master is the node that is master now; nil if the time is over or there is none within recovery.
+// master returns the node that is master; nil if ctx ends, or there is none within recovery.
 func (b *Bed) master(ctx context.Context) *cluster.Node {
 	ctx, cancel := context.WithTimeout(ctx, recovery)
 	defer cancel()
@@ -107,7 +108,7 @@ func (b *Bed) master(ctx context.Context) *cluster.Node {
 	return n
 }
 
-// pick chooses count different nodes of those that are not out; every other time the master is the first.
+// pick returns count different random nodes that are not out. Every other time the master is the first.
 func (b *Bed) pick(ctx context.Context, count int) []*cluster.Node {
 	var nodes []*cluster.Node
 	for _, n := range b.Cluster.Nodes() {
@@ -129,14 +130,14 @@ func (b *Bed) pick(ctx context.Context, count int) []*cluster.Node {
 
 func (b *Bed) minority() int { return (len(b.Cluster.Nodes()) - 1) / 2 }
 
-// ready waits until the nodes are ready, beyond the end of the run if must be.
+// ready waits until the nodes are ready, even beyond the end of the run.
 func (b *Bed) ready(nodes ...*cluster.Node) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recovery)
 	defer cancel()
 	return b.Cluster.WaitReady(ctx, nodes...)
 }
 
-// between is a random time from..to.
+// between returns a random time from from to to.
 func (b *Bed) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(b.Random.Int64N(int64(to-from)+1))
 }

@@ -27,7 +27,8 @@ func overload(ctx context.Context, b *Bed) error {
 		f.run(ctx, b.Cluster.Endpoints(), b.between(1000*ms, 2000*ms))
 		seen := ""
 		if f.refused.Load() > 0 {
-			seen = fmt.Sprintf("%d large writes done, %d refused with 503, %d without an answer", f.done.Load(), f.refused.Load(), f.silent.Load())
+			seen = fmt.Sprintf("%d large writes done, %d refused with 503, %d without an answer", f.done.Load(),
+				f.refused.Load(), f.silent.Load())
 		}
 		end(seen)
 		pause(ctx, b.between(1000*ms, 2000*ms))

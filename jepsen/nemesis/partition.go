@@ -46,7 +46,7 @@ func (b *Bed) cutFor(name string, cuts []cluster.Way, during func()) error {
 	return nil
 }
 
-// heads are the nodes that the cuts begin at.
+// heads returns the nodes at which the cuts begin.
 func heads(cuts []cluster.Way) (out []int) {
 	seen := map[int]bool{}
 	for _, c := range cuts {

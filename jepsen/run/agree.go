@@ -14,8 +14,8 @@ import (
 // agreeTimeout is how long replicas may take to become the same once nobody writes.
 const agreeTimeout = 15 * time.Second
 
-// agree waits until all nodes that are not out show the same state, all of it, each by its own word. Nobody writes any
-// more, so that they must come to it.
+// agree waits until all nodes that are not out report the same state, each on its own. Nobody writes any more, so they
+// must reach it.
 func (b *bed) agree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, agreeTimeout)
 	defer cancel()
@@ -48,7 +48,7 @@ func (b *bed) states(ctx context.Context) (text string, same bool, err error) {
 	return strings.Join(all, "; "), same, ctx.Err()
 }
 
-// digest is of every entry that the node has applied, and its revision.
+// digest returns a digest of every entry that the node has applied, and its revision.
 func digest(ctx context.Context, n *cluster.Node) (string, error) {
 	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: agreeTimeout})
 	if err != nil {
@@ -61,7 +61,8 @@ func digest(ctx context.Context, n *cluster.Node) (string, error) {
 	}
 	h := sha256.New()
 	for _, e := range entries {
-		fmt.Fprintf(h, "%q %d %d %d %d %x\n", e.Key, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex, sha256.Sum256(e.Value))
+		fmt.Fprintf(h, "%q %d %d %d %d %x\n", e.Key, e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex,
+			sha256.Sum256(e.Value))
 	}
 	return fmt.Sprintf("revision %d, %d entries, digest %x", meta.Index, len(entries), h.Sum(nil)[:8]), nil
 }

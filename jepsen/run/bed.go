@@ -21,7 +21,7 @@ const clusterDir = "cluster"
 
 const smallDiskBytes = 160 << 20
 
-// Missing says why a nemesis cannot work here, or nil.
+// Missing returns an error that tells why a nemesis cannot work on this machine, or nil.
 func Missing(n nemesis.Nemesis) error {
 	var missing error
 	if n.Loss {
@@ -36,15 +36,15 @@ func Missing(n nemesis.Nemesis) error {
 	return missing
 }
 
-// bed is a cluster as a nemesis needs it, and the way to take it all down.
+// bed is a cluster with what a nemesis needs, and the functions that remove it all.
 type bed struct {
 	nemesis.Bed
 	where   string // the network, in words
 	closers []func() error
 }
 
-// lay puts up network, disks, clocks and processes; nothing runs yet. With an error all is taken down again.
-func lay(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (*bed, error) {
+// newBed makes network, disks, clocks and processes; nothing runs yet. If it fails, nothing is left.
+func newBed(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (*bed, error) {
 	b := &bed{Bed: nemesis.Bed{Random: rand.New(rand.NewPCG(cfg.Seed, 0)), Out: map[int]bool{}}, where: "loopback"}
 	if err := b.up(ctx, cfg, w, n); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -53,7 +53,8 @@ func lay(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis
 }
 
 func (b *bed) up(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (err error) {
-	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes, Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
+	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes,
+		Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
 	if _, err := os.Stat(cc.Dir); err == nil {
 		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}
@@ -134,7 +135,7 @@ func (b *bed) binaries(ctx context.Context, cc *cluster.Config, cfg Config, n ne
 	return err
 }
 
-// heal ends whatever a nemesis that was interrupted may have left.
+// heal ends the faults that an interrupted nemesis may have left.
 func (b *bed) heal() error {
 	var failed error
 	if b.Links != nil {
@@ -148,7 +149,7 @@ func (b *bed) heal() error {
 	return failed
 }
 
-// recovered waits until all nodes are ready that should be.
+// recovered waits until all nodes are ready that are not out.
 func (b *bed) recovered(ctx context.Context) error {
 	var nodes []*cluster.Node
 	for _, n := range b.Cluster.Nodes() {
@@ -163,7 +164,7 @@ func (b *bed) recovered(ctx context.Context) error {
 	return within(ctx, startTimeout, func(ctx context.Context) error { return b.Cluster.WaitReady(ctx, nodes...) })
 }
 
-// close takes everything down, last up first down.
+// close removes everything, in reverse order.
 func (b *bed) close() error {
 	var failed error
 	for i := len(b.closers) - 1; i >= 0; i-- {

@@ -22,7 +22,7 @@ const (
 )
 
 // write leaves the run's files.
-func (s *story) write(r Result) error {
+func (s *record) write(r Result) error {
 	failed := errors.Join(
 		s.file(resultFile, func(w io.Writer) error { return indented(w, r) }),
 		s.file(ednFile, func(w io.Writer) error { return history.WriteEDN(w, s.ops, s.faults) }),
@@ -41,8 +41,8 @@ func (s *story) write(r Result) error {
 	return failed
 }
 
-// problems tells what is wrong, each with the operations that show it.
-func (s *story) problems(w io.Writer) error {
+// problems writes what is wrong, each with the operations that show it.
+func (s *record) problems(w io.Writer) error {
 	for _, p := range s.found.Problems {
 		fmt.Fprintf(w, "%s: %s\n", p.Kind, p.Reason)
 		for _, op := range p.Ops {
@@ -52,7 +52,7 @@ func (s *story) problems(w io.Writer) error {
 	return nil
 }
 
-func (s *story) file(name string, write func(io.Writer) error) error {
+func (s *record) file(name string, write func(io.Writer) error) error {
 	f, err := os.Create(filepath.Join(s.cfg.Dir, name))
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func indented(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Tidy removes what only matters when a run failed: binaries and data.
+// Tidy removes what is needed only if a run failed: binaries and data.
 func Tidy(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "bin")), os.RemoveAll(filepath.Join(dir, clusterDir)))
 }

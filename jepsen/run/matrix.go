@@ -39,13 +39,13 @@ type cell struct {
 
 func (c cell) name() string { return fmt.Sprintf("%d-%s-%s", c.Nodes, c.Workload, c.Nemesis) }
 
-// onFive is what is run on five nodes too: where the number of nodes makes other shapes.
+// onFive is what also runs on five nodes: where the number of nodes makes a difference.
 var onFive = struct{ workloads, nemeses []string }{
 	[]string{"register", "append"},
 	[]string{"kill", "pause", "partition-majority", "partition-ring", "loss", "clock-rate", "rolling"},
 }
 
-// cells are those to run; left out is what this machine cannot do, with the reason.
+// cells returns the cells to run, and what this machine cannot run, with the reasons.
 func (m Matrix) cells() (cells []cell, left []string, err error) {
 	workloads, nemeses := m.Workloads, m.Nemeses
 	if workloads == nil {
@@ -86,7 +86,7 @@ func (m Matrix) cells() (cells []cell, left []string, err error) {
 	return cells, left, nil
 }
 
-// Run runs the cells that have not held yet. It goes on after one that fails, and the error tells how many did.
+// Run runs the cells that have not held yet. It goes on after a failed one; the error tells how many failed.
 func (m Matrix) Run(ctx context.Context) ([]Result, []string, error) {
 	cells, left, err := m.cells()
 	if err != nil {
@@ -121,12 +121,13 @@ func (m Matrix) Run(ctx context.Context) ([]Result, []string, error) {
 		}
 	}
 	if failed > 0 {
-		return results, left, fmt.Errorf("%d of %d cells did not hold; what they left is below %s", failed, len(cells), m.Dir)
+		return results, left, fmt.Errorf("%d of %d cells did not hold; what they left is below %s", failed, len(cells),
+			m.Dir)
 	}
 	return results, left, nil
 }
 
-// earlier is the result of a cell that an earlier call ran, if it held and was as long.
+// earlier returns the result of a cell that an earlier call ran, if it held and ran as long.
 func (m Matrix) earlier(c cell) (Result, bool) {
 	text, err := os.ReadFile(filepath.Join(m.Dir, c.name(), resultFile))
 	if err != nil {
@@ -139,11 +140,11 @@ func (m Matrix) earlier(c cell) (Result, bool) {
 	return r, r.Err() == nil && r.Time == m.Time && r.Clients == m.Clients
 }
 
-// one runs a cell. Of one that held, only the result and the page are kept. A harness that could not even start the
-// cluster is an error of the cell, not of the matrix.
+// one runs a cell. If it held, only the result and the page are kept. A cluster that could not be started is an error
+// of the cell, not of the matrix.
 func (m Matrix) one(ctx context.Context, c cell, seed uint64, bin, test cluster.Binaries) (Result, error) {
 	dir := filepath.Join(m.Dir, c.name())
-	if _, err := os.Stat(dir); err == nil { // of a failure, or cut short: kept, but out of the way
+	if _, err := os.Stat(dir); err == nil { // of a failed or interrupted run: kept under another name
 		if err := os.Rename(dir, fmt.Sprintf("%s.%d", dir, time.Now().Unix())); err != nil {
 			return Result{}, err
 		}
@@ -156,13 +157,14 @@ func (m Matrix) one(ctx context.Context, c cell, seed uint64, bin, test cluster.
 		return Result{}, err
 	}
 	defer log.Close()
-	r, err := Run(ctx, Config{Workload: c.Workload, Nemesis: c.Nemesis, Nodes: c.Nodes, Clients: m.Clients, Time: m.Time,
-		Seed: seed, Dir: dir, Out: log, Binaries: bin, TestClock: test})
+	r, err := Run(ctx, Config{Workload: c.Workload, Nemesis: c.Nemesis, Nodes: c.Nodes, Clients: m.Clients,
+		Time: m.Time, Seed: seed, Dir: dir, Out: log, Binaries: bin, TestClock: test})
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
 	if err != nil {
-		return Result{Workload: c.Workload, Nemesis: c.Nemesis, Nodes: c.Nodes, Clients: m.Clients, Time: m.Time, Seed: seed,
+		return Result{Workload: c.Workload, Nemesis: c.Nemesis, Nodes: c.Nodes, Clients: m.Clients, Time: m.Time,
+			Seed:    seed,
 			Verdict: Misbehave, Reason: err.Error()}, nil
 	}
 	if r.Err() == nil {

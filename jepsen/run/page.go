@@ -67,14 +67,14 @@ type box struct {
 	Class, Says string
 }
 
-// bucket is what ended in a slice of the time.
+// bucket has the operations that ended in one interval.
 type bucket struct {
 	OK, Fail, Info int
 	P50, P99, Max  float64 // ms
 }
 
 // page draws throughput, latency, faults and masters on one time axis. It needs nothing from elsewhere.
-func (s *story) page(w io.Writer, r Result) error {
+func (s *record) page(w io.Writer, r Result) error {
 	d := &pageData{Result: r, Says: [2]string{s.workload.Says, s.nemesis.Says}, Seconds: s.end.Seconds()}
 	for _, p := range s.found.Problems {
 		text := p.Kind + ": " + p.Reason
@@ -85,7 +85,8 @@ func (s *story) page(w io.Writer, r Result) error {
 	}
 	step := math.Max(1, math.Round(d.Seconds/20))
 	for t := 0.0; t <= d.Seconds; t += step {
-		d.Ticks = append(d.Ticks, tick{s.x(time.Duration(t * float64(time.Second))), time.Duration(t * float64(time.Second)).String()})
+		d.Ticks = append(d.Ticks,
+			tick{s.x(time.Duration(t * float64(time.Second))), time.Duration(t * float64(time.Second)).String()})
 	}
 	d.Buckets = s.bucketed()
 	s.throughput(d)
@@ -95,12 +96,12 @@ func (s *story) page(w io.Writer, r Result) error {
 	return pageTemplate.Execute(w, d)
 }
 
-// x is where a time is on the page.
-func (s *story) x(at time.Duration) float64 {
+// x returns the position of a time on the page.
+func (s *record) x(at time.Duration) float64 {
 	return plotLeft + plotWidth*math.Min(1, float64(at)/float64(s.end))
 }
 
-func (s *story) bucketed() []bucket {
+func (s *record) bucketed() []bucket {
 	out := make([]bucket, buckets)
 	times := make([][]float64, buckets)
 	for _, op := range s.ops {
@@ -127,7 +128,7 @@ func (s *story) bucketed() []bucket {
 	return out
 }
 
-func (s *story) throughput(d *pageData) {
+func (s *record) throughput(d *pageData) {
 	most := 1
 	for _, b := range d.Buckets {
 		most = max(most, b.OK+b.Fail+b.Info)
@@ -150,7 +151,7 @@ func (s *story) throughput(d *pageData) {
 	}
 }
 
-func (s *story) latency(d *pageData) {
+func (s *record) latency(d *pageData) {
 	scale := func(ms float64) float64 {
 		lo, hi := math.Log10(fastest.Seconds()*1000), math.Log10(slowest.Seconds()*1000)
 		return plotHeight * (1 - (math.Log10(math.Max(ms, 1e-3))-lo)/(hi-lo))
@@ -161,7 +162,8 @@ func (s *story) latency(d *pageData) {
 	for _, l := range []struct {
 		class string
 		of    func(bucket) float64
-	}{{"max", func(b bucket) float64 { return b.Max }}, {"p99", func(b bucket) float64 { return b.P99 }}, {"p50", func(b bucket) float64 { return b.P50 }}} {
+	}{{"max", func(b bucket) float64 { return b.Max }}, {"p99", func(b bucket) float64 { return b.P99 }},
+		{"p50", func(b bucket) float64 { return b.P50 }}} {
 		var points []string
 		flush := func() {
 			if len(points) > 0 {
@@ -182,7 +184,7 @@ func (s *story) latency(d *pageData) {
 }
 
 // lanes: a lane for each kind of fault, then two for each node, of faults that name it and of how it was.
-func (s *story) lanes(d *pageData) {
+func (s *record) lanes(d *pageData) {
 	add := func(name string, boxes []box) {
 		d.Lanes = append(d.Lanes, lane{name, d.Height, boxes})
 		d.Height += laneHeight
@@ -213,7 +215,7 @@ func seen(f history.Fault) string {
 	return f.Seen
 }
 
-func (s *story) box(from, to time.Duration, class, says string) box {
+func (s *record) box(from, to time.Duration, class, says string) box {
 	x := s.x(from)
 	return box{X: x, W: math.Max(1, s.x(to)-x), Class: class, Says: says}
 }

@@ -16,16 +16,16 @@ import (
 	"tenure/jepsen/workload"
 )
 
-// The verdicts. Only Held is a pass.
+// The verdicts. Only Held is a success.
 const (
 	Held      = "held"
-	Violation = "violation"  // clients saw what one copy of the data cannot show
-	Undecided = "undecided"  // the checker found no answer in its time
+	Violation = "violation"  // clients saw what a single copy of the data cannot show
+	Undecided = "undecided"  // the checker ran out of time
 	Misbehave = "misbehaved" // a node did not end, recover or agree as it must
-	Weak      = "weak"       // nothing wrong, but too little happened: the run tested nothing
+	Weak      = "weak"       // nothing wrong, but too little happened for a test
 )
 
-// Result is what a run found.
+// Result is the result of a run.
 type Result struct {
 	Workload  string        `json:"workload"`
 	Nemesis   string        `json:"nemesis"`
@@ -59,14 +59,15 @@ type Result struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Line is the run in one line.
+// Line returns the result in one line.
 func (r Result) Line() string {
 	verdict := strings.ToUpper(r.Verdict)
 	if r.Shown > 0 {
 		verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
 	}
 	verdict += r.counted()
-	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
+	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d "+
+		"checked in %4d keys, %2d faults seen, %2d changes of master, p50 %s p99 %s gap %s: %s %s",
 		r.Workload, r.Nemesis, r.Nodes, r.Clients, r.OK, r.Failed, r.Unknown, r.Checked, r.Keys, r.Faults, r.Masters,
 		short(r.P50), short(r.P99), short(r.Gap), verdict, r.Reason))
 }
@@ -81,7 +82,7 @@ func (r Result) counted() (text string) {
 
 func short(d time.Duration) string { return fmt.Sprintf("%.1fms", d.Seconds()*1000) }
 
-// Err is nil if the run is a pass.
+// Err returns nil if the run held.
 func (r Result) Err() error {
 	if r.Verdict == Held {
 		return nil
@@ -89,8 +90,8 @@ func (r Result) Err() error {
 	return errors.New(r.Verdict + ": " + r.Reason)
 }
 
-// story is all that is known of a run.
-type story struct {
+// record has all that is known about a run.
+type record struct {
 	cfg       Config
 	workload  workload.Workload
 	nemesis   nemesis.Nemesis
@@ -104,10 +105,12 @@ type story struct {
 	found     check.Result
 }
 
-// judge checks the history and the minimums.
-func (s *story) judge() Result {
-	r := Result{Workload: s.cfg.Workload, Nemesis: s.cfg.Nemesis, Nodes: s.cfg.Nodes, Clients: s.cfg.Clients, Time: s.cfg.Time,
-		Seed: s.cfg.Seed, Sabotage: s.cfg.Sabotage, Sabotaged: s.sabotaged, Where: s.where, Date: time.Now().UTC().Truncate(time.Second),
+// evaluate checks the history and the minimums.
+func (s *record) evaluate() Result {
+	r := Result{Workload: s.cfg.Workload, Nemesis: s.cfg.Nemesis, Nodes: s.cfg.Nodes, Clients: s.cfg.Clients,
+		Time: s.cfg.Time,
+		Seed: s.cfg.Seed, Sabotage: s.cfg.Sabotage, Sabotaged: s.sabotaged, Where: s.where,
+		Date:    time.Now().UTC().Truncate(time.Second),
 		Command: s.command(), Masters: s.watched.masters()}
 	for _, op := range s.ops {
 		switch op.Outcome {
@@ -137,7 +140,7 @@ func (s *story) judge() Result {
 	return r
 }
 
-func (s *story) verdict(r Result) (string, string) {
+func (s *record) verdict(r Result) (string, string) {
 	for _, p := range s.found.Problems {
 		if p.Kind != "undecided" {
 			return Violation, fmt.Sprintf("%s: %s", p.Kind, p.Reason)
@@ -158,8 +161,8 @@ func (s *story) verdict(r Result) (string, string) {
 // writeShare: of so many operations that a nemesis asks for, at least one must be a write.
 const writeShare = 10
 
-// minimums are what the run lacks to have tested anything.
-func (s *story) minimums(r Result) (short []string) {
+// minimums returns what the run lacks to be a test.
+func (s *record) minimums(r Result) (short []string) {
 	seconds := s.cfg.Time.Seconds()
 	least := func(what string, got int, want float64) {
 		if float64(got) < want {
@@ -180,7 +183,7 @@ func (s *story) minimums(r Result) (short []string) {
 	return short
 }
 
-// latencies are of what succeeded; gap is the longest time without, until the faults end.
+// latencies returns those of successful operations, and the longest time without one until the faults end.
 func latencies(ops []history.Op, until time.Duration) (p50, p99, gap time.Duration) {
 	var all, ends []time.Duration
 	for _, op := range ops {
@@ -205,8 +208,8 @@ func latencies(ops []history.Op, until time.Duration) (p50, p99, gap time.Durati
 	return all[len(all)/2], all[len(all)*99/100], gap
 }
 
-// command repeats the run's choices; what the machine does with them is new each time.
-func (s *story) command() string {
+// command returns a command with the same choices. Real processes do not repeat exactly.
+func (s *record) command() string {
 	c := s.cfg
 	text := fmt.Sprintf("go run ./jepsen run --workload %s --nemesis %s --nodes %d --time %v --clients %d --seed %d",
 		c.Workload, c.Nemesis, c.Nodes, c.Time, c.Clients, c.Seed)

@@ -1,9 +1,8 @@
-// Package run puts a cluster, a workload, a nemesis and a checker together, and refuses to call a run good that
-// tested nothing.
+// Package run puts a cluster, a workload, a nemesis and a checker together. A run that tested nothing fails.
 //
 //   - run.go: one run; bed.go: what it runs on; watch.go: who was master when
 //   - result.go: the verdict and the minimums; matrix.go: many runs; summary.go: their table
-//   - agree.go: are all replicas the same at the end?
+//   - agree.go: whether all replicas are the same at the end
 //   - files.go, page.go: what a run leaves: histories, and a page with one time axis
 //   - sabotage.go: a cluster that is made to lie, to show that the checkers see it
 package run
@@ -49,7 +48,7 @@ const (
 	stopGrace    = 2 * time.Second
 )
 
-// Run does one run and tells how it ended. The error is the harness's own; what the run found is in the Result.
+// Run does one run and returns its result. An error is the harness's own; what the run found is in the Result.
 func Run(ctx context.Context, cfg Config) (Result, error) {
 	w, err := workload.ByName(cfg.Workload)
 	if err != nil {
@@ -62,7 +61,7 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	if err := errors.Join(cfg.validate(), fits(w, n), Missing(n)); err != nil {
 		return Result{}, err
 	}
-	b, err := lay(ctx, cfg, w, n)
+	b, err := newBed(ctx, cfg, w, n)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,10 +72,11 @@ func Run(ctx context.Context, cfg Config) (Result, error) {
 	return r, err
 }
 
-// fits refuses what can only fail: promises about time, where clocks err beyond every bound.
+// fits returns an error for a run that can only fail: promises about time, where clocks err beyond every bound.
 func fits(w workload.Workload, n nemesis.Nemesis) error {
 	if w.Timed && n.ConsistentOnly {
-		return fmt.Errorf("%s rests on clock rates that err by no more than they may: under %s it promises nothing", w.Name, n.Name)
+		return fmt.Errorf("%s rests on clock rates that err by no more than they may: under %s it promises nothing",
+			w.Name, n.Name)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// play runs the workload and the nemesis on the bed, and judges.
+// play runs the workload and the nemesis on the bed, and evaluates the run.
 func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (Result, error) {
 	if err := within(ctx, startTimeout, b.Cluster.Start); err != nil {
 		return Result{}, err
@@ -102,11 +102,12 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 	if err != nil {
 		return Result{}, err
 	}
-	defer s.close()
+	defer s.Close()
 	rec := history.NewRecorder()
 	b.Log = nemesis.NewLog(rec.Now, cfg.Out)
 	watched, stop := watch(rec, b.Cluster)
-	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed, ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads}
+	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed,
+		ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads}
 	trouble := b.drive(ctx, cfg, w, n, load, rec)
 	if trouble == nil {
 		trouble = b.settle(ctx, load, rec)
@@ -115,14 +116,15 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	story := &story{cfg: cfg, workload: w, nemesis: n, where: b.where, ops: rec.Ops(), faults: b.Log.Faults(),
+	found := &record{cfg: cfg, workload: w, nemesis: n, where: b.where, ops: rec.Ops(), faults: b.Log.Faults(),
 		watched: watched, end: rec.Now(), trouble: trouble, sabotaged: s.count()}
-	r := story.judge()
-	return r, story.write(r)
+	r := found.evaluate()
+	return r, found.write(r)
 }
 
 // drive runs workload and nemesis side by side for cfg.Time. The error is a node's misbehaviour.
-func (b *bed) drive(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis, load workload.Config, rec *history.Recorder) error {
+func (b *bed) drive(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis, load workload.Config,
+	rec *history.Recorder) error {
 	ctx, cancel := context.WithTimeout(ctx, cfg.Time)
 	defer cancel()
 	done := make(chan error, 1)
@@ -134,7 +136,7 @@ func (b *bed) drive(ctx context.Context, cfg Config, w workload.Workload, n neme
 	return errors.Join(err, <-done)
 }
 
-// settle is the end of a run: all must recover, everything is read once more, and the replicas must be the same.
+// settle ends a run: all nodes must recover, everything is read once more, and the replicas must be the same.
 func (b *bed) settle(ctx context.Context, load workload.Config, rec *history.Recorder) error {
 	if err := b.heal(); err != nil {
 		return err

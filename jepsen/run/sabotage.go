@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -14,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"tenure/jepsen/cluster"
 )
 
 // oneIn is how many writes, or reads, there are to one that is falsified.
@@ -25,21 +25,21 @@ const (
 	headIndex  = "X-Consul-Index"
 )
 
-// liar stands before every node and makes the cluster lie: some acknowledged writes never happen, or some reads show
-// what was there before. A run against it must fail; that is what it is for.
+// liar stands before every node and makes the cluster lie: some acknowledged writes never happen, or some reads return
+// an older state. A run against it must fail, which shows that the checkers work.
 type liar struct {
-	kind    string
-	servers []*http.Server
-	turns   atomic.Int64 // operations of the kind, so far
-	due     atomic.Int64 // lies not told yet for want of an occasion
-	lies    atomic.Int64
-	serial  atomic.Int64
+	cluster.HTTPProxies
+	kind   string
+	turns  atomic.Int64 // operations of the kind so far
+	due    atomic.Int64 // lies that have had no opportunity yet
+	lies   atomic.Int64
+	serial atomic.Int64
 
 	mu   sync.Mutex
 	seen map[string]*reads
 }
 
-// reads are the newest two different answers to one question.
+// reads are the newest two different answers to one request.
 type reads struct{ older, newer *said }
 
 type said struct {
@@ -49,21 +49,21 @@ type said struct {
 	index  uint64
 }
 
-// sabotage puts a liar of this kind before the endpoints and returns what clients are to use instead. Without a kind
-// the endpoints stay as they are.
+// sabotage puts a liar of this kind before the endpoints and returns the endpoints for clients. Without a kind they
+// stay as they are.
 func sabotage(kind string, endpoints []string) ([]string, *liar, error) {
 	l := &liar{kind: kind, seen: map[string]*reads{}}
 	if kind == "" {
 		return endpoints, l, nil
 	}
 	if kind != lostWrites && kind != staleReads {
-		return nil, nil, fmt.Errorf("no sabotage is named %q; there are %s and %s", kind, lostWrites, staleReads)
+		return nil, nil, fmt.Errorf("there is no sabotage %q; there are %s and %s", kind, lostWrites, staleReads)
 	}
 	var out []string
 	for _, e := range endpoints {
 		at, err := l.serve(e)
 		if err != nil {
-			l.close()
+			l.Close()
 			return nil, nil, err
 		}
 		out = append(out, at)
@@ -73,42 +73,21 @@ func sabotage(kind string, endpoints []string) ([]string, *liar, error) {
 
 func (l *liar) count() int { return int(l.lies.Load()) }
 
-func (l *liar) close() {
-	for _, s := range l.servers {
-		_ = s.Close()
-	}
-}
-
 func (l *liar) serve(endpoint string) (string, error) {
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		return "", err
-	}
-	in, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	quiet := log.New(io.Discard, "", 0)
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.ErrorLog = quiet
-	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {
-		panic(http.ErrAbortHandler) // it has no verdict of its own: a dead node is a broken connection
-	}
-	proxy.ModifyResponse = l.remember
-	s := &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case l.kind == lostWrites && r.Method == http.MethodPut && l.lose(r, endpoint):
-		case l.kind == staleReads && r.Method == http.MethodGet && l.stale(w, r):
-			return
-		}
-		proxy.ServeHTTP(w, r)
-	})}
-	l.servers = append(l.servers, s)
-	go func() { _ = s.Serve(in) }() // ends with close
-	return "http://" + in.Addr().String(), nil
+	return l.Serve(endpoint, func(proxy *httputil.ReverseProxy) http.Handler {
+		proxy.ModifyResponse = l.remember
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case l.kind == lostWrites && r.Method == http.MethodPut && l.lose(r, endpoint):
+			case l.kind == staleReads && r.Method == http.MethodGet && l.stale(w, r):
+				return
+			}
+			proxy.ServeHTTP(w, r)
+		})
+	})
 }
 
-// turn tells whether it is time for a lie; one for which there is no occasion stays due.
+// turn reports whether it is time for a lie. A lie without an opportunity stays due.
 func (l *liar) turn() bool {
 	if l.turns.Add(1)%oneIn == 0 {
 		l.due.Add(1)
@@ -138,7 +117,7 @@ func (l *liar) lose(r *http.Request, endpoint string) bool {
 	return true
 }
 
-// modifyIndex is what a cas of the key must name now to be done; "" if that is not known.
+// modifyIndex returns the index with which a cas of the key would succeed now; "" if that is not known.
 func modifyIndex(endpoint, path string) string {
 	rsp, err := http.Get(endpoint + (&url.URL{Path: path}).EscapedPath())
 	if err != nil {
@@ -155,20 +134,20 @@ func modifyIndex(endpoint, path string) string {
 	return strconv.FormatUint(list[0].ModifyIndex, 10)
 }
 
-func question(r *http.Request) string {
+func requestKey(r *http.Request) string {
 	q := r.URL.Query()
 	q.Del("consistent")
 	return r.URL.Path + "?" + q.Encode()
 }
 
-// stale answers with what an earlier answer to the same question showed, after a newer one has been given.
+// stale repeats an earlier answer to the same request although a newer one has been given. It reports whether it did.
 func (l *liar) stale(w http.ResponseWriter, r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, "/v1/kv/") || !l.turn() {
 		return false
 	}
 	l.mu.Lock()
 	var s *said
-	if a := l.seen[question(r)]; a != nil {
+	if a := l.seen[requestKey(r)]; a != nil {
 		s = a.older
 	}
 	l.mu.Unlock()
@@ -184,7 +163,7 @@ func (l *liar) stale(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// remember keeps the newest two answers to each question.
+// remember keeps the newest two answers to each request.
 func (l *liar) remember(rsp *http.Response) error {
 	if l.kind != staleReads || rsp.Request.Method != http.MethodGet || rsp.StatusCode != http.StatusOK {
 		return nil
@@ -199,10 +178,10 @@ func (l *liar) remember(rsp *http.Response) error {
 	now := &said{rsp.StatusCode, rsp.Header.Clone(), body, index}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := l.seen[question(rsp.Request)]
+	a := l.seen[requestKey(rsp.Request)]
 	if a == nil {
 		a = &reads{}
-		l.seen[question(rsp.Request)] = a
+		l.seen[requestKey(rsp.Request)] = a
 	}
 	switch {
 	case a.newer == nil:

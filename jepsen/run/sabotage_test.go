@@ -44,7 +44,7 @@ func sabotaged(t *testing.T, workload, sabotage string) (r Result) {
 }
 
 func TestARunThatTestedNothingFails(t *testing.T) {
-	s := story{cfg: Config{Time: 10 * time.Second}}
+	s := record{cfg: Config{Time: 10 * time.Second}}
 	s.nemesis.MinOps, s.nemesis.MinFaults, s.nemesis.MinMasters = 20, 2, 0.5
 	enough := Result{OK: 200, Writes: 20, Checked: 200, Faults: 2, Masters: 1}
 	if verdict, reason := s.verdict(enough); verdict != Held {

@@ -24,14 +24,18 @@ func Summary(w io.Writer, results []Result, left []string, command string) error
 		}
 	}
 	date := time.Now().UTC().Format("2006-01-02 15:04")
-	fmt.Fprintf(w, "# Real processes under faults\n\n`%s`, %s UTC, %s/%s, %d processors.\n\n", command, date, runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	fmt.Fprintf(w, "%d of %d runs held: %d operations checked, %d violations, %d undecided keys, %d faults seen to take effect, %d changes of master.\n\n",
+	fmt.Fprintf(w, "# Real processes under faults\n\n`%s`, %s UTC, %s/%s, %d processors.\n\n", command, date,
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	fmt.Fprintf(w, "%d of %d runs held: %d operations checked, %d violations, %d undecided keys, %d faults seen to "+
+		"take effect, %d changes of master.\n\n",
 		held, len(results), total.Checked, count(results, Violation), total.Undecided, total.Faults, total.Masters)
 	for _, l := range left {
 		fmt.Fprintf(w, "Left out on this machine: %s.\n\n", l)
 	}
-	fmt.Fprint(w, "Not applied: certainly without effect, and said so. Unknown: the client never learned. Silence: the longest time in which nothing succeeded.\n\n")
-	fmt.Fprint(w, "| nodes | nemesis | workload | checked | not applied | unknown | faults | masters | p50 ms | p99 ms | silence s | verdict |\n")
+	fmt.Fprint(w, "Not applied: certainly without effect, and said so. Unknown: the client never learned. Silence: "+
+		"the longest time in which nothing succeeded.\n\n")
+	fmt.Fprint(w, "| nodes | nemesis | workload | checked | not applied | unknown | faults | masters | p50 ms | p99 "+
+		"ms | silence s | verdict |\n")
 	fmt.Fprint(w, "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, r := range results {
 		verdict := r.Verdict
@@ -42,8 +46,10 @@ func Summary(w io.Writer, results []Result, left []string, command string) error
 			verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
 		}
 		verdict += r.counted()
-		fmt.Fprintf(w, "| %d | %s | %s | %d | %d | %d | %d | %d | %.1f | %.1f | %.2f | %s |\n", r.Nodes, r.Nemesis, r.Workload, r.Checked,
-			r.Failed, r.Unknown, r.Faults, r.Masters, r.P50.Seconds()*1000, r.P99.Seconds()*1000, r.Gap.Seconds(), verdict)
+		fmt.Fprintf(w, "| %d | %s | %s | %d | %d | %d | %d | %d | %.1f | %.1f | %.2f | %s |\n", r.Nodes, r.Nemesis,
+			r.Workload, r.Checked,
+			r.Failed, r.Unknown, r.Faults, r.Masters, r.P50.Seconds()*1000, r.P99.Seconds()*1000, r.Gap.Seconds(),
+			verdict)
 	}
 	_, err := fmt.Fprintln(w)
 	return err

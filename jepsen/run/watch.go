@@ -11,7 +11,7 @@ import (
 
 const watchInterval = 100 * time.Millisecond
 
-// stretch is a time in which a node looked the same.
+// stretch is a time in which a node's state did not change.
 type stretch struct {
 	Node     int
 	State    string // silent, up, master
@@ -19,14 +19,14 @@ type stretch struct {
 	From, To time.Duration
 }
 
-// watcher asks every node again and again how it is.
+// watcher asks every node for its state until it is stopped.
 type watcher struct {
 	rec *history.Recorder
 	mu  sync.Mutex
 	all map[int][]stretch
 }
 
-// watch begins; the function that it returns ends it.
+// watch starts a watcher and returns a function that stops it.
 func watch(rec *history.Recorder, c *cluster.Cluster) (*watcher, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{rec: rec, all: map[int][]stretch{}}
@@ -72,7 +72,7 @@ func (w *watcher) note(id int, from time.Duration, s stretch) {
 	w.all[id] = append(list, s)
 }
 
-// masters is how often the mastership changed: a new epoch, also of the same node.
+// masters returns how often the mastership changed: each new epoch, even of the same node.
 func (w *watcher) masters() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

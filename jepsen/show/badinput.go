@@ -17,21 +17,17 @@ import (
 )
 
 func badInput(ctx context.Context, s *stage) error {
-	c, err := s.cluster(ctx)
+	c, all, done, err := s.clusterAndClient(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	all, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	before, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{})
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context, *stage, *cluster.Cluster) error{badRequests, brokenBody, randomFrames, badStarts} {
+	for _, part := range []func(context.Context, *stage, *cluster.Cluster) error{badRequests, brokenBody, randomFrames,
+		badStarts} {
 		if err := part(ctx, s, c); err != nil {
 			return err
 		}
@@ -66,11 +62,8 @@ func badRequests(ctx context.Context, s *stage, c *cluster.Cluster) error {
 		{"unknown method", http.MethodPatch, "/v1/kv/k", "v", 405},
 		{"unknown path", http.MethodGet, "/v2/kv/k", "", 404},
 	} {
-		req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, strings.NewReader(q.body))
-		if err != nil {
-			return err
-		}
-		code, text, err := exchange(req)
+		code, text, _, err := ask(ctx, q.method, base+q.path, strings.NewReader(q.body))
+		text = strings.TrimSpace(text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.what, err)
 		}
@@ -80,17 +73,6 @@ func badRequests(ctx context.Context, s *stage, c *cluster.Cluster) error {
 		}
 	}
 	return nil
-}
-
-func exchange(req *http.Request) (int, string, error) {
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer rsp.Body.Close()
-	buf := make([]byte, 300)
-	n, _ := rsp.Body.Read(buf)
-	return rsp.StatusCode, strings.TrimSpace(string(buf[:n])), nil
 }
 
 // brokenBody cuts a chunked body off in the middle.
@@ -141,7 +123,8 @@ func randomFrames(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	s.say("%d random frames on the master's peer port: node %d is still master of epoch %d", randomFrameCount, again.ID, now)
+	s.say("%d random frames on the master's peer port: node %d is still master of epoch %d", randomFrameCount, again.ID,
+		now)
 	if again != m || now != epoch {
 		return fmt.Errorf("noise on the peer port changed the master")
 	}
@@ -161,9 +144,12 @@ func badStarts(ctx context.Context, s *stage, c *cluster.Cluster) error {
 		want string
 	}{
 		{"second process on a data directory", []string{"--data", c.Node(1).Data, "--client", "127.0.0.1:0"}, "in use"},
-		{"data directory that cannot be made", []string{"--data", filepath.Join(file, "data"), "--client", "127.0.0.1:0"}, "director"},
+		{"data directory that cannot be made",
+			[]string{"--data", filepath.Join(file, "data"), "--client", "127.0.0.1:0"}, "director"},
 		{"port in use", []string{"--data", spare, "--client", c.Node(1).Client}, "in use"},
-		{"contradictory lease times", []string{"--data", spare, "--lease-time", "2m", "--max-lease-time", "1ms", "--client", "127.0.0.1:0"}, "lease"},
+		{"contradictory lease times",
+			[]string{"--data", spare, "--lease-time", "2m", "--max-lease-time", "1ms", "--client", "127.0.0.1:0"},
+			"lease"},
 		{"drift beyond reason", []string{"--data", spare, "--clock-drift", "150%", "--client", "127.0.0.1:0"}, "drift"},
 		{"listener for all the world", []string{"--data", spare, "--client", "0.0.0.0:0"}, "insecure"},
 		{"unknown flag", []string{"--colour", "red"}, "colour"},
@@ -201,7 +187,9 @@ func wrongNodeID(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err := n.Terminate(5 * time.Second); err != nil {
 		return err
 	}
-	err := s.refuses(ctx, "wrong node id", []string{"--id", "7", "--cluster", "7=127.0.0.1:1", "--peer", "127.0.0.1:0", "--data", n.Data, "--client", "127.0.0.1:0"}, "node 3")
+	err := s.refuses(ctx, "wrong node id",
+		[]string{"--id", "7", "--cluster", "7=127.0.0.1:1", "--peer", "127.0.0.1:0", "--data", n.Data, "--client",
+			"127.0.0.1:0"}, "node 3")
 	if err != nil {
 		return err
 	}

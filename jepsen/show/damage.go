@@ -72,7 +72,8 @@ func damage(ctx context.Context, s *stage) error {
 			return err
 		}
 	}
-	s.say("%d changes: %d right answers, none wrong; %d nodes ended and said why, the others by then had not met the change", damageTrials, answered, ended)
+	s.say("%d changes: %d right answers, none wrong; %d nodes ended and said why, the others by then had not met the "+
+		"change", damageTrials, answered, ended)
 	if ended < damageTrials/3 {
 		return fmt.Errorf("only %d of %d changes were met", ended, damageTrials)
 	}
@@ -92,7 +93,8 @@ func fillState(ctx context.Context, c *cluster.Cluster) error {
 	for w := range cap(errs) {
 		go func() {
 			for i := w; i < damageKeys; i += cap(errs) {
-				if _, err := all.Set(ctx, fmt.Sprintf("d/%06d", i), []byte(damageText(i)), client.WriteOptions{}); err != nil {
+				if _, err := all.Set(ctx, fmt.Sprintf("d/%06d", i), []byte(damageText(i)),
+					client.WriteOptions{}); err != nil {
 					errs <- err
 					return
 				}
@@ -165,7 +167,7 @@ func askAll(ctx context.Context, r *rand.Rand, n *cluster.Node) (right int, err 
 	for range damageAsked {
 		i := r.IntN(damageKeys)
 		mode := []string{"?raw&stale", "?raw&consistent"}[r.IntN(2)]
-		code, text, _, err := ask(ctx, http.MethodGet, base+fmt.Sprintf("d/%06d", i)+mode)
+		code, text, _, err := ask(ctx, http.MethodGet, base+fmt.Sprintf("d/%06d", i)+mode, nil)
 		switch {
 		case err != nil: // it has ended
 			return right, nil
@@ -175,7 +177,7 @@ func askAll(ctx context.Context, r *rand.Rand, n *cluster.Node) (right int, err 
 			right++
 		}
 	}
-	code, text, _, err := ask(ctx, http.MethodGet, base+"d/?keys&stale")
+	code, text, _, err := ask(ctx, http.MethodGet, base+"d/?keys&stale", nil)
 	if err == nil && code == 200 {
 		var keys []string
 		if err := json.Unmarshal([]byte(text), &keys); err != nil || len(keys) != damageKeys {

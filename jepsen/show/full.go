@@ -23,8 +23,9 @@ const (
 
 // full fills a store up to its quota, stores on small file systems, and one member's file system of three.
 func full(ctx context.Context, s *stage) error {
-	if err := fillsAndHeals(ctx, s, "a quota of 64 MiB", cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "quota"), Nodes: 1,
-		Flags: []string{"--quota-bytes", "64MiB"}}); err != nil {
+	if err := fillsAndHeals(ctx, s, "a quota of 64 MiB",
+		cluster.Config{Binaries: s.bin, Dir: filepath.Join(s.dir, "quota"), Nodes: 1,
+			Flags: []string{"--quota-bytes", "64MiB"}}); err != nil {
 		return err
 	}
 	if err := cluster.SmallDisksAvailable(); err != nil {
@@ -86,7 +87,8 @@ func fillsAndHeals(ctx context.Context, s *stage, what string, cfg cluster.Confi
 			}
 			sleep(ctx, 50*time.Millisecond)
 		}
-		s.say("%s: %d values of %d bytes, then 507; all deleted by the Go client, and writes go on %.2f s later", what, n, fullValueBytes,
+		s.say("%s: %d values of %d bytes, then 507; all deleted by the Go client, and writes go on %.2f s later", what,
+			n, fullValueBytes,
 			time.Since(begin).Seconds())
 	}
 	return nil
@@ -175,7 +177,7 @@ func fullMember(ctx context.Context, s *stage, c *cluster.Cluster, disks *cluste
 	if master == victim {
 		return fmt.Errorf("node %d has no space and stays master", victim.ID)
 	}
-	code, text, _, err := ask(ctx, http.MethodGet, c.Endpoints()[master.ID-1]+"/health/ready")
+	code, text, _, err := ask(ctx, http.MethodGet, c.Endpoints()[master.ID-1]+"/health/ready", nil)
 	if err != nil || code != http.StatusOK || !strings.Contains(text, fmt.Sprintf("node %d ", victim.ID)) {
 		return fmt.Errorf("readiness of the master does not name the full node: %d %q %v", code, text, err)
 	}
@@ -186,7 +188,8 @@ func fullMember(ctx context.Context, s *stage, c *cluster.Cluster, disks *cluste
 	if err := c.WaitReady(ctx, victim); err != nil {
 		return fmt.Errorf("with space again: %w", err)
 	}
-	s.say("the file system of node %d, the master, was full: node %d took over, 400 writes and deletes went on, the slowest pair took %.2f s; with space again it had caught up after %.2f s",
+	s.say("the file system of node %d, the master, was full: node %d took over, 400 writes and deletes went on, the "+
+		"slowest pair took %.2f s; with space again it had caught up after %.2f s",
 		victim.ID, master.ID, slowest.Seconds(), time.Since(begin).Seconds())
 	return nil
 }

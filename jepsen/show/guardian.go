@@ -23,7 +23,8 @@ func crashRelease(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer c.Stop(2 * time.Second)
-	for _, part := range []func(context.Context, *stage, *cluster.Cluster) error{killServers, killGuardian, killBoth, pauseServer} {
+	for _, part := range []func(context.Context, *stage, *cluster.Cluster) error{killServers, killGuardian, killBoth,
+		pauseServer} {
 		if err := whole(ctx, c); err != nil {
 			return err
 		}
@@ -72,7 +73,8 @@ func killServers(ctx context.Context, s *stage, c *cluster.Cluster) error {
 		gaps, released = append(gaps, gap), released+n
 	}
 	slices.Sort(gaps)
-	s.say("kill -9 of the server, %d times: the next write was acknowledged after %v (median; %v to %v), with a lease of %v; %d records released",
+	s.say("kill -9 of the server, %d times: the next write was acknowledged after %v (median; %v to %v), with a "+
+		"lease of %v; %d records released",
 		guardedTrials, ms(gaps[guardedTrials/2]), ms(gaps[0]), ms(gaps[guardedTrials-1]), guardedLease, released)
 	if gaps[guardedTrials/2] > guardedLease/3 || released < guardedTrials {
 		return fmt.Errorf("the guardians did not release: %v, %d records", gaps, released)
@@ -103,7 +105,8 @@ func killGuardian(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if now == old {
 		return fmt.Errorf("the guardian of node %d is process %d as before: it was not killed", m.ID, old)
 	}
-	s.say("kill -9 of the guardian: node %d stayed master of epoch %d for %v, and its guardian is process %d now", m.ID, epoch, guardedLease, now)
+	s.say("kill -9 of the guardian: node %d stayed master of epoch %d for %v, and its guardian is process %d now", m.ID,
+		epoch, guardedLease, now)
 	return nil
 }
 
@@ -121,7 +124,8 @@ func killBoth(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err != nil {
 		return err
 	}
-	s.say("kill -9 of both: the next write was acknowledged after %v, when the lease had run out; %d records released", ms(gap), released)
+	s.say("kill -9 of both: the next write was acknowledged after %v, when the lease had run out; %d records released",
+		ms(gap), released)
 	if gap < guardedLease/3 || released > 0 {
 		return fmt.Errorf("somebody released the lease: %v, %d records", gap, released)
 	}
@@ -138,7 +142,8 @@ func pauseServer(ctx context.Context, s *stage, c *cluster.Cluster) error {
 	if err := master.Resume(); err != nil {
 		return err
 	}
-	s.say("the server stopped (SIGSTOP): the next write was acknowledged after %v, when the lease had run out; %d records released", ms(gap), released)
+	s.say("the server stopped (SIGSTOP): the next write was acknowledged after %v, when the lease had run out; %d "+
+		"records released", ms(gap), released)
 	if gap < guardedLease/3 || released > 0 {
 		return fmt.Errorf("the guardian spoke for a server that lives: %v, %d records", gap, released)
 	}
@@ -147,7 +152,8 @@ func pauseServer(ctx context.Context, s *stage, c *cluster.Cluster) error {
 
 // afterEnd does something to the master, and tells how long it took from there to the next write that another node
 // acknowledged, and how many lease records the others have released meanwhile.
-func afterEnd(ctx context.Context, c *cluster.Cluster, end func(m *cluster.Node, guardian int) error) (time.Duration, uint64, error) {
+func afterEnd(ctx context.Context, c *cluster.Cluster, end func(m *cluster.Node, guardian int) error) (time.Duration,
+	uint64, error) {
 	m, epoch, err := c.Master(ctx)
 	if err != nil {
 		return 0, 0, err

@@ -13,16 +13,11 @@ import (
 const killAllTrials = 10
 
 func killAll(ctx context.Context, s *stage) error {
-	c, err := s.cluster(ctx)
+	c, reader, end, err := s.clusterAndClient(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	reader, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
+	defer end()
 	ledger := workload.NewLedger(workload.Config{Endpoints: c.Endpoints(), Clients: 16, Timeout: 3 * time.Second})
 	for trial := range killAllTrials {
 		writing, enough := context.WithCancel(ctx)
@@ -46,14 +41,17 @@ func killAll(ctx context.Context, s *stage) error {
 			return err
 		}
 		if len(problems) > 0 {
-			return fmt.Errorf("after kill %d of all nodes: %d problems, the first: %s", trial+1, len(problems), problems[0])
+			return fmt.Errorf("after kill %d of all nodes: %d problems, the first: %s", trial+1, len(problems),
+				problems[0])
 		}
 	}
 	acked, unknown, refused, slowest := ledger.Counts()
-	s.say("%d kills of all three; %d writes acknowledged, all there, none twice; %d unknown, %d refused; the slowest took %.1f s, across a kill",
+	s.say("%d kills of all three; %d writes acknowledged, all there, none twice; %d unknown, %d refused; the slowest "+
+		"took %.1f s, across a kill",
 		killAllTrials, acked, unknown, refused, slowest.Seconds())
 	if acked < 100*killAllTrials || slowest < 300*time.Millisecond {
-		return fmt.Errorf("%d acknowledged writes, the slowest of %v: the kills did not come in mid-write", acked, slowest)
+		return fmt.Errorf("%d acknowledged writes, the slowest of %v: the kills did not come in mid-write", acked,
+			slowest)
 	}
 	return nil
 }

@@ -28,9 +28,11 @@ func leasesRestart(ctx context.Context, s *stage) error {
 			return fmt.Errorf("restart %d: %w", i+1, err)
 		}
 	}
-	s.say("%d kills of all three while a lease of 2 s was held: %d tries were refused, each within %d ms, the first with %q",
+	s.say("%d kills of all three while a lease of 2 s was held: %d tries were refused, each within %d ms, the first "+
+		"with %q",
 		leaseRestarts, t.refused, t.slowest.Milliseconds(), t.said)
-	s.say("the next owner came %.1f to %.1f s after the kill, always after the one before, with a larger token; --max-lease-time is 30 s",
+	s.say("the next owner came %.1f to %.1f s after the kill, always after the one before, with a larger token; "+
+		"--max-lease-time is 30 s",
 		t.least.Seconds(), t.most.Seconds())
 	if t.refused < leaseRestarts || t.most > 15*time.Second || t.slowest > 2*time.Second {
 		return fmt.Errorf("%+v: the silence was not told, or too long", t)

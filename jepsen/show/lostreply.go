@@ -3,15 +3,12 @@ package show
 import (
 	"context"
 	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
 	"sync/atomic"
 	"time"
 
+	"tenure/jepsen/cluster"
 	"tenure/jepsen/workload"
 )
 
@@ -23,10 +20,10 @@ func lostReply(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer c.Stop(2 * time.Second)
-	p := &lossyProxy{}
-	defer p.close()
-	for _, n := range c.Nodes() {
-		if err := p.serve(n.Client); err != nil {
+	p := &lossyProxies{}
+	defer p.Close()
+	for _, e := range c.Endpoints() {
+		if err := p.add(e); err != nil {
 			return err
 		}
 	}
@@ -51,7 +48,8 @@ func lostReply(ctx context.Context, s *stage) error {
 		}
 		changes <- nil
 	}()
-	counted, err := workload.Counter(counting, workload.Config{Endpoints: p.endpoints, Clients: 8, Timeout: 20 * time.Second}, "counter")
+	counted, err := workload.Counter(counting,
+		workload.Config{Endpoints: p.endpoints, Clients: 8, Timeout: 20 * time.Second}, "counter")
 	if err != nil {
 		return err
 	}
@@ -71,7 +69,8 @@ func lostReply(ctx context.Context, s *stage) error {
 	s.say("%d answers to writes were dropped; %d increments acknowledged, %d unknown, %d refused; the counter is %d",
 		dropped, counted.Done, counted.Unknown, counted.Refused, value)
 	if value < counted.Done || value > counted.Done+counted.Unknown {
-		return fmt.Errorf("the counter is %d after %d increments (and %d unknown)", value, counted.Done, counted.Unknown)
+		return fmt.Errorf("the counter is %d after %d increments (and %d unknown)", value, counted.Done,
+			counted.Unknown)
 	}
 	if dropped < 20 || counted.Done < 50 {
 		return fmt.Errorf("only %d answers dropped and %d increments: the story tested nothing", dropped, counted.Done)
@@ -79,41 +78,25 @@ func lostReply(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// lossyProxy stands before every node and drops the answer to each third write, after the node has given it.
-type lossyProxy struct {
+// lossyProxies stand before every node and drop the answer to each third write, after the node has given it.
+type lossyProxies struct {
+	cluster.HTTPProxies
 	endpoints []string
-	servers   []*http.Server
 	writes    atomic.Int64
 	dropped   atomic.Int64
 }
 
-func (p *lossyProxy) serve(node string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: node})
-	quiet := log.New(io.Discard, "", 0)
-	proxy.ErrorLog = quiet
-	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {
-		panic(http.ErrAbortHandler) // a proxy has no verdict of its own: a dead node is a broken connection
-	}
-	proxy.ModifyResponse = func(r *http.Response) error {
-		if r.Request.Method == http.MethodPut && p.writes.Add(1)%3 == 0 {
-			p.dropped.Add(1)
-			panic(http.ErrAbortHandler)
+func (p *lossyProxies) add(endpoint string) error {
+	at, err := p.Serve(endpoint, func(proxy *httputil.ReverseProxy) http.Handler {
+		proxy.ModifyResponse = func(r *http.Response) error {
+			if r.Request.Method == http.MethodPut && p.writes.Add(1)%3 == 0 {
+				p.dropped.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+			return nil
 		}
-		return nil
-	}
-	srv := &http.Server{Handler: proxy, ErrorLog: quiet}
-	p.servers = append(p.servers, srv)
-	p.endpoints = append(p.endpoints, "http://"+l.Addr().String())
-	go func() { _ = srv.Serve(l) }() // ends with close
-	return nil
-}
-
-func (p *lossyProxy) close() {
-	for _, s := range p.servers {
-		_ = s.Close()
-	}
+		return proxy
+	})
+	p.endpoints = append(p.endpoints, at)
+	return err
 }

@@ -3,8 +3,8 @@ package show
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,16 +12,11 @@ import (
 )
 
 func oneLeft(ctx context.Context, s *stage) error {
-	c, err := s.cluster(ctx)
+	c, all, done, err := s.clusterAndClient(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	all, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	if _, err := all.Set(ctx, "k", []byte("before"), client.WriteOptions{}); err != nil {
 		return err
 	}
@@ -41,22 +36,24 @@ func oneLeft(ctx context.Context, s *stage) error {
 		{http.MethodGet, "", []int{503}}, {http.MethodGet, "?consistent", []int{503}},
 	} {
 		begin := time.Now()
-		code, text, _, err := ask(ctx, q.method, base+q.query)
+		code, text, _, err := ask(ctx, q.method, base+q.query, nil)
 		if err != nil {
 			return err
 		}
-		s.say("%s %s: %d after %.1f s: %s", q.method, "/v1/kv/k"+q.query, code, time.Since(begin).Seconds(), strings.TrimSpace(text))
-		if !has(q.want, code) {
+		s.say("%s %s: %d after %.1f s: %s", q.method, "/v1/kv/k"+q.query, code, time.Since(begin).Seconds(),
+			strings.TrimSpace(text))
+		if !slices.Contains(q.want, code) {
 			return fmt.Errorf("%s %s answered %d", q.method, q.query, code)
 		}
 	}
-	code, text, header, err := ask(ctx, http.MethodGet, base+"?stale&raw")
+	code, text, header, err := ask(ctx, http.MethodGet, base+"?stale&raw", nil)
 	if err != nil {
 		return err
 	}
 	s.say("GET /v1/kv/k?stale: %d %q, last contact with a master %s ms ago, known leader %s", code, text,
 		header.Get("X-Consul-LastContact"), header.Get("X-Consul-KnownLeader"))
-	if code != 200 || text != "before" || header.Get("X-Consul-LastContact") == "0" || header.Get("X-Consul-KnownLeader") != "false" {
+	if code != 200 || text != "before" || header.Get("X-Consul-LastContact") == "0" ||
+		header.Get("X-Consul-KnownLeader") != "false" {
 		return fmt.Errorf("the stale read is wrong: %d %q %v", code, text, header)
 	}
 	if err := c.Node(2).Start(); err != nil {
@@ -68,29 +65,4 @@ func oneLeft(ctx context.Context, s *stage) error {
 	}
 	s.say("a write succeeds %.2f s after the second node was started", time.Since(begin).Seconds())
 	return nil
-}
-
-func ask(ctx context.Context, method, url string) (int, string, http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		return 0, "", nil, err
-	}
-	rsp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, "", nil, err
-	}
-	defer rsp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(rsp.Body, 1<<20))
-	return rsp.StatusCode, string(text), rsp.Header, err
-}
-
-func has(list []int, x int) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
-	}
-	return false
 }

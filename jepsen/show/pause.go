@@ -28,7 +28,8 @@ func pauseMaster(ctx context.Context, s *stage) error {
 	rec := history.NewRecorder()
 	done := make(chan error, 1)
 	go func() {
-		done <- workload.Registers(loading, workload.Config{Endpoints: c.Endpoints(), Clients: 20, Timeout: 2 * time.Second, Seed: 1}, rec)
+		done <- workload.Registers(loading,
+			workload.Config{Endpoints: c.Endpoints(), Clients: 20, Timeout: 2 * time.Second, Seed: 1}, rec)
 	}()
 	changes := 0
 	for trial := range pauseTrials {
@@ -66,7 +67,8 @@ func pauseMaster(ctx context.Context, s *stage) error {
 			return fmt.Errorf("the history of key %s: %v", v.Key, v.Result)
 		}
 	}
-	s.say("%d pauses, %d changes of master, %d operations, %d keys, all linearizable", pauseTrials, changes, len(ops), len(verdicts))
+	s.say("%d pauses, %d changes of master, %d operations, %d keys, all linearizable", pauseTrials, changes, len(ops),
+		len(verdicts))
 	if changes < pauseTrials || len(ops) < 50*pauseTrials {
 		return fmt.Errorf("%d changes of master and %d operations: the pauses did not take effect", changes, len(ops))
 	}

@@ -1,11 +1,12 @@
-// Package show plays the failures that people worry about on real processes, one story each, and says whether the
-// promise held. Every story asserts that its fault took effect.
+// Package show plays the failures that people worry about on real processes, one story each, and reports whether the
+// promise held. Every story checks that its fault took effect.
 package show
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -20,21 +21,31 @@ type Story struct {
 	play func(context.Context, *stage) error
 }
 
-// Stories are all of them, in the order in which All plays them.
+// Stories returns all stories, in the order in which Play plays them.
 func Stories() []Story {
 	return []Story{
-		{"kill-all", "kill -9 of all nodes at once, in mid-write, ten times: nothing acknowledged is lost, nothing applied twice", killAll},
-		{"one-left", "one node of three left: writes and reads are refused, stale reads tell their age; service returns by itself", oneLeft},
-		{"pause", "the master is stopped for three lease times, twenty times, under load: every key's history stays linearizable", pauseMaster},
-		{"guardian", "kill -9 of the master, of its guardian, of both; the master stopped: only the first releases the lease", crashRelease},
+		{"kill-all", "kill -9 of all nodes at once, in mid-write, ten times: nothing acknowledged is lost, nothing " +
+			"applied twice", killAll},
+		{"one-left", "one node of three left: writes and reads are refused, stale reads tell their age; service " +
+			"returns by itself", oneLeft},
+		{"pause", "the master is stopped for three lease times, twenty times, under load: every key's history stays " +
+			"linearizable", pauseMaster},
+		{"guardian", "kill -9 of the master, of its guardian, of both; the master stopped: only the first releases " +
+			"the lease", crashRelease},
 		{"stall", "the master's disk stalls for 5 s: no change of master, nothing lost, service resumes", stall},
-		{"leases", "kill -9 of all nodes while a lease is held: the next owner comes soon after its end, not after --max-lease-time", leasesRestart},
-		{"stuck", "a node's disk is frozen, at elections and under the master: the healthy majority has a ready master in time", stuck},
-		{"full", "a quota reached, small file systems full, one member of three full: 507 names the node, deletes heal, one full disk stops nobody else", full},
-		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once", lostReply},
-		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says where", damage},
+		{"leases", "kill -9 of all nodes while a lease is held: the next owner comes soon after its end, not after " +
+			"--max-lease-time", leasesRestart},
+		{"stuck", "a node's disk is frozen, at elections and under the master: the healthy majority has a ready " +
+			"master in time", stuck},
+		{"full", "a quota reached, small file systems full, one member of three full: 507 names the node, deletes " +
+			"heal, one full disk stops nobody else", full},
+		{"lost-reply", "every third answer to a write is lost: compare-and-set counters count each write once",
+			lostReply},
+		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
+			"where", damage},
 		{"wiped", "a wiped node does not vote and says why", wiped},
-		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's data is refused, nothing touched", differentLists},
+		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
+			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
 	}
 }
@@ -80,7 +91,7 @@ func choose(names []string) ([]Story, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("no story is named %q; jepsen show --list names them", name)
+			return nil, fmt.Errorf("there is no story %q; jepsen show --list names all", name)
 		}
 	}
 	return out, nil
@@ -88,7 +99,7 @@ func choose(names []string) ([]Story, error) {
 
 func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, "   "+format+"\n", args...) }
 
-// cluster starts a cluster of three that is ready.
+// cluster starts a cluster of three and waits until it is ready.
 func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster, error) {
 	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, Flags: flags})
 	if err != nil {
@@ -101,7 +112,19 @@ func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster,
 	return c, nil
 }
 
-// start starts what does not run and waits until all nodes are ready.
+// clusterAndClient is cluster, with a client of all nodes. done ends both.
+func (s *stage) clusterAndClient(ctx context.Context) (c *cluster.Cluster, all *client.Client, done func(), err error) {
+	if c, err = s.cluster(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if all, err = connect(c, 10*time.Second); err != nil {
+		c.Stop(time.Second)
+		return nil, nil, nil, err
+	}
+	return c, all, func() { all.Close(); c.Stop(2 * time.Second) }, nil
+}
+
+// start starts the nodes that do not run and waits until all are ready.
 func start(ctx context.Context, c *cluster.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -110,6 +133,23 @@ func start(ctx context.Context, c *cluster.Cluster) error {
 
 func connect(c *cluster.Cluster, timeout time.Duration) (*client.Client, error) {
 	return client.New(client.Config{Endpoints: c.Endpoints(), Timeout: timeout, AttemptTimeout: timeout / 2})
+}
+
+// ask sends one HTTP request and returns the answer's status, text and header.
+func ask(ctx context.Context, method, url string, body io.Reader) (int, string, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	defer rsp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(rsp.Body, 1<<20))
+	return rsp.StatusCode, string(text), rsp.Header, err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -3,8 +3,6 @@ package show
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"tenure/internal/faultfs"
@@ -19,14 +17,12 @@ func stall(ctx context.Context, s *stage) error {
 		s.say("left out: %v", err)
 		return nil
 	}
-	disks, unmount, err := mountDisks(s.dir, 3)
+	disks, dataDir, unmount, err := cluster.FaultyDisks(s.dir, 3)
 	if err != nil {
 		return err
 	}
-	defer unmount()
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: func(id int) string {
-		return filepath.Join(s.dir, fmt.Sprintf("mount%d", id), "data")
-	}})
+	defer func() { _ = unmount() }() // what cannot be unmounted fails nothing
+	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir})
 	if err != nil {
 		return err
 	}
@@ -67,7 +63,8 @@ func stall(ctx context.Context, s *stage) error {
 		return fmt.Errorf("%d problems, the first: %s", len(problems), problems[0])
 	}
 	acked, unknown, _, slowest := ledger.Counts()
-	s.say("node %d stayed master of epoch %d through a stall of %v (%d disk operations waited); %d writes acknowledged before it, %d in all, %d unknown; the slowest took %.1f s",
+	s.say("node %d stayed master of epoch %d through a stall of %v (%d disk operations waited); %d writes "+
+		"acknowledged before it, %d in all, %d unknown; the slowest took %.1f s",
 		master.ID, epoch, stallFor, waited, before, acked, unknown, slowest.Seconds())
 	if waited == 0 || acked <= before {
 		return fmt.Errorf("the stall took no effect, or service did not resume")
@@ -87,31 +84,4 @@ func staysMaster(ctx context.Context, c *cluster.Cluster, n *cluster.Node, epoch
 		}
 	}
 	return nil
-}
-
-// mountDisks mounts a file system with faults for each of n nodes: dir/mountN shows dir/diskN.
-func mountDisks(dir string, n int) ([]*faultfs.FS, func(), error) {
-	var disks []*faultfs.FS
-	unmount := func() {
-		for _, d := range disks {
-			d.Resume()
-			_ = d.Unmount()
-		}
-	}
-	for i := 1; i <= n; i++ {
-		disk, mount := filepath.Join(dir, fmt.Sprintf("disk%d", i)), filepath.Join(dir, fmt.Sprintf("mount%d", i))
-		for _, d := range []string{disk, mount} {
-			if err := os.MkdirAll(d, 0o755); err != nil {
-				unmount()
-				return nil, nil, err
-			}
-		}
-		fs, err := faultfs.Mount(disk, mount)
-		if err != nil {
-			unmount()
-			return nil, nil, err
-		}
-		disks = append(disks, fs)
-	}
-	return disks, unmount, nil
 }

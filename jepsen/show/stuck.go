@@ -101,7 +101,8 @@ func frozenElections(ctx context.Context, s *stage, c *cluster.Cluster, disks *c
 	if err != nil {
 		return fmt.Errorf("the frozen node's status: %w", err)
 	}
-	s.say("node %d frozen: %d kills of healthy masters, the frozen one won %d times; a healthy one served after %.1f s at most; it says able %v, standing back %d ms, %q",
+	s.say("node %d frozen: %d kills of healthy masters, the frozen one won %d times; a healthy one served after "+
+		"%.1f s at most; it says able %v, standing back %d ms, %q",
 		frozen.ID, kills, wins, slowest.Seconds(), st.Able, st.StandingBackMS, st.Problem)
 	if wins < leastWins {
 		return fmt.Errorf("the frozen node won %d of %d elections: nothing was tested", wins, kills)
@@ -116,7 +117,8 @@ func frozenElections(ctx context.Context, s *stage, c *cluster.Cluster, disks *c
 }
 
 // healthyMaster waits for a ready master other than frozen, and reports whether frozen held the lease meanwhile.
-func healthyMaster(ctx context.Context, c *cluster.Cluster, frozen *cluster.Node) (next *cluster.Node, won bool, err error) {
+func healthyMaster(ctx context.Context, c *cluster.Cluster, frozen *cluster.Node) (next *cluster.Node, won bool,
+	err error) {
 	for end := time.Now().Add(stuckWithin); time.Now().Before(end); sleep(ctx, 10*time.Millisecond) {
 		for _, n := range c.Nodes() {
 			st, err := c.Status(ctx, n)
@@ -129,7 +131,9 @@ func healthyMaster(ctx context.Context, c *cluster.Cluster, frozen *cluster.Node
 			}
 		}
 	}
-	return nil, won, fmt.Errorf("no ready master among the two healthy nodes within %v (the frozen one held the lease: %v)", stuckWithin, won)
+	return nil, won,
+		fmt.Errorf("no ready master among the two healthy nodes within %v (the frozen one held the lease: %v)",
+			stuckWithin, won)
 }
 
 // frozenMaster freezes the master's disk under writes that fill what it may owe its disk.
@@ -168,7 +172,8 @@ func frozenMaster(ctx context.Context, s *stage, c *cluster.Cluster, disks *clus
 	if err != nil {
 		return fmt.Errorf("the frozen node's status: %w", err)
 	}
-	s.say("node %d frozen as master: %d writes went on under it, then %d under another; the longest time without one was %.1f s; it says able %v, %q",
+	s.say("node %d frozen as master: %d writes went on under it, then %d under another; the longest time without one "+
+		"was %.1f s; it says able %v, %q",
 		master.ID, before, after, gap.Seconds(), st.Able, st.Problem)
 	if before == 0 {
 		return errors.New("no write went on while the others' votes made majorities")
@@ -184,7 +189,9 @@ func frozenMaster(ctx context.Context, s *stage, c *cluster.Cluster, disks *clus
 
 // putsAt writes through one node.
 func putsAt(ctx context.Context, n *cluster.Node, key, value string) error {
-	cl, err := client.New(client.Config{Endpoints: []string{"http://" + n.Client}, Timeout: time.Second, AttemptTimeout: time.Second})
+	cl, err := client.New(client.Config{
+		Endpoints: []string{"http://" + n.Client}, Timeout: time.Second, AttemptTimeout: time.Second,
+	})
 	if err != nil {
 		return err
 	}

@@ -13,16 +13,11 @@ import (
 )
 
 func wiped(ctx context.Context, s *stage) error {
-	c, err := s.cluster(ctx)
+	c, all, done, err := s.clusterAndClient(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Stop(2 * time.Second)
-	all, err := connect(c, 10*time.Second)
-	if err != nil {
-		return err
-	}
-	defer all.Close()
+	defer done()
 	if _, err := all.Set(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
 		return err
 	}
@@ -42,7 +37,7 @@ func wiped(ctx context.Context, s *stage) error {
 	if err := saysInLog(ctx, s, victim, "cannot be used again", "must not vote"); err != nil {
 		return err
 	}
-	code, text, _, err := ask(ctx, http.MethodPut, "http://"+c.Node(1).Client+"/v1/kv/k")
+	code, text, _, err := ask(ctx, http.MethodPut, "http://"+c.Node(1).Client+"/v1/kv/k", nil)
 	if err != nil {
 		return err
 	}

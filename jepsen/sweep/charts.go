@@ -23,8 +23,10 @@ func (f File) charts() (throughput, latency chart, err error) {
 	}
 	x := axis{label: s.What, log: s.Log, format: s.Format}
 	below := f.subtitle(s, results)
-	throughput = chart{title: "Throughput by " + s.What, subtitle: below, x: x, y: axis{label: "operations a second", format: number}}
-	latency = chart{title: "Latency by " + s.What, subtitle: below, x: x, y: axis{label: "milliseconds", log: true, format: number}}
+	throughput = chart{title: "Throughput by " + s.What, subtitle: below, x: x,
+		y: axis{label: "operations a second", format: number}}
+	latency = chart{title: "Latency by " + s.What, subtitle: below, x: x,
+		y: axis{label: "milliseconds", log: true, format: number}}
 	low, high := 0.0, 0.0
 	for _, op := range []string{put, get} {
 		groups := group(results, s, op)

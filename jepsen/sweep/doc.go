@@ -1,4 +1,4 @@
-// Package sweep measures clusters at one value after the other of something, and draws charts of what was measured.
+// Package sweep measures clusters over a range of values of one parameter, and draws charts of the results.
 //
 //   - series.go: what is varied, and the loads at each value
 //   - run.go: the order of a series' measurements

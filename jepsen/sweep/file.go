@@ -53,7 +53,8 @@ func Read(name string) (File, error) {
 		return File{}, err
 	}
 	if info.Size() > maxFileBytes {
-		return File{}, fmt.Errorf("%s: has %d bytes, above the %d that a series can have", name, info.Size(), maxFileBytes)
+		return File{},
+			fmt.Errorf("%s: has %d bytes, above the %d that a series can have", name, info.Size(), maxFileBytes)
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -32,7 +32,7 @@ type Load struct {
 	Fill      bool // write all keys first
 }
 
-// Series is something to vary.
+// Series is a parameter to vary.
 type Series struct {
 	Name   string
 	What   string // as the x axis and titles call it
@@ -50,9 +50,10 @@ type Series struct {
 // All are the series, in the order in which they run.
 var All = []Series{
 	{
-		Name: "clients", What: "clients", Points: []int{1, 4, 16, 64, 256, 1024}, Most: 16_384, Log: true, Format: number,
-		set: func(l *Load, v int) { l.Clients = v },
-		of:  func(r Result) int { return r.Clients },
+		Name: "clients", What: "clients", Points: []int{1, 4, 16, 64, 256, 1024}, Most: 16_384, Log: true,
+		Format: number,
+		set:    func(l *Load, v int) { l.Clients = v },
+		of:     func(r Result) int { return r.Clients },
 	},
 	{
 		Name: "nodes", What: "nodes", Points: []int{1, 3, 5}, Most: 7, Nodes: true, Format: number,
@@ -60,7 +61,8 @@ var All = []Series{
 		of:  func(r Result) int { return r.Nodes },
 	},
 	{
-		Name: "value-size", What: "value size", Points: []int{16, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}, Most: 16 << 20, Log: true, Format: byteCount,
+		Name: "value-size", What: "value size", Points: []int{16, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10},
+		Most: 16 << 20, Log: true, Format: byteCount,
 		set: func(l *Load, v int) {
 			l.ValueSize = v
 			l.Keys = min(max(sizeBudget/v, leastKeys), usualKeys)
@@ -68,13 +70,14 @@ var All = []Series{
 		of: func(r Result) int { return r.ValueSize },
 	},
 	{
-		Name: "keys", What: "keys", Points: []int{10_000, 100_000, 1_000_000, 3_000_000}, Most: 100_000_000, Log: true, Format: number,
-		set: func(l *Load, v int) { l.Keys = v },
-		of:  func(r Result) int { return r.Keys },
+		Name: "keys", What: "keys", Points: []int{10_000, 100_000, 1_000_000, 3_000_000}, Most: 100_000_000, Log: true,
+		Format: number,
+		set:    func(l *Load, v int) { l.Keys = v },
+		of:     func(r Result) int { return r.Keys },
 	},
 }
 
-// Names are those of All.
+// Names returns the names of All.
 func Names() []string {
 	var names []string
 	for _, s := range All {

@@ -55,8 +55,10 @@ func TestDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := map[string][]string{
-		"throughput": {"Throughput by clients", "clients, log scale", "operations a second, log scale", "put", "get", "1", "8", "64", "10 k"},
-		"latency":    {"Latency by clients", "clients, log scale", "milliseconds, log scale", "put p50", "get p99", "1", "8", "64", "100"},
+		"throughput": {"Throughput by clients", "clients, log scale", "operations a second, log scale", "put", "get",
+			"1", "8", "64", "10 k"},
+		"latency": {"Latency by clients", "clients, log scale", "milliseconds, log scale", "put p50", "get p99", "1",
+			"8", "64", "100"},
 	}
 	var before [][]byte
 	for range 2 {
@@ -70,7 +72,8 @@ func TestDraw(t *testing.T) {
 				t.Fatal(charts[i], err)
 			}
 			got := texts(t, svg)
-			for _, want := range append(shown[what], "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 CPUs") {
+			for _, want := range append(shown[what],
+				"3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 CPUs") {
 				if !slices.Contains(got, want) {
 					t.Errorf("%s: %q is not among %q", what, want, got)
 				}
@@ -86,7 +89,8 @@ func TestChartsThatCannotBeDrawn(t *testing.T) {
 	if _, err := (chart{}).svg(); !errors.Is(err, errEmpty) {
 		t.Error(err)
 	}
-	one := chart{x: axis{format: number}, y: axis{log: true, format: number}, lines: []line{{name: "put", color: colors[put], points: []point{{1, 10, 10, 10}}}}}
+	one := chart{x: axis{format: number}, y: axis{log: true, format: number},
+		lines: []line{{name: "put", color: colors[put], points: []point{{1, 10, 10, 10}}}}}
 	svg, err := one.svg()
 	if err != nil || len(texts(t, svg)) == 0 {
 		t.Errorf("a single point: %v", err)
@@ -94,19 +98,23 @@ func TestChartsThatCannotBeDrawn(t *testing.T) {
 }
 
 func result(op string, clients int, perSecond, p50, p99 float64) json.RawMessage {
-	return fmt.Appendf(nil, `{"op":%q,"clients":%d,"nodes":3,"keys":10000,"value_size":256,"ops":1,"ops_per_s":%v,"p50_ms":%v,"p99_ms":%v}`, op, clients, perSecond, p50, p99)
+	return fmt.Appendf(nil, `{"op":%q,"clients":%d,"nodes":3,"keys":10000,"value_size":256,"ops":1,"ops_per_s":%v,`+
+		`"p50_ms":%v,"p99_ms":%v}`, op, clients, perSecond, p50, p99)
 }
 
 func TestCharts(t *testing.T) {
-	f := File{Series: "clients", Started: time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC), System: "linux/amd64, 2 CPUs", Results: []json.RawMessage{
-		result("put", 4, 300, 2, 20), result("get", 4, 900, 0.5, 3), result("put", 4, 100, 1, 10), result("put", 4, 200, 3, 30),
-		result("put", 1, 90, 1, 9), json.RawMessage(`{"op":"put","clients":8,"errors":7}`),
-	}}
+	f := File{Series: "clients", Started: time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC), System: "linux/amd64, 2 CPUs",
+		Results: []json.RawMessage{
+			result("put", 4, 300, 2, 20), result("get", 4, 900, 0.5, 3), result("put", 4, 100, 1, 10),
+			result("put", 4, 200, 3, 30),
+			result("put", 1, 90, 1, 9), json.RawMessage(`{"op":"put","clients":8,"errors":7}`),
+		}}
 	throughput, latency, err := f.charts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(throughput.lines) != 2 || len(latency.lines) != 4 || throughput.y.log || !latency.y.log || !throughput.x.log {
+	if len(throughput.lines) != 2 || len(latency.lines) != 4 || throughput.y.log || !latency.y.log ||
+		!throughput.x.log {
 		t.Fatalf("%+v %+v", throughput, latency)
 	}
 	puts := throughput.lines[0].points
@@ -116,7 +124,8 @@ func TestCharts(t *testing.T) {
 	if p := latency.lines[1]; p.name != "put p99" || !p.dashed || p.points[1].y != 20 {
 		t.Errorf("%+v", p)
 	}
-	if s := throughput.subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 CPUs; 7 requests failed" {
+	if s := throughput.subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 "+
+		"CPUs; 7 requests failed" {
 		t.Error(s)
 	}
 	f.Results = append(f.Results, result("get", 1, 5000, 1, 1))
@@ -184,7 +193,8 @@ func TestPlans(t *testing.T) {
 			put c64 k10000 v16 fill; keep put; get c64 k10000 v16; keep get
 			put c64 k256 v262144 fill; keep put; get c64 k256 v262144; keep get
 			stop`},
-		{find(t, "clients", 1024), 1, `start 3; put c1024 k10000 v256 fill; keep put; get c1024 k10000 v256; keep get; stop`},
+		{find(t, "clients", 1024), 1,
+			`start 3; put c1024 k10000 v256 fill; keep put; get c1024 k10000 v256; keep get; stop`},
 	} {
 		var s script
 		if err := s.plan(x.series, x.repeat).Run(t.Context()); err != nil {
@@ -207,7 +217,8 @@ func TestPlanStopsItsCluster(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "get at 4 clients: broken") {
 		t.Error(err)
 	}
-	if want := []string{"start 3", "put c4 k10000 v256 fill", "keep put", s.fail, "stop"}; !slices.Equal(s.lines, want) {
+	if want := []string{"start 3", "put c4 k10000 v256 fill", "keep put", s.fail, "stop"}; !slices.Equal(s.lines,
+		want) {
 		t.Errorf("%q", s.lines)
 	}
 }
@@ -228,7 +239,8 @@ func TestPointsThatCannotBeMeasured(t *testing.T) {
 func TestConfigsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"no series": func(c *Config) { c.Series = nil }, "--repeat 0": func(c *Config) { c.Repeat = 0 },
-		"--duration 0s": func(c *Config) { c.Duration = 0 }, "--warmup -1s": func(c *Config) { c.Warmup = -time.Second },
+		"--duration 0s":     func(c *Config) { c.Duration = 0 },
+		"--warmup -1s":      func(c *Config) { c.Warmup = -time.Second },
 		"--kvnode /nowhere": func(c *Config) { c.Kvnode = "/nowhere" },
 	} {
 		c := Config{Series: All, Repeat: 1, Duration: time.Second}
@@ -248,7 +260,8 @@ func TestRun(t *testing.T) {
 		t.Skip("starts a cluster")
 	}
 	dir := t.TempDir()
-	c := Config{Series: []Series{find(t, "nodes", 1)}, Repeat: 2, Duration: 300 * time.Millisecond, Results: filepath.Join(dir, "out"), Dir: dir, Out: t.Output()}
+	c := Config{Series: []Series{find(t, "nodes", 1)}, Repeat: 2, Duration: 300 * time.Millisecond,
+		Results: filepath.Join(dir, "out"), Dir: dir, Out: t.Output()}
 	if err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}

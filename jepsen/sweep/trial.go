@@ -86,8 +86,9 @@ func Run(ctx context.Context, c Config) error {
 func (c Config) series(ctx context.Context, s Series, programs cluster.Binaries, kvctl string) error {
 	name := filepath.Join(c.Results, s.Name+".json")
 	f := File{
-		Series: s.Name, Command: c.command(s), Started: time.Now().UTC().Truncate(time.Second), Version: buildinfo.Read().Version,
-		System: fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Series: s.Name, Command: c.command(s), Started: time.Now().UTC().Truncate(time.Second),
+		Version: buildinfo.Read().Version,
+		System:  fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 	}
 	plan := Plan{
 		Series: s, Repeat: c.Repeat,
@@ -97,8 +98,10 @@ func (c Config) series(ctx context.Context, s Series, programs cluster.Binaries,
 			if err := json.Unmarshal(text, &r); err != nil {
 				return fmt.Errorf("kvctl bench printed %.100q: %w", text, err)
 			}
-			fmt.Fprintf(c.Out, "%s: %s, %d nodes, %d clients, %s keys, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d errors\n", s.Name, r.Op,
-				r.Nodes, r.Clients, number(float64(r.Keys)), byteCount(float64(r.ValueSize)), r.OpsPerS, r.P50, r.P99, r.Errors)
+			fmt.Fprintf(c.Out, "%s: %s, %d nodes, %d clients, %s keys, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d "+
+				"errors\n", s.Name, r.Op,
+				r.Nodes, r.Clients, number(float64(r.Keys)), byteCount(float64(r.ValueSize)), r.OpsPerS, r.P50, r.P99,
+				r.Errors)
 			f.Results = append(f.Results, text)
 			return f.Write(name)
 		},
@@ -117,7 +120,8 @@ func (c Config) series(ctx context.Context, s Series, programs cluster.Binaries,
 // command is what makes the same measurements again.
 func (c Config) command(s Series) string {
 	points := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Points), " ", ","), "[]")
-	return fmt.Sprintf("go run ./jepsen sweep %s --repeat %d --duration %v --warmup %v --points %s", s.Name, c.Repeat, c.Duration, c.Warmup, points)
+	return fmt.Sprintf("go run ./jepsen sweep %s --repeat %d --duration %v --warmup %v --points %s", s.Name, c.Repeat,
+		c.Duration, c.Warmup, points)
 }
 
 // start starts a fresh cluster. Its data is removed when it stops.
@@ -146,7 +150,8 @@ func (c Config) start(ctx context.Context, nodes int, programs cluster.Binaries,
 func (c Config) measure(ctx context.Context, kvctl string, endpoints []string, l Load) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, kvctl, "--endpoints", strings.Join(endpoints, ","), "--json", "bench", l.Op,
 		"--clients", strconv.Itoa(l.Clients), "--keys", strconv.Itoa(l.Keys), "--value-size", strconv.Itoa(l.ValueSize),
-		"--fill="+strconv.FormatBool(l.Fill), "--duration", c.Duration.String(), "--warmup", c.Warmup.String(), "--timeout", requestTimeout.String())
+		"--fill="+strconv.FormatBool(l.Fill), "--duration", c.Duration.String(), "--warmup", c.Warmup.String(),
+		"--timeout", requestTimeout.String())
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := cmd.Run(); err != nil {

@@ -37,8 +37,9 @@ func newCrowd(c Config, endpoints []string) *crowd {
 
 func owner(client int) string { return fmt.Sprintf("client %d", client) }
 
-// each has some clients do what it is given, until all numbers below n are done, step of them at a time.
-func (c *crowd) each(ctx context.Context, clients, n, step int, do func(ctx context.Context, client, from int) error) error {
+// each has the clients call do for all numbers below n, step of them at a time.
+func (c *crowd) each(ctx context.Context, clients, n, step int,
+	do func(ctx context.Context, client, from int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -60,7 +61,7 @@ func (c *crowd) each(ctx context.Context, clients, n, step int, do func(ctx cont
 	return context.Cause(ctx)
 }
 
-// again repeats a call that is safe to repeat.
+// again repeats a call, which must be safe to repeat.
 func again(ctx context.Context, call func(context.Context) error) (err error) {
 	for try := range callTries {
 		in, cancel := context.WithTimeout(ctx, callTimeout)
@@ -74,7 +75,7 @@ func again(ctx context.Context, call func(context.Context) error) (err error) {
 	return err
 }
 
-// errFinal is for what no repetition makes good.
+// errFinal marks an error that repeating does not help.
 var errFinal = errors.New("a lease was lost")
 
 // acquire has leases 0 to n−1 granted. Client i%clients owns lease i.
@@ -82,7 +83,8 @@ func (c *crowd) acquire(ctx context.Context, prefix string, n int, ttl func() ti
 	c.grants = make([]string, n)
 	return c.each(ctx, len(c.conns), n, 1, func(ctx context.Context, client, i int) error {
 		name := fmt.Sprintf("%s%d", prefix, i)
-		g, err := c.conns[client].Acquire(ctx, name, workload.LeaseAsk{Owner: owner(i % len(c.conns)), TTL: ttl().String(), Acquisition: name})
+		g, err := c.conns[client].Acquire(ctx, name,
+			workload.LeaseAsk{Owner: owner(i % len(c.conns)), TTL: ttl().String(), Acquisition: name})
 		if err != nil {
 			return fmt.Errorf("acquire %s: %w", name, err)
 		}
@@ -93,35 +95,39 @@ func (c *crowd) acquire(ctx context.Context, prefix string, n int, ttl func() ti
 
 // renew renews all of the million.
 func (c *crowd) renew(ctx context.Context) error {
-	return c.each(ctx, min(renewers, len(c.conns)), len(c.grants), renewTogether, func(ctx context.Context, client, from int) error {
-		var asks []workload.LeaseAsk
-		for i := from; i < min(from+renewTogether, len(c.grants)); i++ {
-			asks = append(asks, workload.LeaseAsk{Name: fmt.Sprintf("million/%d", i), Owner: owner(i % len(c.conns)), Grant: c.grants[i], TTL: renewFor})
-		}
-		all, err := c.conns[client].RenewAll(ctx, asks)
-		if err != nil {
-			return fmt.Errorf("renew from %d: %w", from, err)
-		}
-		for i, g := range all {
-			switch {
-			case g.Lost:
-				return fmt.Errorf("%w: %s, while it was held: %s", errFinal, asks[i].Name, g.Error)
-			case g.Error != "":
-				return fmt.Errorf("renew %s: %s", asks[i].Name, g.Error)
+	return c.each(ctx, min(renewers, len(c.conns)), len(c.grants), renewTogether,
+		func(ctx context.Context, client, from int) error {
+			var asks []workload.LeaseAsk
+			for i := from; i < min(from+renewTogether, len(c.grants)); i++ {
+				asks = append(asks, workload.LeaseAsk{Name: fmt.Sprintf("million/%d", i),
+					Owner: owner(i % len(c.conns)),
+					Grant: c.grants[i], TTL: renewFor})
 			}
-			c.grants[from+i] = g.Grant
-		}
-		return nil
-	})
+			all, err := c.conns[client].RenewAll(ctx, asks)
+			if err != nil {
+				return fmt.Errorf("renew from %d: %w", from, err)
+			}
+			for i, g := range all {
+				switch {
+				case g.Lost:
+					return fmt.Errorf("%w: %s, while it was held: %s", errFinal, asks[i].Name, g.Error)
+				case g.Error != "":
+					return fmt.Errorf("renew %s: %s", asks[i].Name, g.Error)
+				}
+				c.grants[from+i] = g.Grant
+			}
+			return nil
+		})
 }
 
-// free acquires some of the names for others, and tells when the last of them was granted.
+// free acquires some of the names for others, and returns how long after end the last of them was granted.
 func (c *crowd) free(ctx context.Context, end time.Time) (time.Duration, error) {
 	last := time.Duration(0)
 	for k := range sampled {
 		name := fmt.Sprintf("million/%d", k*(len(c.grants)/sampled))
 		for {
-			_, err := c.conns[0].Acquire(ctx, name, workload.LeaseAsk{Owner: "another", TTL: "100ms", Acquisition: "another"})
+			_, err := c.conns[0].Acquire(ctx, name,
+				workload.LeaseAsk{Owner: "another", TTL: "100ms", Acquisition: "another"})
 			if err == nil {
 				break
 			}

@@ -38,10 +38,12 @@ const (
 	mastership = "5s"
 )
 
-// Validate refuses what makes no sense.
+// Validate returns an error that tells what is out of range.
 func (c Config) Validate() error {
-	if c.Leases < 1000 || c.Leases > 10_000_000 || c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Clients < 1 || c.Clients > 1000 {
-		return fmt.Errorf("%d leases by %d clients on %d nodes: 1000 to 10000000 by 1 to 1000 on 1 to 7", c.Leases, c.Clients, c.Nodes)
+	if c.Leases < 1000 || c.Leases > 10_000_000 || c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Clients < 1 ||
+		c.Clients > 1000 {
+		return fmt.Errorf("%d leases by %d clients on %d nodes: 1000 to 10000000 by 1 to 1000 on 1 to 7", c.Leases,
+			c.Clients, c.Nodes)
 	}
 	return nil
 }
@@ -65,7 +67,7 @@ func Run(ctx context.Context, c Config) (r Report, err error) {
 	return r, r.Check()
 }
 
-// measurement is one that is under way.
+// measurement is the state of one measurement.
 type measurement struct {
 	cfg    Config
 	nodes  *cluster.Cluster
@@ -80,7 +82,8 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	if err := c.Build(ctx); err != nil {
 		return err
 	}
-	flags := append(bench.TimingFlags(longest), "--lease-time="+mastership, fmt.Sprintf("--max-leases=%d", 2*c.Leases+warmUp))
+	flags := append(bench.TimingFlags(longest), "--lease-time="+mastership,
+		fmt.Sprintf("--max-leases=%d", 2*c.Leases+warmUp))
 	if m.nodes, err = c.Cluster(flags); err != nil {
 		return err
 	}
@@ -145,12 +148,13 @@ func (m *measurement) acquire(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.AcquireWrites = written(before, after)
-	m.say("%d leases acquired in %v: %.0f a second; %d bytes written to disk on all nodes", m.cfg.Leases, r.Acquire.Took.Round(time.Second),
+	m.say("%d leases acquired in %v: %.0f a second; %d bytes written to disk on all nodes", m.cfg.Leases,
+		r.Acquire.Took.Round(time.Second),
 		r.Acquire.Rate, r.AcquireWrites)
 	return nil
 }
 
-// left is the TTL whose exclusion ends at the common end.
+// left returns the TTL with which the exclusion ends at the common end.
 func (m *measurement) left() time.Duration {
 	d := time.Until(m.end) - bench.Margin
 	return (d * (million - bench.DriftPPM) / (million + bench.DriftPPM)).Truncate(time.Millisecond)
@@ -175,14 +179,16 @@ func (m *measurement) renew(ctx context.Context, r *Report) error {
 		return err
 	}
 	r.RenewWrites = written(before, after)
-	m.say("all renewed in %v: %.0f a second; %d bytes written to disk on all nodes", r.Renew.Took.Round(time.Millisecond), r.Renew.Rate, r.RenewWrites)
+	m.say("all renewed in %v: %.0f a second; %d bytes written to disk on all nodes",
+		r.Renew.Took.Round(time.Millisecond), r.Renew.Rate, r.RenewWrites)
 	return nil
 }
 
-// memory reads what the nodes have come to need.
+// memory reads how much memory the nodes need.
 func (m *measurement) memory(ctx context.Context, r *Report) error {
 	if left := time.Until(m.end); left < quietTime+settleTime {
-		return fmt.Errorf("the leases end in %v: this machine took longer for them than it seemed at first; try again, or with fewer --leases", left)
+		return fmt.Errorf("the leases end in %v: this machine took longer for them than it seemed at first; try "+
+			"again, or with fewer --leases", left)
 	}
 	after, err := m.usages(ctx, true)
 	if err != nil {
@@ -190,7 +196,8 @@ func (m *measurement) memory(ctx context.Context, r *Report) error {
 	}
 	for i, u := range after {
 		n := NodeCost{Node: i + 1, Records: u.records, RSS: u.rss, Heap: u.heap,
-			RSSEach: float64(u.rss-m.before[i].rss) / float64(m.cfg.Leases), HeapEach: float64(u.heap-m.before[i].heap) / float64(m.cfg.Leases)}
+			RSSEach:  float64(u.rss-m.before[i].rss) / float64(m.cfg.Leases),
+			HeapEach: float64(u.heap-m.before[i].heap) / float64(m.cfg.Leases)}
 		r.Nodes = append(r.Nodes, n)
 		m.say("%s", n)
 	}
@@ -218,7 +225,8 @@ func (m *measurement) expire(ctx context.Context, r *Report) error {
 	r.Gone = time.Since(m.end)
 	time.Sleep(time.Second)
 	r.Expiry = o.cut()
-	m.say("after the end: others owned some of the names after %v, the last record was gone after %v", r.Free.Round(time.Millisecond), r.Gone.Round(time.Millisecond))
+	m.say("after the end: others owned some of the names after %v, the last record was gone after %v",
+		r.Free.Round(time.Millisecond), r.Gone.Round(time.Millisecond))
 	m.say("clients of other leases, while all were held: %s; while all ended: %s", r.Quiet, r.Expiry)
 	return nil
 }

@@ -79,7 +79,7 @@ func (o *others) timed(call func(context.Context) error) bool {
 	return err == nil
 }
 
-// cut is what was seen since the last cut.
+// cut returns what was measured since the last cut.
 func (o *others) cut() Latency {
 	o.mu.Lock()
 	defer o.mu.Unlock()

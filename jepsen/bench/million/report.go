@@ -80,7 +80,8 @@ func (r Report) Check() error {
 		}
 	}
 	if r.Quiet.Operations < leastOthers || r.Expiry.Operations < leastOthers {
-		return fmt.Errorf("other clients did %d and %d operations: too few to tell", r.Quiet.Operations, r.Expiry.Operations)
+		return fmt.Errorf("other clients did %d and %d operations: too few to tell", r.Quiet.Operations,
+			r.Expiry.Operations)
 	}
 	if each := r.writtenEach(); each > mostWritten {
 		return fmt.Errorf("%.2f bytes were written to disk for each acquisition and renewal: none may be", each)
@@ -96,7 +97,8 @@ func (r Report) writtenEach() float64 {
 
 // String is the node in one line.
 func (n NodeCost) String() string {
-	return fmt.Sprintf("node %d: %d leases, %d MB resident, %d MB of heap; each lease %.0f bytes resident, %.0f of heap",
+	return fmt.Sprintf("node %d: %d leases, %d MB resident, %d MB of heap; each lease %.0f bytes resident, %.0f of "+
+		"heap",
 		n.Node, n.Records, n.RSS>>20, n.Heap>>20, n.RSSEach, n.HeapEach)
 }
 
@@ -112,15 +114,20 @@ func (r Report) Table(w io.Writer) error {
 	for _, n := range r.Nodes {
 		rss, heap = max(rss, n.RSSEach), max(heap, n.HeapEach)
 	}
-	fmt.Fprintf(w, "%d leases at a time on %d nodes, %d processors, %d clients with a connection each.\n\n| figure | |\n|---|---|\n",
+	fmt.Fprintf(w, "%d leases at a time on %d nodes, %d processors, %d clients with a connection each.\n\n| figure | "+
+		"|\n|---|---|\n",
 		r.Leases, len(r.Nodes), r.Processors, r.Clients)
 	for _, row := range [][2]string{
-		{"memory of a lease, each node", fmt.Sprintf("%.0f bytes of heap, %.0f bytes resident (the most of a node)", heap, rss)},
+		{"memory of a lease, each node",
+			fmt.Sprintf("%.0f bytes of heap, %.0f bytes resident (the most of a node)", heap, rss)},
 		{"acquisitions", fmt.Sprintf("%.0f a second", r.Acquire.Rate)},
 		{"renewals, 1,024 in a call", fmt.Sprintf("%.0f a second", r.Renew.Rate)},
-		{"bytes written to disk", fmt.Sprintf("%d for all acquisitions, %d for all renewals; %d in %v without any", r.AcquireWrites, r.RenewWrites, r.IdleWrites, r.IdleTime)},
+		{"bytes written to disk",
+			fmt.Sprintf("%d for all acquisitions, %d for all renewals; %d in %v without any", r.AcquireWrites,
+				r.RenewWrites, r.IdleWrites, r.IdleTime)},
 		{"all end at one time: names can be owned anew after", fmt.Sprintf("%.0f ms", bench.MS(r.Free))},
-		{"and their records are gone after", fmt.Sprintf("%.0f ms, 2 s of which they are kept on purpose", bench.MS(r.Gone))},
+		{"and their records are gone after",
+			fmt.Sprintf("%.0f ms, 2 s of which they are kept on purpose", bench.MS(r.Gone))},
 		{"other clients' operations while all are held", r.Quiet.String()},
 		{"and while all end", r.Expiry.String()},
 	} {

@@ -11,8 +11,10 @@ import (
 // good is a report with which nothing is wrong: an idle cluster writes 100 bytes a second, and so did this one.
 func good() Report {
 	others := Latency{Operations: 1000}
-	return Report{Leases: 10_000, IdleTime: 10 * time.Second, IdleWrites: 1000, Acquire: phase(10_000, 20*time.Second), Renew: phase(10_000, 10*time.Second),
-		AcquireWrites: 2000, RenewWrites: 1000, Nodes: []NodeCost{{Node: 1, Records: 10_000}, {Node: 2, Records: 9_950}}, Quiet: others, Expiry: others}
+	return Report{Leases: 10_000, IdleTime: 10 * time.Second, IdleWrites: 1000, Acquire: phase(10_000, 20*time.Second),
+		Renew:         phase(10_000, 10*time.Second),
+		AcquireWrites: 2000, RenewWrites: 1000,
+		Nodes: []NodeCost{{Node: 1, Records: 10_000}, {Node: 2, Records: 9_950}}, Quiet: others, Expiry: others}
 }
 
 func TestChecksOfAReport(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package pinned measures what three of kvnode's habits are worth: SCHED_BATCH, following its use of processors, and
+// Package pinned measures the effect of three of kvnode's settings: SCHED_BATCH, following its use of processors, and
 // the slack of Go's monitor thread. Each is switched off in turn, with nodes that have processors of their own and with
 // nodes that share theirs with the load.
 //
@@ -39,7 +39,7 @@ const (
 	Shared = "shared" // both on all of these
 )
 
-// arm is a way to run the nodes.
+// arm is one way to run the nodes.
 type arm struct {
 	name  string
 	flags []string
@@ -56,7 +56,8 @@ var arms = []arm{
 // Validate returns an error that says what is out of range.
 func (c Config) Validate() error {
 	switch {
-	case c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Rounds < 1 || c.Rounds > 1000 || c.Time < 100*time.Millisecond || c.Time > time.Hour:
+	case c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Rounds < 1 || c.Rounds > 1000 || c.Time < 100*time.Millisecond ||
+		c.Time > time.Hour:
 		return fmt.Errorf("%d nodes, %d rounds of %v: out of range", c.Nodes, c.Rounds, c.Time)
 	case len(c.NodeCores) == 0 || len(c.LoadCores) == 0 || len(c.Loads) == 0 || len(c.Worlds) == 0:
 		return fmt.Errorf("nodes and load need processors, and there must be a load and a world")
@@ -81,7 +82,8 @@ func (c Config) Validate() error {
 
 func parseLoad(s string) (op string, clients int, err error) {
 	op, n, ok := strings.Cut(s, ":")
-	if clients, err = strconv.Atoi(n); !ok || err != nil || clients < 1 || clients > 10_000 || op != "put" && op != "get" {
+	if clients, err = strconv.Atoi(n); !ok || err != nil || clients < 1 || clients > 10_000 || op != "put" &&
+		op != "get" {
 		return "", 0, fmt.Errorf("load %q: write it like put:64 or get:1", s)
 	}
 	return op, clients, nil

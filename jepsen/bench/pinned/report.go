@@ -15,7 +15,8 @@ type sample struct {
 	round            int
 	world, arm, load string
 	perSecond, p99   float64 // p99 in milliseconds
-	used             float64 // the servers' processor time, warm-up included, in microseconds for each operation measured
+	// the servers' processor time, warm-up included, in microseconds for each operation measured
+	used float64
 }
 
 // Spread is a median with its range.
@@ -61,7 +62,8 @@ type Report struct {
 }
 
 func newReport(c Config) Report {
-	return Report{Head: bench.NewHead(), Nodes: c.Nodes, Rounds: c.Rounds, NodeCores: c.NodeCores, LoadCores: c.LoadCores}
+	return Report{Head: bench.NewHead(), Nodes: c.Nodes, Rounds: c.Rounds, NodeCores: c.NodeCores,
+		LoadCores: c.LoadCores}
 }
 
 // MarshalJSON also writes the rows.
@@ -101,7 +103,8 @@ func (r *Report) row(world, load, name string) Row {
 		}
 		rates, late, used = append(rates, s.perSecond), append(late, s.p99), append(used, s.used)
 		for _, b := range r.samples {
-			if b.round == s.round && b.world == world && b.load == load && b.arm == arms[0].name && s.perSecond > 0 && s.used > 0 {
+			if b.round == s.round && b.world == world && b.load == load && b.arm == arms[0].name && s.perSecond > 0 &&
+				s.used > 0 {
 				ratio, usedRatio = append(ratio, b.perSecond/s.perSecond), append(usedRatio, b.used/s.used)
 			}
 		}
@@ -115,7 +118,8 @@ func (r Report) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "WORLD\tLOAD\tNODES RUN\tOPS/S\tP99 MS\tSERVER US/OP\tALL ON, TIMES THIS\tITS SERVER TIME")
 	for _, x := range r.Rows() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.World, x.Load, x.Arm, x.PerSecond.text(0), x.P99MS.text(1), x.UsedUS.text(0),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.World, x.Load, x.Arm, x.PerSecond.text(0), x.P99MS.text(1),
+			x.UsedUS.text(0),
 			x.Ratio.text(2), x.UsedRatio.text(2))
 	}
 	return w.Flush()

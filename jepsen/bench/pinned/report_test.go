@@ -16,7 +16,8 @@ func TestRowsPairTheRounds(t *testing.T) {
 		r.add(sample{round: round, world: Apart, load: "put:1", arm: "all off", perSecond: x[1], p99: 2, used: 20})
 	}
 	rows := r.Rows()
-	if len(rows) != 2 || rows[0].Arm != "all on" || rows[0].Ratio != (Spread{1, 1, 1}) || rows[0].PerSecond != (Spread{100, 90, 300}) {
+	if len(rows) != 2 || rows[0].Arm != "all on" || rows[0].Ratio != (Spread{1, 1, 1}) ||
+		rows[0].PerSecond != (Spread{100, 90, 300}) {
 		t.Errorf("%+v", rows)
 	}
 	if rows[1].Ratio != (Spread{2, 1, 3}) || rows[1].UsedRatio != (Spread{0.5, 0.5, 0.5}) {
@@ -32,14 +33,16 @@ func TestRowsPairTheRounds(t *testing.T) {
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
-	good := Config{Setup: bench.Setup{Nodes: 1}, Loads: []string{"put:1"}, Rounds: 1, Time: time.Second, NodeCores: []int{0}, LoadCores: []int{0}, Worlds: []string{Apart}}
+	good := Config{Setup: bench.Setup{Nodes: 1}, Loads: []string{"put:1"}, Rounds: 1, Time: time.Second,
+		NodeCores: []int{0}, LoadCores: []int{0}, Worlds: []string{Apart}}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Config){
 		"nodes": func(c *Config) { c.Nodes = 8 }, "load": func(c *Config) { c.Loads = []string{"put"} },
-		"operation": func(c *Config) { c.Loads = []string{"cas:3"} }, "processor": func(c *Config) { c.LoadCores = []int{4096} },
-		"world": func(c *Config) { c.Worlds = []string{"own"} }, "none": func(c *Config) { c.NodeCores = nil },
+		"operation": func(c *Config) { c.Loads = []string{"cas:3"} },
+		"processor": func(c *Config) { c.LoadCores = []int{4096} },
+		"world":     func(c *Config) { c.Worlds = []string{"own"} }, "none": func(c *Config) { c.NodeCores = nil },
 	} {
 		c := good
 		if spoil(&c); c.Validate() == nil {

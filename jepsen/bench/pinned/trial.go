@@ -69,7 +69,8 @@ func (c Config) load(ctx context.Context, endpoints []string, load string, cores
 		return b, err
 	}
 	cmd := exec.CommandContext(ctx, c.Kvctl, "--endpoints", strings.Join(endpoints, ","), "--json", "bench", op,
-		"--clients", strconv.Itoa(clients), "--keys", "1000", "--duration", c.Time.String(), "--warmup", warmup.String())
+		"--clients", strconv.Itoa(clients), "--keys", "1000", "--duration", c.Time.String(), "--warmup",
+		warmup.String())
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	if err := pinned(cores, cmd.Start); err != nil {

@@ -60,7 +60,8 @@ func (r *Report) add(end string, contenders int, all []sample) Row {
 
 // String is the row in one line.
 func (r Row) String() string {
-	return fmt.Sprintf("%-7s %3d contenders, %d trials: min %s median %s p90 %s p99 %s max %s; a renewal takes %s", r.End, r.Contenders, r.Trials,
+	return fmt.Sprintf("%-7s %3d contenders, %d trials: min %s median %s p90 %s p99 %s max %s; a renewal takes %s",
+		r.End, r.Contenders, r.Trials,
 		ms(r.Min), ms(r.Median), ms(r.P90), ms(r.P99), ms(r.Max), ms(r.Renewal))
 }
 
@@ -68,9 +69,11 @@ func ms(d time.Duration) string { return fmt.Sprintf("%.1fms", bench.MS(d)) }
 
 // Table writes the report in Markdown.
 func (r Report) Table(w io.Writer) error {
-	fmt.Fprintf(w, "A lease of %v on %d nodes, %d processors; D_A is %v. Times are in ms: of a death those beyond D_A, of a release those since it was sent.\n\n",
+	fmt.Fprintf(w, "A lease of %v on %d nodes, %d processors; D_A is %v. Times are in ms: of a death those beyond "+
+		"D_A, of a release those since it was sent.\n\n",
 		r.TTL, r.Nodes, r.Processors, r.Exclusion)
-	fmt.Fprint(w, "| the owner's end | contenders | trials | min | median | p90 | p99 | max | a renewal, median |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprint(w, "| the owner's end | contenders | trials | min | median | p90 | p99 | max | a renewal, median "+
+		"|\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, x := range r.Rows {
 		fmt.Fprintf(w, "| %s | %d | %d | %.1f | %.1f | %.1f | %.1f | %.1f | %.1f |\n", x.End, x.Contenders, x.Trials,
 			bench.MS(x.Min), bench.MS(x.Median), bench.MS(x.P90), bench.MS(x.P99), bench.MS(x.Max), bench.MS(x.Renewal))

@@ -15,16 +15,19 @@ func TestDistribution(t *testing.T) {
 	}
 	var all []sample
 	for i := range 200 {
-		all = append(all, sample{beyond: time.Duration(200-i) * time.Millisecond, renewals: []time.Duration{time.Duration(i) * time.Millisecond}})
+		all = append(all, sample{beyond: time.Duration(200-i) * time.Millisecond,
+			renewals: []time.Duration{time.Duration(i) * time.Millisecond}})
 	}
 	row := r.add(Death, 7, all)
-	want := Row{End: Death, Contenders: 7, Trials: 200, Min: time.Millisecond, Median: 100 * time.Millisecond, P90: 180 * time.Millisecond,
+	want := Row{End: Death, Contenders: 7, Trials: 200, Min: time.Millisecond, Median: 100 * time.Millisecond,
+		P90: 180 * time.Millisecond,
 		P99: 198 * time.Millisecond, Max: 200 * time.Millisecond, Renewal: 99 * time.Millisecond}
 	if row != want {
 		t.Errorf("got %+v, want %+v", row, want)
 	}
 	var b strings.Builder
-	if err := r.Table(&b); err != nil || !strings.Contains(b.String(), "| death | 7 | 200 | 1.0 | 100.0 | 180.0 | 198.0 | 200.0 | 99.0 |") {
+	if err := r.Table(&b); err != nil ||
+		!strings.Contains(b.String(), "| death | 7 | 200 | 1.0 | 100.0 | 180.0 | 198.0 | 200.0 | 99.0 |") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }

@@ -40,7 +40,7 @@ const (
 	mostWaiting = 5000 // contenders at a time
 )
 
-// Validate refuses what makes no sense.
+// Validate returns an error that tells what is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Nodes < 1 || c.Nodes > bench.MaxNodes || c.Trials < 1 || c.Names < 1 || len(c.Contenders) == 0:

@@ -37,7 +37,8 @@ type lane struct {
 }
 
 func newLane(c Config, endpoints []string, end string, contenders, number int) *lane {
-	l := &lane{cfg: c, end: end, random: c.random(contenders, number), start: time.Now(), prefix: fmt.Sprintf("%s/%d", end, contenders)}
+	l := &lane{cfg: c, end: end, random: c.random(contenders, number), start: time.Now(),
+		prefix: fmt.Sprintf("%s/%d", end, contenders)}
 	l.owner = bench.Connect(endpoints, l.random.IntN(len(endpoints)))
 	first := l.random.IntN(len(endpoints))
 	for i := range contenders {
@@ -90,7 +91,8 @@ func (l *lane) trial(ctx context.Context, number int) (s sample, err error) {
 		last = l.now()
 		s.renewals = append(s.renewals, last-asked)
 		if !hold.Take(last, leasehold.Reply{Asked: asked, TTL: l.cfg.TTL, Token: grant.Token, Renewal: true}) {
-			return s, fmt.Errorf("%s: a renewal took %v, longer than its lease: the machine is too busy to measure", name, last-asked)
+			return s, fmt.Errorf("%s: a renewal took %v, longer than its lease: the machine is too busy to measure",
+				name, last-asked)
 		}
 	}
 	base := last
@@ -110,7 +112,8 @@ func (l *lane) trial(ctx context.Context, number int) (s sample, err error) {
 	case first.by == "":
 		return s, fmt.Errorf("%s: nobody came to own it: %w", name, ctx.Err())
 	case hold.Held(first.at):
-		return s, fmt.Errorf("%s: two owners: granted %v before the last one's time was over", name, hold.Deadline()-first.at)
+		return s, fmt.Errorf("%s: two owners: granted %v before the last one's time was over", name,
+			hold.Deadline()-first.at)
 	}
 	s.beyond = first.at - base
 	return s, nil
@@ -119,10 +122,12 @@ func (l *lane) trial(ctx context.Context, number int) (s sample, err error) {
 const ownerName = "owner"
 
 // own has the owner come to own the name. A cluster that has just begun may need a moment.
-func (l *lane) own(ctx context.Context, name string, hold *leasehold.Hold) (g workload.LeaseGrant, asked time.Duration, err error) {
+func (l *lane) own(ctx context.Context, name string, hold *leasehold.Hold) (g workload.LeaseGrant, asked time.Duration,
+	err error) {
 	for !hold.Held(l.now()) {
 		asked = l.now()
-		if g, err = l.owner.Acquire(ctx, name, workload.LeaseAsk{Owner: ownerName, TTL: l.cfg.TTL.String(), Acquisition: ownerName}); err == nil {
+		if g, err = l.owner.Acquire(ctx, name,
+			workload.LeaseAsk{Owner: ownerName, TTL: l.cfg.TTL.String(), Acquisition: ownerName}); err == nil {
 			hold.Take(l.now(), leasehold.Reply{Asked: asked, TTL: l.cfg.TTL, Token: g.Token})
 			continue
 		}

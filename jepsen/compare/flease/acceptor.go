@@ -47,7 +47,8 @@ func (a *Acceptor) read(m Message) Message {
 		return a.nack(KindReadNack, m)
 	}
 	a.reading = m.Ballot
-	return Message{Kind: KindReadAck, From: a.cfg.Self, To: m.From, Ballot: m.Ballot, Lease: a.lease, Written: a.written}
+	return Message{Kind: KindReadAck, From: a.cfg.Self, To: m.From, Ballot: m.Ballot, Lease: a.lease,
+		Written: a.written}
 }
 
 // write is F6: what was read or written under a higher ballot stands.

@@ -34,7 +34,8 @@ func (c Config) Validate() error {
 	case c.Voters.Len() == 0:
 		return fmt.Errorf("%w: no voters", ErrConfig)
 	case c.Skew < 0 || c.Lease <= c.Skew || c.Lease >= maxSpan:
-		return fmt.Errorf("%w: a lease of t_max = %v with clocks apart by ε = %v does not satisfy 0 ≤ ε < t_max < %v", ErrConfig, c.Lease, c.Skew, maxSpan)
+		return fmt.Errorf("%w: a lease of t_max = %v with clocks apart by ε = %v does not satisfy 0 ≤ ε < t_max < %v",
+			ErrConfig, c.Lease, c.Skew, maxSpan)
 	}
 	return nil
 }

@@ -134,7 +134,8 @@ func TestF3Decide(t *testing.T) {
 		w.deliver(KindRead, b, 1, 2)
 		a := w.proposers[p].Attempt()
 		if c.write.IsZero() {
-			if a.Last != EndWaiting || w.proposers[p].WaitsUntil() != c.found.Until+2*ms || w.proposers[p].Known() != c.found {
+			if a.Last != EndWaiting || w.proposers[p].WaitsUntil() != c.found.Until+2*ms ||
+				w.proposers[p].Known() != c.found {
 				t.Errorf("%s: %+v, waits until %v", name, a, w.proposers[p].WaitsUntil())
 			}
 			continue
@@ -260,10 +261,13 @@ func TestF5RegisterReads(t *testing.T) {
 			a.lease = l
 		}
 		m := must2(a.Handle(0, Message{Kind: KindRead, From: p, To: 1, Ballot: Ballot{5, p}}))
-		if c.ack && (m.Kind != KindReadAck || m.Written != c.written || m.Lease != a.lease || a.reading != (Ballot{5, p})) {
+		if c.ack &&
+			(m.Kind != KindReadAck || m.Written != c.written || m.Lease != a.lease || a.reading != (Ballot{5, p})) {
 			t.Errorf("%s: %v", name, m)
 		}
-		if !c.ack && (m.Kind != KindReadNack || !(Ballot{5, p}).Less(m.Seen) && m.Seen != (Ballot{5, p}) || a.reading != c.read) {
+		if !c.ack &&
+			(m.Kind != KindReadNack || !(Ballot{5, p}).Less(m.Seen) && m.Seen != (Ballot{5, p}) ||
+				a.reading != c.read) {
 			t.Errorf("%s: %v", name, m)
 		}
 	}
@@ -332,7 +336,8 @@ func TestF8Ballots(t *testing.T) {
 		t.Fatalf("ballot %v at the same reading", b)
 	}
 	nack := func(seen time.Duration) {
-		pr.Handle(w.now, Message{Kind: KindReadNack, From: 1, To: p, Ballot: pr.Attempt().Ballot, Seen: Ballot{seen, q}})
+		pr.Handle(w.now, Message{Kind: KindReadNack, From: 1, To: p, Ballot: pr.Attempt().Ballot,
+			Seen: Ballot{seen, q}})
 	}
 	nack(101 * ms)
 	if b := w.start(p); b != (Ballot{101*ms + 1, p}) {

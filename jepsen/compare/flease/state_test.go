@@ -112,7 +112,8 @@ func TestResend(t *testing.T) {
 	}
 	b := w.start(p)
 	w.deliver(KindRead, b, 2)
-	if out := w.proposers[p].Resend(w.now); len(out) != 2 || out[0].To != 1 || out[1].To != 3 || out[0].Kind != KindRead {
+	if out := w.proposers[p].Resend(w.now); len(out) != 2 || out[0].To != 1 || out[1].To != 3 ||
+		out[0].Kind != KindRead {
 		t.Fatalf("resent %v", out)
 	}
 	w.deliver(KindRead, b, 1)

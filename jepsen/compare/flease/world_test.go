@@ -33,7 +33,8 @@ type world struct {
 }
 
 func newWorld(t testing.TB) *world {
-	w := &world{t: t, now: 100 * ms, skew: map[ballot.NodeID]time.Duration{}, proposers: map[ballot.NodeID]*Proposer{}, acceptors: map[ballot.NodeID]*Acceptor{}}
+	w := &world{t: t, now: 100 * ms, skew: map[ballot.NodeID]time.Duration{}, proposers: map[ballot.NodeID]*Proposer{},
+		acceptors: map[ballot.NodeID]*Acceptor{}}
 	for _, id := range []ballot.NodeID{p, q, 1, 2, 3} {
 		w.boot(id, 0)
 	}

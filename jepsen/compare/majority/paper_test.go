@@ -27,7 +27,10 @@ func newWorld(t testing.TB) *world {
 	w := &world{t: t, now: 100 * ms, proposers: map[ballot.NodeID]*Proposer{}, acceptors: map[ballot.NodeID]*Acceptor{}}
 	for i := ballot.NodeID(1); i <= 3; i++ {
 		w.boot(i, 0)
-		p, err := NewProposer(ProposerConfig{Self: ballot.Incarnation{Node: 10 + i, Nonce: 1}, Duration: 8 * ms, Voters: quorum.Of(1, 2, 3), Timing: timing})
+		p, err := NewProposer(ProposerConfig{
+			Self: ballot.Incarnation{Node: 10 + i, Nonce: 1}, Duration: 8 * ms, Voters: quorum.Of(1, 2,
+				3), Timing: timing,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

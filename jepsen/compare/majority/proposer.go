@@ -54,7 +54,8 @@ func NewProposer(c ProposerConfig) (*Proposer, error) {
 	case c.Voters.Len() == 0:
 		return nil, fmt.Errorf("vote proposer: no voters")
 	case !c.Timing.Allows(c.Duration):
-		return nil, fmt.Errorf("%w: a vote for %v does not satisfy 0 < T ≤ M = %v", lease.ErrTiming, c.Duration, c.Timing.MaxMaster)
+		return nil, fmt.Errorf("%w: a vote for %v does not satisfy 0 < T ≤ M = %v", lease.ErrTiming, c.Duration,
+			c.Timing.MaxMaster)
 	}
 	if err := c.Timing.Validate(); err != nil {
 		return nil, err
