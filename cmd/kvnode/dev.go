@@ -37,9 +37,8 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 			}
 			hurry := make(chan struct{})
 			var once sync.Once
-			ctx,
-				done := onSignal(cmd.Context(), func(os.Signal) {}, func() { once.Do(func() { close(hurry) }) },
-				syscall.SIGHUP)
+			ctx, done := onSignal(cmd.Context(), func(os.Signal) {},
+				func() { once.Do(func() { close(hurry) }) }, syscall.SIGHUP)
 			defer done()
 			o.NodeArgs, o.Binary, o.Hurry, o.Kvctl = args, exe, hurry, kvctl(exe)
 			o.Check = func(args []string) error { return checkArgs(args, environ) }

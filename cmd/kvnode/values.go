@@ -94,9 +94,8 @@ func parseCluster(s string) ([]server.Address, error) {
 			return nil, err
 		}
 		if ip := net.ParseIP(host); host == "" || port == 0 || ip != nil && ip.IsUnspecified() {
-			return nil,
-				fmt.Errorf("%q is not an address that others can reach; give the host and the port of node %d", addr,
-					node)
+			return nil, fmt.Errorf("%q is not an address that others can reach; give the host and the port of node %d",
+				addr, node)
 		}
 		list = append(list, server.Address{Node: node, Addr: addr})
 	}

@@ -80,9 +80,8 @@ func Read(dir string) (*State, error) {
 		return nil, fmt.Errorf("%s is damaged (%w); remove it if no node runs", name, err)
 	}
 	if s.Version != StateVersion {
-		return nil,
-			fmt.Errorf("%s is of version %d, and this program knows %d: use the kvctl and kvnode that belong to it",
-				name, s.Version, StateVersion)
+		return nil, fmt.Errorf("%s has version %d, and this program knows %d: use the kvctl and kvnode that belong to it",
+			name, s.Version, StateVersion)
 	}
 	if len(s.Nodes) == 0 {
 		return nil, fmt.Errorf("%s lists no nodes; remove it if none runs", name)

@@ -32,7 +32,7 @@ func TestFormat(t *testing.T) {
 
 func TestDamagedOrForeignState(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"version":1`: "is damaged", `{"version":2}`: "is of version 2", `{"version":1}`: "lists no nodes",
+		`{"version":1`: "is damaged", `{"version":2}`: "has version 2", `{"version":1}`: "lists no nodes",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, StateName), []byte(text), 0o600); err != nil {

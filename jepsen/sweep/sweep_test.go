@@ -186,8 +186,10 @@ func TestPlans(t *testing.T) {
 			put c64 k10000 v256 fill; keep put; get c64 k10000 v256; keep get; stop; start 3
 			put c64 k10000 v256 fill; keep put; get c64 k10000 v256; keep get; stop`},
 		{find(t, "keys", 10, 100), 2, `start 3
-			put c64 k10 v256 fill; keep put; get c64 k10 v256; keep get; put c64 k10 v256; keep put; get c64 k10 v256; keep get
-			put c64 k100 v256 fill; keep put; get c64 k100 v256; keep get; put c64 k100 v256; keep put; get c64 k100 v256; keep get
+			put c64 k10 v256 fill; keep put; get c64 k10 v256; keep get
+			put c64 k10 v256; keep put; get c64 k10 v256; keep get
+			put c64 k100 v256 fill; keep put; get c64 k100 v256; keep get
+			put c64 k100 v256; keep put; get c64 k100 v256; keep get
 			stop`},
 		{find(t, "value-size", 16, 262144), 1, `start 3
 			put c64 k10000 v16 fill; keep put; get c64 k10000 v16; keep get
@@ -217,8 +219,8 @@ func TestPlanStopsItsCluster(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "get at 4 clients: broken") {
 		t.Error(err)
 	}
-	if want := []string{"start 3", "put c4 k10000 v256 fill", "keep put", s.fail, "stop"}; !slices.Equal(s.lines,
-		want) {
+	want := []string{"start 3", "put c4 k10000 v256 fill", "keep put", s.fail, "stop"}
+	if !slices.Equal(s.lines, want) {
 		t.Errorf("%q", s.lines)
 	}
 }

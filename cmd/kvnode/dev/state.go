@@ -50,9 +50,8 @@ func openSession(dir string) (*os.File, error) {
 		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			pid, _ := os.ReadFile(name)
-			return nil,
-				fmt.Errorf("another kvnode dev (pid %s) runs on %s; stop it, or use another --data",
-					bytes.TrimSpace(pid), dir)
+			return nil, fmt.Errorf("another kvnode dev (pid %s) runs on %s; stop it, or use another --data",
+				bytes.TrimSpace(pid), dir)
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
