@@ -86,19 +86,15 @@ func newSettings() *settings {
 	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
 		"run a small second process that releases the master lease if this one crashes; false: the cluster waits for "+
 			"the lease's end")
-	f.Lookup("guardian").NoOptDefVal = "true"
 	f.Var(setting(&s.batch, "true", "bool", parseBool), "batch-scheduling",
 		"do not preempt other threads on wake-up (SCHED_BATCH): more throughput on shared processors; false: lower "+
 			"latency there")
-	f.Lookup("batch-scheduling").NoOptDefVal = "true"
 	f.Var(setting(&s.realtime, "false", "bool", parseBool), "realtime",
 		"run before all normally scheduled programs (SCHED_RR, needs CAP_SYS_NICE), to renew the lease in time on an "+
 			"overloaded machine")
-	f.Lookup("realtime").NoOptDefVal = "true"
 	f.Var(setting(&s.adapt, "true", "bool", parseBool), "adapt-processors",
 		"start with one processor for Go's scheduler and add more when they are needed; false: all from the start "+
 			"(GOMAXPROCS in the environment takes precedence)")
-	f.Lookup("adapt-processors").NoOptDefVal = "true"
 	f.Var(setting(&s.slack, "500us", "duration", parseDuration), "monitor-slack",
 		"timer slack of Go's monitor thread, 0 to 10ms; 0: the system's")
 	f.Var(setting(&s.admin, "", "addr", parseListener), "admin", "address to listen on for pprof (default: off)")
@@ -107,7 +103,11 @@ func newSettings() *settings {
 		"json or console (default: console on a terminal, else json)")
 	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure",
 		"allow listening on addresses beyond loopback, although there is no TLS")
-	f.Lookup("insecure").NoOptDefVal = "true"
+	f.VisitAll(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			f.NoOptDefVal = "true" // --insecure is --insecure=true
+		}
+	})
 	return s
 }
 

@@ -56,7 +56,17 @@ type letter struct {
 	body     any
 }
 
-// standing is how things stand with a contender at a reading of its clocks.
+// letters makes requests of messages, whose ends the function returns.
+func letters[M any](ms []M, ends func(M) (from, to ballot.NodeID)) []letter {
+	out := make([]letter, 0, len(ms))
+	for _, m := range ms {
+		from, to := ends(m)
+		out = append(out, letter{from, to, true, m})
+	}
+	return out
+}
+
+// standing is the state of a contender at a reading of its clocks.
 type standing struct {
 	owns    bool
 	busy    bool          // an attempt is in progress

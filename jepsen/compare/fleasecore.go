@@ -23,11 +23,7 @@ func fleaseCore(p Params) core {
 type fleaseContender struct{ p *flease.Proposer }
 
 func fleaseLetters(ms []flease.Message) []letter {
-	out := make([]letter, 0, len(ms))
-	for _, m := range ms {
-		out = append(out, letter{m.From, m.To, true, m})
-	}
-	return out
+	return letters(ms, func(m flease.Message) (from, to ballot.NodeID) { return m.From, m.To })
 }
 
 func (c *fleaseContender) start(r readings) []letter { return fleaseLetters(c.p.Start(r.wall)) }

@@ -33,11 +33,7 @@ type leaseContender struct {
 }
 
 func leaseLetters(ms []lease.Message) []letter {
-	out := make([]letter, 0, len(ms))
-	for _, m := range ms {
-		out = append(out, letter{m.From, m.To, true, m})
-	}
-	return out
+	return letters(ms, func(m lease.Message) (from, to ballot.NodeID) { return m.From, m.To })
 }
 
 // start goes above what the own acceptor has promised, as the product does.

@@ -25,11 +25,7 @@ func voteCore(p Params) core {
 type voteContender struct{ p *majority.Proposer }
 
 func voteLetters(ms []majority.Message) []letter {
-	out := make([]letter, 0, len(ms))
-	for _, m := range ms {
-		out = append(out, letter{m.From, m.To, true, m})
-	}
-	return out
+	return letters(ms, func(m majority.Message) (from, to ballot.NodeID) { return m.From, m.To })
 }
 
 func (c *voteContender) start(r readings) []letter { return voteLetters(c.p.Start(r.elapsed)) }
