@@ -103,12 +103,15 @@ func newSettings() *settings {
 		"json or console (default: console on a terminal, else json)")
 	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure",
 		"allow listening on addresses beyond loopback, although there is no TLS")
-	f.VisitAll(func(f *pflag.Flag) {
-		if f.Value.Type() == "bool" {
-			f.NoOptDefVal = "true" // --insecure is --insecure=true
-		}
-	})
+	f.VisitAll(allowBareBool)
 	return s
+}
+
+// allowBareBool lets a boolean flag be given without a value: --insecure is --insecure=true.
+func allowBareBool(f *pflag.Flag) {
+	if f.Value.Type() == "bool" {
+		f.NoOptDefVal = "true"
+	}
 }
 
 // name returns where a setting was given: "--lease-time", "KVNODE_LEASE_TIME" or "lease-time in node.toml".

@@ -80,7 +80,7 @@ func Read(dir string) (*State, error) {
 		return nil, fmt.Errorf("%s is damaged (%w); remove it if no node runs", name, err)
 	}
 	if s.Version != StateVersion {
-		return nil, fmt.Errorf("%s has version %d, and this program knows %d: use the kvctl and kvnode that belong to it",
+		return nil, fmt.Errorf("%s has version %d, and this program knows %d: use its own kvctl and kvnode",
 			name, s.Version, StateVersion)
 	}
 	if len(s.Nodes) == 0 {

@@ -76,30 +76,7 @@ func contradictedLists(ctx context.Context, s *stage) error {
 			return err
 		}
 	}
-	list := func(ids ...int) string {
-		var parts []string
-		for _, id := range ids {
-			parts = append(parts, fmt.Sprintf("%d=127.0.0.1:%d", id, id))
-		}
-		return strings.Join(parts, ",")
-	}
-	for _, q := range []struct {
-		what string
-		node *cluster.Node
-		id   string
-		list string // empty: without --cluster
-		want []string
-	}{
-		{"ran alone, now in a list of three", alone, "1", list(1, 2, 3), []string{list(1, 2, 3), "node 1 alone"}},
-		{"was one of three, now alone", third, "3", list(3), []string{list(3), "nodes 1, 2, 3"}},
-		{"was the first of three, now without a list", first, "1", "", []string{"alone", "nodes 1, 2, 3"}},
-		{"was the third of three, now without a list", third, "3", "", []string{"--id 3", "--cluster"}},
-		{"a list with a stranger", third, "3", list(1, 3, 4), []string{list(1, 3, 4), "nodes 1, 2, 3"}},
-		{"a list of two of three", third, "3", list(2, 3), []string{list(2, 3), "nodes 1, 2, 3"}},
-		{"a list of four", third, "3", list(1, 2, 3, 4), []string{list(1, 2, 3, 4), "nodes 1, 2, 3"}},
-		{"a list without itself", third, "3", list(1, 2), []string{"--id 3", "lists 1, 2"}},
-		{"another id", third, "1", list(1, 2, 3), []string{"--id 1", "node 3"}},
-	} {
+	for _, q := range contradictions(alone, first, third) {
 		args := []string{"--id", q.id, "--data", q.node.Data, "--client", "127.0.0.1:0", "--peer", "127.0.0.1:0"}
 		if q.list != "" {
 			args = append(args, "--cluster", q.list)
@@ -116,6 +93,39 @@ func contradictedLists(ctx context.Context, s *stage) error {
 	}
 	s.say("with their own lists both clusters serve again")
 	return nil
+}
+
+// contradiction is a start that must be refused.
+type contradiction struct {
+	what string
+	node *cluster.Node
+	id   string
+	list string // empty: without --cluster
+	want []string
+}
+
+// contradictions returns starts of nodes whose data contradicts their lists or ids.
+func contradictions(alone, first, third *cluster.Node) []contradiction {
+	return []contradiction{
+		{"ran alone, now in a list of three", alone, "1", list(1, 2, 3), []string{list(1, 2, 3), "node 1 alone"}},
+		{"was one of three, now alone", third, "3", list(3), []string{list(3), "nodes 1, 2, 3"}},
+		{"was the first of three, now without a list", first, "1", "", []string{"alone", "nodes 1, 2, 3"}},
+		{"was the third of three, now without a list", third, "3", "", []string{"--id 3", "--cluster"}},
+		{"a list with a stranger", third, "3", list(1, 3, 4), []string{list(1, 3, 4), "nodes 1, 2, 3"}},
+		{"a list of two of three", third, "3", list(2, 3), []string{list(2, 3), "nodes 1, 2, 3"}},
+		{"a list of four", third, "3", list(1, 2, 3, 4), []string{list(1, 2, 3, 4), "nodes 1, 2, 3"}},
+		{"a list without itself", third, "3", list(1, 2), []string{"--id 3", "lists 1, 2"}},
+		{"another id", third, "1", list(1, 2, 3), []string{"--id 1", "node 3"}},
+	}
+}
+
+// list returns a list of nodes on addresses that nothing listens at.
+func list(ids ...int) string {
+	var parts []string
+	for _, id := range ids {
+		parts = append(parts, fmt.Sprintf("%d=127.0.0.1:%d", id, id))
+	}
+	return strings.Join(parts, ",")
 }
 
 // refusesUntouched starts a node that must end with exit code 2 and one line, and leave its data as it was.

@@ -30,24 +30,7 @@ func lostReply(ctx context.Context, s *stage) error {
 	counting, enough := context.WithTimeout(ctx, lostReplyFor)
 	defer enough()
 	changes := make(chan error, 1)
-	go func() { // two changes of master on the way
-		for range 2 {
-			sleep(counting, lostReplyFor/4)
-			m, _, err := c.Master(counting)
-			if err == nil {
-				err = m.Kill()
-			}
-			if err == nil {
-				sleep(counting, time.Second)
-				err = m.Start()
-			}
-			if err != nil {
-				changes <- err
-				return
-			}
-		}
-		changes <- nil
-	}()
+	go func() { changes <- changeMasters(counting, c, 2) }()
 	counted, err := workload.Counter(counting,
 		workload.Config{Endpoints: p.endpoints, Clients: 8, Timeout: 20 * time.Second}, "counter")
 	if err != nil {
@@ -74,6 +57,25 @@ func lostReply(ctx context.Context, s *stage) error {
 	}
 	if dropped < 20 || counted.Done < 50 {
 		return fmt.Errorf("only %d answers dropped and %d increments: the story tested nothing", dropped, counted.Done)
+	}
+	return nil
+}
+
+// changeMasters kills the master and starts it again, n times.
+func changeMasters(ctx context.Context, c *cluster.Cluster, n int) error {
+	for range n {
+		sleep(ctx, lostReplyFor/4)
+		m, _, err := c.Master(ctx)
+		if err != nil {
+			return err
+		}
+		if err := m.Kill(); err != nil {
+			return err
+		}
+		sleep(ctx, time.Second)
+		if err := m.Start(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (c chart) plot() (*plot.Plot, error) {
 		p.Y.Min, p.Y.Max = math.Pow(10, low), math.Pow(10, max(high, low+1))
 		p.Y.Tick.Marker = c.y.named(plot.LogTicks{Prec: -1})
 	} else {
-		p.Y.Min, p.Y.Max = 0, slices.Max(ys)*1.2 // with room for the legend
+		p.Y.Min, p.Y.Max = 0, slices.Max(ys)*1.2 // with space for the legend
 		p.Y.Tick.Marker = c.y.named(plot.DefaultTicks{})
 	}
 	return p, nil

@@ -113,7 +113,7 @@ func TestDeathIsShownAndNothingIsRestarted(t *testing.T) {
 // awaitTrue polls a file or a process, which cannot be waited on.
 func awaitTrue(t *testing.T, ok func() bool) {
 	t.Helper()
-	for late := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
+	for late := time.Now().Add(waitLimit); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
 			t.Fatal("it does not come true")
 		}
@@ -187,7 +187,7 @@ func TestNodesDieWithTheirSupervisor(t *testing.T) {
 	out := o.Out.(*screen)
 	cmd := exec.Command(o.Binary, strconv.Itoa(o.BasePort), o.Data)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = waitLimit
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

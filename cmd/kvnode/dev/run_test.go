@@ -15,7 +15,7 @@ import (
 	"tenure/internal/freeport"
 )
 
-const patience = 20 * time.Second // for what must happen; far more than it takes
+const waitLimit = 20 * time.Second // of a condition; far longer than it takes
 
 // screen is what a person would see, and can be waited on.
 type screen struct {
@@ -45,7 +45,7 @@ func (s *screen) now() string {
 func (s *screen) await(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	late := time.After(patience)
+	late := time.After(waitLimit)
 	for {
 		if m := re.FindStringSubmatch(s.now()); m != nil {
 			return m[len(m)-1]
@@ -115,7 +115,7 @@ func (r *running) ended() error {
 	select {
 	case err := <-r.end:
 		return err
-	case <-time.After(patience):
+	case <-time.After(waitLimit):
 		r.t.Fatalf("the supervisor does not end; shown was\n%s", r.now())
 		return nil
 	}

@@ -28,7 +28,7 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 }
 
 // AppendState appends an encoding of everything that a's future depends on but its configuration, as
-// Proposer.AppendState does. A lease that has run out stays in it: others judge it by their own clocks.
+// Proposer.AppendState does. A lease that has run out stays in it: others compare it with their own clocks.
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.cfg.Silent-now)
 	buf = appendBallot(buf, now, a.reading)
