@@ -62,16 +62,20 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if c.SessionTTLMin != 0 && (c.SessionTTLMin < api.MinSessionTTL || c.SessionTTLMin > api.MaxSessionTTL) {
-		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, api.MinSessionTTL, api.MaxSessionTTL)
+		return fmt.Errorf("%w: --session-ttl-min %v: must be from %v to %v", ErrConfig, c.SessionTTLMin, api.MinSessionTTL,
+			api.MaxSessionTTL)
 	}
 	if n := c.WatchHistoryBytes; n != 0 && (n < watch.MinHistoryBytes || n > watch.MaxHistoryBytes) {
-		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes, watch.MaxHistoryBytes)
+		return fmt.Errorf("%w: --watch-history-bytes %d: must be from %d to %d", ErrConfig, n, watch.MinHistoryBytes,
+			watch.MaxHistoryBytes)
 	}
 	if c.MaxLeases < 0 || c.MaxLeases > named.LargestTable {
 		return fmt.Errorf("%w: --max-leases %d: must be from 1 to %d", ErrConfig, c.MaxLeases, named.LargestTable)
 	}
-	if len(c.NodeName) > kv.MaxSessionNameBytes || !utf8.ValidString(c.NodeName) || strings.ContainsFunc(c.NodeName, unicode.IsControl) {
-		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig, c.NodeName, kv.MaxSessionNameBytes)
+	if len(c.NodeName) > kv.MaxSessionNameBytes || !utf8.ValidString(c.NodeName) ||
+		strings.ContainsFunc(c.NodeName, unicode.IsControl) {
+		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig,
+			c.NodeName, kv.MaxSessionNameBytes)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)
@@ -82,7 +86,9 @@ func (c Config) Validate() error {
 	if err := c.validateCluster(); err != nil {
 		return err
 	}
-	for _, l := range []struct{ flag, addr string }{{"--client", c.ClientAddr}, {"--peer", c.PeerAddr}, {"--admin", c.AdminAddr}} {
+	for _, l := range []struct{ flag, addr string }{
+		{"--client", c.ClientAddr}, {"--peer", c.PeerAddr}, {"--admin", c.AdminAddr},
+	} {
 		if err := c.validateListener(l.flag, l.addr); err != nil {
 			return err
 		}
@@ -121,7 +127,8 @@ func (c Config) validateListener(flag, addr string) error {
 	}
 	ip := net.ParseIP(host)
 	if !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: %s %s is not a loopback address and there is no TLS: use 127.0.0.1, or --insecure on a network you trust",
+		return fmt.Errorf("%w: %s %s is not a loopback address and there is no TLS: use 127.0.0.1, or --insecure on a "+
+			"network you trust",
 			ErrConfig, flag, addr)
 	}
 	return nil

@@ -24,7 +24,8 @@ const defaultLeases = 2_000_000
 const bucketLinger = 2 * time.Minute
 
 // leases is the bounds of the part for named leases, whose acceptor keeps silent until the reading quarantine.
-func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, b named.Bucket, seed uint64) replica.LeasesConfig {
+func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine time.Duration, b named.Bucket,
+	seed uint64) replica.LeasesConfig {
 	most := c.MaxLeases
 	if most == 0 {
 		most = defaultLeases
@@ -54,7 +55,8 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
 			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf,
 		},
-		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20, 4*batch),
+		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20,
+			4*batch),
 		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
 		MasterTimeout: max(4*c.LeaseTime, 500*time.Millisecond), Progress: replica.ProgressFor(c.LeaseTime),
 	}

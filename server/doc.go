@@ -19,9 +19,9 @@
 //
 // # Packages below
 //
-// server/replica is pure and may not import this package: what it decides, server/runner carries out with clock, disk and
-// network. server/backend is the node as its HTTP API sees it; server/web knows HTTP and a small Backend interface.
-// server/wire turns messages between nodes into bytes and back, and is pure too; server/transport knows bytes and identities,
-// not what the frames say; server/watch knows who waits for which keys, and the newest changes; server/metrics registers
-// figures. DESIGN.md follows one write and one read through the threads.
+// server/replica is pure and may not import this package: what it decides, server/runner carries out with clock, disk
+// and network. server/backend is the node as its HTTP API sees it; server/web knows HTTP and a small Backend interface.
+// server/wire turns messages between nodes into bytes and back, and is pure too; server/transport knows bytes and
+// identities, not what the frames say; server/watch knows who waits for which keys, and the newest changes;
+// server/metrics registers figures. DESIGN.md follows one write and one read through the threads.
 package server

@@ -15,14 +15,15 @@ import (
 // ErrConfig.
 func (c Config) checkIdentity(id storage.Identity) error {
 	if id.Node != 0 && id.Node != c.Node {
-		return fmt.Errorf("%w: --id %d, but %s is the data directory of node %d: start it with --id %d, or give node %d a directory of its own with --data",
+		return fmt.Errorf("%w: --id %d, but %s is the data directory of node %d: start it with --id %d, or give node %d a "+
+			"directory of its own with --data",
 			ErrConfig, c.Node, c.Data, id.Node, id.Node, c.Node)
 	}
 	if !id.Formed || c.lists(id.Membership) {
 		return nil
 	}
-	return fmt.Errorf("%w: --cluster lists %s, but %s belongs to a cluster of %s (%s): start it with a list of exactly those nodes, whose addresses may differ, "+
-		"or with another --data. Members of a cluster cannot be changed yet. Nothing was changed on disk",
+	return fmt.Errorf("%w: --cluster lists %s, but %s belongs to a cluster of %s (%s): start it with a list of exactly "+
+		"those nodes, whose addresses may differ, or with another --data. Members of a cluster cannot be changed yet. Nothing was changed on disk",
 		ErrConfig, c.showCluster(), c.Data, showMembers(id.Membership), id.Cluster)
 }
 

@@ -15,8 +15,8 @@ import (
 	"tenure/server/web"
 )
 
-// ports are the listeners of a node. They are opened before anything else is touched; what comes before the node serves is
-// told what it waits for.
+// ports are the listeners of a node. They are opened before anything else is touched; what comes before the node serves
+// is told what it waits for.
 type ports struct {
 	clients *web.Server
 	served  chan error // how clients ended
@@ -34,8 +34,8 @@ func (n *node) listen() (err error) {
 		}
 	}()
 	p.clients, err = web.New(web.Config{
-		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision, Node: n.cfg.Node,
-		NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
+		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
+		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
 		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime,
 	}, n.front)
 	if err != nil {
@@ -61,7 +61,8 @@ func (n *node) listen() (err error) {
 // shutdownFor is how long a stopping node lets its clients take their last answers.
 const shutdownFor = 500 * time.Millisecond
 
-// close closes what is open. Clients may take their last answers first; what is still open after shutdownFor is cut off.
+// close closes what is open. Clients may take their last answers first; what is still open after shutdownFor is cut
+// off.
 func (p *ports) close() {
 	p.closing.Do(func() {
 		if p.peers != nil {

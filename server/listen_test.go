@@ -11,8 +11,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A port that is taken is told by its flag and address. The empty data directory stays empty, and the ports that were free
-// are free again.
+// A port that is taken is told by its flag and address. The empty data directory stays empty, and the ports that were
+// free are free again.
 func TestATakenPortLeavesAnEmptyDirectory(t *testing.T) {
 	for name, flag := range map[string]string{"clients": "--client", "peers": "--peer", "admin": "--admin"} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func newNode(cfg Config) *node {
 	n := &node{
 		cfg: cfg, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
 		addresses: map[ballot.NodeID]string{}, registry: prometheus.NewRegistry(), hub: watch.New(cfg.watch()),
-		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNonVoter, Problem: waitsForStore}),
+		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNonVoter,
+			Problem: waitsForStore}),
 	}
 	n.started = n.clock.Now()
 	for _, a := range cfg.Cluster {

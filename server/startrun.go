@@ -98,8 +98,8 @@ func (n *node) openLog(m ident.Membership) (*replica.Log, *kv.State, error) {
 	return log, state, nil
 }
 
-// historyBegins returns the revision behind which this run sees every change. Of a new store those are all, so a client may
-// ask for them from 0 on, although the store is at a higher revision.
+// historyBegins returns the revision behind which this run sees every change. Of a new store those are all, so a client
+// may ask for them from 0 on, although the store is at a higher revision.
 func historyBegins(s *kv.State) uint64 {
 	if s.Applied() == 0 {
 		return 0

@@ -23,7 +23,8 @@ type runners struct {
 	state      *runner.State
 }
 
-// wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first Accept.
+// wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first
+// Accept.
 func (n *node) wire(p *parts) *runners {
 	r := &runners{
 		life: runner.NewLifecycle(n.store.Interrupt), mastership: runner.NewMastership(), state: runner.NewState(p.state),
@@ -31,8 +32,8 @@ func (n *node) wire(p *parts) *runners {
 		disk:   n.newDisk(p), guardian: n.startGuardian(p),
 	}
 	r.elector = runner.NewElector(runner.ElectorConfig{
-		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Peers: p.peers, Clock: n.clock, Mastership: r.mastership, Health: r.health,
-		Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Peers: p.peers, Clock: n.clock, Mastership: r.mastership,
+		Health: r.health, Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Peers: p.peers, Clock: n.clock,

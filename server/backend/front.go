@@ -12,8 +12,8 @@ import (
 	"tenure/server/web"
 )
 
-// Front is what the HTTP API talks to. Until the node is a member of a formed cluster it says so, so that a starting node
-// can be asked what it waits for; from then on it passes everything on to the node's Backend.
+// Front is what the HTTP API talks to. Until the node is a member of a formed cluster it says so, so that a starting
+// node can be asked what it waits for; from then on it passes everything on to the node's Backend.
 type Front struct {
 	backend  atomic.Pointer[Backend]
 	starting atomic.Pointer[api.Status]
@@ -43,25 +43,25 @@ func (f *Front) refuse() error {
 }
 
 // Write has the command applied through the master.
-func (f *Front) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
+func (f *Front) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
 	if b := f.backend.Load(); b != nil {
-		return b.Write(patience, c)
+		return b.Write(timeout, c)
 	}
 	return kv.Result{}, f.refuse()
 }
 
 // Get reads one key.
-func (f *Front) Get(patience time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
+func (f *Front) Get(timeout time.Duration, mode web.Mode, key string) (kv.Entry, bool, web.ReadMeta, error) {
 	if b := f.backend.Load(); b != nil {
-		return b.Get(patience, mode, key)
+		return b.Get(timeout, mode, key)
 	}
 	return kv.Entry{}, false, web.ReadMeta{}, f.refuse()
 }
 
 // Snapshot returns a consistent view of the whole state.
-func (f *Front) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	if b := f.backend.Load(); b != nil {
-		return b.Snapshot(patience, mode)
+		return b.Snapshot(timeout, mode)
 	}
 	return nil, web.ReadMeta{}, f.refuse()
 }

@@ -30,8 +30,8 @@ type KV struct{ cfg KVConfig }
 func NewKV(c KVConfig) *KV { return &KV{cfg: c} }
 
 // Write has the command applied through the master, wherever it is.
-func (b *KV) Write(patience time.Duration, c kv.Command) (kv.Result, error) {
-	r, err := b.cfg.Log.Write(patience, c)
+func (b *KV) Write(timeout time.Duration, c kv.Command) (kv.Result, error) {
+	r, err := b.cfg.Log.Write(timeout, c)
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
 		return kv.Result{}, overloaded(err)

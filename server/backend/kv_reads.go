@@ -12,8 +12,9 @@ import (
 )
 
 // Get reads one key.
-func (b *KV) Get(patience time.Duration, mode web.Mode, key string) (e kv.Entry, found bool, meta web.ReadMeta, err error) {
-	meta, err = b.read(patience, mode, func() (uint64, error) {
+func (b *KV) Get(timeout time.Duration, mode web.Mode, key string) (
+	e kv.Entry, found bool, meta web.ReadMeta, err error) {
+	meta, err = b.read(timeout, mode, func() (uint64, error) {
 		var revision uint64
 		var err error
 		e, found, revision, err = b.cfg.State.Get(key)
@@ -23,7 +24,7 @@ func (b *KV) Get(patience time.Duration, mode web.Mode, key string) (e kv.Entry,
 }
 
 // Snapshot returns a consistent view of the whole state.
-func (b *KV) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
+func (b *KV) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, web.ReadMeta, error) {
 	var snap *kv.Snapshot
 	drop := func() {
 		if snap != nil {
@@ -31,7 +32,7 @@ func (b *KV) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.
 			snap = nil
 		}
 	}
-	meta, err := b.read(patience, mode, func() (revision uint64, err error) {
+	meta, err := b.read(timeout, mode, func() (revision uint64, err error) {
 		drop()
 		snap, revision, err = b.cfg.State.Snapshot()
 		return revision, err
@@ -43,7 +44,7 @@ func (b *KV) Snapshot(patience time.Duration, mode web.Mode) (*kv.Snapshot, web.
 }
 
 // read takes data with take under the promise of mode.
-func (b *KV) read(patience time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
+func (b *KV) read(timeout time.Duration, mode web.Mode, take func() (uint64, error)) (web.ReadMeta, error) {
 	if mode == web.Stale {
 		revision, err := take()
 		return b.readMeta(revision), b.damage(err)
@@ -56,7 +57,7 @@ func (b *KV) read(patience time.Duration, mode web.Mode, take func() (uint64, er
 		}
 	}
 	for began := time.Now(); ; {
-		r, err := b.readPoint(patience-time.Since(began), mode == web.Consistent)
+		r, err := b.readPoint(timeout-time.Since(began), mode == web.Consistent)
 		if err != nil {
 			return web.ReadMeta{}, err
 		}
@@ -89,8 +90,8 @@ func (b *KV) takeUnderLease(t replica.Ticket, take func() (uint64, error)) (m we
 }
 
 // readPoint waits for a point from which this node's state may be read.
-func (b *KV) readPoint(patience time.Duration, consistent bool) (replica.Reply, error) {
-	r, err := b.cfg.Log.ReadPoint(patience, consistent)
+func (b *KV) readPoint(timeout time.Duration, consistent bool) (replica.Reply, error) {
+	r, err := b.cfg.Log.ReadPoint(timeout, consistent)
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):
 		return r, overloaded(err)

@@ -59,14 +59,16 @@ func (b *Leases) grant(a replica.LeaseAnswer) (web.LeaseGrant, error) {
 	case replica.LeaseGone:
 		return web.LeaseGrant{}, web.ErrLeaseGone
 	case replica.LeaseUnknown:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the same Acquisition, through any node",
+		return web.LeaseGrant{}, fmt.Errorf("%w: %s; the lease may have been granted, or may still be: try again with the "+
+			"same Acquisition, through any node",
 			web.ErrUnknown, a.Reason)
 	}
 	switch a.Reason {
 	case replica.LeaseSilent:
 		return web.LeaseGrant{}, &web.LeaseSilentError{Begins: a.RetryAfter}
 	case replica.LeaseNoSpace:
-		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger --max-leases",
+		return web.LeaseGrant{}, fmt.Errorf("%w: %s; wait until some have ended, or start the nodes with a larger "+
+			"--max-leases",
 			web.ErrOverloaded, a.Reason)
 	case replica.LeaseOverloaded:
 		return web.LeaseGrant{}, fmt.Errorf("%w: %s; try again later", web.ErrOverloaded, a.Reason)
@@ -78,7 +80,8 @@ func (b *Leases) grant(a replica.LeaseAnswer) (web.LeaseGrant, error) {
 func (b *Leases) silence() string {
 	switch left := b.cfg.Runner.QuarantineLeft(b.cfg.Clock.Now()); {
 	case left > 0:
-		return fmt.Sprintf(" (after its restart this node keeps silent about them for another %v)", left.Round(100*time.Millisecond))
+		return fmt.Sprintf(" (after its restart this node keeps silent about them for another %v)",
+			left.Round(100*time.Millisecond))
 	case !b.cfg.Runner.View().Opened:
 		return " (this node has no era of fencing tokens yet: the log must have a master to give one)"
 	}

@@ -13,12 +13,12 @@ import (
 	"tenure/server/web"
 )
 
-// leaseScan is how many records one round of the part for named leases looks at for a list: some 50 µs, so that nobody's
-// lease waits.
+// leaseScan is how many records one round of the part for named leases looks at for a list: some 50 µs, so that
+// nobody's lease waits.
 const leaseScan = 1024
 
-// ListLeases is L1 for a list: what this node's acceptor has recorded. It is gathered over many rounds, so it is no picture
-// of one moment.
+// ListLeases is L1 for a list: what this node's acceptor has recorded. It is gathered over many rounds, so it is no
+// picture of one moment.
 func (b *Leases) ListLeases(ctx context.Context, q web.LeaseQuery) (web.LeaseList, error) {
 	list := leasePage{query: q}
 	for from, done := uint32(0), false; !done; {
@@ -46,7 +46,8 @@ type leasePage struct {
 
 func (p *leasePage) add(name string, l named.Lease) {
 	if strings.HasPrefix(name, p.query.Prefix) && name >= p.query.Start {
-		p.found = append(p.found, web.NamedHint{Name: name, LeaseHint: web.LeaseHint{Owner: l.Owner, Token: uint64(l.Token), Left: l.Left}})
+		p.found = append(p.found, web.NamedHint{Name: name,
+			LeaseHint: web.LeaseHint{Owner: l.Owner, Token: uint64(l.Token), Left: l.Left}})
 	}
 }
 

@@ -26,7 +26,8 @@ func fullNodes(full []ballot.NodeID) string {
 		return "the disk of node " + ids[0] + " has reached its reserve or its quota"
 	}
 	last := len(ids) - 1
-	return "the disks of nodes " + strings.Join(ids[:last], ", ") + " and " + ids[last] + " have reached their reserve or quota"
+	return "the disks of nodes " + strings.Join(ids[:last], ", ") + " and " + ids[last] + " have reached their reserve " +
+		"or quota"
 }
 
 // problem says in one line what keeps the node from working as it should, or "".
@@ -37,14 +38,14 @@ func (b *Cluster) problem() string {
 	u := b.cfg.Disk.Usage()
 	switch b.cfg.Disk.Space() {
 	case replica.SpaceLow:
-		return fmt.Sprintf("the disk has reached its reserve or the quota (%d bytes free, %d in use, quota %d): writes that need space are refused "+
-			"unless enough others have some, deletes are not", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+		return fmt.Sprintf("the disk has reached its reserve or the quota (%d bytes free, %d in use, quota %d): writes "+
+			"that need space are refused unless enough others have some, deletes are not", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
 	case replica.SpaceTight:
-		return fmt.Sprintf("the disk has used up half of its reserve (%d bytes free, %d in use, quota %d): this node stores nothing that needs space, "+
-			"and falls behind if the others do", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+		return fmt.Sprintf("the disk has used up half of its reserve (%d bytes free, %d in use, quota %d): this node "+
+			"stores nothing that needs space, and falls behind if the others do", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
 	case replica.SpaceNone:
-		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node stores no writes; "+
-			"make space on the file system", u.FreeBytes+u.HeldBytes)
+		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node "+
+			"stores no writes; make space on the file system", u.FreeBytes+u.HeldBytes)
 	}
 	return ""
 }

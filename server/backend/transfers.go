@@ -117,8 +117,8 @@ func (t *Transfers) Answered(a wire.Transferred) {
 	}
 }
 
-// Asked carries out a transfer that a follower has passed on. It runs apart from the connection's reader, which must not
-// wait.
+// Asked carries out a transfer that a follower has passed on. It runs apart from the connection's reader, which must
+// not wait.
 func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	if !t.busy.CompareAndSwap(false, true) {
 		return // the asking side's wait ends by itself
@@ -133,8 +133,8 @@ func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	}()
 }
 
-// Relieve hands over, until stop is closed, whenever the disk of this master is short of space and a member has some. It
-// runs apart from the log, which a hand-over needs.
+// Relieve hands over, until stop is closed, whenever the disk of this master is short of space and a member has some.
+// It runs apart from the log, which a hand-over needs.
 func (t *Transfers) Relieve(stop <-chan struct{}) error {
 	for {
 		select {

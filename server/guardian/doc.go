@@ -1,7 +1,7 @@
 // Package guardian is P7, crash release: a small process beside each server that outlives it and tells the peers which
 // lease records may go.
 //
-// The server (Keep) starts the guardian, the same program run again, and hands it two inherited files: a pidfd of the
+// The server (Start) starts the guardian, the same program run again, and hands it two inherited files: a pidfd of the
 // server itself, and a page of memory that both map. Nothing is looked up by a number, so nothing can be mistaken for
 // another process. In the page stand who the server is, where its peers are, and the ballots that may be recorded
 // (lease.Notes). The guardian (Main) sleeps until the kernel makes the pidfd readable: then all threads of the server
@@ -12,7 +12,7 @@
 //
 //	plan.go     what the guardian is told at its start
 //	page.go     the shared page; why a write that was cut short does no harm
-//	keep.go     the server's side: start it, start it again, tell how it is
+//	process.go  the server's side: start it, start it again, tell how it is
 //	main.go     the guardian's side
 //	*_linux.go  memfd, mmap, pidfd; other systems have no guardian
 //

@@ -22,7 +22,7 @@ const (
 const processName = "kvnode-guardian"
 
 // Main is the guardian's whole life: it returns when there is nothing more to say. An error means that it was not
-// started by Keep. It must be called at the very start of the program: nothing of the server is wanted here.
+// started by Start. It must be called at the very start of the program: nothing of the server is wanted here.
 //
 // Signals that are meant for the server, and come to all processes of its group or terminal, are ignored: the guardian
 // ends with the server and not before.

@@ -11,7 +11,7 @@ type child struct{}
 
 func makeFiles() (page, files, error) { return page{}, files{}, ErrUnsupported }
 
-func (k *Keeper) release() error { return nil }
+func (k *Process) release() error { return nil }
 
 func startChild([]string, files) (*child, error) { return nil, ErrUnsupported }
 

@@ -35,8 +35,8 @@ const (
 	steadyAfter = time.Minute
 )
 
-// Keeper is the server's end. Note is for one goroutine; the other methods are safe for concurrent use.
-type Keeper struct {
+// Process is the server's end. Note is for one goroutine; the other methods are safe for concurrent use.
+type Process struct {
 	cfg   Config
 	page  page
 	files files
@@ -51,10 +51,10 @@ type Keeper struct {
 	over    sync.WaitGroup
 }
 
-// Keep starts the guardian. From then on it speaks for whatever Note has noted, however the server ends. The caller
+// Start starts the guardian. From then on it speaks for whatever Note has noted, however the server ends. The caller
 // must Close. An error says why there can be none; one that does not start is tried again, and State says so.
-func Keep(cfg Config) (*Keeper, error) {
-	k := &Keeper{cfg: cfg, closed: make(chan struct{})}
+func Start(cfg Config) (*Process, error) {
+	k := &Process{cfg: cfg, closed: make(chan struct{})}
 	var err error
 	if k.page, k.files, err = makeFiles(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Keep(cfg Config) (*Keeper, error) {
 
 // Note makes counters those of the ballots that the guardian would release. It costs a few stores to memory, and
 // nothing if nothing has changed.
-func (k *Keeper) Note(counters []uint64) {
+func (k *Process) Note(counters []uint64) {
 	if !slices.Equal(k.noted, counters) {
 		k.noted = append(k.noted[:0], counters...)
 		k.page.note(counters)
@@ -77,7 +77,7 @@ func (k *Keeper) Note(counters []uint64) {
 }
 
 // State is how the guardian is now.
-func (k *Keeper) State() State {
+func (k *Process) State() State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s := State{Problem: k.problem, Starts: k.starts}
@@ -89,7 +89,7 @@ func (k *Keeper) State() State {
 
 // Close ends the guardian if nothing is noted. If something is, it is left alone: it speaks when this process has
 // ended. Note must not be called any more.
-func (k *Keeper) Close() error {
+func (k *Process) Close() error {
 	var err error
 	k.closing.Do(func() {
 		close(k.closed)
@@ -107,7 +107,7 @@ func (k *Keeper) Close() error {
 }
 
 // start starts one and notes it; nil if it cannot be started.
-func (k *Keeper) start() *child {
+func (k *Process) start() *child {
 	c, err := startChild(k.cfg.Command, k.files)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,7 +126,7 @@ func (k *Keeper) start() *child {
 }
 
 // watch starts the guardian again whenever it ends, ever more slowly if it does not stay.
-func (k *Keeper) watch(c *child) {
+func (k *Process) watch(c *child) {
 	wait, complained := againAfter, false
 	for {
 		begun := time.Now()
@@ -146,7 +146,8 @@ func (k *Keeper) watch(c *child) {
 		}
 		if !complained {
 			complained = true
-			k.cfg.Log.Warn().Str("problem", k.State().Problem).Msg("the guardian does not run: until it does, a crash costs the rest of the lease")
+			k.cfg.Log.Warn().Str("problem", k.State().Problem).Msg("the guardian does not run: until it does, a crash costs " +
+				"the rest of the lease")
 		}
 		select {
 		case <-k.closed:

@@ -41,7 +41,8 @@ func mapNewPage(fd int) (page, error) {
 	if err := unix.Ftruncate(fd, pageBytes); err != nil {
 		return page{}, fmt.Errorf("size the guardian's page: %w", err)
 	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS,
+		unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
 		return page{}, fmt.Errorf("seal the guardian's page: %w", err)
 	}
 	b, err := unix.Mmap(fd, 0, pageBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -52,7 +53,7 @@ func mapNewPage(fd int) (page, error) {
 }
 
 // release gives back what makeFiles took.
-func (k *Keeper) release() error {
+func (k *Process) release() error {
 	return errors.Join(unix.Munmap(k.page.b), k.files.pidfd.Close(), k.files.page.Close())
 }
 

@@ -27,7 +27,7 @@ import (
 const (
 	asGuardian = "as-guardian"
 	asServer   = "as-server"
-	patience   = 20 * time.Second
+	timeout    = 20 * time.Second
 )
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 
 // playServer keeps a guardian and does what standard input says, and answers each line with the guardian's state.
 func playServer(peer string) {
-	k, err := Keep(Config{Command: []string{"/proc/self/exe", asGuardian}, Plan: testPlan(Peer{2, peer}), Log: zerolog.Nop()})
+	k, err := Start(Config{Command: []string{"/proc/self/exe", asGuardian}, Plan: testPlan(Peer{2, peer}), Log: zerolog.Nop()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -109,7 +109,7 @@ func (p *peer) hears(t *testing.T) {
 		if diff := cmp.Diff(wire.Release{Owner: testPlan().Owner, Counters: []uint64{3, 5}}, got); diff != "" {
 			t.Error(diff)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the guardian says nothing")
 	}
 }
@@ -165,7 +165,7 @@ func (s *server) does(t *testing.T, what string) State {
 // gone waits for the end of a process that is no child of the test.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for syscall.Kill(pid, 0) == nil && !zombie(pid) {
 		select {
@@ -179,7 +179,7 @@ func gone(t *testing.T, pid int) {
 // awaitName waits until a guardian has settled down: before that a signal may still end it.
 func awaitName(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); strings.TrimSpace(string(b)) == processName {
 			return
 		}
@@ -253,7 +253,7 @@ func TestAGuardianThatDiesIsStartedAgain(t *testing.T) {
 	}
 	_ = syscall.Kill(first.PID, syscall.SIGKILL)
 	now := first
-	for end := time.Now().Add(patience); now.Starts < 2 || now.PID == 0; now = s.does(t, "state") {
+	for end := time.Now().Add(timeout); now.Starts < 2 || now.PID == 0; now = s.does(t, "state") {
 		if time.Now().After(end) {
 			t.Fatalf("it is not started again: %+v", now)
 		}

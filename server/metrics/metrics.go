@@ -1,5 +1,5 @@
-// Package metrics registers the figures of a node under the namespace tenure. Each part of the server registers its own, in
-// a file whose name ends in metrics.go; what belongs to the process as a whole is registered here.
+// Package metrics registers the figures of a node under the namespace tenure. Each part of the server registers its
+// own, in a file whose name ends in metrics.go; what belongs to the process as a whole is registered here.
 package metrics
 
 import (
@@ -57,7 +57,8 @@ func Histogram(reg prometheus.Registerer, name, help string, buckets []float64) 
 }
 
 // Histograms registers a histogram for each combination of labels and returns them.
-func Histograms(reg prometheus.Registerer, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func Histograms(reg prometheus.Registerer, name, help string, buckets []float64,
+	labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(
 		prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 	reg.MustRegister(h)

@@ -78,8 +78,8 @@ func (d *Disk) run(stop <-chan struct{}) error {
 	}
 }
 
-// lowerQuarantine is A4's second write: once the silence has been served, the next run owes less. The quarantine of named
-// leases is lowered with their bucket (N4).
+// lowerQuarantine is A4's second write: once the silence has been served, the next run owes less. The quarantine of
+// named leases is lowered with their bucket (N4).
 func (d *Disk) lowerQuarantine() error {
 	r := d.cfg.Quarantine.Record(d.cfg.Clock.Now() - d.cfg.Began)
 	if r == d.written {
@@ -107,8 +107,8 @@ func (d *Disk) measure() error {
 // measureEvery is how many bytes are committed before the disk is measured again, whatever the time.
 const measureEvery = 256 << 10
 
-// committed measures the disk when much has been written since it last did: a fast client fills a small disk between two
-// looks at it. An error shows at the next commit.
+// committed measures the disk when much has been written since it last did: a fast client fills a small disk between
+// two looks at it. An error shows at the next commit.
 func (d *Disk) committed(ps []multipaxos.Persist) {
 	for i := range ps {
 		for j := range ps[i].Entries {
@@ -121,8 +121,8 @@ func (d *Disk) committed(ps []multipaxos.Persist) {
 	}
 }
 
-// checkpointedStateDB returns the size of the state database that decides how much is checkpointed at once: none where the
-// disk is short, since a checkpoint writes a copy of every page that it touches before the old ones are free.
+// checkpointedStateDB returns the size of the state database that decides how much is checkpointed at once: none where
+// the disk is short, since a checkpoint writes a copy of every page that it touches before the old ones are free.
 func checkpointedStateDB(u storage.Usage) int64 {
 	if u.FreeBytes < u.StateBytes+4*u.ReserveBytes {
 		return 0

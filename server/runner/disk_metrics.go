@@ -21,9 +21,11 @@ func (d *Disk) registerGauges() {
 	gauge := func(name, help string, read func(storage.Usage) int64) {
 		metrics.Gauge(d.cfg.Registry, name, help, nil, func() float64 { return float64(read(d.cfg.Store.Usage())) })
 	}
-	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.", func(u storage.Usage) int64 { return u.LogBytes })
+	gauge("disk_log_bytes", "Bytes in use in log.db, and pending for it.",
+		func(u storage.Usage) int64 { return u.LogBytes })
 	gauge("disk_state_bytes", "Size of state.db.", func(u storage.Usage) int64 { return u.StateBytes })
-	gauge("disk_reserve_bytes", "Space at which this node counts as full.", func(u storage.Usage) int64 { return u.ReserveBytes })
+	gauge("disk_reserve_bytes", "Space at which this node counts as full.",
+		func(u storage.Usage) int64 { return u.ReserveBytes })
 	gauge("disk_held_bytes", "Space that the reserve file holds: it is not free for others.",
 		func(u storage.Usage) int64 { return u.HeldBytes })
 	gauge("disk_free_bytes", "Free space of the data directory's file system.",

@@ -16,8 +16,8 @@ const (
 // verifiedAtOpen is the size up to which storage reads the whole state database when it opens it, by its default.
 const verifiedAtOpen = 256 << 20
 
-// scrub reads every record of the state database once, in the background, if it was too large to be read at the start. Then
-// it scrubs its pages for as long as the node runs: damage in what nobody asks for ends the node too.
+// scrub reads every record of the state database once, in the background, if it was too large to be read at the start.
+// Then it scrubs its pages for as long as the node runs: damage in what nobody asks for ends the node too.
 func (d *Disk) scrub(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -46,8 +46,8 @@ func (d *Disk) scrub(stop <-chan struct{}) error {
 	}
 }
 
-// unlessStopped returns err, or nil if it only says that the scrub was told to end: damage that was met in the same moment
-// counts.
+// unlessStopped returns err, or nil if it only says that the scrub was told to end: damage that was met in the same
+// moment counts.
 func unlessStopped(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -1,6 +1,6 @@
-// Package runner runs the pure parts of package replica on a machine. It has the goroutines of a node, reads the clock, and
-// hands what the drivers ask for to the disk, to the peers and to whoever waits. It decides nothing that the protocols care
-// about: what to do next is what replica's drivers return.
+// Package runner runs the pure parts of package replica on a machine. It has the goroutines of a node, reads the clock,
+// and hands what the drivers ask for to the disk, to the peers and to whoever waits. It decides nothing that the
+// protocols care about: what to do next is what replica's drivers return.
 //
 // # Runners
 //
@@ -10,11 +10,11 @@
 //	Disk      measures the disk, and scrubs state.db
 //	Lifecycle starts the loops of these, and ends them
 //
-// A round of the log, or of named leases, runs on whichever goroutine has brought an event while no round is under way: see
-// inbox. Peers brings what peers say to the runners, Handover gives the mastership up.
+// A round of the log, or of named leases, runs on whichever goroutine has brought an event while no round is under way:
+// see inbox. Peers brings what peers say to the runners, Handover gives the mastership up.
 //
 // # What runners share
 //
-// Three small values, each safe for concurrent use: Mastership joins the elector, the log and the readers; Health says how
-// able this node and its peers are; State is the applied state behind its lock.
+// Three small values, each safe for concurrent use: Mastership joins the elector, the log and the readers; Health says
+// how able this node and its peers are; State is the applied state behind its lock.
 package runner

@@ -47,8 +47,8 @@ func frozen(t *testing.T) *kv.Frozen {
 	return state.Freeze()
 }
 
-// "A reply never leaves before its state is on disk": the log part hears of a Persist or a checkpoint when it is durable,
-// and never of one that failed.
+// "A reply never leaves before its state is on disk": the log part hears of a Persist or a checkpoint when it is
+// durable, and never of one that failed.
 func TestNothingIsReportedThatIsNotDurable(t *testing.T) {
 	store, in := newStore(t), newInbox[logEvent]()
 	disk := testDisk(store)

@@ -36,8 +36,8 @@ type ElectorConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Elector runs the election of the master. It shares with the log nothing but Mastership and Health, and has a thread of
-// its own, so that neither the disk nor a flood of requests comes before a lease message.
+// Elector runs the election of the master. It shares with the log nothing but Mastership and Health, and has a thread
+// of its own, so that neither the disk nor a flood of requests comes before a lease message.
 type Elector struct {
 	cfg        ElectorConfig
 	in         chan electorEvent
@@ -85,8 +85,8 @@ func (e *Elector) QuarantineLeft(now time.Duration) time.Duration {
 	return max(0, e.quarantine-now)
 }
 
-// Cleared returns how many live lease records were cleared here in this run because a guardian has said that their owner
-// is dead.
+// Cleared returns how many live lease records were cleared here in this run because a guardian has said that their
+// owner is dead.
 func (e *Elector) Cleared() uint64 { return e.cleared.Load() }
 
 // LetGo has the lease given up because its holder gets nowhere (M6). A full inbox drops it: the log says it again.
@@ -100,8 +100,8 @@ func (e *Elector) LetGo(g replica.LetGo) {
 // releaseWait bounds how long a Release waits for space in the inbox.
 const releaseWait = time.Second
 
-// Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is no
-// space for so long, the lease ends by itself.
+// Release gives the lease up (P6), and returns when the messages are with the transport, or the run ends. If there is
+// no space for so long, the lease ends by itself.
 func (e *Elector) Release(r replica.Release) {
 	in := electorEvent{done: make(chan struct{}), ElectorEvent: replica.ElectorEvent{Release: &r}}
 	select {

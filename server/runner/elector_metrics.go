@@ -21,7 +21,8 @@ type electorMetrics struct {
 
 func newElectorMetrics(reg prometheus.Registerer) *electorMetrics {
 	m := &electorMetrics{
-		late: metrics.Histogram(reg, "lease_loop_late_seconds", "How late the lease loop woke behind its timer.", metrics.Latencies),
+		late: metrics.Histogram(reg, "lease_loop_late_seconds", "How late the lease loop woke behind its timer.",
+			metrics.Latencies),
 		renewal: metrics.Histogram(reg, "lease_renewal_seconds",
 			"Time from the start of an attempt that won or renewed the master lease to its success.", metrics.Latencies),
 		won:     metrics.Counter(reg, "lease_won_total", "Fresh tenures of the master lease that this node has won."),
@@ -30,7 +31,8 @@ func newElectorMetrics(reg prometheus.Registerer) *electorMetrics {
 			"Live lease records that were cleared here because a dead peer's guardian said so."),
 		starts: metrics.Counters(reg, "mastership_starts_total",
 			"Tenures of the master lease that began here, by how the one before ended as far as this node knows.", "after"),
-		ends: metrics.Counters(reg, "mastership_ends_total", "Tenures of the master lease that ended here, by cause.", "cause"),
+		ends: metrics.Counters(reg, "mastership_ends_total", "Tenures of the master lease that ended here, by cause.",
+			"cause"),
 		letGo: metrics.Counters(reg, "lease_let_go_total",
 			"Times that this node let go of the master lease because it got nowhere, by reason.", "reason"),
 	}
@@ -48,8 +50,8 @@ func newElectorMetrics(reg prometheus.Registerer) *electorMetrics {
 
 // registerGauges registers what is read from published values when somebody asks for it.
 func (e *Elector) registerGauges() {
-	metrics.Gauge(e.cfg.Registry, "lease_remaining_seconds", "What is left of the master lease, if this node holds it.", nil,
-		func() float64 {
+	metrics.Gauge(e.cfg.Registry, "lease_remaining_seconds", "What is left of the master lease, if this node holds it.",
+		nil, func() float64 {
 			p, now := e.cfg.Mastership.Load(), e.cfg.Clock.Now()
 			if !p.Held(now) {
 				return 0

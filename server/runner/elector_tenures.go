@@ -34,8 +34,8 @@ func (t *tenureChanges) list() []api.TenureChange {
 	return []api.TenureChange{}
 }
 
-// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause. It
-// waits for nobody: the logger drops what cannot be written.
+// noteTenures logs, counts and publishes each beginning and end of a tenure of the master lease here, with its cause.
+// It waits for nobody: the logger drops what cannot be written.
 func (e *Elector) noteTenures(now time.Duration) {
 	for _, c := range e.cfg.Part.TakeTenureChanges() {
 		if c.Start != nil {
@@ -71,8 +71,8 @@ func (e *Elector) noteEnd(now time.Duration, end *replica.TenureEnd, by *replica
 	}
 	line.Uint64("tenure", end.Tenure).Str("cause", end.Cause.String()).Dur("held_ms", end.Held).Dur("late_ms", end.Late).
 		Msg("lost the master lease: " + detail)
-	e.tenures.add(api.TenureChange{Time: wall(now, end.At), Event: api.TenureLost, Cause: end.Cause.String(), Detail: detail,
-		HeldMS: end.Held.Milliseconds()})
+	e.tenures.add(api.TenureChange{Time: wall(now, end.At), Event: api.TenureLost, Cause: end.Cause.String(),
+		Detail: detail, HeldMS: end.Held.Milliseconds()})
 }
 
 // noteEvent counts and logs what the round's event has done to the lease, if that is remarkable.

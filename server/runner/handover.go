@@ -22,9 +22,10 @@ const (
 	standBackLease = 4 // lease times
 )
 
-// Give gives mastership up: it has the log take up no new requests, finish what is in flight for a short while, stop acting
-// as master and answer the rest unknown; then the lease is released. next is a hint, 0 for none. With CauseStopping it is
-// for good. If the run fails or ends meanwhile, the lease is not released: its guardian does that, or it runs out.
+// Give gives mastership up: it has the log take up no new requests, finish what is in flight for a short while, stop
+// acting as master and answer the rest unknown; then the lease is released. next is a hint, 0 for none. With
+// CauseStopping it is for good. If the run fails or ends meanwhile, the lease is not released: its guardian does that,
+// or it runs out.
 func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
 	forGood := why == replica.CauseStopping
 	h.Log.Do(func(part *replica.Log) {

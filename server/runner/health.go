@@ -9,8 +9,8 @@ import (
 )
 
 // Health is how able this node and its peers are to serve as master (M6). The runner of the log publishes this node's
-// standing, the connections bring what peers say, and the runner of the elector asks whether the log hangs. Nobody waits
-// for anybody here: a reader of a lease connection must never wait for the log.
+// standing, the connections bring what peers say, and the runner of the elector asks whether the log hangs. Nobody
+// waits for anybody here: a reader of a lease connection must never wait for the log.
 type Health struct {
 	bound    time.Duration // of M6
 	peers    []ballot.NodeID
@@ -54,10 +54,10 @@ func (h *Health) take(events []replica.Event) []replica.Event {
 	return events
 }
 
-// hung implements M6 for a log that hangs itself, in a call of the disk or for want of a processor: if it has not ticked
-// for a bound, and a peer has said since that it is able, the node that holds the lease in tenure lets go. The log is not
-// asked to step down: it acts under what Mastership shows, and finds no tenure there when it goes on. Further attempts
-// are barred until it ticks.
+// hung implements M6 for a log that hangs itself, in a call of the disk or for want of a processor: if it has not
+// ticked for a bound, and a peer has said since that it is able, the node that holds the lease in tenure lets go. The
+// log is not asked to step down: it acts under what Mastership shows, and finds no tenure there when it goes on.
+// Further attempts are barred until it ticks.
 func (h *Health) hung(now time.Duration, tenure uint64) replica.LetGo {
 	s := h.standing.Load()
 	if tenure == 0 || s.At == 0 || now-s.At < h.bound {

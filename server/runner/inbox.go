@@ -127,8 +127,8 @@ func (b *inbox[E]) handOn(to chan<- struct{}) {
 	to <- struct{}{} // has space: there is one turn
 }
 
-// end closes the inbox and waits until nobody steps. handed is where a turn may have been handed on that nobody takes any
-// more.
+// end closes the inbox and waits until nobody steps. handed is where a turn may have been handed on that nobody takes
+// any more.
 func (b *inbox[E]) end(handed <-chan struct{}) {
 	b.close()
 	select {

@@ -31,8 +31,8 @@ type LeasesConfig struct {
 	Logger     zerolog.Logger
 }
 
-// Leases runs the part for named leases: on whichever goroutine the inbox has chosen, one at a time. It shares nothing with
-// the elector, and with the log only that this allots an era to it once.
+// Leases runs the part for named leases: on whichever goroutine the inbox has chosen, one at a time. It shares nothing
+// with the elector, and with the log only that this allots an era to it once.
 type Leases struct {
 	cfg     LeasesConfig
 	inbox   *inbox[leasesEvent]
@@ -171,8 +171,8 @@ func (l *Leases) send(batches []replica.LeaseBatch) {
 	}
 }
 
-// writeBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops what
-// needs the new one.
+// writeBuckets makes buckets durable (N4) until stop is closed. Lease messages do not wait for it: the acceptor drops
+// what needs the new one.
 func (l *Leases) writeBuckets(stop <-chan struct{}) error {
 	for {
 		select {

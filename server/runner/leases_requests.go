@@ -8,8 +8,8 @@ import (
 	"tenure/server/replica"
 )
 
-// Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded or
-// ErrEnded.
+// Lease carries out r, whose ID it draws. When ctx ends, a request that only waits ends too. The error is ErrOverloaded
+// or ErrEnded.
 func (l *Leases) Lease(ctx context.Context, r replica.LeaseRequest) (replica.LeaseAnswer, error) {
 	r.ID = l.nextID.Add(1)
 	reply := make(chan replica.LeaseAnswer, 1)
@@ -49,9 +49,10 @@ func (l *Leases) Show(name named.Name) (lease named.Lease, found bool) {
 	}
 }
 
-// Walk gives add, in one round, the next count records of this node's acceptor from place from on, and returns the place
-// to go on from, or 0. The error is ErrOverloaded, ErrEnded or ctx's; add may then be called yet.
-func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (next uint32, err error) {
+// Walk gives add, in one round, the next count records of this node's acceptor from place from on, and returns the
+// place to go on from, or 0. The error is ErrOverloaded, ErrEnded or ctx's; add may then be called yet.
+func (l *Leases) Walk(ctx context.Context, from uint32, count int, add func(string, named.Lease)) (
+	next uint32, err error) {
 	done := make(chan uint32, 1)
 	if !l.inbox.putClient(leasesEvent{LeasesEvent: replica.LeasesEvent{Call: func(now time.Duration) {
 		done <- l.cfg.Part.Walk(now, from, count, add)

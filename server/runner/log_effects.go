@@ -9,7 +9,8 @@ import (
 	"tenure/server/wire"
 )
 
-// round takes all inputs that are there through the log part once, in the order that the driver says. An error is damage.
+// round takes all inputs that are there through the log part once, in the order that the driver says. An error is
+// damage.
 func (l *Log) round() error {
 	for {
 		e, err := l.driver.Next()

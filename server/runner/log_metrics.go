@@ -23,7 +23,9 @@ func newLogMetrics(reg prometheus.Registerer) *logMetrics {
 	}
 	writes := metrics.Histograms(reg, "write_seconds",
 		"Time from the round in which the log part takes a write to its answer, by outcome.", metrics.Latencies, "outcome")
-	for o, name := range map[replica.Outcome]string{replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown"} {
+	for o, name := range map[replica.Outcome]string{
+		replica.Done: "done", replica.Refused: "refused", replica.Unknown: "unknown",
+	} {
 		m.writes[o] = writes.WithLabelValues(name)
 	}
 	return m
@@ -34,7 +36,8 @@ func (l *Log) registerGauges() {
 	view := func(name, help string, read func(v *LogView) float64) {
 		metrics.Gauge(l.cfg.Registry, name, help, nil, func() float64 { return read(l.view.Load()) })
 	}
-	view("master_node", "Node id of the master as known here, 0 if unknown.", func(v *LogView) float64 { return float64(v.Master) })
+	view("master_node", "Node id of the master as known here, 0 if unknown.",
+		func(v *LogView) float64 { return float64(v.Master) })
 	view("epoch", "Slot of the barrier entry of the newest mastership known here.",
 		func(v *LogView) float64 { return float64(v.Epoch) })
 	view("log_chosen_slot", "Slots up to this one are chosen.", func(v *LogView) float64 { return float64(v.Chosen) })
@@ -49,10 +52,10 @@ func (l *Log) registerGauges() {
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.",
 		func(v *LogView) float64 { return float64(v.Queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *LogView) float64 { return float64(v.InFlight) })
-	metrics.Flag(l.cfg.Registry, "able", "1 if this node could serve as master: its disk answers, it has space, and it does not "+
-		"stand back.", nil, func() bool { return l.cfg.Health.Standing().Able })
-	metrics.Gauge(l.cfg.Registry, "standing_back_seconds", "For how long this node makes way for others, having let go of the "+
-		"master lease.", nil, func() float64 { return l.cfg.Health.Standing().StandBack.Seconds() })
-	metrics.Gauge(l.cfg.Registry, "disk_silent_seconds", "For how long the disk has not answered a sync that it owes.", nil,
-		func() float64 { return l.cfg.Health.Standing().DiskSilent.Seconds() })
+	metrics.Flag(l.cfg.Registry, "able",
+		"1 if this node could serve as master: its disk answers, it has space, and it does not stand back.", nil, func() bool { return l.cfg.Health.Standing().Able })
+	metrics.Gauge(l.cfg.Registry, "standing_back_seconds",
+		"For how long this node makes way for others, having let go of the master lease.", nil, func() float64 { return l.cfg.Health.Standing().StandBack.Seconds() })
+	metrics.Gauge(l.cfg.Registry, "disk_silent_seconds", "For how long the disk has not answered a sync that it owes.",
+		nil, func() float64 { return l.cfg.Health.Standing().DiskSilent.Seconds() })
 }

@@ -32,8 +32,8 @@ func (l *Log) Write(wait time.Duration, c kv.Command) (replica.Reply, error) {
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
 
-// repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while it
-// lives, and ends once.
+// repeatable reports whether a second copy of op does nothing more, however late it comes: a session is renewed while
+// it lives, and ends once.
 func repeatable(op kv.Op) bool { return op == kv.OpSessionRenew || op == kv.OpSessionDestroy }
 
 // ReadPoint waits for a point from which this node's state may be read. The error is ErrOverloaded or ErrNoAnswer.
@@ -66,8 +66,8 @@ func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, run
 	}
 }
 
-// Do runs f in a round, waits for it, and reports whether it has run. When the run ends or fails first it may not run, or
-// run yet.
+// Do runs f in a round, waits for it, and reports whether it has run. When the run ends or fails first it may not run,
+// or run yet.
 func (l *Log) Do(f func(part *replica.Log)) bool {
 	done := make(chan struct{})
 	l.inbox.put(logEvent{Event: replica.Event{Call: func(time.Duration) { f(l.cfg.Part); close(done) }}})
@@ -80,8 +80,8 @@ func (l *Log) Do(f func(part *replica.Log)) bool {
 	return false
 }
 
-// replyWait is where a handler waits for a reply. Those that got it are used again: none is made for each request, nor a
-// timer.
+// replyWait is where a handler waits for a reply. Those that got it are used again: none is made for each request, nor
+// a timer.
 type replyWait struct {
 	reply chan replica.Reply // space for the one reply
 	timer *time.Timer        // stopped while nobody waits

@@ -112,8 +112,8 @@ func (s *stages) persisted(now time.Duration, seq uint64) {
 	}
 }
 
-// moved takes how far log and state are, and drops the batches of which everybody has told. One whose peer does not answer
-// is dropped when maxTracked/2 newer ones are applied.
+// moved takes how far log and state are, and drops the batches of which everybody has told. One whose peer does not
+// answer is dropped when maxTracked/2 newer ones are applied.
 func (s *stages) moved(now time.Duration, chosen, applied multipaxos.Slot) {
 	done := 0
 	for i := range s.batches {

@@ -8,8 +8,8 @@ import (
 	"tenure/server/replica"
 )
 
-// Mastership is the one published value that joins the runner of the elector, the runner of the log and the readers. Load
-// is wait-free.
+// Mastership is the one published value that joins the runner of the elector, the runner of the log and the readers.
+// Load is wait-free.
 type Mastership struct {
 	mu      sync.Mutex // orders the two writers
 	value   atomic.Pointer[replica.Published]

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// BenchmarkLeaseCheck is what the lease costs a read at the master: what is published before and after the data, and the clock.
+// BenchmarkLeaseCheck is what the lease costs a read at the master: what is published before and after the data, and
+// the clock.
 func BenchmarkLeaseCheck(b *testing.B) {
 	m := NewMastership()
 	m.SetLease(1, time.Hour)

@@ -112,8 +112,8 @@ func (p *Peers) CrashReleased(owner ballot.Incarnation, counters []uint64) {
 	p.cfg.Elector.put(replica.ElectorEvent{Crash: &replica.Crash{Owner: owner, Counters: counters}})
 }
 
-// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type is
-// known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.
+// decoded reports whether a frame could be decoded, and counts it if not. The peer's handshake was right and its type
+// is known (transport ignores others): a malformed frame is a fault of one of the two programs, never of a user.
 func (p *Peers) decoded(from ballot.NodeID, err error) bool {
 	if err == nil {
 		return true

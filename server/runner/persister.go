@@ -11,8 +11,8 @@ import (
 	"tenure/storage"
 )
 
-// persister commits what the log hands it: everything that waits, in one transaction. While one commit syncs the next one
-// gathers, so group commit needs no timer.
+// persister commits what the log hands it: everything that waits, in one transaction. While one commit syncs the next
+// one gathers, so group commit needs no timer.
 type persister struct {
 	store   *storage.Store
 	disk    *Disk
@@ -25,7 +25,8 @@ type persister struct {
 	wake    chan struct{}
 }
 
-func newPersister(store *storage.Store, disk *Disk, in *inbox[logEvent], nudged chan<- struct{}, seconds prometheus.Observer) *persister {
+func newPersister(store *storage.Store, disk *Disk, in *inbox[logEvent], nudged chan<- struct{},
+	seconds prometheus.Observer) *persister {
 	return &persister{store: store, disk: disk, inbox: in, nudged: nudged, seconds: seconds, wake: make(chan struct{}, 1)}
 }
 
@@ -54,8 +55,8 @@ func (p *persister) idle() bool {
 	return len(p.waiting) == 0
 }
 
-// run commits until stop is closed. An error inside a commit ends the process: after a failed fsync nobody knows what is
-// on the disk, so it is never tried again.
+// run commits until stop is closed. An error inside a commit ends the process: after a failed fsync nobody knows what
+// is on the disk, so it is never tried again.
 func (p *persister) run(stop <-chan struct{}) error {
 	for {
 		select {
