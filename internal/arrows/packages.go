@@ -92,6 +92,7 @@ var Layout = Rules{
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
 		{Path: "internal/devcluster"},
+		{Path: "internal/docs"},
 		{Path: "internal/faultfs"},
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},

@@ -1,0 +1,9 @@
+// Package docs reads the module's documents for the tests that hold them to the code: a link leads somewhere, a file
+// that is named exists, a command that is shown can be typed. It is used by tests only.
+//
+//   - page.go: reads a page and finds its headings, links and code.
+//   - command.go: finds the command lines of a program, and checks them against the program's commands and flags.
+//   - docs_test.go: links, paths, names of Go, of metrics and of flags, dependencies.
+//
+// The command lines of a program are checked in its own package, where its commands can be had without building it.
+package docs
