@@ -88,7 +88,6 @@ var foreignNames = []string{
 	"ifGenerationMatch", // Google's object store
 	"KeepAliveOnce",     // etcd's client
 	"NoSync",            // bbolt
-	"pendingWrite",
 }
 
 func TestNamesOfGoExist(t *testing.T) {
