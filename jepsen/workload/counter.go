@@ -11,7 +11,7 @@ import (
 	"tenure/client"
 )
 
-// Counted is what the counter's clients were told.
+// Counted is what the clients of a counter were told.
 type Counted struct {
 	Done    int64 // increments acknowledged
 	Unknown int64
@@ -19,13 +19,15 @@ type Counted struct {
 	Losses  int64 // conditions that failed because another client was first
 }
 
-// Counter has clients increment one key by compare-and-set until ctx ends. A write that was applied although its
-// client was told that the condition failed would make the key larger than Done + Unknown.
+// Counter makes clients increment one key by compare-and-set until ctx ends. The key would be larger than Done +
+// Unknown if a write was applied and its client was told that the condition failed.
 func Counter(ctx context.Context, cfg Config, key string) (Counted, error) {
 	var n struct{ done, unknown, refused, losses atomic.Int64 }
 	var wg sync.WaitGroup
 	for i := range cfg.Clients {
-		c, err := client.New(client.Config{Endpoints: rotate(cfg.Endpoints, i), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 4})
+		c, err := client.New(client.Config{
+			Endpoints: rotate(cfg.Endpoints, i), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 4,
+		})
 		if err != nil {
 			return Counted{}, err
 		}
@@ -60,7 +62,7 @@ func increment(c *client.Client, cfg Config, key string) error {
 	return err
 }
 
-// ReadCounter is the counter's value and index; 0 and 0 if it was never written.
+// ReadCounter returns the counter's value and index; 0 and 0 if it was never written.
 func ReadCounter(ctx context.Context, c *client.Client, key string) (int64, uint64, error) {
 	e, _, err := c.Get(ctx, key, client.ReadOptions{})
 	if errors.Is(err, client.ErrNotFound) {

@@ -1,11 +1,3 @@
-// Package workload drives a cluster with clients and records what they saw.
-//
-//   - all.go: the workloads, and the reading of everything at the end
-//   - worker.go: one client
-//   - register.go: the first workload, and Config; txn.go, lock.go, lease.go, sessions.go, watch.go: later ones
-//   - session.go, leasehttp.go, leasecall.go, stream.go, raw.go: sessions, locks, leases and streams by plain HTTP;
-//     typed.go: by the client's calls
-//   - ledger.go, counter.go: simpler ones for the stories of package show
 package workload
 
 import (
@@ -13,7 +5,7 @@ import (
 	"sync"
 )
 
-// keyring hands out the key that a group of clients works on; after limit uses it moves on to a new one.
+// keyring returns the key that a group of clients works on. After limit uses it moves on to a new key.
 type keyring struct {
 	mu     sync.Mutex
 	prefix string
@@ -22,6 +14,7 @@ type keyring struct {
 	uses   int
 }
 
+// next returns the key to use.
 func (k *keyring) next() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

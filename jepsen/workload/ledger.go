@@ -10,8 +10,8 @@ import (
 	"tenure/client"
 )
 
-// Ledger has clients write keys that nobody ever writes again, so that each acknowledged write can be looked for later,
-// and one that was applied twice shows: its ModifyIndex is above its CreateIndex.
+// Ledger makes clients write keys that nobody writes again. So each acknowledged write can be looked for later, and one
+// that was applied twice has a ModifyIndex above its CreateIndex.
 type Ledger struct {
 	cfg Config
 
@@ -19,10 +19,10 @@ type Ledger struct {
 	acked   map[string]uint64 // key → revision that its client was told
 	unknown map[string]bool
 	refused int
-	slowest time.Duration // longest time of one write
+	slowest time.Duration // the longest time of one write
 }
 
-// NewLedger is an empty ledger.
+// NewLedger returns an empty ledger.
 func NewLedger(cfg Config) *Ledger {
 	return &Ledger{cfg: cfg, acked: map[string]uint64{}, unknown: map[string]bool{}}
 }
@@ -31,7 +31,7 @@ func NewLedger(cfg Config) *Ledger {
 func (l *Ledger) Write(ctx context.Context, prefix string) error {
 	var wg sync.WaitGroup
 	for i := range l.cfg.Clients {
-		c, err := client.New(client.Config{Endpoints: rotate(l.cfg.Endpoints, i), Timeout: l.cfg.Timeout, AttemptTimeout: l.cfg.Timeout / 2})
+		c, err := newClient(l.cfg, i)
 		if err != nil {
 			return err
 		}
@@ -64,15 +64,15 @@ func (l *Ledger) write(c *client.Client, key string) {
 	}
 }
 
-// Counts are the writes acknowledged, of unknown outcome, and refused so far, and the longest time of one.
+// Counts returns how many writes were acknowledged, of unknown outcome and refused so far, and the longest time of one.
 func (l *Ledger) Counts() (acked, unknown, refused int, slowest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acked), len(l.unknown), l.refused, l.slowest
 }
 
-// Check looks for every acknowledged write under prefix and returns what is wrong: writes lost, changed, applied twice,
-// or there although they were refused.
+// Check reads every write under prefix and returns what is wrong: writes that are lost, changed, applied twice, or
+// applied although they were refused.
 func (l *Ledger) Check(ctx context.Context, c *client.Client, prefix string) (problems []string, err error) {
 	entries, _, err := c.List(ctx, prefix, client.ListOptions{Mode: client.Consistent})
 	if err != nil {
@@ -80,24 +80,25 @@ func (l *Ledger) Check(ctx context.Context, c *client.Client, prefix string) (pr
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	found := map[string]client.Entry{}
 	for _, e := range entries {
 		found[e.Key] = e
 		revision, acked := l.acked[e.Key]
 		switch {
 		case string(e.Value) != e.Key:
-			problems = append(problems, fmt.Sprintf("%s has the value %q", e.Key, e.Value))
+			report("%s has the value %q", e.Key, e.Value)
 		case e.ModifyIndex != e.CreateIndex:
-			problems = append(problems, fmt.Sprintf("%s was applied more than once: created at %d, modified at %d", e.Key, e.CreateIndex, e.ModifyIndex))
+			report("%s was applied more than once: created at %d, modified at %d", e.Key, e.CreateIndex, e.ModifyIndex)
 		case acked && e.ModifyIndex != revision:
-			problems = append(problems, fmt.Sprintf("%s is at %d, its client was told %d", e.Key, e.ModifyIndex, revision))
+			report("%s is at %d, its client was told %d", e.Key, e.ModifyIndex, revision)
 		case !acked && !l.unknown[e.Key]:
-			problems = append(problems, fmt.Sprintf("%s is there although its client was told that it was not applied", e.Key))
+			report("%s is there although its client was told that it was not applied", e.Key)
 		}
 	}
 	for key := range l.acked {
 		if _, ok := found[key]; !ok {
-			problems = append(problems, fmt.Sprintf("%s was acknowledged and is lost", key))
+			report("%s was acknowledged and is lost", key)
 		}
 	}
 	return problems, nil

@@ -8,32 +8,21 @@ import (
 	"tenure/jepsen/history"
 )
 
-// GroupSize is how many clients share a key at most: the checker's work grows fast with it. Many on one key find what
-// goes wrong between writes that overlap; but there a lost write is overwritten before anybody can tell. So half of the
-// clients have a key to themselves.
+// GroupSize is how many clients share a key at most, because the checker's work grows fast with it. Many clients on one
+// key find what goes wrong between writes that overlap, but they overwrite a lost write before anybody can tell. So
+// half of the clients have a key of their own.
 const (
 	GroupSize = 10
-	// readers of a group only read, a little apart. A client that also writes waits at a master that was cut off; only
-	// one that reads can still hear from it, and tell whether it speaks when it must not any more.
+	// readers is how many clients of a group only read, with a short rest. A client that also writes waits for a master
+	// that was cut off; only one that reads can see whether that master still answers when it must not.
 	readers     = 3
 	readersRest = 3 * time.Millisecond
-	// registerUses is how often a key is handed out. One use in seven is two operations, and one more reads it at the
-	// end: together no more than check.MaxOpsPerKey, but for luck that nobody has.
+	// registerUses is how often a key is used. One use in seven is two operations, and one more reads the key at the
+	// end: together almost certainly no more than check.MaxOpsPerKey.
 	registerUses = 150
 )
 
-// Config says who drives what.
-type Config struct {
-	Endpoints []string
-	Clients   int
-	Timeout   time.Duration // of one operation
-	Seed      uint64
-	// ConsistentOnly is for clocks that err by more than they may: default reads promise nothing then.
-	ConsistentOnly bool
-}
-
-// Registers has clients get, put, compare-and-set and delete shared keys through all nodes until ctx ends. Every
-// client starts at another endpoint and fails over; each operation is recorded as its client saw it.
+// Registers makes clients get, put, compare-and-set and delete shared keys through all nodes until ctx ends.
 func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	rings := make([]*keyring, cfg.Clients) // by client
 	for i := range rings {
@@ -45,7 +34,7 @@ func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	}
 	return each(ctx, cfg, rec, func(w *worker) {
 		if w.id < (cfg.Clients+1)/2 && w.id%GroupSize >= GroupSize-readers {
-			w.get(rings[w.id].next(), w.random.IntN(10) == 0)
+			w.keys.get(rings[w.id].next(), w.gen.IntN(10) == 0)
 			time.Sleep(readersRest)
 			return
 		}
@@ -53,18 +42,19 @@ func Registers(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	})
 }
 
+// register does one or two operations on a key.
 func (w *worker) register(key string) {
-	switch p := w.random.IntN(100); {
+	switch p := w.gen.IntN(100); {
 	case p < 45:
-		w.get(key, p%2 == 0)
+		w.keys.get(key, p%2 == 0)
 	case p < 75:
-		w.put(key, w.word())
+		w.keys.put(key, w.gen.value())
 		if p%2 == 0 {
-			w.get(key, p%4 == 0) // before others have overwritten it
+			w.keys.get(key, p%4 == 0) // before others have overwritten it
 		}
 	case p < 97:
-		w.cas(key, w.word(), w.seen[key])
+		w.keys.cas(key, w.gen.value(), w.keys.seen[key])
 	default:
-		w.delete(key)
+		w.keys.delete(key)
 	}
 }

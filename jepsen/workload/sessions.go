@@ -19,9 +19,9 @@ const (
 	lifeEnd    = 10 * time.Second // after which a client no longer waits for what must come
 )
 
-// sessions: each client makes sessions, renews them for a while, and then releases what they hold, destroys them, or
-// leaves them to their end; and takes what they held with another session as soon as it can. Beside it somebody follows
-// all changes, and the masterships.
+// sessions makes each client create sessions, renew them for a while, and then release their locks, destroy them or
+// leave them to expire. Another session takes their locks as soon as it can. One more client follows all changes, and
+// another records the masterships.
 func sessions(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	watching, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -35,79 +35,80 @@ func sessions(ctx context.Context, cfg Config, rec *history.Recorder) error {
 		defer w.close()
 		w.follow(ctx, watching, "", &finish{})
 	})
-	sight := &sighting{rec: rec, client: cfg.Clients + 2}
+	masters := &masterships{rec: rec, client: cfg.Clients + 2}
 	for _, e := range cfg.Endpoints {
-		wg.Go(func() { sight.poll(watching, e) })
+		wg.Go(func() { masters.poll(watching, e) })
 	}
 	lives := make([]int, cfg.Clients)
 	err = each(ctx, cfg, rec, func(w *worker) {
 		lives[w.id]++
-		w.live(ctx, fmt.Sprintf("session/%d/%d", w.id, lives[w.id]))
+		w.sessionLife(ctx, fmt.Sprintf("session/%d/%d", w.id, lives[w.id]))
 	})
 	return err
 }
 
-// live is the life of one session that locks one key, and of the other one that locks it afterwards.
-func (w *worker) live(ctx context.Context, key string) {
-	ttl := []time.Duration{300 * time.Millisecond, 600 * time.Millisecond}[w.random.IntN(2)]
-	delay := []time.Duration{0, 500 * time.Millisecond, time.Second}[w.random.IntN(3)]
-	s := w.createSession(ttl, delay, w.random.IntN(2) == 0)
-	other := w.createSession(otherTTL, 0, true)
+// sessionLife is the life of a session that locks a key, and of another one that locks it afterwards.
+func (w *worker) sessionLife(ctx context.Context, key string) {
+	ttl := []time.Duration{300 * time.Millisecond, 600 * time.Millisecond}[w.gen.IntN(2)]
+	delay := []time.Duration{0, 500 * time.Millisecond, time.Second}[w.gen.IntN(3)]
+	s := w.sessions.create(ttl, delay, w.gen.IntN(2) == 0)
+	other := w.sessions.create(otherTTL, 0, true)
 	if s.Outcome != history.OK || other.Outcome != history.OK {
 		return
 	}
-	defer w.destroy(other)
-	if a := w.acquire(key, w.word(), s); a.Outcome != history.OK || !a.Matched {
+	defer w.sessions.destroy(other)
+	if a := w.sessions.acquire(key, w.gen.value(), s); a.Outcome != history.OK || !a.Matched {
 		return
 	}
-	for range w.random.IntN(4) {
-		w.rest(ttl)
-		if w.renew(s).Absent {
+	for range w.gen.IntN(4) {
+		w.gen.rest(ttl)
+		if w.sessions.renew(s).Absent {
 			break
 		}
 	}
-	switch p := w.random.IntN(10); {
+	switch p := w.gen.IntN(10); {
 	case p < 3:
-		if r := w.release(key, w.word(), s); r.Done() {
-			w.acquire(key, w.word(), other)
+		if r := w.sessions.release(key, w.gen.value(), s); r.Done() {
+			w.sessions.acquire(key, w.gen.value(), other)
 		}
-		w.destroy(s)
+		w.sessions.destroy(s)
 		return
 	case p < 6:
-		w.destroy(s)
+		w.sessions.destroy(s)
 	default:
 		w.awaitEnd(ctx, key, s)
 	}
 	for begin := time.Now(); time.Since(begin) < lifeEnd && ctx.Err() == nil; time.Sleep(lifePoll) {
-		if a := w.acquire(key, w.word(), other); a.Outcome != history.OK || a.Matched || a.Absent {
+		if a := w.sessions.acquire(key, w.gen.value(), other); a.Outcome != history.OK || a.Matched || a.Absent {
 			return
 		}
 	}
 }
 
-// awaitEnd looks at the session, and at what it holds, until it has ended.
+// awaitEnd reads the session and its key until it has ended.
 func (w *worker) awaitEnd(ctx context.Context, key string, s history.Op) {
 	for begin := time.Now(); time.Since(begin) < lifeEnd && ctx.Err() == nil; time.Sleep(lifePoll) {
-		if op := w.info(s); op.Outcome == history.OK && op.Absent {
-			w.look(key)
+		if op := w.sessions.info(s); op.Outcome == history.OK && op.Absent {
+			w.keys.look(key)
 			return
 		}
-		if op := w.look(key); op.Outcome == history.OK && op.Session != s.Session {
-			w.info(s)
+		if op := w.keys.look(key); op.Outcome == history.OK && op.Session != s.Session {
+			w.sessions.info(s)
 			return
 		}
 	}
 }
 
-// sighting records each mastership when it is first seen.
-type sighting struct {
+// masterships records each mastership when a status first shows it.
+type masterships struct {
 	rec    *history.Recorder
 	client int
 	mu     sync.Mutex
 	epoch  uint64
 }
 
-func (s *sighting) poll(ctx context.Context, endpoint string) {
+// poll reads the status of one node again and again.
+func (s *masterships) poll(ctx context.Context, endpoint string) {
 	r := newRaw([]string{endpoint})
 	defer r.close()
 	for ; ctx.Err() == nil; time.Sleep(statusPoll) {
@@ -123,7 +124,10 @@ func (s *sighting) poll(ctx context.Context, endpoint string) {
 		s.mu.Lock()
 		if said.Epoch > s.epoch {
 			s.epoch = said.Epoch
-			s.rec.Add(history.Op{Client: s.client, Kind: history.Master, Result: said.Epoch, Outcome: history.OK, Call: call, Return: s.rec.Now()})
+			s.rec.Add(history.Op{
+				Client: s.client, Kind: history.Master, Result: said.Epoch, Outcome: history.OK,
+				Call: call, Return: s.rec.Now(),
+			})
 		}
 		s.mu.Unlock()
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
-	"tenure/api"
 	"tenure/jepsen/history"
 )
 
@@ -16,15 +14,15 @@ const (
 	watchGroups = 2 // prefixes below which writers write
 	watchKeys   = 4 // that a writer writes in turn, and that all write
 	watchRest   = 8 * time.Millisecond
-	watchWait   = "60s"
-	// watchLeast to watchMost: for so long a watcher stays with a node while there are faults.
+	watchWait   = time.Minute
+	// watchLeast and watchMost bound how long a watcher stays with a node while there are faults.
 	watchLeast, watchMost = time.Second, 4 * time.Second
-	// convergeTime is in how long each watcher must have seen the last change, once there are no faults any more.
+	// convergeTime is the time after the last fault within which each watcher must have seen the last change.
 	convergeTime = 20 * time.Second
 )
 
-// watches: some clients write, and the others watch: streams that resume at other nodes, queries that wait for changes
-// of a prefix, and of one key. At the end each must come to see the last change without asking again.
+// watches makes some clients write and the others watch: by streams that resume at other nodes, and by queries that
+// wait for changes of a prefix or a key. At the end each watcher must see the last change without asking again.
 func watches(ctx context.Context, cfg Config, rec *history.Recorder) error {
 	watching, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -47,9 +45,9 @@ func watches(ctx context.Context, cfg Config, rec *history.Recorder) error {
 			}
 			watchers.Go(func() { defer w.close(); w.follow(ctx, watching, group, end) })
 		case 3:
-			watchers.Go(func() { defer w.close(); w.loop(ctx, watching, history.List, group, end) })
+			watchers.Go(func() { defer w.close(); w.reread(ctx, watching, history.List, group, end) })
 		case 4:
-			watchers.Go(func() { defer w.close(); w.loop(ctx, watching, history.Get, hotKey(i/5), end) })
+			watchers.Go(func() { defer w.close(); w.reread(ctx, watching, history.Get, hotKey(i/5), end) })
 		}
 	}
 	writers.Wait()
@@ -66,13 +64,13 @@ func watches(ctx context.Context, cfg Config, rec *history.Recorder) error {
 
 func hotKey(i int) string { return fmt.Sprintf("watch/hot/k%d", i%watchKeys) }
 
-// finish says at which revision everybody who watches a key or prefix has seen everything.
+// finish is the revision at which a watcher of a key or prefix has seen everything.
 type finish struct {
 	mu        sync.Mutex
 	revisions map[string]uint64
 }
 
-// reached tells whether that is so.
+// reached reports whether a watcher at revision has seen everything.
 func (f *finish) reached(name string, revision uint64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,13 +78,14 @@ func (f *finish) reached(name string, revision uint64) bool {
 	return end > 0 && revision >= end
 }
 
+// set sets the revision of a key or prefix.
 func (f *finish) set(name string, revision uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.revisions[name] = revision
 }
 
-// mark changes everything that is watched for the last time, once the cluster does as it is told again.
+// mark changes everything that is watched for the last time, when the cluster takes writes again.
 func mark(cfg Config, rec *history.Recorder, end *finish) error {
 	w, err := newWorker(cfg, rec, cfg.Clients+1)
 	if err != nil {
@@ -106,8 +105,8 @@ func mark(cfg Config, rec *history.Recorder, end *finish) error {
 	names = append(names, "watch/")
 	keys["watch/"] = "watch/end"
 	for _, name := range names {
-		op := w.put(keys[name], w.word())
-		for begin := time.Now(); op.Outcome != history.OK; op = w.put(keys[name], w.word()) {
+		op := w.keys.put(keys[name], w.gen.value())
+		for begin := time.Now(); op.Outcome != history.OK; op = w.keys.put(keys[name], w.gen.value()) {
 			if time.Since(begin) > convergeTime {
 				return errors.New("the last changes could not be written: " + op.Error)
 			}
@@ -119,37 +118,37 @@ func mark(cfg Config, rec *history.Recorder, end *finish) error {
 
 func watchGroup(i int) string { return fmt.Sprintf("watch/%d/", i%watchGroups) }
 
-// write writes below a prefix of its own in the group, and now and then a key that all write. After a write of unknown
-// outcome it goes on below another prefix.
+// write writes below a prefix of its own in the group, and now and then a key that all clients write. After a write of
+// unknown outcome it takes another prefix.
 func (w *worker) write(ctx context.Context, group string) {
 	for epoch := 0; ctx.Err() == nil; {
 		mine := fmt.Sprintf("%s%d.%d/", group, w.id, epoch)
-		key := fmt.Sprintf("%sk%d", mine, w.random.IntN(watchKeys))
+		key := fmt.Sprintf("%sk%d", mine, w.gen.IntN(watchKeys))
 		var op history.Op
-		switch p := w.random.IntN(100); {
+		switch p := w.gen.IntN(100); {
 		case p < 8:
-			op = w.put(hotKey(p), w.word())
+			op = w.keys.put(hotKey(p), w.gen.value())
 		case p < 10:
-			op = w.delete(hotKey(p))
+			op = w.keys.delete(hotKey(p))
 		case p < 14:
-			op = w.prune(mine)
+			op = w.keys.prune(mine)
 		case p < 26:
-			op = w.delete(key)
+			op = w.keys.delete(key)
 		default:
-			op = w.put(key, w.word())
+			op = w.keys.put(key, w.gen.value())
 		}
 		if op.Outcome == history.Info {
 			epoch++
 		}
-		w.rest(watchRest)
+		w.gen.rest(watchRest)
 	}
 }
 
-// patient is a context for one try of a watcher: while there are faults it ends after a while, so that watchers wander
-// from node to node; after that it ends with the watching.
-func (w *worker) patient(run, watching context.Context) (context.Context, func()) {
+// attempt returns a context for one request of a watcher. While there are faults it ends after a while, so that
+// watchers go from node to node. After that it ends with watching.
+func (w *worker) attempt(run, watching context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(watching)
-	timer := time.AfterFunc(watchLeast+time.Duration(w.random.Int64N(int64(watchMost-watchLeast))), func() {
+	timer := time.AfterFunc(watchLeast+time.Duration(w.gen.Int64N(int64(watchMost-watchLeast))), func() {
 		if run.Err() == nil {
 			cancel()
 		}
@@ -157,62 +156,34 @@ func (w *worker) patient(run, watching context.Context) (context.Context, func()
 	return ctx, func() { timer.Stop(); cancel() }
 }
 
-// follow streams the changes below a prefix and resumes where it was, at another node each time. Told that changes may
-// be missing it lists, and goes on behind them.
+// follow streams the changes below a prefix and resumes where it was, at another node each time. When changes may be
+// missing, it lists and continues after them.
 func (w *worker) follow(run, watching context.Context, prefix string, end *finish) {
 	at := uint64(0)
 	for watching.Err() == nil && !end.reached(prefix, at) {
-		ctx, done := w.patient(run, watching)
-		op := w.stream(ctx, prefix, at, func(revision uint64) bool { return end.reached(prefix, revision) })
+		ctx, done := w.attempt(run, watching)
+		op := w.streams.follow(ctx, prefix, at, func(revision uint64) bool { return end.reached(prefix, revision) })
 		done()
 		if at = op.Result; op.Gap > 0 {
 			at = op.Gap
-			w.list(prefix, false)
+			w.keys.list(prefix, false)
 		}
-		w.raw.at = (w.raw.at + 1) % len(w.raw.endpoints)
-		w.rest(watchRest)
+		w.conn.raw.next()
+		w.gen.rest(watchRest)
 	}
 }
 
-// loop reads a key or a prefix again and again, each time once it has changed behind the index of the last answer.
-func (w *worker) loop(run, watching context.Context, kind history.Kind, key string, end *finish) {
-	path := keyPath(key) + "?wait=" + watchWait
-	if kind == history.List {
-		path += "&recurse"
-	}
+// reread reads a key or a prefix again and again, each time after it has changed since the last answer.
+func (w *worker) reread(run, watching context.Context, kind history.Kind, key string, end *finish) {
 	for at := uint64(0); watching.Err() == nil && !end.reached(key, at); {
-		ctx, done := w.patient(run, watching)
-		op := history.Op{Client: w.id, Kind: kind, Key: key, Mode: "waiting", Call: w.rec.Now(), Extra: history.Extra{Since: at}}
-		var err error
-		if w.typed() {
-			err = w.typedWait(ctx, &op)
-		} else {
-			err = w.wait(ctx, fmt.Sprintf("%s&index=%d", path, at), &op)
-		}
+		ctx, done := w.attempt(run, watching)
+		op, err := w.streams.wait(ctx, kind, key, at)
 		done()
-		if op.Return = w.rec.Now(); err == nil {
-			op.Outcome, at = history.OK, op.Index
-			w.rec.Add(op)
+		if err == nil {
+			at = op.Index
 			continue
 		}
-		w.raw.at = (w.raw.at + 1) % len(w.raw.endpoints)
-		w.rest(watchRest)
+		w.conn.raw.next()
+		w.gen.rest(watchRest)
 	}
-}
-
-// wait is one query that waits, at one node.
-func (w *worker) wait(ctx context.Context, path string, op *history.Op) error {
-	a, err := w.raw.once(ctx, http.MethodGet, w.raw.endpoints[w.raw.at]+path, nil)
-	if err != nil {
-		return err
-	}
-	list, err := entries(a)
-	op.Index = a.number(api.HeaderIndex)
-	for _, e := range list {
-		op.Entries = append(op.Entries, history.Entry{Key: e.Key, Value: string(e.Value), Create: e.CreateIndex, Modify: e.ModifyIndex})
-	}
-	if op.Absent = len(list) == 0; op.Kind == history.Get && !op.Absent {
-		op.Value, op.Entries = op.Entries[0].Value, nil
-	}
-	return err
 }

@@ -23,29 +23,29 @@ type LeaseAsk struct {
 	Wait        string `json:",omitempty"`
 }
 
-// LeaseGrant is what was granted. Of one of many that was not, Error says why, and Lost that the lease has ended.
+// LeaseGrant is a grant. For one of many that failed, Error says why, and Lost that the lease has ended.
 type LeaseGrant struct {
 	Name, Owner, Grant, TTL string
-	Waited                  string // the deadline may count from so much later than from before the request
+	Waited                  string // how long the node waited: the time of the grant counts from so much later
 	Token                   uint64
 	Error                   string
 	Lost                    bool
 }
 
-// What a request is refused for; errors.Is tells them apart. All others are those of package client.
+// Why a request was refused. All other errors are those of package client.
 var (
 	ErrLeaseBusy = errors.New("somebody else owns")
 	ErrLeaseGone = errors.New("the lease has ended")
 )
 
-// LeaseConn speaks HTTP about named leases: a request is sent once, and to another node only if it was certainly not
-// taken by the first. For one goroutine at a time.
+// LeaseConn sends HTTP requests about named leases. Each is sent once, and to another node only if the first has
+// certainly not taken it. It is for one goroutine at a time.
 type LeaseConn struct{ raw *raw }
 
-// NewLeaseConn begins with the first endpoint. Close it.
+// NewLeaseConn returns a connection that begins with the first endpoint. The caller must close it.
 func NewLeaseConn(endpoints []string) *LeaseConn { return &LeaseConn{newRaw(endpoints)} }
 
-// Close closes connections that are not in use.
+// Close closes idle connections.
 func (c *LeaseConn) Close() { c.raw.close() }
 
 // Acquire asks for a name; ErrLeaseBusy if somebody else owns it.
@@ -81,7 +81,7 @@ func (c *LeaseConn) RenewAll(ctx context.Context, asks []LeaseAsk) (out []LeaseG
 // Release ends an acquisition for good.
 func (c *LeaseConn) Release(ctx context.Context, name string, ask LeaseAsk) error {
 	a, err := c.post(ctx, leasePath(name, "release"), ask)
-	if err == nil && (a.status != http.StatusOK || !a.says("true")) {
+	if err == nil && (a.status != http.StatusOK || !a.is("true")) {
 		err = unexpected(a)
 	}
 	return err
@@ -106,7 +106,7 @@ func granted(a answer, err error) (g LeaseGrant, _ error) {
 	return g, err
 }
 
-// Of checks that g is what was asked for, and returns for how long the request has waited for a busy name.
+// Of checks that g is what was asked for, and returns how long the request has waited for a busy name.
 func (g *LeaseGrant) Of(name, owner string, ttl time.Duration) (waited time.Duration, err error) {
 	got, err := time.ParseDuration(g.TTL)
 	if err == nil && g.Waited != "" {

@@ -11,7 +11,13 @@ import (
 	"tenure/jepsen/history"
 )
 
-// acquisition is one attempt to own a name, and what comes of it, as its client knows it.
+// leaseOps are the operations on named leases.
+type leaseOps struct {
+	*conn
+	http LeaseConn // through conn.raw
+}
+
+// acquisition is one attempt to own a name, and its result as the client knows it.
 type acquisition struct {
 	name, owner, id string
 	ttl             time.Duration
@@ -23,7 +29,7 @@ func (a *acquisition) op(kind history.Kind) history.Op {
 	return history.Op{Kind: kind, Key: a.name, Extra: history.Extra{Acquisition: a.id, TTL: a.ttl}}
 }
 
-// granted takes in what was done. It counts only as the hold says, by the times that are recorded.
+// granted takes the grant of an operation. The hold decides whether it counts, by the times that are recorded.
 func (a *acquisition) granted(op history.Op, g LeaseGrant) {
 	if op.Grants() {
 		a.grant = g.Grant
@@ -31,7 +37,7 @@ func (a *acquisition) granted(op history.Op, g LeaseGrant) {
 	}
 }
 
-// told is the operation's answer; err is that of the request.
+// told records the answer to the request in op and returns the error of the operation.
 func (a *acquisition) told(op *history.Op, g *LeaseGrant, err error) error {
 	switch {
 	case errors.Is(err, ErrLeaseBusy):
@@ -46,54 +52,54 @@ func (a *acquisition) told(op *history.Op, g *LeaseGrant, err error) error {
 	return err
 }
 
-// acquireLease asks for the lease, and waits for so long while somebody else owns it. An answer that takes longer than
-// that and the lease together could not count.
-func (w *worker) acquireLease(a *acquisition, wait time.Duration) history.Op {
+// acquire asks for the lease, and waits for so long if somebody else owns it. An answer that takes longer than the wait
+// and the TTL together could not be used.
+func (l leaseOps) acquire(a *acquisition, wait time.Duration) history.Op {
 	op, ask := a.op(history.LeaseAcquire), LeaseAsk{Owner: a.owner, TTL: a.ttl.String(), Acquisition: a.id}
 	if wait > 0 {
 		op.Mode, ask.Wait = "waiting", wait.String()
 	}
 	var g LeaseGrant
-	op = w.do(op, func(ctx context.Context, op *history.Op) (err error) {
+	op = l.do(op, func(ctx context.Context, op *history.Op) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, wait+a.ttl)
 		defer cancel()
-		g, err = w.leases.Acquire(ctx, a.name, ask)
+		g, err = l.http.Acquire(ctx, a.name, ask)
 		return a.told(op, &g, err)
 	})
 	a.granted(op, g)
 	return op
 }
 
-// renewLease asks once, at one node, and for no longer than patience.
-func (w *worker) renewLease(a *acquisition, patience time.Duration) {
+// renew asks one node once, and waits no longer than limit for its answer.
+func (l leaseOps) renew(a *acquisition, limit time.Duration) {
 	var g LeaseGrant
-	op := w.do(a.op(history.LeaseRenew), func(ctx context.Context, op *history.Op) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+	op := l.do(a.op(history.LeaseRenew), func(ctx context.Context, op *history.Op) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		g, err = w.leases.Renew(ctx, a.name, LeaseAsk{Owner: a.owner, Grant: a.grant, TTL: a.ttl.String()})
+		g, err = l.http.Renew(ctx, a.name, LeaseAsk{Owner: a.owner, Grant: a.grant, TTL: a.ttl.String()})
 		return a.told(op, &g, err)
 	})
 	a.granted(op, g)
 }
 
-// batchClients keeps the clients apart that the answers of a batch are filed under: a client has one operation at a
-// time.
+// batchClients is the distance between the clients under which the renewals of one request are recorded, because a
+// client has one operation at a time.
 const batchClients = 1000
 
-// renewLeases renews them all in one request.
-func (w *worker) renewLeases(mine []*acquisition, patience time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// renewAll renews all of them in one request.
+func (l leaseOps) renewAll(mine []*acquisition, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var asks []LeaseAsk
 	for _, a := range mine {
 		asks = append(asks, LeaseAsk{Name: a.name, Owner: a.owner, Grant: a.grant, TTL: a.ttl.String()})
 	}
-	call := w.rec.Now()
-	grants, failed := w.leases.RenewAll(ctx, asks)
-	end := w.rec.Now()
+	call := l.rec.Now()
+	grants, failed := l.http.RenewAll(ctx, asks)
+	end := l.rec.Now()
 	for i, a := range mine {
 		op, g, err := a.op(history.LeaseRenew), LeaseGrant{}, failed
-		op.Client, op.Call, op.Return = w.id+i*batchClients, call, end
+		op.Client, op.Call, op.Return = l.id+i*batchClients, call, end
 		if err == nil {
 			g = grants[i]
 		}
@@ -105,19 +111,21 @@ func (w *worker) renewLeases(mine []*acquisition, patience time.Duration) {
 		}
 		err = a.told(&op, &g, err)
 		if op.Outcome = outcome(err); err != nil {
-			op.Error = fmt.Sprintf("%.200s", err)
+			op.Error = errorText(err)
 		}
 		a.granted(op, g)
-		w.rec.Add(op)
+		l.rec.Add(op)
 	}
 }
 
-// releaseLease stops owning, and then says so.
-func (w *worker) releaseLease(a *acquisition) {
+// release stops owning the name, and then tells the cluster.
+func (l leaseOps) release(a *acquisition) {
 	a.hold.Release()
 	ask := LeaseAsk{Owner: a.owner, Grant: a.grant}
 	if a.grant == "" {
 		ask.Acquisition = a.id
 	}
-	w.do(a.op(history.LeaseRelease), func(ctx context.Context, _ *history.Op) error { return w.leases.Release(ctx, a.name, ask) })
+	l.do(a.op(history.LeaseRelease), func(ctx context.Context, _ *history.Op) error {
+		return l.http.Release(ctx, a.name, ask)
+	})
 }

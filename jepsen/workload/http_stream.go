@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -16,29 +15,10 @@ import (
 
 const maxEventLine = 1 << 20
 
-// stream follows the changes under a prefix from behind a revision on, through one node, until ctx ends, the node
-// breaks off or says that changes are missing, or enough says so of a position. It tells what was seen of it.
-func (w *worker) stream(ctx context.Context, prefix string, from uint64, enough func(uint64) bool) history.Op {
-	op := history.Op{Client: w.id, Kind: history.Stream, Key: prefix, Index: from, Result: from, Call: w.rec.Now(), Outcome: history.OK}
-	var err error
-	if w.typed() {
-		err = w.typedStream(ctx, &op, enough)
-	} else {
-		where := fmt.Sprintf("%s/v1/watch?prefix=%s&index=%d", w.raw.endpoints[w.raw.at], url.QueryEscape(prefix), from)
-		err = w.raw.follow(ctx, where, func(m message) bool { return take(&op, m) && !enough(op.Result) })
-	}
-	if err != nil {
-		op.Error = fmt.Sprintf("%.200s", err)
-	}
-	op.Return = w.rec.Now()
-	w.rec.Add(op)
-	return op
-}
-
 // message is one block of a stream of events.
 type message struct{ name, data, id string }
 
-// follow reads a stream's messages until take says false. Its error says why it ended before.
+// follow reads the messages of a stream until take returns false. Its error says why the stream ended before.
 func (r *raw) follow(ctx context.Context, where string, take func(message) bool) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
 	if err != nil {
@@ -75,7 +55,7 @@ func (r *raw) follow(ctx context.Context, where string, take func(message) bool)
 	return lines.Err()
 }
 
-// take adds a message to what op has seen, and tells whether to go on.
+// take adds a message to op and reports whether to continue.
 func take(op *history.Op, m message) bool {
 	var e wireEntry
 	var gap struct{ Index uint64 }
@@ -85,7 +65,9 @@ func take(op *history.Op, m message) bool {
 			op.Error, op.Outcome = "not understood: "+m.data, history.Fail
 			return false
 		}
-		op.Entries = append(op.Entries, history.Entry{Key: e.Key, Value: string(e.Value), Create: e.CreateIndex, Modify: e.ModifyIndex, Session: e.Session})
+		seen := e.seen()
+		seen.Session = e.Session
+		op.Entries = append(op.Entries, seen)
 	case "session":
 		var s struct {
 			Session     string

@@ -15,12 +15,13 @@ import (
 
 	"tenure/api"
 	"tenure/client"
+	"tenure/jepsen/history"
 )
 
 const maxAnswer = 64 << 20
 
-// raw speaks HTTP to the nodes without the client's help: a request is sent once, and to another node only if it was
-// certainly not taken by the first. So what is tested is the cluster, and not the client's care.
+// raw sends HTTP requests to the nodes without package client: each request is sent once, and to another node only if
+// the first has certainly not taken it. So the cluster is tested, and not the care of the client.
 type raw struct {
 	http      *http.Client
 	endpoints []string
@@ -28,12 +29,16 @@ type raw struct {
 }
 
 func newRaw(endpoints []string) *raw {
-	return &raw{http: &http.Client{Transport: &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 4}}, endpoints: endpoints}
+	t := &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 4}
+	return &raw{http: &http.Client{Transport: t}, endpoints: endpoints}
 }
+
+// next makes the next request go to the next endpoint.
+func (r *raw) next() { r.at = (r.at + 1) % len(r.endpoints) }
 
 func (r *raw) close() { r.http.CloseIdleConnections() }
 
-// answer is what a node said.
+// answer is the answer of a node.
 type answer struct {
 	status int
 	header http.Header
@@ -45,12 +50,13 @@ func (a answer) number(header string) uint64 {
 	return n
 }
 
-// code is why a request was refused, or "".
+// code returns why a request was refused, or "".
 func (a answer) code() api.Code { return api.Code(a.header.Get(api.HeaderError)) }
 
-func (a answer) says(words string) bool { return strings.HasPrefix(string(a.body), words) }
+// is reports whether the body of a is text.
+func (a answer) is(text string) bool { return strings.TrimSpace(string(a.body)) == text }
 
-// request sends one request, until a node takes it. Its error matches client.ErrUnknown if a write may have been done.
+// request sends a request until a node takes it. Its error is client.ErrUnknown if a write may have been done.
 func (r *raw) request(ctx context.Context, method, path string, body []byte) (answer, error) {
 	var last error
 	for range 2 * len(r.endpoints) {
@@ -67,7 +73,7 @@ func (r *raw) request(ctx context.Context, method, path string, body []byte) (an
 		if err == nil {
 			err = fmt.Errorf("%w: %.100s", client.ErrNotApplied, a.body)
 		}
-		r.at = (r.at + 1) % len(r.endpoints)
+		r.next()
 		var dial *net.OpError
 		if !errors.Is(err, client.ErrNotApplied) && !(errors.As(err, &dial) && dial.Op == "dial") {
 			return answer{}, fmt.Errorf("%w: %w", client.ErrUnknown, err)
@@ -101,14 +107,19 @@ type wireEntry struct {
 	Session                  string
 }
 
-// unexpected is an answer for which the request gave no cause: nothing is known of a write.
+// seen returns e as it is recorded.
+func (e *wireEntry) seen() history.Entry {
+	return history.Entry{Key: e.Key, Value: string(e.Value), Create: e.CreateIndex, Modify: e.ModifyIndex}
+}
+
+// unexpected returns the error for an answer that the request should not get. A write is then unknown.
 func unexpected(a answer) error {
 	return fmt.Errorf("%w: status %d: %.200s", client.ErrUnknown, a.status, a.body)
 }
 
 func keyPath(key string) string { return (&url.URL{Path: api.PathKV + key}).EscapedPath() }
 
-// entries decodes a listing; 404 is an empty one.
+// entries decodes a listing. 404 is an empty one.
 func entries(a answer) (out []wireEntry, err error) {
 	switch a.status {
 	case http.StatusNotFound:
