@@ -46,7 +46,7 @@ type Node struct {
 	apart   bool // it takes no part
 }
 
-// reply is what a write came to.
+// reply is the answer to a write.
 type reply struct {
 	status   int
 	code     api.Code // "" of a success
@@ -60,7 +60,7 @@ type remembered struct {
 	reply   reply
 }
 
-// New makes a cluster of n nodes that listen nowhere: serve Node.Handler as you like. Node 1 is master.
+// New returns a cluster of n nodes that do not listen: the caller serves Node.Handler. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
 		store: newStore(), known: map[string]remembered{}, changed: make(chan struct{}),
@@ -72,7 +72,7 @@ func New(n int) *Cluster {
 	return c
 }
 
-// Start makes a cluster whose nodes listen on loopback until Close.
+// Start returns a cluster whose nodes listen on loopback until Close.
 func Start(n int) *Cluster {
 	c := New(n)
 	for _, x := range c.nodes {
@@ -92,10 +92,10 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Node is the node with this id.
+// Node returns the node with that ID.
 func (c *Cluster) Node(id uint64) *Node { return c.nodes[id-1] }
 
-// Endpoints are the addresses of all nodes, by id.
+// Endpoints returns the addresses of all nodes, by ID.
 func (c *Cluster) Endpoints() []string {
 	var out []string
 	for _, x := range c.nodes {
@@ -104,28 +104,29 @@ func (c *Cluster) Endpoints() []string {
 	return out
 }
 
-// Stop makes the node's address refuse connections for good.
+// Stop makes the node's address refuse connections from now on.
 func (n *Node) Stop() {
 	n.stopped.Store(true)
 	n.server.CloseClientConnections()
 	n.server.Close()
 }
 
-// SetProblem makes the node's status say that it takes no part, and why.
+// SetProblem makes the status of the node say that it takes no part in the cluster, and why.
 func (n *Node) SetProblem(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.problem, n.apart = why, true
 }
 
-// SetFull makes the node's status say that its disk is short of space; it takes part all the same.
+// SetFull makes the status of the node say that its disk is short of space. It still takes part.
 func (n *Node) SetFull(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.problem, n.apart = why, false
 }
 
-// Inject has f asked about every request. It is called without a lock, from the goroutine of the request.
+// Inject sets the function that chooses the fault of each request. f is called without a lock, from the goroutine of
+// the request.
 func (c *Cluster) Inject(f func(Request) Fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +148,7 @@ func (c *Cluster) Reword(f func(text string) string) {
 	c.words = f
 }
 
-// SetMaster moves mastership, under a new epoch. 0 is nobody.
+// SetMaster moves mastership to a node, under a new epoch. 0 is nobody.
 func (c *Cluster) SetMaster(node uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,14 +158,14 @@ func (c *Cluster) SetMaster(node uint64) {
 	}
 }
 
-// Applied is how many writes were applied, failed conditions and renewals not counted.
+// Applied returns how many writes were applied, without failed conditions and renewals.
 func (c *Cluster) Applied() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.store.applied
 }
 
-// Revision is the store's revision.
+// Revision returns the revision of the store.
 func (c *Cluster) Revision() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,14 +186,14 @@ func (c *Cluster) Compact() {
 	c.forgot = c.store.revision
 }
 
-// CutAfter cuts the stream that sends the n-th event from now on, behind it.
+// CutAfter cuts the stream that sends the n-th event from now on, after that event.
 func (c *Cluster) CutAfter(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cutAfter = n
 }
 
-// Value is a key's value, without HTTP.
+// Value returns the value of a key, without HTTP.
 func (c *Cluster) Value(key string) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +218,7 @@ func (c *Cluster) Delete(prefix string) {
 	c.store.delete(c.store.keys(prefix))
 }
 
-// Sessions are the IDs of the sessions that live.
+// Sessions returns the IDs of the live sessions.
 func (c *Cluster) Sessions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +226,7 @@ func (c *Cluster) Sessions() []string {
 	return slices.Sorted(maps.Keys(c.store.sessions))
 }
 
-// EndSession ends a session, without HTTP, as if its time were over.
+// EndSession ends a session, without HTTP, as if its TTL had passed.
 func (c *Cluster) EndSession(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,7 +234,7 @@ func (c *Cluster) EndSession(id string) {
 	c.store.endSession(id)
 }
 
-// tell wakes whoever waits, if there was a change since the revision was before.
+// tell wakes requests that wait, if the revision has changed since it was before.
 func (c *Cluster) tell(before uint64) {
 	if c.store.revision != before {
 		close(c.changed)
@@ -241,7 +242,7 @@ func (c *Cluster) tell(before uint64) {
 	}
 }
 
-// sweep ends sessions whose TTL has passed, at the very moment: a real node gives them longer.
+// sweep ends sessions and keys whose TTL has passed. A real node gives sessions longer.
 func (c *Cluster) sweep() {
 	defer c.tell(c.store.revision)
 	c.store.sweep(time.Now())

@@ -1,7 +1,13 @@
-// Package clienttest is a pretended cluster for tests of programs that use package client: the HTTP API over one
-// store in memory, with as many nodes as wanted in front of it, and with faults put in on purpose.
+// Package clienttest is a cluster in memory for tests of programs that use package client: the HTTP API over one store,
+// with any number of nodes in front of it and with faults that a test injects.
 //
-// It keeps what clients depend on: indexes, conditions, locks, transactions, waiting, streams of changes, idempotency
-// keys with bases, named leases with their tokens, which answer means what. It has no election and no disk, ends a
-// session or a lease at the very moment that its TTL is over, and is no measure of what a real node does under stress.
+// It has what clients depend on: indexes, conditions, locks, transactions, fences, waiting, streams of changes,
+// idempotency keys with bases, named leases with their tokens, and the meaning of each answer. It has no election and
+// no disk, ends a session or a lease at the very moment that its TTL is over, and does not show how a node behaves
+// under load.
+//
+//   - cluster.go: the cluster and what tests can do to it
+//   - handler.go: requests, faults and answers; strict.go: what nodes refuse
+//   - requests.go, waiting.go: writes, sessions; waiting and streams; store.go: the store below them
+//   - leases.go, fences.go: leases and fences
 package clienttest

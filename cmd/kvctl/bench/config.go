@@ -50,7 +50,7 @@ const (
 	MaxPrefix     = 100 // bytes
 )
 
-// Config is one run. Validate says what is wrong with it; no field has a default.
+// Config describes one run. No field has a default.
 type Config struct {
 	Op        string
 	Mode      string // of reads
@@ -77,7 +77,7 @@ type Config struct {
 	Watch func(Progress)
 }
 
-// Validate says what is wrong with c, or nil.
+// Validate returns an error that says what is wrong with c, or nil.
 func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(Ops, c.Op):
@@ -124,11 +124,11 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// reads tells whether some operations are reads; leases, whether they are about leases.
+// reads reports whether some operations are reads; leases, whether they are about leases.
 func (c *Config) reads() bool  { return c.Op == Get || c.Op == Mixed }
 func (c *Config) leases() bool { return c.Op == Lease || c.Op == Keepalive }
 
-// checkPrefix allows what needs no escape in a path: the keys are put into requests as they are.
+// checkPrefix allows only what needs no escape in a path, because keys are put into requests as they are.
 func checkPrefix(p string) error {
 	if len(p) > MaxPrefix {
 		return fmt.Errorf("--prefix: has %d bytes, must have at most %d", len(p), MaxPrefix)
@@ -141,7 +141,7 @@ func checkPrefix(p string) error {
 	return nil
 }
 
-// hostOf is the host:port of an endpoint.
+// hostOf returns the host:port of an endpoint.
 func hostOf(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" || u.Port() == "" {

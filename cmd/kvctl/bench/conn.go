@@ -37,7 +37,7 @@ func newConn(hosts []string, first int, dial dialer, timeout time.Duration) *con
 	return &conn{hosts: hosts, at: first % len(hosts), dial: dial, timeout: timeout}
 }
 
-// open makes sure that there is a connection.
+// open opens a connection if there is none.
 func (c *conn) open(ctx context.Context) error {
 	if c.c != nil {
 		return nil
@@ -62,16 +62,16 @@ func (c *conn) open(ctx context.Context) error {
 	return nil
 }
 
-// close gives the connection up.
+// close closes the connection.
 func (c *conn) close() {
 	if c.c != nil {
-		_ = c.c.Close() // it is of no more use either way
+		_ = c.c.Close() // it is not used again, whatever the error
 		c.c = nil
 		c.live.Store(nil)
 	}
 }
 
-// cut ends what is under way. Unlike the other methods it may be called at any time.
+// cut ends the request in flight. Unlike the other methods it may be called at any time.
 func (c *conn) cut() {
 	if nc := c.live.Load(); nc != nil {
 		_ = (*nc).Close()

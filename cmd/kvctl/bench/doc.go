@@ -2,7 +2,7 @@
 //
 //   - config.go: what to do, and its bounds. run.go: fill, warm-up, window, end. worker.go: one client.
 //   - conn.go: one connection that speaks as much HTTP/1.1 as the API needs. reply.go: its answers.
-//   - pace.go: when the next request of an open loop is due. pool.go: fewer connections than clients.
+//   - pace.go: when the next request of an open loop is due.
 //   - lease.go: operations on leases.
 //   - record.go: histograms and counts. result.go: what they come to. kind.go: how a request ended.
 //

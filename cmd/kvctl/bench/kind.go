@@ -31,14 +31,14 @@ const (
 	kinds // how many there are
 )
 
-// kindNames are the words of kvctl for outcomes, where it has them.
+// kindNames are the names of the kinds, those of kvctl where it has one.
 var kindNames = [kinds]string{"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large",
 	"invalid", "forbidden", "other status", "timeout", "connection lost", "connection refused", "malformed answer", "not sent"}
 
-// String is the word for people and for JSON.
+// String returns the name, for people and for JSON.
 func (k kind) String() string { return kindNames[k] }
 
-// ofCode is what each code of an answer comes to.
+// ofCode has the kind for each error code.
 var ofCode = map[api.Code]kind{
 	api.CodeCondition: condition, api.CodeFenced: condition, api.CodeNotNumber: condition, api.CodeNoSession: condition,
 	api.CodeKeyReused: condition, api.CodeBusy: condition, api.CodeLost: condition,
@@ -49,7 +49,7 @@ var ofCode = map[api.Code]kind{
 	api.CodeNoSpace: noSpaceLeft, api.CodeTooLarge: tooLarge, api.CodeInvalid: invalid, api.CodeForbidden: forbidden,
 }
 
-// ofReply is what an answer comes to: its code decides. One without a code that is no success is not a node's.
+// ofReply returns the kind of an answer, by its code. A failure without a code is not the answer of a node.
 func ofReply(r *reply) kind {
 	if r.code == http.StatusOK {
 		return done
@@ -60,7 +60,7 @@ func ofReply(r *reply) kind {
 	return otherStatus
 }
 
-// ofError is what a failed exchange on a connection comes to.
+// ofError returns the kind of a failed exchange on a connection.
 func ofError(err error) kind {
 	var n net.Error
 	switch {
@@ -72,5 +72,5 @@ func ofError(err error) kind {
 	return lost
 }
 
-// broken tells whether the connection is of no more use, or there is none.
+// broken reports whether the connection cannot be used any more, or there is none.
 func (k kind) broken() bool { return k == timedOut || k == lost || k == unreachable || k == malformed }

@@ -30,7 +30,7 @@ const (
 	Measuring
 )
 
-// Progress tells how far a run is.
+// Progress is how far a run is.
 type Progress struct {
 	Stage   Stage
 	Keys    int           // written so far (Filling)
@@ -39,10 +39,11 @@ type Progress struct {
 	Failed  uint64
 }
 
-// ErrEarly is an interruption before the window opened: there is nothing to show.
+// ErrEarly is the error for an interruption before the window opened, when nothing was measured.
 var ErrEarly = errors.New("interrupted before anything was measured")
 
-// Run carries c out. If ctx ends while the window is open, the Result is of what was measured until then, and says so.
+// Run does the run that c describes. If ctx ends while the window is open, the Result is of what was measured until
+// then, and Interrupted is set.
 func Run(ctx context.Context, c Config) (Result, error) {
 	if err := c.Validate(); err != nil {
 		return Result{}, err
@@ -102,14 +103,14 @@ func newWorld(c Config) (*world, error) {
 	return w, nil
 }
 
-// cut ends all that is under way.
+// cut ends all requests in flight.
 func (w *world) cut() {
 	for _, c := range w.conns {
 		c.cut()
 	}
 }
 
-// close closes the connections, when nobody uses them.
+// close closes the connections. Nobody may be using them.
 func (w *world) close() {
 	for _, c := range w.conns {
 		c.close()
@@ -172,7 +173,7 @@ func (w *worker) fillOne(ctx context.Context, c *conn, key int) error {
 	}
 }
 
-// measure warms up, measures and sums up.
+// measure warms up, measures and returns the result.
 func (w *world) measure(ctx context.Context) (Result, error) {
 	c := w.cfg
 	start := time.Now()
@@ -211,7 +212,7 @@ func (w *world) measure(ctx context.Context) (Result, error) {
 	return out, nil
 }
 
-// windowCPU is what this process uses while the window is open.
+// windowCPU returns the processor time of this process while the window is open.
 func windowCPU(ctx context.Context, r *recorder) time.Duration {
 	wait := func(until time.Time) {
 		t := time.NewTimer(time.Until(until))
@@ -227,7 +228,7 @@ func windowCPU(ctx context.Context, r *recorder) time.Duration {
 	return cpuTime() - before
 }
 
-// watched waits for all, and meanwhile tells Watch how far it is.
+// watched waits for all, and calls Watch with the progress meanwhile.
 func (w *world) watched(all *sync.WaitGroup, progress func(time.Duration) Progress) {
 	if w.cfg.Watch == nil {
 		all.Wait()

@@ -39,7 +39,7 @@ func (w *world) newWorker(id int) *worker {
 	return &worker{world: w, id: id, rng: rand.New(rand.NewPCG(w.cfg.Seed, uint64(id)))}
 }
 
-// take is a connection for one operation, or nil if ctx ends first.
+// take returns a connection for one operation, or nil if ctx ends first.
 func (w *worker) take(ctx context.Context) *conn {
 	if w.atRest == nil {
 		return w.conns[w.id]
@@ -52,7 +52,7 @@ func (w *worker) take(ctx context.Context) *conn {
 	}
 }
 
-// give hands the connection on.
+// give returns a connection from take.
 func (w *worker) give(c *conn) {
 	if w.atRest != nil {
 		w.atRest <- c
@@ -78,7 +78,7 @@ func appendNumber(b []byte, i int) []byte {
 	return strconv.AppendInt(b, int64(i), 10)
 }
 
-// value is a random one.
+// value returns a random value.
 func (w *worker) value() []byte {
 	at := w.rng.IntN(poolBytes)
 	return w.random[at : at+w.cfg.ValueSize]
@@ -108,7 +108,7 @@ func (w *worker) operate(ctx context.Context, c *conn, now time.Time, key int) (
 	return false, k
 }
 
-// write is one operation of the filling.
+// write does one operation of the fill.
 func (w *worker) write(ctx context.Context, c *conn, now time.Time, key int) kind {
 	if w.leases != nil {
 		return w.regain(ctx, c, now, key)
@@ -133,7 +133,7 @@ func (w *world) learn(key int, revision uint64) {
 	}
 }
 
-// look asks for the index of a key that was not where it was thought to be.
+// look reads the index of a key whose compare-and-set has failed.
 func (w *worker) look(ctx context.Context, c *conn, now time.Time, key int) {
 	switch c.do(ctx, now, "GET", w.path(key, "raw"), nil) {
 	case done:
