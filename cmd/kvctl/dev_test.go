@@ -256,7 +256,8 @@ func TestDevLeavesOthersAlone(t *testing.T) {
 			t.Errorf("%s: it was killed", name)
 		}
 	}
-	// The node itself, but dev.json names another program.
+	// The node itself, but dev.json names another program. It has a port of its own: one that ended would be "ending".
+	n.Args[2] = "127.0.0.1:0"
 	c := sleeper(d.state.Binary, n.Args...)
 	n.PID, d.state.Binary = c.Process.Pid, "/bin/sleep"
 	d.write()
