@@ -18,17 +18,15 @@ import (
 type Cluster struct {
 	mu       sync.Mutex
 	store    store
-	known    map[string]remembered
-	floor    uint64 // a base below it is too old
+	writes   writes // to store, under fences
 	master   uint64
 	epoch    uint64
 	faults   func(Request) Fault
 	nodes    []*Node
-	plain    bool          // writes without an idempotency key are taken
-	drawn    uint64        // keys given to such writes
-	changed  chan struct{} // closed and replaced with every change
-	forgot   uint64        // streams that begin below are told that changes are missing
-	sessions uint64        // how many were created
+	plain    bool   // writes without an idempotency key are taken
+	drawn    uint64 // keys given to such writes
+	news     news
+	forgot   uint64 // streams that begin below are told that changes are missing
 	leases   leases
 	fences   fences
 	words    func(string) string // see Reword; nil: as they are
@@ -46,26 +44,13 @@ type Node struct {
 	apart   bool // it takes no part
 }
 
-// reply is the answer to a write.
-type reply struct {
-	status   int
-	code     api.Code // "" of a success
-	body     string
-	revision uint64
-	count    uint64
-}
-
-type remembered struct {
-	request string // method, path, query and body
-	reply   reply
-}
-
 // New returns a cluster of n nodes that do not listen: the caller serves Node.Handler. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
-		store: newStore(), known: map[string]remembered{}, changed: make(chan struct{}),
+		store: newStore(), news: news{make(chan struct{})},
 		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}}, faults: func(Request) Fault { return None },
 	}
+	c.writes = writes{store: &c.store, fences: &c.fences, known: map[string]remembered{}}
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})
 	}
@@ -176,7 +161,7 @@ func (c *Cluster) Revision() uint64 {
 func (c *Cluster) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known, c.floor = map[string]remembered{}, c.store.revision+1
+	c.writes.known, c.writes.floor = map[string]remembered{}, c.store.revision+1
 }
 
 // Compact drops the history of changes: streams that begin now, and not behind the newest, are told so.
@@ -237,8 +222,7 @@ func (c *Cluster) EndSession(id string) {
 // tell wakes requests that wait, if the revision has changed since it was before.
 func (c *Cluster) tell(before uint64) {
 	if c.store.revision != before {
-		close(c.changed)
-		c.changed = make(chan struct{})
+		c.news.wake()
 	}
 }
 
@@ -246,25 +230,6 @@ func (c *Cluster) tell(before uint64) {
 func (c *Cluster) sweep() {
 	defer c.tell(c.store.revision)
 	c.store.sweep(time.Now())
-}
-
-// once applies a request at most once under idempotency key and base.
-func (c *Cluster) once(request, key string, base uint64, apply func() reply) reply {
-	if m, ok := c.known[key]; ok && m.request == request {
-		return m.reply
-	} else if ok {
-		return reply{status: 409, code: api.CodeKeyReused, body: "Idempotency-Key was used by another write"}
-	}
-	switch {
-	case base < c.floor:
-		return reply{status: 504, code: api.CodeKeyTooOld, body: "key too old: outcome unknown"}
-	case base > c.store.revision:
-		return reply{status: 400, code: api.CodeInvalid, body: "X-Tenure-Base is above the store's revision"}
-	}
-	r := apply()
-	r.revision = c.store.revision
-	c.known[key] = remembered{request, r}
-	return r
 }
 
 func (c *Cluster) status(n *Node) client.Status {

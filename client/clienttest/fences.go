@@ -1,7 +1,6 @@
 package clienttest
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -46,8 +45,8 @@ func (f *fences) drop(name string) {
 	delete(f.seen, name)
 }
 
-// readFence answers GET of a fence.
-func (c *Cluster) readFence(w http.ResponseWriter, name string) func() {
-	token, kept := c.fences.token(name)
-	return sendJSON(w, api.Fence{Name: name, Token: token, Floor: !kept})
+// show returns what GET of a fence answers.
+func (f *fences) show(name string) api.Fence {
+	token, kept := f.token(name)
+	return api.Fence{Name: name, Token: token, Floor: !kept}
 }

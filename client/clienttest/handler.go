@@ -140,7 +140,7 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 	case path == api.PathTransfer && r.Method == http.MethodPost:
 		return c.transfer(w, body)
 	case path == api.PathLeases && r.Method == http.MethodGet:
-		return c.listLeases(w, n, r.URL.Query())
+		return sendJSON(w, c.leases.list(r.URL.Query(), n.ID, uint64(len(c.nodes))))
 	case path == api.PathLeasesRenew, strings.HasPrefix(path, api.PathLease):
 		return c.lease(w, r, body)
 	case path == api.PathWatch, r.Method == http.MethodGet && r.URL.Query().Get(api.QueryIndex) != "":
@@ -188,7 +188,7 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) fun
 	if key == "" || err != nil {
 		return refuse(w, 400, api.CodeInvalid, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}
-	o := c.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.apply(r, body) })
+	o := c.writes.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.writes.apply(r, body) })
 	w.Header().Set(api.HeaderRevision, strconv.FormatUint(o.revision, 10))
 	if r.Method == http.MethodDelete && r.URL.Query().Has(api.QueryRecurse) {
 		w.Header().Set(api.HeaderCount, strconv.FormatUint(o.count, 10))
@@ -213,13 +213,13 @@ func (c *Cluster) read(w http.ResponseWriter, r *http.Request) func() {
 		return sendJSON(w, c.store.listSessions(what, q.Has(api.QueryDetails)))
 	}
 	if name, ok := strings.CutPrefix(r.URL.Path, api.PathFence); ok {
-		return c.readFence(w, name)
+		return sendJSON(w, c.fences.show(name))
 	}
 	key, ok := strings.CutPrefix(r.URL.Path, api.PathKV)
 	if !ok {
 		return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 	}
-	h.Set(api.HeaderIndex, strconv.FormatUint(c.index(key, q), 10))
+	h.Set(api.HeaderIndex, strconv.FormatUint(c.store.index(key, q), 10))
 	if !q.Has(api.QueryRecurse) && !q.Has(api.QueryKeys) && !q.Has(api.QueryCount) {
 		e, ok := c.store.entries[key]
 		if !ok {

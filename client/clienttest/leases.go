@@ -75,7 +75,7 @@ func (c *Cluster) EndLease(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.leases.held, name)
-	c.wakeAll()
+	c.news.wake()
 }
 
 // GrowTokens has every renewal give a larger token.
@@ -99,12 +99,6 @@ func (c *Cluster) SilenceLeases(d time.Duration) {
 	c.leases.quiet = time.Now().Add(d)
 }
 
-// wakeAll wakes whoever waits.
-func (c *Cluster) wakeAll() {
-	close(c.changed)
-	c.changed = make(chan struct{})
-}
-
 func (l *leases) live(name string) *lease {
 	if x := l.held[name]; x != nil && time.Now().Before(x.ends) {
 		return x
@@ -115,11 +109,11 @@ func (l *leases) live(name string) *lease {
 // lease does what is asked about leases; nil if it must wait first.
 func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	if r.URL.Path == api.PathLeasesRenew {
-		return c.renewLeases(w, body)
+		return c.leases.renewAll(w, body)
 	}
 	name := strings.TrimPrefix(r.URL.Path, api.PathLease)
 	if r.Method == http.MethodGet {
-		return c.showLease(w, name)
+		return c.leases.show(w, name)
 	}
 	var in leaseRequest
 	i := strings.LastIndexByte(name, '/')
@@ -132,7 +126,7 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 	case len(name) == 0 || len(name) > 256 || len(in.Owner) > 128:
 		return refuse(w, 400, api.CodeInvalid, "the name has 1 to 256 bytes and the owner at most 128")
 	case command == "acquire":
-		return c.acquireLease(w, name, in)
+		return c.leases.acquire(w, name, in)
 	case command == "renew":
 		g, problem := c.leases.renew(name, in)
 		if problem != "" {
@@ -141,23 +135,23 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 		return sendJSON(w, g)
 	case command == "release":
 		if c.leases.release(name, in) {
-			c.wakeAll()
+			c.news.wake()
 		}
 		return sendText(w, "true")
 	}
 	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 }
 
-// listLeases lists what node n has recorded. Of three nodes or more each lease is unknown to one, as with real ones.
-func (c *Cluster) listLeases(w http.ResponseWriter, n *Node, q url.Values) func() {
+// list returns what a node of some has recorded. Of three nodes or more each lease is unknown to one, as with real ones.
+func (l *leases) list(q url.Values, node, nodes uint64) api.LeasePage {
 	limit := 1000
-	if l := number(q, api.QueryLimit); l > 0 {
-		limit = int(l)
+	if n := number(q, api.QueryLimit); n > 0 {
+		limit = int(n)
 	}
 	list, next := []api.LeaseEntry{}, ""
-	for _, name := range slices.Sorted(maps.Keys(c.leases.held)) {
-		x := c.leases.live(name)
-		unknown := len(c.nodes) > 2 && x != nil && x.token%uint64(len(c.nodes)) == n.ID-1
+	for _, name := range slices.Sorted(maps.Keys(l.held)) {
+		x := l.live(name)
+		unknown := nodes > 2 && x != nil && x.token%nodes == node-1
 		if x == nil || unknown || !strings.HasPrefix(name, q.Get(api.QueryPrefix)) || name < q.Get(api.QueryStart) {
 			continue
 		}
@@ -165,38 +159,40 @@ func (c *Cluster) listLeases(w http.ResponseWriter, n *Node, q url.Values) func(
 			next = name
 			break
 		}
-		list = append(list, api.LeaseEntry{Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String()})
+		list = append(list, api.LeaseEntry{
+			Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String(),
+		})
 	}
-	return sendJSON(w, api.LeasePage{Leases: list, Next: next, Hint: true})
+	return api.LeasePage{Leases: list, Next: next, Hint: true}
 }
 
-func (c *Cluster) showLease(w http.ResponseWriter, name string) func() {
-	x := c.leases.live(name)
+func (l *leases) show(w http.ResponseWriter, name string) func() {
+	x := l.live(name)
 	if x == nil {
 		return refuse(w, 404, api.CodeNotFound, "this node knows of no owner")
 	}
 	return sendJSON(w, api.LeaseHint{Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String(), Hint: true})
 }
 
-// acquireLease grants a lease if it is free or its acquisition's already; nil if it is to queue.
-func (c *Cluster) acquireLease(w http.ResponseWriter, name string, in leaseRequest) func() {
+// acquire grants a lease if it is free or its acquisition's already; nil if it is to queue.
+func (l *leases) acquire(w http.ResponseWriter, name string, in leaseRequest) func() {
 	ttl, err := time.ParseDuration(in.TTL)
 	if err != nil || ttl < 100*time.Millisecond || ttl > 24*time.Hour {
 		return refuse(w, 400, api.CodeInvalid, "the TTL must be from 100 ms to --max-lease-time")
 	}
-	if left := time.Until(c.leases.quiet).Round(time.Millisecond); left > 0 {
+	if left := time.Until(l.quiet).Round(time.Millisecond); left > 0 {
 		w.Header().Set(api.HeaderRetryAfter, strconv.Itoa(int((left+time.Second-1)/time.Second)))
 		w.Header().Set(api.HeaderRetryAfterMS, strconv.FormatInt(left.Milliseconds(), 10))
 		return refuse(w, 503, api.CodeQuarantine, fmt.Sprintf("leases begin in %v: the nodes have restarted", left))
 	}
 	if in.Acquisition == "" {
-		in.Acquisition = fmt.Sprintf("drawn here %d", c.leases.count)
+		in.Acquisition = fmt.Sprintf("drawn here %d", l.count)
 	}
-	x := c.leases.live(name)
-	first := c.leases.queue[name]
+	x := l.live(name)
+	first := l.queue[name]
 	free := x == nil && (len(first) == 0 || first[0] == in.Acquisition)
 	if free || x != nil && x.acquisition == in.Acquisition {
-		return sendJSON(w, c.leases.grant(name, in, ttl, x == nil || c.leases.grow))
+		return sendJSON(w, l.grant(name, in, ttl, x == nil || l.grow))
 	}
 	if in.Wait != "" {
 		return nil
@@ -268,15 +264,15 @@ func (l *leases) release(name string, in leaseRequest) bool {
 	return false
 }
 
-func (c *Cluster) renewLeases(w http.ResponseWriter, body []byte) func() {
-	c.leases.asked["renew-all"]++
+func (l *leases) renewAll(w http.ResponseWriter, body []byte) func() {
+	l.asked["renew-all"]++
 	var list []leaseRequest
 	if decode(body, &list) != nil || len(list) > 1024 {
 		return refuse(w, 400, api.CodeInvalid, "a list of at most 1,024 leases")
 	}
 	out := []api.LeaseRenewal{}
 	for _, in := range list {
-		g, problem := c.leases.renew(in.Name, in)
+		g, problem := l.renew(in.Name, in)
 		if problem != "" {
 			g = api.LeaseRenewal{Name: in.Name, Code: api.CodeLost, Error: problem, Lost: true}
 		}
@@ -319,7 +315,7 @@ func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte
 		if i := slices.Index(q, in.Acquisition); i >= 0 {
 			c.leases.queue[name] = slices.Delete(q, i, i+1)
 		}
-		c.wakeAll()
+		c.news.wake()
 	}
 	for {
 		c.mu.Lock()
@@ -327,12 +323,12 @@ func (c *Cluster) awaitLease(w http.ResponseWriter, r *http.Request, body []byte
 			in.Wait = ""
 		}
 		in.waited = time.Since(began)
-		if answer := c.acquireLease(w, name, in); answer != nil {
+		if answer := c.leases.acquire(w, name, in); answer != nil {
 			leave()
 			c.mu.Unlock()
 			return answer
 		}
-		changed, until := c.changed, end
+		changed, until := c.news.next, end
 		if x := c.leases.live(name); x != nil && x.ends.Before(end) {
 			until = x.ends
 		}

@@ -14,36 +14,79 @@ import (
 	"tenure/client"
 )
 
+// writes does the writes of a cluster, each at most once.
+type writes struct {
+	store    *store
+	fences   *fences
+	known    map[string]remembered // by idempotency key
+	floor    uint64                // a base below it is too old
+	sessions uint64                // how many were created
+}
+
+// remembered is a write that was done, and its answer.
+type remembered struct {
+	request string // method, path, query and body
+	reply   reply
+}
+
+// reply is the answer to a write.
+type reply struct {
+	status   int
+	code     api.Code // "" of a success
+	body     string
+	revision uint64
+	count    uint64
+}
+
+// once applies a request at most once under idempotency key and base.
+func (m *writes) once(request, key string, base uint64, apply func() reply) reply {
+	if old, ok := m.known[key]; ok && old.request == request {
+		return old.reply
+	} else if ok {
+		return reply{status: 409, code: api.CodeKeyReused, body: "Idempotency-Key was used by another write"}
+	}
+	switch {
+	case base < m.floor:
+		return reply{status: 504, code: api.CodeKeyTooOld, body: "key too old: outcome unknown"}
+	case base > m.store.revision:
+		return reply{status: 400, code: api.CodeInvalid, body: "X-Tenure-Base is above the store's revision"}
+	}
+	r := apply()
+	r.revision = m.store.revision
+	m.known[key] = remembered{request, r}
+	return r
+}
+
 // apply does a write.
-func (c *Cluster) apply(r *http.Request, body []byte) reply {
+func (m *writes) apply(r *http.Request, body []byte) reply {
 	q := r.URL.Query()
 	key := strings.TrimPrefix(r.URL.Path, api.PathKV)
-	if refusal := c.fences.check(q.Get(api.QueryFence)); refusal != nil {
+	if refusal := m.fences.check(q.Get(api.QueryFence)); refusal != nil {
 		return *refusal
 	}
 	switch {
 	case strings.HasPrefix(r.URL.Path, api.PathFence):
-		c.fences.drop(strings.TrimPrefix(r.URL.Path, api.PathFence))
+		m.fences.drop(strings.TrimPrefix(r.URL.Path, api.PathFence))
 		return reply{status: 200, body: "true"}
 	case r.URL.Path == api.PathTxn:
-		return c.txn(body)
+		return m.txn(body)
 	case strings.HasPrefix(r.URL.Path, api.PathSession):
-		return c.sessionWrite(strings.TrimPrefix(r.URL.Path, api.PathSession), body)
+		return m.sessionWrite(strings.TrimPrefix(r.URL.Path, api.PathSession), body)
 	case r.Method == http.MethodPost:
-		return c.post(key, body)
+		return m.post(key, body)
 	case r.Method == http.MethodDelete && q.Has(api.QueryRecurse):
-		keys := c.store.keys(key)
-		c.store.delete(keys)
+		keys := m.store.keys(key)
+		m.store.delete(keys)
 		return reply{status: 200, body: "true", count: uint64(len(keys))}
 	case r.Method == http.MethodDelete:
 		x := op{Verb: client.TxnDelete, Key: key}
 		if q.Has(api.QueryCAS) {
 			x.Verb, x.Index = client.TxnDeleteCAS, number(q, api.QueryCAS)
 		}
-		_, failed := c.store.run(x)
+		_, failed := m.store.run(x)
 		return reply{status: 200, body: strconv.FormatBool(failed == "")}
 	}
-	return c.put(key, q, body)
+	return m.put(key, q, body)
 }
 
 func number(q url.Values, name string) uint64 {
@@ -51,7 +94,7 @@ func number(q url.Values, name string) uint64 {
 	return n
 }
 
-func (c *Cluster) put(key string, q url.Values, body []byte) reply {
+func (m *writes) put(key string, q url.Values, body []byte) reply {
 	x := op{Verb: client.TxnSet, Key: key, Value: body, Flags: number(q, api.QueryFlags), Index: number(q, api.QueryCAS)}
 	switch {
 	case q.Has(api.QueryCAS):
@@ -61,23 +104,23 @@ func (c *Cluster) put(key string, q url.Values, body []byte) reply {
 	case q.Has(api.QueryRelease):
 		x.Verb, x.Session = client.TxnUnlock, q.Get(api.QueryRelease)
 	}
-	noSession := x.Verb == client.TxnLock && c.store.sessions[x.Session] == nil
-	failed := c.store.set(x)
+	noSession := x.Verb == client.TxnLock && m.store.sessions[x.Session] == nil
+	failed := m.store.set(x)
 	if noSession {
 		return reply{status: 500, code: api.CodeNoSession, body: failed}
 	}
 	if ttl, err := time.ParseDuration(q.Get(api.QueryTTL)); err == nil && failed == "" {
-		c.store.expiry[key] = time.Now().Add(ttl)
+		m.store.expiry[key] = time.Now().Add(ttl)
 	}
 	return reply{status: 200, body: strconv.FormatBool(failed == "")}
 }
 
-func (c *Cluster) post(key string, body []byte) reply {
+func (m *writes) post(key string, body []byte) reply {
 	var in api.Command
 	if decode(body, &in) != nil {
 		return reply{status: 400, code: api.CodeInvalid, body: "bad JSON"}
 	}
-	e, exists := c.store.entries[key]
+	e, exists := m.store.entries[key]
 	if !exists {
 		return reply{status: 404, code: api.CodeNotFound, body: "there is no such key: nothing was changed"}
 	}
@@ -85,14 +128,14 @@ func (c *Cluster) post(key string, body []byte) reply {
 	case api.OpTestAndSet:
 		done := string(e.Value) == string(in.Test)
 		if done {
-			c.store.set(op{Verb: client.TxnSet, Key: key, Value: in.Value, Flags: e.Flags})
+			m.store.set(op{Verb: client.TxnSet, Key: key, Value: in.Value, Flags: e.Flags})
 		}
-		return jsonReply(api.TestAndSet{Success: done, Value: c.store.entries[key].Value})
+		return jsonReply(api.TestAndSet{Success: done, Value: m.store.entries[key].Value})
 	case api.OpAdd:
 		if in.Num == nil {
 			return reply{status: 400, code: api.CodeInvalid, body: "Num is missing"}
 		}
-		shown, failed := c.store.run(op{Verb: client.TxnAdd, Key: key, Num: *in.Num})
+		shown, failed := m.store.run(op{Verb: client.TxnAdd, Key: key, Num: *in.Num})
 		if failed != "" {
 			return reply{status: 409, code: api.CodeNotNumber, body: "the key does not hold a decimal number, or the sum is beyond 64 bits"}
 		}
@@ -101,21 +144,21 @@ func (c *Cluster) post(key string, body []byte) reply {
 		if in.NewKey == nil {
 			return reply{status: 400, code: api.CodeInvalid, body: "NewKey is missing"}
 		}
-		_, failed := c.store.run(op{Verb: client.TxnRename, Key: key, NewKey: *in.NewKey})
+		_, failed := m.store.run(op{Verb: client.TxnRename, Key: key, NewKey: *in.NewKey})
 		return reply{status: 200, body: strconv.FormatBool(failed == "")}
 	case api.OpRemove:
-		c.store.delete([]string{key})
+		m.store.delete([]string{key})
 		return jsonReply(e)
 	case api.OpExpire:
 		if in.TTL == nil {
 			return reply{status: 400, code: api.CodeInvalid, body: "TTL is missing"}
 		}
-		c.store.write()
-		e.ModifyIndex = c.store.revision
-		c.store.put(e)
-		if delete(c.store.expiry, key); *in.TTL != "" {
+		m.store.write()
+		e.ModifyIndex = m.store.revision
+		m.store.put(e)
+		if delete(m.store.expiry, key); *in.TTL != "" {
 			ttl, _ := time.ParseDuration(*in.TTL)
-			c.store.expiry[key] = time.Now().Add(ttl)
+			m.store.expiry[key] = time.Now().Add(ttl)
 		}
 		return reply{status: 200, body: "true"}
 	}
@@ -124,7 +167,7 @@ func (c *Cluster) post(key string, body []byte) reply {
 
 func jsonReply(v any) reply { return reply{status: 200, body: string(encode(v))} }
 
-func (c *Cluster) txn(body []byte) reply {
+func (m *writes) txn(body []byte) reply {
 	var in []struct{ KV op }
 	if decode(body, &in) != nil {
 		return reply{status: 400, code: api.CodeInvalid, body: "bad JSON"}
@@ -133,7 +176,7 @@ func (c *Cluster) txn(body []byte) reply {
 	for _, x := range in {
 		ops = append(ops, x.KV)
 	}
-	shown, failed := c.store.transaction(ops)
+	shown, failed := m.store.transaction(ops)
 	var results []map[string]any
 	for _, e := range shown {
 		results = append(results, map[string]any{"KV": e})
@@ -146,10 +189,10 @@ func (c *Cluster) txn(body []byte) reply {
 	return out
 }
 
-func (c *Cluster) sessionWrite(what string, body []byte) reply {
+func (m *writes) sessionWrite(what string, body []byte) reply {
 	verb, id, _ := strings.Cut(what, "/")
 	if verb == "destroy" {
-		c.store.endSession(id)
+		m.store.endSession(id)
 		return reply{status: 200, body: "true"}
 	}
 	in := api.SessionRequest{LockDelay: "15s", Behavior: api.BehaviorRelease, Node: "node-1"}
@@ -161,12 +204,12 @@ func (c *Cluster) sessionWrite(what string, body []byte) reply {
 		return reply{status: 500, code: api.CodeInvalid, body: "Invalid Session TTL '" + in.TTL + "', must be between [10s=24h]"}
 	}
 	delay, _ := time.ParseDuration(in.LockDelay)
-	c.sessions++
+	m.sessions++
 	x := client.Session{
-		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", c.sessions), Name: in.Name, Node: in.Node,
+		ID: fmt.Sprintf("00000000-0000-4000-8000-%012d", m.sessions), Name: in.Name, Node: in.Node,
 		TTL: ttl, LockDelay: delay, Behavior: client.Behavior(in.Behavior),
 	}
-	c.store.newSession(x)
+	m.store.newSession(x)
 	return jsonReply(api.SessionID{ID: x.ID})
 }
 

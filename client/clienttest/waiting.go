@@ -14,28 +14,39 @@ import (
 // heartbeat is how often a stream says that it is there.
 const heartbeat = 15 * time.Second
 
+// news wakes requests that wait.
+type news struct {
+	next chan struct{} // closed and replaced with every change
+}
+
+// wake wakes whoever waits.
+func (n *news) wake() {
+	close(n.next)
+	n.next = make(chan struct{})
+}
+
 // index is the X-Consul-Index of a read.
-func (c *Cluster) index(key string, q url.Values) uint64 {
+func (s *store) index(key string, q url.Values) uint64 {
 	newest, there := uint64(0), false
 	tree := q.Has(api.QueryRecurse) || q.Has(api.QueryKeys) || q.Has(api.QueryCount)
-	for _, k := range c.store.keys(key) {
+	for _, k := range s.keys(key) {
 		if tree || k == key {
-			newest, there = max(newest, c.store.entries[k].ModifyIndex), true
+			newest, there = max(newest, s.entries[k].ModifyIndex), true
 		}
 	}
 	if !there {
-		return max(1, c.store.revision)
+		return max(1, s.revision)
 	}
 	if tree {
-		newest = max(newest, c.news(key, tree))
+		newest = max(newest, s.newest(key, tree))
 	}
 	return max(1, newest)
 }
 
-// news is the newest change of a key, or under a prefix.
-func (c *Cluster) news(key string, tree bool) uint64 {
-	for i := len(c.store.changes) - 1; i >= 0; i-- {
-		x := c.store.changes[i]
+// newest is the newest change of a key, or under a prefix.
+func (s *store) newest(key string, tree bool) uint64 {
+	for i := len(s.changes) - 1; i >= 0; i-- {
+		x := s.changes[i]
 		if x.session == "" && (x.key == key || tree && strings.HasPrefix(x.key, key)) {
 			return x.revision
 		}
@@ -62,11 +73,11 @@ func (c *Cluster) wait(w http.ResponseWriter, r *http.Request, body []byte) func
 	for {
 		c.mu.Lock()
 		c.sweep()
-		if index == 0 || c.news(key, tree) > index || !time.Now().Before(end) {
+		if index == 0 || c.store.newest(key, tree) > index || !time.Now().Before(end) {
 			defer c.mu.Unlock()
 			return c.read(w, r)
 		}
-		changed, until := c.changed, c.until(end)
+		changed, until := c.news.next, c.store.until(end)
 		c.mu.Unlock()
 		if !await(r, changed, until) {
 			panic(http.ErrAbortHandler)
@@ -75,8 +86,8 @@ func (c *Cluster) wait(w http.ResponseWriter, r *http.Request, body []byte) func
 }
 
 // until is end, or when something ends by itself, if that is earlier.
-func (c *Cluster) until(end time.Time) time.Time {
-	if t, ok := c.store.next(); ok && t.Before(end) {
+func (s *store) until(end time.Time) time.Time {
+	if t, ok := s.next(); ok && t.Before(end) {
 		return t
 	}
 	return end
@@ -111,7 +122,7 @@ func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 	for {
 		c.mu.Lock()
 		c.sweep()
-		list := c.events(prefix, after)
+		list := c.store.events(prefix, after)
 		after = max(after, c.store.revision)
 		if len(list) == 0 && !time.Now().Before(beat) {
 			list = []string{fmt.Sprintf("id: %d\n\n", after)}
@@ -121,7 +132,7 @@ func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 			list = list[:c.cutAfter]
 		}
 		c.cutAfter = max(0, c.cutAfter-len(list))
-		changed, until := c.changed, c.until(beat)
+		changed, until := c.news.next, c.store.until(beat)
 		c.mu.Unlock()
 		if len(list) > 0 {
 			beat = time.Now().Add(heartbeat)
@@ -138,9 +149,9 @@ func (c *Cluster) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // events are those behind after, as a stream has them.
-func (c *Cluster) events(prefix string, after uint64) []string {
+func (s *store) events(prefix string, after uint64) []string {
 	var list []change
-	for _, x := range c.store.changes {
+	for _, x := range s.changes {
 		if x.revision > after && (x.session != "" && prefix == "" || x.session == "" && strings.HasPrefix(x.key, prefix)) {
 			list = append(list, x)
 		}
