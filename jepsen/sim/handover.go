@@ -23,18 +23,13 @@ func (h *handOver) why() replica.Cause {
 	return replica.CauseHandedOver
 }
 
-const (
-	finishFor      = 100 * time.Millisecond
-	standBackLease = 4 // lease times
-)
-
 // handOver begins a hand-over to next, or to anybody if next is 0; or, with forGood, an orderly stop.
 func (n *node) handOver(next ballot.NodeID, forGood bool) {
 	if !n.up() || n.hand != nil {
 		return
 	}
-	h := &handOver{node: n, standBack: standBackLease * n.plan.lease, forGood: forGood, next: next,
-		until: n.now + finishFor}
+	h := &handOver{node: n, standBack: replica.StandBackLeases * n.plan.lease, forGood: forGood, next: next,
+		until: n.now + replica.FinishFor}
 	n.hand = h
 	n.log.put(input{call: h.begin})
 	n.later(kindHand, time.Millisecond, h.wait)

@@ -9,6 +9,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/guardian"
+	"tenure/server/replica"
 	"tenure/server/runner"
 	"tenure/server/transport"
 	"tenure/storage"
@@ -80,13 +81,10 @@ func (b *Cluster) CanTake(to ballot.NodeID) error {
 		if !p.Connected {
 			return fmt.Errorf("node %d is not connected to the master", to)
 		}
-		if p.Chosen+transferLag < v.Applied {
+		if p.Chosen+replica.SuccessorLag < v.Applied {
 			return fmt.Errorf("node %d is not caught up: it has applied slot %d, the master %d", to, p.Chosen, v.Applied)
 		}
 		return nil
 	}
 	return fmt.Errorf("node %d is not a member", to)
 }
-
-// transferLag is how many slots behind a node may be and still count as caught up: heartbeats are a few ticks old.
-const transferLag = 1000

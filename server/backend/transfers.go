@@ -39,11 +39,13 @@ type TransfersConfig struct {
 type Transfers struct {
 	cfg    TransfersConfig
 	nextID atomic.Uint64
-	busy   atomic.Bool // a hand-over that no user of this node has asked for is under way
+	busy   atomic.Bool // a hand-over is under way here
 
 	mu      sync.Mutex
 	waiting map[uint64]chan string // transfers that were passed on to the master
 }
+
+var errBusy = fmt.Errorf("%w: another hand-over is under way; look who is master, then try again", web.ErrNotApplied)
 
 // NewTransfers returns a Transfers.
 func NewTransfers(c TransfersConfig) *Transfers {
@@ -56,6 +58,10 @@ func NewTransfers(c TransfersConfig) *Transfers {
 func (t *Transfers) Transfer(ctx context.Context, to ballot.NodeID) error {
 	for {
 		if t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
+			if !t.busy.CompareAndSwap(false, true) {
+				return errBusy
+			}
+			defer t.busy.Store(false)
 			return t.handOver(to, replica.CauseHandedOver)
 		}
 		if master := t.cfg.Log.View().Master; master != 0 && master != t.cfg.Self {
@@ -121,7 +127,8 @@ func (t *Transfers) Answered(a wire.Transferred) {
 // not wait.
 func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	if !t.busy.CompareAndSwap(false, true) {
-		return // the asking side's wait ends by itself
+		t.cfg.Send.SendLog(from, wire.EncodeTransferred(wire.Transferred{ID: a.ID, Problem: errBusy.Error()}))
+		return
 	}
 	go func() {
 		defer t.busy.Store(false)

@@ -2,6 +2,13 @@ package replica
 
 import "time"
 
+const (
+	// FinishFor is how long a master that stops or hands over finishes what is in flight.
+	FinishFor = 100 * time.Millisecond
+	// StandBackLeases is for how many lease times it then stands back.
+	StandBackLeases = 4
+)
+
 // Stop begins the end of the node: it takes no requests any more, and refuses those that are not proposed.
 func (l *Log) Stop() {
 	l.stopping, l.leaving = true, true

@@ -128,7 +128,7 @@ func (m *members) relief(tick, applied uint64) ballot.NodeID {
 				continue
 			}
 			with.Add(p.node)
-			if next == 0 && p.applied+reliefLag >= applied {
+			if next == 0 && p.applied+SuccessorLag >= applied {
 				next = p.node
 			}
 		}
@@ -140,7 +140,8 @@ func (m *members) relief(tick, applied uint64) ballot.NodeID {
 	return 0
 }
 
-const (
-	reliefLag   = 1000 // slots that a successor may be behind
-	reliefTicks = 250  // between two attempts to hand over
-)
+// SuccessorLag is how many slots a node may be behind and still take over: heartbeats are a few ticks old.
+const SuccessorLag = 1000
+
+// reliefTicks is the time between two attempts to hand over for want of space.
+const reliefTicks = 250

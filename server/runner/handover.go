@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"sync"
 	"time"
 
 	"tenure/internal/ballot"
@@ -8,25 +9,23 @@ import (
 	"tenure/server/replica"
 )
 
-// Handover gives mastership up in the order that DESIGN.md fixes.
+// Handover gives mastership up in the order that DESIGN.md fixes. It must not be copied.
 type Handover struct {
 	LeaseTime time.Duration
 	Clock     *clock.Clock
 	Log       *Log
 	Elector   *Elector
-}
 
-// How long a stopping or handing-over master finishes what is in flight, and how long it then stands back.
-const (
-	finishFor      = 100 * time.Millisecond
-	standBackLease = 4 // lease times
-)
+	mu sync.Mutex // one at a time: the end of one would let the log lead while another releases the lease
+}
 
 // Give gives mastership up: it has the log take up no new requests, finish what is in flight for a short while, stop
 // acting as master and answer the rest unknown; then the lease is released. next is a hint, 0 for none. With
 // CauseStopping it is for good. If the run fails or ends meanwhile, the lease is not released: its guardian does that,
-// or it runs out.
+// or it runs out. It waits for one that is under way.
 func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	forGood := why == replica.CauseStopping
 	h.Log.Do(func(part *replica.Log) {
 		if forGood {
@@ -35,7 +34,7 @@ func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
 			part.HandOver()
 		}
 	})
-	for end := h.Clock.Now() + finishFor; h.Clock.Now() < end; {
+	for end := h.Clock.Now() + replica.FinishFor; h.Clock.Now() < end; {
 		idle := false
 		if h.Log.Do(func(part *replica.Log) { idle = part.Idle() }) && idle {
 			break
@@ -45,7 +44,7 @@ func (h *Handover) Give(next ballot.NodeID, why replica.Cause) {
 	if !h.Log.Do(func(part *replica.Log) { part.StepDown(h.Clock.Now()) }) {
 		return
 	}
-	h.Elector.Release(replica.Release{StandBack: standBackLease * h.LeaseTime, Why: why, Next: next})
+	h.Elector.Release(replica.Release{StandBack: replica.StandBackLeases * h.LeaseTime, Why: why, Next: next})
 	if !forGood {
 		h.Log.Do(func(part *replica.Log) { part.Resume() })
 	}
