@@ -174,7 +174,11 @@ func (b *builder) all(ctx context.Context, overlay string, ks []Killer) ([]findi
 			}
 			bins[k.Package] = x
 		}
-		fs = append(fs, b.attempt(ctx, x, 0, k))
+		f := b.attempt(ctx, x, 0, k)
+		if overlay != "" {
+			f = b.again(ctx, x, 0, k, f)
+		}
+		fs = append(fs, f)
 	}
 	return fs, nil
 }
@@ -187,4 +191,16 @@ func (b *builder) attempt(ctx context.Context, x built, number int, k Killer) fi
 		return finding{verdict: NotBuilt, output: x.output}
 	}
 	return b.execute(ctx, x.bin, number, k)
+}
+
+// crashRuns is how often a mutant is run against a killer of real processes before it counts as alive: where a process
+// is killed differs from run to run.
+const crashRuns = 3
+
+// again repeats an attempt that a mutant has survived, if another may end otherwise.
+func (b *builder) again(ctx context.Context, x built, number int, k Killer, f finding) finding {
+	for run := 1; run < crashRuns && k.How == Crash && f.verdict == Survived; run++ {
+		f = b.attempt(ctx, x, number, k)
+	}
+	return f
 }

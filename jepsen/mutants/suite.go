@@ -99,7 +99,8 @@ func (s *suite) try(ctx context.Context, m Mutant) ([]finding, error) {
 		if s.bins[k.Package].bin == "" {
 			return try(ctx, s.root, m)
 		}
-		fs = append(fs, s.attempt(ctx, s.bins[k.Package], number, k))
+		f := s.attempt(ctx, s.bins[k.Package], number, k)
+		fs = append(fs, s.again(ctx, s.bins[k.Package], number, k, f))
 	}
 	return fs, ctx.Err()
 }
