@@ -185,13 +185,13 @@ func TestWaitingForALockThroughFaults(t *testing.T) {
 		ctx := context.Background()
 		l := lock(t, w, "job", client.LockOptions{Session: client.SessionOptions{TTL: time.Hour}})
 		s := startSession(t, w, time.Hour)
-		requests := 0
+		var requests atomic.Int64 // the unlock is still under way when it is read
 		began := time.Now()
 		w.inject(func(r clienttest.Request) clienttest.Fault {
 			if r.Path != "/v1/kv/job" {
 				return clienttest.None
 			}
-			requests++
+			requests.Add(1)
 			if since := time.Since(began); readsJob(r) && since > 10*time.Second && since < 40*time.Second {
 				return clienttest.Busy
 			}
@@ -204,8 +204,8 @@ func TestWaitingForALockThroughFaults(t *testing.T) {
 		if took := time.Since(began); err != nil || took < 5*time.Minute || took > 5*time.Minute+5*time.Second {
 			t.Fatalf("%v after %v", err, took)
 		}
-		if requests > 400 {
-			t.Errorf("%d requests in five minutes", requests)
+		if n := requests.Load(); n > 400 {
+			t.Errorf("%d requests in five minutes", n)
 		}
 		if err := errors.Join(<-unlocked, next.Unlock(ctx), s.Close(ctx)); err != nil {
 			t.Error(err)
