@@ -22,7 +22,7 @@ func (p *Proposer) promise(now time.Duration, m Message) []Message {
 	return p.propose(now)
 }
 
-// open is P2's judgement of one promise: no live lease, or, in a renewal whose base is held at this moment, a live
+// open is P2's check of one promise: no live lease, or, in a renewal whose base is held at this moment, a live
 // lease of this incarnation that is not older than the base. In a fresh attempt a live record of this very
 // incarnation blocks too: an abandoned attempt has left it, and its Release may be under way.
 func (p *Proposer) open(now time.Duration, m Message) bool {

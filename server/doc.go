@@ -9,7 +9,7 @@
 //
 //	elector        runs replica.ElectorRound; never waits for anything but its inbox and its timer
 //	log            runs replica.LogRound; hands persists to the persister, messages to the transport, replies to handlers
-//	persister      commits what the log handed it, all of it in one transaction; reports back to the log
+//	persister      commits what the log handed it, all of it as one record of the journal; reports back to the log
 //	checkpointer   writes applied changes to the state database in the background
 //	named leases   runs replica.LeasesRound; a writer of buckets beside it
 //	disk           measures the disk four times a second; another goroutine scrubs state.db

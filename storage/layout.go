@@ -54,7 +54,7 @@ var (
 )
 
 // The buckets and keys of state.db. The records of a kv.Space lie in a bucket named by spaceBucket.
-const checkpointBucket = "fold"
+const checkpointBucket = "fold" // its name in the format, which cannot change
 
 var (
 	ownerKey      = []byte("owner")

@@ -24,7 +24,7 @@ func newTxn(a *app) *cobra.Command {
 			"If one fails, none is done: the failed lines are printed and the exit code is 1. Otherwise print\n" +
 			"the entries that the operations return (KEY, modify index and value, separated by tabs) and the\n" +
 			"revision.\n\n" +
-			"FILE has one operation a line, at most" + fmt.Sprint(client.MaxTxnOps) + ":\n\n" +
+			"FILE has one operation a line, at most " + fmt.Sprint(client.MaxTxnOps) + ":\n\n" +
 			"  set KEY VALUE               check-value KEY VALUE       get KEY\n" +
 			"  cas KEY INDEX VALUE         check-index KEY INDEX       get-or-empty KEY\n" +
 			"  add KEY NUMBER              check-session KEY SESSION   get-tree PREFIX\n" +

@@ -97,7 +97,7 @@ func (b *builder) execute(ctx context.Context, bin string, number int, k Killer)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	begin := time.Now()
 	err := cmd.Run()
-	return judge(k, err == nil, ctx.Err() != nil, out.String(), time.Since(begin))
+	return verdictOf(k, err == nil, ctx.Err() != nil, out.String(), time.Since(begin))
 }
 
 var (
@@ -108,8 +108,8 @@ var (
 	overtime = regexp.MustCompile(`(?m)^panic: test timed out after `)
 )
 
-// judge draws the verdict from how a test ended and what it printed.
-func judge(k Killer, passed, cut bool, output string, took time.Duration) finding {
+// verdictOf draws the verdict from how a test ended and what it printed.
+func verdictOf(k Killer, passed, cut bool, output string, took time.Duration) finding {
 	f := finding{output: output, took: took}
 	switch {
 	case cut || overtime.MatchString(output):

@@ -214,7 +214,7 @@ func guardianOf(ctx context.Context, c *cluster.Cluster, n *cluster.Node) (int, 
 	}
 }
 
-// releasedBy counts the records that all nodes but one have released at the word of guardians.
+// releasedBy counts the records that all nodes but one have released on the report of guardians.
 func releasedBy(ctx context.Context, c *cluster.Cluster, but *cluster.Node) (sum uint64, err error) {
 	for _, n := range c.Nodes() {
 		if n == but {

@@ -107,7 +107,7 @@ func (l *leasesLoop) do(e replica.Effect) {
 func (l *leasesLoop) event(e *namedEvent) *replica.LeasesEvent {
 	out := &replica.LeasesEvent{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop}
 	if c := e.call; c != nil {
-		c.request.Wait, c.request.Patience = c.wait, l.plan.leasers.timeout
+		c.request.Wait, c.request.Timeout = c.wait, l.plan.leasers.timeout
 		l.calls = append(l.calls, c)
 		out.Request = &c.request
 	}

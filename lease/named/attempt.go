@@ -153,7 +153,7 @@ func (a *Attempt) promise(now time.Duration, from ballot.NodeID, r *Reply) {
 	a.propose(now)
 }
 
-// open is P2's judgement with N1 in place of the base: no live lease, or one of this very acquisition, which is never
+// open is P2's check with N1 in place of the base: no live lease, or one of this very acquisition, which is never
 // used again after its release.
 func (a *Attempt) open(r *Reply) bool { return !r.Live || r.LiveAcquisition == a.ask.Acquisition }
 

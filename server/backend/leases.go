@@ -38,7 +38,7 @@ var leaseOps = map[web.LeaseOp]replica.LeaseOp{
 func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
 	a, err := b.cfg.Runner.Lease(ctx, replica.LeaseRequest{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
-		Duration: r.TTL, Patience: max(r.Timeout, 1), Wait: r.Wait,
+		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,
 	})
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):

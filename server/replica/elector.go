@@ -196,7 +196,7 @@ func (e *Elector) crashReleased(now time.Duration, owner ballot.Incarnation, cou
 }
 
 // nudge tells that the master hands over and would like this node to try: it does so when the Release comes.
-func (e *Elector) nudge(time.Duration) { e.favoured = true }
+func (e *Elector) nudge() { e.favoured = true }
 
 // standBack tells that the master hands over to somebody else: this node lets that one try first, for d.
 // A try that was due before is put off too.

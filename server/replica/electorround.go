@@ -122,7 +122,7 @@ func (r *ElectorRound) handle() Effect {
 	case e.Message != nil:
 		l.handle(now, *e.Message)
 	case e.Nudged:
-		l.nudge(now)
+		l.nudge()
 	case e.StandBack > 0:
 		l.standBack(now, e.StandBack)
 	case e.Release != nil:

@@ -31,14 +31,14 @@ type LeaseRequest struct {
 	Until       time.Duration // no attempt goes on beyond
 	// WaitUntil, beyond now, has an acquire wait for a busy name. Until is later.
 	WaitUntil time.Duration
-	// Patience, if positive, sets Until and WaitUntil: from the reading of the round that takes the request, an acquire
-	// waits for a busy name for Wait, and attempts go on for Patience after that.
-	Patience, Wait time.Duration
+	// Timeout, if positive, sets Until and WaitUntil: from the reading of the round that takes the request, an acquire
+	// waits for a busy name for Wait, and attempts go on for Timeout after that.
+	Timeout, Wait time.Duration
 }
 
 func (r *LeaseRequest) takenAt(now time.Duration) LeaseRequest {
-	if r.Patience > 0 {
-		r.Until = now + r.Wait + r.Patience
+	if r.Timeout > 0 {
+		r.Until = now + r.Wait + r.Timeout
 		if r.Wait > 0 {
 			r.WaitUntil = now + r.Wait
 		}

@@ -17,7 +17,7 @@ type checkpointer struct {
 	disk    *Disk
 	inbox   *inbox[logEvent] // is told of the end
 	seconds prometheus.Observer
-	frozen  chan *kv.Frozen // space for one: the log part has one checkpoint out at a time
+	frozen  chan *kv.Frozen // capacity 1: the log part has one checkpoint out at a time
 }
 
 func newCheckpointer(store *storage.Store, disk *Disk, in *inbox[logEvent], seconds prometheus.Observer) *checkpointer {

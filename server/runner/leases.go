@@ -36,10 +36,10 @@ type LeasesConfig struct {
 type Leases struct {
 	cfg     LeasesConfig
 	inbox   *inbox[leasesEvent]
-	onward  chan struct{}     // the turn to step, handed on; space for one
-	rearm   chan struct{}     // something is due before armed; space for one
+	onward  chan struct{}     // the turn to step, handed on; capacity 1
+	rearm   chan struct{}     // something is due before armed; capacity 1
 	armed   atomic.Int64      // reading of the clock at which the timer fires
-	buckets chan named.Bucket // to be made durable; space for one, and the part asks for one at a time
+	buckets chan named.Bucket // to be made durable; capacity 1, and the part asks for one at a time
 	view    atomic.Pointer[replica.LeasesStatus]
 	nextID  atomic.Uint64
 
@@ -52,7 +52,7 @@ type Leases struct {
 // leasesEvent is one input of the part for named leases on its way to a round.
 type leasesEvent struct {
 	replica.LeasesEvent
-	reply chan replica.LeaseAnswer // of a Request; has space for one
+	reply chan replica.LeaseAnswer // of a Request; has capacity 1
 }
 
 // NewLeases returns a Leases before its first round. It registers its figures.

@@ -52,9 +52,9 @@ type Log struct {
 	view         atomic.Pointer[LogView]
 	nextID       atomic.Uint64
 	ticking      atomic.Bool        // a tick is in the inbox
-	nudged       chan struct{}      // asks for a round; space for one
-	onward       chan struct{}      // the turn to step, handed on; space for one
-	relief       chan ballot.NodeID // without space: who is not listening is told again with the next tick
+	nudged       chan struct{}      // asks for a round; capacity 1
+	onward       chan struct{}      // the turn to step, handed on; capacity 1
+	relief       chan ballot.NodeID // unbuffered: who is not listening is told again with the next tick
 
 	// Of the round under way:
 	driver  *replica.LogRound
@@ -71,7 +71,7 @@ type Log struct {
 // logEvent is one input of the log part on its way to a round.
 type logEvent struct {
 	replica.Event
-	reply chan replica.Reply // of a Write or a Read; has space for one
+	reply chan replica.Reply // of a Write or a Read; has capacity 1
 }
 
 // waiter is where the reply to a request goes.

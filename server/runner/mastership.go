@@ -13,7 +13,7 @@ import (
 type Mastership struct {
 	mu      sync.Mutex // orders the two writers
 	value   atomic.Pointer[replica.Published]
-	changed chan struct{} // the tenure has changed since the log's runner has looked; space for one
+	changed chan struct{} // the tenure has changed since the log's runner has looked; capacity 1
 }
 
 // NewMastership returns a Mastership that shows no tenure.

@@ -11,7 +11,7 @@ import (
 	"tenure/storage"
 )
 
-// persister commits what the log hands it: everything that waits, in one transaction. While one commit syncs the next
+// persister commits what the log hands it: everything that waits, as one record of the journal. While one commit syncs the next
 // one gathers, so group commit needs no timer.
 type persister struct {
 	store   *storage.Store
