@@ -37,11 +37,27 @@ const (
 	CodeForbidden Code = "forbidden"
 	// CodeTooLarge: a value, a body, a transaction, its result or what it would delete is over a limit. Send less.
 	CodeTooLarge Code = "too-large"
-	// CodeKeyReused: the idempotency key was used by another write. Use a new key for each write.
+	// CodeKeyReused: the idempotency key was used by another write, or the operation id by another change of the members.
+	// Use a new one for each.
 	CodeKeyReused Code = "key-reused"
 	// CodeNoSpace: disks are at their reserve or quota, or a table of the store is full. Reads and deletes go on;
 	// retry when there is space.
 	CodeNoSpace Code = "no-space"
+)
+
+// The refusals of a change of the members. This copy changed nothing and will not; an earlier copy under the same
+// operation id may have begun the operation.
+const (
+	// CodeMemberBusy: another change of the members runs, which the text names. One runs at a time: wait, or cancel it.
+	CodeMemberBusy Code = "member-busy"
+	// CodeNotMember: there is no member of that number, or no operation of that id.
+	CodeNotMember Code = "not-member"
+	// CodeMemberState: the members are not such that this can be done: a promotion of a voter, say, a name that another
+	// member has, or a cancellation that comes too late.
+	CodeMemberState Code = "member-state"
+	// CodeQuorumLoss: no majority of the voters that are left would be alive, or more or fewer of them are alive than
+	// the request says.
+	CodeQuorumLoss Code = "quorum-loss"
 )
 
 // Not now. This copy of the request changed nothing and will not. Retry it, through any node.
@@ -75,6 +91,7 @@ func Codes() []Code {
 	return []Code{
 		CodeCondition, CodeNotFound, CodeNoSession, CodeFenced, CodeNotNumber, CodeBusy, CodeLost,
 		CodeInvalid, CodeForbidden, CodeTooLarge, CodeKeyReused, CodeNoSpace,
+		CodeMemberBusy, CodeNotMember, CodeMemberState, CodeQuorumLoss,
 		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady,
 		CodeUnknown, CodeKeyTooOld, CodeInternal,
 	}

@@ -42,3 +42,10 @@ const (
 	MaxLeaseRenewalBytes = 1 << 20 // of its body
 	MaxLeasePage         = 10_000  // leases in an answer
 )
+
+// The limits of members.
+const (
+	MaxOperationIDBytes   = 128 // of printable ASCII; an id has at least 1
+	MaxMemberNameBytes    = 64  // of UTF-8 without spaces and control characters; a name has at least 1
+	MaxMemberAddressBytes = 255 // of HOST:PORT
+)

@@ -11,13 +11,15 @@ type Transfer struct {
 const (
 	RoleMaster   = "master" // and ready
 	RoleFollower = "follower"
-	RoleNonVoter = "non-voter" // it takes no part
+	RoleNonVoter = "non-voter" // it follows the log and answers reads; its vote counts for nothing
+	RoleNone     = "none"      // it takes no part: it starts, or is no member
 )
 
 // Status is a node's view of itself and its peers.
 type Status struct {
 	Cluster      string       `json:"cluster"`
 	Node         uint64       `json:"node"`
+	Name         string       `json:"name,omitempty"`
 	Version      string       `json:"version"`
 	Role         string       `json:"role"`
 	Master       uint64       `json:"master"` // as far as this node knows; 0: it knows none
@@ -30,9 +32,15 @@ type Status struct {
 	Truncated    uint64       `json:"truncated"`
 	Revision     uint64       `json:"revision"`
 	Peers        []PeerStatus `json:"peers"`
-	Disk         DiskStatus   `json:"disk"`
-	Guardian     Guardian     `json:"guardian"`
-	Leases       LeasesStatus `json:"leases"`
+	// Membership is the newest Number and Change of the list of members that this node has applied; see MemberList.
+	Membership MembershipStatus `json:"membership"`
+	// Draining: the node takes no new clients and does not become master (PathMembersDrain).
+	Draining bool `json:"draining,omitempty"`
+	// Snapshot is the copy of the state that this node receives now.
+	Snapshot *SnapshotStatus `json:"snapshot,omitempty"`
+	Disk     DiskStatus      `json:"disk"`
+	Guardian Guardian        `json:"guardian"`
+	Leases   LeasesStatus    `json:"leases"`
 	// Able: the node could serve as master: its disk answers, it has space, it does not stand back.
 	Able bool `json:"able"`
 	// StandingBackMS is how long the node still makes way for others after it let go of the master lease because it got
@@ -41,9 +49,16 @@ type Status struct {
 	UptimeMS       int64 `json:"uptime_ms"`
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
-	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNonVoter then), or
+	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNone then), or
 	// its disk is short of space.
 	Problem string `json:"problem,omitempty"`
+}
+
+// MembershipStatus says which list of members a node goes by.
+type MembershipStatus struct {
+	Number  uint64 `json:"number"`
+	Change  uint64 `json:"change"`
+	Settled uint64 `json:"settled"`
 }
 
 // LeaseStatus is the master lease as the node knows it: exact on its holder, a hint elsewhere (L1).
@@ -91,6 +106,8 @@ type Guardian struct {
 // PeerStatus is another member as this node sees it.
 type PeerStatus struct {
 	Node          uint64 `json:"node"`
+	Name          string `json:"name,omitempty"`
+	NonVoter      bool   `json:"non_voter,omitempty"`
 	PeerAddress   string `json:"peer_address"`
 	ClientAddress string `json:"client_address"` // empty until it has connected once
 	Connected     bool   `json:"connected"`

@@ -7,7 +7,7 @@ import (
 // Client is a handle on one cluster. All methods are safe for concurrent use.
 //
 // The methods of Client read and write keys. Everything else is grouped by what it is about; see Locks, Sessions,
-// Leases, Fences and Nodes.
+// Leases, Fences, Nodes and Members.
 type Client struct {
 	kv
 	locks    *Locks
@@ -15,6 +15,7 @@ type Client struct {
 	leases   *Leases
 	fences   *Fences
 	nodes    *Nodes
+	members  *Members
 }
 
 // New checks cfg and returns a client. It does not connect yet.
@@ -37,6 +38,7 @@ func newClient(s *sender, now func() time.Duration) *Client {
 		leases:   &Leases{s: s, now: now, renewer: newRenewer(s, now)},
 		fences:   &Fences{s},
 		nodes:    &Nodes{s},
+		members:  &Members{s},
 	}
 }
 
@@ -55,11 +57,15 @@ func (c *Client) Fences() *Fences { return c.fences }
 // Nodes returns the calls on the nodes of the cluster.
 func (c *Client) Nodes() *Nodes { return c.nodes }
 
-// Endpoints returns the endpoints as URLs, in the order of the Config.
+// Members returns the calls on the members of the cluster.
+func (c *Client) Members() *Members { return c.members }
+
+// Endpoints returns the endpoints as URLs: those of the Config in their order, and then the other members, as far as
+// they have been learned, see Config.NoLearning.
 func (c *Client) Endpoints() []string {
-	out := make([]string, len(c.s.endpoints))
-	for i, u := range c.s.endpoints {
-		out[i] = u.String()
+	var out []string
+	for _, e := range c.s.endpoints.all() {
+		out = append(out, e.String())
 	}
 	return out
 }
@@ -68,5 +74,6 @@ func (c *Client) Endpoints() []string {
 // cluster when their TTL has passed. Calls in flight go on.
 func (c *Client) Close() {
 	c.leases.renewer.close()
+	c.s.learner.close()
 	c.s.transport.CloseIdleConnections()
 }

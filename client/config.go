@@ -41,6 +41,12 @@ type Config struct {
 	// answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: calls go on until their
 	// deadline.
 	GiveUpRefused time.Duration
+	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of the
+	// members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints are
+	// gone. It keeps Endpoints, forgets members that have left, and knows 64 learned addresses at most. It does not use
+	// addresses on loopback, unless one of Endpoints is. Set it where nodes are to be reached by Endpoints only, such as
+	// through a port that is forwarded, and in tests of one node.
+	NoLearning bool
 	// MaxAnswerBytes bounds the body of an answer. A longer answer is an error.
 	MaxAnswerBytes int64
 	// DialContext opens connections; nil is plain TCP. It must not retry.

@@ -4,13 +4,17 @@
 //	revision, err := c.Set(ctx, "greeting", []byte("hello"), client.WriteOptions{})
 //	entry, meta, err := c.Get(ctx, "greeting", client.ReadOptions{})
 //
-// Keys, transactions and watches are methods of Client. The rest is grouped: Locks, Sessions, Leases, Fences and Nodes.
+// Keys, transactions and watches are methods of Client. The rest is grouped: Locks, Sessions, Leases, Fences, Nodes and
+// Members.
 //
 // # Failover
 //
 // Any node answers any request, so the client does not need to know the master. It sends a request to the endpoint that
 // answered last. If that node refuses, is silent or answers "not applied", the client tries the next endpoint, until
 // the deadline of the call.
+//
+// Members come and go. The client learns the addresses of the members from the nodes that answer, keeps them beside the
+// Config.Endpoints, and goes on with them when all of those are gone, unless Config.NoLearning is set.
 //
 // # Outcomes of writes
 //
@@ -55,6 +59,7 @@
 //
 //   - client.go, config.go, errors.go: the Client, its configuration and errors
 //   - kv*.go, transaction.go, watch*.go: methods of Client on keys
-//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go: the groups
+//   - lock*.go, semaphore.go, session*.go, lease*.go, fence.go, status.go, members.go: the groups
+//   - endpoints.go, learn.go: which addresses are used
 //   - sender.go, exchange.go, retry.go, outcome.go, revision.go: how a request is sent, tried again and understood
 package client

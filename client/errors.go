@@ -46,6 +46,10 @@ var (
 	// ErrBusy: somebody else holds the lease, or may hold it because nodes have restarted; see BusyError and
 	// QuarantineError.
 	ErrBusy = errors.New("busy")
+	// ErrMembers: the members are not such that the change can be made; the code of the *StatusError says why: another
+	// change runs, there is no such member or operation, it would change nothing, or no majority would be alive.
+	// Nothing was changed.
+	ErrMembers = errors.New("the members were not changed")
 	// ErrLost: the session, lock or lease is not held any more, or not for certain.
 	ErrLost = errors.New("lost")
 )
@@ -67,6 +71,8 @@ type Error struct {
 	Kind error  // one of the kinds above
 	Err  error  // what happened last; may be nil, may be a *StatusError
 	Once Once   // of a write that was given one
+	// Operation is the id of a change of the members. The same change with the same id is not made twice.
+	Operation string
 }
 
 // Error says what was being done, how it ended and what happened last.

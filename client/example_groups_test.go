@@ -173,3 +173,22 @@ func ExampleNodes_Status() {
 	// <nil>
 	// 2 <nil>
 }
+
+// Remove a member, and wait until that is done. Whoever gets ErrUnknown asks again with the Operation of the error.
+func ExampleMembers_Remove() {
+	c, _, closeBoth := connect(3)
+	defer closeBoth()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+
+	plan, err := c.Members().Plan(ctx, client.ChangeRemove, client.MemberChange{Node: 3})
+	fmt.Println(plan.Before.Failures, plan.After.Failures, err)
+	op, err := c.Members().Remove(ctx, client.MemberChange{Node: 3})
+	fmt.Println(op.Kind, op.Node, err)
+	op, err = c.Members().Wait(ctx, op.ID, nil)
+	fmt.Println(op.State, err)
+	// Output:
+	// 1 0 <nil>
+	// remove 3 <nil>
+	// done <nil>
+}

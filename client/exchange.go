@@ -18,11 +18,10 @@ import (
 
 // exchange sends r to one endpoint once and reads the whole answer. sent is false only if no byte of the request was
 // sent. At most one copy of a write is sent, see headerKey.
-func (s *sender) exchange(ctx context.Context, endpoint int, r request) (a answer, sent bool, err error) {
+func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer, sent bool, err error) {
 	if r.beforeTry != nil {
 		r.beforeTry()
 	}
-	base := s.endpoints[endpoint]
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	progress := func() {}
@@ -36,23 +35,24 @@ func (s *sender) exchange(ctx context.Context, endpoint int, r request) (a answe
 	}
 	var written sentBytes
 	trace := &httptrace.ClientTrace{GotConn: written.gotConn}
-	h := r.http(base, progress)
+	h := r.http(e.URL, progress)
 	if r.once.Key != "" || r.idempotent {
 		h.Header[api.HeaderTimeoutMS] = []string{strconv.FormatInt(s.nodeTimeout(ctx, r).Milliseconds(), 10)}
 	}
 	resp, err := s.transport.RoundTrip(h.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err == nil {
 		progress()
-		a = answer{endpoint: base.String(), status: resp.StatusCode, header: resp.Header}
+		a = answer{endpoint: e.String(), status: resp.StatusCode, header: resp.Header}
 		a.body, err = readBody(resp, s.cfg.MaxAnswerBytes, progress)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
 			err = fmt.Errorf("no answer: %w", cause)
 		}
-		return answer{}, written.any(), fmt.Errorf("%s: %w", base, err)
+		return answer{}, written.any(), fmt.Errorf("%s: %w", e, err)
 	}
 	s.answered.Store(true)
+	s.learner.answered(e)
 	s.revision.observe(a)
 	return a, true, nil
 }

@@ -18,6 +18,9 @@ func Renewals(list []LeaseGrant) []byte {
 	return text.json()
 }
 
+// Learn has the client take a list of members that came from that URL.
+func (c *Client) Learn(from string, l MemberList) { c.s.learner.learn(from, &l) }
+
 // Locks returns how many locks the session ends when it is lost.
 func (s *LiveSession) Locks() int {
 	s.mu.Lock()

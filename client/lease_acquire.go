@@ -128,7 +128,7 @@ func (a *acquisition) run(ctx context.Context) error {
 			tries.succeeded(e)
 			return nil
 		case o.class == decided && o.kind == nil && wait > 0:
-			a.s.prefer(e)
+			a.s.endpoints.prefer(e)
 			tries, confirm = a.s.tries(), true
 			continue
 		case o.class == decided && o.kind == nil:
@@ -169,7 +169,7 @@ func (a *acquisition) wait(ctx context.Context, end time.Time) time.Duration {
 }
 
 // try asks one node.
-func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration) outcome {
+func (a *acquisition) try(ctx context.Context, e *endpoint, wait time.Duration) outcome {
 	body := api.LeaseRequest{Owner: a.o.Owner, TTL: a.o.TTL.String(), Acquisition: a.o.Acquisition}
 	// A grant that takes longer than its usable TTL is void.
 	limit := min(a.s.cfg.AttemptTimeout, usableTTL(a.o.TTL))
@@ -183,7 +183,7 @@ func (a *acquisition) try(ctx context.Context, endpoint int, wait time.Duration)
 	}
 	a.busy, a.quarantine = nil, nil
 	a.asked = a.now()
-	got, sent, err := a.s.exchange(ctx, endpoint, r)
+	got, sent, err := a.s.exchange(ctx, e, r)
 	o := classify(got, sent, err, a.interpret)
 	a.doubt = a.doubt || o.class == unknown || o.class == decided && o.kind == nil
 	return o

@@ -44,10 +44,11 @@ func (c *Leases) List(ctx context.Context, o LeaseListOptions) (LeasePage, error
 	}
 	ctx, cancel := c.s.bounded(ctx)
 	defer cancel()
-	pages, errs := make([]api.LeasePage, len(c.s.endpoints)), make([]error, len(c.s.endpoints))
+	nodes := c.s.endpoints.all()
+	pages, errs := make([]api.LeasePage, len(nodes)), make([]error, len(nodes))
 	var all sync.WaitGroup
-	for i := range c.s.endpoints {
-		all.Go(func() { pages[i], errs[i] = c.listOf(ctx, i, o) })
+	for i, e := range nodes {
+		all.Go(func() { pages[i], errs[i] = c.listOf(ctx, e, o) })
 	}
 	all.Wait()
 	out, failed, refused := mergeLeases(pages, errs, o), error(nil), 0
@@ -57,13 +58,13 @@ func (c *Leases) List(ctx context.Context, o LeaseListOptions) (LeasePage, error
 				refused++
 			}
 			failed = err
-			out.Unasked = append(out.Unasked, c.s.endpoints[i].String())
+			out.Unasked = append(out.Unasked, nodes[i].String())
 		}
 	}
-	if len(out.Unasked) < len(c.s.endpoints) {
+	if len(out.Unasked) < len(nodes) {
 		return out, nil
 	}
-	if refused == len(c.s.endpoints) {
+	if refused == len(nodes) {
 		failed = fmt.Errorf("%w: %w", ErrRefused, failed)
 	}
 	kind := ErrUnavailable
@@ -75,7 +76,7 @@ func (c *Leases) List(ctx context.Context, o LeaseListOptions) (LeasePage, error
 }
 
 // listOf asks one endpoint.
-func (c *Leases) listOf(ctx context.Context, endpoint int, o LeaseListOptions) (api.LeasePage, error) {
+func (c *Leases) listOf(ctx context.Context, e *endpoint, o LeaseListOptions) (api.LeasePage, error) {
 	var q query
 	if o.Prefix != "" {
 		q.value(api.QueryPrefix, o.Prefix)
@@ -87,7 +88,7 @@ func (c *Leases) listOf(ctx context.Context, endpoint int, o LeaseListOptions) (
 		q.value(api.QueryLimit, strconv.Itoa(o.Limit))
 	}
 	var p api.LeasePage
-	a, _, err := c.s.exchange(ctx, endpoint, request{method: http.MethodGet, path: api.PathLeases, query: q})
+	a, _, err := c.s.exchange(ctx, e, request{method: http.MethodGet, path: api.PathLeases, query: q})
 	switch {
 	case err != nil:
 		return p, err

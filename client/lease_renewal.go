@@ -32,7 +32,7 @@ type renewalItem struct {
 
 // renewalTry is a request to one node.
 type renewalTry struct {
-	endpoint int
+	endpoint *endpoint
 	items    []int // indexes of the items in the request
 	asked    time.Duration
 	wire     []api.LeaseRenewal // the answer, in the order of items
@@ -44,20 +44,20 @@ func (n *renewal) run(s *sender, now func() time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.soonest)
 	defer cancel()
 	answers := make(chan *renewalTry)
-	nodes, first := len(s.endpoints), int(s.preferred.Load())
+	nodes := s.endpoints.inOrder()
 	asked, inFlight := 0, 0
 	next := time.NewTimer(0)
 	defer next.Stop()
-	for (asked < nodes || inFlight > 0) && ctx.Err() == nil && n.isOpen() {
+	for (asked < len(nodes) || inFlight > 0) && ctx.Err() == nil && n.isOpen() {
 		select {
 		case <-next.C:
 			if inFlight > 0 {
 				n.failed(errSilent)
 			}
-			if asked == nodes {
+			if asked == len(nodes) {
 				continue
 			}
-			t, body := n.prepare((first+asked)%nodes, now())
+			t, body := n.prepare(nodes[asked], now())
 			asked, inFlight = asked+1, inFlight+1
 			go func() {
 				t.send(ctx, s, now, body)
@@ -100,8 +100,8 @@ func (n *renewal) isOpen() bool {
 }
 
 // prepare returns a request for the open items, or for as many of them as a request holds.
-func (n *renewal) prepare(endpoint int, now time.Duration) (*renewalTry, []byte) {
-	t := &renewalTry{endpoint: endpoint}
+func (n *renewal) prepare(e *endpoint, now time.Duration) (*renewalTry, []byte) {
+	t := &renewalTry{endpoint: e}
 	var list renewalList
 	for i := range n.items {
 		x := &n.items[i]
@@ -161,8 +161,8 @@ func (n *renewal) take(s *sender, t *renewalTry, now time.Duration) {
 		}
 	}
 	if useful {
-		s.prefer(t.endpoint)
+		s.endpoints.prefer(t.endpoint)
 	} else {
-		s.avoid(t.endpoint)
+		s.endpoints.avoid(t.endpoint)
 	}
 }

@@ -107,6 +107,7 @@ func newWorld(t fataler, nodes int, cfg client.Config) *world {
 		w.stop = append(w.stop, func() { _ = s.Close(); <-done })
 	}
 	cfg.Endpoints, cfg.DialContext = w.names, w.net.dial
+	cfg.NoLearning = true // tests count requests and connections
 	w.client = w.dialled(t, cfg)
 	began := time.Now()
 	w.client.SetClock(func() time.Duration { return time.Since(began) + time.Duration(w.slept.Load()) })

@@ -92,7 +92,7 @@ func TestGrantOfAnAgedKeyIsUnknown(t *testing.T) {
 		w.WriteHeader(http.StatusGatewayTimeout)
 	}))
 	defer node.Close()
-	c, err := client.New(client.Config{Endpoints: []string{node.URL}})
+	c, err := client.New(client.Config{Endpoints: []string{node.URL}, NoLearning: true})
 	if err != nil {
 		t.Fatal(err)
 	}

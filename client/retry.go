@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -17,14 +18,16 @@ const (
 )
 
 // tries chooses the endpoint of each try of one call: the preferred one, then the others without a wait, then all of
-// them again after a random wait that grows. A node that named a time is not asked before it.
+// them again after a random wait that grows. A node that named a time is not asked before it. Endpoints that are learned
+// meanwhile are tried in the next round.
 type tries struct {
 	s       *sender
-	first   int
-	count   int // tries so far
+	list    []*endpoint // of this round, in order
+	tried   int         // tries in this round
+	count   int         // tries so far
 	backoff time.Duration
-	retryAt []time.Time // by endpoint; nil until a node names a time
-	last    error       // how the last try failed
+	retryAt map[*endpoint]time.Time // of nodes that have named a time
+	last    error                   // how the last try failed
 
 	refused      int // tries in a row whose connection was refused
 	refusedSince time.Time
@@ -32,26 +35,26 @@ type tries struct {
 
 // tries begins the tries of one call.
 func (s *sender) tries() *tries {
-	return &tries{s: s, first: int(s.preferred.Load()), backoff: firstBackoff}
+	return &tries{s: s, list: s.endpoints.inOrder(), backoff: firstBackoff}
 }
 
 // next waits until the next try is due and returns its endpoint. It returns an error if there is none: ctx has ended,
 // or would end before any node may be asked again.
-func (t *tries) next(ctx context.Context) (int, error) {
-	n := len(t.s.endpoints)
+func (t *tries) next(ctx context.Context) (*endpoint, error) {
 	wait := time.Duration(0)
-	if t.count > 0 && t.count%n == 0 {
+	if t.tried == len(t.list) {
 		wait = t.backoff/2 + rand.N(t.backoff)
 		t.backoff = min(2*t.backoff, maxBackoff)
+		t.nextRound()
 	}
-	endpoint := (t.first + t.count) % n
-	if t.retryAt != nil {
+	endpoint := t.list[t.tried]
+	if len(t.retryAt) > 0 {
 		var at time.Time
 		endpoint, at = t.firstAllowed(time.Now().Add(wait))
 		wait = max(wait, time.Until(at))
 	}
 	if t.nobodyListens(wait) {
-		return 0, fmt.Errorf("%w: %w", ErrRefused, t.last)
+		return nil, fmt.Errorf("%w: %w", ErrRefused, t.last)
 	}
 	need := time.Duration(0)
 	if t.count > 0 {
@@ -59,29 +62,38 @@ func (t *tries) next(ctx context.Context) (int, error) {
 	}
 	if err := pause(ctx, wait, need); err != nil {
 		if t.last == nil {
-			return 0, err
+			return nil, err
 		}
-		return 0, fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
+		return nil, fmt.Errorf("%w; gave up after %d tries: %w", t.last, t.count, err)
 	}
+	t.tried++
 	t.count++
 	return endpoint, nil
+}
+
+// nextRound begins another round, with the endpoints of now.
+func (t *tries) nextRound() {
+	t.tried = 0
+	all := t.s.endpoints.all()
+	if len(all) != len(t.list) || slices.ContainsFunc(all, func(e *endpoint) bool { return !slices.Contains(t.list, e) }) {
+		t.list = t.s.endpoints.inOrder()
+	}
 }
 
 // nobodyListens reports whether to give up after another wait, because only refused connections were seen for
 // Config.GiveUpRefused.
 func (t *tries) nobodyListens(wait time.Duration) bool {
 	limit := t.s.cfg.GiveUpRefused
-	return limit > 0 && t.refused >= len(t.s.endpoints) && !t.s.answered.Load() &&
+	return limit > 0 && t.refused >= len(t.list) && !t.s.answered.Load() &&
 		time.Since(t.refusedSince)+wait > limit
 }
 
 // firstAllowed returns the next endpoint that may be asked at time at, or else the one that may be asked first, and
 // since when it may be asked.
-func (t *tries) firstAllowed(at time.Time) (int, time.Time) {
-	n := len(t.s.endpoints)
-	best := (t.first + t.count) % n
-	for i := range n {
-		e := (t.first + t.count + i) % n
+func (t *tries) firstAllowed(at time.Time) (*endpoint, time.Time) {
+	best := t.list[t.tried]
+	for i := range t.list {
+		e := t.list[(t.tried+i)%len(t.list)]
 		if !t.retryAt[e].After(at) {
 			return e, t.retryAt[e]
 		}
@@ -93,35 +105,28 @@ func (t *tries) firstAllowed(at time.Time) (int, time.Time) {
 }
 
 // failed records that endpoint e was of no use, and makes other calls prefer the next one.
-func (t *tries) failed(e int, err error) {
+func (t *tries) failed(e *endpoint, err error) {
 	t.last = err
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.refused = 0
 	} else if t.refused++; t.refused == 1 {
 		t.refusedSince = time.Now()
 	}
-	t.s.avoid(e)
+	t.s.endpoints.avoid(e)
+	t.s.learner.failed()
 	var status *StatusError
 	if !errors.As(err, &status) || status.RetryAfter <= 0 {
 		return
 	}
 	if t.retryAt == nil {
-		t.retryAt = make([]time.Time, len(t.s.endpoints))
+		t.retryAt = map[*endpoint]time.Time{}
 	}
 	// The jitter keeps clients that were refused together from coming back together.
 	t.retryAt[e] = time.Now().Add(status.RetryAfter + rand.N(status.RetryAfter/4))
 }
 
 // succeeded records that endpoint e has answered.
-func (t *tries) succeeded(e int) { t.s.prefer(e) }
-
-// prefer makes endpoint e the first to be tried.
-func (s *sender) prefer(e int) { s.preferred.Store(int32(e)) }
-
-// avoid makes the endpoint after e the first to be tried, if e was.
-func (s *sender) avoid(e int) {
-	s.preferred.CompareAndSwap(int32(e), int32((e+1)%len(s.endpoints)))
-}
+func (t *tries) succeeded(e *endpoint) { t.s.endpoints.prefer(e) }
 
 // pause waits for d. If ctx ends before, or has less than need left after that, it returns an error without waiting.
 func pause(ctx context.Context, d, need time.Duration) error {

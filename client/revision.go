@@ -56,14 +56,29 @@ func (r *revisionSeen) newest() (revision uint64, fresh bool) {
 	return r.revision, !r.at.IsZero() && time.Since(r.at) <= baseMaxAge
 }
 
+// maxBaseLag is how many slots a non-voter may lag and be asked for a base: one that joins is far behind.
+const maxBaseLag = 1000
+
+// knowsRevision reports whether the node of st can be asked for the base of a write. One that takes no part may know
+// nothing. (Nodes of the version before this one say that they are non-voters then, and have a problem.)
+func knowsRevision(st Status) bool {
+	switch st.Role {
+	case api.RoleNone:
+		return false
+	case api.RoleNonVoter:
+		return st.Problem == "" && st.Snapshot == nil && st.Applied+maxBaseLag >= st.Chosen
+	}
+	return true
+}
+
 // base returns a revision that this client has seen and that the cluster should still remember: from the newest
-// answers, or else from the status of a node. A node that takes no part is not used, because it may know nothing. A
-// node whose disk is full is used, because the write may be a delete that frees space.
+// answers, or else from the status of a node. A voter whose disk is full is used, because the write may be a delete that
+// frees space.
 func (s *sender) base(ctx context.Context) (uint64, error) {
 	if revision, fresh := s.revision.newest(); fresh {
 		return revision, nil
 	}
-	_, err := s.status(ctx, func(st Status) bool { return st.Problem == "" || st.Role != api.RoleNonVoter })
+	_, err := s.status(ctx, knowsRevision)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +23,10 @@ const (
 // sender sends requests to the nodes of one cluster and tries them again. All calls of a Client share one.
 type sender struct {
 	cfg       Config
-	endpoints []*url.URL
+	endpoints *endpoints
+	learner   *learner
 	transport *http.Transport
-	preferred atomic.Int32 // index of the endpoint to try first
-	answered  atomic.Bool  // some endpoint has answered
+	answered  atomic.Bool // some endpoint has answered
 	revision  revisionSeen
 }
 
@@ -36,14 +35,12 @@ func newSender(cfg Config) (*sender, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	s := &sender{cfg: cfg}
-	for _, e := range cfg.Endpoints {
-		u, err := parseEndpoint(e)
-		if err != nil {
-			return nil, err
-		}
-		s.endpoints = append(s.endpoints, u)
+	list, err := newEndpoints(cfg.Endpoints)
+	if err != nil {
+		return nil, err
 	}
+	s := &sender{cfg: cfg, endpoints: list}
+	s.learner = newLearner(s)
 	// No proxy from the environment: an endpoint is one node, and a proxy would hide which node has failed.
 	s.transport = &http.Transport{
 		DialContext:         countBytes(cfg.DialContext),

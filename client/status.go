@@ -48,25 +48,23 @@ func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 	}
 	ctx, cancel := n.s.bounded(ctx)
 	defer cancel()
-	for i, u := range n.s.endpoints {
-		if *u != *want {
-			continue
-		}
-		a, _, err := n.s.exchange(ctx, i, statusRequest)
-		if err == nil && a.status != http.StatusOK {
-			err = a.err()
-		}
-		if err != nil {
-			return fail(ErrUnavailable, err)
-		}
-		status, err := decodeStatus(a)
-		if err != nil {
-			return fail(ErrUnavailable, fmt.Errorf("%s: %w", u, err))
-		}
-		n.s.revision.observeStatus(status.Cluster, status.Revision)
-		return status, nil
+	e := n.s.endpoints.at(want)
+	if e == nil {
+		return fail(ErrInvalid, errors.New(endpoint+" is not among the client's endpoints"))
 	}
-	return fail(ErrInvalid, errors.New(endpoint+" is not among the client's endpoints"))
+	a, _, err := n.s.exchange(ctx, e, statusRequest)
+	if err == nil && a.status != http.StatusOK {
+		err = a.err()
+	}
+	if err != nil {
+		return fail(ErrUnavailable, err)
+	}
+	status, err := decodeStatus(a)
+	if err != nil {
+		return fail(ErrUnavailable, fmt.Errorf("%s: %w", e, err))
+	}
+	n.s.revision.observeStatus(status.Cluster, status.Revision)
+	return status, nil
 }
 
 // Transfer asks the master to hand over, to node if that is not 0, and returns when it has. The request is sent to one
@@ -80,7 +78,8 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 	}
 	fail := func(kind, err error) error { return &Error{Op: "transfer", Kind: kind, Err: err} }
 	tries := n.s.tries()
-	for range n.s.endpoints {
+	nodes := len(n.s.endpoints.all())
+	for range nodes {
 		e, err := tries.next(ctx)
 		if err != nil {
 			return fail(ErrUnavailable, err)
@@ -100,7 +99,7 @@ func (n *Nodes) Transfer(ctx context.Context, node uint64) error {
 			return fail(kindOfTransfer(a.code()), a.err())
 		}
 	}
-	if tries.refused == len(n.s.endpoints) {
+	if tries.refused == nodes {
 		tries.last = fmt.Errorf("%w: %w", ErrRefused, tries.last)
 	}
 	return fail(ErrUnavailable, tries.last)

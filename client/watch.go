@@ -115,36 +115,36 @@ func (w *watch) run(ctx context.Context) error {
 }
 
 // follow returns the events that one node sends, until the stream ends. Its error is never nil.
-func (w *watch) follow(ctx context.Context, endpoint int) error {
+func (w *watch) follow(ctx context.Context, e *endpoint) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(w.s.cfg.AttemptTimeout, func() {
 		cancel(fmt.Errorf("silent: %w", context.DeadlineExceeded))
 	})
 	defer timer.Stop()
-	body, err := w.open(ctx, endpoint)
+	body, err := w.open(ctx, e)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	w.s.prefer(endpoint)
-	base := w.s.endpoints[endpoint]
+	w.s.endpoints.prefer(e)
 	s := stream{watch: w, skip: w.returned, lastEvent: time.Now()}
 	timer.Reset(streamSilence)
 	events := newEventReader(&progressReader{body, func() { timer.Reset(streamSilence) }})
 	for {
 		m, err := events.next()
 		if err != nil {
-			return w.broken(ctx, endpoint, err)
+			return w.broken(ctx, e, err)
 		}
 		timer.Stop() // the caller may take its time
+		w.s.learner.answered(e)
 		if err = s.take(m); err == nil {
-			err = s.check(ctx, endpoint)
+			err = s.check(ctx, e)
 		}
 		if err == errStopped {
 			return err
 		} else if err != nil {
-			return fmt.Errorf("%s: %w", base, err)
+			return fmt.Errorf("%s: %w", e, err)
 		}
 		timer.Reset(streamSilence)
 	}

@@ -13,14 +13,13 @@ import (
 )
 
 // open asks one node for the stream of changes after w.after and returns its body.
-func (w *watch) open(ctx context.Context, endpoint int) (io.ReadCloser, error) {
+func (w *watch) open(ctx context.Context, e *endpoint) (io.ReadCloser, error) {
 	r := request{method: http.MethodGet, path: api.PathWatch}
 	r.query.value(api.QueryPrefix, w.prefix)
 	r.query.value(api.QueryIndex, strconv.FormatUint(w.after, 10))
-	base := w.s.endpoints[endpoint]
-	resp, err := w.s.transport.RoundTrip(r.http(base, func() {}).WithContext(ctx))
+	resp, err := w.s.transport.RoundTrip(r.http(e.URL, func() {}).WithContext(ctx))
 	if err != nil {
-		return nil, w.broken(ctx, endpoint, err)
+		return nil, w.broken(ctx, e, err)
 	}
 	if resp.StatusCode == http.StatusOK {
 		return resp.Body, nil
@@ -28,9 +27,9 @@ func (w *watch) open(ctx context.Context, endpoint int) (io.ReadCloser, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMessageBytes))
 	if err != nil {
-		return nil, w.broken(ctx, endpoint, err)
+		return nil, w.broken(ctx, e, err)
 	}
-	a := answer{base.String(), resp.StatusCode, resp.Header, body}
+	a := answer{e.String(), resp.StatusCode, resp.Header, body}
 	if !a.ofNode() {
 		return nil, a.inconclusive()
 	}
@@ -38,11 +37,11 @@ func (w *watch) open(ctx context.Context, endpoint int) (io.ReadCloser, error) {
 }
 
 // broken returns the error for a stream that ended with err.
-func (w *watch) broken(ctx context.Context, endpoint int, err error) error {
+func (w *watch) broken(ctx context.Context, e *endpoint, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	return fmt.Errorf("%s: the stream broke: %w", w.s.endpoints[endpoint], err)
+	return fmt.Errorf("%s: the stream broke: %w", e, err)
 }
 
 // stream is one answer to a watch.
@@ -107,11 +106,11 @@ func (s *stream) event(e Event, m message) error {
 
 // check asks a node that has sent no event for a while for a read that needs the master. A node that has lost the
 // others keeps its stream open without ever sending an event.
-func (s *stream) check(ctx context.Context, endpoint int) error {
+func (s *stream) check(ctx context.Context, e *endpoint) error {
 	if time.Since(s.lastEvent) < streamCheck {
 		return nil
 	}
-	a, _, err := s.s.exchange(ctx, endpoint, headRequest)
+	a, _, err := s.s.exchange(ctx, e, headRequest)
 	if err == nil && !a.ofNode() {
 		err = a.inconclusive()
 	} else if err == nil && a.status != http.StatusOK && !a.absent() {

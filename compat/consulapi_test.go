@@ -26,6 +26,37 @@ func TestConsulAPI(t *testing.T) {
 	t.Run("transactions", func(t *testing.T) { transactions(t, nodes) })
 	t.Run("blocking queries", func(t *testing.T) { blocking(t, nodes) })
 	t.Run("status", func(t *testing.T) { status(t, nodes) })
+	t.Run("members", func(t *testing.T) { members(t, nodes) })
+}
+
+// members asks what `consul operator raft list-peers`, `consul operator autopilot health` and `consul catalog nodes` ask.
+func members(t *testing.T, nodes []*api.Client) {
+	for i, n := range nodes {
+		raft, err := n.Operator().RaftGetConfiguration(nil)
+		must(t, err)
+		leaders, voters := 0, 0
+		for _, s := range raft.Servers {
+			if s.Leader {
+				leaders++
+			}
+			if s.Voter && s.ID != "" && s.Node != "" && s.Address != "" && s.LastIndex > 0 {
+				voters++
+			}
+		}
+		if leaders != 1 || voters != 3 || len(raft.Servers) != 3 {
+			t.Errorf("node %d: %d leaders, %d voters of %d servers", i+1, leaders, voters, len(raft.Servers))
+		}
+		health, err := n.Operator().AutopilotServerHealth(nil)
+		must(t, err)
+		if !health.Healthy || health.FailureTolerance != 1 || len(health.Servers) != 3 {
+			t.Errorf("node %d: %+v", i+1, health)
+		}
+		list, _, err := n.Catalog().Nodes(nil)
+		must(t, err)
+		if len(list) != 3 || list[0].Node != "node-1" || list[0].Address == "" {
+			t.Errorf("node %d: %+v", i+1, list)
+		}
+	}
 }
 
 // keys writes through one node and reads through another, in each of the read modes.

@@ -30,6 +30,7 @@ func simCommand() *cobra.Command {
 	f.StringVar(&without, "without", "", "with --seed: leave out these classes of faults, separated by commas")
 	f.IntVar(&cfg.Clients, "clients", 0, "with --seed: at most this many clients (0: as the seed draws)")
 	f.IntVar(&cfg.Steps, "steps", 0, fmt.Sprintf("steps with faults of each run (0: %d)", sim.DefaultSteps))
+	f.BoolVar(&cfg.Members, "members", false, "the members of the clusters change")
 	f.IntVar(&search.Seeds, "seeds", 0, "search this many seeds")
 	f.Uint64Var(&search.Start, "start", 1, "with --seeds: the first seed")
 	f.IntVar(&search.Parallel, "parallel", 1, "with --seeds: runs at a time")
@@ -44,7 +45,7 @@ func simCommand() *cobra.Command {
 			return err
 		}
 		if search.Seeds > 0 {
-			search.Steps = cfg.Steps
+			search.Steps, search.Members = cfg.Steps, cfg.Members
 			return simSearch(cmd.Context(), search)
 		}
 		return simReplay(cfg)

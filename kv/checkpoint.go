@@ -104,12 +104,22 @@ func (f *Frozen) Checkpoint() *Checkpoint {
 		record := a.keep(appendRemembered(a.space(rememberedHeaderBytes+len(m.key)), m))
 		changes = append(changes, Change{Space: SpaceDedup, Key: sequenceKey(seq), Value: record})
 	}
-	f.changed.Scan(func(key string, record []byte) bool {
+	changes = f.registerChanges(changes, 0, SpaceTombstone)
+	changes = append(changes, f.tombstoneChanges()...)
+	changes = f.registerChanges(changes, SpaceMembers, SpaceMembers+1)
+	return &Checkpoint{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
+}
+
+// registerChanges appends what changed in the registers' spaces from one to below another.
+func (f *Frozen) registerChanges(changes []Change, from, below Space) []Change {
+	f.changed.Ascend(string([]byte{byte(from)}), func(key string, record []byte) bool {
+		if Space(key[0]) >= below {
+			return false
+		}
 		changes = append(changes, Change{Space: Space(key[0]), Key: bytesOf(key[1:]), Value: slices.Clip(record)})
 		return true
 	})
-	changes = append(changes, f.tombstoneChanges()...)
-	return &Checkpoint{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
+	return changes
 }
 
 // tombstoneChanges returns the tombstones that came since the last checkpoint, which their revisions tell, and those of

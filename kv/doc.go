@@ -15,7 +15,7 @@
 // A State consists of parts that own their state; a part may be handed those above it, and never State:
 //
 //	entries     the layers: what a key holds now
-//	registers   sessions, times, fences, tombstones, and changes: what of them the next checkpoint writes
+//	registers   sessions, times, fences, tombstones, members, and changes: what of them the next checkpoint writes
 //	notes       what the Observer will be told
 //	executor    carries out commands on those three; an attempt carries out a transaction on it, part by part
 //	dedup       the remembered idempotency keys
@@ -23,9 +23,9 @@
 //
 // # Ownership and concurrency
 //
-// State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, Freeze,
-// Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed, Applied,
-// Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine,
+// State has a single writer and no lock of its own. The shell holds its lock for writing around Apply, SetMembers,
+// Freeze, Checkpointed, Snapshot, Observe and Digest, and for reading around Get, Session, SessionsIndex, Timed,
+// Members, Eras, Applied, Revision and TableBytes. A Snapshot or a Frozen belongs to whoever took it and may be used on another goroutine,
 // without the lock, while State moves on. Entries are never changed once they are in a table; everybody may share their
 // values. A decoded command owns its bytes, at the price of one copy: a small value must not keep the batch that it
 // came in alive.
@@ -56,11 +56,15 @@
 // Why that is at most once: a copy is applied only at a revision ≥ its base, and is then remembered at a revision ≥
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
 //
+// Jump starts a new cluster from a state: slot, F and, one above it, the revision rise together, and nothing is
+// remembered.
+//
 // # Registers
 //
 // What the state knows beside entries and idempotency keys is in memory whole, in ordered tables (registers): sessions,
-// the locks that each holds, TTLs, lock-delays, fences, tombstones. Each is bounded by Limits, and has a Space of its
-// own in the state database, of which a checkpoint writes only what changed. The tables share their nodes with their
+// the locks that each holds, TTLs, lock-delays, fences, tombstones, the record of the cluster's members. Each is
+// bounded by Limits, or by whoever makes it, and has a Space of its own in the state database, of which a checkpoint
+// writes only what changed. The tables share their nodes with their
 // copies, so a snapshot, a checkpoint and the way back of a transaction that fails (savepoint) cost a few words each.
 //
 //	lock         Entry.Session and a record of it in the session's name. A plain set and a test-and-set leave it, a
@@ -70,6 +74,7 @@
 //	             and by the end of a lock; moved, and started anew, by a rename
 //	tombstone    revision of a key's newest deletion. It stays when the key is written again, which costs nothing: the
 //	             key's ModifyIndex is higher then. Beyond the limit the oldest are one number, the floor.
+//	members      record of the cluster's members: SetMembers replaces it, as a slot of its own
 //	fence        largest token of a name. It is checked after the idempotency key and before the command, and counts
 //	             whatever becomes of the command.
 //

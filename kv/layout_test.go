@@ -27,6 +27,7 @@ func TestRecordsKeepTheirLayout(t *testing.T) {
 			&remembered{key: "k", result: Result{Code: 1, Revision: 2, Body: "b", Dropped: true}}),
 			"02" + "01" + "02" + "00" + "01" + "01" + text("b") + "00000000000000000000000000000000" + text("k")},
 		{"time that runs", appendRunning(nil, running{arm: 3, after: 200}), "01" + "03" + "c801"},
+		{"members", appendMembers(nil, []byte("m")), "01" + text("m")},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
 			t.Errorf("%s: %s, was %s", c.name, got, c.want)
@@ -89,6 +90,8 @@ func TestTheDigestTellsRegistersApart(t *testing.T) {
 		"a fence":     func(r *registers) { r.fences.largest.Set("lease/n", 1) },
 		"its token":   func(r *registers) { r.fences.largest.Set("lease/n", 2) },
 		"tombstone":   func(r *registers) { r.tombstones.byKey.Set("k", 3) },
+		"members":     func(r *registers) { r.members.record = []byte("m") },
+		"others":      func(r *registers) { r.members.record = []byte("n") },
 		"a newer one": func(r *registers) { r.tombstones.byKey.Set("k", 4) },
 	} {
 		s, err := Open(NewMemStateDB(), DefaultLimits)

@@ -69,7 +69,7 @@ func drawRange(t *rapid.T) Range {
 type world struct {
 	*machine
 	model *model
-	log   [][]byte
+	log   []func(slot uint64, s *State) error
 	held  []heldSnapshot
 	frost *Frozen
 	// parted is the checkpoint of which a part is in the state database.
@@ -84,7 +84,7 @@ type heldSnapshot struct {
 
 func (w *world) step(t *rapid.T) {
 	switch rapid.SampledFrom([]string{"apply", "apply", "apply", "freeze", "merge some", "merge", "folded", "restart",
-		"hold", "check"}).Draw(t, "step") {
+		"hold", "check", "members"}).Draw(t, "step") {
 	case "apply":
 		var batch []byte
 		var want []Result
@@ -97,8 +97,14 @@ func (w *world) step(t *rapid.T) {
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("results %+v, want %+v, %v", got, want, err)
 		}
-		w.log = append(w.log, batch)
+		w.log = append(w.log, func(slot uint64, s *State) error {
+			_, err := s.Apply(slot, batch)
+			return err
+		})
 		w.seen.check(t, w)
+	case "members":
+		w.setMembers(t, rapid.SampledFrom([]string{"m", "members", "others"}).Draw(t, "record"),
+			rapid.Uint64Range(0, 5).Draw(t, "era"))
 	case "freeze":
 		if f := w.Freeze(); f != nil {
 			w.frost = f
@@ -129,8 +135,8 @@ func (w *world) step(t *rapid.T) {
 		}
 		w.reopen()
 		w.frost = nil
-		for _, batch := range w.log[w.Applied():] {
-			if _, err := w.Apply(w.Applied()+1, batch); err != nil {
+		for _, entry := range w.log[w.Applied():] {
+			if err := entry(w.Applied()+1, w.State); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,6 +157,19 @@ func (w *world) step(t *rapid.T) {
 		}
 		w.held = nil
 	}
+}
+
+// setMembers applies a record of members, which no command sees.
+func (w *world) setMembers(t *rapid.T, record string, era uint64) {
+	entry := func(slot uint64, s *State) error { return s.SetMembers(slot, []byte(record), era) }
+	before := w.Eras()
+	if err := entry(w.Applied()+1, w.State); err != nil {
+		t.Fatal(err)
+	}
+	if string(w.Members()) != record || w.Eras() != max(before, era) || w.Revision() != w.model.revision {
+		t.Fatalf("members %q, era %d after %d, revision %d", w.Members(), w.Eras(), before, w.Revision())
+	}
+	w.log = append(w.log, entry)
 }
 
 func checkSnapshot(t *rapid.T, h heldSnapshot) {
@@ -226,7 +245,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			w.step(rt)
 			for other.Applied() < w.Applied() {
-				if _, err := other.Apply(other.Applied()+1, w.log[other.Applied()]); err != nil {
+				if err := w.log[other.Applied()](other.Applied()+1, other.State); err != nil {
 					rt.Fatal(err)
 				}
 			}

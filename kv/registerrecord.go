@@ -17,6 +17,7 @@ import (
 //	SpaceDelay      key                 1, revision at which it was set, lock-delay in ns (uvarints)
 //	SpaceFence      name                1, largest token (uvarint)
 //	SpaceTombstone  key                 1, revision (uvarint)
+//	SpaceMembers    "record"            1, what SetMembers was given
 
 func appendSession(buf []byte, e *Session) []byte {
 	bare := *e
@@ -82,6 +83,7 @@ func (r *registers) mark(m *meta) {
 	m.Sessions, m.Held = uint64(r.sessions.byID.Len()), uint64(r.sessions.held.Len())
 	m.Expiring, m.Delays = uint64(r.times.expiry.Len()), uint64(r.times.delays.Len())
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
+	m.Members = r.members.count()
 }
 
 // loadRegisters reads the registers of a state database whose marks are m.
@@ -113,6 +115,7 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 			return err
 		}},
 		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
+		{SpaceMembers, m.Members, r.members.load},
 	} {
 		var broken error
 		var n uint64
@@ -189,4 +192,7 @@ func (r *registers) digest(h hash.Hash) {
 		write(SpaceTombstone, key, appendTombstone(nil, n))
 		return true
 	})
+	if r.members.record != nil {
+		write(SpaceMembers, membersKey, appendMembers(nil, r.members.record))
+	}
 }

@@ -10,6 +10,7 @@ type registers struct {
 	times      times
 	fences     fences
 	tombstones tombstones
+	members    members
 	changes    changes // of all but the tombstones, which know by themselves
 }
 
@@ -24,7 +25,7 @@ func newRegisters() registers {
 func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
-		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
+		members: r.members, changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }
 

@@ -14,7 +14,11 @@ const (
 	SpaceDelay     Space = 6 // key → a lock-delay that has not ended
 	SpaceFence     Space = 7 // fence name → largest token
 	SpaceTombstone Space = 8 // key → revision of its deletion
+	SpaceMembers   Space = 9 // one key → the record of the cluster's members
 )
+
+// Known reports whether this version knows records of s.
+func (s Space) Known() bool { return s >= SpaceData && s <= SpaceMembers }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
 // byte.

@@ -50,29 +50,36 @@ func (p *Proposer) refuse(m Message) {
 		p.settle()
 		return
 	}
-	a.obstacle.add(m)
-	if p.cfg.Voters.Len()-a.refused.Len() < p.cfg.Voters.Need() {
+	a.obstacle.add(m, a.under.number)
+	if a.under.voters.Len()-a.refused.Len() < a.under.voters.Need() {
 		p.abandon(a.obstacle)
 	}
 }
 
-// add notes what one refusal was about.
-func (e *End) add(m Message) {
+// add notes what one refusal of an attempt under membership under was about.
+func (e *End) add(m Message, under uint64) {
 	if m.Ballot.Less(m.Promised) {
 		e.Promised = e.Promised.Max(m.Promised)
 	}
 	if m.Live && (e.Blocker.Ballot.IsZero() || m.LiveLeft < e.Blocker.Left) {
 		e.Blocker = Record{Owner: m.LiveOwner, Ballot: m.LiveBallot, Left: m.LiveLeft}
 	}
-	e.Reason = EndBlocked
-	if !e.Promised.IsZero() {
+	if m.Membership > under {
+		e.Membership = max(e.Membership, m.Membership)
+	}
+	switch {
+	case e.Membership != 0:
+		e.Reason = EndOutdated
+	case !e.Promised.IsZero():
 		e.Reason = EndRejected
+	default:
+		e.Reason = EndBlocked
 	}
 }
 
 // settle forgets a won attempt that all voters have answered.
 func (p *Proposer) settle() {
-	if p.attempt.votes.Len()+p.attempt.refused.Len() == p.cfg.Voters.Len() {
+	if a := &p.attempt; a.votes.Len()+a.refused.Len() == a.under.voters.Len() {
 		p.attempt = attempt{}
 	}
 }

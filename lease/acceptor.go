@@ -12,6 +12,7 @@ type AcceptorConfig struct {
 	Self       ballot.NodeID
 	Timing     Timing
 	Quarantine time.Duration // reading of the elapsed clock before which A4 keeps silent; see Quarantine.Deadline
+	Membership uint64        // number of the membership that is durable at the start of the run; 0 counts as 1
 }
 
 // Validate refuses a configuration under which no acceptor may run.
@@ -25,8 +26,10 @@ func (c AcceptorConfig) Validate() error {
 // Acceptor remembers the promise and the live lease of the master resource, in memory only; A4 makes up for what it
 // forgets.
 type Acceptor struct {
-	cfg    AcceptorConfig
-	master record
+	cfg        AcceptorConfig
+	master     record
+	membership uint64        // the number in force
+	older      time.Duration // end of the exclusion of what was accepted before it was
 }
 
 // NewAcceptor starts an acceptor that remembers nothing. The error says what is wrong with the configuration.
@@ -34,7 +37,7 @@ func NewAcceptor(c AcceptorConfig) (*Acceptor, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Acceptor{cfg: c}, nil
+	return &Acceptor{cfg: c, membership: stamp(c.Membership)}, nil
 }
 
 // Clone is an independent copy.
@@ -51,8 +54,14 @@ func (a *Acceptor) Handle(now time.Duration, m Message) (reply Message, ok bool)
 	}
 	switch m.Kind {
 	case KindPrepare:
+		if a.outdated(m) {
+			return a.reply(now, KindPrepareRejected, m, &a.master), true
+		}
 		return a.prepare(now, m), true
 	case KindAccept:
+		if a.outdated(m) {
+			return a.reply(now, KindAcceptRejected, m, &a.master), true
+		}
 		return a.accept(now, m), true
 	case KindRelease:
 		a.release(m)
@@ -94,6 +103,7 @@ func (a *Acceptor) release(m Message) {
 	r := &a.master
 	if r.owner == m.Owner && r.ballot == m.Ballot {
 		r.owner, r.ballot, r.until = ballot.Incarnation{}, ballot.Ballot{}, 0
+		a.older = 0 // the same owner's: while it lasts the record is replaced by no other's
 	}
 }
 
@@ -133,7 +143,7 @@ func (a *Acceptor) reply(now time.Duration, k Kind, m Message, r *record) Messag
 		return out
 	}
 	if k != KindPromise {
-		out.Promised = r.promised
+		out.Promised, out.Membership = r.promised, a.membership
 	}
 	if r.live(now) {
 		out.Live, out.LiveOwner, out.LiveBallot, out.LiveLeft = true, r.owner, r.ballot, r.until-now

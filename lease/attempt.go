@@ -27,6 +27,7 @@ func (p Phase) String() string { return phaseNames[p] }
 // attempt is one run through P1 to P4. The zero value is no attempt.
 type attempt struct {
 	phase    Phase
+	under    membership // as of P1
 	ballot   ballot.Ballot
 	base     ballot.Ballot // of the lease held at P1, zero in a fresh attempt
 	duration time.Duration // D_P
@@ -58,9 +59,11 @@ const (
 	EndExpired                 // the attempt's deadline passed
 	EndAbandoned               // given up by Abandon or by a newer attempt
 	EndReleased                // given up by Release
+	EndOutdated                // refusals leave no quorum, and some were for a newer membership
 )
 
-var reasonNames = [...]string{"none", "won", "rejected", "blocked", "expired", "abandoned", "released"}
+var reasonNames = [...]string{"none", "won", "rejected", "blocked", "expired", "abandoned", "released",
+	"outdated"}
 
 // String names the reason.
 func (r Reason) String() string { return reasonNames[r] }
@@ -70,11 +73,15 @@ type End struct {
 	Reason   Reason
 	Promised ballot.Ballot // EndRejected: the highest that was shown
 	Blocker  Record        // the lease in the way that has the least time left, if any was; Left is a hint (L1)
+	// Membership is the newest that an acceptor has in force, of EndOutdated: this node is about to learn it.
+	Membership uint64
 }
 
 // String is one phrase for logs.
 func (e End) String() string {
 	switch e.Reason {
+	case EndOutdated:
+		return fmt.Sprintf("outdated: membership %d is in force", e.Membership)
 	case EndRejected:
 		return fmt.Sprintf("rejected: %v is promised", e.Promised)
 	case EndBlocked:

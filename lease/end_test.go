@@ -19,7 +19,7 @@ func TestEndsTellWhatIsInTheWay(t *testing.T) {
 	for name, ms := range map[string][]Message{"falling": {blocked(7), blocked(3)}, "rising": {blocked(3), blocked(7)}} {
 		var e End
 		for _, m := range ms {
-			e.add(m)
+			e.add(m, 1)
 		}
 		if e.Blocker.Left != 3 || e.Reason != EndBlocked || !e.Promised.IsZero() {
 			t.Errorf("%s: %+v", name, e)
@@ -27,8 +27,8 @@ func TestEndsTellWhatIsInTheWay(t *testing.T) {
 	}
 	var e End
 	higher := ballot.New(9, ballot.Incarnation{Node: q})
-	e.add(Message{Ballot: own, Promised: higher})
-	e.add(blocked(3))
+	e.add(Message{Ballot: own, Promised: higher}, 1)
+	e.add(blocked(3), 1)
 	if e.Reason != EndRejected || e.Promised != higher {
 		t.Errorf("a higher promise and a lease: %+v", e)
 	}

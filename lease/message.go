@@ -50,15 +50,16 @@ var ErrMalformed = errors.New("malformed lease message")
 // repeats; all have the Resource MasterResource and the Class ClassMaster.
 //
 //	kind             from      also uses
-//	Prepare          proposer
+//	Prepare          proposer  Membership
 //	Promise          acceptor  Live… (the live lease that the acceptor holds)
-//	PrepareRejected  acceptor  Promised, Live…
-//	Accept           proposer  Owner, Duration (D_P)
+//	PrepareRejected  acceptor  Promised, Live…, Membership
+//	Accept           proposer  Owner, Duration (D_P), Membership
 //	Accepted         acceptor
-//	AcceptRejected   acceptor  Promised, Live…
+//	AcceptRejected   acceptor  Promised, Live…, Membership
 //	Release          proposer  Owner
 //
-// A Release is also the hint to the receiving node's own proposer that it may try.
+// A Release has no stamp: it is about a record, whatever the membership that made it (P7: its guardian knows of none).
+// It is also the hint to the receiving node's own proposer that it may try.
 type Message struct {
 	Kind       Kind
 	From, To   ballot.NodeID
@@ -72,6 +73,9 @@ type Message struct {
 	LiveOwner  ballot.Incarnation
 	LiveBallot ballot.Ballot
 	LiveLeft   time.Duration // on the acceptor's clock, when it answered: a hint (L1)
+	// Membership is the stamp of a Prepare and an Accept: the number of the proposer's membership. In a rejection it is
+	// the number that the acceptor has in force. 0 counts as 1.
+	Membership uint64
 }
 
 // Check refuses a message that no node of this protocol sends. Acceptor and Proposer drop such messages unseen; the
@@ -108,6 +112,9 @@ func (m Message) String() string {
 		s += fmt.Sprintf(" owner %v", m.Owner)
 	case KindPrepareRejected, KindAcceptRejected:
 		s += fmt.Sprintf(" promised %v", m.Promised)
+	}
+	if m.Membership > 1 {
+		s += fmt.Sprintf(" membership %d", m.Membership)
 	}
 	if m.Live {
 		s += fmt.Sprintf(" live %v by %v, %v left", m.LiveBallot, m.LiveOwner, m.LiveLeft)

@@ -37,7 +37,7 @@ func (p *Proposer) own(now time.Duration, m Message) {
 		p.settle()
 		return
 	}
-	if !quorum.Reached(p.cfg.Voters, a.votes) {
+	if !quorum.Reached(a.under.voters, a.votes) {
 		return
 	}
 	if !a.inTime(now) {

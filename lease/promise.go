@@ -39,7 +39,7 @@ func (p *Proposer) open(now time.Duration, m Message) bool {
 // propose is P3: with open promises from a quorum, and in time, Accept goes to all voters.
 func (p *Proposer) propose(now time.Duration) []Message {
 	a := &p.attempt
-	if !quorum.Reached(p.cfg.Voters, a.votes) {
+	if !quorum.Reached(a.under.voters, a.votes) {
 		return nil
 	}
 	if !a.inTime(now) {

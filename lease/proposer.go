@@ -8,12 +8,14 @@ import (
 	"tenure/internal/quorum"
 )
 
-// ProposerConfig is fixed for a run.
+// ProposerConfig is what a run starts with.
 type ProposerConfig struct {
 	Self     ballot.Incarnation // a new one in every run: ballots and ownership are its own (T4)
 	Duration time.Duration      // D_P of attempts that Start makes
-	Voters   quorum.Set         // the acceptors
+	Voters   quorum.Set         // the acceptors, until SetMembership
 	Timing   Timing
+	// Membership is the number of the membership that has these voters; 0 counts as 1.
+	Membership uint64
 }
 
 // Validate refuses a configuration under which no proposer may run.
@@ -32,7 +34,8 @@ func (c ProposerConfig) Validate() error {
 // Proposer tries to own the master resource on behalf of its incarnation. It holds no pointers: a copy is independent.
 type Proposer struct {
 	cfg     ProposerConfig
-	counter uint64 // highest that was drawn or seen in a rejection (T4)
+	counter uint64     // highest that was drawn or seen in a rejection (T4)
+	current membership // of the next attempt
 	attempt attempt
 	held    Tenure
 	// unreleased are the ballots that Release has to name (P6).
@@ -45,7 +48,7 @@ func NewProposer(c ProposerConfig) (*Proposer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Proposer{cfg: c}, nil
+	return &Proposer{cfg: c, current: membership{stamp(c.Membership), c.Voters}}, nil
 }
 
 // Clone is an independent copy.
@@ -67,7 +70,7 @@ func (p *Proposer) StartFor(now, d time.Duration) []Message {
 	if p.attempt.busy() {
 		p.abandon(End{Reason: EndAbandoned})
 	}
-	p.attempt = attempt{phase: PhasePreparing, ballot: p.nextBallot(), duration: d, deadline: now + d}
+	p.attempt = attempt{phase: PhasePreparing, under: p.current, ballot: p.nextBallot(), duration: d, deadline: now + d}
 	if h, ok := p.Held(now); ok {
 		p.attempt.base = h.Ballot
 	}
@@ -77,19 +80,28 @@ func (p *Proposer) StartFor(now, d time.Duration) []Message {
 // Handle takes one reply. Whatever it returns must be sent. It ignores what is malformed, for another node,
 // or not from a voter (P2's "another ballot or phase" is ignored by each rule).
 func (p *Proposer) Handle(now time.Duration, m Message) []Message {
-	if m.To != p.cfg.Self.Node || !p.cfg.Voters.Has(m.From) || m.Check() != nil {
+	if m.To != p.cfg.Self.Node || !p.asks(m.From) || m.Check() != nil {
 		return nil
 	}
-	switch m.Kind {
-	case KindPromise:
-		return p.promise(now, m)
-	case KindAccepted:
-		p.own(now, m)
-	case KindPrepareRejected, KindAcceptRejected:
+	rejection := m.Kind == KindPrepareRejected || m.Kind == KindAcceptRejected
+	if rejection {
 		p.ContinueAbove(m.Promised)
+	}
+	switch {
+	case !p.attempt.under.voters.Has(m.From):
+	case m.Kind == KindPromise:
+		return p.promise(now, m)
+	case m.Kind == KindAccepted:
+		p.own(now, m)
+	case rejection:
 		p.refuse(m)
 	}
 	return nil
+}
+
+// asks reports whether n is a voter, or was one when the attempt began.
+func (p *Proposer) asks(n ballot.NodeID) bool {
+	return p.attempt.under.voters.Has(n) || p.current.voters.Has(n)
 }
 
 // nextBallot is T4: no two ballots are equal, in one run because the counter rises, across runs because the
@@ -111,13 +123,14 @@ func (p *Proposer) ContinueAbove(promised ballot.Ballot) {
 // unanswered is the attempt's request, once for each voter that has not answered it.
 func (p *Proposer) unanswered() []Message {
 	m := Message{Kind: KindPrepare, From: p.cfg.Self.Node, Resource: MasterResource, Class: ClassMaster,
-		Ballot: p.attempt.ballot}
+		Ballot: p.attempt.ballot, Membership: p.attempt.under.number}
 	if p.attempt.phase != PhasePreparing {
 		m.Kind, m.Owner, m.Duration = KindAccept, p.cfg.Self, p.attempt.duration
 	}
-	out := make([]Message, 0, p.cfg.Voters.Len())
-	for i := range p.cfg.Voters.Len() {
-		m.To = p.cfg.Voters.At(i)
+	voters := p.attempt.under.voters
+	out := make([]Message, 0, voters.Len())
+	for i := range voters.Len() {
+		m.To = voters.At(i)
 		if !p.attempt.answered(m.To) {
 			out = append(out, m)
 		}

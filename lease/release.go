@@ -45,9 +45,9 @@ func (p *Proposer) Release(time.Duration) []Message {
 	p.attempt = attempt{}
 	var out []Message
 	for _, b := range p.unreleased.list[:p.unreleased.n] {
-		for i := range p.cfg.Voters.Len() {
+		for i := range p.current.voters.Len() {
 			out = append(out, Message{
-				Kind: KindRelease, From: p.cfg.Self.Node, To: p.cfg.Voters.At(i), Resource: MasterResource,
+				Kind: KindRelease, From: p.cfg.Self.Node, To: p.current.voters.At(i), Resource: MasterResource,
 				Class: ClassMaster, Ballot: b, Owner: p.cfg.Self,
 			})
 		}

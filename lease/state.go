@@ -13,12 +13,14 @@ import (
 // only tells history is left out: Tenure.Number and Since, how the last attempt ended, and the configuration.
 func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 	buf = binary.AppendUvarint(buf, p.counter)
+	buf = binary.AppendUvarint(buf, p.current.number) // which decides the voters
 	a := &p.attempt
 	if a.phase == phaseWon && !a.inTime(now) {
 		a = &attempt{}
 	}
 	buf = append(buf, byte(a.phase))
 	if a.phase != PhaseNone {
+		buf = binary.AppendUvarint(buf, a.under.number)
 		buf = appendBallot(buf, a.ballot)
 		base := a.base
 		if _, held := p.Held(now); !held || a.phase != PhasePreparing {
@@ -45,6 +47,8 @@ func (p *Proposer) AppendState(buf []byte, now time.Duration) []byte {
 // Proposer.AppendState does.
 func (a *Acceptor) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.QuarantineLeft(now))
+	buf = binary.AppendUvarint(buf, a.membership)
+	buf = appendLeft(buf, a.older-now)
 	return a.master.appendState(buf, now)
 }
 

@@ -10,8 +10,10 @@ import (
 // number of them is changed here by itself; those that do not count are named with the reason.
 func TestAllThatDecidesIsInTheState(t *testing.T) {
 	without := map[string]string{
-		"Proposer.held.Number": "it only tells history",
-		"Proposer.held.Since":  "it only tells history",
+		"Proposer.held.Number":            "it only tells history",
+		"Proposer.held.Since":             "it only tells history",
+		"Proposer.current.voters.n":       "the number decides them",
+		"Proposer.attempt.under.voters.n": "the number decides them",
 	}
 	make := func() *world {
 		w := newWorld(t)

@@ -15,36 +15,69 @@ type acceptor struct {
 	promised    ballot.Ballot // Invariant: no entry in the log has a ballot above it.
 	promisedSeq uint64        // the Persist that carries promised
 	log         entryLog
+	memberships memberships
 	chosen      Slot // Invariant: the log holds the chosen value of every slot in (truncated, chosen].
 	synced      Slot // every slot up to this one has its entry durable
 	writes      writes
 	space       space
+	pin         Slot // nothing above it is truncated; 0: it does not bind
 	ignored     uint64
 }
 
-// newAcceptor returns the acceptor that a node's disk holds. It reads the entries above d.Chosen through r.
-func newAcceptor(cfg *Config, d Durable, r Reader) (acceptor, error) {
+// newAcceptor returns the acceptor that a node's disk holds. It reads the entries above d.Chosen through r, and for
+// memberships those above base.Slot.
+func newAcceptor(cfg *Config, base Membership, d Durable, r Reader) (acceptor, error) {
 	chosen := max(d.Chosen, d.Truncated)
 	a := acceptor{
 		cfg: cfg, promised: d.Promised, chosen: chosen, synced: chosen,
-		log:    entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
-		writes: writes{chosen: d.Chosen},
+		log:         entryLog{reader: r, base: chosen + 1, truncated: d.Truncated},
+		memberships: newMemberships(cfg.MembershipOf, base),
+		writes:      writes{chosen: d.Chosen},
+	}
+	if cfg.KeepBytes > 0 {
+		a.log.tail.left = chosen
 	}
 	if d.Last < chosen {
 		return a, fmt.Errorf("%w: the last entry is in slot %d but slots up to %d are marked chosen", ErrDamaged, d.Last,
 			chosen)
 	}
+	if err := a.scan(max(base.Slot, d.Truncated)+1, chosen); err != nil {
+		return a, err
+	}
 	if err := a.log.load(chosen+1, d.Last, cfg.PageBytes); err != nil {
 		return a, err
 	}
 	for s := chosen + 1; s <= a.log.last(); s++ {
-		if rec := a.log.at(s); rec != nil && a.promised.Less(rec.Ballot) {
+		rec := a.log.at(s)
+		if rec == nil {
+			continue
+		}
+		if a.promised.Less(rec.Ballot) {
 			return a, fmt.Errorf("%w: slot %d was accepted under %v, above the promise %v", ErrDamaged, s, rec.Ballot,
 				a.promised)
 		}
+		a.memberships.put(s, rec.Value)
 	}
 	a.walkSynced()
 	return a, nil
+}
+
+// scan finds the memberships among the chosen slots in [from, through] at start.
+func (a *acceptor) scan(from, through Slot) error {
+	if a.cfg.MembershipOf == nil {
+		return nil
+	}
+	for from <= through {
+		page, _, err := a.log.readDisk(from, through, a.cfg.PageBytes)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			a.memberships.put(e.Slot, e.Value)
+		}
+		from += Slot(len(page))
+	}
+	return nil
 }
 
 // raise makes b the promise. Whoever answers under it waits for promisedSeq.
@@ -62,6 +95,7 @@ func (a *acceptor) store(e Entry) {
 		a.raise(e.Ballot)
 	}
 	a.log.put(e, a.writes.put(e, a.log.at(e.Slot)))
+	a.memberships.put(e.Slot, e.Value)
 	a.synced = min(a.synced, e.Slot-1)
 }
 
@@ -117,24 +151,23 @@ func (a *acceptor) handlePrepare(m *Message, out *outbox) error {
 	}
 	r := Message{Kind: KindPromise, To: m.From, Ballot: m.Ballot, Slot: m.Slot, Entries: page}
 	r.Last = len(page) == 0 || page[len(page)-1].Slot >= a.log.last()
-	r.Truncated, r.Chosen, r.Membership = a.log.truncated, a.chosen, membership
+	r.Truncated, r.Chosen, r.Membership = a.log.truncated, a.chosen, a.memberships.told(a.chosen, m.Slot)
 	out.after(max(a.writes.seq, a.promisedSeq), r)
 	return nil
 }
 
 // handleAccept votes for a row of slots, if the promise allows it and none of them is truncated; on a full disk for
 // those before the first that needs space. For the others there is no answer: the leader asks again until they are
-// chosen. It reports whether the leader was heard, and whether for any slot there is a vote. checkpointed is this
-// node's, for the answer.
-func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) (heard, voted bool) {
+// chosen. It reports whether the leader was heard. checkpointed is this node's, for the answer.
+func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) bool {
 	first, last := m.Entries[0].Slot, m.Entries[len(m.Entries)-1].Slot
 	if m.Ballot.Less(a.promised) || first <= a.log.truncated {
 		a.reject(m, out)
-		return false, false
+		return false
 	}
 	if last > a.chosen+maxAhead {
 		a.ignored++
-		return true, false
+		return true
 	}
 	a.space.jam.loosen(m.Chosen)
 	entries := m.Entries[:a.storable(m.Entries)]
@@ -142,7 +175,7 @@ func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) (hea
 		a.space.jam.refuse(m.Entries[n].Slot, m.Chosen)
 	}
 	if len(entries) == 0 {
-		return true, false
+		return true
 	}
 	last = entries[len(entries)-1].Slot
 	if a.promised.Less(m.Ballot) {
@@ -155,7 +188,7 @@ func (a *acceptor) handleAccept(m *Message, checkpointed Slot, out *outbox) (hea
 	r := Message{Kind: KindAccepted, To: m.From, Ballot: m.Ballot, Slot: first, Through: last}
 	r.Chosen, r.Checkpointed = a.chosen, checkpointed
 	out.after(seq, r)
-	return true, true
+	return true
 }
 
 // accept votes for e and returns the number of the Persist that makes the vote durable. A vote already given is not

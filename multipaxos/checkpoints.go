@@ -2,53 +2,43 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// checkpoints is how far the durable state databases are, here and elsewhere: the log is truncated only below what
-// every member has in its own.
+// checkpoints is how far the durable state databases are, here and elsewhere. The log is truncated only below the own
+// one; what others say is for people.
 type checkpoints struct {
 	own     Slot
-	all     Slot // of all members, as far as known; it never falls
 	members []member
 }
 
-// member is another voter as it last said it was.
+// member is another member, voter or not, as it last said it was.
 type member struct {
 	node                 ballot.NodeID
 	chosen, checkpointed Slot
+}
+
+// follow makes the members those of r, but for self.
+func (c *checkpoints) follow(r roster, self ballot.NodeID) {
+	old := c.members
+	c.members = make([]member, 0, len(r))
+	for _, s := range r {
+		if s.node == self {
+			continue
+		}
+		m := member{node: s.node}
+		for i := range old {
+			if old[i].node == s.node {
+				m = old[i]
+			}
+		}
+		c.members = append(c.members, m)
+	}
 }
 
 // heard keeps what a member says of itself.
 func (c *checkpoints) heard(from ballot.NodeID, chosen, checkpointed Slot) {
 	for i := range c.members {
 		if m := &c.members[i]; m.node == from {
-			m.chosen = max(m.chosen, chosen)
-			if checkpointed > m.checkpointed {
-				m.checkpointed = checkpointed
-				c.gather()
-			}
+			m.chosen, m.checkpointed = max(m.chosen, chosen), max(m.checkpointed, checkpointed)
 			return
 		}
 	}
 }
-
-// reached is told that the own state database holds everything through slot s.
-func (c *checkpoints) reached(s Slot) {
-	c.own = max(c.own, s)
-	c.gather()
-}
-
-// gather takes the minimum over all members. No state database ever goes back, so neither does the minimum.
-func (c *checkpoints) gather() {
-	all := c.own
-	for i := range c.members {
-		all = min(all, c.members[i].checkpointed)
-	}
-	c.noteAll(all)
-}
-
-// noteAll is told by a leader what all members have in their state databases.
-func (c *checkpoints) noteAll(all Slot) { c.all = max(c.all, all) }
-
-// truncatable returns the slot through which no member needs the log. It is never above the own checkpoint, whatever a
-// leader says: a promise must not be truncated at a slot that another member still needs, and none needs what is in its
-// state database.
-func (c *checkpoints) truncatable() Slot { return min(c.all, c.own) }

@@ -2,6 +2,7 @@ package multipaxos
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"tenure/internal/ballot"
 	"tenure/internal/quorum"
@@ -12,9 +13,12 @@ import (
 func (c *Core) Clone() *Core {
 	n := *c
 	n.acceptor.log.recent = c.acceptor.log.recent.clone()
+	n.acceptor.log.tail = c.acceptor.log.tail.clone()
+	n.acceptor.memberships = c.acceptor.memberships.clone()
 	n.acceptor.writes.owes.taken = c.acceptor.writes.owes.taken.clone()
 	n.acceptor.writes.open.Entries = append([]Entry(nil), c.acceptor.writes.open.Entries...)
 	n.leader.phase1.found = c.leader.phase1.found.clone()
+	n.leader.phase1.met = slices.Clone(c.leader.phase1.met)
 	n.leader.phase2.votes = c.leader.phase2.votes.clone()
 	n.leader.peers = c.leader.peers.clone()
 	n.checkpoints.members = append([]member(nil), c.checkpoints.members...)
@@ -123,11 +127,37 @@ func (s *state) acceptor(a *acceptor) {
 		s.entry(&r.Entry)
 		s.seq(r.seq)
 	}
+	s.tail(&a.log.tail)
+	s.memberships(&a.memberships)
 	s.num(uint64(a.chosen), uint64(a.synced))
 	s.writes(&a.writes)
-	s.num(uint64(a.space.full))
+	s.num(uint64(a.space.full), uint64(a.pin))
 	s.flag(a.space.short)
 	s.num(uint64(a.space.jam.from), uint64(a.space.jam.ticks))
+}
+
+func (s *state) tail(t *tail) {
+	s.num(uint64(t.measured), uint64(t.left))
+	for _, r := range [...]*ring[piece]{&t.found, &t.pieces} {
+		s.num(uint64(r.len()))
+		for i := range r.len() {
+			p := r.at(i)
+			s.num(uint64(p.through), uint64(p.slots), uint64(p.bytes))
+		}
+	}
+}
+
+func (s *state) memberships(ms *memberships) {
+	s.num(uint64(ms.applied), uint64(len(ms.list)))
+	s.flag(ms.changed)
+	for i := range ms.list {
+		m := &ms.list[i]
+		s.num(m.Number, uint64(m.Slot), uint64(len(m.Learners)))
+		s.set(m.Voters)
+		for _, id := range m.Learners {
+			s.num(uint64(id))
+		}
+	}
 }
 
 func (s *state) writes(d *writes) {
@@ -148,12 +178,13 @@ func (s *state) writes(d *writes) {
 func (s *state) learner(l *learner, chosen Slot) {
 	s.num(uint64(l.applied))
 	s.ballot(l.mark.ballot)
-	s.num(uint64(l.mark.through), uint64(max(l.known, chosen)), uint64(l.hint), uint64(l.waits))
+	s.num(uint64(l.mark.through), uint64(max(l.known, chosen)), uint64(l.hint), uint64(l.waits), uint64(l.gone),
+		uint64(l.missed))
 	s.flag(l.starved)
 }
 
 func (s *state) checkpoints(c *checkpoints) {
-	s.num(uint64(c.own), uint64(c.all))
+	s.num(uint64(c.own))
 	for _, m := range c.members {
 		s.num(uint64(m.node), uint64(m.chosen), uint64(m.checkpointed))
 	}
@@ -170,6 +201,12 @@ func (s *state) leader(l *leader) {
 	for i := range l.phase1.found.len() {
 		s.entry(l.phase1.found.at(i))
 	}
+	s.flag(l.met)
+	s.num(l.phase1.known, uint64(len(l.phase1.met)))
+	for _, x := range l.phase1.met {
+		s.num(uint64(x.node))
+		s.flag(x.voter)
+	}
 	f := &l.phase2
 	s.num(uint64(f.next), uint64(f.own), uint64(f.bytes), uint64(f.quiet), uint64(f.votes.len()))
 	for i := range f.votes.len() {
@@ -182,12 +219,13 @@ func (s *state) leader(l *leader) {
 }
 
 func (s *state) peer(p *peer) {
-	s.num(uint64(p.node), uint64(p.asked))
+	s.num(uint64(p.node), uint64(p.asked), p.newest)
+	s.flag(p.voter)
 	s.flag(p.complete)
 	s.flag(p.held)
 	s.num(uint64(p.next), uint64(p.acked), p.round)
 	s.flag(p.probe)
-	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told.chosen), uint64(p.told.checkpointed), uint64(p.inFlight.len()))
+	s.num(uint64(p.quiet), uint64(p.resend), uint64(p.told), uint64(p.inFlight.len()))
 	for i := range p.inFlight.len() {
 		f := p.inFlight.at(i)
 		s.num(uint64(f.through), uint64(f.slots), uint64(f.bytes))

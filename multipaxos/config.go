@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 )
 
 // ErrConfig is wrapped by every error of Config.Validate.
@@ -14,7 +13,7 @@ var ErrConfig = errors.New("invalid log configuration")
 // ErrDamaged is wrapped by errors that tell of a log whose disk does not hold what it must. The node must stop.
 var ErrDamaged = errors.New("log damaged")
 
-// ErrTruncated is returned for slots that are gone from the log because every member has them in its state database.
+// ErrTruncated is returned for slots that are gone from this node's log: its state database has them.
 var ErrTruncated = errors.New("slot truncated from the log")
 
 // Limits that do not depend on configuration, so that nodes with different configurations understand each other.
@@ -44,13 +43,12 @@ const (
 	maxResendTicks = 50
 )
 
-// membership is the only membership there is until members can be changed.
-const membership = 1
-
 // Config is fixed for a run.
 type Config struct {
-	Self   ballot.Incarnation
-	Voters quorum.Set // of membership 1; includes Self.Node for a node that takes part
+	Self ballot.Incarnation
+	// MembershipOf tells whether value is a membership entry, and which membership it brings (its Slot is that of the
+	// entry). It depends on nothing but the value, and is asked for every value. Nil: no value is one.
+	MembershipOf func(value []byte) (m Membership, ok bool)
 	// PageBytes bounds the values in one page of Promise, Learn or retransmission.
 	PageBytes int
 	// WindowEntries and WindowBytes bound what the leader has proposed and not yet seen chosen.
@@ -58,8 +56,10 @@ type Config struct {
 	WindowBytes   int
 	// CacheBytes bounds the durable entries kept in memory besides those in flight.
 	CacheBytes int
-	// KeepEntries is the tail kept below what all members have checkpointed, for slow followers.
+	// KeepEntries and KeepBytes bound the tail of the log that is kept below the own checkpoint for members that lag.
+	// Whichever is reached first ends it. Of bytes, what is in the cache does not count, and 0 is no bound.
 	KeepEntries uint64
+	KeepBytes   int
 	// NeedOf is what an entry with this value needs of a disk that is full; see Core.SetFull. It depends on nothing but
 	// the value. Nil: nothing.
 	NeedOf func(value []byte) Need
@@ -83,14 +83,14 @@ func (c Config) Validate() error {
 	switch {
 	case c.Self.Node == 0 || c.Self.Node > ballot.MaxNodeID:
 		return bad("node id %d is not in 1 to %d", c.Self.Node, ballot.MaxNodeID)
-	case !c.Voters.Has(c.Self.Node):
-		return bad("node %d is not among the voters %v", c.Self.Node, c.Voters)
 	case c.PageBytes < 1:
 		return bad("PageBytes is %d, must be positive", c.PageBytes)
 	case c.WindowEntries < 1 || c.WindowEntries > maxWindow:
 		return bad("WindowEntries is %d, must be 1 to %d", c.WindowEntries, maxWindow)
 	case c.WindowBytes < 1:
 		return bad("WindowBytes is %d, must be positive", c.WindowBytes)
+	case c.KeepBytes < 0:
+		return bad("KeepBytes is %d, must not be negative", c.KeepBytes)
 	case c.CacheBytes < 0:
 		return bad("CacheBytes is %d, must not be negative", c.CacheBytes)
 	}

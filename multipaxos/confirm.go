@@ -1,7 +1,5 @@
 package multipaxos
 
-import "tenure/internal/quorum"
-
 // confirm is the leader's question to the voters whether anybody was promised more than its ballot.
 type confirm struct {
 	round uint64 // newest round started; rises through all attempts to lead
@@ -31,7 +29,7 @@ func (l *leader) startRound(a *acceptor, out *outbox) uint64 {
 func (l *leader) sendConfirm(out *outbox) {
 	l.confirm.quiet = 0
 	for i := range l.peers {
-		if p := &l.peers[i]; p.round < l.confirm.round {
+		if p := &l.peers[i]; p.voter && p.round < l.confirm.round {
 			out.now(Message{Kind: KindConfirm, To: p.node, Ballot: l.ballot, Round: l.confirm.round})
 		}
 	}
@@ -39,20 +37,21 @@ func (l *leader) sendConfirm(out *outbox) {
 
 // handleConfirmed takes a voter's answer to a round.
 func (l *leader) handleConfirmed(m *Message, a *acceptor) {
-	if !l.leads(m) || m.Round > l.confirm.round {
+	p := l.peers.get(m.From)
+	if p == nil || !l.leads(m) || m.Round > l.confirm.round {
 		return
 	}
-	p := l.peers.get(m.From)
 	p.round = max(p.round, m.Round)
 	l.countConfirm(a)
 }
 
-// countConfirm finds the highest round with a quorum. The own acceptor answers at this moment, and without its
-// consent there is none.
+// countConfirm finds the highest round with a quorum of the membership that decides the first slot which is not chosen.
+// The own acceptor answers at this moment, and without its consent there is none.
 func (l *leader) countConfirm(a *acceptor) {
 	if l.ballot.Less(a.promised) {
 		return
 	}
+	voters := a.memberships.governing(a.chosen + 1).Voters
 	for i := -1; i < len(l.peers); i++ {
 		round := l.confirm.round
 		if i >= 0 {
@@ -61,13 +60,7 @@ func (l *leader) countConfirm(a *acceptor) {
 		if round <= l.confirm.done {
 			continue
 		}
-		votes := quorum.Of(l.cfg.Self.Node)
-		for j := range l.peers {
-			if l.peers[j].round >= round {
-				votes.Add(l.peers[j].node)
-			}
-		}
-		if quorum.Reached(l.cfg.Voters, votes) {
+		if l.reached(voters, true, func(p *peer) bool { return p.round >= round }) {
 			l.confirm.done = round
 		}
 	}

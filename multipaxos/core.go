@@ -10,7 +10,7 @@ import (
 // entries that are handed to it, or come out of it, are shared and never changed by anybody afterwards.
 //
 // It joins the roles, none of which knows Core: the acceptor (with the log and what is on its way to the disk), the
-// learner, the leader, and how far checkpoints allow to truncate. What they have to say goes into the outbox.
+// learner, the leader, and how far the members are. What they have to say goes into the outbox.
 type Core struct {
 	cfg         *Config // shared with clones: it never changes
 	acceptor    acceptor
@@ -21,28 +21,41 @@ type Core struct {
 	ignored     uint64
 }
 
-// New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r. The caller
-// tells it next, with Checkpointed and Applied, how far the state database is.
-func New(cfg Config, d Durable, r Reader) (*Core, error) {
+// New returns a core over what a node found on its disk. It reads the entries above d.Chosen through r, and those
+// above base.Slot for newer memberships. The caller tells it next, with Checkpointed and Applied, how far the state
+// database is.
+//
+// base is the membership of the state database, or without one that of the bootstrap. A node that knows neither gives
+// one without voters and with all whom it can ask as Learners: it follows the log, and no attempt of it to lead
+// completes before it has met a membership entry.
+func New(cfg Config, base Membership, d Durable, r Reader) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	a, err := newAcceptor(&cfg, d, r)
+	a, err := newAcceptor(&cfg, base, d, r)
 	if err != nil {
 		return nil, err
 	}
 	c := &Core{cfg: &cfg, acceptor: a, leader: leader{cfg: &cfg, seen: d.Promised}, out: outbox{self: cfg.Self.Node}}
-	for _, id := range cfg.Voters.IDs() {
-		if id != cfg.Self.Node {
-			c.leader.peers = append(c.leader.peers, peer{node: id})
-			c.checkpoints.members = append(c.checkpoints.members, member{node: id})
-		}
-	}
+	c.follow()
 	return c, nil
+}
+
+// follow makes the peers and members those of the memberships, when these have changed.
+func (c *Core) follow() {
+	ms := &c.acceptor.memberships
+	if !ms.changed && !c.leader.met {
+		return
+	}
+	r := ms.roster()
+	c.checkpoints.follow(r, c.cfg.Self.Node)
+	c.leader.follow(r, c.news(), &c.acceptor, &c.out)
+	ms.changed = false
 }
 
 // Take drains what there is to do.
 func (c *Core) Take() Output {
+	c.follow()
 	c.leader.flush(c.news(), &c.acceptor, &c.out)
 	a := &c.acceptor
 	return Output{Messages: c.out.take(), Persists: a.writes.take(a.chosen), Chosen: a.chosen}
@@ -75,7 +88,10 @@ func (c *Core) Persisted(seq uint64) error {
 // Tick passes time, about 20 ms by count. It repeats what may have been lost, in bounded bursts: at most one message
 // of a kind per peer.
 func (c *Core) Tick() error {
-	c.acceptor.truncate(c.checkpoints.truncatable())
+	if err := c.acceptor.log.measure(c.cfg.PageBytes); err != nil {
+		return err
+	}
+	c.acceptor.truncate(c.checkpoints.own)
 	c.acceptor.writes.tick(c.acceptor.chosen)
 	c.acceptor.space.jam.tick()
 	if c.leader.phase == Following {
@@ -86,10 +102,8 @@ func (c *Core) Tick() error {
 	return nil
 }
 
-// news returns what this node would tell as leader.
-func (c *Core) news() news {
-	return news{chosen: c.learner.advertised(c.acceptor.chosen), checkpointed: c.checkpoints.all}
-}
+// news returns how far the log is as this node would tell it as leader: chosen, and applied here.
+func (c *Core) news() Slot { return c.learner.advertised(c.acceptor.chosen) }
 
 // Lead begins to lead under a fresh ballot (M2), whatever is in flight.
 func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
@@ -97,17 +111,38 @@ func (c *Core) Lead() { c.leader.lead(&c.acceptor, &c.out) }
 // Retire stops leading. Nothing more is sent or counted under the ballot.
 func (c *Core) Retire() { c.leader.retire(&c.out) }
 
-// Space reports whether Propose would succeed: leading, the window not full, and the own disk not far behind a quorum
-// of others. A value may overshoot WindowBytes.
+// Space reports whether Propose would succeed: leading, the window not full, the own disk not far behind a quorum of
+// others, and no membership entry that is not applied here. A value may overshoot WindowBytes.
 func (c *Core) Space() bool { return c.leader.space(&c.acceptor) }
 
 // Propose puts value into the next slot: one round, with other slots still in flight (M5). The Accepts leave with the
 // next Take, in parallel with the own disk write. It is false, and nothing was proposed, if there is no Space.
 func (c *Core) Propose(value []byte) (Slot, bool) {
-	if !c.leader.space(&c.acceptor) {
+	a := &c.acceptor
+	if !c.leader.space(a) {
 		return 0, false
 	}
-	return c.leader.place(value, &c.acceptor), true
+	if _, ok := a.memberships.in(c.leader.phase2.next, value); ok {
+		panic("multipaxos: a membership entry is proposed with ProposeMembership")
+	}
+	return c.leader.place(value, a), true
+}
+
+// ProposeMembership puts a membership entry into the next slot. It is false, and nothing was proposed, unless this
+// node leads, has nothing in flight and has applied everything chosen: the entry is computed from exactly the state
+// below it. Nothing is proposed above it until it is applied here. It panics if value brings no membership that may
+// come after the newest.
+func (c *Core) ProposeMembership(value []byte) (Slot, bool) {
+	a, l := &c.acceptor, &c.leader
+	if !l.space(a) || l.phase2.first() != l.phase2.next || a.memberships.applied != a.chosen {
+		return 0, false
+	}
+	m, ok := a.memberships.in(l.phase2.next, value)
+	if !ok {
+		panic("multipaxos: what is proposed as a membership entry is none")
+	}
+	a.memberships.mustFollow(m)
+	return l.place(value, a), true
 }
 
 // Confirm starts a new round, and returns its number. A read uses only a round started after it arrived, and so never
@@ -129,7 +164,7 @@ func (c *Core) Connected(id ballot.NodeID) {
 		c.learner.fetch(id, &c.acceptor, &c.out)
 		return
 	}
-	c.leader.connected(p, c.news(), &c.out)
+	c.leader.connected(p, c.news(), &c.acceptor, &c.out)
 }
 
 // Applied is told that the state machine here holds everything through slot s.
@@ -138,6 +173,7 @@ func (c *Core) Applied(s Slot) {
 		panic("multipaxos: a slot was applied that is not chosen")
 	}
 	c.learner.applied = max(c.learner.applied, s)
+	c.acceptor.memberships.apply(s)
 }
 
 // Checkpointed is told that this node's state database holds everything through slot s. At start a state database can
@@ -147,7 +183,7 @@ func (c *Core) Checkpointed(s Slot) {
 		panic(fmt.Sprintf("multipaxos: slot %d was checkpointed, and slots are chosen only up to %d", s, c.acceptor.chosen))
 	}
 	c.acceptor.checkpointed(s)
-	c.checkpoints.reached(s)
+	c.checkpoints.own = max(c.checkpoints.own, s)
 }
 
 // SetFull tells that the own disk has no space for entries that need as much as least, or more (Config.NeedOf);
@@ -160,7 +196,11 @@ func (c *Core) SetFull(least Need) {
 	c.learner.starved = false
 }
 
-// SetShort reports whether space is short: then no tail of the log is kept for slow followers. No member needs it.
+// Pin keeps the log above slot s from being truncated, whatever its size: a snapshot of s is on its way to a member that
+// will go on from there. 0 ends it.
+func (c *Core) Pin(s Slot) { c.acceptor.pin = s }
+
+// SetShort reports whether space is short: then the tail of the log that is kept for members that lag is short too.
 func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
 
 // Probe begins a Persist that changes nothing. That it is reported durable tells that the disk answers.

@@ -12,10 +12,11 @@
 //	outbox       messages, and which Persist each of them waits for
 //	writes       the Persist being gathered, and what the disk owes
 //	entryLog     the accepted entries, in memory and through the Reader
+//	memberships  who decides which slot, as the log says
 //	acceptor     the promise, the log and its chosen mark, with writes and space
-//	checkpoints  how far all members have the state in their own files: what may be truncated
+//	checkpoints  how far the members have the state in their own files, and this node: what may be truncated
 //	learner      what others say is chosen, and fetching it
-//	leader       this node's attempt to lead: phase1, phase2, confirm, and a peer for each other voter
+//	leader       this node's attempt to lead: phase1, phase2, confirm, and a peer for each other member
 //
 // Which rule lives where (rules of the log and M2–M5):
 //
@@ -32,7 +33,11 @@
 //	chosen-through only under the same ballot    learner.go   advanceByMark
 //	chosen values from others                    acceptor.go  learn; step.go handleLearn
 //	leadership confirmed by a quorum             acceptor.go  handleConfirm; confirm.go countConfirm
-//	truncation below what all have checkpointed        truncate.go, checkpoints.go
+//	a slot is decided by the membership below it membership.go governing; phase2.go vote, advance
+//	promises carry the newest membership         membership.go told
+//	Phase 1 in every membership that it meets    phase1.go    meet, phase1Done; leader.go follow
+//	nothing above an open membership entry       phase2.go    space; Core.ProposeMembership
+//	truncation by the node's own bound           truncate.go, tail.go
 //	what a stalled disk may let pile up          writes.go    backlog
 //	what M6 above counts                         state.go     Pieces, Behind; Core.Probe
 //

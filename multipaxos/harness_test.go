@@ -1,6 +1,7 @@
 package multipaxos
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,6 +93,7 @@ type read struct {
 type world struct {
 	t       failer
 	cfg     Config
+	base    Membership // of the nodes that the cluster began with
 	nodes   []*node
 	net     []Message
 	values  map[Slot]string // chosen
@@ -101,24 +103,28 @@ type world struct {
 	ballots map[ballot.Ballot]bool
 	serial  int
 	reads   int    // consistent reads that were confirmed
+	changes int    // of the membership that were chosen
+	copies  int    // snapshots that were installed
 	cut     uint64 // bit from*6+to: messages on this link wait
 	cuts    int    // mean number of steps between changes of cut; 0: never
 	calm    int    // how much rarer than drawn attempts to lead and crashes are
 }
 
 func smallConfig() Config {
-	return Config{PageBytes: 12, WindowEntries: 4, WindowBytes: 64, CacheBytes: 250, KeepEntries: 1}
+	return Config{PageBytes: 12, WindowEntries: 4, WindowBytes: 64, CacheBytes: 250, KeepEntries: 1000, KeepBytes: 800}
 }
 
-func newWorld(t failer, n int, cfg Config) *world {
+// newWorld is a cluster of n nodes.
+func newWorld(t failer, n int, cfg Config) *world { return newWorldOf(t, n, n, cfg) }
+
+// newWorldOf is a cluster that began with the first of some nodes; the others may join.
+func newWorldOf(t failer, founders, all int, cfg Config) *world {
 	w := &world{
 		t: t, cfg: cfg, values: map[Slot]string{}, votes: map[Slot]map[ballot.Ballot]*quorum.Set{},
 		said: map[Slot]map[ballot.Ballot]string{}, ballots: map[ballot.Ballot]bool{},
 	}
-	for i := range n {
-		w.cfg.Voters.Add(ballot.NodeID(i + 1))
-	}
-	for i := range n {
+	w.cfg.MembershipOf, w.base = membershipOf, base(founders)
+	for i := range all {
 		nd := &node{id: ballot.NodeID(i + 1), disk: newDisk()}
 		w.nodes = append(w.nodes, nd)
 		w.start(nd)
@@ -130,7 +136,7 @@ func (w *world) start(n *node) {
 	n.restart++
 	cfg := w.cfg
 	cfg.Self = ballot.Incarnation{Restart: n.restart, Node: n.id, Nonce: 7}
-	core, err := New(cfg, n.disk.durable(), n.disk)
+	core, err := New(cfg, w.knownTo(n), n.disk.durable(), n.disk)
 	if err != nil {
 		w.t.Fatalf("node %d does not start: %v", n.id, err)
 	}
@@ -138,6 +144,40 @@ func (w *world) start(n *node) {
 	core.Applied(n.stateDB)
 	n.core, n.pending, n.applied, n.looked, n.reads = core, nil, n.stateDB, n.stateDB, nil
 	w.drain(n)
+}
+
+// knownTo is the membership that a node's state database holds, or the bootstrap's; one that joins an old cluster knows
+// only whom to ask.
+func (w *world) knownTo(n *node) Membership {
+	m, entry := w.membershipAt(n.stateDB)
+	if !entry && !w.base.Voters.Has(n.id) {
+		m = Membership{Learners: w.base.Voters.IDs()}
+	}
+	m.Slot = n.stateDB
+	return m
+}
+
+// membershipAt is the newest membership in the chosen slots through s, and whether an entry has brought it.
+func (w *world) membershipAt(s Slot) (Membership, bool) {
+	for ; s > 0; s-- {
+		if m, ok := membershipOf([]byte(w.values[s])); ok {
+			return m, true
+		}
+	}
+	return w.base, false
+}
+
+// install gives a node that is behind the newest state database of all, in place of the log below it. The run ends with
+// it.
+func (w *world) install(n *node) {
+	from := slices.MaxFunc(w.nodes, func(a, b *node) int { return cmp.Compare(a.stateDB, b.stateDB) })
+	if !n.core.Behind() || from.stateDB <= n.applied {
+		return
+	}
+	n.stateDB = from.stateDB
+	n.disk.apply(Persist{Truncate: from.stateDB, Chosen: from.stateDB})
+	w.copies++
+	w.start(n)
 }
 
 // crash loses what is not durable; the first keep Persists just made it.
@@ -266,8 +306,9 @@ func (w *world) checkValue(n *node, e Entry) {
 		return
 	}
 	backed := false
+	by, _ := w.membershipAt(e.Slot - 1)
 	for b, set := range w.votes[e.Slot] {
-		if quorum.Reached(w.cfg.Voters, *set) {
+		if quorum.Reached(by.Voters, *set) {
 			if w.said[e.Slot][b] != string(e.Value) {
 				w.t.Fatalf("slot %d: a quorum of disks holds %q under %v, node %d says %q", e.Slot, w.said[e.Slot][b], b, n.id,
 					e.Value)
@@ -280,6 +321,9 @@ func (w *world) checkValue(n *node, e Entry) {
 	}
 	w.values[e.Slot] = string(e.Value)
 	w.top = max(w.top, e.Slot)
+	if _, ok := membershipOf(e.Value); ok {
+		w.changes++
+	}
 }
 
 // checkRead: what anybody knew chosen before the read arrived is in the reader's log, once its round is confirmed.
@@ -381,24 +425,45 @@ func (w *world) tick() {
 // elect brings node n to Leading on a healthy network.
 func (w *world) elect(n *node) {
 	w.t.Helper()
+	if !w.tryElect(n, 400) {
+		w.t.Fatalf("node %d does not come to lead: %v %v", n.id, n.core.Phase(), n.core.Ballot())
+	}
+}
+
+// tryElect has n lead for some time, and nobody else.
+func (w *world) tryElect(n *node, ticks int) bool {
+	w.t.Helper()
+	for _, o := range w.nodes {
+		o.core.Retire()
+		w.drain(o)
+	}
 	w.lead(n)
-	for range 400 {
+	for range ticks {
 		w.round()
 		if n.core.Phase() == Leading {
-			return
+			return true
 		}
 		if n.core.Preempted() {
 			w.lead(n)
 		}
 		w.tick()
+		w.install(n)
+		if n.core.Phase() == Following {
+			w.lead(n)
+		}
 	}
-	w.t.Fatalf("node %d does not come to lead: %v %v", n.id, n.core.Phase(), n.core.Ballot())
+	return false
 }
 
-// settle runs a healthy cluster until a fresh value is chosen and applied everywhere.
+// settle runs a healthy cluster until a fresh value is chosen and applied by all members. n leads it, or the next voter
+// that can.
 func (w *world) settle(n *node) {
 	w.t.Helper()
-	w.elect(n)
+	m, _ := w.membershipAt(w.top)
+	for i := 0; i < 3*len(w.nodes) && (!m.Voters.Has(n.id) || !w.tryElect(n, 40)); i++ {
+		n = w.nodes[int(n.id)%len(w.nodes)]
+		m, _ = w.membershipAt(w.top)
+	}
 	var slot Slot
 	for range 400 {
 		if slot == 0 {
@@ -409,14 +474,25 @@ func (w *world) settle(n *node) {
 		}
 		w.round()
 		w.tick()
-		if slot > 0 && !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.applied < slot }) {
+		if n.core.Preempted() { // by a learner that was promised more, whom nobody asks in Phase 1
+			w.lead(n)
+			slot = 0
+		}
+		m := n.core.Membership()
+		done := slot > 0
+		for _, o := range w.nodes {
+			w.install(o)
+			if (m.Voters.Has(o.id) || slices.Contains(m.Learners, o.id)) && o.applied < slot {
+				done = false
+			}
+		}
+		if done {
 			return
 		}
 	}
 	for _, n := range w.nodes {
-		w.t.Helper()
-		fmt.Printf("node %d: %v chosen %d applied %d last %d truncated %d\n", n.id, n.core.Phase(), n.core.Chosen(),
-			n.applied, n.core.Last(), n.core.Truncated())
+		fmt.Printf("node %d: %v chosen %d applied %d last %d truncated %d behind %v %+v\n", n.id, n.core.Phase(),
+			n.core.Chosen(), n.applied, n.core.Last(), n.core.Truncated(), n.core.Behind(), n.core.Membership())
 	}
 	w.t.Fatalf("no progress: slot %d is not applied everywhere", slot)
 }

@@ -1,6 +1,9 @@
 package multipaxos
 
-import "tenure/internal/ballot"
+import (
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
 
 // Phase tells what a node does as leader of the log.
 type Phase uint8
@@ -27,15 +30,12 @@ type leader struct {
 	phase2    phase2
 	confirm   confirm
 
+	met     bool // the memberships met in Phase 1 name nodes that may not be among peers yet
 	ignored uint64
 	// What M6 counts and listens to. Nothing here depends on them.
 	pieces uint64 // of the recovery and of the log that others have acknowledged
-	gone   Slot   // highest slot that another voter is known to have truncated
+	gone   Slot   // highest slot that a promise showed to be truncated elsewhere
 }
-
-// news is what a leader tells of the log beside its proposals: how far it is chosen, and applied here, and what all
-// members have checkpointed.
-type news struct{ chosen, checkpointed Slot }
 
 // see takes note of a ballot met anywhere. One above the own attempt ends that (M5).
 func (l *leader) see(b ballot.Ballot, out *outbox) {
@@ -63,15 +63,61 @@ func (l *leader) clear(out *outbox) {
 	l.phase1 = phase1{}
 	l.phase2 = phase2{}
 	l.confirm.done = 0
+	l.met = true
 	l.peers.reset()
 	out.cancel(KindPrepare, func(Message) bool { return true })
+}
+
+// follow makes the peers the other nodes of r, and in Phase 1 those of the memberships it has met. A voter that is new
+// is asked for its promise. A peer that goes is told how far the log is: this is how it learns that it went.
+func (l *leader) follow(r roster, n Slot, a *acceptor, out *outbox) {
+	l.met = false
+	for _, s := range l.phase1.met {
+		r = r.with(s.node, s.voter)
+	}
+	old := l.peers
+	l.peers = make(peers, 0, len(r))
+	for _, s := range r {
+		if s.node == l.cfg.Self.Node {
+			continue
+		}
+		p := peer{node: s.node, resend: minResendTicks}
+		if known := old.get(s.node); known != nil {
+			p = *known
+		}
+		p.voter = s.voter
+		if p.voter && l.phase == Preparing && p.asked == 0 {
+			p.asked = a.chosen + 1
+			out.after(l.phase1.seq, l.prepare(&p))
+		}
+		l.peers = append(l.peers, p)
+	}
+	for i := range old {
+		if p := &old[i]; l.phase == Leading && l.peers.get(p.node) == nil && p.told != n {
+			l.heartbeat(p, n, out)
+		}
+	}
+}
+
+// reached reports whether the nodes that count are a quorum of voters. Distinct nodes, and nobody else's votes.
+func (l *leader) reached(voters quorum.Set, self bool, counts func(p *peer) bool) bool {
+	var votes quorum.Set
+	if self && voters.Has(l.cfg.Self.Node) {
+		votes.Add(l.cfg.Self.Node)
+	}
+	for i := range l.peers {
+		if p := &l.peers[i]; voters.Has(p.node) && counts(p) {
+			votes.Add(p.node)
+		}
+	}
+	return quorum.Reached(voters, votes)
 }
 
 // leads reports whether m answers what this node says as leader under its ballot.
 func (l *leader) leads(m *Message) bool { return l.phase == Leading && m.Ballot == l.ballot }
 
 // tick passes time while preparing or leading.
-func (l *leader) tick(n news, a *acceptor, out *outbox) {
+func (l *leader) tick(n Slot, a *acceptor, out *outbox) {
 	switch l.phase {
 	case Preparing:
 		l.tickPrepare(out)
@@ -80,7 +126,7 @@ func (l *leader) tick(n news, a *acceptor, out *outbox) {
 	}
 }
 
-func (l *leader) tickLeading(n news, a *acceptor, out *outbox) {
+func (l *leader) tickLeading(n Slot, a *acceptor, out *outbox) {
 	f := &l.phase2
 	f.quiet++
 	beat := f.quiet >= heartbeatTicks
@@ -89,7 +135,7 @@ func (l *leader) tickLeading(n news, a *acceptor, out *outbox) {
 	}
 	for i := range l.peers {
 		p := &l.peers[i]
-		p.tick(f.unvoted(p.node))
+		p.tick(l.owed(p, a))
 		if beat || p.told != n {
 			l.heartbeat(p, n, out)
 		}
@@ -100,8 +146,8 @@ func (l *leader) tickLeading(n news, a *acceptor, out *outbox) {
 }
 
 // heartbeat tells a peer how far the log is, and how far it should have it.
-func (l *leader) heartbeat(p *peer, n news, out *outbox) {
-	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n.chosen, Checkpointed: n.checkpointed}
+func (l *leader) heartbeat(p *peer, n Slot, out *outbox) {
+	m := Message{Kind: KindHeartbeat, To: p.node, Ballot: l.ballot, Chosen: n}
 	if p.next > 0 {
 		m.Through = p.next - 1
 	}
@@ -112,29 +158,28 @@ func (l *leader) heartbeat(p *peer, n news, out *outbox) {
 // handleHeartbeatReply sends again what the peer was sent and lacks: connections keep order, so it was lost.
 func (l *leader) handleHeartbeatReply(m *Message, chosen Slot) {
 	p := l.peers.get(m.From)
-	if !l.leads(m) || m.Slot <= chosen || m.Slot >= p.next {
+	if p == nil || !l.leads(m) || m.Slot <= chosen || m.Slot >= p.next {
 		return
 	}
 	p.rewind(m.Slot)
 }
 
 // advertise tells one peer at once how far the log is, if it has not been told.
-func (l *leader) advertise(id ballot.NodeID, n news, out *outbox) {
-	if p := l.peers.get(id); l.phase == Leading && p != nil && p.told.chosen != n.chosen {
+func (l *leader) advertise(id ballot.NodeID, n Slot, out *outbox) {
+	if p := l.peers.get(id); l.phase == Leading && p != nil && p.told != n {
 		l.heartbeat(p, n, out)
 	}
 }
 
-// connected starts over with a peer to which a new connection stands, if it is one: what was in flight on the old one
-// is lost.
-func (l *leader) connected(p *peer, n news, out *outbox) {
+// connected starts over with a peer to which a new connection stands: what was in flight on the old one is lost.
+func (l *leader) connected(p *peer, n Slot, a *acceptor, out *outbox) {
 	switch l.phase {
 	case Preparing:
-		if l.phase1.own && !p.complete && !p.held {
+		if l.phase1.own && p.owesPromise() {
 			out.now(l.prepare(p))
 		}
 	case Leading:
-		p.rewind(l.phase2.unvoted(p.node))
+		p.rewind(l.owed(p, a))
 		p.probe, p.quiet, p.resend = true, 0, minResendTicks
 		l.heartbeat(p, n, out)
 	}

@@ -9,6 +9,8 @@ type learner struct {
 	known   Slot          // highest slot that anybody said is chosen; what the acceptor's mark covers need not be in it
 	hint    ballot.NodeID // whom to ask next
 	waits   int           // ticks until an unanswered Fetch is repeated; 0: none is out
+	gone    Slot          // highest slot that a node has answered to have truncated
+	missed  int           // questions since the newest entry was learned that gone made of no use, or nobody answered
 	starved bool          // the next chosen entry was refused for want of space: asking for it again is of no use
 }
 
@@ -36,7 +38,9 @@ func (l *learner) heed(m *Message, phase Phase, a *acceptor, out *outbox) {
 		l.mark.through = max(l.mark.through, m.Chosen)
 	}
 	l.known = max(l.known, m.Chosen)
-	l.hint = m.From
+	if l.gone <= a.chosen { // else all are asked in turn
+		l.hint = m.From
+	}
 	l.advanceByMark(a)
 	if phase == Following {
 		l.fetch(m.From, a, out)
@@ -98,6 +102,14 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 	if l.waits > 0 || !l.lacks(a) || len(others) == 0 {
 		return
 	}
+	if l.gone > a.chosen {
+		l.missed = min(l.missed+1, len(others))
+	}
+	l.ask(others, a, out)
+}
+
+// ask asks the member that is to be asked next.
+func (l *learner) ask(others []member, a *acceptor, out *outbox) {
 	at := 0
 	for i := range others {
 		if others[i].node == l.hint {
@@ -108,10 +120,39 @@ func (l *learner) tick(others []member, a *acceptor, out *outbox) {
 	l.hint = others[(at+1)%len(others)].node
 }
 
+// handleGone takes the answer of a node that has truncated what this one lacks. Another may have it yet: each is asked
+// once at once, and then again by and by.
+func (l *learner) handleGone(m *Message, others []member, a *acceptor, out *outbox) {
+	if m.Slot != a.chosen+1 {
+		return
+	}
+	l.gone = max(l.gone, m.Truncated)
+	if l.missed = min(l.missed+1, len(others)); l.missed >= len(others) {
+		return
+	}
+	for i := range others {
+		if others[i].node == m.From {
+			l.hint = others[(i+1)%len(others)].node
+		}
+	}
+	l.waits = 0
+	l.ask(others, a, out)
+}
+
+// behind reports whether what is missing here seems to be gone everywhere: one node has said so of itself, and as many
+// questions as there are other members have not helped.
+func (l *learner) behind(others []member, chosen Slot) bool {
+	return l.gone > chosen && l.missed >= len(others)
+}
+
 // handleFetch answers with a page of chosen entries, as far as this node would show them itself.
 func (l *learner) handleFetch(m *Message, a *acceptor, out *outbox) error {
+	if m.Slot <= a.log.truncated {
+		out.now(Message{Kind: KindGone, To: m.From, Slot: m.Slot, Truncated: a.log.truncated})
+		return nil
+	}
 	through := l.advertised(a.chosen)
-	if m.Slot > through || m.Slot <= a.log.truncated {
+	if m.Slot > through {
 		return nil
 	}
 	page, err := a.log.read(m.Slot, through, a.cfg.PageBytes)

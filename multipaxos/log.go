@@ -26,6 +26,7 @@ type entryLog struct {
 	base      Slot         // ≥ truncated+1
 	truncated Slot
 	bytes     int // of what is in recent
+	tail      tail
 }
 
 // at returns the record of slot s, or nil if it is not in memory.
@@ -60,6 +61,8 @@ func (l *entryLog) put(e Entry, seq uint64) {
 // evict drops chosen and durable records from the front while memory holds more than limit bytes.
 func (l *entryLog) evict(limit int, chosen Slot, durable uint64) {
 	for l.bytes > limit && l.recent.len() > 0 && l.base <= chosen && l.recent.at(0).seq <= durable {
+		r := l.recent.at(0)
+		gather(&l.tail.pieces, r.Slot, recordBytes+len(r.Value))
 		l.drop()
 	}
 }
@@ -71,6 +74,7 @@ func (l *entryLog) truncate(t Slot) {
 	}
 	l.base = max(l.base, t+1)
 	l.truncated = max(l.truncated, t)
+	l.tail.cut(t)
 }
 
 func (l *entryLog) drop() {

@@ -82,7 +82,7 @@ func TestDamageIsReported(t *testing.T) {
 		return d
 	}
 	ask := func(d *disk, f func(*Core) error) error {
-		c, err := New(soloConfig(3), d.durable(), d)
+		c, err := New(soloConfig(), base(3), d.durable(), d)
 		if err != nil {
 			return err
 		}
@@ -131,9 +131,9 @@ func TestStartLoadsWhatIsNotChosen(t *testing.T) {
 	for _, e := range append(entries(by(2, 1), 1, "a", "b"), entries(by(3, 2), 4, "d")...) {
 		d.entries[e.Slot] = e
 	}
-	cfg := soloConfig(3)
+	cfg := soloConfig()
 	cfg.PageBytes = 1
-	s := newSolo(t, cfg, d)
+	s := newSolo(t, cfg, base(3), d)
 	if s.Last() != 4 || s.Chosen() != 1 || s.SyncedThrough() != 1 || s.Promised() != by(2, 9) {
 		t.Fatalf("last %d, chosen %d, synced %d, promised %v", s.Last(), s.Chosen(), s.SyncedThrough(), s.Promised())
 	}
@@ -145,22 +145,22 @@ func TestStartLoadsWhatIsNotChosen(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	if err := soloConfig(3).Validate(); err != nil {
+	if err := soloConfig().Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Config){
 		"no node":        func(c *Config) { c.Self.Node = 0 },
 		"endless node":   func(c *Config) { c.Self.Node = ballot.MaxNodeID + 1 },
-		"not a voter":    func(c *Config) { c.Self.Node = 9 },
 		"no page":        func(c *Config) { c.PageBytes = 0 },
 		"no window":      func(c *Config) { c.WindowEntries = 0 },
 		"endless window": func(c *Config) { c.WindowEntries = maxWindow + 1 },
 		"no bytes":       func(c *Config) { c.WindowBytes = 0 },
+		"negative tail":  func(c *Config) { c.KeepBytes = -1 },
 		"negative cache": func(c *Config) { c.CacheBytes = -1 },
 	} {
-		cfg := soloConfig(3)
+		cfg := soloConfig()
 		change(&cfg)
-		if _, err := New(cfg, Durable{}, newDisk()); !errors.Is(err, ErrConfig) {
+		if _, err := New(cfg, base(3), Durable{}, newDisk()); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -18,6 +18,7 @@ const (
 	KindLearn
 	KindConfirm
 	KindConfirmed
+	KindGone
 )
 
 // Message is one message of the log between two nodes. It is what travels in the frames of the log connection.
@@ -26,19 +27,18 @@ const (
 //	Prepare         leader    Ballot, Slot (first slot asked for; also the next page)
 //	Promise         acceptor  Ballot, Slot (first slot of this page), Entries, Last (no page follows), Truncated, Chosen,
 //	                          Membership
-//	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader),
-//	                          Checkpointed (by all members)
+//	Accept          leader    Ballot, Entries (slots in a row, all of this ballot), Chosen (as applied by the leader)
 //	Accepted        acceptor  Ballot, Slot and Through (the slots accepted, in a row), Chosen,
 //	                          Checkpointed (by the sender)
 //	Reject          acceptor  Ballot (the one refused), Promised
-//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer),
-//	                          Checkpointed (by all members)
+//	Heartbeat       leader    Ballot, Chosen (as applied by the leader), Through (last slot sent to this peer)
 //	HeartbeatReply  acceptor  Ballot, Chosen, Checkpointed (by the sender), Slot (first slot of this ballot it lacks,
 //	                          0 if none)
 //	Fetch           learner   Slot (first chosen slot wanted)
 //	Learn           any       Entries (chosen, slots in a row), Chosen (as applied by the sender)
 //	Confirm         leader    Ballot, Round
 //	Confirmed       acceptor  Ballot, Round
+//	Gone            any       Slot (of the Fetch), Truncated: the answer to a Fetch of what is truncated
 type Message struct {
 	Kind         Kind
 	From, To     ballot.NodeID
@@ -82,6 +82,8 @@ func (m *Message) wellFormed() bool {
 		return own
 	case KindFetch:
 		return m.Slot > 0
+	case KindGone:
+		return m.Slot > 0 && m.Truncated >= m.Slot
 	case KindLearn:
 		return inARow(m.Entries) && m.Entries[len(m.Entries)-1].Slot <= m.Chosen
 	}

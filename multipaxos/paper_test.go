@@ -38,12 +38,12 @@ func TestPromiseWaitsForItsDisk(t *testing.T) {
 func TestPromiseLostBeforeTheDiskWasNeverSent(t *testing.T) {
 	s := follower(t)
 	s.step(prepare(by(2, 5), 1))
-	again := newSolo(t, soloConfig(3), s.disk)
+	again := newSolo(t, soloConfig(), base(3), s.disk)
 	if !again.Promised().IsZero() {
 		t.Fatalf("promised %v", again.Promised())
 	}
 	s.sync()
-	again = newSolo(t, soloConfig(3), s.disk)
+	again = newSolo(t, soloConfig(), base(3), s.disk)
 	again.one(again.step(prepare(by(3, 4), 1)), KindReject)
 }
 
@@ -64,9 +64,9 @@ func TestPromiseReportsEverything(t *testing.T) {
 
 // Acceptor: "Long promises come in pages and count only when complete."
 func TestPromiseComesInPages(t *testing.T) {
-	cfg := soloConfig(3)
+	cfg := soloConfig()
 	cfg.PageBytes, cfg.CacheBytes = 2, 0
-	s := newSolo(t, cfg, newDisk())
+	s := newSolo(t, cfg, base(3), newDisk())
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d", "e"))
 	s.sync()
 	s.step(accept(by(2, 1), 3, 6, "f"))
@@ -141,7 +141,7 @@ func TestMessagesWaitForTheirOwnPersist(t *testing.T) {
 func TestAcceptOfTruncatedSlotsIsRefused(t *testing.T) {
 	d := newDisk()
 	d.truncated, d.chosen, d.last, d.promised = 5, 5, 5, by(2, 1)
-	s := newSolo(t, soloConfig(3), d)
+	s := newSolo(t, soloConfig(), base(3), d)
 	s.one(s.step(accept(by(2, 1), 0, 5, "x", "y")), KindReject)
 	s.none(s.sync(), KindAccepted, "a truncated slot was accepted")
 	s.one(append(s.step(accept(by(2, 1), 0, 6, "y")), s.sync()...), KindAccepted)
@@ -263,7 +263,7 @@ func TestM2PromiseCountsWhenComplete(t *testing.T) {
 
 // "Votes are sets of node ids": of voters, counted once.
 func TestVotesAreDistinctVoters(t *testing.T) {
-	s := newSolo(t, soloConfig(5), newDisk())
+	s := newSolo(t, soloConfig(), base(5), newDisk())
 	s.Lead()
 	s.sync()
 	p := Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Last: true}
@@ -294,7 +294,7 @@ func TestM3HighestBallotValueAndNoOps(t *testing.T) {
 		d.promised, d.last = by(1, 4), 4
 		d.entries[1] = entries(by(2, 2), 1, "own-low")[0]
 		d.entries[4] = entries(by(1, 4), 4, "own-high")[0]
-		s := newSolo(t, soloConfig(5), d)
+		s := newSolo(t, soloConfig(), base(5), d)
 		s.Lead()
 		s.sync()
 		two := Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Last: true,
@@ -342,7 +342,7 @@ func TestM3ChosenSlotsAreLearned(t *testing.T) {
 
 // M5: "one round per append", and "several slots in flight".
 func TestM5PipelinedRounds(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.propose("a", "b")
 	first := s.one(s.take()[:1], KindAccept)
 	s.propose("c")
@@ -374,7 +374,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := leading(t, soloConfig(3))
+			s := leading(t, 3)
 			b := s.Ballot()
 			s.propose("x")
 			s.take()
@@ -398,7 +398,7 @@ func TestM5HigherPromiseAnywhere(t *testing.T) {
 
 // A rejection that does not name a higher promise, or a stale lower ballot, ends nothing.
 func TestM5LowerBallotsEndNothing(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.step(Message{Kind: KindReject, From: 2, Ballot: s.Ballot(), Promised: s.Ballot()})
 	s.one(s.step(prepare(by(2, 0), 1)), KindReject)
 	s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 0), Chosen: 9}), KindReject)
@@ -409,7 +409,7 @@ func TestM5LowerBallotsEndNothing(t *testing.T) {
 
 // Leader: "its own vote counts only once that write is durable."
 func TestOwnVoteAfterOwnDisk(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.propose("x")
 	s.take()
 	s.accepted(2, 1, 1)
@@ -417,7 +417,7 @@ func TestOwnVoteAfterOwnDisk(t *testing.T) {
 	s.sync()
 	s.wantChosen(1, "own disk done")
 
-	one := leading(t, soloConfig(1))
+	one := leading(t, 1)
 	one.propose("x")
 	one.take()
 	one.wantChosen(0, "single voter before its disk")
@@ -427,7 +427,7 @@ func TestOwnVoteAfterOwnDisk(t *testing.T) {
 
 // Leader: "Its own disk write runs in parallel with the network": a quorum of others suffices.
 func TestOthersCanChooseBeforeTheOwnDisk(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.propose("x")
 	if len(only(s.take(), KindAccept)) != 2 {
 		t.Fatal("Accepts wait for the own disk")
@@ -446,7 +446,7 @@ func TestOthersCanChooseBeforeTheOwnDisk(t *testing.T) {
 
 // Votes under another ballot, or for slots never proposed, count nothing.
 func TestVotesOfAnotherBallotDoNotCount(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	old := s.Ballot()
 	s.lead()
 	s.propose("x")
@@ -507,7 +507,7 @@ func TestLearnTakesOnlyTheNextSlot(t *testing.T) {
 
 // A leader counts and does not learn.
 func TestLeaderDoesNotLearn(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.propose("x")
 	s.take()
 	s.step(Message{Kind: KindLearn, From: 3, Chosen: 1, Entries: entries(s.Ballot(), 1, "x")})
@@ -519,7 +519,7 @@ func TestLeaderDoesNotLearn(t *testing.T) {
 
 // What a leader tells to be chosen is what it has itself applied.
 func TestAdvertisedChosenIsApplied(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.propose("a", "b")
 	s.sync()
 	s.accepted(2, 1, 2)
@@ -541,7 +541,7 @@ func TestAdvertisedChosenIsApplied(t *testing.T) {
 
 // Confirm: "a quorum […] (distinct ids, own acceptor included) confirms promised ≤ b".
 func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
-	s := leading(t, soloConfig(5))
+	s := leading(t, 5)
 	r := s.Confirm()
 	if c := only(s.take(), KindConfirm); len(c) != 4 || c[0].Round != r || c[0].Ballot != s.Ballot() {
 		t.Fatalf("confirms %+v", c)
@@ -561,7 +561,7 @@ func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
 	if s.ConfirmedRound() != r {
 		t.Fatal("not confirmed by three of five")
 	}
-	one := leading(t, soloConfig(1))
+	one := leading(t, 1)
 	if r := one.Confirm(); one.ConfirmedRound() != r {
 		t.Fatal("a single voter confirms itself")
 	}
@@ -570,7 +570,7 @@ func TestConfirmNeedsAQuorumOfDistinctVoters(t *testing.T) {
 // Confirm: "a read never joins a round already sent". Every Confirm is a new round, and an answer to an earlier round
 // does not answer it; an answer to a later one answers the earlier.
 func TestConfirmRoundsDoNotJoin(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	r1, r2 := s.Confirm(), s.Confirm()
 	if r2 <= r1 {
 		t.Fatalf("rounds %d, %d", r1, r2)
@@ -599,7 +599,7 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 		t.Fatalf("rejection %+v", r)
 	}
 
-	l := leading(t, soloConfig(3))
+	l := leading(t, 3)
 	r := l.Confirm()
 	old := l.Ballot()
 	l.step(prepare(by(3, 50), 1))
@@ -614,17 +614,17 @@ func TestConfirmRefusedAfterAHigherPromise(t *testing.T) {
 	}
 
 	// The own acceptor is asked at the moment of counting, whatever else ends a leader that promised more.
-	one := leading(t, soloConfig(1))
+	one := leading(t, 1)
 	one.acceptor.promised = by(1, 50)
 	if one.Confirm(); one.ConfirmedRound() != 0 {
 		t.Fatal("confirmed without the own acceptor")
 	}
 }
 
-// Leaders speak for themselves: a ballot names its node, and strangers are not heard.
+// Leaders speak for themselves: a ballot names its node.
 func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 	for name, m := range map[string]Message{
-		"stranger":         {Kind: KindPrepare, From: 9, Ballot: by(9, 5), Slot: 1},
+		"nobody":           {Kind: KindFetch, Slot: 1},
 		"itself":           {Kind: KindPrepare, From: 1, Ballot: by(1, 5), Slot: 1},
 		"another's ballot": {Kind: KindPrepare, From: 2, Ballot: by(3, 5), Slot: 1},
 		"no ballot":        {Kind: KindPrepare, From: 2, Slot: 1},
@@ -649,6 +649,8 @@ func TestForeignAndMalformedMessagesAreIgnored(t *testing.T) {
 		"chosen beyond all":       {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Chosen: maxNumber},
 		"truncated beyond all":    {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Truncated: maxNumber},
 		"checkpointed beyond all": {Kind: KindHeartbeat, From: 2, Ballot: by(2, 5), Checkpointed: maxNumber},
+		"gone and not truncated":  {Kind: KindGone, From: 2, Slot: 5, Truncated: 4},
+		"gone of slot zero":       {Kind: KindGone, From: 2, Truncated: 4},
 		"reversed range":          {Kind: KindAccepted, From: 2, Ballot: by(1, 1), Slot: 2, Through: 1},
 	} {
 		s := follower(t)

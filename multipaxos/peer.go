@@ -2,10 +2,11 @@ package multipaxos
 
 import "tenure/internal/ballot"
 
-// peers are the other voters by rising id, as a leader sees them.
+// peers are the other members by rising id, as a leader sees them: the voters and learners of every membership that
+// governs an open slot. Learners are sent what voters are sent.
 type peers []peer
 
-// get returns the other voter with this id; nil for anybody else.
+// get returns the other member with this id; nil for anybody else.
 func (ps peers) get(id ballot.NodeID) *peer {
 	for i := range ps {
 		if ps[i].node == id {
@@ -20,7 +21,7 @@ func (ps peers) reset() {
 	for i := range ps {
 		f := ps[i].inFlight
 		f.clear()
-		ps[i] = peer{node: ps[i].node, inFlight: f, resend: minResendTicks}
+		ps[i] = peer{node: ps[i].node, voter: ps[i].voter, inFlight: f, resend: minResendTicks}
 	}
 }
 
@@ -32,13 +33,15 @@ func (ps peers) clone() peers {
 	return ps
 }
 
-// peer is what a leader keeps about another voter.
+// peer is what a leader keeps about another member.
 type peer struct {
-	node ballot.NodeID
+	node  ballot.NodeID
+	voter bool // in any of the memberships
 
-	asked    Slot // Phase 1: first slot of the page it was asked for
-	complete bool // Phase 1: it has reported everything
-	held     bool // Phase 1: it is not asked on until the own disk has caught up
+	asked    Slot   // Phase 1: first slot of the page it was asked for; 0: it was not asked
+	complete bool   // Phase 1: it has reported everything
+	newest   uint64 // Phase 1: the number of the newest membership that it stores
+	held     bool   // Phase 1: it is not asked on until the own disk has caught up
 
 	next          Slot // next slot to send
 	inFlight      ring[sentAccept]
@@ -47,7 +50,7 @@ type peer struct {
 	acked         Slot // highest slot it acknowledged
 	probe         bool // it went quiet: one message at a time until it acknowledges
 	quiet, resend int  // ticks without an acknowledgement, and after how many of them all is sent again
-	told          news // newest
+	told          Slot // chosen, as last told
 
 	round uint64 // highest round of confirmation it answered
 }
@@ -58,6 +61,9 @@ type sentAccept struct {
 	slots   int
 	bytes   int
 }
+
+// owesPromise reports whether a page of its promise is to come.
+func (p *peer) owesPromise() bool { return p.asked > 0 && !p.complete && !p.held }
 
 // mayFly reports whether another Accept may be sent now.
 func (p *peer) mayFly(cfg *Config) bool {

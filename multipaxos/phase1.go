@@ -15,6 +15,9 @@ type phase1 struct {
 	found ring[Entry] // slots base, base+1, …: the highest-ballot entry reported; zero ballot: none
 	base  Slot
 	quiet int // ticks since the Prepares were last sent
+	// met are the voters of the memberships that promises have reported, and known is the highest of their numbers.
+	met   roster
+	known uint64
 }
 
 // lead begins to lead under a fresh ballot (M2): above everything promised here or seen anywhere, and of this
@@ -28,8 +31,10 @@ func (l *leader) lead(a *acceptor, out *outbox) {
 	a.raise(b)
 	l.phase1.seq = a.promisedSeq
 	for i := range l.peers {
-		l.peers[i].asked = a.chosen + 1
-		out.after(l.phase1.seq, l.prepare(&l.peers[i]))
+		if p := &l.peers[i]; p.voter {
+			p.asked = a.chosen + 1
+			out.after(l.phase1.seq, l.prepare(p))
+		}
 	}
 }
 
@@ -47,7 +52,7 @@ func (l *leader) tickPrepare(out *outbox) {
 	}
 	l.phase1.quiet = 0
 	for i := range l.peers {
-		if p := &l.peers[i]; !p.complete && !p.held {
+		if p := &l.peers[i]; p.owesPromise() {
 			out.now(l.prepare(p))
 		}
 	}
@@ -80,7 +85,7 @@ func (l *leader) ownPromise(a *acceptor) {
 func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
 	p := l.peers.get(m.From)
 	l.gone = max(l.gone, m.Truncated)
-	if l.phase != Preparing || m.Ballot != l.ballot || !l.phase1.own || p.complete || m.Slot != p.asked {
+	if p == nil || l.phase != Preparing || m.Ballot != l.ballot || !l.phase1.own || p.complete || m.Slot != p.asked {
 		return
 	}
 	if m.Truncated >= m.Slot {
@@ -98,10 +103,11 @@ func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
 			l.ignored++
 			return
 		}
+		l.meet(&e, a)
 	}
 	a.evict()
 	if m.Last {
-		p.complete = true
+		p.complete, p.newest = true, m.Membership
 		l.finishPhase1(a)
 		return
 	}
@@ -111,33 +117,67 @@ func (l *leader) handlePromise(m *Message, a *acceptor, out *outbox) {
 	}
 }
 
-// finishPhase1 starts to lead once a quorum, by distinct nodes, has promised completely: every slot above the chosen
-// mark that anybody reported is proposed again under the own ballot (M3).
-func (l *leader) finishPhase1(a *acceptor) {
-	var done quorum.Set
-	if l.phase1.own {
-		done.Add(l.cfg.Self.Node)
+// meet takes note of a membership entry that a promise reports: its voters may be needed.
+func (l *leader) meet(e *Entry, a *acceptor) {
+	m, ok := a.memberships.in(e.Slot, e.Value)
+	if !ok {
+		return
 	}
+	l.phase1.met = l.phase1.met.withVoters(m.Voters)
+	l.phase1.known = max(l.phase1.known, m.Number)
+	l.met = true
+}
+
+// promised reports whether a quorum of the voters, by distinct nodes, has promised completely.
+func (l *leader) promised(voters quorum.Set) bool {
+	return l.reached(voters, l.phase1.own, func(p *peer) bool { return p.complete })
+}
+
+// phase1Done reports whether every membership that governs a slot which would be proposed now has promised, from the
+// first that is not chosen up to the next new one. Which those are, the reports themselves say: a membership entry
+// among what must be proposed again governs the slots above it, and its voters may report more.
+func (l *leader) phase1Done(a *acceptor, top Slot) bool {
+	if !l.promised(a.memberships.governing(a.chosen + 1).Voters) {
+		return false
+	}
+	known := max(l.phase1.known, a.memberships.newest().Number)
 	for i := range l.peers {
-		if l.peers[i].complete {
-			done.Add(l.peers[i].node)
+		if p := &l.peers[i]; p.complete && p.newest > known {
+			return false // it stores a newer one, of a slot that has not been met
 		}
 	}
-	if !quorum.Reached(l.cfg.Voters, done) {
+	for s := a.chosen + 1; s <= top && a.memberships.of != nil; s++ {
+		if m, ok := a.memberships.in(s, l.phase1.recovered(s, a.log.at(s))); ok && !l.promised(m.Voters) {
+			return false
+		}
+	}
+	return true
+}
+
+// top returns the highest slot above the chosen mark in which anybody reported anything, or the chosen mark.
+func (f *phase1) top(a *acceptor) Slot {
+	top := max(a.log.last(), f.base+Slot(f.found.len()))
+	for top > a.chosen && f.at(top).Ballot.IsZero() && a.log.at(top) == nil {
+		top--
+	}
+	return max(top, a.chosen)
+}
+
+// finishPhase1 starts to lead once promises are complete: every slot above the chosen mark that anybody reported is
+// proposed again under the own ballot (M3).
+func (l *leader) finishPhase1(a *acceptor) {
+	top := l.phase1.top(a)
+	if !l.phase1Done(a, top) {
 		return
 	}
 	found := l.phase1
 	l.phase1 = phase1{}
-	l.phase = Leading
+	l.phase, l.met = Leading, true
 	first := a.chosen + 1
 	l.phase2 = phase2{next: first, own: first}
 	l.peers.reset()
 	for i := range l.peers {
 		l.peers[i].next = first
-	}
-	top := max(a.log.last(), found.base+Slot(found.found.len()))
-	for top > a.chosen && found.at(top).Ballot.IsZero() && a.log.at(top) == nil {
-		top--
 	}
 	for s := first; s <= top; s++ {
 		l.place(found.recovered(s, a.log.at(s)), a)

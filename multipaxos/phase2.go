@@ -17,30 +17,40 @@ type phase2 struct {
 // first returns the first slot that is not chosen.
 func (f *phase2) first() Slot { return f.next - Slot(f.votes.len()) }
 
-// vote counts a node for the slots in [from, through] that are not chosen. A node counts once, however often it says
-// so.
-func (f *phase2) vote(id ballot.NodeID, from, through Slot) {
+// vote counts a node for the slots in [from, through] that are not chosen, as far as the membership that decides a slot
+// has it as a voter. A node counts once, however often it says so.
+func (l *leader) vote(id ballot.NodeID, from, through Slot, a *acceptor) {
+	f := &l.phase2
 	first := f.first()
 	for s := max(from, first); s <= through; s++ {
-		f.votes.at(int(s - first)).Add(id)
+		if a.memberships.governing(s).Voters.Has(id) {
+			f.votes.at(int(s - first)).Add(id)
+		}
 	}
 }
 
-// unvoted returns the first slot, of those not chosen, that a node has not acknowledged, or the next to propose.
-func (f *phase2) unvoted(id ballot.NodeID) Slot {
+// owed returns the first slot, of those not chosen, that a peer has not acknowledged, or the next to propose.
+func (l *leader) owed(p *peer, a *acceptor) Slot {
+	f := &l.phase2
 	for i := range f.votes.len() {
-		if !f.votes.at(i).Has(id) {
-			return f.first() + Slot(i)
+		s := f.first() + Slot(i)
+		if a.memberships.governing(s).Voters.Has(p.node) {
+			if !f.votes.at(i).Has(p.node) {
+				return s
+			}
+		} else if s > p.acked {
+			return s
 		}
 	}
 	return f.next
 }
 
-// space reports whether place may be called for a new value: leading, the window not full, and the own disk not far
-// behind a quorum of others.
+// space reports whether place may be called for a new value: leading, the window not full, the own disk not far behind
+// a quorum of others, and no membership entry that is not applied here.
 func (l *leader) space(a *acceptor) bool {
 	f := &l.phase2
-	return l.phase == Leading && f.votes.len() < l.cfg.WindowEntries && f.bytes < l.cfg.WindowBytes && !a.flooded()
+	return l.phase == Leading && f.votes.len() < l.cfg.WindowEntries && f.bytes < l.cfg.WindowBytes && !a.flooded() &&
+		!a.memberships.open()
 }
 
 // place votes for value in the next slot as the own acceptor, and opens the count. The own vote is not in it yet.
@@ -58,7 +68,7 @@ func (l *leader) place(value []byte, a *acceptor) Slot {
 
 // flush sends every peer what it has not been sent, as far as its window allows. Chosen slots are skipped: a peer
 // that lacks one fetches it. Peers that are equally far share one page.
-func (l *leader) flush(n news, a *acceptor, out *outbox) {
+func (l *leader) flush(n Slot, a *acceptor, out *outbox) {
 	if l.phase != Leading {
 		return
 	}
@@ -73,8 +83,7 @@ func (l *leader) flush(n news, a *acceptor, out *outbox) {
 			}
 			p.told = n
 			p.sent(page[len(page)-1].Slot, len(page), bytes)
-			m := Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page}
-			m.Chosen, m.Checkpointed = n.chosen, n.checkpointed
+			m := Message{Kind: KindAccept, To: p.node, Ballot: l.ballot, Entries: page, Chosen: n}
 			out.now(m)
 		}
 	}
@@ -83,14 +92,14 @@ func (l *leader) flush(n news, a *acceptor, out *outbox) {
 // handleAccepted counts the votes of a peer.
 func (l *leader) handleAccepted(m *Message, a *acceptor) {
 	p := l.peers.get(m.From)
-	if l.phase != Leading || m.Ballot != l.ballot || m.Through >= l.phase2.next {
+	if p == nil || l.phase != Leading || m.Ballot != l.ballot || m.Through >= l.phase2.next {
 		return
 	}
-	if m.Through > p.acked {
+	if p.voter && m.Through > p.acked {
 		l.pieces++
 	}
 	p.acknowledged(m.Through)
-	l.phase2.vote(p.node, m.Slot, m.Through)
+	l.vote(p.node, m.Slot, m.Through, a)
 	l.advance(a)
 }
 
@@ -101,15 +110,16 @@ func (l *leader) ownVotes(a *acceptor) {
 	}
 	f := &l.phase2
 	for f.own = max(f.own, a.chosen+1); f.own < f.next && a.log.at(f.own).seq <= a.writes.durable; f.own++ {
-		f.vote(l.cfg.Self.Node, f.own, f.own)
+		l.vote(l.cfg.Self.Node, f.own, f.own, a)
 	}
 	l.advance(a)
 }
 
-// advance moves the chosen mark over the slots that a quorum has voted for, in order.
+// advance moves the chosen mark over the slots that a quorum of the membership which decides them has voted for, in
+// order: what decides a slot is chosen before it.
 func (l *leader) advance(a *acceptor) {
 	f := &l.phase2
-	for f.votes.len() > 0 && quorum.Reached(l.cfg.Voters, *f.votes.at(0)) {
+	for f.votes.len() > 0 && quorum.Reached(a.memberships.governing(f.first()).Voters, *f.votes.at(0)) {
 		f.votes.pop()
 		a.chosen++
 		f.bytes -= len(a.log.at(a.chosen).Value)

@@ -3,9 +3,13 @@ package multipaxos
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 // step does one thing that a hostile world can do; op says what.
@@ -40,6 +44,8 @@ func (w *world) step(op uint32) {
 		}
 	case k < 160:
 		w.sync(n, 1+arg%3)
+	case k < 175:
+		w.change(n, w.nodes[arg%len(w.nodes)].id)
 	case k < 190:
 		if _, ok := n.core.Propose(w.value()); ok {
 			w.drain(n)
@@ -60,13 +66,38 @@ func (w *world) step(op uint32) {
 		if n.core.Preempted() || n.core.Phase() == Following {
 			w.lead(n)
 		}
-	case k < 251:
+	case k < 250:
 		w.lead(n)
-	case k < 252:
+	case k < 251:
 		n.core.Retire()
 		w.drain(n)
+	case k < 252:
+		w.install(n)
 	default:
 		w.crash(n, arg%3)
+	}
+}
+
+// change has a leader propose that a node comes or goes: a stranger becomes a learner, a learner that has caught up a
+// voter, and a voter a stranger.
+func (w *world) change(n *node, id ballot.NodeID) {
+	m := n.core.Membership()
+	if at := slices.Index(m.Learners, id); at >= 0 {
+		if d := w.nodes[id-1]; max(d.disk.chosen, d.stateDB) < m.Slot {
+			return
+		}
+		m.Learners = slices.Delete(slices.Clone(m.Learners), at, at+1)
+		m.Voters.Add(id)
+		m.Number++
+	} else if !m.Voters.Has(id) {
+		m.Learners = slices.Sorted(slices.Values(append(slices.Clone(m.Learners), id)))
+	} else if m.Number++; m.Voters.Len() > 1 {
+		m.Voters = quorum.Of(slices.DeleteFunc(m.Voters.IDs(), func(v ballot.NodeID) bool { return v == id })...)
+	} else {
+		return
+	}
+	if _, ok := n.core.ProposeMembership([]byte(membershipValue(m))); ok {
+		w.drain(n)
 	}
 }
 
@@ -74,7 +105,7 @@ func (w *world) step(op uint32) {
 // values, what was chosen stays, and when the faults stop the cluster goes on.
 func TestRandomSchedules(t *testing.T) {
 	var slots Slot
-	var reads, runs int
+	var reads, changes, copies, runs int
 	times := 10
 	if testing.Short() {
 		times = 2
@@ -84,13 +115,15 @@ func TestRandomSchedules(t *testing.T) {
 			w := randomWorld(t)
 			slots += w.top
 			reads += w.reads
+			changes += w.changes
+			copies += w.copies
 			runs++
 		})
 	}
-	if runs >= 50 && (slots < Slot(runs)*5 || reads < runs/2) {
-		t.Errorf("%d runs chose %d slots and confirmed %d reads: too little to have tested anything", runs, slots, reads)
+	if runs >= 50 && (slots < Slot(runs)*5 || reads < runs/2 || changes < runs/2 || copies < runs/20) {
+		t.Errorf("too little to have tested anything")
 	}
-	t.Logf("%d runs, %d slots chosen, %d reads confirmed", runs, slots, reads)
+	t.Logf("%d runs, %d slots chosen, %d reads confirmed, %d changes, %d snapshots", runs, slots, reads, changes, copies)
 }
 
 // randomWorld runs one drawn schedule to its end.
@@ -98,8 +131,9 @@ func randomWorld(t *rapid.T) *world {
 	n := rapid.SampledFrom([]int{3, 3, 3, 5, 5, 2, 1, 4}).Draw(t, "nodes")
 	cfg := smallConfig()
 	cfg.CacheBytes = rapid.SampledFrom([]int{0, 250, 5000}).Draw(t, "cache")
-	cfg.KeepEntries = rapid.Uint64Range(0, 3).Draw(t, "keep")
-	w := newWorld(t, n, cfg)
+	cfg.KeepEntries = rapid.SampledFrom([]uint64{0, 1, 3, 20, 1000}).Draw(t, "keep")
+	cfg.KeepBytes = rapid.SampledFrom([]int{0, 300, 3000}).Draw(t, "keep bytes")
+	w := newWorldOf(t, min(n, rapid.IntRange(1, 5).Draw(t, "founders")), n, cfg)
 	w.calm = rapid.SampledFrom([]int{0, 4, 16, 64}).Draw(t, "calm")
 	w.cuts = rapid.SampledFrom([]int{0, 20, 60, 300}).Draw(t, "cuts")
 	w.elect(w.nodes[0])
@@ -111,6 +145,7 @@ func randomWorld(t *rapid.T) *world {
 	for _, op := range ops {
 		w.step(op)
 	}
+	w.cut = 0
 	w.settle(w.nodes[rapid.IntRange(0, n-1).Draw(t, "leader")])
 	return w
 }

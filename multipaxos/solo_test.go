@@ -14,30 +14,41 @@ type solo struct {
 	wait []Persist
 }
 
-func soloConfig(nodes int) Config {
+func soloConfig() Config {
 	cfg := Config{PageBytes: 1 << 10, WindowEntries: 8, WindowBytes: 1 << 12, CacheBytes: 1 << 16}
 	cfg.Self = ballot.Incarnation{Restart: 1, Node: 1, Nonce: 9}
-	for i := range nodes {
-		cfg.Voters.Add(ballot.NodeID(i + 1))
-	}
 	return cfg
 }
 
-func newSolo(t *testing.T, cfg Config, d *disk) *solo {
+// base is the membership 1 of nodes 1 to n.
+func base(n int) Membership {
+	m := Membership{Number: 1}
+	for i := range n {
+		m.Voters.Add(ballot.NodeID(i + 1))
+	}
+	return m
+}
+
+func newSolo(t *testing.T, cfg Config, m Membership, d *disk) *solo {
 	t.Helper()
-	c, err := New(cfg, d.durable(), d)
+	c, err := New(cfg, m, d.durable(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &solo{Core: c, t: t, disk: d}
 }
 
-func follower(t *testing.T) *solo { return newSolo(t, soloConfig(3), newDisk()) }
+func follower(t *testing.T) *solo { return newSolo(t, soloConfig(), base(3), newDisk()) }
 
 // leading is node 1 of n, leading with an empty log, its own promise durable.
-func leading(t *testing.T, cfg Config) *solo {
+func leading(t *testing.T, n int) *solo {
 	t.Helper()
-	s := newSolo(t, cfg, newDisk())
+	return leadingWith(t, soloConfig(), n)
+}
+
+func leadingWith(t *testing.T, cfg Config, n int) *solo {
+	t.Helper()
+	s := newSolo(t, cfg, base(n), newDisk())
 	s.lead()
 	return s
 }
@@ -47,8 +58,9 @@ func (s *solo) lead() {
 	s.t.Helper()
 	s.Lead()
 	s.sync()
-	for i := 2; s.Phase() == Preparing && i <= s.cfg.Voters.Len(); i++ {
-		s.step(Message{Kind: KindPromise, From: ballot.NodeID(i), Ballot: s.Ballot(), Slot: s.Chosen() + 1, Last: true})
+	for i := 1; s.Phase() == Preparing && i < s.Membership().Voters.Len(); i++ {
+		s.step(Message{Kind: KindPromise, From: s.Membership().Voters.At(i), Ballot: s.Ballot(), Slot: s.Chosen() + 1,
+			Last: true})
 	}
 	if s.Phase() != Leading {
 		s.t.Fatalf("not leading but %v", s.Phase())

@@ -80,9 +80,9 @@ func TestFullLearnerAsksAgainOnceItHasSpace(t *testing.T) {
 }
 
 func TestShortOfSpaceKeepsNoTail(t *testing.T) {
-	cfg := soloConfig(1)
+	cfg := soloConfig()
 	cfg.KeepEntries = 5
-	s := leading(t, cfg)
+	s := leadingWith(t, cfg, 1)
 	s.fill(8)
 	s.Checkpointed(8)
 	s.ticks(1)

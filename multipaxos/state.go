@@ -16,6 +16,9 @@ func (c *Core) Ballot() ballot.Ballot { return c.leader.ballot }
 // under the current ballot; 0 if none. An answer to a later round answers the earlier ones, which began before it.
 func (c *Core) ConfirmedRound() uint64 { return c.leader.confirm.done }
 
+// Membership returns the membership that governs the next slot: the newest in the log, applied or not.
+func (c *Core) Membership() Membership { return *c.acceptor.memberships.newest() }
+
 // Promised returns the acceptor's promise, durable or about to be.
 func (c *Core) Promised() ballot.Ballot { return c.acceptor.promised }
 
@@ -44,7 +47,7 @@ func (c *Core) ChosenEntries(from Slot, maxBytes int) ([]Entry, error) {
 	return c.acceptor.log.read(from, c.acceptor.chosen, maxBytes)
 }
 
-// Ignored returns the number of messages that were not understood, not addressed to this node, or not from a voter.
+// Ignored returns the number of messages that were not understood, not addressed to this node, or of no use to it.
 func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.leader.ignored }
 
 // What the policy above goes by when it decides whether this node gets anywhere (M6) follows. No transition of the log
@@ -54,26 +57,32 @@ func (c *Core) Ignored() uint64 { return c.ignored + c.acceptor.ignored + c.lead
 // to this node as leader: a page of a promise, or Accepts.
 func (c *Core) Pieces() uint64 { return c.leader.pieces }
 
-// Behind reports whether another voter is known to have truncated slots that this node does not know to be chosen.
-func (c *Core) Behind() bool { return c.acceptor.chosen < c.leader.gone }
+// Behind reports whether this node lacks chosen slots that others have truncated: a promise has shown it, or each other
+// member was asked and none had them. It needs a snapshot then, unless one of them answers after all.
+func (c *Core) Behind() bool {
+	chosen := c.acceptor.chosen
+	return chosen < c.leader.gone || c.learner.behind(c.checkpoints.members, chosen)
+}
 
-// PeerProgress is what this node knows of another voter.
+// PeerProgress is what this node knows of another member.
 type PeerProgress struct {
 	Node         ballot.NodeID
+	Voter        bool // in a membership that still governs open slots
 	Chosen       Slot // as it last said
 	Checkpointed Slot // its state database, as it last said
 	Acked        Slot // highest slot it acknowledged to this leader's ballot
 	Pending      int  // bytes sent to it and not acknowledged
 }
 
-// Peers returns the progress of the other voters by rising id. It is news only on the leader.
+// Peers returns the progress of the other members by rising id. It is news only on the leader.
 func (c *Core) Peers() []PeerProgress {
-	out := make([]PeerProgress, 0, len(c.leader.peers))
-	for i := range c.leader.peers {
-		p, m := &c.leader.peers[i], &c.checkpoints.members[i]
-		out = append(out, PeerProgress{
-			Node: p.node, Chosen: m.chosen, Checkpointed: m.checkpointed, Acked: p.acked, Pending: p.inFlightBytes,
-		})
+	out := make([]PeerProgress, 0, len(c.checkpoints.members))
+	for _, m := range c.checkpoints.members {
+		x := PeerProgress{Node: m.node, Chosen: m.chosen, Checkpointed: m.checkpointed}
+		if p := c.leader.peers.get(m.node); p != nil {
+			x.Voter, x.Acked, x.Pending = p.voter, p.acked, p.inFlightBytes
+		}
+		out = append(out, x)
 	}
 	return out
 }

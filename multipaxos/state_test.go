@@ -72,7 +72,7 @@ func TestAllThatDecidesIsInTheState(t *testing.T) {
 	}
 	cores := map[string]func() *Core{
 		"leader": func() *Core {
-			s := leading(t, soloConfig(3))
+			s := leading(t, 3)
 			s.fill(2)
 			s.propose("a", "b")
 			return s.Core

@@ -1,9 +1,14 @@
 package multipaxos
 
-// Step takes one message. What is malformed, foreign or of an unknown kind is counted and ignored. An error is
+import "tenure/internal/ballot"
+
+// Step takes one message. What is malformed, for another node or of an unknown kind is counted and ignored. An error is
 // damage on this node's disk: it must stop.
+//
+// A sender need not be a member as far as this node knows: a node that is behind knows nothing of newer members. That
+// it is one of somebody's is for the transport to know. Votes and promises count only by the memberships.
 func (c *Core) Step(m Message) error {
-	if m.To != c.cfg.Self.Node || c.leader.peers.get(m.From) == nil || !m.wellFormed() {
+	if m.To != c.cfg.Self.Node || m.From == m.To || m.From == 0 || m.From > ballot.MaxNodeID || !m.wellFormed() {
 		c.ignored++
 		return nil
 	}
@@ -14,23 +19,20 @@ func (c *Core) Step(m Message) error {
 	case KindPrepare:
 		return a.handlePrepare(&m, out)
 	case KindAccept:
-		heard, voted := a.handleAccept(&m, c.checkpoints.own, out)
-		if heard {
+		if a.handleAccept(&m, c.checkpoints.own, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
-		}
-		if voted {
-			c.checkpoints.noteAll(m.Checkpointed)
 		}
 	case KindHeartbeat:
 		if a.hears(&m, out) {
 			c.learner.heed(&m, c.leader.phase, a, out)
-			c.checkpoints.noteAll(m.Checkpointed)
 			a.answerHeartbeat(&m, c.checkpoints.own, out)
 		}
 	case KindConfirm:
 		a.handleConfirm(&m, out)
 	case KindFetch:
 		return c.learner.handleFetch(&m, a, out)
+	case KindGone:
+		c.learner.handleGone(&m, c.checkpoints.members, a, out)
 	case KindLearn:
 		c.checkpoints.heard(m.From, m.Chosen, 0)
 		c.handleLearn(&m)
@@ -73,7 +75,7 @@ func (c *Core) handleLearn(m *Message) {
 	if a.chosen == before {
 		return
 	}
-	c.learner.waits = 0
+	c.learner.waits, c.learner.missed = 0, 0
 	c.learner.advanceByMark(a)
 	if c.leader.phase == Following {
 		c.learner.fetch(m.From, a, &c.out)

@@ -8,7 +8,7 @@ import (
 
 // What a proposal tells of the log's progress is not told once more by a heartbeat; what no proposal tells is.
 func TestProgressIsToldOnce(t *testing.T) {
-	s := leading(t, soloConfig(3))
+	s := leading(t, 3)
 	s.ticks(heartbeatTicks)
 	s.propose("a")
 	s.sync()
@@ -63,7 +63,7 @@ func TestWhatAPeerSaysWhileItTeachesIsKept(t *testing.T) {
 
 // A peer that is silent is sent again what it has not acknowledged, and nothing that it has.
 func TestAResendBeginsBehindWhatIsAcknowledged(t *testing.T) {
-	s := leading(t, soloConfig(5))
+	s := leading(t, 5)
 	s.propose("a", "b")
 	s.sync()
 	s.accepted(2, 1, 2)

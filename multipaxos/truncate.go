@@ -14,20 +14,35 @@ func (a *acceptor) checkpointed(s Slot) {
 	}
 }
 
-// truncate deletes a bounded number of entries through slot all, which every member has in its state database, but for
-// the newest KeepEntries of them, unless space is short.
-func (a *acceptor) truncate(all Slot) {
-	keep := a.cfg.KeepEntries
-	if a.space.short {
-		keep = 0
+// truncate deletes a bounded number of entries through slot own, which the state database has, but for the tail that is
+// kept for members that lag and what is pinned.
+func (a *acceptor) truncate(own Slot) {
+	t := min(a.beyondTail(own), a.log.truncated+maxTruncate)
+	if a.pin > 0 {
+		t = min(t, a.pin)
 	}
-	if uint64(all) <= keep {
-		return
-	}
-	t := min(all-Slot(keep), a.log.truncated+maxTruncate)
 	if t <= a.log.truncated {
 		return
 	}
 	a.log.truncate(t)
 	a.writes.persist().Truncate = t
 }
+
+// beyondTail returns the slot through which entries are below the tail: the newest KeepEntries of those through slot
+// own, and not more than KeepBytes. While space is short the tail is too: what is left of it is for members that are a
+// moment behind, and would need a snapshot else.
+func (a *acceptor) beyondTail(own Slot) Slot {
+	entries, bytes := Slot(a.cfg.KeepEntries), a.cfg.KeepBytes
+	if a.space.short {
+		entries /= shortTail
+		bytes /= shortTail
+	}
+	t := own - min(own, entries)
+	if a.cfg.KeepBytes > 0 {
+		t = max(t, a.log.tail.excess(own, bytes))
+	}
+	return t
+}
+
+// shortTail is the part of the tail that is kept while space is short.
+const shortTail = 64

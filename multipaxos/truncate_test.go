@@ -2,7 +2,10 @@ package multipaxos
 
 import (
 	"errors"
+	"strings"
 	"testing"
+
+	"tenure/internal/ballot"
 )
 
 // fill has the leader choose n one-byte values with the votes of all, and apply them.
@@ -16,28 +19,20 @@ func (s *solo) fill(n int) {
 	}
 }
 
-func (s *solo) checkpointedBy(from int, at Slot) {
-	s.t.Helper()
-	m := Message{Kind: KindHeartbeatReply, Ballot: s.Ballot(), Checkpointed: at}
-	m.From = s.cfg.Voters.At(from - 1)
-	s.step(m)
-}
-
-func TestTruncateBelowWhatAllCheckpointed(t *testing.T) {
-	cfg := soloConfig(3)
+// "Truncation keeps a tail by entries and bytes for slow followers": its own bound, whoever is down.
+func TestTruncateByTheOwnBound(t *testing.T) {
+	cfg := soloConfig()
 	cfg.KeepEntries = 2
-	s := leading(t, cfg)
+	s := leadingWith(t, cfg, 3)
 	s.fill(10)
-	s.Checkpointed(10)
-	s.checkpointedBy(2, 8)
-	s.ticks(2)
+	s.ticks(1)
 	if s.Truncated() != 0 {
-		t.Fatal("truncated before everybody was heard")
+		t.Fatal("truncated what the state database lacks")
 	}
-	s.checkpointedBy(3, 6)
-	beat := only(s.ticks(1), KindHeartbeat)
-	if s.Truncated() != 4 || len(beat) != 2 || beat[0].Checkpointed != 6 {
-		t.Fatalf("truncated %d, heartbeats %+v", s.Truncated(), beat)
+	s.Checkpointed(6)
+	s.ticks(1)
+	if s.Truncated() != 4 {
+		t.Fatalf("truncated %d", s.Truncated())
 	}
 	s.sync()
 	if len(s.disk.entries) != 6 || s.disk.truncated != 4 {
@@ -49,10 +44,125 @@ func TestTruncateBelowWhatAllCheckpointed(t *testing.T) {
 	if es, err := s.ChosenEntries(5, 100); err != nil || len(es) != 6 {
 		t.Fatalf("%d entries, %v", len(es), err)
 	}
-	s.none(s.step(Message{Kind: KindFetch, From: 3, Slot: 4}), KindLearn, "a truncated entry")
+	g := s.one(s.step(Message{Kind: KindFetch, From: 3, Slot: 4}), KindGone)
+	if g.Slot != 4 || g.Truncated != 4 || g.To != 3 {
+		t.Fatalf("%+v", g)
+	}
+	s.one(s.step(Message{Kind: KindFetch, From: 3, Slot: 5}), KindLearn)
 }
 
-// A follower goes by what the leader tells, and never above its own state database.
+// The tail ends by bytes too, whichever comes first, and that of an earlier run like this one's.
+func TestTailIsBoundedInBytes(t *testing.T) {
+	cfg := soloConfig()
+	cfg.KeepEntries, cfg.KeepBytes, cfg.CacheBytes, cfg.WindowBytes = 1000, 300<<10, 0, 1<<20
+	s := leadingWith(t, cfg, 1)
+	for range 20 {
+		s.propose(strings.Repeat("x", 40<<10))
+		s.sync()
+	}
+	s.Applied(20)
+	s.Checkpointed(15)
+	for name, s := range map[string]*solo{"this run": s, "the next run": newSolo(t, cfg, base(1), s.disk)} {
+		s.Checkpointed(15)
+		s.ticks(100)
+		kept := 15 - int(s.Truncated())
+		if kept != 7 {
+			t.Errorf("%s: a tail of %d entries of 40 KiB in 300 KiB", name, kept)
+		}
+		if tail := &s.acceptor.log.tail; tail.found.len()+tail.pieces.len() > 20-int(s.Truncated()) {
+			t.Errorf("%s: the sizes of %d and %d pieces are kept", name, tail.found.len(), tail.pieces.len())
+		}
+	}
+	// What the next run has measured and what it writes itself make one tail.
+	again := newSolo(t, cfg, base(1), s.disk)
+	again.Checkpointed(15)
+	again.lead()
+	again.ticks(100)
+	again.propose(strings.Repeat("x", 200<<10))
+	again.sync()
+	again.Applied(21)
+	again.Checkpointed(21)
+	again.ticks(100)
+	if again.Truncated() != 18 {
+		t.Errorf("truncated %d", again.Truncated())
+	}
+	last := newSolo(t, cfg, base(1), s.disk)
+	s.disk.err = errors.New("no disk")
+	if err := last.Tick(); !errors.Is(err, s.disk.err) {
+		t.Errorf("%v", err)
+	}
+}
+
+// "the sender pins what follows its snapshot".
+func TestPinnedLogIsNotTruncated(t *testing.T) {
+	s := leading(t, 1)
+	s.fill(10)
+	s.Checkpointed(10)
+	s.Pin(3)
+	s.SetShort(true)
+	s.ticks(2)
+	if s.Truncated() != 3 {
+		t.Fatalf("truncated %d", s.Truncated())
+	}
+	s.Pin(0)
+	s.ticks(1)
+	if s.Truncated() != 10 {
+		t.Fatalf("truncated %d", s.Truncated())
+	}
+}
+
+// A node that lacks what one other has truncated asks the rest. It is behind when none of them has helped, until one
+// does.
+func TestBehindOnlyWhenNobodyHasIt(t *testing.T) {
+	s := newSolo(t, soloConfig(), base(4), newDisk())
+	fetch := s.one(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch)
+	gone := func(from ballot.NodeID) []Message {
+		return s.step(Message{Kind: KindGone, From: from, Slot: fetch.Slot, Truncated: 5})
+	}
+	if f := s.one(gone(2), KindFetch); f.To != 3 || s.Behind() {
+		t.Fatalf("%+v, behind %v", f, s.Behind())
+	}
+	s.none(s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9}), KindFetch, "one is out")
+	if f := s.one(gone(3), KindFetch); f.To != 4 || s.Behind() {
+		t.Fatalf("%+v, behind %v", f, s.Behind())
+	}
+	if s.ticks(fetchTicks); !s.Behind() { // node 4 does not answer
+		t.Fatal("not behind")
+	}
+	s.none(gone(2), KindFetch, "all were asked: time must pass")
+	asked := map[ballot.NodeID]bool{}
+	for range 10 * fetchTicks {
+		sent := s.step(Message{Kind: KindHeartbeat, From: 2, Ballot: by(2, 1), Chosen: 9})
+		for _, m := range only(append(sent, s.ticks(1)...), KindFetch) {
+			asked[m.To] = true
+			gone(m.To)
+		}
+	}
+	if len(asked) != 3 {
+		t.Fatalf("asked %v", asked)
+	}
+	s.step(Message{Kind: KindLearn, From: 4, Chosen: 5, Entries: entries(by(2, 1), 1, "a", "b", "c", "d", "e")})
+	if s.Behind() {
+		t.Fatal("behind with all that is gone")
+	}
+	gone(2)
+	if s.learner.missed != 0 {
+		t.Fatal("an old answer counts")
+	}
+}
+
+// A promise that shows a truncated slot shows it at once: this node cannot lead.
+func TestBehindWhatAPromiseShows(t *testing.T) {
+	s := follower(t)
+	s.Lead()
+	s.sync()
+	s.step(Message{Kind: KindPromise, From: 2, Ballot: s.Ballot(), Slot: 1, Truncated: 4, Last: true})
+	if !s.Behind() {
+		t.Fatal("not behind")
+	}
+}
+
+// Nothing is truncated above the own state database, whatever others have.
 func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 	s := follower(t)
 	s.step(accept(by(2, 1), 0, 1, "a", "b", "c", "d"))
@@ -75,7 +185,7 @@ func TestFollowerTruncatesOnlyItsCheckpointed(t *testing.T) {
 }
 
 func TestTruncationIsBoundedPerTick(t *testing.T) {
-	s := leading(t, soloConfig(1))
+	s := leading(t, 1)
 	n := maxTruncate + 10
 	for range n {
 		s.propose("x")
@@ -100,7 +210,7 @@ func TestStateDBAheadOfTheChosenMark(t *testing.T) {
 	for _, e := range entries(by(2, 1), 1, "a", "b", "c", "d") {
 		d.entries[e.Slot] = e
 	}
-	s := newSolo(t, soloConfig(3), d)
+	s := newSolo(t, soloConfig(), base(3), d)
 	s.Checkpointed(3)
 	s.Applied(3)
 	s.wantChosen(3, "folded")
@@ -119,7 +229,7 @@ func TestStateDBAheadOfTheLogCountsAsTruncated(t *testing.T) {
 	d := newDisk()
 	d.promised, d.last = by(2, 1), 1
 	d.entries[1] = entries(by(2, 1), 1, "a")[0]
-	s := newSolo(t, soloConfig(3), d)
+	s := newSolo(t, soloConfig(), base(3), d)
 	s.Checkpointed(3)
 	p := s.one(append(s.step(prepare(by(3, 2), 1)), s.sync()...), KindPromise)
 	if p.Truncated != 3 || p.Chosen != 3 || len(p.Entries) != 0 || !p.Last {

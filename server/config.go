@@ -26,12 +26,15 @@ type Address struct {
 
 // Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
 type Config struct {
-	Node          ballot.NodeID
-	Cluster       []Address // the static list, with this node in it; one entry founds itself
-	Data          string    // data directory, created if missing
-	ClientAddr    string    // HTTP
-	PeerAddr      string    // peers; may be empty for a cluster of one
-	AdminAddr     string    // pprof; empty is off
+	// Node is 0 if a cluster is to give this node its id: with Join, in a data directory that is nobody's yet.
+	Node ballot.NodeID
+	// Cluster is the list of a bootstrap, with this node in it; one entry founds itself. Once the data directory is a
+	// member's it only hints at addresses, and may be empty; with Join it must be.
+	Cluster       []Address
+	Data          string // data directory, created if missing
+	ClientAddr    string // HTTP
+	PeerAddr      string // peers; may be empty for a cluster of one that nobody is to join
+	AdminAddr     string // pprof; empty is off
 	LeaseTime     time.Duration
 	MaxLeaseTime  time.Duration
 	ClockDriftPPM int64 // ρ in parts per million
@@ -50,6 +53,18 @@ type Config struct {
 	// NodeName is what the node is called where Consul's clients expect a name: in sessions, and by /v1/agent/self.
 	// Empty: node-N.
 	NodeName string
+	// PeerAdvertise and ClientAdvertise are the addresses at which others reach this node, host:port with names allowed,
+	// which are resolved when a connection is made. Empty: PeerAddr, or the own address in Cluster; ClientAddr.
+	PeerAdvertise, ClientAdvertise string
+	// Join is the peer address of a member whose cluster this node joins, if its data directory is nobody's yet. What
+	// follows says as what: a voter as soon as it has caught up, the successor of the silent voter named Replace, a
+	// NonVoter, or a Spare, which is a non-voter that takes the place of a voter not heard for ReplaceAfter (0: never by
+	// itself).
+	Join            string
+	Replace         string
+	NonVoter, Spare bool
+	ReplaceAfter    time.Duration
+
 	Version  string
 	Revision string // the commit that was built, or ""
 	Logger   zerolog.Logger
@@ -80,10 +95,10 @@ func (c Config) Validate() error {
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)
 	}
-	if len(c.Cluster) == 0 || len(c.Cluster) > quorum.MaxVoters {
-		return fmt.Errorf("%w: a cluster has 1 to %d nodes, --cluster lists %d", ErrConfig, quorum.MaxVoters, len(c.Cluster))
-	}
 	if err := c.validateCluster(); err != nil {
+		return err
+	}
+	if err := c.validateJoin(); err != nil {
 		return err
 	}
 	for _, l := range []struct{ flag, addr string }{
@@ -97,6 +112,13 @@ func (c Config) Validate() error {
 }
 
 func (c Config) validateCluster() error {
+	if len(c.Cluster) == 0 { // the data directory knows the members, or the cluster that is joined
+		return nil
+	}
+	if len(c.Cluster) > quorum.MaxVoters {
+		return fmt.Errorf("%w: a cluster has 1 to %d voters, --cluster lists %d", ErrConfig, quorum.MaxVoters,
+			len(c.Cluster))
+	}
 	seen, own := map[ballot.NodeID]bool{}, false
 	for _, a := range c.Cluster {
 		if a.Node == 0 || a.Node > ballot.MaxNodeID {
@@ -112,6 +134,36 @@ func (c Config) validateCluster() error {
 	}
 	if c.PeerAddr == "" && len(c.Cluster) > 1 {
 		return fmt.Errorf("%w: a cluster of %d needs --peer", ErrConfig, len(c.Cluster))
+	}
+	return nil
+}
+
+// validateJoin refuses what only a node that joins may be told, and contradictions of it.
+func (c Config) validateJoin() error {
+	for _, a := range []struct{ flag, addr string }{
+		{"--join", c.Join}, {"--advertise-peer", c.PeerAdvertise}, {"--advertise-client", c.ClientAdvertise},
+	} {
+		if _, _, err := net.SplitHostPort(a.addr); a.addr != "" && err != nil {
+			return fmt.Errorf("%w: %s %q is not host:port", ErrConfig, a.flag, a.addr)
+		}
+	}
+	if c.Join == "" {
+		if c.Node == 0 || c.Replace != "" || c.NonVoter || c.Spare || c.ReplaceAfter != 0 {
+			return fmt.Errorf("%w: a node id, or --join HOST:PORT, must be given, and --replace, --non-voter, --spare and "+
+				"--replace-after need --join", ErrConfig)
+		}
+		return nil
+	}
+	switch {
+	case len(c.Cluster) > 0:
+		return fmt.Errorf("%w: --join and --cluster exclude each other: the cluster tells a node that joins its members",
+			ErrConfig)
+	case c.PeerAddr == "":
+		return fmt.Errorf("%w: --join needs --peer", ErrConfig)
+	case c.Replace != "" && (c.NonVoter || c.Spare):
+		return fmt.Errorf("%w: --replace makes a voter, --non-voter and --spare do not: give one of them", ErrConfig)
+	case c.ReplaceAfter < 0 || c.ReplaceAfter > 0 && !c.Spare:
+		return fmt.Errorf("%w: --replace-after %v needs --spare", ErrConfig, c.ReplaceAfter)
 	}
 	return nil
 }

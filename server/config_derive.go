@@ -32,7 +32,7 @@ func (c Config) leases(self ballot.Incarnation, m ident.Membership, quarantine t
 	}
 	return replica.LeasesConfig{
 		Self: self, Voters: m.Voters(), MaxTasks: 16384, Seed: seed,
-		Table: named.Config{Timing: c.timing(), Quarantine: quarantine, Bucket: b, BucketLinger: bucketLinger,
+		Table: named.Config{Timing: c.timing(), Membership: m.Number, Era: m.Era, Quarantine: quarantine, Bucket: b, BucketLinger: bucketLinger,
 			MaxRecords: most, Linger: 2 * time.Second, Width: 100 * time.Millisecond},
 	}
 }
@@ -45,15 +45,25 @@ func (c Config) watch() watch.Limits {
 	return watch.LimitsOf(c.WatchHistoryBytes)
 }
 
+// The tail of the log that is kept for members that lag, below what the own state database holds. A member that was
+// restarted, or hung for some seconds under full load, must not need a snapshot, which is the whole state; beyond so
+// many slots it would not even take what the master proposes. 64 MiB is what a checkpoint's worth of log may be too, so
+// the log takes about twice that at most.
+const (
+	keepEntries = 65_536
+	keepBytes   = 64 << 20
+)
+
 // replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,
 // windows and caches stays below some 200 MiB with values of the default size.
 func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Config {
 	batch := max(1<<20, c.MaxValueBytes+8<<10)
 	return replica.Config{
-		Self: self,
+		Self: self, Membership: m, Timing: c.timing(),
 		Core: multipaxos.Config{
-			Self: self, Voters: m.Voters(), PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
-			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf,
+			Self: self, PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
+			CacheBytes: 4 << 20, KeepEntries: keepEntries, KeepBytes: keepBytes,
+			NeedOf: replica.NeedOf, MembershipOf: replica.MembershipOf,
 		},
 		MaxBatchBytes: batch, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 16384, MaxQueuedBytes: max(32<<20,
 			4*batch),

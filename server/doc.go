@@ -1,6 +1,7 @@
 // Package server starts a node, connects its parts and stops it in order. It holds nothing else: see
 //
 //	run.go, listen.go, join.go   the order of a start and of a stop; the ports; membership
+//	joining.go, letin.go         a node that joins a cluster, and the other side of that
 //	startrun.go                  the start record (A4), and the pure parts of a run
 //	wire.go                      what runs the parts, and how they are connected
 //	config.go, identity.go       what a node may be told, and what its data directory contradicts
@@ -12,6 +13,7 @@
 //	persister      commits what the log handed it, all of it as one record of the journal; reports back to the log
 //	checkpointer   writes applied changes to the state database in the background
 //	named leases   runs replica.LeasesRound; a writer of buckets beside it
+//	snapshots      one sends the state to members that are too far behind, another receives it for this node
 //	disk           measures the disk four times a second; another goroutine scrubs state.db
 //	guardian       waits for the end of the guardian process, to start it again (package guardian)
 //	transport      readers and writers of the peer connections (package transport)

@@ -9,22 +9,38 @@ import (
 	"tenure/storage"
 )
 
+// Identify returns whose data directory dir is, without opening it; ok is false if it is nobody's yet.
+func Identify(dir string) (id storage.Identity, ok bool, err error) { return storage.ReadIdentity(dir) }
+
 // checkIdentity refuses a data directory that the configuration contradicts: one of another node, or of a cluster of
-// other nodes than --cluster lists. Such a node would otherwise serve what its disk says, and not what its operator
-// wrote. Until members can be changed, a list may differ from the membership in its addresses only. Errors wrap
-// ErrConfig.
+// other nodes than --cluster lists, if no members have been changed since its bootstrap. Such a node would otherwise
+// serve what its disk says, and not what its operator wrote. Once members have changed a list only hints at addresses.
+// Errors wrap ErrConfig.
 func (c Config) checkIdentity(id storage.Identity) error {
-	if id.Node != 0 && id.Node != c.Node {
+	if id.Node != 0 && c.Node != 0 && id.Node != c.Node {
 		return fmt.Errorf("%w: --id %d, but %s is the data directory of node %d: start it with --id %d, or give node %d a "+
 			"directory of its own with --data",
 			ErrConfig, c.Node, c.Data, id.Node, id.Node, c.Node)
 	}
-	if !id.Formed || c.lists(id.Membership) {
+	m := id.Membership
+	switch {
+	case !id.Formed && len(c.Cluster) == 0 && c.Join == "":
+		return fmt.Errorf("%w: %s is not a member's yet: start it with --cluster, or with --join", ErrConfig, c.Data)
+	case !id.Formed, len(c.Cluster) == 0, m.Number > 1, m.Change > 0, c.lists(m):
 		return nil
 	}
 	return fmt.Errorf("%w: --cluster lists %s, but %s belongs to a cluster of %s (%s): start it with a list of exactly "+
-		"those nodes, whose addresses may differ, or with another --data. Members of a cluster cannot be changed yet. Nothing was changed on disk",
+		"those nodes, whose addresses may differ, or without one, or with another --data. Nothing was changed on disk",
 		ErrConfig, c.showCluster(), c.Data, showMembers(id.Membership), id.Cluster)
+}
+
+// noteOf returns what is worth a line of the log about a list that differs from the membership, or "".
+func (c Config) noteOf(id storage.Identity) string {
+	if !id.Formed || len(c.Cluster) == 0 || c.lists(id.Membership) {
+		return ""
+	}
+	return fmt.Sprintf("--cluster lists %s, and the members are %s: the list only hints at addresses", c.showCluster(),
+		showMembers(id.Membership))
 }
 
 // lists reports whether --cluster names exactly the nodes of m.

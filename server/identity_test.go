@@ -120,3 +120,61 @@ func TestAListWithOtherAddressesIsTaken(t *testing.T) {
 	})
 	h.stop(t)
 }
+
+// Once members have changed, or without a list, the directory decides; without either there is nothing to begin with.
+func TestWhatADirectoryAllows(t *testing.T) {
+	member := func(number, change uint64) storage.Identity {
+		store := ident.StoreID{1}
+		return storage.Identity{Store: store, Node: 1, Cluster: ident.ClusterID{1}, Formed: true, Membership: ident.Membership{
+			Number: number, Change: change, Members: []ident.Member{{Node: 1, Store: store}, {Node: 5, Store: ident.StoreID{5}}}}}
+	}
+	for name, c := range map[string]struct {
+		cfg  Config
+		id   storage.Identity
+		says string // "": allowed
+	}{
+		"a list before any change": {Config{Node: 1, Cluster: listOf(1, 2)}, member(1, 0), "belongs to a cluster of nodes 1, 5"},
+		"a list after a change":    {Config{Node: 1, Cluster: listOf(1, 2)}, member(2, 1), ""},
+		"with a non-voter":         {Config{Node: 1, Cluster: listOf(1, 2)}, member(1, 1), ""},
+		"no list":                  {Config{Node: 1}, member(1, 0), ""},
+		"joined already":           {Config{Join: "m:1"}, member(2, 1), ""},
+		"another id":               {Config{Node: 5}, member(2, 1), "--id 5, but D is the data directory of node 1"},
+		"to join":                  {Config{Join: "m:1"}, storage.Identity{Store: ident.StoreID{1}}, ""},
+		"nothing to begin with": {Config{Node: 1}, storage.Identity{Store: ident.StoreID{1}},
+			"D is not a member's yet: start it with --cluster, or with --join"},
+	} {
+		c.cfg.Data = "D"
+		err := c.cfg.checkIdentity(c.id)
+		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestContradictionsOfJoin(t *testing.T) {
+	good := Config{
+		Join: "member.example:8300", Data: "D", ClientAddr: "127.0.0.1:1", PeerAddr: "127.0.0.1:2", LeaseTime: time.Second,
+		MaxLeaseTime: time.Second, ClockDriftPPM: 10_000, MaxValueBytes: 1 << 20,
+	}
+	for says, change := range map[string]func(*Config){
+		"":                  func(c *Config) {},
+		"a node id, or":     func(c *Config) { c.Join = "" },
+		"is not host:port":  func(c *Config) { c.Join = "member" },
+		"exclude each":      func(c *Config) { c.Node, c.Cluster = 1, listOf(1) },
+		"needs --peer":      func(c *Config) { c.PeerAddr = "" },
+		"makes a voter":     func(c *Config) { c.Replace, c.Spare = "node-2", true },
+		"makes a voter, --": func(c *Config) { c.Replace, c.NonVoter = "node-2", true },
+		"needs --spare":     func(c *Config) { c.ReplaceAfter = time.Minute },
+		"--advertise-client": func(c *Config) {
+			c.ClientAdvertise = "nowhere"
+		},
+		"need --join": func(c *Config) { c.Join, c.Node, c.Cluster, c.Replace = "", 1, listOf(1), "node-2" },
+	} {
+		c := good
+		change(&c)
+		err := c.Validate()
+		if (err == nil) != (says == "") || err != nil && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%q: %v", says, err)
+		}
+	}
+}

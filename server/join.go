@@ -18,7 +18,7 @@ func (n *node) join(ctx context.Context) (fresh bool, err error) {
 		list = append(list, wire.Address(a))
 	}
 	_, membership, fresh, err := n.ports.peers.Bootstrap(ctx, transport.BootstrapConfig{
-		Self: n.cfg.Node, Store: n.store.Identity().Store, List: list, Found: n.store.Found,
+		Self: n.cfg.Node, Store: n.store.Identity().Store, Data: n.cfg.Data, List: list, Found: n.store.Found,
 		Formed: func() (ident.ClusterID, ident.Membership, bool) {
 			id := n.store.Identity()
 			return id.Cluster, id.Membership, id.Formed
@@ -41,9 +41,7 @@ func (n *node) join(ctx context.Context) (fresh bool, err error) {
 func (n *node) hello() wire.Hello {
 	id, d := n.store.Identity(), n.store.Durable()
 	return wire.Hello{
-		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.ClientAddr,
-		Constants: wire.Constants{LeaseTime: n.cfg.LeaseTime, MaxLeaseTime: n.cfg.MaxLeaseTime,
-			DriftPPM: n.cfg.ClockDriftPPM, Margin: n.cfg.LeaseMargin},
-		Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
+		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.clientAdvertised(),
+		Constants: n.cfg.constants(), Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
 	}
 }

@@ -22,12 +22,13 @@ type ports struct {
 	served  chan error // how clients ended
 	admin   *admin
 	peers   *transport.Transport
+	removed chan string // a member says that this node is none any more; capacity 1
 	closing sync.Once
 }
 
 // listen opens the listeners. If one cannot be opened the others are closed again.
 func (n *node) listen() (err error) {
-	p := &ports{served: make(chan error, 1)}
+	p := &ports{served: make(chan error, 1), removed: make(chan string, 1)}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -47,7 +48,8 @@ func (n *node) listen() (err error) {
 	if p.admin, err = listenAdmin(n.cfg.AdminAddr); err != nil {
 		return err
 	}
-	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log})
+	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
+		Removed: p.isRemoved, Join: n.letIn})
 	if err != nil {
 		return err
 	}
@@ -56,6 +58,14 @@ func (n *node) listen() (err error) {
 	go func() { p.served <- p.clients.Serve() }()
 	n.ports = p
 	return nil
+}
+
+// isRemoved takes the word of a member with a newer membership that this node is not in it. Once is enough.
+func (p *ports) isRemoved(text string) {
+	select {
+	case p.removed <- text:
+	default:
+	}
 }
 
 // shutdownFor is how long a stopping node lets its clients take their last answers.

@@ -15,6 +15,7 @@ import (
 	"tenure/server/backend"
 	"tenure/server/metrics"
 	"tenure/server/replica"
+	"tenure/server/runner"
 	"tenure/server/watch"
 	"tenure/storage"
 )
@@ -34,6 +35,7 @@ type node struct {
 	front     *backend.Front // what the HTTP API talks to
 	ports     *ports
 	store     *storage.Store
+	admission admission          // of nodes that join; set before anybody can ask
 	self      ballot.Incarnation // of this run, from the start record on
 }
 
@@ -43,12 +45,35 @@ const (
 	waitsForMembers = "this node is not a member of a formed cluster yet: it waits until every node of --cluster runs"
 )
 
+// errSnapshot ends a run whose node has received the state as a snapshot: the next run begins with it.
+var errSnapshot = errors.New("a snapshot has been received")
+
 // Run runs a node until ctx ends, then stops it in order and returns nil. An error means that the node could not start
-// or had to stop: damage, a failed sync, a refusal by its cluster.
+// or had to stop: damage, a failed sync, a refusal by its cluster. A node that has received a snapshot ends its run in
+// order and begins another one: whatever read the old state is gone then, and the new one is opened as at any start.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
+	if cfg.Join != "" {
+		id, err := cfg.becomeMember(ctx)
+		if err != nil || id == 0 {
+			return err
+		}
+		cfg.Node = id
+	}
+	for {
+		if err := run(ctx, cfg); err != errSnapshot {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// run is one run of a node.
+func run(ctx context.Context, cfg Config) error {
 	n := newNode(cfg)
 	// The ports come before the data directory: one that is taken leaves an empty directory empty.
 	if err := n.listen(); err != nil {
@@ -62,13 +87,14 @@ func newNode(cfg Config) *node {
 	n := &node{
 		cfg: cfg, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
 		addresses: map[ballot.NodeID]string{}, registry: prometheus.NewRegistry(), hub: watch.New(cfg.watch()),
-		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNonVoter,
+		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNone,
 			Problem: waitsForStore}),
 	}
 	n.started = n.clock.Now()
 	for _, a := range cfg.Cluster {
 		n.addresses[a.Node] = a.Addr
 	}
+	n.addresses[cfg.Node] = cfg.peerAdvertised()
 	metrics.Process(n.registry, cfg.Version, cfg.Revision)
 	return n
 }
@@ -87,6 +113,9 @@ func (n *node) open(ctx context.Context) error {
 	defer n.ports.close()
 	for _, note := range n.store.Notes() {
 		n.log.Warn().Msg(note)
+	}
+	if note := n.cfg.noteOf(n.store.Identity()); note != "" {
+		n.log.Info().Msg(note)
 	}
 	if err := n.store.SetNode(n.cfg.Node); err != nil {
 		return err
@@ -107,20 +136,25 @@ func (n *node) open(ctx context.Context) error {
 }
 
 // serve runs the runners until ctx ends or something fails, and returns when nobody reads the state any more. After a
-// failure it waits for nobody: a disk that failed may hang too.
+// failure it waits for nobody: a disk that failed may hang too. It returns errSnapshot if another run is to begin.
 func (n *node) serve(ctx context.Context, r *runners) error {
-	if err := n.runUntil(ctx, r); err != nil {
-		return err
+	ended := n.runUntil(ctx, r)
+	if ended != nil && ended != errSnapshot {
+		return ended
 	}
 	r.life.Wait()
 	if r.life.Err() == nil {
 		r.guardian.close() // in any other case it is left to speak
 	}
 	n.ports.close() // the last requests may meet damage until here
-	return r.life.Err()
+	if err := r.life.Err(); err != nil {
+		return err
+	}
+	return ended
 }
 
-// runUntil runs the runners until ctx ends, and gives mastership up then, or until something fails.
+// runUntil runs the runners until ctx ends or a snapshot has been received, and gives mastership up then, or until
+// something fails.
 func (n *node) runUntil(ctx context.Context, r *runners) error {
 	for _, loops := range r.loops() {
 		r.life.Go(loops)
@@ -134,17 +168,30 @@ func (n *node) runUntil(ctx context.Context, r *runners) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		r.life.Stop()
-		n.ports.clients.EndWaits()
-		r.leases.Refuse()
-		r.handover.Give(0, replica.CauseStopping)
-		n.flushPeers()
+		n.stop(r)
+	case <-r.snapshot.Received():
+		n.stop(r)
+		err = errSnapshot
 	case <-r.life.Failed():
+	case text := <-n.ports.removed:
+		err = fmt.Errorf("%w: %s", runner.ErrRemoved, text)
 	case err = <-n.ports.served:
 		err = fmt.Errorf("the client port stopped serving: %w", err)
 	}
 	r.life.End()
-	return errors.Join(err, r.life.Err())
+	if failed := r.life.Err(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// stop ends in order what a node does for others.
+func (n *node) stop(r *runners) {
+	r.life.Stop()
+	n.ports.clients.EndWaits()
+	r.leases.Refuse()
+	r.handover.Give(0, replica.CauseStopping)
+	n.flushPeers()
 }
 
 // flushPeers lets the Release leave before the connections end.

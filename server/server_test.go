@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,8 +27,8 @@ type host struct {
 	done   chan error
 }
 
-// startCluster runs size nodes on free loopback ports and waits until all are ready.
-func startCluster(t *testing.T, size int) []*host {
+// startCluster runs size nodes on free loopback ports, with what configure says, and waits until all are ready.
+func startCluster(t *testing.T, size int, configure ...func(*Config)) []*host {
 	t.Helper()
 	dir := t.TempDir()
 	var list []Address
@@ -43,6 +44,9 @@ func startCluster(t *testing.T, size int) []*host {
 			LeaseTime: 2 * time.Second, MaxLeaseTime: 2 * time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond,
 			MaxValueBytes: 1 << 20, Version: "test", Logger: zerolog.Nop(),
 		}}
+		for _, f := range configure {
+			f(&hosts[i].cfg)
+		}
 		hosts[i].start(t)
 	}
 	for _, h := range hosts {
@@ -87,7 +91,12 @@ func (h *host) awaitReady(t *testing.T) {
 
 func (h *host) until(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	h.untilWithin(t, 20*time.Second, what, cond)
+}
+
+func (h *host) untilWithin(t *testing.T, limit time.Duration, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if cond() {
 			return
 		}
@@ -192,6 +201,11 @@ func TestOrderlyStopOfTheMasterAndRestart(t *testing.T) {
 
 func TestTransferGoesWhereItIsTold(t *testing.T) {
 	hosts := startCluster(t, 3)
+	for _, h := range hosts { // a node that is not connected cannot take over
+		h.until(t, "connected to all", func() bool {
+			return !slices.ContainsFunc(h.status(t).Peers, func(p api.PeerStatus) bool { return !p.Connected })
+		})
+	}
 	// The others stand off for a moment only: on a machine that is busy elsewhere the named node may miss it once.
 	missed := 0
 	for range 4 {

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
+	"tenure/server/members"
 	"tenure/server/replica"
+	"tenure/server/runner"
 	"tenure/storage"
 )
 
 // parts are the pure parts of a run, before anything runs them.
 type parts struct {
 	identity storage.Identity
-	peers    []ballot.NodeID
 	firstID  uint64 // of requests; another one in each run
 	// began is the one reading from which A4 counts, the acceptors' silence and the second write alike.
 	began      time.Duration
@@ -33,6 +33,10 @@ type parts struct {
 
 // startRun writes the start record (A4) and makes the parts for this run.
 func (n *node) startRun(fresh bool) (*parts, error) {
+	state, err := n.openState()
+	if err != nil {
+		return nil, err
+	}
 	begin := n.clock.Now()
 	timing := n.cfg.timing()
 	stored := n.store.StartRecord()
@@ -54,48 +58,70 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parts{identity: n.store.Identity(), firstID: binary.BigEndian.Uint64(seed[8:]) >> 1,
+	p := &parts{identity: n.store.Identity(), state: state, firstID: binary.BigEndian.Uint64(seed[8:]) >> 1,
 		began: begin, quarantine: plan, silence: bucket.Silence}
-	for _, m := range p.identity.Membership.Members {
-		if m.Node != n.self.Node {
-			p.peers = append(p.peers, m.Node)
-		}
-	}
-	voters := p.identity.Membership.Voters()
+	m := p.identity.Membership
 	p.elector, err = replica.NewElector(replica.ElectorConfig{
-		Self: n.self, Voters: voters, Timing: timing, Duration: n.cfg.LeaseTime, Seed: p.firstID,
+		Self: n.self, Membership: m.Number, Voters: m.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: p.firstID,
 		Acceptor: lease.AcceptorConfig{Self: n.self.Node, Timing: timing, Quarantine: plan.Deadline(begin)},
 	}, begin)
 	if err != nil {
 		return nil, err
 	}
-	p.leases, err = replica.NewLeases(n.cfg.leases(n.self, p.identity.Membership, begin+bucket.Silence, bucket.AtStart,
+	p.leases, err = replica.NewLeases(n.cfg.leases(n.self, m, begin+bucket.Silence, bucket.AtStart,
 		binary.BigEndian.Uint64(seed[4:])), begin)
 	if err != nil {
 		return nil, err
 	}
-	p.log, p.state, err = n.openLog(p.identity.Membership)
+	p.log, err = n.openLog(state, p.identity)
 	return p, err
 }
 
-// openLog opens the state and the log from what the disk holds.
-func (n *node) openLog(m ident.Membership) (*replica.Log, *kv.State, error) {
+// openState opens the state that the disk holds. What it knows of the members is durable in the identity before either
+// lease part answers: a crash, or a snapshot, may have left that behind.
+func (n *node) openState() (*kv.State, error) {
 	state, err := kv.Open(n.store, kv.DefaultLimits)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	cfg := n.cfg.replica(n.self, m)
-	core, err := multipaxos.New(cfg.Core, n.store.Durable(), n.store)
+	if record := state.Members(); record != nil {
+		r, err := members.Decode(record)
+		if err != nil {
+			return nil, err
+		}
+		if err := n.store.SetMembership(r.Membership); err != nil {
+			return nil, err
+		}
+	}
+	if id := n.store.Identity(); !id.TakesPart() {
+		return nil, fmt.Errorf("%w: node %d is not in membership %s", runner.ErrRemoved, id.Node, id.Membership)
+	}
+	return state, nil
+}
+
+// openLog opens the log that the disk holds. The slots below the first change of the members are decided by the
+// membership of the bootstrap, which a node that has joined learns from its peers.
+func (n *node) openLog(state *kv.State, id storage.Identity) (*replica.Log, error) {
+	first := id.Bootstrap
+	if first.Number == 0 {
+		first = id.Membership
+	}
+	cfg, durable := n.cfg.replica(n.self, id.Membership), n.store.Durable()
+	base, err := replica.BaseMembership(state, first, durable, n.store)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	core, err := multipaxos.New(cfg.Core, base, durable, n.store)
+	if err != nil {
+		return nil, err
 	}
 	log, err := replica.NewLog(cfg, core, state)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	n.hub.Begin(historyBegins(state))
 	state.Observe(kv.Observer{Changed: n.hub.Changed})
-	return log, state, nil
+	return log, nil
 }
 
 // historyBegins returns the revision behind which this run sees every change. Of a new store those are all, so a client

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"tenure/internal/ident"
 	"tenure/server/backend"
 	"tenure/server/replica"
 	"tenure/server/runner"
@@ -14,10 +15,14 @@ type runners struct {
 	log      *runner.Log
 	leases   *runner.Leases
 	handover *runner.Handover
+	snapshot *runner.Snapshots
 	peers    *runner.Peers
+	changes  *runner.MemberChanges
+	drain    *runner.Drain
 	backend  *backend.Backend
 	guardian *guard
 
+	members    *runner.Members
 	mastership *runner.Mastership
 	health     *runner.Health
 	state      *runner.State
@@ -26,17 +31,19 @@ type runners struct {
 // wire makes the runners of p and connects them. Nothing runs yet but the guardian, which comes before the first
 // Accept.
 func (n *node) wire(p *parts) *runners {
+	members := runner.NewMembers(n.self.Node, p.identity.Membership, n.addresses)
 	r := &runners{
-		life: runner.NewLifecycle(n.store.Interrupt), mastership: runner.NewMastership(), state: runner.NewState(p.state),
-		health: runner.NewHealth(p.peers, replica.ProgressFor(n.cfg.LeaseTime).Bound),
-		disk:   n.newDisk(p), guardian: n.startGuardian(p),
+		members: members,
+		life:    runner.NewLifecycle(n.store.Interrupt), mastership: runner.NewMastership(), state: runner.NewState(p.state),
+		health: runner.NewHealth(members, replica.ProgressFor(n.cfg.LeaseTime).Bound),
+		disk:   n.newDisk(p), guardian: n.newGuard(p, members),
 	}
 	r.elector = runner.NewElector(runner.ElectorConfig{
-		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Peers: p.peers, Clock: n.clock, Mastership: r.mastership,
+		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Members: members, Clock: n.clock, Mastership: r.mastership,
 		Health: r.health, Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.log = runner.NewLog(runner.LogConfig{
-		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Peers: p.peers, Clock: n.clock,
+		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
 		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
@@ -44,12 +51,25 @@ func (n *node) wire(p *parts) *runners {
 		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,
 		State: r.state, Log: r.log, Send: n.ports.peers, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
+	r.changes = runner.NewMemberChanges(runner.MemberChangesConfig{
+		Members: members, Store: n.store, Follow: r.guardian.follow, Elector: r.elector, Leases: r.leases, Log: r.log,
+		Connect:   func(m ident.Membership) { n.ports.peers.SetMembership(m, n.addresses) },
+		Lifecycle: r.life, Logger: n.log,
+	})
 	r.handover = &runner.Handover{LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Log: r.log, Elector: r.elector}
+	r.drain = runner.NewDrain(runner.DrainConfig{LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Members: members,
+		Mastership: r.mastership, Elector: r.elector, Logger: n.log})
+	r.snapshot = runner.NewSnapshots(runner.SnapshotsConfig{
+		Store: n.store, Log: r.log, Disk: r.disk, Clock: n.clock, Send: n.ports.peers, Lifecycle: r.life,
+		Registry: n.registry, Logger: n.log,
+	})
 	r.backend = n.newBackend(p, r)
 	r.backend.Register(n.registry)
+	n.admission = r.backend.Members
 	r.peers = runner.NewPeers(runner.PeersConfig{
 		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
-		Health: r.health, Transfers: r.backend.Transfers, Registry: n.registry, Logger: n.log,
+		Health: r.health, Transfers: r.backend.Transfers, Members: r.backend.Members,
+		Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
 	})
 	return r
 }
@@ -61,24 +81,31 @@ func (n *node) newDisk(p *parts) *runner.Disk {
 
 func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	cluster := backend.NewCluster(backend.ClusterConfig{
-		Identity: p.identity, Addresses: n.addresses, Version: n.cfg.Version, Started: n.started, Clock: n.clock,
+		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.ClientAddr, Version: n.cfg.Version,
+		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
-		Lifecycle: r.life, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
+		Snapshots: r.snapshot,
+		Lifecycle: r.life, Draining: r.drain.On, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
 	})
+	transfers := backend.NewTransfers(backend.TransfersConfig{
+		Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
+		Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
+	})
+	r.drain.HandOver = transfers.Drain
 	return &backend.Backend{
 		Cluster: cluster,
+		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, FirstID: p.firstID, Cluster: cluster, Log: r.log,
+			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain.Set}),
 		KV: backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, State: r.state, Log: r.log,
 			Mastership: r.mastership, Lifecycle: r.life}),
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
 			Runner: r.leases}),
-		Transfers: backend.NewTransfers(backend.TransfersConfig{
-			Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
-			Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
-		}),
+		Transfers: transfers,
 	}
 }
 
 // loops are the goroutines of the run, each of which ends the run if it fails.
 func (r *runners) loops() [][]runner.Loop {
-	return [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(), {r.backend.Relieve}}
+	return [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
+		r.changes.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve}}
 }

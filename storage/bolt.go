@@ -69,11 +69,11 @@ func guard(file string, fn func() error) (err error) {
 	return fn()
 }
 
-// write runs fn in one write transaction and commits it. bbolt's Update is not used: after a panic it would read the
+// transact runs fn in one write transaction and commits it. bbolt's Update is not used: after a panic it would read the
 // damaged file once more, on a goroutine where a second panic ends the process without a message. wedged, unless it is
 // nil, is set if bbolt has panicked in Begin.
-func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn func(*bolt.Tx) error) error {
-	err := guard(path, func() error {
+func transact(db *bolt.DB, path string, wedged *atomic.Bool, fn func(*bolt.Tx) error) error {
+	return guard(path, func() error {
 		begun := false
 		defer func() {
 			if !begun && wedged != nil {
@@ -98,6 +98,11 @@ func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn 
 		done = true
 		return err
 	})
+}
+
+// write runs fn in one write transaction, as transact does. An error ends the store.
+func (f *failure) write(db *bolt.DB, path, what string, wedged *atomic.Bool, fn func(*bolt.Tx) error) error {
+	err := transact(db, path, wedged, fn)
 	switch {
 	case err == nil:
 		return nil

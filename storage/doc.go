@@ -2,6 +2,8 @@
 // the only importer of bbolt, and it decides nothing: what must be durable before what is sent is decided by multipaxos
 // and server/replica, which hand it whole records.
 //
+// Snapshot and Receiver carry the state database from one node to another; the next Open installs what was received.
+//
 // Two bbolt files and a journal lie in the data directory, beside the file LOCK. log.db holds the identity, the start
 // record, the promised ballot, the marks and the log's entries. A Commit is one synced record of the journal; what the
 // journal holds moves to log.db in the background, many commits in a transaction, and is read from memory until then.
@@ -17,7 +19,11 @@
 //	nodeRecords  identity and start record, through acceptorLog    identity.go, copied.go
 //	stateDB      state.db: views of it and writes into it          state.go, stateview.go, checkpoint*.go
 //	redo         the redo file                                     redo.go
+//	Snapshot     the state database as a stream                    snapshot*.go
+//	Receiver     a state database from such a stream               receive.go
 //	checkedFile  the pages of state.db and their checksums         page*.go, scrub.go, verify.go
+//
+// ReadIdentity (peek.go), SetAside (aside.go) and Options.Offline are for directories of nodes that do not run.
 //
 // How bbolt is called is in bolt.go, what the directory and its names need in dir.go.
 //
@@ -30,11 +36,13 @@
 //	what was not synced is not built upon              settle (pagemeta.go), Open (journal/ring.go)
 //	a checkpoint is in state.db whole or not at all    redo.write, resumeCheckpoint (redo.go),
 //	                                                   progress (checkpointmerge.go)
+//	a snapshot is installed whole or not at all        Receiver.Finish, installReceived (install.go)
 //	promised and chosen never go backwards             advance (logcommit.go), by panic
 //	A4: the start record never shortens a quarantine   Start; LowerQuarantine is A4's second write
 //	N4: the bucket of named leases is durable          Start, SetBucket
 //	a directory belongs to one node id                 SetNode
 //	bootstrap once, and only with the own store id     Found
+//	a membership never gives way to an older one       SetMembership, Join (membership.go)
 //	never retry an fsync                               fail (failure.go): the first error is returned for ever
 //	damage is noticed and never served                 record.go (checksums, digest), guard (bolt.go), page*.go,
 //	                                                   verify.go, scrub.go, journal/sector.go
@@ -42,9 +50,9 @@
 //	the reserve heals by itself                        usage.go
 //
 // Concurrency: Commit and Checkpoint are called by one goroutine each and may run at the same time, since they write
-// different files; Entries, View, Loaded, Durable, Identity, Usage, Stats, Refresh, Verify and Scrub may be called by
-// any. What writes the identity or the start record takes turns with the moves to log.db and lasts as long as an fsync
-// or several: the lease's goroutine must not wait for it.
+// different files; a Receiver is a third one's, beside both. Entries, View, Snapshot, Loaded, Durable, Identity, Usage,
+// Stats, Refresh, Verify and Scrub may be called by any. What writes the identity or the start record takes turns with
+// the moves to log.db and lasts as long as an fsync or several: the lease's goroutine must not wait for it.
 //
 // The package starts two goroutines: one moves the journal to log.db, one zero-fills log.db ahead of the log. They end
 // with Close. An error in one of them ends the store: the next call of anything returns it.

@@ -13,13 +13,16 @@ import (
 	"tenure/internal/ident"
 )
 
-// Identity says which node's disk this is. It is plain data; Membership.Members is shared and never changed.
+// Identity says which node's disk this is. It is plain data; the lists of Membership are shared and never changed.
 type Identity struct {
-	Store      ident.StoreID   // random, of this directory for ever
-	Node       ballot.NodeID   // 0 until SetNode
-	Cluster    ident.ClusterID // zero until Found
-	Membership ident.Membership
-	Formed     bool // Found has been called, in this run or an earlier one
+	Store      ident.StoreID    // random, of this directory for ever
+	Node       ballot.NodeID    // 0 until SetNode or Join
+	Cluster    ident.ClusterID  // zero until Found or Join
+	Membership ident.Membership // the newest that is durable
+	// Bootstrap is the membership that the bootstrap wrote, zero in a store that has joined later. It decides the slots
+	// below the first change of the members.
+	Bootstrap ident.Membership
+	Formed    bool // Found or Join has been called, in this run or an earlier one
 }
 
 // TakesPart reports whether the durable membership lists this node with this store: only then may it, in both layers.
@@ -46,7 +49,7 @@ func (s *nodeRecords) load(c *logContent) {
 func (s *Store) Identity() Identity { return s.node.identity.Load().public() }
 
 func (r *identityRecord) public() Identity {
-	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership,
+	return Identity{Store: r.Store, Node: r.Node, Cluster: r.Cluster, Membership: r.Membership, Bootstrap: r.bootstrap(),
 		Formed: !r.Cluster.IsZero()}
 }
 
@@ -95,13 +98,10 @@ func (s *nodeRecords) found(cluster ident.ClusterID, m ident.Membership) error {
 			"start all nodes with the same list and their own directories",
 			ErrRefused, cluster, m, next.Node, next.Store)
 	}
-	for i, x := range m.Members {
-		if x.Node == 0 || x.Node > ballot.MaxNodeID || x.Store.IsZero() || (i > 0 && m.Members[i-1].Node >= x.Node) {
-			return fmt.Errorf("%w: membership %s is not a list of nodes with their stores by rising id", ErrRefused, m)
-		}
+	if err := checkMembership(m); err != nil {
+		return err
 	}
-	next.Cluster = cluster
-	next.Membership = ident.Membership{Number: m.Number, Members: append([]ident.Member(nil), m.Members...)}
+	next.Cluster, next.Membership = cluster, copyMembership(m)
 	return s.putIdentity("accept the bootstrap", &next)
 }
 

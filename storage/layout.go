@@ -12,17 +12,20 @@ import (
 
 // The files of a data directory.
 const (
-	lockName     = "LOCK"
-	logName      = "log.db"
-	journalName  = "journal"
-	stateName    = "state.db"
-	sumsName     = "state.sums"    // checksums of the pages of state.db
-	redoName     = "redo"          // from the first checkpoint of several parts on
-	reserveName  = "reserve"       // see reserve.go
-	newLogName   = "log.db.new"    // while a store is being created
-	acceptedName = "accept-copy"   // made by an operator; see host.go
-	recordLimit  = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
-	keyLimit     = 32 << 10        // bytes of a key: bbolt's own limit
+	lockName         = "LOCK"
+	logName          = "log.db"
+	journalName      = "journal"
+	stateName        = "state.db"
+	sumsName         = "state.sums"         // checksums of the pages of state.db
+	redoName         = "redo"               // from the first checkpoint of several parts on
+	reserveName      = "reserve"            // see reserve.go
+	newLogName       = "log.db.new"         // while a store is being created
+	receivingName    = "state.db.receiving" // a snapshot that is being received
+	receivedName     = "state.db.received"  // one that is whole, until Open installs it
+	receivedSumsName = "state.sums.received"
+	acceptedName     = "accept-copy"   // made by an operator; see host.go
+	recordLimit      = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
+	keyLimit         = 32 << 10        // bytes of a key: bbolt's own limit
 )
 
 // files is the paths of a data directory.
@@ -34,6 +37,10 @@ func (f files) statePath() string   { return filepath.Join(f.dir, stateName) }
 func (f files) sumsPath() string    { return filepath.Join(f.dir, sumsName) }
 func (f files) redoPath() string    { return filepath.Join(f.dir, redoName) }
 func (f files) reservePath() string { return filepath.Join(f.dir, reserveName) }
+
+func (f files) receivingPath() string    { return filepath.Join(f.dir, receivingName) }
+func (f files) receivedPath() string     { return filepath.Join(f.dir, receivedName) }
+func (f files) receivedSumsPath() string { return filepath.Join(f.dir, receivedSumsName) }
 
 // The buckets and keys of log.db.
 const (
@@ -81,7 +88,8 @@ type identityRecord struct {
 	Store      ident.StoreID
 	Node       ballot.NodeID
 	Cluster    ident.ClusterID
-	Membership ident.Membership
+	Membership ident.Membership // the newest
+	Bootstrap  ident.Membership // the first, if this store took part in the bootstrap and Membership is a later one
 }
 
 // startRecord is node/start.
@@ -127,6 +135,8 @@ type checkpointMarks struct {
 	Meta    []byte // likewise
 	Records digest // of all spaces
 	Plan    checkpointPlan
+	// Membership is that of the sender, in a snapshot that has just been received. Checkpoints do not keep it.
+	Membership ident.Membership
 }
 
 // checkpointPlan is a checkpoint of several parts in the middle of which the state database is; zero: none.

@@ -14,10 +14,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkSize(dir, o.ReserveBytes); err != nil {
-		return nil, err
-	}
-	if err := prepareDir(dir); err != nil {
+	if err := prepare(dir, o); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(dir)
@@ -29,10 +26,28 @@ func Open(dir string, o Options) (*Store, error) {
 		s.release()
 		return nil, err
 	}
+	if o.Offline {
+		return s, nil
+	}
 	s.state.opened.Store(true)
 	s.work.Go(s.grower)
 	s.work.Go(func() { s.log.flusher(s.closing) })
 	return s, nil
+}
+
+// prepare makes sure that there is a directory to open.
+func prepare(dir string, o Options) error {
+	if !o.Offline {
+		if err := checkSize(dir, o.ReserveBytes); err != nil {
+			return err
+		}
+		return prepareDir(dir)
+	}
+	ok, err := exists(filepath.Join(dir, logName))
+	if err == nil && !ok {
+		err = unusable("%s holds no store: it has no file %s", dir, logName)
+	}
+	return err
 }
 
 // newStore returns a store whose parts share a failure and are handed each other; nothing is open yet.
@@ -64,15 +79,23 @@ func (s *Store) open() error {
 	} else if err := syncDir(s.dir); err != nil { // the rename may be of a process that died before it synced it
 		return cannotSync(s.dir, err)
 	}
-	s.note(s.space.reserve.open())
+	if !s.options.Offline {
+		s.note(s.space.reserve.open())
+	}
 	if err := s.openLog(); err != nil {
 		return err
 	}
 	if err := s.log.openJournal(s.node.identity.Load().Store); err != nil {
 		return err
 	}
+	if err := s.installReceived(); err != nil {
+		return err
+	}
 	if err := s.state.open(s.node.identity.Load().Store, s.log.pending.durable()); err != nil {
 		return err
+	}
+	if s.options.Offline {
+		return nil
 	}
 	if err := s.Refresh(); err != nil {
 		return err
@@ -139,6 +162,10 @@ func (s *Store) openLog() error {
 		return cannotStat(s.logPath(), err)
 	}
 	copied := refuseCopy(s.dir, c.disk, is)
+	if s.options.Offline {
+		s.node.load(c)
+		return s.log.open(c)
+	}
 	accept, err := exists(filepath.Join(s.dir, acceptedName))
 	if err != nil {
 		return err

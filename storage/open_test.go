@@ -366,7 +366,9 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 		"Start": s.Start(StartRecord{Restart: 9}), "Refresh": s.Refresh(), "SetNode": s.SetNode(1),
 		"Verify":          s.Verify(t.Context()),
 		"LowerQuarantine": s.LowerQuarantine(0), "SetBucket": s.SetBucket(1, 1),
-		"Found": s.Found(ident.ClusterID{1}, ident.Membership{}),
+		"Found":         s.Found(ident.ClusterID{1}, ident.Membership{}),
+		"SetMembership": s.SetMembership(ident.Membership{}),
+		"Join":          s.Join(ident.ClusterID{1}, 1, ident.Membership{}),
 	} {
 		if name == "" || err == nil {
 			t.Errorf("%s of a closed store went through", name)

@@ -36,6 +36,10 @@ type Options struct {
 	QuotaBytes int64
 	// ReserveBytes is the space at which Usage turns Low. Default: an eighth of the file system, at most 256 MiB.
 	ReserveBytes int64
+	// Offline opens what a stopped node has left, to read it: there must be a store, and it may be a copy. Nothing is
+	// written but what a start that was interrupted would have to repeat, and nothing may be committed. No space is
+	// needed, none is kept, and the package starts no goroutine.
+	Offline bool
 	// Check, if there is one, looks at whose disk this is before anything is written. Open returns its error.
 	Check func(Identity) error
 }

@@ -76,15 +76,15 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 	return dataSync(f.file)
 }
 
-// loadSums opens the file and reads the checksums of the pages of m's transaction. The table is nil if the file is
-// missing or not of that transaction.
-func (s *stateDB) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
-	f, err := os.OpenFile(s.sumsPath(), os.O_RDWR, 0)
+// loadSums opens the file at path and reads the checksums of the pages of m's transaction. The table is nil if the file
+// is missing or not of that transaction.
+func loadSums(path string, m *metaPage) (*sumsFile, []uint32, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, cannotOpen(s.sumsPath(), err)
+		return nil, nil, cannotOpen(path, err)
 	}
 	slot := make([]byte, sumsSlotBytes)
 	text := make([]byte, 4*m.highWater)
@@ -94,7 +94,7 @@ func (s *stateDB) loadSums(m *metaPage) (*sumsFile, []uint32, error) {
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		f.Close()
-		return nil, nil, damage(s.sumsPath(), "it cannot be read: %w", plain(err))
+		return nil, nil, damage(path, "it cannot be read: %w", plain(err))
 	}
 	if err != nil || string(slot) != string(sumsSlot(m)) {
 		return nil, nil, f.Close()
@@ -112,23 +112,32 @@ func (s *stateDB) makeSums(t *sumTable, m *metaPage) (*sumsFile, error) {
 		return nil, unusable("cannot write %s: %w; check the disk", s.sumsPath(), plain(err))
 	}
 	unfinished := s.sumsPath() + ".new"
-	f, err := os.OpenFile(unfinished, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := writeSums(unfinished, t, m)
 	if err != nil {
 		return fail(err)
 	}
-	b := make([]byte, sumsHeadBytes, sumsHeadBytes+4*int(m.highWater))
-	copy(b[(m.txid&1)*sumsSlotBytes:], sumsSlot(m))
-	if _, err = f.WriteAt(appendSums(b, t, 0, int(m.highWater)), 0); err == nil {
-		err = dataSync(f)
-	}
-	if err == nil {
-		err = os.Rename(unfinished, s.sumsPath())
-	}
-	if err == nil {
+	if err = os.Rename(unfinished, s.sumsPath()); err == nil {
 		err = syncDir(s.dir)
 	}
 	if err != nil {
 		return fail(fmt.Errorf("%w", errors.Join(err, f.Close())))
 	}
 	return &sumsFile{file: f}, nil
+}
+
+// writeSums writes a new file at path with the checksums of the pages of m's transaction, durable but for its name.
+func writeSums(path string, t *sumTable, m *metaPage) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, sumsHeadBytes, sumsHeadBytes+4*int(m.highWater))
+	copy(b[(m.txid&1)*sumsSlotBytes:], sumsSlot(m))
+	if _, err = f.WriteAt(appendSums(b, t, 0, int(m.highWater)), 0); err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

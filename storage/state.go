@@ -77,7 +77,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 func (s *stateDB) readStateDB(
 	m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	side, sums, err := s.loadSums(m)
+	side, sums, err := loadSums(s.sumsPath(), m)
 	if err != nil {
 		return nil, err
 	}

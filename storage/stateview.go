@@ -129,6 +129,11 @@ func (v *view) Get(space kv.Space, key []byte) ([]byte, error) {
 
 // Ascend implements kv.StateDB.
 func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bool) error {
+	return v.ascend(space, from, func(key, _, value []byte) bool { return fn(key, value) })
+}
+
+// ascend is Ascend, with the records as they are in the file, too.
+func (v *view) ascend(space kv.Space, from []byte, fn func(key, record, value []byte) bool) error {
 	return v.scan(space, +1, fn, func(c *cursor, r *bucketRoot) error {
 		if err := c.seek(r, from); err != nil || c.inside() {
 			return err
@@ -139,7 +144,8 @@ func (v *view) Ascend(space kv.Space, from []byte, fn func(key, value []byte) bo
 
 // Descend implements kv.StateDB.
 func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) bool) error {
-	return v.scan(space, -1, fn, func(c *cursor, r *bucketRoot) (err error) {
+	values := func(key, _, value []byte) bool { return fn(key, value) }
+	return v.scan(space, -1, values, func(c *cursor, r *bucketRoot) (err error) {
 		if below == nil {
 			err = c.seekLast(r)
 		} else {
@@ -155,7 +161,7 @@ func (v *view) Descend(space kv.Space, below []byte, fn func(key, value []byte) 
 // scan calls fn for the record that start finds and for those behind it in a direction, in which keys must rise or
 // fall.
 func (v *view) scan(
-	space kv.Space, direction int, fn func(key, value []byte) bool, start func(*cursor, *bucketRoot) error,
+	space kv.Space, direction int, fn func(key, record, value []byte) bool, start func(*cursor, *bucketRoot) error,
 ) error {
 	c, root, err := v.open(space)
 	if err != nil || !root.found {
@@ -178,7 +184,7 @@ func (v *view) scan(
 		if err != nil {
 			return v.damaged(fmt.Errorf("the record of key %q %w", key, err))
 		}
-		if !fn(key, value) {
+		if !fn(key, record, value) {
 			return nil
 		}
 		before = append(before[:0], key...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // Store is an open data directory. See the package comment for what may be called at the same time. Its parts share its
@@ -21,6 +22,8 @@ type Store struct {
 	node  nodeRecords
 	state stateDB
 	stats stats
+
+	receiving atomic.Bool // a Receiver is open
 
 	closing chan struct{}
 	closed  sync.Once
@@ -49,7 +52,7 @@ func (s *Store) Close() error {
 		defer s.log.commitMu.Unlock()
 		s.log.mu.Lock()
 		defer s.log.mu.Unlock()
-		if whole {
+		if whole && !s.options.Offline {
 			s.log.moveHome(nil) // if that fails, the journal has it still
 		}
 		s.state.mu.Lock() // the part of a checkpoint that runs ends first; Open makes the rest

@@ -102,7 +102,8 @@ func TestNoFlippedBitIsServed(t *testing.T) {
 				t.Fatal("the file changed")
 			}
 			t.Logf("%d flips: %d seen at the start, %d on reading, %d harmless", flips, atOpen, later, harmless)
-			if atOpen+later < flips/5 || harmless < flips/5 || (c.options.VerifyBytes == 1) != (later > 0) {
+			// A quarter is harmless in state.db, as a rule; of 200, a fifth less happens once in twenty runs.
+			if atOpen+later < flips/5 || harmless < flips/10 || (c.options.VerifyBytes == 1) != (later > 0) {
 				t.Error("that is not what a test of flips looks like")
 			}
 		})

@@ -29,6 +29,7 @@ type Cluster struct {
 	forgot   uint64 // streams that begin below are told that changes are missing
 	leases   leases
 	fences   fences
+	members  members
 	words    func(string) string // see Reword; nil: as they are
 	cutAfter int                 // events after which the stream that sends the last of them is cut; 0: none is
 }
@@ -42,18 +43,21 @@ type Node struct {
 	problem string
 	stopped atomic.Bool
 	apart   bool // it takes no part
+	copies  *api.SnapshotStatus
 }
 
 // New returns a cluster of n nodes that do not listen: the caller serves Node.Handler. Node 1 is master.
 func New(n int) *Cluster {
 	c := &Cluster{
 		store: newStore(), news: news{make(chan struct{})},
-		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}}, faults: func(Request) Fault { return None },
+		master: 1, epoch: 1, leases: newLeases(), fences: fences{seen: map[string]uint64{}},
+		faults: func(Request) Fault { return None },
 	}
 	c.writes = writes{store: &c.store, fences: &c.fences, known: map[string]remembered{}}
 	for i := range n {
 		c.nodes = append(c.nodes, &Node{ID: uint64(i + 1), cluster: c})
 	}
+	c.members = newMembers(c.nodes)
 	return c
 }
 
@@ -101,6 +105,13 @@ func (n *Node) SetProblem(why string) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	n.problem, n.apart = why, true
+}
+
+// SetSnapshot makes the status of the node say that it receives a copy of the state; nil: none.
+func (n *Node) SetSnapshot(s *api.SnapshotStatus) {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.copies = s
 }
 
 // SetFull makes the status of the node say that its disk is short of space. It still takes part.
@@ -241,14 +252,19 @@ func (c *Cluster) status(n *Node) client.Status {
 	}
 	for _, p := range c.nodes {
 		if p != n {
-			s.Peers = append(s.Peers, client.PeerStatus{Node: p.ID, ClientAddress: strings.TrimPrefix(p.URL, "http://"), Connected: !p.stopped.Load()})
+			s.Peers = append(s.Peers, client.PeerStatus{Node: p.ID, ClientAddress: strings.TrimPrefix(p.URL, "http://"),
+				Connected: !p.stopped.Load(), NonVoter: c.members.nonVoter(p.ID)})
 		}
+	}
+	s.Snapshot, s.Draining = n.copies, c.members.drains(n.ID)
+	if c.members.nonVoter(n.ID) {
+		s.Role = api.RoleNonVoter
 	}
 	if c.master == n.ID {
 		s.Role, s.Lease.Held = client.RoleMaster, true
 	}
 	if n.apart {
-		s.Role = api.RoleNonVoter
+		s.Role = api.RoleNone
 	}
 	return s
 }

@@ -9,5 +9,5 @@
 //   - cluster.go: the cluster and what tests can do to it
 //   - handler.go: requests, faults and answers; strict.go: what nodes refuse
 //   - requests.go, waiting.go: writes, sessions; waiting and streams; store.go: the store below them
-//   - leases.go, fences.go: leases and fences
+//   - leases.go, fences.go: leases and fences; members.go: members
 package clienttest

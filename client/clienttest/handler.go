@@ -26,7 +26,8 @@ type Request struct {
 
 // IsWrite tells whether the request changes something.
 func (r Request) IsWrite() bool {
-	return r.Method == http.MethodPut || r.Method == http.MethodDelete || r.Method == http.MethodPost && r.Path != api.PathTransfer
+	return r.Method == http.MethodPut || r.Method == http.MethodDelete ||
+		r.Method == http.MethodPost && r.Path != api.PathTransfer
 }
 
 // Fault is what goes wrong with a request.
@@ -139,6 +140,10 @@ func (c *Cluster) serve(n *Node, w http.ResponseWriter, r *http.Request, body []
 		return sendJSON(w, c.status(n))
 	case path == api.PathTransfer && r.Method == http.MethodPost:
 		return c.transfer(w, body)
+	case path == api.PathMembers && r.Method == http.MethodGet:
+		return sendJSON(w, c.listMembers(n))
+	case strings.HasPrefix(path, api.PathMembers+"/") && r.Method == http.MethodPost:
+		return c.changeMembers(w, r, body)
 	case path == api.PathLeases && r.Method == http.MethodGet:
 		return sendJSON(w, c.leases.list(r.URL.Query(), n.ID, uint64(len(c.nodes))))
 	case path == api.PathLeasesRenew, strings.HasPrefix(path, api.PathLease):
@@ -188,7 +193,8 @@ func (c *Cluster) write(w http.ResponseWriter, r *http.Request, body []byte) fun
 	if key == "" || err != nil {
 		return refuse(w, 400, api.CodeInvalid, "Idempotency-Key or X-Tenure-Base is missing: the client always sends both")
 	}
-	o := c.writes.once(r.Method+" "+r.URL.String()+"\n"+string(body), key, base, func() reply { return c.writes.apply(r, body) })
+	request := r.Method + " " + r.URL.String() + "\n" + string(body)
+	o := c.writes.once(request, key, base, func() reply { return c.writes.apply(r, body) })
 	w.Header().Set(api.HeaderRevision, strconv.FormatUint(o.revision, 10))
 	if r.Method == http.MethodDelete && r.URL.Query().Has(api.QueryRecurse) {
 		w.Header().Set(api.HeaderCount, strconv.FormatUint(o.count, 10))

@@ -118,7 +118,8 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 	var in leaseRequest
 	i := strings.LastIndexByte(name, '/')
 	if r.Method != http.MethodPost || i < 0 || decode(body, &in) != nil {
-		return refuse(w, 400, api.CodeInvalid, "a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
+		return refuse(w, 400, api.CodeInvalid,
+			"a command on a lease is POST /v1/lease/NAME/acquire, renew or release, with JSON")
 	}
 	name, command := name[:i], name[i+1:]
 	c.leases.asked[command]++
@@ -142,7 +143,8 @@ func (c *Cluster) lease(w http.ResponseWriter, r *http.Request, body []byte) fun
 	return refuse(w, 404, api.CodeInvalid, "no such endpoint")
 }
 
-// list returns what a node of some has recorded. Of three nodes or more each lease is unknown to one, as with real ones.
+// list returns what a node of some has recorded. Of three nodes or more each lease is unknown to one, as with real
+// ones.
 func (l *leases) list(q url.Values, node, nodes uint64) api.LeasePage {
 	limit := 1000
 	if n := number(q, api.QueryLimit); n > 0 {
@@ -171,7 +173,8 @@ func (l *leases) show(w http.ResponseWriter, name string) func() {
 	if x == nil {
 		return refuse(w, 404, api.CodeNotFound, "this node knows of no owner")
 	}
-	return sendJSON(w, api.LeaseHint{Name: name, Owner: x.owner, Token: x.token, Remaining: time.Until(x.ends).String(), Hint: true})
+	return sendJSON(w, api.LeaseHint{Name: name, Owner: x.owner, Token: x.token,
+		Remaining: time.Until(x.ends).String(), Hint: true})
 }
 
 // acquire grants a lease if it is free or its acquisition's already; nil if it is to queue.

@@ -137,7 +137,8 @@ func (m *writes) post(key string, body []byte) reply {
 		}
 		shown, failed := m.store.run(op{Verb: client.TxnAdd, Key: key, Num: *in.Num})
 		if failed != "" {
-			return reply{status: 409, code: api.CodeNotNumber, body: "the key does not hold a decimal number, or the sum is beyond 64 bits"}
+			return reply{status: 409, code: api.CodeNotNumber,
+				body: "the key does not hold a decimal number, or the sum is beyond 64 bits"}
 		}
 		return reply{status: 200, body: `{"Value":` + string(shown[0].Value) + `}`}
 	case api.OpRename:
@@ -201,7 +202,8 @@ func (m *writes) sessionWrite(what string, body []byte) reply {
 	}
 	ttl, err := time.ParseDuration(in.TTL)
 	if in.TTL != "" && (err != nil || ttl < 10*time.Second) {
-		return reply{status: 500, code: api.CodeInvalid, body: "Invalid Session TTL '" + in.TTL + "', must be between [10s=24h]"}
+		return reply{status: 500, code: api.CodeInvalid,
+			body: "Invalid Session TTL '" + in.TTL + "', must be between [10s=24h]"}
 	}
 	delay, _ := time.ParseDuration(in.LockDelay)
 	m.sessions++

@@ -41,7 +41,10 @@ type session struct {
 type op = client.TxnOp
 
 func newStore() store {
-	return store{revision: 1, entries: map[string]client.Entry{}, expiry: map[string]time.Time{}, sessions: map[string]*session{}, delays: map[string]time.Time{}}
+	return store{
+		revision: 1, entries: map[string]client.Entry{}, expiry: map[string]time.Time{},
+		sessions: map[string]*session{}, delays: map[string]time.Time{},
+	}
 }
 
 // write begins a change.
@@ -221,7 +224,8 @@ func (s *store) rename(x op, missing string) string {
 	if to.CreateIndex == 0 {
 		to.CreateIndex = s.revision
 	}
-	s.put(client.Entry{Key: x.NewKey, Value: from.Value, Flags: from.Flags, LockIndex: to.LockIndex, CreateIndex: to.CreateIndex, ModifyIndex: s.revision})
+	s.put(client.Entry{Key: x.NewKey, Value: from.Value, Flags: from.Flags, LockIndex: to.LockIndex,
+		CreateIndex: to.CreateIndex, ModifyIndex: s.revision})
 	return ""
 }
 

@@ -21,11 +21,12 @@ func newDev(a *app) *cobra.Command {
 	d := &dev{app: a}
 	cmd := group(&cobra.Command{
 		Use:   "dev",
-		Short: "Stop, kill, pause and start the nodes of a local cluster (kvnode dev)",
+		Short: "Stop, kill, pause, start, add and remove the nodes of a local cluster (kvnode dev)",
 		Long: "Work on the processes of a cluster that kvnode dev has started on this machine. It is found by its\n" +
 			"data directory. A process gets a signal only if it is still the node that is recorded there.\n\n" +
 			"N is the number of a node; master stands for the node that is master, and all for every node.",
-		Example: "  kvctl dev kill master\n  kvctl dev start 2\n  kvctl dev restart all\n  kvctl dev logs 1 2 --follow",
+		Example: "  kvctl dev kill master\n  kvctl dev start 2\n  kvctl dev restart all\n  kvctl dev logs 1 2 --follow\n" +
+			"  kvctl dev add\n  kvctl dev wipe 2\n  kvctl dev replace 2",
 	},
 		d.onNodes("kill", "Kill nodes with SIGKILL", d.signal(syscall.SIGKILL)),
 		d.onNodes("pause", "Pause nodes with SIGSTOP", d.signal(syscall.SIGSTOP)),
@@ -39,6 +40,7 @@ func newDev(a *app) *cobra.Command {
 		},
 		&cobra.Command{Use: "master", Short: "Print the number of the master", Args: arguments(0, 0), RunE: d.master},
 	)
+	cmd.AddCommand(d.newMembers()...)
 	cmd.PersistentFlags().StringVar(&d.data, "data", devcluster.DefaultDir, "data directory of the cluster")
 	return cmd
 }
@@ -127,7 +129,7 @@ func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	c, err := client.New(client.Config{Endpoints: endpoints})
+	c, err := client.New(client.Config{Endpoints: endpoints, NoLearning: true})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

@@ -5,13 +5,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,15 +30,30 @@ import (
 // testNodeVariable makes the test binary play a node; its value is the id of the master.
 const testNodeVariable = "KVCTL_TEST_NODE"
 
-// testNode serves the API of a pretended node until it is killed. Its arguments are: id, data directory, address.
+// joinedVariable is the id that a pretended node gets which joins.
+const joinedVariable = "KVCTL_TEST_JOINED"
+
+// testNode serves the API of a pretended node until it is killed. Its arguments are: id, data directory, address; or
+// those of a node that joins.
 func testNode(args []string) int {
+	nodes := 3
+	if args[0] == "--join" {
+		fmt.Println("joins with", args)
+		nodes, _ = strconv.Atoi(os.Getenv(joinedVariable))
+		i := slices.Index(args, "--data")
+		if err := os.Mkdir(args[i+1], 0o700); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		args = []string{strconv.Itoa(nodes), args[i+1], args[i+3]}
+	}
 	id, _ := strconv.ParseUint(args[0], 10, 64)
 	if _, err := os.Stat(filepath.Join(args[1], "broken")); err == nil {
 		fmt.Println("the data directory is broken")
 		return 4
 	}
 	master, _ := strconv.ParseUint(os.Getenv(testNodeVariable), 10, 64)
-	c := clienttest.New(3)
+	c := clienttest.New(nodes)
 	c.SetMaster(master)
 	l, err := net.Listen("tcp", args[2])
 	if err != nil {
@@ -371,4 +389,58 @@ func TestDevFollowsLogs(t *testing.T) {
 	if c := <-code; c != 0 {
 		t.Errorf("exit %d", c)
 	}
+}
+
+// TestDevMembers grows a cluster, loses a disk and gets it back, and shrinks it again.
+func TestDevMembers(t *testing.T) {
+	d := newDevCluster(t, 2)
+	t.Setenv(joinedVariable, "5") // other numbers were used up before
+	d.want(1, "no node in", "add")
+	d.want(0, "started", "start", "all")
+	d.want(0, "node 5 (pid", "add")
+	s := d.read()
+	n := s.Nodes[3]
+	if !s.Changed || n.ID != 5 || n.PID == 0 || filepath.Base(n.Data) != "node4" || n.Args[0] != "--join" ||
+		n.Args[1] != s.Nodes[0].Peer || s.Node(4) != nil {
+		t.Fatalf("%+v", s)
+	}
+	for _, x := range s.Nodes[:3] {
+		if x.Client == n.Client || x.Peer == n.Peer || x.Data == n.Data {
+			t.Errorf("%+v has what %+v has", n, x)
+		}
+	}
+	if got := d.states(); got != "running follower, running master, running follower, running follower" {
+		t.Fatal(got)
+	}
+
+	d.want(1, "lose its disk first: kvctl dev wipe 3", "replace", "3")
+	d.want(0, "node 3", "stop", "3")
+	if err := os.WriteFile(filepath.Join(s.Nodes[2].Data, "log.db"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.want(1, "start it with: kvctl dev start 3", "replace", "3")
+	d.want(0, "has lost", "wipe", "3")
+	if _, err := os.Stat(s.Nodes[2].Data); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	t.Setenv(joinedVariable, "7")
+	d.want(0, "takes the place of node 3", "replace", "3")
+	s = d.read()
+	back := s.Node(7)
+	if back == nil || len(s.Nodes) != 4 || s.Node(3) != nil || filepath.Base(back.Data) != "node3" ||
+		!slices.Equal(back.Args[2:6], []string{"--replace", "node-3", "--node-name", "node-3"}) {
+		t.Fatalf("%+v", s)
+	}
+	d.want(0, "has lost", "wipe", "7") // also of one that runs
+	if p := process.Find(s, *back); p.State != process.Gone {
+		t.Errorf("node 7 is %v", p.State)
+	}
+
+	defer func(was time.Duration) { removedGrace = was }(removedGrace)
+	removedGrace = 10 * time.Millisecond // a pretended node does not end by itself
+	d.want(0, "node 1 (pid", "remove", "1")
+	if s = d.read(); s.Node(1) != nil || len(s.Nodes) != 3 {
+		t.Fatalf("%+v", s)
+	}
+	d.want(2, "there is no node 1", "remove", "1")
 }

@@ -78,7 +78,7 @@ var outcomes = []struct {
 	{client.ErrTooLarge, "too large"}, {client.ErrInvalid, "invalid"}, {client.ErrForbidden, "forbidden"},
 	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
-	{client.ErrBusy, "busy"},
+	{client.ErrBusy, "busy"}, {client.ErrMembers, "members not changed"},
 }
 
 // failure is a failed command with --json.

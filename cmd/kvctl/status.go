@@ -16,11 +16,12 @@ func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the nodes, who is master, and the master's lease",
-		Long: "Ask all endpoints and show what each node says about itself. LEASE is exact on the node that holds\n" +
-			"the master lease and a hint (~) elsewhere. GUARDIAN is the process that releases the node's lease\n" +
-			"if the node crashes. LAG is how many chosen slots the node has not applied yet. The exit code is 1\n" +
-			"if there is no master or no majority of the nodes answers: then writes and default reads fail, and\n" +
-			"reads with --stale work.\n\n" +
+		Long: "Ask all endpoints, and the other members that they name, and show what each node says about itself.\n" +
+			"LEASE is exact on the node that holds the master lease and a hint (~) elsewhere. GUARDIAN is the\n" +
+			"process that releases the node's lease if the node crashes. LAG is how many chosen slots the node\n" +
+			"has not applied yet. Below the table stand the change of members that runs, and copies of the state\n" +
+			"that are under way. The exit code is 1 if there is no master or no majority of the voters answers:\n" +
+			"then writes and default reads fail, and reads with --stale work.\n\n" +
 			"With --watch, repeat this until interrupted, or until --timeout if that is given; the exit code is\n" +
 			"that of the last state shown. Each change of master is marked with the time between the last\n" +
 			"answer of the old master and the first answer of the new one, as seen from here. Nodes that have\n" +
@@ -43,8 +44,13 @@ func newStatus(a *app) *cobra.Command {
 				return w.run(cmd.Context())
 			}
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s := takeSurvey(ctx, c)
-				if err := a.print(s.json(), func(w io.Writer) error { return s.write(w) }); err != nil {
+				s, list := takeMembers(ctx, c)
+				out := s.json()
+				out.Members = &list
+				if list.Node == 0 {
+					out.Members = nil
+				}
+				if err := a.print(out, func(w io.Writer) error { return s.write(w, list) }); err != nil {
 					return err
 				}
 				return s.problem()
@@ -65,6 +71,8 @@ type surveyJSON struct {
 	// Problem tells why writes and default reads fail, if they do.
 	Problem string     `json:"problem,omitempty"`
 	Nodes   []nodeJSON `json:"nodes"`
+	// Members are those that the cluster has, and the operations on them; absent if no node tells.
+	Members *client.MemberList `json:"members,omitempty"`
 }
 
 type nodeJSON struct {

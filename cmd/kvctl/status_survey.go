@@ -40,21 +40,66 @@ type survey []nodeView
 // takeSurvey asks all endpoints at once. If some were slow to fail, it asks those that have answered again: the master
 // may have changed meanwhile.
 func takeSurvey(ctx context.Context, c *client.Client) survey {
+	s, _ := takeMembers(ctx, c)
+	return s
+}
+
+// takeMembers is takeSurvey with the list of members, which has no members if no node knows one. Members that are not
+// among the endpoints are asked too.
+func takeMembers(ctx context.Context, c *client.Client) (survey, client.MemberList) {
 	began := time.Now()
-	s := make(survey, len(c.Endpoints()))
+	s := surveyOf(c.Endpoints())
 	s.ask(ctx, c, func(nodeView) bool { return true })
+	var list client.MemberList
+	if s.answering() > 0 {
+		list = listMembers(ctx, c)
+		others := s.others(c.Endpoints(), list)
+		others.ask(ctx, c, func(nodeView) bool { return true })
+		s = append(s, others...)
+	}
 	if s.answering() < len(s) && time.Since(began) > oldFor {
 		s.ask(ctx, c, nodeView.answers)
 	}
+	return s, list
+}
+
+// surveyOf returns a survey of endpoints that have not been asked yet.
+func surveyOf(endpoints []string) survey {
+	s := make(survey, len(endpoints))
+	for i, e := range endpoints {
+		s[i].endpoint = e
+	}
 	return s
+}
+
+// listMembers returns the list of members of the first node that answers, or an empty one.
+func listMembers(ctx context.Context, c *client.Client) client.MemberList {
+	ctx, cancel := context.WithTimeout(ctx, surveyTimeout/2)
+	defer cancel()
+	list, _ := c.Members().List(ctx)
+	return list
+}
+
+// others returns the endpoints that s lacks, but for those of members that have answered at another address.
+func (s survey) others(endpoints []string, list client.MemberList) survey {
+	asked := map[string]bool{}
+	for _, n := range s {
+		asked[n.endpoint] = true
+		for _, m := range list.Members {
+			if n.answers() && m.Node == n.status.Node && list.Cluster == n.status.Cluster {
+				asked["http://"+m.ClientAddress] = true
+			}
+		}
+	}
+	return surveyOf(slices.DeleteFunc(slices.Clone(endpoints), func(e string) bool { return asked[e] }))
 }
 
 // ask asks the endpoints whose views match, all at once.
 func (s survey) ask(ctx context.Context, c *client.Client, match func(nodeView) bool) {
 	var all sync.WaitGroup
-	for i, e := range c.Endpoints() {
+	for i := range s {
 		if match(s[i]) {
-			all.Go(func() { s[i] = ask(ctx, c, e) })
+			all.Go(func() { s[i] = ask(ctx, c, s[i].endpoint) })
 		}
 	}
 	all.Wait()
@@ -134,27 +179,45 @@ func (s survey) revision() (r uint64) {
 	return r
 }
 
-// members returns how many nodes the cluster has, as far as any of them tells.
-func (s survey) members() int {
-	most := 0
+// voters returns how many voters the cluster has, by the newest list of members that any of them goes by.
+func (s survey) voters() int {
+	voters, newest := 0, uint64(0)
 	for _, n := range s {
-		if n.answers() {
-			most = max(most, len(n.status.Peers)+1)
+		if !n.answers() || n.status.Membership.Change < newest {
+			continue
 		}
+		count := 0
+		if n.votes() {
+			count++
+		}
+		for _, p := range n.status.Peers {
+			if !p.NonVoter {
+				count++
+			}
+		}
+		if n.status.Membership.Change > newest {
+			voters, newest = 0, n.status.Membership.Change
+		}
+		voters = max(voters, count)
 	}
-	return most
+	return voters
 }
 
-// alive counts the nodes that answer, and those that were not asked and that one of them is connected to.
+// votes reports whether the node is a voter, as it says itself. One that starts may be one.
+func (n nodeView) votes() bool { return n.status.Role != api.RoleNonVoter }
+
+// alive counts the voters that answer, and those that were not asked and that one of them is connected to.
 func (s survey) alive() int {
 	alive := map[uint64]bool{}
 	for _, n := range s {
-		if n.answers() && !n.old() {
+		if n.answers() && !n.old() && n.votes() {
 			alive[n.status.Node] = true
 		}
 	}
 	for p := range s.connectedUnasked() {
-		alive[p.Node] = true
+		if !p.NonVoter {
+			alive[p.Node] = true
+		}
 	}
 	return len(alive)
 }
@@ -192,7 +255,7 @@ func (s survey) unasked() uint64 {
 
 // problem returns what keeps the cluster from serving writes, or nil.
 func (s survey) problem() error {
-	n, of := s.alive(), s.members()
+	n, of := s.alive(), s.voters()
 	_, ok := s.master()
 	switch {
 	case s.refused():

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/cmd/kvctl/internal/output"
 )
@@ -32,27 +34,33 @@ func (s survey) headline() string {
 }
 
 // write writes the survey as a table, with notes below it.
-func (s survey) write(out io.Writer) error {
+func (s survey) write(out io.Writer, list client.MemberList) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s\n\n", s.headline())
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ENDPOINT\tNODE\tROLE\tMASTER\tEPOCH\tLEASE\tGUARDIAN\tCHOSEN\tAPPLIED\tCHECKPOINTED\tLAG\t"+
 		"REVISION\tLOG\tSTATE\tFREE\tUPTIME")
 	for _, n := range s {
-		fmt.Fprintln(w, strings.Join(s.row(n), "\t"))
+		fmt.Fprintln(w, strings.Join(s.row(n, list), "\t"))
 	}
 	_ = w.Flush() // a Builder takes everything
-	if notes := append(s.notes(), s.changes()...); len(notes) > 0 {
+	notes := slices.Concat(s.notes(), memberNotes(list), s.changes())
+	if len(notes) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(notes, "\n"))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
 }
 
-func (s survey) row(n nodeView) []string {
+func (s survey) row(n nodeView, list client.MemberList) []string {
 	name := strings.TrimPrefix(n.endpoint, "http://")
 	if !n.answers() {
 		row := []string{name, "-", "unreachable"}
+		for _, m := range list.Members {
+			if m.ClientAddress == name {
+				row[1] = fmt.Sprint(m.Node)
+			}
+		}
 		for range 13 {
 			row = append(row, "-")
 		}
@@ -67,6 +75,9 @@ func (s survey) row(n nodeView) []string {
 	role := x.Role
 	if m, _ := s.master(); role == client.RoleMaster && m.Node != x.Node {
 		role = "was master" // there is one at a time
+	}
+	if x.Draining {
+		role += ", draining"
 	}
 	if n.old() {
 		role += fmt.Sprintf(" (%s ago)", output.Duration(n.age))
@@ -115,7 +126,7 @@ func (s survey) notes() []string {
 			notes = append(notes, fmt.Sprintf("%s: %s", n.endpoint, whyNot(n.err)))
 		case n.status.Problem != "":
 			what := ""
-			if n.status.Role == "non-voter" {
+			if n.status.Role == api.RoleNone {
 				what = "takes no part: "
 			}
 			notes = append(notes, fmt.Sprintf("%s: %s%s", n.endpoint, what, n.status.Problem))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tenure/api"
 	"tenure/client"
 	"tenure/client/clienttest"
 	"tenure/cmd/kvctl/internal/output"
@@ -68,7 +69,9 @@ func TestStatusFails(t *testing.T) {
 		says      string
 	}{
 		{"all is well", func() {}, c.Endpoints(), 0, ""},
-		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0,
+		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0, "master is node 1, epoch 1, lease 800 ms left, 3 of 3"},
+		{"one follower is asked that does not tell of the others",
+			func() { c.EditMembers(func(l []api.Member) []api.Member { return l[:0] }) }, c.Endpoints()[1:2], 0,
 			"master is node 1, which is not among the endpoints"},
 		{"no master", func() { c.SetMaster(0) }, c.Endpoints(), 1,
 			"no master: 3 of 3 nodes answer, and none says that it is master; stale reads work"},
@@ -111,7 +114,7 @@ func TestOldRows(t *testing.T) {
 	}}
 	s := w.current(began.Add(400 * time.Millisecond))
 	b := &strings.Builder{}
-	if err := s.write(b); err != nil || strings.Contains(b.String(), "master is node") ||
+	if err := s.write(b, client.MemberList{}); err != nil || strings.Contains(b.String(), "master is node") ||
 		!strings.Contains(b.String(), "was master (400 ms ago)") {
 		t.Error(b.String(), err)
 	}
@@ -121,7 +124,7 @@ func TestOldRows(t *testing.T) {
 	w.survey[1].status = client.Status{Node: 2, Role: "master", Master: 2, Epoch: 4}
 	w.survey[0].at = began.Add(390 * time.Millisecond) // it answers and has not noticed yet
 	b.Reset()
-	if err := w.current(began.Add(400 * time.Millisecond)).write(b); err != nil ||
+	if err := w.current(began.Add(400*time.Millisecond)).write(b, client.MemberList{}); err != nil ||
 		!strings.Contains(b.String(), "master is node 2") ||
 		strings.Count(b.String(), "  master  ") != 1 || !strings.Contains(b.String(), "was master  ") {
 		t.Error(b.String(), err)
@@ -207,7 +210,7 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("lag %d, %d answering, clusters %v", s.worstLag(), s.answering(), s.clusters())
 	}
 	var b strings.Builder
-	if err := s.write(&b); err != nil || !strings.Contains(b.String(), "different clusters: a, b") ||
+	if err := s.write(&b, client.MemberList{}); err != nil || !strings.Contains(b.String(), "different clusters: a, b") ||
 		!strings.Contains(b.String(), "http://z: not asked yet") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
@@ -322,7 +325,7 @@ func TestWatchSilentMaster(t *testing.T) {
 	w.printer = &newApp(nil, nil, &bytes.Buffer{}, nil).printer
 	for i, s := range []client.Status{{Node: 1, Role: "master", Master: 1, Epoch: 3},
 		{Node: 2, Role: "follower", Master: 1, Epoch: 3}} {
-		if err := w.take(sample{i, nodeView{endpoint: w.survey[i].endpoint, status: s, at: began}}); err != nil {
+		if err := w.take(nodeView{endpoint: w.survey[i].endpoint, status: s, at: began}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -450,7 +453,7 @@ func TestStatusShowsTheGuardians(t *testing.T) {
 		{endpoint: "http://d", err: errors.New("down"), at: at},
 	}
 	var b strings.Builder
-	if err := s.write(&b); err != nil {
+	if err := s.write(&b, client.MemberList{}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")

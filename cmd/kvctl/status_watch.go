@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,29 +25,22 @@ const (
 	goneFor     = time.Second            // an older answer is not shown
 )
 
-// watcher shows the cluster until it is stopped. One goroutine for each endpoint asks, one shows.
+// watcher shows the cluster until it is stopped. One goroutine for each endpoint asks, one asks for the members, and one
+// shows.
 type watcher struct {
 	*printer
 	client   *client.Client
 	interval time.Duration
 	survey   survey
+	members  client.MemberList
 	tracker  tracker
 	events   []string
 	redraw   bool // the output is a terminal
 }
 
 func newWatcher(a *app, c *client.Client, interval time.Duration) *watcher {
-	w := &watcher{printer: &a.printer, client: c, interval: interval, redraw: progress.IsTerminal(a.stdout) && !a.json}
-	for _, e := range c.Endpoints() {
-		w.survey = append(w.survey, nodeView{endpoint: e})
-	}
-	return w
-}
-
-// sample is one endpoint's answer, by the endpoint's number.
-type sample struct {
-	index int
-	view  nodeView
+	return &watcher{printer: &a.printer, client: c, interval: interval, survey: surveyOf(c.Endpoints()),
+		redraw: progress.IsTerminal(a.stdout) && !a.json}
 }
 
 // runFor is run for a limited time. It returns what is wrong with the cluster at the end.
@@ -62,11 +56,15 @@ func (w *watcher) runFor(ctx context.Context, d time.Duration) error {
 // run shows the cluster until ctx ends. It fails if nothing listens at any endpoint at its start.
 func (w *watcher) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	samples := make(chan sample)
+	samples, lists := make(chan nodeView), make(chan client.MemberList)
 	var asking sync.WaitGroup
-	for i, e := range w.client.Endpoints() {
-		asking.Go(func() { w.ask(ctx, i, e, samples) })
+	begin := func(endpoints survey) {
+		for _, n := range endpoints {
+			asking.Go(func() { w.ask(ctx, n.endpoint, samples) })
+		}
 	}
+	begin(w.survey)
+	asking.Go(func() { w.listMembers(ctx, lists) })
 	defer asking.Wait()
 	defer cancel()
 	if w.redraw {
@@ -74,24 +72,25 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 	tick := time.NewTicker(w.interval)
 	defer tick.Stop()
-	missing := len(w.survey) // endpoints without an answer or an error yet: the first picture waits for them
+	shown := false // the first picture waits until each endpoint has answered, or failed to
 	for {
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case s := <-samples:
-			first := w.survey[s.index].at.IsZero()
-			err = w.take(s)
-			if first {
-				if missing--; missing == 0 && err == nil {
-					if err = w.show(time.Now()); err == nil && w.survey.refused() {
-						err = client.ErrRefused
-					}
+		case n := <-samples:
+			if err = w.take(n); err == nil && !shown && w.survey.isWhole() {
+				if shown, err = true, w.show(time.Now()); err == nil && w.survey.refused() {
+					err = client.ErrRefused
 				}
 			}
+		case list := <-lists:
+			w.members = list
+			others := w.survey.others(w.client.Endpoints(), list)
+			w.survey = append(w.survey, others...)
+			begin(others)
 		case now := <-tick.C:
-			if missing == 0 {
+			if shown {
 				err = w.show(now)
 			}
 		}
@@ -101,39 +100,61 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 }
 
-// ask asks one endpoint until ctx ends. A node that hangs does not delay the others.
-func (w *watcher) ask(ctx context.Context, i int, endpoint string, out chan<- sample) {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		s := sample{i, ask(ctx, w.client, endpoint)}
-		select {
-		case out <- s:
-		case <-ctx.Done():
-			return
+// isWhole reports whether every endpoint has been asked once.
+func (s survey) isWhole() bool {
+	return !slices.ContainsFunc(s, func(n nodeView) bool { return n.at.IsZero() })
+}
+
+// listEvery is how often the list of members is asked for.
+const listEvery = 2 * time.Second
+
+// listMembers asks for the members until ctx ends.
+func (w *watcher) listMembers(ctx context.Context, out chan<- client.MemberList) {
+	_ = poll(ctx, listEvery, func() (bool, error) {
+		list := listMembers(ctx, w.client)
+		if list.Node == 0 {
+			return false, nil
 		}
 		select {
-		case <-tick.C:
+		case out <- list:
 		case <-ctx.Done():
-			return
 		}
-	}
+		return false, nil
+	})
+}
+
+// ask asks one endpoint until ctx ends, or until it is of no member any more. A node that hangs does not delay the
+// others.
+func (w *watcher) ask(ctx context.Context, endpoint string, out chan<- nodeView) {
+	_ = poll(ctx, askEvery, func() (bool, error) {
+		n := ask(ctx, w.client, endpoint)
+		select {
+		case out <- n:
+		case <-ctx.Done():
+		}
+		return errors.Is(n.err, client.ErrInvalid), nil
+	})
 }
 
 // take records an answer, and shows a change of master at once.
-func (w *watcher) take(s sample) error {
-	w.survey[s.index] = s.view
-	if !s.view.answers() {
+func (w *watcher) take(v nodeView) error {
+	i := slices.IndexFunc(w.survey, func(n nodeView) bool { return n.endpoint == v.endpoint })
+	if errors.Is(v.err, client.ErrInvalid) { // the member has left, and so its address
+		w.survey = slices.Delete(w.survey, i, i+1)
 		return nil
 	}
-	f, news := w.tracker.observe(s.view.status, s.view.at)
+	w.survey[i] = v
+	if !v.answers() {
+		return nil
+	}
+	f, news := w.tracker.observe(v.status, v.at)
 	if !news {
 		return nil
 	}
-	stamp := s.view.at.Format("15:04:05.000")
+	stamp := v.at.Format("15:04:05.000")
 	if w.json {
 		return json.NewEncoder(w.stdout).Encode(failoverJSON{
-			s.view.at.Format(time.RFC3339Nano), failoverDetail{f.From, f.To, f.Epoch, f.Took.Milliseconds()},
+			v.at.Format(time.RFC3339Nano), failoverDetail{f.From, f.To, f.Epoch, f.Took.Milliseconds()},
 		})
 	}
 	if !w.redraw {
@@ -222,7 +243,7 @@ func (w *watcher) line(s survey, now time.Time) string {
 func (w *watcher) draw(s survey, now time.Time) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s  ", now.Format("15:04:05"))
-	_ = s.write(b) // a Builder takes everything
+	_ = s.write(b, w.members) // a Builder takes everything
 	m, _ := s.master()
 	if d := w.without(now, m); d > 0 {
 		fmt.Fprintf(b, "\nno master for %s, the last was node %d\n", output.Duration(d), w.tracker.master)

@@ -45,6 +45,12 @@ func writtenAs(cmd *cobra.Command) string {
 	return path
 }
 
+// writtenDashed returns the command's usage line with -- before the arguments.
+func writtenDashed(cmd *cobra.Command) string {
+	line := writtenAs(cmd)
+	return cmd.CommandPath() + " --" + strings.TrimPrefix(line, cmd.CommandPath())
+}
+
 // group makes cmd a command that only holds others.
 func group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	var names []string
@@ -92,7 +98,11 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		return usage("%w%s", err, suggest.Question(name, "--", names))
+		hint := suggest.Question(name, "--", names)
+		if hint == "" && strings.Contains(cmd.Use, " ") {
+			hint = "; an argument that begins with a dash goes behind --, as in " + writtenDashed(cmd)
+		}
+		return usage("%w%s", err, hint)
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {

@@ -23,9 +23,10 @@ const (
 
 func (s *settings) checkCluster() error {
 	if !s.given("cluster") {
-		if s.id != 1 {
+		if s.id != 1 && s.join == "" && !s.member {
 			return badConfig("%s %d: a node without --cluster runs alone, as node 1; list all nodes with --cluster, "+
-				"or this one only with --cluster %d=%s", s.name("id"), s.id, s.id, or(s.peer, defaultPeer))
+				"or this one only with --cluster %d=%s, or join a cluster with --join", s.name("id"), s.id, s.id,
+				or(s.peer, defaultPeer))
 		}
 		return nil
 	}
@@ -46,8 +47,12 @@ func (s *settings) checkCluster() error {
 		nodes[a.Node], addrs[a.Addr] = true, a.Node
 		ids = append(ids, fmt.Sprint(a.Node))
 	}
-	if len(s.cluster) > 1 && !s.given("id") {
+	if len(s.cluster) > 1 && !s.given("id") && !s.known {
 		return badConfig("%s: lists %d nodes; say with --id which of them this one is", cluster, len(s.cluster))
+	}
+	if !nodes[s.id] && s.known {
+		return badConfig("%s: lists %s, but %s is the data directory of node %d; add %d=HOST:PORT to the list, or leave it "+
+			"out", cluster, strings.Join(ids, ", "), s.data, s.id, s.id)
 	}
 	if !nodes[s.id] {
 		return badConfig("%s %d: is not in %s, which lists %s; add %d=HOST:PORT to it or use one of those",
@@ -123,7 +128,7 @@ func (s *settings) checkLoopback(flag, addr string) error {
 		return nil
 	}
 	name := s.name(flag)
-	if !s.given(flag) && flag == "peer" {
+	if !s.given(flag) && flag == "peer" && s.given("cluster") {
 		name = "this node's address in " + s.name("cluster")
 	}
 	host, _, err := splitAddress(addr)

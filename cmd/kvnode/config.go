@@ -10,7 +10,10 @@ import (
 
 // build returns the server's configuration, without what only a running process has.
 func (s *settings) build() (server.Config, error) {
-	for _, check := range []func() error{s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners} {
+	for _, check := range []func() error{
+		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners,
+		s.checkAdvertised,
+	} {
 		if err := check(); err != nil {
 			return server.Config{}, err
 		}
@@ -21,10 +24,14 @@ func (s *settings) build() (server.Config, error) {
 	if !s.guardian {
 		command, why = nil, "switched off by --guardian=false"
 	}
+	id := s.id
+	if s.join != "" && !s.known && !s.given("id") {
+		id = 0
+	}
 	return server.Config{
 		Guardian:      command,
 		NoGuardian:    why,
-		Node:          s.id,
+		Node:          id,
 		NodeName:      s.nodeName,
 		Cluster:       cluster,
 		Data:          filepath.Clean(s.data),
@@ -42,16 +49,22 @@ func (s *settings) build() (server.Config, error) {
 		Insecure:      s.insecure,
 
 		WatchHistoryBytes: s.history,
+		PeerAdvertise:     s.advertisePeer,
+		ClientAdvertise:   s.advertisedClient(),
+
+		Join: s.join, Replace: s.replace, NonVoter: s.nonVoter, Spare: s.spare, ReplaceAfter: s.replaceAfter,
 	}, nil
 }
 
-// fillPeer decides where this node listens for its peers. A node that runs alone listens only if --peer is given.
+// fillPeer decides where this node listens for its peers. A node that runs alone listens only if --peer is given. A
+// member that is started without --cluster takes the others from its data directory.
 func (s *settings) fillPeer() error {
-	alone := !s.given("cluster")
-	if alone {
+	switch {
+	case s.join != "", !s.given("cluster") && s.member && !s.alone:
+		s.peer = or(s.peer, defaultPeer)
+	case !s.given("cluster"):
 		s.cluster = []server.Address{{Node: s.id, Addr: or(s.peer, defaultPeer)}}
-	}
-	if len(s.cluster) > 1 && s.peer == "" {
+	case len(s.cluster) > 1 && s.peer == "":
 		s.peer = s.address(s.id)
 	}
 	return nil

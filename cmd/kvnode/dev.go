@@ -41,6 +41,7 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 				func() { once.Do(func() { close(hurry) }) }, syscall.SIGHUP)
 			defer done()
 			o.NodeArgs, o.Binary, o.Hurry, o.Kvctl = args, exe, hurry, kvctl(exe)
+			o.NodesGiven = cmd.Flags().Changed("nodes")
 			o.Check = func(args []string) error { return checkArgs(args, environ) }
 			return dev.Run(ctx, o)
 		},

@@ -9,6 +9,7 @@ import (
 
 	"tenure/cmd/kvnode/dev"
 	"tenure/server/guardian"
+	"tenure/server/recovery"
 )
 
 // errConfig is wrapped by every error about the configuration. Its own text is not shown.
@@ -65,7 +66,8 @@ func execute(args, environ []string, stdout, stderr io.Writer) int {
 }
 
 func exitCode(err error) int {
-	if errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) {
+	if errors.Is(err, errConfig) || errors.Is(err, errServerConfig) || errors.Is(err, dev.ErrConfig) ||
+		errors.Is(err, recovery.ErrRefused) {
 		return 2
 	}
 	return 1

@@ -20,10 +20,10 @@ func TestBadConfiguration(t *testing.T) {
 		{"deev", "", `"deev" is not a command of kvnode; see kvnode --help; did you mean dev?`},
 		{"--id 7", "", "--id 7: a node without --cluster runs alone, as node 1; list all nodes with --cluster, or " +
 			"this one " +
-			"only with --cluster 7=127.0.0.1:8300"},
+			"only with --cluster 7=127.0.0.1:8300, or join a cluster with --join"},
 		{"--peer 127.0.0.1:9", "KVNODE_ID=7",
 			"KVNODE_ID 7: a node without --cluster runs alone, as node 1; list all nodes " +
-				"with --cluster, or this one only with --cluster 7=127.0.0.1:9"},
+				"with --cluster, or this one only with --cluster 7=127.0.0.1:9, or join a cluster with --join"},
 		{"--id", "", "flag needs an argument: --id; see kvnode --help"},
 		{"serve", "", `"serve" is not a command of kvnode; see kvnode --help`},
 		{"", "KVNODE_LEASE=1s", "KVNODE_LEASE is not a setting; unset it, or see kvnode --help for the names; did " +
@@ -98,6 +98,37 @@ func TestBadConfiguration(t *testing.T) {
 		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "",
 			"this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; " +
 				"use a loopback address, or accept it with --insecure"},
+		{"--join 8300", "", `--join: "8300" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
+		{"--join 0.0.0.0:8300", "",
+			`--join: "0.0.0.0:8300" is not an address that others can reach; give a host and a port, like 10.0.0.1:8300`},
+		{"--join 127.0.0.1:8300", "", "--join 127.0.0.1:8300: is this node's own address; give that of a member"},
+		{"--join m:1 --advertise-peer m:1", "KVNODE_PEER=127.0.0.1:1",
+			"--join m:1: is this node's own address; give that of a member"},
+		{"--join m:1 --cluster 1=h:1", "", "--join: excludes --cluster, since the cluster tells a node that joins who " +
+			"its members are; leave out one of them"},
+		{"--join m:1", "KVNODE_ID=4", "--join: the cluster gives a node that joins its id; leave out KVNODE_ID"},
+		{"--replace node-2", "", "--replace: says as what a node joins a cluster; give a member's address with --join"},
+		{"", "KVNODE_SPARE=true", "KVNODE_SPARE: says as what a node joins a cluster; give a member's address with --join"},
+		{"--non-voter", "", "--non-voter: says as what a node joins a cluster; give a member's address with --join"},
+		{"--join m:1 --replace node-2 --non-voter", "",
+			"--replace: makes this node a voter, and --non-voter does not; leave out one of them"},
+		{"--join m:1 --replace node-2 --spare", "",
+			"--replace: makes this node a voter, and --spare does not; leave out one of them"},
+		{"--join m:1 --spare --non-voter", "", "--spare: is a non-voter already; leave out --non-voter"},
+		{"--join m:1 --replace-after 1m", "", "--replace-after: is for a spare; add --spare"},
+		{"--join m:1 --spare --replace-after 10ms", "",
+			"--replace-after 10ms: 1s <= replace-after <= 720h0m0s must hold, or 0 for never; use 10m"},
+		{"--join m:1 --peer :8300 --insecure", "",
+			"--peer :8300: others cannot reach a node there; say with --advertise-peer HOST:PORT where they can"},
+		{"--join m:1 --peer 127.0.0.1:0", "",
+			"--peer 127.0.0.1:0: others cannot reach a node there; say with --advertise-peer HOST:PORT where they can"},
+		{"--join m:1 --client [::]:8500 --insecure", "",
+			"--client [::]:8500: others cannot reach a node there; say with --advertise-client HOST:PORT where they can"},
+		{"--join m:1 --peer 10.0.0.1:1", "",
+			"--peer 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or " +
+				"accept it with --insecure"},
+		{"--advertise-client :8500", "", `--advertise-client: ":8500" is not an address that others can reach; give ` +
+			`a host and a port, like 10.0.0.1:8300`},
 		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
 		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
 		{"--insecure=maybe", "", `--insecure: "maybe" is neither true nor false`},

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog/diode"
 	"golang.org/x/term"
 
+	"tenure/internal/buildinfo"
 	"tenure/server"
 )
 
@@ -24,6 +25,8 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 	logger, flush := newLogger(stderr, s.logFormat, s.logLevel)
 	defer flush()
 	cfg.Logger = logger
+	info := buildinfo.Read()
+	cfg.Version, cfg.Revision = info.Version, info.Revision
 	ctx, done := onSignal(ctx, func(sig os.Signal) {
 		cfg.Logger.Info().Stringer("signal", sig).Msg("stopping; a second signal ends the process at once")
 	}, func() {

@@ -19,11 +19,13 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 		Short: "Run a node of a Tenure cluster",
 		Long: "kvnode runs a node of a Tenure cluster. Without arguments it runs a single node with its data in\n" +
 			"./kvnode-data, for clients on 127.0.0.1:8500. To run a node of a larger cluster, give all nodes the\n" +
-			"same --cluster list, and each its own --id and --data.\n\n" +
+			"same --cluster list, and each its own --id and --data. To add a node to a cluster that runs, or to\n" +
+			"replace one that is lost, start it with --join.\n\n" +
 			"Every flag can also be set by an environment variable (--lease-time by KVNODE_LEASE_TIME) and, under\n" +
 			"its own name, in the file that --config names. A flag overrides a variable, and a variable the file.",
 		Example: "  kvnode\n  kvnode dev\n" +
-			"  kvnode --id 1 --cluster 1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 --data ./node1",
+			"  kvnode --id 1 --cluster 1=127.0.0.1:8300,2=127.0.0.1:8301,3=127.0.0.1:8302 --data ./node1\n" +
+			"  kvnode --join 127.0.0.1:8300 --peer 127.0.0.1:8303 --client 127.0.0.1:8503 --data ./node4",
 		Args:              noArgs,
 		Version:           buildinfo.Read().Line("kvnode"),
 		SilenceErrors:     true,
@@ -34,8 +36,6 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			info := buildinfo.Read()
-			cfg.Version, cfg.Revision = info.Version, info.Revision
 			return runNode(cmd.Context(), cfg, s, stderr)
 		},
 	}
@@ -44,7 +44,8 @@ func newRoot(environ []string, stdout, stderr io.Writer) *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(stdout)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newVersion(stdout), newDev(environ, stdout))
+	root.AddCommand(newVersion(stdout), newDev(environ, stdout), newRejoin(environ, stderr),
+		newRecover(stdout, stderr))
 	return root
 }
 

@@ -22,6 +22,11 @@ type settings struct {
 	// origin tells for each setting that was given where it was, in a user's words.
 	origin map[string]string
 
+	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
+	// has been in a cluster; alone, in one of which it is the only member ever.
+	known, member, alone bool
+	anew                 bool // whatever it says: it is set aside
+
 	config    string
 	id        ballot.NodeID
 	cluster   []server.Address
@@ -47,13 +52,22 @@ type settings struct {
 	realtime  bool
 	adapt     bool
 	slack     time.Duration
+
+	join            string
+	replace         string
+	nonVoter        bool
+	spare           bool
+	replaceAfter    time.Duration
+	advertisePeer   string
+	advertiseClient string
 }
 
 func newSettings() *settings {
 	s := &settings{flags: pflag.NewFlagSet("kvnode", pflag.ContinueOnError), origin: map[string]string{}}
 	f := s.flags
 	f.SortFlags = false
-	f.Var(setting(&s.id, "1", "number", parseNodeID), "id", "this node's number in --cluster, 1 to 65535")
+	f.Var(setting(&s.id, "1", "number", parseNodeID), "id", "this node's number in --cluster, 1 to 65535 (default: "+
+		"that of the data directory, else 1; --join is given one)")
 	f.Var(setting(&s.cluster, "", "list", parseCluster), "cluster",
 		"all nodes of the cluster as ID=HOST:PORT,…, at most 7, with the addresses for peers (default: a single "+
 			"node, 1)")
@@ -63,6 +77,21 @@ func newSettings() *settings {
 	f.Var(setting(&s.client, defaultClient, "addr", parseListener), "client", "address to listen on for clients (HTTP)")
 	f.Var(setting(&s.peer, "", "addr", parseListener), "peer",
 		"address to listen on for peers (default: this node's address in --cluster, else "+defaultPeer+")")
+	f.Var(setting(&s.advertisePeer, "", "addr", parseReachable), "advertise-peer",
+		"address at which the other nodes reach this one (default: its address in --cluster, else that of --peer)")
+	f.Var(setting(&s.advertiseClient, "", "addr", parseReachable), "advertise-client",
+		"address at which clients reach this node (default: that of --client, on the host of --advertise-peer if it is "+
+			"a wildcard)")
+	f.Var(setting(&s.join, "", "addr", parseReachable), "join",
+		"join the cluster of which a member has this address for peers, unless the data directory is a member's already")
+	f.Var(setting(&s.replace, "", "name", parseText), "replace",
+		"with --join: take the place of the voter of this name, which must be silent")
+	f.Var(setting(&s.nonVoter, "false", "bool", parseBool), "non-voter",
+		"with --join: follow the log and answer reads, but never vote")
+	f.Var(setting(&s.spare, "false", "bool", parseBool), "spare",
+		"with --join: a non-voter that may take the place of a voter that is lost (see --replace-after)")
+	f.Var(setting(&s.replaceAfter, "0", "duration", parseDuration), "replace-after",
+		"with --spare: how long a voter must not have been heard before the spare takes its place (0: never by itself)")
 	f.Var(setting(&s.config, "", "file", parseText), "config",
 		"TOML or YAML file with settings under the names of these flags")
 	f.Var(setting(&s.leaseTime, "500ms", "duration", parseDuration), "lease-time",

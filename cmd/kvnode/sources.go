@@ -12,20 +12,26 @@ import (
 const envPrefix = "KVNODE_"
 
 // resolve adds the environment and the configuration file to the flags, which must have been parsed, and returns the
-// checked configuration. It reads the file of --config and no other, and writes nothing.
+// checked configuration. It reads the file of --config and, where it must, whose data directory that of --data is. It
+// writes nothing.
 func (s *settings) resolve(environ []string) (server.Config, error) {
+	if err := s.collect(environ); err != nil {
+		return server.Config{}, err
+	}
+	return s.build()
+}
+
+// collect takes the settings from all sources.
+func (s *settings) collect(environ []string) error {
 	s.flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed {
 			s.origin[f.Name] = "--" + f.Name
 		}
 	})
 	if err := s.fromEnv(environ); err != nil {
-		return server.Config{}, err
+		return err
 	}
-	if err := s.fromFile(); err != nil {
-		return server.Config{}, err
-	}
-	return s.build()
+	return s.fromFile()
 }
 
 // set takes one value from a source, unless one of higher precedence has set it.

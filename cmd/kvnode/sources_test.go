@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,7 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
 
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/server"
+	"tenure/storage"
 )
 
 func TestPrecedence(t *testing.T) {
@@ -57,7 +63,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"log-format": "console", "insecure": "true", "guardian": "false", "session-ttl-min": "2s",
 		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
 		"realtime": "true", "monitor-slack": "1ms",
-		"node-name": "rack 7",
+		"node-name": "rack 7", "advertise-peer": "peer.example:81", "advertise-client": "client.example:80",
+		"join": "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
 	}
 	want := server.Config{
 		Node: 2, NodeName: "rack 7",
@@ -66,16 +73,38 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
-		NoGuardian: "switched off by --guardian=false",
+		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
+		ClientAdvertise: "client.example:80",
 	}
+	newSettings().flags.VisitAll(func(f *pflag.Flag) {
+		if _, ok := values[f.Name]; !ok && f.Name != "config" {
+			t.Errorf("no value for %s in this test", f.Name)
+		}
+	})
+	fromEverySource(t, values, want)
+
+	maps.DeleteFunc(values, func(name, _ string) bool { return name == "id" || name == "cluster" })
+	want.Node, want.Cluster = 0, nil
+	values["join"], want.Join = "member.example:8300", "member.example:8300"
+	values["replace"], want.Replace = "rack 6", "rack 6"
+	fromEverySource(t, values, want)
+	values["replace"], want.Replace = "", ""
+	values["non-voter"], want.NonVoter = "true", true
+	fromEverySource(t, values, want)
+	values["non-voter"], want.NonVoter = "false", false
+	values["spare"], want.Spare = "true", true
+	values["replace-after"], want.ReplaceAfter = "10m", 10*time.Minute
+	fromEverySource(t, values, want)
+}
+
+// fromEverySource gives the values as flags, as variables and in files of both kinds.
+func fromEverySource(t *testing.T, values map[string]string, want server.Config) {
+	t.Helper()
 	var args, env []string
 	toml, yaml := "", ""
 	newSettings().flags.VisitAll(func(f *pflag.Flag) {
 		v, ok := values[f.Name]
-		if !ok && f.Name != "config" {
-			t.Errorf("no value for %s in this test", f.Name)
-		}
-		if f.Name == "config" {
+		if !ok {
 			return
 		}
 		args = append(args, "--"+f.Name+"="+v)
@@ -151,5 +180,100 @@ func TestDefaultsOfPeerAndCluster(t *testing.T) {
 			o.config.ClientAddr != defaultClient {
 			t.Errorf("%s: %+v", name, o.config)
 		}
+	}
+}
+
+func TestAdvertisedAddresses(t *testing.T) {
+	inEmptyDir(t, nil)
+	for args, want := range map[string]string{
+		"": "",
+		"--client 0.0.0.0:80 --insecure --id 2 --cluster 1=a:1,2=b:1 --peer :1":                    "b:80",
+		"--client :80 --insecure --id 2 --cluster 1=a:1,2=b:1 --peer :1 --advertise-peer c:9":      "c:80",
+		"--client [::]:80 --insecure --join m:1 --peer :1 --advertise-peer [::1]:9":                "[::1]:80",
+		"--client :80 --insecure --join m:1 --peer :1 --advertise-peer c:9 --advertise-client d:7": "d:7",
+		"--client 10.0.0.1:80 --insecure --join m:1 --peer :1 --advertise-peer c:9":                "",
+	} {
+		o := command(t, nil, nil, strings.Fields(args)...)
+		if o.config == nil || o.config.ClientAdvertise != want {
+			t.Errorf("%s: %+v, want %q", args, o, want)
+		}
+	}
+}
+
+// TestTheDirectorySaysWhichNodeItIs starts nodes without --id and --cluster.
+func TestTheDirectorySaysWhichNodeItIs(t *testing.T) {
+	for name, c := range map[string]struct {
+		members []ballot.NodeID
+		number  uint64
+		args    string
+		want    server.Config
+		text    string
+	}{
+		"alone": {[]ballot.NodeID{1}, 1, "", server.Config{Node: 1, Cluster: listed("1=" + defaultPeer)}, ""},
+		"alone, another number": {[]ballot.NodeID{7}, 1, "", server.Config{Node: 7,
+			Cluster: listed("7=" + defaultPeer)}, ""},
+		"alone, about to be joined": {[]ballot.NodeID{1}, 1, "--peer 127.0.0.1:9", server.Config{Node: 1,
+			PeerAddr: "127.0.0.1:9", Cluster: listed("1=127.0.0.1:9")}, ""},
+		"of three": {[]ballot.NodeID{3, 4, 5}, 1, "", server.Config{Node: 3, PeerAddr: defaultPeer}, ""},
+		"of three, with its id": {[]ballot.NodeID{3, 4, 5}, 1, "--id 3",
+			server.Config{Node: 3, PeerAddr: defaultPeer}, ""},
+		"left over": {[]ballot.NodeID{3}, 9, "--peer 127.0.0.1:9", server.Config{Node: 3, PeerAddr: "127.0.0.1:9"}, ""},
+		"joined":    {[]ballot.NodeID{4, 5}, 3, "--join m:1", server.Config{Node: 4, PeerAddr: defaultPeer, Join: "m:1"}, ""},
+		"with hints": {[]ballot.NodeID{4, 5}, 3, "--cluster 4=127.0.0.1:4,9=h:9", server.Config{Node: 4,
+			PeerAddr: "127.0.0.1:4", Cluster: listed("4=127.0.0.1:4,9=h:9")}, ""},
+		"with hints for others": {[]ballot.NodeID{4, 5}, 3, "--cluster 5=h:1,9=h:9", server.Config{},
+			"--cluster: lists 5, 9, but ./kvnode-data is the data directory of node 4; add 4=HOST:PORT to the list, or " +
+				"leave it out"},
+	} {
+		inEmptyDir(t, nil)
+		formed(t, "kvnode-data", c.number, c.members...)
+		o := command(t, nil, nil, strings.Fields(c.args)...)
+		if c.text != "" {
+			if o.code != 2 || o.stderr != "kvnode: "+c.text+"\n" {
+				t.Errorf("%s: %+v", name, o)
+			}
+			continue
+		}
+		if o.config == nil {
+			t.Errorf("%s: %s", name, o.stderr)
+			continue
+		}
+		got := server.Config{Node: o.config.Node, Cluster: o.config.Cluster, PeerAddr: o.config.PeerAddr,
+			Join: o.config.Join}
+		if d := cmp.Diff(c.want, got, cmpopts.IgnoreFields(server.Config{}, "Logger")); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+func listed(s string) []server.Address {
+	list, err := parseCluster(s)
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
+// formed makes the data directory of the first of the members.
+func formed(t *testing.T, dir string, number uint64, members ...ballot.NodeID) {
+	t.Helper()
+	s, err := storage.Open(dir, storage.Options{LogInitialBytes: 64 << 10, JournalBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := ident.Membership{Number: 1}
+	for i, id := range members {
+		x := ident.Member{Node: id, Store: s.Identity().Store}
+		if i > 0 {
+			x.Store[0]++
+		}
+		m.Members = append(m.Members, x)
+	}
+	err = errors.Join(s.SetNode(members[0]), s.Found(ident.ClusterID{1}, m))
+	if m.Number = number; number > 1 && err == nil {
+		err = s.SetMembership(m)
+	}
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -89,11 +89,11 @@ func parseCluster(s string) ([]server.Address, error) {
 		if err != nil {
 			return nil, err
 		}
-		host, port, err := splitAddress(addr)
+		reachable, err := isReachable(addr)
 		if err != nil {
 			return nil, err
 		}
-		if ip := net.ParseIP(host); host == "" || port == 0 || ip != nil && ip.IsUnspecified() {
+		if !reachable {
 			return nil, fmt.Errorf("%q is not an address that others can reach; give the host and the port of node %d",
 				addr, node)
 		}
@@ -108,6 +108,26 @@ func parseListener(s string) (string, error) {
 		return "", nil
 	}
 	_, _, err := splitAddress(s)
+	return s, err
+}
+
+// isReachable reports whether an address names a host and a port: one to listen on need not.
+func isReachable(addr string) (bool, error) {
+	host, port, err := splitAddress(addr)
+	ip := net.ParseIP(host)
+	return host != "" && port != 0 && (ip == nil || !ip.IsUnspecified()), err
+}
+
+// parseReachable accepts an address that another machine can connect to, or nothing. Names are left as they are: they
+// are resolved whenever a connection is made.
+func parseReachable(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	reachable, err := isReachable(s)
+	if err == nil && !reachable {
+		err = fmt.Errorf("%q is not an address that others can reach; give a host and a port, like 10.0.0.1:8300", s)
+	}
 	return s, err
 }
 

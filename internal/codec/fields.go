@@ -21,6 +21,9 @@ func (f *Fields) Next() bool {
 	return true
 }
 
+// More reports whether Next would find a field.
+func (f *Fields) More() bool { return f.left > 0 && f.r.err == nil }
+
 // Uint returns the next field, 0 if it is missing.
 func (f *Fields) Uint() uint64 { return f.Small(math.MaxUint64) }
 

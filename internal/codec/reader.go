@@ -152,9 +152,13 @@ func (r *Reader) Bytes() []byte {
 }
 
 // Skip skips one value of any kind: a field that a newer version has added.
-func (r *Reader) Skip() { r.skip(0) }
+func (r *Reader) Skip() { r.skip(0, math.MaxUint64) }
 
-func (r *Reader) skip(depth int) {
+// SkipShort is Skip for a value in which no list may have more than longest elements. Looking at a message in this way
+// bounds what Unmarshal allocates for elements of which each takes more memory than bytes.
+func (r *Reader) SkipShort(longest uint64) { r.skip(0, longest) }
+
+func (r *Reader) skip(depth int, longest uint64) {
 	if depth > maxDepth {
 		r.fail()
 		return
@@ -196,7 +200,10 @@ func (r *Reader) skip(depth int) {
 		r.fail()
 	}
 	r.take(n)
+	if elements > longest {
+		r.fail()
+	}
 	for ; elements > 0 && r.err == nil; elements-- {
-		r.skip(depth + 1)
+		r.skip(depth+1, longest)
 	}
 }

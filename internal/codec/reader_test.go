@@ -179,3 +179,18 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func TestSkipShortRefusesLongLists(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"array":  {0x92, 1, 0x93, 1, 2, 3},
+		"map":    {0x92, 1, 0x82, 1, 2, 3, 4},
+		"nested": {0x92, 1, 0x91, 0x91, 0x93, 1, 2, 3},
+	} {
+		for longest, want := range map[uint64]bool{4: false, 2: true} {
+			r := NewReader(b)
+			if r.SkipShort(longest); r.Failed() != want {
+				t.Errorf("%s: at most %d elements: failed is %v", name, longest, r.Failed())
+			}
+		}
+	}
+}

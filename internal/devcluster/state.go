@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ type State struct {
 	Version int    `json:"version"`
 	Binary  string `json:"binary"` // absolute path of kvnode
 	Nodes   []Node `json:"nodes"`  // by rising id
+	// Changed: members have come or gone since kvnode dev has made the cluster. Its nodes are those listed here then, and
+	// not those that its flags would make.
+	Changed bool `json:"changed,omitempty"`
 }
 
 // Node is one node of the cluster. Its paths are absolute.
@@ -51,6 +55,50 @@ func (s *State) Node(id int) *Node {
 	for i := range s.Nodes {
 		if s.Nodes[i].ID == id {
 			return &s.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// With returns the node with that data directory, for changes too, or nil. A node that takes its own place after the
+// loss of its disk keeps its directory, and gets another id.
+func (s *State) With(data string) *Node {
+	for i := range s.Nodes {
+		if s.Nodes[i].Data == data {
+			return &s.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// Change adds n, or puts it in the place of the node with its data directory.
+func (s *State) Change(n Node) {
+	s.Remove(n.Data)
+	s.Nodes = append(s.Nodes, n)
+	slices.SortFunc(s.Nodes, func(a, b Node) int { return a.ID - b.ID })
+}
+
+// Remove removes the node with that data directory.
+func (s *State) Remove(data string) {
+	s.Nodes = slices.DeleteFunc(s.Nodes, func(n Node) bool { return n.Data == data })
+	s.Changed = true
+}
+
+// lastOwn ends the arguments that kvnode dev gives to a node by itself; those of its user follow.
+var lastOwn = []string{"--log-format", "console"}
+
+// OwnArgs returns the arguments of a node that says who it is with who, "--id" and "--cluster", or "--join": and where
+// its data is and it listens. More are the user's.
+func (n *Node) OwnArgs(who []string, more ...string) []string {
+	args := append(slices.Clone(who), "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
+	return append(append(args, lastOwn...), more...)
+}
+
+// MoreArgs returns the arguments of n that its user gave.
+func (n *Node) MoreArgs() []string {
+	for i := range n.Args {
+		if rest := n.Args[i:]; len(rest) >= len(lastOwn) && slices.Equal(rest[:len(lastOwn)], lastOwn) {
+			return rest[len(lastOwn):]
 		}
 	}
 	return nil

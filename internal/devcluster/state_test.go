@@ -81,3 +81,28 @@ func TestTail(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestChange(t *testing.T) {
+	s := &State{Nodes: []Node{{ID: 1, Data: "/a"}, {ID: 2, Data: "/b"}, {ID: 3, Data: "/c"}}}
+	s.Change(Node{ID: 7, Data: "/b"})
+	s.Change(Node{ID: 5, Data: "/d"})
+	s.Remove("/a")
+	if s.IDs() != "3, 5, 7" || !s.Changed || s.With("/b").ID != 7 || s.With("/a") != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	n := Node{Data: "/d", Client: "c:1", Peer: "p:1"}
+	n.Args = n.OwnArgs([]string{"--id", "1"}, "--lease-time", "1s")
+	if got := strings.Join(n.Args, " "); got !=
+		"--id 1 --data /d --client c:1 --peer p:1 --log-format console --lease-time 1s" {
+		t.Error(got)
+	}
+	if got := strings.Join(n.MoreArgs(), " "); got != "--lease-time 1s" {
+		t.Error(got)
+	}
+	if got := (&Node{Args: []string{"--id", "1"}}).MoreArgs(); got != nil {
+		t.Error(got)
+	}
+}

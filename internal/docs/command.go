@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Commands returns the command lines of the program on the pages: what follows its name where it stands at the beginning
-// of a span or block of code, or after a shell's punctuation.
+// Commands returns the command lines of the program on the pages: what follows its name where it stands at the
+// beginning of a span or block of code, or after a shell's punctuation.
 func Commands(pages []*Page, program string) []Text {
 	begin := regexp.MustCompile(`(?:^|[|;&($'"!]|\s)(?:bin/|\./|go run \./(?:cmd/)?)?` + program + `(\s+[^\s].*|$)`)
 	var out []Text
@@ -36,8 +36,8 @@ func Commands(pages []*Page, program string) []Text {
 	return out
 }
 
-// Check returns why the words after a program's name are none of its command lines, or nil. A word of several names with
-// bars between them stands for each of them, as in "show|transfer".
+// Check returns why the words after a program's name are none of its command lines, or nil. A word of several names
+// with bars between them stands for each of them, as in "show|transfer".
 func Check(root *cobra.Command, words string) error {
 	at := []*cobra.Command{root}
 	var flags []string

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -18,37 +19,43 @@ type Config struct {
 	Binaries Binaries
 	Dir      string              // data directories and logs, one each a node
 	Nodes    int                 // ids 1 to Nodes
+	Spares   int                 // places for nodes that join later: see members.go
 	Flags    []string            // for every node
 	DataDir  func(id int) string // nil: node1, node2, … in Dir
-	Network  Network             // nil: loopback. Its owner closes it, after Stop
+	Network  Network             // nil: loopback. Its owner closes it, after Stop. It has all places
 	Env      func(id int) []string
 }
 
 // Cluster is a set of node processes. Its methods are not safe for concurrent use on the same node;
 // different nodes may be driven at a time.
 type Cluster struct {
-	cfg   Config
-	nodes []*Node
-	http  *http.Client
+	cfg     Config
+	network Network
+	places  []*Node
+	http    *http.Client
+
+	mu  sync.Mutex
+	out map[int]bool // places that hold no member
 }
 
 // New prepares a cluster; nothing runs yet.
 func New(cfg Config) (*Cluster, error) {
-	c := &Cluster{cfg: cfg, http: &http.Client{Timeout: 2 * time.Second}}
+	c := &Cluster{cfg: cfg, http: &http.Client{Timeout: 2 * time.Second}, out: map[int]bool{}}
 	net := cfg.Network
 	if net == nil {
-		l, err := newLoopback(cfg.Nodes)
+		l, err := newLoopback(cfg.Nodes + cfg.Spares)
 		if err != nil {
 			return nil, err
 		}
 		net = l
 	}
+	c.network = net
 	var list []string
 	for i := range cfg.Nodes {
 		_, _, listed := net.Addresses(i + 1)
 		list = append(list, fmt.Sprintf("%d=%s", i+1, listed))
 	}
-	for i := range cfg.Nodes {
+	for i := range cfg.Nodes + cfg.Spares {
 		n := &Node{ID: i + 1, Data: filepath.Join(cfg.Dir, fmt.Sprintf("node%d", i+1)),
 			Log: filepath.Join(cfg.Dir, fmt.Sprintf("node%d.log", i+1)), binary: cfg.Binaries.Kvnode, network: net}
 		n.Client, n.Peer, _ = net.Addresses(n.ID)
@@ -58,9 +65,10 @@ func New(cfg Config) (*Cluster, error) {
 		if cfg.Env != nil {
 			n.env = cfg.Env(n.ID)
 		}
-		n.Args = append([]string{"--id", fmt.Sprint(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
-			"--client", n.Client, "--peer", n.Peer}, append(net.Flags(), cfg.Flags...)...)
-		c.nodes = append(c.nodes, n)
+		n.member, n.name = n.ID, fmt.Sprint("node-", n.ID)
+		c.out[n.ID] = n.ID > cfg.Nodes
+		n.Args = c.args(n, "--id", fmt.Sprint(n.ID), "--cluster", strings.Join(list, ","))
+		c.places = append(c.places, n)
 	}
 	if p, ok := net.(*Proxied); ok {
 		p.serve(func(id int) int { return c.Node(id).PID() })
@@ -68,15 +76,18 @@ func New(cfg Config) (*Cluster, error) {
 	return c, os.MkdirAll(cfg.Dir, 0o755)
 }
 
-// Nodes returns the nodes in the order of their ids, from 1.
-func (c *Cluster) Nodes() []*Node { return c.nodes }
+// args returns the arguments of a node that says with who which one it is, or where it joins.
+func (c *Cluster) args(n *Node, who ...string) []string {
+	args := append(who, "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
+	return append(append(args, c.network.Flags()...), c.cfg.Flags...)
+}
 
 // Node returns the node with this id.
-func (c *Cluster) Node(id int) *Node { return c.nodes[id-1] }
+func (c *Cluster) Node(id int) *Node { return c.places[id-1] }
 
-// Endpoints returns the base URLs of all nodes for clients.
+// Endpoints returns the base URLs for clients of all nodes, and of the places of those that may join.
 func (c *Cluster) Endpoints() (out []string) {
-	for _, n := range c.nodes {
+	for _, n := range c.places {
 		out = append(out, "http://"+n.Client)
 	}
 	return out
@@ -84,19 +95,19 @@ func (c *Cluster) Endpoints() (out []string) {
 
 // Start starts every node that does not run and waits until all are ready.
 func (c *Cluster) Start(ctx context.Context) error {
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes() {
 		if !n.Running() {
 			if err := n.Start(); err != nil {
 				return err
 			}
 		}
 	}
-	return c.WaitReady(ctx, c.nodes...)
+	return c.WaitReady(ctx, c.Nodes()...)
 }
 
 // Stop ends every process: SIGCONT, SIGTERM, and SIGKILL for what is left after grace.
 func (c *Cluster) Stop(grace time.Duration) {
-	for _, n := range c.nodes {
+	for _, n := range c.places {
 		n.terminate(grace)
 	}
 }
@@ -173,7 +184,7 @@ func (c *Cluster) Status(ctx context.Context, n *Node) (Status, error) {
 // Master waits for a node that holds the lease and is ready, and returns it with its epoch.
 func (c *Cluster) Master(ctx context.Context) (*Node, uint64, error) {
 	for {
-		for _, n := range c.nodes {
+		for _, n := range c.Nodes() {
 			if !n.Running() || n.Paused() {
 				continue
 			}

@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// Node is one kvnode: its addresses and, while it runs, its process.
+// Node is one kvnode: its addresses and, while it runs, its process. It stands for a place: the data directory may be
+// wiped, and a node with another number and name may take the place over.
 type Node struct {
-	ID           int
+	ID           int    // of the place, and of the first node in it
 	Client, Peer string // host:port
 	Data, Log    string
 	Args         []string
@@ -25,6 +26,8 @@ type Node struct {
 	done   chan struct{} // closed when the process has ended
 	result error
 	paused bool
+	member int    // the number of the node in this place, as the cluster counts; 0: it has none yet
+	name   string // of it
 }
 
 // Start starts the process; its output is appended to Log. It dies with the harness.

@@ -12,7 +12,7 @@
 //
 // # What is bounded
 //
-// The configuration (Config, LogConfig, NamedConfig, RivalConfig) says how many nodes, ballots, lengths and restarts
+// The configuration (Config, LogConfig, NamedConfig, ChangeConfig, RivalConfig) says how many nodes, ballots, lengths and restarts
 // there are. Time goes in ticks in which every clock moves by its own rate. Messages are not bounded: what was sent may
 // arrive at any time, and any number of times, or never.
 //
@@ -26,6 +26,8 @@
 //	lease*.go                                     the world of the lease
 //	log*.go                                       the world of the log
 //	named*.go                                     the world of named leases; namedcaller.go: the duties of their users
+//	change*.go                                    the world of the lease whose members change; changelog.go: the log
+//	                                              and the master's duties
 //	rival*.go                                     the world of Flease and the majority vote
 //	trace.go script.go report.go                  what comes out: traces, replays, the table
 package explore

@@ -20,6 +20,7 @@ const (
 const (
 	logLead uint32 = iota + 1
 	logPropose
+	logChange    // propose the next membership
 	logSync      // the first Persist on its way becomes durable, and the node hears of it
 	logCrash     // what is on its way is lost
 	logCrashLate // but for the first Persist
@@ -34,10 +35,15 @@ type logModel struct {
 	nodes     interned[nodePart]
 	messages  interned[multipaxos.Message]
 	histories interned[[]byte]
+	// membershipOf is that of c; nil if members do not change.
+	membershipOf func([]byte) (multipaxos.Membership, bool)
 }
 
 func newLogModel(c LogConfig) *logModel {
 	l := &logModel{c: c}
+	if len(c.Members) > 0 {
+		l.membershipOf = c.membershipOf
+	}
 	l.prepare(l.messages.sum, layout{
 		perms: permutations(0, nil), rows: []row{{&l.nodes, atNodes, c.Nodes, same}, {&l.sets, atWire, 1, same}},
 	})
@@ -100,6 +106,13 @@ func (l *logModel) input(x *nodePart, in uint32) bool {
 		_, ok := x.core.Propose(l.value(x))
 		x.proposed++
 		return ok
+	case logChange:
+		next := x.core.Membership().Number + 1
+		if int(x.core.Last()) >= l.c.Slots || int(next) > len(l.c.Members) {
+			return false
+		}
+		_, ok := x.core.ProposeMembership(membershipEntry(next))
+		return ok
 	case logSync:
 		if len(x.pending) == 0 {
 			return false
@@ -150,6 +163,9 @@ func (x *logExplorer) expand(s *state, emit func(next *state, a action)) {
 		}
 		if n.core.Phase() == multipaxos.Leading {
 			try(logPropose)
+			if len(l.c.Members) > 0 {
+				try(logChange)
+			}
 			if !l.c.Quiet {
 				try(logHeartbeat)
 			}

@@ -103,9 +103,9 @@ func (l *logModel) node(x nodePart) uint32 {
 func (l *logModel) boot(x nodePart) uint32 {
 	var err error
 	x.core, err = multipaxos.New(multipaxos.Config{
-		Self:   ballot.Incarnation{Restart: uint64(x.runs) + 1, Node: ballot.NodeID(x.who) + 1, Nonce: 1},
-		Voters: voters(l.c.Nodes), PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 16, CacheBytes: 1 << 20,
-	}, multipaxos.Durable{Promised: x.disk.promised, Chosen: x.disk.chosen, Last: x.disk.last}, x.disk)
+		Self:      ballot.Incarnation{Restart: uint64(x.runs) + 1, Node: ballot.NodeID(x.who) + 1, Nonce: 1},
+		PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 16, CacheBytes: 1 << 20, MembershipOf: l.membershipOf,
+	}, l.c.base(ballot.NodeID(x.who)+1), multipaxos.Durable{Promised: x.disk.promised, Chosen: x.disk.chosen, Last: x.disk.last}, x.disk)
 	x.pending, x.recent, x.proposed = nil, nil, 0
 	if err != nil {
 		x.broken = err.Error()

@@ -12,7 +12,7 @@ import (
 type logTeller struct{ l *logModel }
 
 var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
-	"Fetch", "Learn", "Confirm", "Confirmed"}
+	"Fetch", "Learn", "Confirm", "Confirmed", "Gone"}
 
 func (t *logTeller) say(_ *state, a action) string {
 	switch a.arg {
@@ -20,6 +20,8 @@ func (t *logTeller) say(_ *state, a action) string {
 		return fmt.Sprintf("lead %d", a.who+1)
 	case logPropose:
 		return fmt.Sprintf("propose %d", a.who+1)
+	case logChange:
+		return fmt.Sprintf("propose a membership %d", a.who+1)
 	case logSync:
 		return fmt.Sprintf("sync %d", a.who+1)
 	case logCrash:
@@ -48,7 +50,7 @@ func shortBallot(b ballot.Ballot) string {
 }
 
 func (t *logTeller) tell(before, after *state, a action) string {
-	rule := map[uint32]string{logLead: "M2", logPropose: "M5", logSync: "disk", logCrash: "crash",
+	rule := map[uint32]string{logLead: "M2", logPropose: "M5", logChange: "members", logSync: "disk", logCrash: "crash",
 		logCrashLate: "crash", logHeartbeat: "M5"}[a.arg]
 	if rule == "" {
 		rule = map[multipaxos.Kind]string{

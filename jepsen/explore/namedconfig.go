@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tenure/internal/quorum"
 	"tenure/lease"
 	"tenure/lease/named"
 )
@@ -35,6 +36,8 @@ type NamedConfig struct {
 	Async        bool // replies travel
 	OwnEras      bool // each acceptor begins in an era of its own
 	UsedUp       bool // the first era has one token left
+	// Chain, if not empty, is the memberships one after the other, each with the acceptors that vote (see ChangeConfig).
+	Chain []quorum.Set
 }
 
 // namedConfigs are the configurations of named leases by name.
@@ -88,11 +91,24 @@ var namedConfigs = []NamedConfig{
 		Lease: ms, Async: true},
 	{Name: "named-node-restart", Clients: 2, Nodes: 1, Acceptors: 1, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
 		Lease: ms, Retry: true, Async: true, NodeRestarts: 1},
+	{Name: "named-change-lone", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Chain: chain("1", "12", "2")},
+	{Name: "named-change-lone-long", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, LongLease: 2 * ms, Chain: chain("1", "12", "2")},
+	{Name: "named-change-lone-renewal", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
+		Lease: ms, Renew: true, Chain: chain("1", "12", "2")},
+	{Name: "named-change-replace", Clients: 2, Nodes: 2, Acceptors: 4, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Chain: chain("123", "1234", "134")},
+	{Name: "named-change-grow", Clients: 2, Nodes: 2, Acceptors: 5, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Chain: chain("123", "1234", "12345")},
+	{Name: "named-change-shrink", Clients: 2, Nodes: 2, Acceptors: 5, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Chain: chain("12345", "1234", "123")},
 }
 
 // Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c NamedConfig) Validate() error {
-	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxAcceptors ||
+	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxNodes ||
+		c.Acceptors > maxAcceptors && len(c.Chain) == 0 || len(c.Chain) > maxChain || len(c.Chain) > 0 && c.Restarts > 0 ||
 		c.Names < 1 || c.Names > 2 ||
 		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms ||
 		c.LongLease != 0 && c.LongLease <= c.Lease || c.Restarts < 0 || c.NodeRestarts < 0 {
@@ -111,6 +127,7 @@ func (c NamedConfig) says() string {
 	}{
 		{c.Renew, "renewal"}, {c.Retry, "retry"}, {c.GiveUp, "giving up"}, {c.Withdraw, "withdrawal"}, {c.Release,
 			"release"}, {c.Sweep, "sweep"},
+		{len(c.Chain) > 0, "members " + chainText(c.Chain)},
 		{c.LongLease > 0, fmt.Sprintf("or %v, with buckets", c.LongLease)}, {c.LoseReplies, "lost replies"}, {c.Async,
 			"late replies"}, {c.OwnEras, "own eras"}, {c.UsedUp, "an era used up"},
 		{c.Restarts > 0, fmt.Sprintf("%d restarts", c.Restarts)}, {c.NodeRestarts > 0,

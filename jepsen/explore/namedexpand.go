@@ -17,6 +17,10 @@ const (
 	doReply
 	doGrant
 	doBucket
+	doPropose
+	doAcknowledge
+	doNodeOver // a node that clients ask goes over to the next membership
+	doOver     // an acceptor does
 )
 
 func (x *namedExplorer) expand(s *state, emit func(next *state, a action)) {
@@ -27,17 +31,21 @@ func (x *namedExplorer) expand(s *state, emit func(next *state, a action)) {
 		x.expandClient(s, i, try)
 	}
 	for i := range uint8(c.Nodes) {
-		if int(s[atRestartsToo]) < c.NodeRestarts {
+		if unpackCounts(s[atCounts]).nodeRestarts < c.NodeRestarts {
 			try(action{kind: doNodeCrash, who: i})
 		}
 	}
 	for i := range uint8(c.Acceptors) {
 		x.expandTable(s, i, try)
 	}
+	x.expandChanges(s, try)
 	for _, m := range x.l.sets.list(s[atMail]) {
 		switch x.l.mails.get(m).kind {
 		case mailRequest:
 			for i := range uint8(c.Acceptors) {
+				if !c.isFor(&x.l.mails.get(m).request, i) {
+					continue
+				}
 				try(action{kind: doDeliver, to: i, arg: m})
 				if c.LoseReplies && !c.Async {
 					try(action{kind: doLose, to: i, arg: m})
@@ -82,7 +90,7 @@ func (x *namedExplorer) expandTable(s *state, i uint8, try func(a action)) {
 	if c.Sweep {
 		try(action{kind: doSweep, to: i})
 	}
-	if int(s[atRestarts]) < c.Restarts {
+	if unpackCounts(s[atCounts]).restarts < c.Restarts {
 		try(action{kind: doCrash, to: i})
 		if c.LongLease > 0 {
 			try(action{kind: doCrash, to: i, arg: 1})
@@ -124,14 +132,16 @@ func (x *namedExplorer) apply(s *state, a action) bool {
 		}
 		return ok
 	case doNodeCrash:
-		s[atRestartsToo]++
+		s[atCounts] = counts{nodeRestarts: 1}.add(s[atCounts])
 		return x.node(s, a.who, inCrash)
 	case doCrash:
-		s[atRestarts]++
+		s[atCounts] = counts{restarts: 1}.add(s[atCounts])
 		return x.table(s, a.to, inCrash|a.arg)
 	case doAllot:
-		s[atEra]++
-		return x.table(s, a.to, inAllot|s[atEra])
+		s[atCounts] = counts{era: 1}.add(s[atCounts])
+		return x.table(s, a.to, inAllot|unpackCounts(s[atCounts]).era)
+	case doPropose, doAcknowledge, doNodeOver, doOver:
+		return x.change(s, a)
 	case doApply:
 		return x.table(s, a.to, inApply|a.arg)
 	case doBucket:
@@ -163,6 +173,11 @@ func (x *namedExplorer) tick(s *state) {
 	for i := range x.l.c.Acceptors {
 		x.put(s, atTables+i, opTable, inClockTick)
 	}
+	if len(x.l.c.Chain) > 0 {
+		g := unpackChanges(s[atChanges])
+		g.pass(ms)
+		s[atChanges] = g.pack()
+	}
 }
 
 func (x *namedExplorer) prune(s *state, client uint8) {
@@ -185,7 +200,7 @@ func (x *namedExplorer) table(s *state, i uint8, in uint32) bool {
 
 // deliver hands a request to an acceptor, and its reply on.
 func (x *namedExplorer) deliver(s *state, a action) bool {
-	reply, _ := x.step(s, atTables+int(a.to), opServe, a.arg<<2|uint32(a.to))
+	reply, _ := x.step(s, atTables+int(a.to), opServe, a.arg<<3|uint32(a.to))
 	switch {
 	case reply == 0:
 		return a.kind == doDeliver

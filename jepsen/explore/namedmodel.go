@@ -10,14 +10,13 @@ import (
 
 // Where the parts of the world of named leases stand in a state.
 const (
-	atClients     = 0
-	atAsked       = 2 // the nodes that clients ask
-	atTables      = 4
-	atMail        = 7 // all that was ever sent and still matters
-	atPast        = 8
-	atEra         = 9  // the last era that the log has allotted
-	atRestarts    = 10 // of acceptors
-	atRestartsToo = 11 // of nodes that clients ask
+	atClients = 0
+	atAsked   = 2 // the nodes that clients ask
+	atTables  = 4
+	atMail    = 9 // all that was ever sent and still matters
+	atPast    = 10
+	atCounts  = 11 // counts
+	atChanges = 12 // changes, if members change
 )
 
 // What a part meets: a kind in the upper bits of the input, its argument in the lower.
@@ -40,6 +39,10 @@ const (
 
 	inArg   = 1<<24 - 1
 	askBits = 20 // of inBegin's message
+
+	// inOver is of a node (membership) and an acceptor (number of the membership, era). A kind must fit in 28 bits with its
+	// argument, and this one is no client's.
+	inOver = inNew
 )
 
 // The operations of the memo.
@@ -77,9 +80,13 @@ func newNamedModel(c NamedConfig) *namedModel {
 	}
 	l.first[atMail] = l.sets.of(nil)
 	l.first[atPast] = l.past(namedPast{})
-	l.first[atEra] = 1
+	g := counts{era: 1}
 	if c.OwnEras {
-		l.first[atEra] = uint32(c.Acceptors)
+		g.era = uint32(c.Acceptors)
+	}
+	l.first[atCounts] = g.pack()
+	if len(c.Chain) > 0 {
+		l.first[atChanges] = changes{chosen: 1, settled: 1}.pack()
 	}
 	return l
 }
@@ -102,7 +109,7 @@ func (l *namedModel) compute(op, a, b uint32) uint64 {
 	case opTable:
 		return l.stepTable(*l.tables.get(a), b&^inArg, b&inArg)
 	case opServe:
-		return l.serve(*l.tables.get(a), l.mails.get(b>>2), uint8(b&3))
+		return l.serve(*l.tables.get(a), l.mails.get(b>>3), uint8(b&7))
 	case opPast:
 		return uint64(l.remember(*l.pasts.get(a), l.clients.get(b)))
 	case opPrune:
@@ -179,7 +186,9 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 	case inClockTick:
 		x.now += ms
 	case inCrash:
-		x = namedNode{who: x.who, run: x.run + 1, lived: x.lived}
+		x = namedNode{who: x.who, run: x.run + 1, over: x.over, lived: x.lived}
+	case inOver:
+		x.over = uint8(arg)
 	case inBegin:
 		counter, m := uint64(arg>>askBits), l.mails.get(arg&(1<<askBits-1))
 		f := &x.attempts[m.who]
@@ -189,8 +198,8 @@ func (l *namedModel) stepNode(id, in uint32) uint64 {
 		x.counter = counter
 		*f = askAttempt{on: true, begun: m.begun, ask: m.ask, attempt: named.Begin(x.now, named.Ask{
 			Name: leaseName(l.c.lease(m.who, m.begun)), Acquisition: m.request.Acquisition,
-			Duration: m.request.Duration, Renewal: m.renewal,
-		}, voters(l.c.Acceptors), counter)}
+			Duration: m.request.Duration, Renewal: m.renewal, Membership: uint64(x.over) + 1,
+		}, l.c.voters(int(x.over)), counter)}
 		sent = l.requests(&x, f)
 	case inReply:
 		m := l.mails.get(arg)
@@ -268,6 +277,10 @@ func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
 		}
 		x.table = x.table.Clone()
 		x.applied(x.eras[arg])
+	case inOver:
+		x.table = x.table.Clone()
+		x.table.SetMembership(x.now, uint64(arg>>8), arg&0xff)
+		x.table.CountOlder(sweepAll)
 	}
 	return uint64(l.acceptor(x))
 }

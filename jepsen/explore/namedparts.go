@@ -34,6 +34,7 @@ type namedNode struct {
 	who      uint8
 	run      uint8
 	counter  uint64 // the highest drawn in this run
+	over     uint8  // the membership in force, counted from 0
 	lived
 }
 
@@ -126,7 +127,7 @@ func flags(a, b bool) (f byte) {
 
 // node returns the number of a node. Attempts whose time is over are given up at once: they could win nothing.
 func (l *namedModel) node(x namedNode) uint32 {
-	key := append(l.nodes.buffer(), 'n', x.who, x.run, byte(x.counter))
+	key := append(l.nodes.buffer(), 'n', x.who, x.run, byte(x.counter), x.over)
 	for i := range x.attempts {
 		f := &x.attempts[i]
 		f.attempt.Requests(x.now)
@@ -215,7 +216,7 @@ func (l *namedModel) mail(m namedMail) uint32 {
 		m.reply.Live))
 	for _, n := range []uint64{uint64(m.token), m.request.Counter, uint64(m.request.Token), uint64(m.request.Duration),
 		m.reply.Counter, m.reply.Promised,
-		uint64(m.reply.Report), uint64(m.reply.LiveToken)} {
+		uint64(m.reply.Report), uint64(m.reply.LiveToken), m.request.Membership, m.reply.Membership} {
 		key = binary.AppendUvarint(key, n)
 	}
 	key = append(key, byte(m.request.Kind), m.request.Name[0], byte(m.reply.Kind), m.reply.Name[0])

@@ -7,7 +7,7 @@ func (l *namedModel) layoutOf() layout {
 		mail.by = rename
 	}
 	y := layout{
-		perms: permutations(c.Acceptors, nil), acceptors: c.Acceptors,
+		perms: permutationsOf(c.Acceptors, func(i, j int) bool { return alikeIn(c.Chain, i, j) }), acceptors: c.Acceptors,
 		rows: []row{
 			{&l.clients, atClients, c.Clients, same}, {&l.nodes, atAsked, c.Nodes, relabel}, {&l.tables, atTables,
 				c.Acceptors, swap},
@@ -41,6 +41,7 @@ func (x *namedExplorer) look(s *state, i int) digest {
 }
 
 func (x *namedExplorer) sum(s *state) digest {
-	d := digest{uint64(s[atEra])<<16 | uint64(s[atRestarts])<<8 | uint64(s[atRestartsToo]), 3}
+	g := unpackCounts(s[atCounts])
+	d := digest{uint64(s[atChanges])<<32 | uint64(g.era)<<16 | uint64(g.restarts)<<8 | uint64(g.nodeRestarts), 3}
 	return x.l.layout.sum(d, s).end()
 }

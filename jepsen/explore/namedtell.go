@@ -30,6 +30,9 @@ func (t *namedTeller) mail(id uint32) string {
 	}
 	q := m.request
 	s := fmt.Sprintf("%v %d.%d%s", q.Kind, q.Counter, m.run, proposerNames[m.node:m.node+1])
+	if len(t.l.c.Chain) > 0 && q.Membership > 0 {
+		s += fmt.Sprintf(" of C%d", q.Membership)
+	}
 	if q.Kind == named.Release {
 		s = "Release"
 	}
@@ -72,9 +75,17 @@ func (t *namedTeller) say(s *state, a action) string {
 		}
 		return fmt.Sprintf("%d asks for a bucket", a.to+1)
 	case doAllot:
-		return fmt.Sprintf("the log allots era %d to %d", s[atEra]+1, a.to+1)
+		return fmt.Sprintf("the log allots era %d to %d", unpackCounts(s[atCounts]).era+1, a.to+1)
 	case doApply:
 		return fmt.Sprintf("%d applies entry %d", a.to+1, a.arg)
+	case doPropose:
+		return fmt.Sprintf("the log chooses C%d", unpackChanges(s[atChanges]).chosen+1)
+	case doAcknowledge:
+		return "the master has enough acknowledgements"
+	case doNodeOver:
+		return fmt.Sprintf("%s goes over to C%d", proposerNames[a.who:a.who+1], a.arg+1)
+	case doOver:
+		return fmt.Sprintf("%d goes over to C%d", a.to+1, a.arg)
 	case doSweep:
 		return fmt.Sprintf("sweep %d", a.to+1)
 	case doDeliver:
@@ -90,6 +101,7 @@ func (t *namedTeller) say(s *state, a action) string {
 var namedRules = [...]string{
 	doTick: "time", doAsk: "P1", doGiveUp: "P5", doWithdraw: "A3", doGiveBack: "P6", doNodeCrash: "T4", doCrash: "A4",
 	doAllot: "N3", doApply: "N3",
+	doPropose: "log", doAcknowledge: "settled", doNodeOver: "stamp", doOver: "stamp",
 	doSweep: "N2", doBucket: "N4", doReply: "P2-P4", doGrant: "N1",
 }
 
@@ -107,6 +119,9 @@ func (t *namedTeller) tell(before, after *state, a action) string {
 func (t *namedTeller) world(s *state) string {
 	l := t.l
 	var parts []string
+	if len(l.c.Chain) > 0 {
+		parts = append(parts, unpackChanges(s[atChanges]).String())
+	}
 	for i := range l.c.Clients {
 		x := l.clients.get(s[atClients+i])
 		w := fmt.Sprintf("%s%d", clientName(uint8(i)), x.begun)
@@ -118,6 +133,9 @@ func (t *namedTeller) world(s *state) string {
 	for i := range l.c.Nodes {
 		x := l.nodes.get(s[atAsked+i])
 		w := proposerNames[i : i+1]
+		if len(l.c.Chain) > 0 {
+			w += fmt.Sprintf(" C%d", x.over+1)
+		}
 		for c := range x.attempts {
 			if f := &x.attempts[c]; f.on {
 				w += fmt.Sprintf(" for %s%d: %s", clientName(uint8(c)), f.begun, phaseNames[f.attempt.Phase()])
@@ -140,6 +158,9 @@ func (t *namedTeller) table(i int, x *namedTable) string {
 	}
 	if !x.table.Opened() {
 		w += " no era"
+	}
+	if len(t.l.c.Chain) > 0 {
+		w += fmt.Sprintf(" C%d", x.table.Membership())
 	}
 	w += fmt.Sprintf(" floor %v", x.table.Floor())
 	if t.l.c.LongLease > 0 {

@@ -31,7 +31,8 @@ type Result struct {
 // Complete reports whether every state within the configuration was visited and none is broken.
 func (r Result) Complete() bool { return r.Bound == "" && r.Violation == "" }
 
-// World is a bounded world that can be searched: a Config, LogConfig, NamedConfig or RivalConfig.
+// World is a bounded world that can be searched: a Config, LogConfig, NamedConfig, ChangeConfig or
+// RivalConfig.
 type World interface {
 	// Validate returns an error that wraps ErrConfig if the world cannot be built.
 	Validate() error
@@ -46,6 +47,9 @@ func worlds() (all []World) {
 		all = append(all, c)
 	}
 	for _, c := range namedConfigs {
+		all = append(all, c)
+	}
+	for _, c := range changeConfigs {
 		all = append(all, c)
 	}
 	for _, c := range rivalConfigs {

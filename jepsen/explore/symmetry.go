@@ -48,15 +48,25 @@ type lives struct {
 	renamed func(message, perm uint32) uint32 // the message as it would be if the acceptors had other names
 }
 
+// maxNodes bounds the acceptors of every world. Only the first three are ever exchanged.
+const maxNodes = 5
+
 // permutation p puts at place i what was at p[i].
-type permutation [maxAcceptors]uint8
+type permutation [maxNodes]uint8
 
 // permutations returns those of n acceptors that respect the rates; the first is the identity.
 func permutations(n int, rates []time.Duration) []permutation {
-	all := []permutation{{0, 1, 2}, {1, 0, 2}, {0, 2, 1}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}}
+	return permutationsOf(n, func(i, j int) bool { return rate(rates, i) == rate(rates, j) })
+}
+
+// permutationsOf returns those of n acceptors, of the first three of them, that exchange only what is alike; the first
+// is the identity.
+func permutationsOf(n int, alike func(i, j int) bool) []permutation {
+	all := []permutation{{0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}, {0, 2, 1, 3, 4}, {2, 1, 0, 3, 4}, {1, 2, 0, 3, 4},
+		{2, 0, 1, 3, 4}}
 	return slices.DeleteFunc(all, func(p permutation) bool {
 		for i := range p {
-			if (i >= n && int(p[i]) != i) || (i < n && (int(p[i]) >= n || rate(rates, i) != rate(rates, int(p[i])))) {
+			if (i >= n && int(p[i]) != i) || (i < n && (int(p[i]) >= n || !alike(i, int(p[i])))) {
 				return true
 			}
 		}
@@ -147,14 +157,17 @@ func canonical(x symmetric, s *state) digest {
 	if len(perms) == 1 {
 		return x.sum(s)
 	}
-	var looks, best [maxAcceptors]digest
+	var looks, best [maxNodes]digest
 	for i := range n {
 		looks[i] = x.look(s, i)
 	}
 	ties, tied := [6]uint32{}, 0
 	for perm, p := range perms {
-		order := [maxAcceptors]digest{looks[p[0]], looks[p[1]], looks[p[2]]}
-		switch c := slices.CompareFunc(order[:], best[:], digest.compare); {
+		var order [maxNodes]digest
+		for i := range n {
+			order[i] = looks[p[i]]
+		}
+		switch c := slices.CompareFunc(order[:n], best[:n], digest.compare); {
 		case tied == 0 || c < 0:
 			ties[0], tied, best = uint32(perm), 1, order
 		case c == 0:

@@ -118,9 +118,11 @@ func ednCompleted(op Op) string {
 	case List:
 		return fmt.Sprintf("[%s [%s]], :revision %d", ednString(op.Key), ednEntries(op), op.Index)
 	case Stream:
-		return fmt.Sprintf("[%s %d [%s]], :revision %d, :gap %d", ednString(op.Key), op.Index, ednEntries(op), op.Result, op.Gap)
+		return fmt.Sprintf("[%s %d [%s]], :revision %d, :gap %d", ednString(op.Key), op.Index, ednEntries(op),
+			op.Result, op.Gap)
 	case Txn:
-		return fmt.Sprintf("%s, :entries [%s], :matched %v, :revision %d", ednParts(op), ednEntries(op), op.Matched, op.Result)
+		return fmt.Sprintf("%s, :entries [%s], :matched %v, :revision %d", ednParts(op), ednEntries(op), op.Matched,
+			op.Result)
 	case LeaseAcquire, LeaseRenew:
 		return fmt.Sprintf("%s, :matched %v, :absent %v, :token %d", ednInvoked(op), op.Matched, op.Absent, op.Token)
 	case Acquire, Release, Renew, SessionInfo:

@@ -123,7 +123,8 @@ func (o Op) what() string {
 			verdict = fmt.Sprintf("@%d", o.Result)
 		}
 		return fmt.Sprintf("cas %s from @%d to %q → %s", o.Key, o.Index, o.Value, verdict)
-	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release, LeaseAcquire, LeaseRenew, LeaseRelease:
+	case Txn, Stream, Master, Create, Renew, Destroy, SessionInfo, Acquire, Release,
+		LeaseAcquire, LeaseRenew, LeaseRelease:
 		return o.more()
 	case List:
 		return fmt.Sprintf("list %s → %d entries at revision %d (%s)", o.Key, len(o.Entries), o.Index, o.Mode)

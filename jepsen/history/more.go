@@ -19,7 +19,9 @@ const (
 	Acquire     Kind = "acquire"         // Key, Value, Session; Matched if it was locked; Absent if the session had ended
 	Release     Kind = "release"         // Key, Value, Session; Matched if it was unlocked
 
-	LeaseAcquire Kind = "lease-acquire" // Key, Acquisition, TTL; Matched and Token if it was granted, else somebody else owns. Mode "waiting" if it waits for that
+	// Key, Acquisition, TTL; Matched and Token if it was granted, else somebody else owns. Mode "waiting" if it waits
+	// for that.
+	LeaseAcquire Kind = "lease-acquire"
 	LeaseRenew   Kind = "lease-renew"   // Key, Acquisition, TTL; Token if it was granted, Absent if the lease was gone
 	LeaseRelease Kind = "lease-release" // Key, Acquisition; from its call on the client does not own, whatever comes of it
 
@@ -36,7 +38,7 @@ const (
 type Extra struct {
 	Parts   []Part        `json:"parts,omitempty"`
 	Session string        `json:"session,omitempty"` // of a get: who holds the lock
-	Token   uint64        `json:"token,omitempty"`   // of the lock or lease under which it was written, sent or not; of a grant
+	Token   uint64        `json:"token,omitempty"`   // of the lock or lease of the write, sent or not; of a grant
 	TTL     time.Duration `json:"ttl_ns,omitempty"`
 	Delay   time.Duration `json:"delay_ns,omitempty"`
 	Deletes bool          `json:"deletes,omitempty"` // a session whose keys are deleted at its end

@@ -11,6 +11,7 @@ func All() []Nemesis {
 	links := Needs{Links: true}
 	clocks := Needs{Links: true, Clocks: true}
 	drift := []string{"--clock-drift", driftFlag}
+	shortLeases := []string{"--max-lease-time", "2s"} // every change of the voters waits for the longest one
 	return []Nemesis{
 		{Name: "none", Says: "no trouble", MinOps: 100,
 			Run: func(ctx context.Context, _ *Bed) error { <-ctx.Done(); return nil }},
@@ -56,6 +57,14 @@ func All() []Nemesis {
 			Run: rolling},
 		{Name: "overload", Says: "more large writes at a time than nodes queue", MinOps: 5, MinFaults: 1,
 			Run: overload},
+		{Name: "members", Says: "nodes join, leave, lose their disks and are replaced", Needs: Needs{Spares: memberSpares},
+			Flags: shortLeases, MinOps: 20, MinFaults: 1.5, MinChanges: 1.5, Run: members},
+		{Name: "members-kill", Says: "the same, beside SIGKILL of a minority", Needs: Needs{Spares: memberSpares},
+			Flags: shortLeases, MinOps: 10, MinFaults: 2, MinChanges: 0.7, Run: membersAnd(killBeside)},
+		{Name: "members-partition", Says: "the same, while a random minority is cut off",
+			Needs:  Needs{Links: true, Spares: memberSpares},
+			Flags:  shortLeases,
+			MinOps: 10, MinFaults: 2, MinChanges: 0.7, Run: membersAnd(cutBeside)},
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 //   - nemesis.go: what a nemesis is, and the bed that it works on; all.go: the table of them
 //   - process.go: kills, pauses, restarts; partition.go: cut, lossy and slow links; clock.go; disk.go: full, lying and
-//     failing disks; flip.go: bits flipped in files; overload.go
+//     failing disks; flip.go: bits flipped in files; overload.go; members.go: nodes that join, leave, lose their disk
 package nemesis
 
 import (
@@ -24,7 +24,7 @@ type Needs struct {
 	Links, Loss, Delay bool // cuts between nodes; packet loss; slow links
 	Faulty, Small      bool // disks that fail on command; disks of little space
 	Clocks             bool // nodes built with a clock that errs on purpose
-
+	Spares             int  // places for nodes that join
 }
 
 // Nemesis is one kind of trouble, with the least that a run under it must have seen.
@@ -38,6 +38,7 @@ type Nemesis struct {
 	MinOps         float64 // that succeed, per second
 	MinFaults      float64 // seen, per 10 seconds
 	MinMasters     float64 // changes of master, per 10 seconds
+	MinChanges     float64 // of the members, seen to take effect, per 10 seconds
 	// Run makes trouble until ctx ends, and then leaves the cluster so that it can recover: all nodes running but those
 	// it reports as out, all links and disks whole. An error says that a node did what it must not.
 	Run func(ctx context.Context, b *Bed) error

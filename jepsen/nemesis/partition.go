@@ -76,8 +76,8 @@ func halves(_ context.Context, b *Bed) []cluster.Way {
 }
 
 func split(b *Bed, few map[int]bool) (out []cluster.Way) {
-	for _, x := range b.Cluster.Nodes() {
-		for _, y := range b.Cluster.Nodes() {
+	for _, x := range b.Cluster.Places() {
+		for _, y := range b.Cluster.Places() {
 			if few[x.ID] && !few[y.ID] {
 				out = append(out, cluster.Way{From: x.ID, To: y.ID}, cluster.Way{From: y.ID, To: x.ID})
 			}

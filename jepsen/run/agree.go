@@ -50,7 +50,7 @@ func (b *bed) states(ctx context.Context) (text string, same bool, err error) {
 
 // digest returns a digest of every entry that the node has applied, and its revision.
 func digest(ctx context.Context, n *cluster.Node) (string, error) {
-	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: agreeTimeout})
+	c, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: agreeTimeout, NoLearning: true})
 	if err != nil {
 		return "", err
 	}

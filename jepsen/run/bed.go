@@ -54,7 +54,7 @@ func newBed(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Neme
 
 func (b *bed) up(ctx context.Context, cfg Config, w workload.Workload, n nemesis.Nemesis) (err error) {
 	cc := cluster.Config{Binaries: cfg.Binaries, Dir: filepath.Join(cfg.Dir, clusterDir), Nodes: cfg.Nodes,
-		Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
+		Spares: n.Spares, Flags: slices.Concat(n.Flags, w.Flags, cfg.Flags)}
 	if _, err := os.Stat(cc.Dir); err == nil {
 		return fmt.Errorf("%s is of an earlier run, which would go on in this one: remove it", cc.Dir)
 	}
@@ -78,14 +78,14 @@ func (b *bed) up(ctx context.Context, cfg Config, w workload.Workload, n nemesis
 func (b *bed) network(cc *cluster.Config, cfg Config, n nemesis.Nemesis) error {
 	switch {
 	case n.Delay || (n.Links && (cfg.Loopback || cluster.NamespacesAvailable() != nil)):
-		p, err := cluster.NewProxied(cfg.Nodes)
+		p, err := cluster.NewProxied(cfg.Nodes + n.Spares)
 		if err != nil {
 			return err
 		}
 		b.closers = append(b.closers, p.Close)
 		cc.Network, b.Proxied, b.Links, b.where = p, p, p, "loopback, a proxy between each two nodes"
 	case !cfg.Loopback && cluster.NamespacesAvailable() == nil:
-		p, err := cluster.NewNamespaces(cfg.Nodes)
+		p, err := cluster.NewNamespaces(cfg.Nodes + n.Spares)
 		if err != nil {
 			return err
 		}

@@ -189,7 +189,7 @@ func (s *record) lanes(d *pageData) {
 		d.Lanes = append(d.Lanes, lane{name, d.Height, boxes})
 		d.Height += laneHeight
 	}
-	for id := 1; id <= s.cfg.Nodes; id++ {
+	for id := 1; id <= s.cfg.Nodes+s.nemesis.Spares; id++ {
 		var faults, states []box
 		for _, f := range s.faults {
 			if len(f.Nodes) == 0 || slices.Contains(f.Nodes, id) {

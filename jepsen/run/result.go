@@ -51,6 +51,7 @@ type Result struct {
 	Faults    int            `json:"faults"`           // seen to take effect
 	Unseen    int            `json:"unseen"`           // made, but nothing showed it
 	Masters   int            `json:"masters"`
+	Changes   int            `json:"changes,omitempty"` // of the members, seen to take effect
 	P50       time.Duration  `json:"p50_ns"`
 	P99       time.Duration  `json:"p99_ns"`
 	Gap       time.Duration  `json:"gap_ns"` // longest time in which no operation succeeded
@@ -64,6 +65,9 @@ func (r Result) Line() string {
 	verdict := strings.ToUpper(r.Verdict)
 	if r.Shown > 0 {
 		verdict += fmt.Sprintf(", and showed %d late writes", r.Shown)
+	}
+	if r.Changes > 0 {
+		verdict += fmt.Sprintf(", %d changes of members", r.Changes)
 	}
 	verdict += r.counted()
 	return strings.TrimSpace(fmt.Sprintf("%-11s %-18s %d nodes %2d clients: %6d ok %4d failed %4d unknown, %6d "+
@@ -130,6 +134,9 @@ func (s *record) evaluate() Result {
 			r.Unseen++
 		} else {
 			r.Faults++
+			if nemesis.IsChange(f.Name) {
+				r.Changes++
+			}
 		}
 	}
 	r.P50, r.P99, r.Gap = latencies(s.ops, s.cfg.Time)
@@ -179,6 +186,7 @@ func (s *record) minimums(r Result) (short []string) {
 	if what := s.workload.Shows; what != "" {
 		least(what, s.found.Shown, 1)
 	}
+	least("changes of members took effect", r.Changes, s.nemesis.MinChanges*seconds/10)
 	least("changes of master", r.Masters, s.nemesis.MinMasters*seconds/10)
 	return short
 }

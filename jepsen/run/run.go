@@ -108,6 +108,9 @@ func (b *bed) play(ctx context.Context, cfg Config, w workload.Workload, n nemes
 	watched, stop := watch(rec, b.Cluster)
 	load := workload.Config{Endpoints: endpoints, Clients: cfg.Clients, Timeout: opTimeout, Seed: cfg.Seed,
 		ConsistentOnly: n.ConsistentOnly && !cfg.DefaultReads}
+	if n.Spares > 0 && cfg.Sabotage == "" { // of the nodes that they were given none may be left
+		load.Learn = cfg.Nodes
+	}
 	trouble := b.drive(ctx, cfg, w, n, load, rec)
 	if trouble == nil {
 		trouble = b.settle(ctx, load, rec)

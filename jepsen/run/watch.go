@@ -31,7 +31,7 @@ func watch(rec *history.Recorder, c *cluster.Cluster) (*watcher, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{rec: rec, all: map[int][]stretch{}}
 	var wg sync.WaitGroup
-	for _, n := range c.Nodes() {
+	for _, n := range c.Places() {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				begin := rec.Now()

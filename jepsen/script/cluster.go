@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease"
@@ -129,14 +130,15 @@ func (nd *replicaNode) boot(voters quorum.Set, timing lease.Timing, duration tim
 		return err
 	}
 	cfg := replica.Config{
-		Self: self,
-		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 20,
+		Self: self, Membership: plainMembership(voters), Timing: timing,
+		Core: multipaxos.Config{Self: self, PageBytes: 1 << 16, WindowEntries: 16, WindowBytes: 1 << 20,
 			CacheBytes: 1 << 16, KeepEntries: 100},
 		MaxBatchBytes: 1 << 12, MaxInFlight: 4, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 20, CheckpointLogBytes: 1 << 20,
 		MasterTimeout: time.Second, Progress: replica.ProgressFor(time.Second),
 	}
-	core, err := multipaxos.New(cfg.Core, nd.disk.durable, nd.disk)
+	base := multipaxos.Membership{Number: 1, Voters: voters}
+	core, err := multipaxos.New(cfg.Core, base, nd.disk.durable, nd.disk)
 	if err != nil {
 		return err
 	}
@@ -182,4 +184,13 @@ func (d *memDisk) commit(p multipaxos.Persist) {
 	m.Truncated = max(m.Truncated, p.Truncate)
 	m.Chosen = max(m.Chosen, p.Chosen)
 	m.Last = max(m.Last, m.Truncated)
+}
+
+// plainMembership is membership 1 of these voters.
+func plainMembership(voters quorum.Set) ident.Membership {
+	m := ident.Membership{Number: 1}
+	for _, id := range voters.IDs() {
+		m.Members = append(m.Members, ident.Member{Node: id, Store: ident.StoreID{byte(id)}})
+	}
+	return m
 }

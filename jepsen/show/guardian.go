@@ -168,7 +168,9 @@ func afterEnd(ctx context.Context, c *cluster.Cluster, end func(m *cluster.Node,
 			others = append(others, "http://"+n.Client)
 		}
 	}
-	w, err := client.New(client.Config{Endpoints: others, Timeout: 5 * guardedLease, AttemptTimeout: time.Second})
+	w, err := client.New(client.Config{
+		Endpoints: others, Timeout: 5 * guardedLease, AttemptTimeout: time.Second, NoLearning: true,
+	})
 	if err != nil {
 		return 0, 0, err
 	}

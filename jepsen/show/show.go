@@ -44,6 +44,16 @@ func Stories() []Story {
 		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
 			"where", damage},
 		{"wiped", "a wiped node does not vote and says why", wiped},
+		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
+			"acknowledged is lost", replaced},
+		{"blackhole", "a member is cut off until the others have forgotten what it lacks: it comes back by a snapshot",
+			blackhole},
+		{"snapshot-crash", "kill -9 of a node before, while and after it takes over a snapshot: it comes to the same " +
+			"state", snapshotCrash},
+		{"truncate-crash", "kill -9 of nodes while their logs are cut off: they start, and nothing acknowledged is lost",
+			truncateCrash},
+		{"recover", "two of three nodes are lost for good: the plan tells what may be lost, and a new cluster goes on",
+			recoverMajority},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
@@ -113,8 +123,9 @@ func (s *stage) cluster(ctx context.Context, flags ...string) (*cluster.Cluster,
 }
 
 // clusterAndClient is cluster, with a client of all nodes. done ends both.
-func (s *stage) clusterAndClient(ctx context.Context) (c *cluster.Cluster, all *client.Client, done func(), err error) {
-	if c, err = s.cluster(ctx); err != nil {
+func (s *stage) clusterAndClient(ctx context.Context, flags ...string) (c *cluster.Cluster, all *client.Client,
+	done func(), err error) {
+	if c, err = s.cluster(ctx, flags...); err != nil {
 		return nil, nil, nil, err
 	}
 	if all, err = connect(c, 10*time.Second); err != nil {

@@ -191,6 +191,7 @@ func frozenMaster(ctx context.Context, s *stage, c *cluster.Cluster, disks *clus
 func putsAt(ctx context.Context, n *cluster.Node, key, value string) error {
 	cl, err := client.New(client.Config{
 		Endpoints: []string{"http://" + n.Client}, Timeout: time.Second, AttemptTimeout: time.Second,
+		NoLearning: true,
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,16 +31,18 @@ const settleFor = 100 * time.Millisecond
 // all, and show every key.
 type aftermath struct {
 	*engine
-	nodes   []*node
-	net     *network
-	clients *clients
-	leasers *leasers
-	nemesis *nemesis
-	healed  time.Duration
+	nodes    []*node
+	net      *network
+	clients  *clients
+	leasers  *leasers
+	nemesis  *nemesis
+	operator *operator
+	healed   time.Duration
 }
 
-// within returns how long the cluster may take to serve through every node, and to be equal, after the faults.
-func (x *aftermath) within() time.Duration { return 20*x.plan.lease + 5*time.Second }
+// within returns how long the cluster may take to serve through every node, and to be equal, after the faults. A node
+// whose sender of a snapshot is gone waits for it for a while before it asks another.
+func (x *aftermath) within() time.Duration { return 20*x.plan.lease + 25*time.Second }
 
 // begin begins the phase of stuck nodes, or heals everything.
 func (x *aftermath) begin() {
@@ -59,15 +62,30 @@ func (x *aftermath) heal() {
 		x.calm()
 		x.stayFull()
 	})
-	x.at(nil, kindHeal, settleFor, func() {
-		x.phase = phaseProbing
-		x.probe()
-	})
+	x.at(nil, kindHeal, settleFor, x.awaitChanges)
+}
+
+// awaitChanges waits for the operator, and for those who are no members any more to have ended, before it probes.
+func (x *aftermath) awaitChanges() {
+	if !x.operator.settle() || x.strangers() {
+		if x.now > x.healed+2*x.within() {
+			x.fail("progress", "%v after the faults ended, %s: %s", x.now-x.healed, x.operator.missing(), missing(x.nodes))
+		}
+		x.at(nil, kindHeal, 20*time.Millisecond, x.awaitChanges)
+		return
+	}
+	x.phase, x.healed = phaseProbing, x.now
+	x.probe()
+}
+
+// strangers reports whether a process runs whose node is no member any more.
+func (x *aftermath) strangers() bool {
+	return slices.ContainsFunc(x.nodes, func(n *node) bool { return n.up() && !n.takesPart() })
 }
 
 // calm ends all faults.
 func (x *aftermath) calm() {
-	x.net.setCut([5][5]bool{})
+	x.net.setCut([maxMachines][maxMachines]bool{})
 	for _, n := range x.nodes {
 		n.disk.heal()
 		n.thaw(&x.nemesis.stucks)
@@ -89,11 +107,11 @@ func (x *aftermath) stayFull() {
 	}
 	var good []*node
 	for _, n := range x.nodes {
-		if !n.out && !n.disk.wiped && !n.disk.rotten() {
+		if n.takesPart() && !n.lost() {
 			good = append(good, n)
 		}
 	}
-	if len(good)-1 <= len(x.nodes)/2 {
+	if x.plan.members.on || len(good)-1 <= len(x.nodes)/2 {
 		return
 	}
 	n := good[r.below(len(good))]
@@ -106,7 +124,7 @@ func (x *aftermath) stayFull() {
 // probe writes through each node that takes part, and acquires a lease, until both succeed.
 func (x *aftermath) probe() {
 	for _, n := range x.nodes {
-		if n.out {
+		if !n.takesPart() {
 			continue
 		}
 		c := &caller{access: x.clients.access, id: 100 + n.i, random: x.stream(128 + uint64(n.i)), via: n}
@@ -124,14 +142,14 @@ func (x *aftermath) probe() {
 
 // probeOnce makes one attempt to write through a node.
 func (x *aftermath) probeOnce(c *caller) {
-	if !c.via.out {
+	if c.via.takesPart() {
 		c.send(c.begin(write, c.command.Key), x.plan.hop, time.Second)
 	}
 }
 
 // probeLease acquires a name of its own through n, until it succeeds.
 func (x *aftermath) probeLease(n *node, try uint64) {
-	if n.out || x.plan.leasers.count == 0 {
+	if !n.takesPart() || x.plan.leasers.count == 0 {
 		n.leased = true
 		return
 	}
@@ -171,7 +189,7 @@ func (x *aftermath) await() {
 // idle reports whether every client has its answer and every probe succeeded.
 func (x *aftermath) idle() bool {
 	for _, n := range x.nodes {
-		if !n.out && !(n.probed && n.leased) {
+		if n.takesPart() && !(n.probed && n.leased) {
 			return false
 		}
 	}
@@ -182,7 +200,7 @@ func (x *aftermath) idle() bool {
 func (x *aftermath) equal() bool {
 	var first *node
 	for _, n := range x.nodes {
-		if n.out {
+		if !n.takesPart() {
 			continue
 		}
 		if !n.up() || !n.log.settled() {
@@ -195,7 +213,7 @@ func (x *aftermath) equal() bool {
 		}
 	}
 	for _, n := range x.nodes {
-		if !n.out {
+		if n.takesPart() {
 			n.log.check.compareDigest()
 		}
 	}
@@ -207,15 +225,17 @@ func missing(nodes []*node) string {
 	var out []string
 	for _, n := range nodes {
 		switch {
-		case n.out:
+		case !n.takesPart() && n.up():
+			out = append(out, fmt.Sprintf("node %d runs, and is not to: it goes by membership %v", n.id, n.disk.members))
+		case !n.takesPart():
 		case !n.up():
 			out = append(out, fmt.Sprintf("node %d is down", n.id))
 		default:
 			s := n.log.log.Status(n.reading())
 			out = append(out,
-				fmt.Sprintf("node %d: probed %v, leased %v, applied %d, chosen %d, last %d, master %d, %v, phase %v",
+				fmt.Sprintf("node %d: probed %v, leased %v, applied %d, chosen %d, last %d, master %d, %v, phase %v, %s",
 					n.id, n.probed, n.leased, s.Applied, s.Chosen, n.log.core.Last(), s.Master, n.board.pub,
-					n.log.core.Phase()))
+					n.log.core.Phase(), s.Waits))
 		}
 	}
 	return strings.Join(out, "; ")

@@ -48,7 +48,7 @@ func (c *answerCheck) answers(a *attempt, r *replica.Reply, acknowledges bool) {
 		c.mustHaveHeld(c.appliedAt, "a write")
 	}
 	if r.Ticketed && a.mode == consistent {
-		c.masters.mustBeConfirmed(c.machine, c.core.Ballot(), a.parked)
+		c.masters.mustBeConfirmed(c.machine, c.core.Ballot(), c.core.Chosen(), a.parked)
 	}
 }
 
@@ -69,7 +69,7 @@ func (c *answerCheck) tells(m *replica.Message) {
 	c.mustHold()
 	c.mustHaveHeld(q.reading, "a question for a read point")
 	if m.Read.Consistent {
-		c.masters.mustBeConfirmed(c.machine, c.core.Ballot(), q.at)
+		c.masters.mustBeConfirmed(c.machine, c.core.Ballot(), c.core.Chosen(), q.at)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 var logKinds = [...]string{"", "Prepare", "Promise", "Accept", "Accepted", "Reject", "Heartbeat", "HeartbeatReply",
 	"Fetch", "Learn",
-	"Confirm", "Confirmed"}
+	"Confirm", "Confirmed", "Gone"}
 
 // describe returns a message of the log in a few words.
 func describe(m *multipaxos.Message) string {
@@ -38,12 +38,15 @@ func describe(m *multipaxos.Message) string {
 	return s
 }
 
-var peerKinds = [...]string{"", "Heartbeat", "Forward", "Forwarded", "ReadPoint", "ReadPointR"}
+var peerKinds = [...]string{"", "Heartbeat", "Forward", "Forwarded", "ReadPoint", "ReadPointR", "SnapshotAsk",
+	"SnapshotPiece"}
 
 // describePeer returns a message between log parts in a few words.
 func describePeer(m *replica.Message) string {
 	s := fmt.Sprintf("%s %d→%d", peerKinds[m.Kind], m.From, m.To)
 	switch m.Kind {
+	case replica.KindSnapshotAsk, replica.KindSnapshotPiece:
+		s += fmt.Sprintf(" %+v", *m.Snapshot)
 	case replica.KindHeartbeat:
 		s += fmt.Sprintf(" applied %d", m.Heartbeat.Applied)
 		if m.Heartbeat.Master {

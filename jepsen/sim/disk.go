@@ -18,6 +18,7 @@ var errRot = errors.New("sim: a record fails its checksum")
 // records. Nothing reaches it but through a commit that has ended; see node.lose.
 type disk struct {
 	store      ident.StoreID
+	members    ident.Membership // zero: it is no member's
 	restart    uint64
 	quarantine time.Duration
 	bucket     named.Bucket // of named leases, with what they owe (N4)
@@ -25,6 +26,7 @@ type disk struct {
 	entries    map[multipaxos.Slot]multipaxos.Entry // never ranged over
 	stateDB    *kv.MemStateDB
 	parted     *kv.Checkpoint // a part of it is in the state database; nil: of none
+	received   *snapshot      // whole and durable, to be installed by the next start; nil: none
 
 	file         *journalFile
 	ring         *journal.Ring

@@ -14,6 +14,10 @@
 // Outside the promise. Clocks that stop or jump (Freeze) are outside what a lease promises. In such runs only what
 // holds without clocks is checked: writes and consistent reads, one value per slot, durability, unique epochs.
 //
+// Members. In runs with Config.Members an operator adds, removes, replaces and promotes members while all that goes on,
+// takes some of it back, and asks again for what it got no answer to; machines with empty disks join, lost disks are
+// replaced, and nodes that were removed come back with what they had. What else the seed draws is as without.
+//
 // # Where things are
 //
 //	a run, and how its parts fit together  run.go
@@ -24,12 +28,15 @@
 //	a node's process                       node.go, handover.go
 //	its loops                              logloop.go, electorloop.go, leasesloop.go
 //	crash release                          guardian.go
+//	members that come and go               operator.go, membersask.go (who changes them), inforce.go (how a node goes
+//	                                       over), snapshots.go, install.go
 //	faults                                 plan.go, fault.go, nemesis.go, stuck.go
 //	what follows the faults                aftermath.go
 //	clients                                caller.go, attempt.go; client.go: registers;
 //	                                       locker.go: sessions, locks, times, transactions; leaser.go: named leases
 //	checks of the log                      ledger.go, logcheck.go
 //	checks of masters and their answers    masters.go, answercheck.go
+//	the truth about the members            memberhistory.go
 //	checks of what rests on time           oracle.go; leaseoracle.go: named leases
 //	the check of progress in every phase   progress.go
 //	the check of histories at the end      verdict.go

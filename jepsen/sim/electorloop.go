@@ -18,6 +18,7 @@ type electorLoop struct {
 	board    *board
 	progress *progress
 	poke     func() // has the log loop see what is published
+	inForce  func(part int, number uint64, excluding time.Duration)
 
 	elector  *replica.Elector
 	round    *replica.ElectorRound
@@ -38,6 +39,7 @@ type leaseEvent struct {
 	release   *handOver
 	crash     *crash
 	letGo     replica.LetGo // with Tenure 0: none
+	members   *replica.InForce
 
 	came time.Duration // reading of the node's clock
 }
@@ -95,6 +97,9 @@ func (l *electorLoop) do(e replica.Effect) {
 		l.publish(r.State())
 	case replica.EffectTenures:
 		l.checkCauses()
+	case replica.EffectInForce:
+		number, excluding := r.InForce()
+		l.inForce(0, number, excluding)
 	case replica.EffectNote:
 		l.noted = l.elector.AppendNoted(l.noted[:0], r.Now())
 	case replica.EffectSend:
@@ -111,7 +116,8 @@ func (l *electorLoop) do(e replica.Effect) {
 
 // event returns e as the driver takes it.
 func (e *leaseEvent) event() replica.ElectorEvent {
-	out := replica.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo}
+	out := replica.ElectorEvent{Message: e.message, Nudged: e.nudged, StandBack: e.standBack, LetGo: e.letGo,
+		Membership: e.members}
 	if h := e.release; h != nil {
 		out.Release = &replica.Release{StandBack: h.standBack, Why: h.why(), Next: h.next}
 	}

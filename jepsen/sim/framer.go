@@ -139,7 +139,7 @@ func (f *framer) leaseEvent(to *machine, said wire.LeaseBody) leaseEvent {
 	case said.Nudge.Node == uint64(to.id):
 		return leaseEvent{nudged: true}
 	}
-	return leaseEvent{standBack: f.plan.lease / 4}
+	return leaseEvent{standBack: replica.NudgeStandBack(f.plan.lease)}
 }
 
 // decodeNamed returns the batch in a body from a connection for named leases.

@@ -8,19 +8,30 @@ import (
 // The handshake. As in the transport, the two ends of a connection say who they are, in frames that may be damaged, and
 // refuse each other unless both are members with the stores that they have.
 
-// meeting is what came of the handshake of two nodes with certain stores. Frames that travel alone have no connection
-// of their own, so one handshake speaks for all of them.
+// meeting is what came of the handshake of two nodes with certain stores and memberships. Frames that travel alone have
+// no connection of their own, so one handshake speaks for all of them.
 type meeting struct {
-	stores [2]ident.StoreID
-	ok     bool
+	sides [2]side
+	ok    bool
+}
+
+// side is what a node brings to a handshake.
+type side struct {
+	store          ident.StoreID
+	number, change uint64 // of its membership
+}
+
+func (n *endpoint) side() side {
+	m := &n.drive.members
+	return side{n.drive.store, m.Number, m.Change}
 }
 
 // admits reports whether b takes frames from a that travel alone.
 func (x *network) admits(a, b *endpoint) bool {
 	m := &x.met[a.i][b.i]
-	if stores := [2]ident.StoreID{a.drive.store, b.drive.store}; m.stores != stores {
+	if sides := [2]side{a.side(), b.side()}; m.sides != sides {
 		greet := func(from, to *endpoint) bool { return x.hears(to, packet{bytes: x.hello(wire.KindLease, from, to)}) }
-		*m = meeting{stores, greet(a, b) && greet(b, a)}
+		*m = meeting{sides, greet(a, b) && greet(b, a)}
 	}
 	return m.ok
 }
@@ -52,6 +63,22 @@ func (x *network) hears(to *endpoint, p packet) bool {
 		x.fail("frames", "node %d cannot decode a message of the handshake: %v", to.id, err)
 	}
 	m, ok := said.(*wire.HelloMsg)
-	return !ok || m.To == to.id && m.Hello.Cluster == clusterID && x.members.Lists(m.Hello.Node, m.Hello.Store) &&
-		x.members.Lists(to.id, to.drive.store)
+	return !ok || m.To == to.id && m.Hello.Cluster == clusterID && x.knows(to, &m.Hello)
+}
+
+// knows reports whether a node takes another one for a member, as the transport decides it. One that its membership does
+// not list may be newer than that membership, if its own is; else it was removed, and is told.
+func (x *network) knows(to *endpoint, h *wire.Hello) bool {
+	ours := &to.drive.members
+	if _, _, listed := ours.Find(h.Node); listed || !ours.Lists(to.id, to.drive.store) {
+		return listed && ours.Lists(h.Node, h.Store) && ours.Lists(to.id, to.drive.store)
+	}
+	from := x.node(h.Node)
+	if from.drive.members.Newer(*ours) {
+		return true
+	}
+	if from.removed != nil && from.up() && from.drive.store == h.Store {
+		from.removed()
+	}
+	return false
 }

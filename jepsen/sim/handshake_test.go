@@ -17,8 +17,8 @@ func TestHandshakeRefuses(t *testing.T) {
 		{"members", func(*network, *endpoint, *endpoint) {}, true},
 		{"the dialler's disk was replaced", func(_ *network, a, _ *endpoint) { a.drive.wipe() }, false},
 		{"the listener's disk was replaced", func(_ *network, _, b *endpoint) { b.drive.wipe() }, false},
-		{"the dialler is no member", func(x *network, a, _ *endpoint) {
-			x.members.Members = append([]ident.Member(nil), x.members.Members[1:]...)
+		{"the dialler is no member", func(_ *network, _, b *endpoint) {
+			b.drive.members.Members = append([]ident.Member(nil), b.drive.members.Members[1:]...)
 		}, false},
 	} {
 		w := newWorld(Config{Seed: 1, Without: allFaults})

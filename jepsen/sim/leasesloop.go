@@ -20,6 +20,7 @@ type leasesLoop struct {
 	owners   *leaseOwners
 	self     ballot.Incarnation
 	askEra   func()
+	inForce  func(part int, number uint64, excluding time.Duration)
 	eraAsked int // keys under which this run has asked the log for an era
 
 	part    *replica.Leases
@@ -35,12 +36,13 @@ type leasesLoop struct {
 
 // namedEvent is one input of the loop; the zero event is the timer.
 type namedEvent struct {
-	batch  *replica.LeaseBatch
-	from   ballot.Incarnation // of batch
-	call   *leaseCall
-	era    uint32
-	bucket named.Bucket // is durable
-	stop   bool
+	batch   *replica.LeaseBatch
+	from    ballot.Incarnation // of batch
+	call    *leaseCall
+	era     uint32
+	bucket  named.Bucket // is durable
+	stop    bool
+	members *replica.InForce
 
 	came time.Duration // reading of the node's clock
 }
@@ -94,6 +96,9 @@ func (l *leasesLoop) do(e replica.Effect) {
 		for _, a := range l.round.Answers() {
 			l.answer(a)
 		}
+	case replica.EffectInForce:
+		number, excluding := l.round.InForce()
+		l.inForce(1, number, excluding)
 	case replica.EffectBucket:
 		l.write(l.round.Bucket())
 	case replica.EffectEra:
@@ -105,7 +110,8 @@ func (l *leasesLoop) do(e replica.Effect) {
 
 // event returns e as the driver takes it.
 func (l *leasesLoop) event(e *namedEvent) *replica.LeasesEvent {
-	out := &replica.LeasesEvent{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop}
+	out := &replica.LeasesEvent{Batch: e.batch, From: e.from, Era: e.era, Bucket: e.bucket, Stop: e.stop,
+		Membership: e.members}
 	if c := e.call; c != nil {
 		c.request.Wait, c.request.Timeout = c.wait, l.plan.leasers.timeout
 		l.calls = append(l.calls, c)

@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"crypto/sha256"
-	"math/bits"
 	"time"
 
 	"tenure/internal/ballot"
@@ -13,11 +12,12 @@ import (
 // ledger knows everything that ever became durable or was called chosen, on any node, also what was truncated since.
 type ledger struct {
 	*engine
-	promised  [5]ballot.Ballot // the highest promise that was ever durable on each node, on an earlier disk too
-	onChosen  func()           // called when one more slot is known to be chosen
-	slots     []slotFacts      // of slot 1, 2, …
-	revisions []uint64         // of the state after slot 1, 2, …; plus one, 0: not known yet
-	digests   []digestAt       // of the state after slot 1, 2, …
+	promised  [maxMachines]ballot.Ballot // the highest promise that was ever durable on each node, on an earlier disk too
+	members   *memberHistory
+	onChosen  func()      // called when one more slot is known to be chosen
+	slots     []slotFacts // of slot 1, 2, …
+	revisions []uint64    // of the state after slot 1, 2, …; plus one, 0: not known yet
+	digests   []digestAt  // of the state after slot 1, 2, …
 }
 
 // slotFacts is what is known of one slot. Values are shared with the messages that brought them.
@@ -31,7 +31,7 @@ type slotFacts struct {
 type vote struct {
 	ballot ballot.Ballot
 	value  []byte
-	nodes  uint8
+	nodes  machineSet
 	at     time.Duration // when it was first seen: sent, or durable
 }
 
@@ -92,14 +92,14 @@ func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 	if !below {
 		return
 	}
-	var promised uint8
-	for i := range l.plan.nodes {
-		if !l.promised[i].Less(e.Ballot) {
+	voters, promised := l.members.voters(e.Slot), machineSet(0)
+	for i := range l.promised {
+		if voters.has(i) && !l.promised[i].Less(e.Ballot) {
 			promised |= 1 << i
 		}
 	}
-	for q := uint8(1); q < 1<<l.plan.nodes; q++ {
-		if q&^promised == 0 && bits.OnesCount8(q) == l.plan.nodes/2+1 && f.safe(q, e) {
+	for q := promised; q != 0; q = (q - 1) & promised {
+		if q.majorityOf(voters) && f.safe(q, e) {
 			return
 		}
 	}
@@ -109,7 +109,7 @@ func (l *ledger) checkProposal(m *machine, e *multipaxos.Entry) {
 }
 
 // safe reports whether e's value is that of the highest vote below its ballot in quorum q, or q has none.
-func (f *slotFacts) safe(q uint8, e *multipaxos.Entry) bool {
+func (f *slotFacts) safe(q machineSet, e *multipaxos.Entry) bool {
 	var best *vote
 	for i := range f.votes {
 		v := &f.votes[i]
@@ -164,9 +164,10 @@ func (l *ledger) choose(n *machine, e *multipaxos.Entry) {
 		}
 		return
 	}
+	voters := l.members.voters(e.Slot)
 	for i := range f.votes {
 		v := &f.votes[i]
-		if bits.OnesCount8(v.nodes) > l.plan.nodes/2 && bytes.Equal(v.value, e.Value) {
+		if v.nodes.majorityOf(voters) && bytes.Equal(v.value, e.Value) {
 			f.chosen, f.value = true, e.Value
 			l.onChosen()
 			l.trace.mix(uint64(e.Slot), e.Ballot.Counter, uint64(len(e.Value)))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 	"tenure/server/replica"
@@ -31,10 +32,11 @@ type logLoop struct {
 	effect  replica.Effect // to be carried out next
 	inbox   []input
 	ticked  bool
-	poked   bool                // the lease loop changed what is published
-	waking  bool                // a round is on the agenda
-	waiting map[uint64]*attempt // never ranged over
-	healths [5]*replica.Health  // the newest reports of the others, by node
+	poked   bool                         // the lease loop changed what is published
+	waking  bool                         // a round is on the agenda
+	waiting map[uint64]*attempt          // never ranged over
+	asked   map[uint64]*memberAsk        // of the operator; never ranged over
+	healths [maxMachines]*replica.Health // the newest reports of the others, by node
 }
 
 // life is what a loop asks of the node that it runs on.
@@ -42,6 +44,7 @@ type life struct {
 	damaged  func(err error)          // the disk is damaged: the node must stop
 	ioFailed func()                   // a commit failed: the process must end
 	relieve  func(next ballot.NodeID) // the master hands over to another node
+	goOver   func(ident.Membership)   // a membership is chosen and applied
 }
 
 // input is one event of the log loop's inbox.
@@ -54,6 +57,8 @@ type input struct {
 	checkpointed bool
 	up, down     ballot.NodeID
 	call         func()
+	ask          *memberAsk
+	inForce      *replica.MembersInForce
 }
 
 // alive reports whether the loop's process still runs.
@@ -164,7 +169,7 @@ func (l *logLoop) do(e replica.Effect) bool {
 		l.check.compareDigest()
 	case replica.EffectStanding:
 		l.stand()
-		if next := l.log.Relief(); next != 0 {
+		if next, _ := l.log.Relief(); next != 0 {
 			l.life.relieve(next)
 		}
 	case replica.EffectPersist:
@@ -182,6 +187,8 @@ func (l *logLoop) do(e replica.Effect) bool {
 		l.send(out)
 	case replica.EffectReply:
 		l.reply(out.Replies)
+	case replica.EffectMembers:
+		l.life.goOver(*out.Members)
 	case replica.EffectCheckpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()
@@ -228,6 +235,11 @@ func (l *logLoop) event(e *input) *replica.Event {
 	case e.read != nil:
 		l.waiting[e.read.request] = e.read
 		out.Read = e.read.asRead()
+	case e.ask != nil:
+		l.asked[e.ask.request.ID] = e.ask
+		out.Members = &e.ask.request
+	case e.inForce != nil:
+		out.InForce = e.inForce
 	case e.call != nil:
 		call := e.call // e is used again
 		out.Call = func(time.Duration) { call() }
@@ -262,6 +274,11 @@ func (l *logLoop) send(out *replica.Output) {
 func (l *logLoop) reply(replies []replica.Reply) {
 	for i := range replies {
 		r := &replies[i]
+		if q := l.asked[r.ID]; q != nil {
+			delete(l.asked, r.ID)
+			q.replied(r)
+			continue
+		}
 		a := l.waiting[r.ID]
 		if a == nil {
 			l.fail("one answer", "node %d answers request %d, which does not wait", l.id, r.ID)

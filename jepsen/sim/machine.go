@@ -7,6 +7,9 @@ import (
 	"tenure/server/replica"
 )
 
+// maxMachines bounds the machines of a run, those that come later among them.
+const maxMachines = 16
+
 // machine is the computer of a node: its clock, and whether a process runs on it. Everything that happens to the
 // process is scheduled here, so that it is dropped when the process has ended, and waits while it is paused.
 type machine struct {

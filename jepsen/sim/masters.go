@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/quorum"
 	"tenure/kv"
+	"tenure/multipaxos"
 	"tenure/server/replica"
 )
 
@@ -14,10 +14,11 @@ import (
 type masters struct {
 	*engine
 	boards    []*board
-	acked     uint64              // highest revision of an acknowledged write
-	epochs    map[uint64]*machine // whose the epochs are that became ready; never ranged over
-	top       uint64              // the newest of them
-	confirmed [5][5]confirmation  // by leader and voter
+	members   *memberHistory
+	acked     uint64                                 // highest revision of an acknowledged write
+	epochs    map[uint64]*machine                    // whose the epochs are that became ready; never ranged over
+	top       uint64                                 // the newest of them
+	confirmed [maxMachines][maxMachines]confirmation // by leader and voter
 }
 
 // confirmation is a voter's newest word that it promised nothing above a leader's ballot.
@@ -101,25 +102,26 @@ func (x *masters) acknowledge(revision uint64) { x.acked = max(x.acked, revision
 
 // confirm notes that a voter has promised nothing above a leader's ballot.
 func (x *masters) confirm(leader, voter ballot.NodeID, b ballot.Ballot) {
+	l, v := x.members.machine(leader), x.members.machine(voter)
 	c := confirmation{counter: b.Counter, at: x.now}
-	if l := x.boards[leader-1]; l.up() && b.Node == l.id {
+	if l.up() && b.Node == l.id {
 		c.run = l.run
 	}
-	x.confirmed[leader-1][voter-1] = c
+	x.confirmed[l.i][v.i] = c
 }
 
 // mustBeConfirmed checks that a quorum, leader among it, said after since that it promised nothing above the leader's
-// ballot b.
-func (x *masters) mustBeConfirmed(leader *machine, b ballot.Ballot, since time.Duration) {
-	votes := quorum.Of(leader.id)
-	for i := range x.plan.nodes {
-		if c := x.confirmed[leader.i][i]; c.counter == b.Counter && c.run == leader.run && c.at >= since {
-			votes.Add(ballot.NodeID(i + 1))
+// ballot b. The leader knows what is chosen through a slot.
+func (x *masters) mustBeConfirmed(leader *machine, b ballot.Ballot, chosen multipaxos.Slot, since time.Duration) {
+	votes := machineSet(1) << leader.i
+	for i, c := range x.confirmed[leader.i] {
+		if c.counter == b.Counter && c.run == leader.run && c.at >= since {
+			votes |= 1 << i
 		}
 	}
-	if votes.Len() <= x.plan.nodes/2 { // counted here: package quorum is under test too
+	if !votes.majorityOf(x.members.voters(chosen + 1)) {
 		x.fail("consistent reads are confirmed",
-			"node %d grants a read that arrived at %v with the words of %v under %v",
+			"node %d grants a read that arrived at %v with the words of machines %b under %v",
 			leader.id, since-startTime, votes, b)
 	}
 }

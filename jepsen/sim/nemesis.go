@@ -13,6 +13,8 @@ type nemesis struct {
 	nodes     []*node
 	net       *network
 	guardians *guardians
+	members   *memberHistory
+	operator  *operator
 	streams   [len(faultNames)]random
 	stucks    random // of the phase of stuck nodes
 	lost      int    // nodes whose disk is gone for good
@@ -89,12 +91,12 @@ func breakLink(x *nemesis, r *random) {
 }
 
 // during sets a cut and ends it after a while, unless another one has come.
-func (x *nemesis) during(cut [5][5]bool, d time.Duration) {
+func (x *nemesis) during(cut [maxMachines][maxMachines]bool, d time.Duration) {
 	x.net.setCut(cut)
 	epoch := x.net.cuts
 	x.at(nil, kindFault, d, func() {
 		if x.net.cuts == epoch {
-			x.net.setCut([5][5]bool{})
+			x.net.setCut([maxMachines][maxMachines]bool{})
 		}
 	})
 }
@@ -106,7 +108,7 @@ func cutOneWay(x *nemesis, r *random) {
 	}
 	a, b := x.victim(r).i, r.below(len(x.nodes))
 	shape := r.below(3)
-	var cut [5][5]bool
+	var cut [maxMachines][maxMachines]bool
 	for i := range x.nodes {
 		switch {
 		case i == a:
@@ -127,7 +129,7 @@ func cutGroups(x *nemesis, r *random) {
 	if len(x.nodes) == 1 {
 		return
 	}
-	var cut [5][5]bool
+	var cut [maxMachines][maxMachines]bool
 	side := uint64(1) << x.victim(r).i
 	switch r.below(3) {
 	case 0:
@@ -205,11 +207,32 @@ func failOne(x *nemesis, r *random) { x.victim(r).disk.eio = true }
 
 // mayLose reports whether one more disk may be lost for good: the promise is for a minority.
 func (x *nemesis) mayLose(n *node) bool {
-	if n.disk.rotten() || n.out || n.disk.wiped || x.lost+1 > (x.plan.nodes-1)/2 {
+	if x.plan.members.on {
+		return x.maySpare(n)
+	}
+	if n.lost() || x.lost+1 > (x.plan.nodes-1)/2 {
 		return false
 	}
 	x.lost++
 	return true
+}
+
+// maySpare is mayLose where members change: those who are no voters any more do not count.
+func (x *nemesis) maySpare(n *node) bool {
+	if n.lost() || n.id == 0 || n.left {
+		return false
+	}
+	lost := machineSet(1) << n.i
+	for _, o := range x.nodes {
+		if o.lost() {
+			lost |= 1 << o.i
+		}
+	}
+	comes := machineSet(0)
+	if len(x.operator.asks) > 0 {
+		comes = 1 << n.i // it may be about to vote
+	}
+	return x.members.maySpare(lost, comes, x.operator.removes())
 }
 
 // rotOne makes a record of the log go bad, or the state database, or a bit of the journal.

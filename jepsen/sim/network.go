@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
-	"tenure/internal/ident"
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
@@ -21,24 +20,24 @@ type network struct {
 	leasing *random // the same, of named leases
 	nodes   []*endpoint
 	links   []*link
-	members ident.Membership
-	cut     [5][5]bool // nothing passes from one node to another
-	cuts    int        // partitions so far
-	met     [5][5]meeting
+	cut     [maxMachines][maxMachines]bool // nothing passes from one node to another
+	cuts    int                            // partitions so far
+	met     [maxMachines][maxMachines]meeting
 }
 
 // endpoint is a node as the network sees it.
 type endpoint struct {
 	*machine
-	drive  *drive             // its store is what a handshake shows
-	self   ballot.Incarnation // of the newest process
-	linked [5]uint64          // generation of the link to each other node as this process knows it; 0: none
-	large  int                // bytes of values above which messages of the log from and to it are lost; 0: none
+	drive  *drive              // its store is what a handshake shows
+	self   ballot.Incarnation  // of the newest process
+	linked [maxMachines]uint64 // generation of the link to each other node as this process knows it; 0: none
+	large  int                 // bytes of values above which messages of the log from and to it are lost; 0: none
 
 	takeLog    func(input)
 	takeLease  func(leaseEvent)
 	takeHealth func(from *machine, h *replica.Health)
 	takeNamed  func(namedEvent)
+	removed    func() // a peer says that the node is no member any more; nil: nobody is removed in this run
 }
 
 // maxLogBytes is the largest body on a log connection.
@@ -46,8 +45,7 @@ const maxLogBytes = 64 << 20
 
 func newNetwork(g *engine, leasing *random) *network {
 	f := &framer{engine: g, damages: g.stream(15), frames: wire.NewFrameReader(nil, 0)}
-	return &network{framer: f, random: g.stream(1), words: g.stream(11), leasing: leasing,
-		members: ident.Membership{Number: 1}}
+	return &network{framer: f, random: g.stream(1), words: g.stream(11), leasing: leasing}
 }
 
 // ready reports whether the process can connect to a peer.
@@ -56,14 +54,12 @@ func (n *endpoint) ready(peer *endpoint) bool { return n.up() && !n.paused && n.
 // loses reports whether messages with so many bytes of values are lost on the way from and to the node.
 func (n *endpoint) loses(size int) bool { return n.large > 0 && size > n.large }
 
-// connect makes the links. The first connections stand a moment after the start.
-func (x *network) connect() {
-	for i, a := range x.nodes {
-		for _, b := range x.nodes[i+1:] {
-			l := &link{net: x, a: a, b: b}
-			x.links = append(x.links, l)
-			l.dial()
-		}
+// connect makes the links of a node to others. The first connections stand a moment after the start.
+func (x *network) connect(n *endpoint, others []*endpoint) {
+	for _, o := range others {
+		l := &link{net: x, a: n, b: o}
+		x.links = append(x.links, l)
+		l.dial()
 	}
 }
 
@@ -80,7 +76,15 @@ func (x *network) link(from, to *endpoint) (*link, int) {
 	panic("sim: no link")
 }
 
-func (x *network) node(id ballot.NodeID) *endpoint { return x.nodes[id-1] }
+// node returns the node of that id, nil if there is none.
+func (x *network) node(id ballot.NodeID) *endpoint {
+	for _, n := range x.nodes {
+		if n.id == id {
+			return n
+		}
+	}
+	return nil
+}
 
 // passes reports whether the network carries anything from a to b.
 func (x *network) passes(a, b *endpoint) bool { return !x.cut[a.i][b.i] }
@@ -106,6 +110,9 @@ func (x *network) sendLogs(from *endpoint, ms []multipaxos.Message, check func(m
 	wire.EncodeLogs(ms, func(m *multipaxos.Message, body []byte) {
 		check(m)
 		to := x.node(m.To)
+		if to == nil { // it has not joined yet
+			return
+		}
 		if x.looksAtWire() {
 			x.mustSurvive(*m, *x.decodeLog(from.machine, to.machine, body).log)
 		}
@@ -124,10 +131,17 @@ func (x *network) sendPeer(from *endpoint, m *replica.Message) {
 		size += len(m.Writes[i].Command)
 	}
 	body, to := wire.EncodeReplica(m), x.node(m.To)
+	if to == nil {
+		return
+	}
 	if x.looksAtWire() {
-		sent := *m
+		sent, got := *m, *x.decodeLog(from.machine, to.machine, body).peer
 		sent.From = from.id
-		x.mustSurvive(sent, *x.decodeLog(from.machine, to.machine, body).peer)
+		if sent.Snapshot != nil && got.Snapshot != nil {
+			x.mustSurvive(*sent.Snapshot, *got.Snapshot)
+			sent.Snapshot, got.Snapshot = nil, nil
+		}
+		x.mustSurvive(sent, got)
 	}
 	x.sendLog(from, to, kindPeer, body, size)
 }
@@ -166,6 +180,9 @@ func (x *network) delay(jitters bool) time.Duration {
 func (x *network) sendLeases(from *endpoint, ms []lease.Message) {
 	for i := range ms {
 		to := x.node(ms[i].To)
+		if to == nil {
+			continue
+		}
 		body := wire.EncodeLease(&ms[i])
 		if x.looksAtWire() {
 			x.mustSurvive(ms[i], *x.decodeLease(from.machine, to.machine, body).Message)
@@ -273,6 +290,9 @@ func (x *network) sendOneHealth(from, to *endpoint, h replica.Health) {
 // sendNamed sends what a node has for another about named leases.
 func (x *network) sendNamed(from *endpoint, b *replica.LeaseBatch) {
 	to := x.node(b.To)
+	if to == nil {
+		return
+	}
 	for len(b.Requests)+len(b.Replies) > 0 {
 		sent := *b
 		body := wire.EncodeNamed(b)
@@ -313,9 +333,22 @@ func (x *network) sendNamedFrame(from, to *endpoint, frame []byte) {
 	}
 }
 
+// part breaks the links of a node to those that its membership does not list, as the transport does when it gets one.
+func (x *network) part(n *endpoint) {
+	for _, l := range x.links {
+		o := l.a
+		if o == n {
+			o = l.b
+		}
+		if (l.a == n || l.b == n) && !n.drive.members.Lists(o.id, o.drive.store) && !o.drive.members.Newer(n.drive.members) {
+			l.sever()
+		}
+	}
+}
+
 // setCut makes a partition, or ends it with an empty one. Connections over which nothing passes break after a while;
 // what waited in one that did not break goes on.
-func (x *network) setCut(cut [5][5]bool) {
+func (x *network) setCut(cut [maxMachines][maxMachines]bool) {
 	x.cut = cut
 	x.cuts++
 	epoch := x.cuts

@@ -18,6 +18,7 @@ type node struct {
 	disk   *drive
 	end    *endpoint
 	board  *board
+	left   bool // its process has ended because it is no member any more
 	probed bool // after the faults a write through it succeeded
 	leased bool // and so did an acquisition
 	*process
@@ -27,14 +28,18 @@ type node struct {
 type site struct {
 	loops     random // when loops are scheduled
 	leasing   *random
+	changes   random // of everything about members that change
 	net       *network
 	ledger    *ledger
 	masters   *masters
+	members   *memberHistory
 	owners    *leaseOwners
 	progress  *progress
 	guardians *guardians
 	clients   *clients
 	applied   func(multipaxos.Slot) bool // whether any running node has applied a slot
+	nodeOf    func(ballot.NodeID) *node  // nil: there is none
+	sent      []*snapshot                // that were ever opened, by id from 1 on
 }
 
 // process is one run of the server on a node: all of it is lost in a crash. Nil: none runs.
@@ -48,6 +53,8 @@ type process struct {
 	leases     *leasesLoop // nil: the run has no named leases
 	handlers   []*attempt  // all that were not answered, to be told when the process ends
 	hand       *handOver
+	over       goingOver
+	snapshots  *transfers
 }
 
 func newNode(m *machine, d *drive, s *site) *node {
@@ -55,19 +62,38 @@ func newNode(m *machine, d *drive, s *site) *node {
 	n.board = &board{machine: m, masters: s.masters}
 	n.end = &endpoint{
 		machine: m, drive: d,
-		takeLog:    func(e input) { n.log.put(e) },
+		takeLog:    n.takeLog,
 		takeLease:  func(e leaseEvent) { n.elector.put(e) },
 		takeHealth: func(from *machine, h *replica.Health) { n.log.healths[from.i] = h },
 		takeNamed:  func(e namedEvent) { n.leases.put(e) },
+	}
+	if m.plan.members.on {
+		n.end.removed = n.isRemoved
 	}
 	s.net.nodes = append(s.net.nodes, n.end)
 	s.masters.boards = append(s.masters.boards, n.board)
 	return n
 }
 
+// takeLog takes what comes on a connection of the log. Messages about snapshots are not the log part's.
+func (n *node) takeLog(e input) {
+	switch {
+	case e.peer != nil && e.peer.Snapshot != nil:
+		n.snapshots.take(e.peer)
+		return
+	case e.down != 0:
+		n.snapshots.lost(e.down)
+	}
+	n.log.put(e)
+}
+
 // start runs the server on the node's disk: the start record first, then the parts, as the shell does.
 func (n *node) start(bootstrap bool) {
-	if n.up() || n.out || !n.mayStart(bootstrap) {
+	if n.up() || n.out || n.id == 0 || !n.mayStart(bootstrap) {
+		return
+	}
+	if !n.disk.install(&n.site.changes) {
+		n.restart(n.site.changes.skewed(time.Millisecond, n.plan.lease), false)
 		return
 	}
 	n.begin()
@@ -102,14 +128,22 @@ func (n *node) start(bootstrap bool) {
 	if n.leases != nil {
 		n.leases.put(namedEvent{})
 	}
+	if n.plan.members.on {
+		n.inForceAtStart()
+	}
+	n.snapshots = newTransfers(n)
 	n.later(kindTick, n.site.loops.between(0, replica.TickEvery), n.log.tick)
 	n.watchRecord()
 }
 
 // mayStart reports whether the process gets past opening its disk.
 func (n *node) mayStart(bootstrap bool) bool {
+	known := n.disk.members
+	if known.Number == 0 { // an empty disk: the others tell who the members are
+		known = n.site.members.newest().Membership
+	}
 	switch {
-	case !n.site.net.members.Lists(n.id, n.disk.store):
+	case !known.Lists(n.id, n.disk.store):
 		n.leave("its store is not a member's")
 	case n.disk.refused != nil:
 		n.leave(n.disk.refused.Error())
@@ -117,6 +151,7 @@ func (n *node) mayStart(bootstrap bool) bool {
 	case n.disk.rotten() && n.random.chance(500):
 		n.leave("its disk is damaged") // found when it is opened; else when the record is read
 	default:
+		n.disk.setMembers(known)
 		return true
 	}
 	return false
@@ -124,7 +159,7 @@ func (n *node) mayStart(bootstrap bool) bool {
 
 // open builds the parts.
 func (n *node) open(silence time.Duration) error {
-	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [5]uint64{}, n.self, work{}
+	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [maxMachines]uint64{}, n.self, work{}
 	if err := n.openElector(); err != nil {
 		return err
 	}
@@ -141,7 +176,7 @@ func (n *node) open(silence time.Duration) error {
 func (n *node) openElector() error {
 	p, t := n.process, n.plan.timing
 	e, err := replica.NewElector(replica.ElectorConfig{
-		Self: p.self, Voters: n.plan.part.Core.Voters, Timing: t, Duration: n.plan.lease, Seed: n.random.next(),
+		Self: p.self, Voters: n.disk.members.Voters(), Membership: n.disk.members.Number, Timing: t, Duration: n.plan.lease, Seed: n.random.next(),
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: t, Quarantine: p.quarantine.Deadline(p.begun)},
 	}, p.begun)
 	if err != nil {
@@ -149,7 +184,7 @@ func (n *node) openElector() error {
 	}
 	p.elector = &electorLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, net: n.site.net, end: n.end, board: n.board,
-		progress: n.site.progress, elector: e, round: replica.NewElectorRound(e),
+		progress: n.site.progress, elector: e, round: replica.NewElectorRound(e), inForce: n.inForce,
 	}
 	p.elector.effect = p.elector.round.Next()
 	return nil
@@ -159,19 +194,22 @@ func (n *node) openLog() (err error) {
 	p := n.process
 	l := &logLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
-		elector: p.elector, waiting: map[uint64]*attempt{},
-		life: life{damaged: n.damaged, ioFailed: n.ioFailed, relieve: func(next ballot.NodeID) {
-			n.handOver(next,
-				false)
-		}},
+		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
+		life: life{damaged: n.damaged, ioFailed: n.ioFailed, goOver: n.goOver,
+			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
 	}
 	n.disk.resume()
 	if l.state, err = kv.Open(n.disk, n.plan.limits); err != nil {
 		return err
 	}
 	cfg := n.plan.part
-	cfg.Self, cfg.Core.Self = p.self, p.self
-	if l.core, err = multipaxos.New(cfg.Core, n.disk.marks, n.disk); err != nil {
+	cfg.Self, cfg.Core.Self, cfg.Timing = p.self, p.self, n.plan.timing
+	cfg.Membership = n.disk.members
+	base, err := replica.BaseMembership(l.state, cfg.Membership, n.disk.marks, n.disk)
+	if err != nil {
+		return err
+	}
+	if l.core, err = multipaxos.New(cfg.Core, base, n.disk.marks, n.disk); err != nil {
 		return err
 	}
 	if l.log, err = replica.NewLog(cfg, l.core, l.state); err != nil {
@@ -194,11 +232,12 @@ func (n *node) openLog() (err error) {
 func (n *node) openLeases(silence time.Duration) error {
 	p, plan := n.process, &n.plan.leasers
 	part, err := replica.NewLeases(replica.LeasesConfig{
-		Self: p.self, Voters: n.plan.part.Core.Voters, MaxTasks: plan.tasks, Seed: n.site.leasing.next(),
+		Self: p.self, Voters: n.disk.members.Voters(), MaxTasks: plan.tasks, Seed: n.site.leasing.next(),
 		Table: named.Config{
 			Timing: n.plan.timing, Quarantine: p.begun + silence, Bucket: n.disk.bucket,
 			BucketLinger: plan.bucketLinger,
 			MaxRecords:   plan.records, Linger: plan.linger, Width: plan.width,
+			Membership: n.disk.members.Number, Era: n.disk.members.Era,
 		},
 	}, p.begun)
 	if err != nil {
@@ -207,7 +246,7 @@ func (n *node) openLeases(silence time.Duration) error {
 	p.leases = &leasesLoop{
 		machine: n.machine, own: n.run, leasing: n.site.leasing, disk: n.disk, net: n.site.net, end: n.end,
 		owners: n.site.owners, self: p.self, part: part, round: replica.NewLeasesRound(part), accepts: newAccepts(),
-		askEra: n.askEra,
+		askEra: n.askEra, inForce: n.inForce,
 	}
 	p.leases.effect = p.leases.round.Next()
 	return nil
@@ -220,6 +259,7 @@ func (n *node) crash() {
 	}
 	p := n.process
 	n.disk.crash()
+	n.loseMembers()
 	if p.leases != nil {
 		p.leases.loseBucket()
 	}
@@ -248,6 +288,17 @@ func (n *node) restart(d time.Duration, reboot bool) {
 		}
 		n.start(false)
 	})
+}
+
+// lost reports whether the disk is of no use any more.
+func (n *node) lost() bool { return n.out || n.disk.wiped || n.disk.rotten() }
+
+// takesPart reports whether the node is to serve when the faults are over.
+func (n *node) takesPart() bool {
+	if !n.plan.members.on {
+		return !n.out
+	}
+	return !n.out && n.site.members.newest().Lists(n.id, n.disk.store)
 }
 
 // leave makes the node stay out for good.

@@ -21,6 +21,7 @@ type oracle struct {
 	ledger   *ledger
 	masters  *masters
 	owners   *leaseOwners
+	members  *memberHistory
 	state    *kv.State
 	applied  multipaxos.Slot
 	barriers []barrier // by slot
@@ -58,7 +59,7 @@ type lockFacts struct {
 }
 
 func newOracle(g *engine, l *ledger, m *masters, owners *leaseOwners) *oracle {
-	o := &oracle{engine: g, ledger: l, masters: m, owners: owners, times: map[timeName]times{},
+	o := &oracle{engine: g, ledger: l, masters: m, owners: owners, members: l.members, times: map[timeName]times{},
 		sessions: map[string]kv.Session{}, alive: map[string]bool{}}
 	var err error
 	if o.state, err = kv.Open(kv.NewMemStateDB(), g.plan.limits); err != nil {
@@ -70,8 +71,9 @@ func newOracle(g *engine, l *ledger, m *masters, owners *leaseOwners) *oracle {
 
 // The first byte of a value in the log, as package replica writes them.
 const (
-	tagBatch = 1
-	tagOpen  = 2
+	tagBatch   = 1
+	tagOpen    = 2
+	tagMembers = 3
 )
 
 // advance applies what is chosen without a gap.
@@ -86,6 +88,11 @@ func (o *oracle) advance() {
 		case value[0] == tagOpen:
 			o.barriers = append(o.barriers, barrier{uint64(o.applied), o.now})
 			o.apply(nil)
+		case value[0] == tagMembers:
+			r := o.members.chosen(o.applied, value[1:])
+			if err := o.state.SetMembers(uint64(o.applied), value[1:], uint64(r.Membership.Era)); err != nil {
+				o.fail("error", "the oracle, slot %d: %v", o.applied, err)
+			}
 		case value[0] == tagBatch:
 			o.apply(value[1:])
 		}
@@ -174,8 +181,8 @@ type barrier struct {
 }
 
 // epochOpened returns when the epoch was opened in which a node proposed something at a time: its newest epoch, until
-// then, in which it was seen ready. Only a ready master logs ends. What it has logged may be recovered by a later master,
-// behind the barrier entries of others: so neither the newest epoch counts nor when the end is chosen.
+// then, in which it was seen ready. Only a ready master logs ends. What it has logged may be recovered by a later
+// master, behind the barrier entries of others: so neither the newest epoch counts nor when the end is chosen.
 func (o *oracle) epochOpened(master ballot.NodeID, at time.Duration) time.Duration {
 	for i := len(o.barriers) - 1; i >= 0; i-- {
 		if m := o.masters.epochs[o.barriers[i].slot]; m != nil && m.id == master && o.barriers[i].at <= at {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease"
@@ -21,6 +22,8 @@ type Config struct {
 	Clients int       // at most so many; 0: as drawn
 	Steps   int       // of the phase with faults; 0: DefaultSteps
 	Trace   io.Writer // a line a step; nil: none
+
+	Members bool // the members of the cluster change
 
 	trusting bool // checks what clocks promise although some break it: the checks must then fail
 }
@@ -44,6 +47,7 @@ type plan struct {
 	lease  time.Duration // D_P
 	limits kv.Limits
 	part   replica.Config // without Self
+	voters quorum.Set
 
 	steps    int
 	trusting bool
@@ -76,6 +80,7 @@ type plan struct {
 	lockers lockPlan
 	leasers leasePlan
 	stuck   stuckPlan
+	members memberPlan
 	every   [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 
@@ -134,6 +139,7 @@ func draw(c Config) plan {
 	p.drawDamage(c.Seed)
 	p.drawLockers(c)
 	p.drawLeasers(c)
+	p.drawMembers(c)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)
@@ -191,19 +197,23 @@ func (p *plan) drawNode(r *random) {
 	p.splits = pick(r, 50, 200, 800)
 	p.limits = kv.DefaultLimits
 	p.limits.DedupEntries, p.limits.DedupRevisions = pick(r, 6, 40, 1<<17), pick(r, uint64(30), 200, 1<<20)
-	var voters quorum.Set
 	for i := range p.nodes {
-		voters.Add(ballot.NodeID(i + 1))
+		p.voters.Add(ballot.NodeID(i + 1))
+	}
+	members := ident.Membership{Number: 1}
+	for _, id := range p.voters.IDs() {
+		members.Members = append(members.Members, ident.Member{Node: id, Store: ident.StoreID{byte(id)}})
 	}
 	p.part = replica.Config{ // drawn in this order
+		Membership: members,
 		Core: multipaxos.Config{
-			Voters:        voters,
 			PageBytes:     pick(r, 100, 1000, 10_000),
 			WindowEntries: pick(r, 2, 8, 64),
 			WindowBytes:   pick(r, 500, 1<<20),
 			CacheBytes:    pick(r, 0, 2000, 1<<16),
 			KeepEntries:   pick(r, uint64(0), 5, 50),
 			NeedOf:        replica.NeedOf,
+			MembershipOf:  replica.MembershipOf,
 		},
 		MaxBatchBytes:      pick(r, 100, 1000, 10_000),
 		MaxInFlight:        pick(r, 1, 2, 4),

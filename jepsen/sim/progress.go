@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math/bits"
 	"time"
 
 	"tenure/server/replica"
@@ -18,14 +17,15 @@ import (
 // progress makes these checks.
 type progress struct {
 	*engine
-	nodes  []*node
-	net    *network
-	truths [5]truth            // by node
-	pairs  [5][5]time.Duration // since when two nodes are connected; 0: they are not
-	cuts   int                 // of the network, as last looked at
-	served time.Duration       // when a ready master was last seen that gets on
-	stuck  int                 // the most nodes that were stuck at a time since then
-	worst  time.Duration       // the longest that a majority that was well had to wait
+	nodes   []*node
+	net     *network
+	members *memberHistory
+	truths  [maxMachines]truth                      // by node
+	pairs   [maxMachines][maxMachines]time.Duration // since when two nodes are connected; 0: they are not
+	cuts    int                                     // of the network, as last looked at
+	served  time.Duration                           // when a ready master was last seen that gets on
+	stuck   int                                     // the most nodes that were stuck at a time since then
+	worst   time.Duration                           // the longest that a majority that was well had to wait
 	// letsGo is called when a node lets go of the lease in the phase of stuck nodes.
 	letsGo func()
 }
@@ -47,6 +47,9 @@ func (x *progress) servedWithin() time.Duration {
 	d := 2 * x.plan.part.Progress.Bound * time.Duration(max(1, x.stuck))
 	if x.faulty(Drop | LogDrop | Delay | Reorder | Duplicate | Lag) {
 		d *= 2
+	}
+	if x.plan.members.on {
+		d *= 3 // who lacks what was truncated, and who votes anew, comes first
 	}
 	return d
 }
@@ -110,9 +113,9 @@ func (x *progress) look() {
 // lookAt brings what is known of one node up to date.
 func (x *progress) lookAt(n *node) {
 	t, d, p := &x.truths[n.i], n.disk, &x.plan.part.Progress
-	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil && !n.isStuck() && d.space == replica.SpaceEnough &&
-		d.stall == 0 && !d.eio &&
-		d.slow == 0 && x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
+	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil &&
+		!n.isStuck() && d.space == replica.SpaceEnough && d.stall == 0 && !d.eio && d.slow == 0 &&
+		x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
 	t.run = n.run
 	switch {
 	case !ok:
@@ -144,8 +147,9 @@ func (x *progress) serves(n *node) bool {
 // wellSince returns since when a majority is well, 0 if none is.
 func (x *progress) wellSince() time.Duration {
 	best := time.Duration(0)
-	for mask := uint(1); mask < 1<<len(x.nodes); mask++ {
-		if bits.OnesCount(mask)*2 <= len(x.nodes) {
+	voters, before := x.members.voting()
+	for mask := voters | before; mask != 0; mask = (mask - 1) & (voters | before) {
+		if !mask.majorityOf(voters) || before != 0 && !mask.majorityOf(before) {
 			continue
 		}
 		if since := x.groupSince(mask); since > 0 && (best == 0 || since < best) {
@@ -156,14 +160,14 @@ func (x *progress) wellSince() time.Duration {
 }
 
 // groupSince returns since when all of a group are well and connected with each other, 0 if they are not.
-func (x *progress) groupSince(mask uint) time.Duration {
+func (x *progress) groupSince(mask machineSet) time.Duration {
 	newest := time.Duration(1)
 	for i := range x.nodes {
-		if mask>>i&1 == 0 {
+		if !mask.has(i) {
 			continue
 		}
 		for j := range x.nodes {
-			if mask>>j&1 == 0 {
+			if !mask.has(j) {
 				continue
 			}
 			if x.pairs[i][j] == 0 || x.truths[i].since == 0 {

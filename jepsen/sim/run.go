@@ -43,6 +43,10 @@ type Counts struct {
 	Renewals               int                  // of these
 	Successions            int                  // of owners of a name
 	Buckets                int                  // of named leases, made durable
+	Memberships            int                  // chosen, the first of a run not among them
+	Changes                int                  // of members that an operator was told the outcome of
+	Installs               int                  // of snapshots
+	InstallsCut            int                  // by a machine that stopped
 	Faults                 [len(faultNames)]int // times that a class took effect
 }
 
@@ -84,9 +88,11 @@ type world struct {
 	*engine
 	site
 	nodes     []*node
+	disks     random // of all disks: how long they take, and what a crash leaves
 	access    *access
 	leasers   *leasers
 	nemesis   *nemesis
+	operator  *operator
 	aftermath *aftermath
 }
 
@@ -95,38 +101,76 @@ func newWorld(c Config) *world {
 	g := &engine{seed: c.Seed, plan: draw(c), now: startTime}
 	g.trace.out = c.Trace
 	w := &world{engine: g}
-	disks, leasing := g.stream(2), g.stream(10)
+	leasing := g.stream(10)
+	w.disks, w.changes = g.stream(2), g.stream(25)
 	w.loops, w.site.leasing = g.stream(3), &leasing
 	w.net = newNetwork(g, &leasing)
-	w.ledger = &ledger{engine: g}
-	w.masters = &masters{engine: g, epochs: map[uint64]*machine{}}
+	w.members = newMemberHistory(g)
+	w.ledger = &ledger{engine: g, members: w.members}
+	w.masters = &masters{engine: g, epochs: map[uint64]*machine{}, members: w.members}
 	w.owners = &leaseOwners{engine: g, eras: map[string]uint32{}, runs: map[uint32]ballot.Incarnation{}}
 	w.ledger.onChosen = newOracle(g, w.ledger, w.masters, w.owners).advance
-	w.progress = &progress{engine: g, net: w.net}
+	w.progress = &progress{engine: g, net: w.net, members: w.members}
 	w.guardians = &guardians{engine: g, random: g.stream(7), net: w.net}
 	w.access = &access{engine: g, hops: &w.net.random, masters: w.masters}
 	w.clients = &clients{access: w.access}
-	w.applied = w.anyApplied
-	first := g.stream(4)
+	w.applied, w.nodeOf = w.anyApplied, w.node
+	starts, first := g.stream(4), ident.Membership{Number: 1}
 	for i := range g.plan.nodes {
-		m := &machine{engine: g, i: i, id: ballot.NodeID(i + 1), random: g.stream(16 + uint64(i))}
-		m.clock = clock{since: g.now, reading: first.between(time.Second, time.Hour)}
-		m.drift()
-		d := &drive{machine: m, disk: newDisk(ident.StoreID{byte(i + 1), 1}), times: &disks, ledger: w.ledger}
-		w.net.members.Members = append(w.net.members.Members, ident.Member{Node: m.id, Store: d.store})
-		w.nodes = append(w.nodes, newNode(m, d, &w.site))
+		n := w.addNode(ballot.NodeID(i+1), g.stream(16+uint64(i)), starts.between(time.Second, time.Hour))
+		first.Members = append(first.Members, ident.Member{Node: n.id, Store: n.disk.store})
+	}
+	w.members.bootstrap(first)
+	for _, n := range w.nodes {
+		n.disk.members = first
 	}
 	w.progress.nodes, w.access.nodes = w.nodes, w.nodes
 	w.leasers = &leasers{engine: g, leasing: &leasing, nodes: w.nodes, owners: w.owners}
+	w.operator = &operator{engine: g, random: g.stream(27), world: w}
 	w.nemesis = newNemesis(g, w.nodes, w.net, w.guardians)
+	w.nemesis.members, w.nemesis.operator = w.members, w.operator
 	w.progress.letsGo = w.nemesis.hunt
 	w.aftermath = &aftermath{engine: g, nodes: w.nodes, net: w.net, clients: w.clients, leasers: w.leasers,
-		nemesis: w.nemesis}
-	w.net.connect()
+		nemesis: w.nemesis, operator: w.operator}
+	for i, n := range w.net.nodes {
+		w.net.connect(n, w.net.nodes[i+1:])
+	}
 	for _, n := range w.nodes {
-		g.at(nil, kindStart, first.between(0, g.plan.lease/4), func() { n.start(true) })
+		g.at(nil, kindStart, starts.between(0, g.plan.lease/4), func() { n.start(true) })
 	}
 	return w
+}
+
+// addNode makes a machine with a disk that nobody has used.
+func (w *world) addNode(id ballot.NodeID, r random, reading time.Duration) *node {
+	m := &machine{engine: w.engine, i: len(w.nodes), id: id, random: r}
+	m.clock = clock{since: w.now, reading: reading}
+	m.drift()
+	d := &drive{machine: m, disk: newDisk(ident.StoreID{byte(m.i + 1), 1}), times: &w.disks, ledger: w.ledger}
+	w.members.machines, w.members.drives = append(w.members.machines, m), append(w.members.drives, d)
+	n := newNode(m, d, &w.site)
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+// grow adds a machine to a run that has begun. Its node is no member yet, and has no id.
+func (w *world) grow() *node {
+	r := w.stream(300 + uint64(len(w.nodes)))
+	n := w.addNode(0, r, r.between(time.Second, time.Hour))
+	w.progress.nodes, w.access.nodes, w.leasers.nodes = w.nodes, w.nodes, w.nodes
+	w.nemesis.nodes, w.aftermath.nodes = w.nodes, w.nodes
+	w.net.connect(n.end, w.net.nodes[:n.i])
+	return n
+}
+
+// node returns the node of that id, nil if there is none.
+func (w *world) node(id ballot.NodeID) *node {
+	for _, n := range w.nodes {
+		if n.id == id && id != 0 {
+			return n
+		}
+	}
+	return nil
 }
 
 // anyApplied reports whether any running node has applied a slot.
@@ -150,6 +194,7 @@ func (w *world) play() (failure *Failure) {
 	w.clients.start()
 	w.access.startLockers()
 	w.leasers.start()
+	w.operator.start()
 	w.progress.start()
 	for w.phase != phaseOver {
 		w.step()

@@ -12,14 +12,16 @@ import (
 type Search struct {
 	Start    uint64 // the first seed
 	Seeds    int
-	Parallel int // runs at a time; 0: one
-	Steps    int // of each; 0: DefaultSteps
+	Parallel int  // runs at a time; 0: one
+	Steps    int  // of each; 0: DefaultSteps
+	Members  bool // of the clusters change
 	// Done is called after each run, one call at a time, in no particular order; nil: nobody wants to know.
 	Done func(Result)
 }
 
 // Report is what a search came to.
 type Report struct {
+	Members bool // of the clusters changed
 	Seeds   int
 	Steps   int
 	Counts  Counts // of all runs together
@@ -29,7 +31,7 @@ type Report struct {
 
 // Run plays the seeds until all are done, one fails, or ctx ends.
 func (s Search) Run(ctx context.Context) Report {
-	var report Report
+	report := Report{Members: s.Members}
 	var next atomic.Int64
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -42,7 +44,7 @@ func (s Search) Run(ctx context.Context) Report {
 				if i >= int64(s.Seeds) {
 					return
 				}
-				r := Run(Config{Seed: s.Start + uint64(i), Steps: s.Steps})
+				r := Run(Config{Seed: s.Start + uint64(i), Steps: s.Steps, Members: s.Members})
 				mu.Lock()
 				report.add(&r)
 				if r.Failure != nil {
@@ -89,6 +91,10 @@ func (c *Counts) add(o *Counts) {
 	c.Renewals += o.Renewals
 	c.Successions += o.Successions
 	c.Buckets += o.Buckets
+	c.Memberships += o.Memberships
+	c.Changes += o.Changes
+	c.Installs += o.Installs
+	c.InstallsCut += o.InstallsCut
 	for i := range c.Faults {
 		c.Faults[i] += o.Faults[i]
 	}
@@ -109,8 +115,8 @@ const (
 	minSeeds           = 100
 )
 
-// Worked returns an error if the search has tested nothing: too few operations that succeeded, or a class of faults that
-// never took effect.
+// Worked returns an error if the search has tested nothing: too few operations that succeeded, or a class of faults
+// that never took effect.
 func (r *Report) Worked() error {
 	if r.Seeds < minSeeds {
 		return nil
@@ -134,6 +140,11 @@ func (r *Report) Worked() error {
 			return fmt.Errorf("sim: in %d runs %d %s: too few to have tested anything", r.Seeds, f.got, f.what)
 		}
 	}
+	if c := &r.Counts; r.Members && (c.Memberships < r.Seeds || c.Changes < r.Seeds || c.Installs < r.Seeds/5 ||
+		c.InstallsCut == 0) {
+		return fmt.Errorf("sim: in %d runs %d memberships, %d operations, %d snapshots installed, %d cut off: too few to "+
+			"have tested anything", r.Seeds, c.Memberships, c.Changes, c.Installs, c.InstallsCut)
+	}
 	for i, n := range r.Counts.Faults {
 		if n == 0 {
 			return fmt.Errorf("sim: in %d runs no fault of class %s took effect", r.Seeds, faultNames[i])
@@ -156,6 +167,10 @@ func (r *Report) String() string {
 		c.Ends)
 	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases,
 		c.Renewals, c.Successions, c.Buckets)
+	if c.Memberships > 0 {
+		s += fmt.Sprintf("%d memberships, %d operations ended, %d snapshots installed, %d installations cut off\n",
+			c.Memberships, c.Changes, c.Installs, c.InstallsCut)
+	}
 	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,
 		c.Replayed)

@@ -9,6 +9,9 @@ import (
 func (r Result) Command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "go run ./jepsen sim --seed %d", r.Config.Seed)
+	if r.Config.Members {
+		b.WriteString(" --members")
+	}
 	if r.Config.Without != 0 {
 		fmt.Fprintf(&b, " --without %v", r.Config.Without)
 	}

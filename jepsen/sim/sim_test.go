@@ -30,13 +30,34 @@ func TestSimShort(t *testing.T) {
 	}
 }
 
+// TestMembersShort is TestSimShort for clusters whose members change.
+func TestMembersShort(t *testing.T) {
+	s := Search{Start: 1, Seeds: 200, Members: true}
+	if testing.Short() {
+		s.Seeds = 60
+	}
+	r := s.Run(context.Background())
+	t.Log(r.String())
+	if r.Failed != nil {
+		small := Shrink(*r.Failed)
+		t.Fatalf("seed %d: %v\nshrunk: %v\nto see it: %s", r.Failed.Config.Seed, r.Failed.Failure, small.Failure,
+			small.Command())
+	}
+	if err := r.Worked(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSameSeedSameRun: nothing but the seed decides what happens, down to the text of the trace.
 func TestSameSeedSameRun(t *testing.T) {
-	for seed := uint64(1); seed <= 10; seed++ {
+	for seed := uint64(1); seed <= 20; seed++ {
 		var traces [2]bytes.Buffer
-		a := Run(Config{Seed: seed, Steps: 2000, Trace: &traces[0]})
-		b := Run(Config{Seed: seed, Steps: 2000, Trace: &traces[1]})
-		quiet := Run(Config{Seed: seed, Steps: 2000})
+		c := Config{Seed: seed, Steps: 2000, Members: seed%2 == 0}
+		quiet := Run(c)
+		c.Trace = &traces[0]
+		a := Run(c)
+		c.Trace = &traces[1]
+		b := Run(c)
 		if a.Hash != b.Hash || a.Steps != b.Steps || !bytes.Equal(traces[0].Bytes(), traces[1].Bytes()) {
 			t.Errorf("seed %d: two runs differ: %x and %x", seed, a.Hash, b.Hash)
 		}

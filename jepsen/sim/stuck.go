@@ -17,6 +17,15 @@ func (x *nemesis) mayStick(n *node) bool {
 			stuck++
 		}
 	}
+	if x.plan.members.on {
+		stuck = 0
+		for _, o := range x.nodes {
+			if o.takesPart() && (o.isStuck() || o.lost()) {
+				stuck++
+			}
+		}
+		return n.takesPart() && !n.isStuck() && stuck+1 <= (len(x.members.newest().Members)-1)/2
+	}
 	return !n.isStuck() && !n.out && stuck+1 <= (x.plan.nodes-1)/2
 }
 

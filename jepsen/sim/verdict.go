@@ -12,8 +12,8 @@ import (
 	"tenure/jepsen/history"
 )
 
-// checkTimeout bounds the search for a linearization of one key. A run whose search needs longer has failed, since nobody
-// knows whether it is sound; but it shows no violation.
+// checkTimeout bounds the search for a linearization of one key. A run whose search needs longer has failed, since
+// nobody knows whether it is sound; but it shows no violation.
 const checkTimeout = 20 * time.Second
 
 // linearizable checks the history of the clients, key by key.

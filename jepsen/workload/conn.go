@@ -71,8 +71,12 @@ func newConn(cfg Config, rec *history.Recorder, id int) (*conn, error) {
 
 // newClient returns a client that begins at the endpoint of that number.
 func newClient(cfg Config, first int) (*client.Client, error) {
+	known := cfg.Endpoints
+	if cfg.Learn > 0 {
+		known = known[:cfg.Learn]
+	}
 	return client.New(client.Config{
-		Endpoints: rotate(cfg.Endpoints, first), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 2,
+		Endpoints: rotate(known, first), Timeout: cfg.Timeout, AttemptTimeout: cfg.Timeout / 2, NoLearning: cfg.Learn == 0,
 	})
 }
 

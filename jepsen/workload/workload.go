@@ -18,6 +18,9 @@ type Config struct {
 	Seed      uint64
 	// ConsistentOnly is for clocks that err by more than they may: default reads promise nothing then.
 	ConsistentOnly bool
+	// Learn is how many of the endpoints the clients of package client are given, which learn the others from the
+	// members. 0: they are given all, and learn none, since endpoints may be proxies.
+	Learn int
 }
 
 // Workload is what clients do, and how what they saw is checked.

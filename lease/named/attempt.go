@@ -21,6 +21,8 @@ type Ask struct {
 	Renewal bool
 	// AtLeast is what the attempt before this one, if it won nothing, has Reported: this one's token is larger (N2).
 	AtLeast Token
+	// Membership is the number of the membership that has the voters of the attempt. 0 counts as 1.
+	Membership uint64
 }
 
 // Phase tells how far an attempt is.
@@ -108,7 +110,7 @@ func (a *Attempt) Requests(now time.Duration) (Request, quorum.Set) {
 			to.Add(n)
 		}
 	}
-	q := Request{Kind: Prepare, Name: a.ask.Name, Counter: a.counter}
+	q := Request{Kind: Prepare, Name: a.ask.Name, Counter: a.counter, Membership: a.ask.Membership}
 	if a.phase == Accepting {
 		q.Kind, q.Acquisition, q.Token = Accept, a.ask.Acquisition, a.proposed
 		q.Duration, q.Owner = a.ask.Duration, a.ask.Owner

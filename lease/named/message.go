@@ -74,6 +74,8 @@ type Request struct {
 	Duration    time.Duration // Accept: D_P
 	Owner       string        // Accept: for people
 	Text        string        // Accept: the name as people write it
+	// Membership is the stamp of a Prepare and an Accept: the number of the sender's membership. 0 counts as 1.
+	Membership uint64
 }
 
 // Reply is an acceptor's answer to the request with the same name and counter.
@@ -91,6 +93,8 @@ type Reply struct {
 	LiveToken       Token
 	LiveLeft        time.Duration // on the acceptor's clock, when it answered: a hint (L1)
 	LiveOwner       string        // for people
+	// Membership is in rejections: the number that the acceptor has in force. 0 counts as 1.
+	Membership uint64
 }
 
 // longestSilence is more than any Timing allows.

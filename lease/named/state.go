@@ -18,6 +18,7 @@ func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, t.QuarantineLeft(now))
 	buf = binary.AppendUvarint(buf, uint64(t.floor))
 	buf = appendBool(buf, t.open)
+	buf = t.members.appendState(buf, now)
 	buf = t.appendBuckets(buf, now)
 	var in []uint32
 	for p := range t.index.parts {
@@ -30,6 +31,17 @@ func (t *Table) AppendState(buf []byte, now time.Duration) []byte {
 	slices.SortFunc(in, func(a, b uint32) int { return bytes.Compare(t.slab.at(a).name[:], t.slab.at(b).name[:]) })
 	for _, i := range in {
 		buf = t.appendRecord(buf, now, t.slab.at(i))
+	}
+	return buf
+}
+
+func (m *memberships) appendState(buf []byte, now time.Duration) []byte {
+	buf = binary.AppendUvarint(buf, m.number)
+	buf = appendLeft(buf, m.older-now)
+	buf = appendBool(buf, m.counting)
+	if m.counting {
+		buf = binary.AppendUvarint(buf, uint64(m.next))
+		buf = appendLeft(buf, m.found-now)
 	}
 	return buf
 }
@@ -72,6 +84,7 @@ func (a *Attempt) AppendState(buf []byte, now time.Duration) []byte {
 	buf = appendLeft(buf, a.ask.Duration)
 	buf = appendBool(buf, a.ask.Renewal)
 	buf = binary.AppendUvarint(buf, a.counter)
+	buf = binary.AppendUvarint(buf, a.ask.Membership)
 	buf = appendLeft(buf, a.deadline-now)
 	buf = appendSet(buf, a.votes)
 	buf = appendSet(buf, a.refused)

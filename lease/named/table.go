@@ -24,6 +24,10 @@ type Config struct {
 	Linger time.Duration
 	// Width is the grain in time of dropping records.
 	Width time.Duration
+	// Membership is the number of the membership that is durable at the start of the run, and Era the one that was
+	// allotted with it (N3). 0 counts as 1, which needs no era.
+	Membership uint64
+	Era        uint32
 }
 
 const (
@@ -61,6 +65,7 @@ type Table struct {
 	owners  owners
 	texts   texts
 	buckets buckets // N4
+	members memberships
 }
 
 // NewTable starts an acceptor that remembers nothing and answers nobody until Open. Readings of its clock never fall,
@@ -72,8 +77,8 @@ func NewTable(c Config, now time.Duration) (*Table, error) {
 	if now < 0 {
 		return nil, fmt.Errorf("named leases: the elapsed clock reads %v: it counts from 0", now)
 	}
-	return &Table{cfg: c, slab: slab{free: none}, index: newIndex(c.MaxRecords), wheel: newWheel(c.Width, now),
-		buckets: newBuckets(c)}, nil
+	return &Table{cfg: c, floor: FirstToken(c.Era), slab: slab{free: none}, index: newIndex(c.MaxRecords),
+		wheel: newWheel(c.Width, now), buckets: newBuckets(c), members: memberships{number: stamp(c.Membership)}}, nil
 }
 
 // Clone is an independent copy.
@@ -130,6 +135,9 @@ func (t *Table) Handle(now time.Duration, from ballot.Incarnation, r Request) (r
 
 // prepare is A1. A promise reports the live lease, whoever owns it, and the name's last token (N2).
 func (t *Table) prepare(now time.Duration, from ballot.Incarnation, q *Request) Reply {
+	if t.foreign(q) {
+		return t.refuse(now, PrepareRejected, q)
+	}
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
 	if r == nil || b.Less(t.promise(r)) || !t.promised(r, b) {
@@ -152,6 +160,9 @@ func (t *Table) promised(r *record, b ballot.Ballot) bool {
 // accept is A2 with N1's owner and N2's check. It never replaces a live lease of another acquisition, under whatever
 // ballot, and never shortens an exclusion. What only N4 stands against is dropped: it is sent again.
 func (t *Table) accept(now time.Duration, from ballot.Incarnation, q *Request) (reply Reply, ok bool) {
+	if t.foreign(q) {
+		return t.refuse(now, AcceptRejected, q), true
+	}
 	r := t.record(now, q.Name)
 	b := ballot.New(q.Counter, from)
 	if r == nil || b.Less(t.promise(r)) || r.blocks(now, q.Acquisition) || !t.takes(now, r, q) ||
@@ -337,11 +348,11 @@ func (t *Table) reply(now time.Duration, k Kind, q *Request, r *record) Reply {
 	}
 	out.Report = t.report(r)
 	if r == nil {
-		out.Full = true
+		out.Full, out.Membership = true, t.members.number
 		return out
 	}
 	if k != Promise {
-		out.Promised = r.promised
+		out.Promised, out.Membership = r.promised, t.members.number
 	}
 	if r.live(now) {
 		out.Live, out.LiveAcquisition, out.LiveToken, out.LiveLeft = true, r.acquisition, r.token, r.until-now

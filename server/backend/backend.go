@@ -8,6 +8,7 @@ type Backend struct {
 	*Leases
 	*Transfers
 	*Cluster
+	*Members
 }
 
 var _ web.Backend = (*Backend)(nil)

@@ -17,8 +17,9 @@ import (
 
 // ClusterConfig is what a Cluster is made of. All fields are required.
 type ClusterConfig struct {
-	Identity   storage.Identity
-	Addresses  map[ballot.NodeID]string // of peers, as hints
+	Identity   storage.Identity // of which the membership may be an older one
+	Members    *runner.Members
+	ClientAddr string // of this node, as others reach it
 	Version    string
 	Started    time.Duration // reading of the clock at the start of the process
 	Clock      *clock.Clock
@@ -28,7 +29,9 @@ type ClusterConfig struct {
 	Log        *runner.Log
 	Leases     *runner.Leases
 	Disk       *runner.Disk
+	Snapshots  *runner.Snapshots
 	Lifecycle  *runner.Lifecycle
+	Draining   func() bool
 	Links      func() []transport.PeerState
 	Guardian   func() guardian.State
 }
@@ -40,14 +43,14 @@ type Cluster struct{ cfg ClusterConfig }
 func NewCluster(c ClusterConfig) *Cluster { return &Cluster{cfg: c} }
 
 // Leader returns the peer address of the master, or "".
-func (b *Cluster) Leader() string { return b.cfg.Addresses[b.cfg.Log.View().Master] }
+func (b *Cluster) Leader() string { return b.cfg.Members.Address(b.cfg.Log.View().Master) }
 
 // Peers lists the peer addresses of the members.
 func (b *Cluster) Peers() []string {
-	members := b.cfg.Identity.Membership.Members
+	members := b.cfg.Members.Load().All()
 	out := make([]string, 0, len(members))
 	for _, m := range members {
-		if a := b.cfg.Addresses[m.Node]; a != "" {
+		if a := b.cfg.Members.Address(m.Node); a != "" {
 			out = append(out, a)
 		}
 	}
@@ -60,6 +63,8 @@ func (b *Cluster) Ready() error {
 	switch {
 	case b.cfg.Lifecycle.Stopping():
 		return errors.New("this node is stopping")
+	case b.cfg.Draining():
+		return errors.New("this node is drained: it takes no new clients until kvctl drain --off")
 	case v.Master == 0:
 		return errors.New("no master is known")
 	case !v.CaughtUp:
@@ -77,6 +82,9 @@ func (b *Cluster) CanTake(to ballot.NodeID) error {
 	for _, p := range b.peers(v, b.cfg.Clock.Now()) {
 		if p.Node != uint64(to) {
 			continue
+		}
+		if p.NonVoter {
+			return fmt.Errorf("node %d is a non-voter, which cannot be master", to)
 		}
 		if !p.Connected {
 			return fmt.Errorf("node %d is not connected to the master", to)

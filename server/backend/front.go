@@ -114,6 +114,46 @@ func (f *Front) Leader() string {
 	return ""
 }
 
+// ListMembers returns the members as this node has applied them.
+func (f *Front) ListMembers(timeout time.Duration) (api.MemberList, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.ListMembers(timeout)
+	}
+	return api.MemberList{}, f.refuse()
+}
+
+// ChangeMembers begins an operation.
+func (f *Front) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.ChangeMembers(timeout, c)
+	}
+	return api.MemberOperation{}, f.refuse()
+}
+
+// PlanChange says what ChangeMembers would do.
+func (f *Front) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.PlanChange(timeout, c)
+	}
+	return api.MemberPlan{}, f.refuse()
+}
+
+// CancelChange takes an operation back.
+func (f *Front) CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.CancelChange(timeout, operation)
+	}
+	return api.MemberOperation{}, f.refuse()
+}
+
+// DrainNode prepares a node for maintenance.
+func (f *Front) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
+	if b := f.backend.Load(); b != nil {
+		return b.DrainNode(timeout, node, off)
+	}
+	return f.refuse()
+}
+
 // Session returns a session as applied here.
 func (f *Front) Session(id string) (kv.Session, bool) {
 	if b := f.backend.Load(); b != nil {

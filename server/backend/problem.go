@@ -35,14 +35,19 @@ func (b *Cluster) problem() string {
 	if silent := b.cfg.Health.Standing().DiskSilent; silent >= runner.DiskComplaint {
 		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
 	}
+	if why := b.cfg.Snapshots.Problem(); why != "" {
+		return why
+	}
 	u := b.cfg.Disk.Usage()
 	switch b.cfg.Disk.Space() {
 	case replica.SpaceLow:
 		return fmt.Sprintf("the disk has reached its reserve or the quota (%d bytes free, %d in use, quota %d): writes "+
-			"that need space are refused unless enough others have some, deletes are not", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+			"that need space are refused unless enough others have some, deletes are not",
+			u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
 	case replica.SpaceTight:
 		return fmt.Sprintf("the disk has used up half of its reserve (%d bytes free, %d in use, quota %d): this node "+
-			"stores nothing that needs space, and falls behind if the others do", u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
+			"stores nothing that needs space, and falls behind if the others do",
+			u.FreeBytes+u.HeldBytes, u.LogBytes+u.StateBytes, u.QuotaBytes)
 	case replica.SpaceNone:
 		return fmt.Sprintf("the disk is full up to what promises and the start of a node need (%d bytes free): this node "+
 			"stores no writes; make space on the file system", u.FreeBytes+u.HeldBytes)

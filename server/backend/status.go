@@ -5,6 +5,7 @@ import (
 
 	"tenure/api"
 	"tenure/internal/ballot"
+	"tenure/server/members"
 	"tenure/server/runner"
 )
 
@@ -16,24 +17,44 @@ func (b *Cluster) Status() api.Status {
 		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Version: b.cfg.Version,
 		Role: b.role(v.Master), Master: uint64(v.Master), Epoch: v.Epoch, Lease: b.leaseStatus(v, now),
 		Promised: v.Promised.String(), Chosen: v.Chosen, Applied: v.Applied, Checkpointed: v.Checkpointed,
-		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now),
+		Truncated: v.Truncated, Revision: v.Revision, Peers: b.peers(v, now), Membership: b.membershipStatus(),
 		Disk: api.DiskStatus{LogBytes: u.LogBytes, StateBytes: u.StateBytes, FreeBytes: u.FreeBytes,
 			QuotaBytes: u.QuotaBytes},
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
-		Able: standing.Able, StandingBackMS: standing.StandBack.Milliseconds(),
+		Able: standing.Able, Draining: b.cfg.Draining(), StandingBackMS: standing.StandBack.Milliseconds(),
+		Snapshot: b.snapshotStatus(),
 		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
 	}
 }
 
+// snapshotStatus returns the snapshot that this node receives now, nil if there is none.
+func (b *Cluster) snapshotStatus() *api.SnapshotStatus {
+	v := b.cfg.Snapshots.Status()
+	if v == nil {
+		return nil
+	}
+	return &api.SnapshotStatus{From: uint64(v.From), Slot: v.Slot, Bytes: v.Bytes, TotalBytes: v.TotalBytes,
+		Installing: v.Whole}
+}
+
+// membershipStatus says which list of members this node goes by.
+func (b *Cluster) membershipStatus() api.MembershipStatus {
+	m := b.cfg.Members.Load()
+	return api.MembershipStatus{Number: m.Number, Change: m.Change, Settled: m.Number}
+}
+
 // role returns what this node is now.
 func (b *Cluster) role(master ballot.NodeID) string {
+	_, voter, listed := b.cfg.Members.Load().Find(b.cfg.Identity.Node)
 	switch {
-	case !b.cfg.Identity.TakesPart():
-		return api.RoleNonVoter
 	case master == b.cfg.Identity.Node:
 		return api.RoleMaster
+	case voter:
+		return api.RoleFollower
+	case listed:
+		return api.RoleNonVoter
 	}
-	return api.RoleFollower
+	return api.RoleNone
 }
 
 func (b *Cluster) leaseStatus(v *runner.LogView, now time.Duration) api.LeaseStatus {
@@ -64,9 +85,12 @@ func (b *Cluster) peers(v *runner.LogView, now time.Duration) []api.PeerStatus {
 	links := b.cfg.Links()
 	out := make([]api.PeerStatus, 0, len(v.Peers))
 	for _, p := range v.Peers {
-		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: b.cfg.Addresses[p.Node], Chosen: p.Chosen, LastHeardMS: -1}
+		s := api.PeerStatus{Node: uint64(p.Node), PeerAddress: b.cfg.Members.Address(p.Node), Chosen: p.Chosen, LastHeardMS: -1}
 		if p.Heard > 0 {
 			s.LastHeardMS = max(0, (now - p.Heard).Milliseconds())
+		}
+		if m, voter, ok := b.cfg.Members.Load().Find(p.Node); ok {
+			s.Name, s.NonVoter = members.NameOf(m), !voter
 		}
 		for _, l := range links {
 			if l.Node == p.Node {

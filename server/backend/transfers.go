@@ -140,8 +140,7 @@ func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	}()
 }
 
-// Relieve hands over, until stop is closed, whenever the disk of this master is short of space and a member has some.
-// It runs apart from the log, which a hand-over needs.
+// Relieve hands over, until stop is closed, whenever the log says that another member should be master. It runs apart from the log, which a hand-over needs.
 func (t *Transfers) Relieve(stop <-chan struct{}) error {
 	for {
 		select {
@@ -153,16 +152,32 @@ func (t *Transfers) Relieve(stop <-chan struct{}) error {
 	}
 }
 
-func (t *Transfers) relieve(next ballot.NodeID) {
+func (t *Transfers) relieve(r runner.Relief) {
 	if !t.busy.CompareAndSwap(false, true) {
 		return
 	}
 	defer t.busy.Store(false)
-	t.cfg.Logger.Warn().Uint64("to", uint64(next)).
-		Msg("this master's disk is short of space: it hands over to a member that has some")
-	if err := t.handOver(next, replica.CauseNoSpace); err != nil {
+	if r.Why == replica.CauseNoSpace {
+		t.cfg.Logger.Warn().Uint64("to", uint64(r.Next)).
+			Msg("this master's disk is short of space: it hands over to a member that has some")
+	} else {
+		t.cfg.Logger.Info().Uint64("to", uint64(r.Next)).Msg("this master is to be removed: it hands over")
+	}
+	if err := t.handOver(r.Next, r.Why); err != nil {
 		t.cfg.Logger.Warn().Err(err).Msg("could not hand over")
 	}
+}
+
+// Drain hands over from this node, if it is the master, to whoever likes to.
+func (t *Transfers) Drain() error {
+	if !t.cfg.Mastership.Serves(t.cfg.Clock.Now()) {
+		return nil
+	}
+	if !t.busy.CompareAndSwap(false, true) {
+		return errBusy
+	}
+	defer t.busy.Store(false)
+	return t.handOver(0, replica.CauseHandedOver)
 }
 
 // handOver hands over from this node.

@@ -32,14 +32,17 @@ func Main() error {
 	if err != nil {
 		return fmt.Errorf("%w: kvnode guardian is started by kvnode itself", err)
 	}
-	plan, err := p.plan()
-	if err != nil {
+	if _, err := p.plan(); err != nil {
 		return err
 	}
 	_ = os.WriteFile("/proc/self/comm", []byte(processName), 0) // only a name
 	debug.FreeOSMemory()
 	shed()
 	if err := awaitDeath(pidfdFile); err != nil {
+		return err
+	}
+	plan, err := p.plan() // the newest
+	if err != nil {
 		return err
 	}
 	if c := p.counters(); len(c) > 0 {

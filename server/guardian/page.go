@@ -15,21 +15,24 @@ import (
 //	offset  bytes   content
 //	0       8       magic, with the version of this layout
 //	8       64 × 8  the counters of the noted ballots, in no order; 0 is free
-//	520     2       length of the plan, big endian
-//	522             the plan, msgpack
+//	520     8       which of the two plans holds: 0 or 1
+//	528     2       length of plan 0, big endian
+//	530             plan 0, msgpack
+//	4360            plan 1, likewise
 //
-// All but the counters is written before the guardian starts. A counter is one aligned word, stored at once: however
-// suddenly the writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a
+// A new plan is written where the other one is, and then holds, by one store. A counter is one aligned word, stored at
+// once, too: however suddenly the writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a
 // death in the middle of an update leaves is some of the new set and some of the old, all of them ballots of this
 // incarnation that left or were about to. Were it garbage, it would still do no harm: a Release that matches no record
 // changes nothing (A3).
 const (
 	pageBytes = 8192
-	pageMagic = "TNGUARD1"
+	pageMagic = "TNGUARD2"
 	atSlots   = 8
-	atLength  = atSlots + 8*lease.MaxNotes
-	atPlan    = atLength + 2
-	planBytes = pageBytes - atPlan
+	atHolds   = atSlots + 8*lease.MaxNotes
+	atPlans   = atHolds + 8
+	planSpace = (pageBytes - atPlans) / 2
+	planBytes = planSpace - 2
 )
 
 // page is the shared memory. One process writes it, from one goroutine; the other reads.
@@ -38,28 +41,45 @@ type page struct{ b []byte }
 // slot is a counter's word. The page is aligned to more than that.
 func (p page) slot(i int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&p.b[atSlots+8*i])) }
 
-// begin writes all that does not change.
+// begin writes the first plan.
 func (p page) begin(plan *Plan) error {
-	b, err := plan.encode()
-	if err != nil {
+	if err := p.follow(plan); err != nil {
 		return err
 	}
-	binary.BigEndian.PutUint16(p.b[atLength:], uint16(len(b)))
-	copy(p.b[atPlan:], b)
 	copy(p.b, pageMagic)
 	return nil
 }
 
-// plan reads what begin wrote.
+// follow makes plan the one that holds.
+func (p page) follow(plan *Plan) error {
+	b, err := plan.encode()
+	if err != nil {
+		return err
+	}
+	next := 1 - p.holds().Load()&1
+	to := p.b[p.at(next):]
+	binary.BigEndian.PutUint16(to, uint16(len(b)))
+	copy(to[2:], b)
+	p.holds().Store(next)
+	return nil
+}
+
+func (p page) holds() *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&p.b[atHolds])) }
+
+// at is where plan i begins.
+func (p page) at(i uint64) int { return atPlans + int(i&1)*planSpace }
+
+// plan reads the plan that holds.
 func (p page) plan() (Plan, error) {
 	if len(p.b) != pageBytes || string(p.b[:len(pageMagic)]) != pageMagic {
 		return Plan{}, fmt.Errorf("%w: it does not begin as one", ErrPlan)
 	}
-	n := int(binary.BigEndian.Uint16(p.b[atLength:]))
+	from := p.b[p.at(p.holds().Load()):]
+	n := int(binary.BigEndian.Uint16(from))
 	if n > planBytes {
 		return Plan{}, fmt.Errorf("%w: a plan of %d bytes", ErrPlan, n)
 	}
-	return decodePlan(p.b[atPlan : atPlan+n])
+	return decodePlan(from[2 : 2+n])
 }
 
 // note makes counters, at most lease.MaxNotes of them and none 0, the noted ones: what is new is there before anything

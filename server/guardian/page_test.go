@@ -102,6 +102,31 @@ func TestPlanIsReadBack(t *testing.T) {
 	}
 }
 
+// Peers come and go. Until the new plan is whole the old one holds.
+func TestNewestPlanHolds(t *testing.T) {
+	p := newPage()
+	if err := p.begin(new(testPlan(Peer{2, "a:1"}))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		want := testPlan(Peer{2, "a:1"}, Peer{ballot.NodeID(3 + i), fmt.Sprintf("b:%d", i)})
+		if err := p.follow(&want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.plan(); err != nil || cmp.Diff(want, got) != "" {
+			t.Fatal(err, cmp.Diff(want, got))
+		}
+	}
+	before, _ := p.plan()
+	long := testPlan(Peer{2, strings.Repeat("x", pageBytes)})
+	if err := p.follow(&long); !errors.Is(err, ErrPlan) {
+		t.Errorf("a plan that is too long: %v", err)
+	}
+	if got, err := p.plan(); err != nil || cmp.Diff(before, got) != "" {
+		t.Error("a plan that is too long has changed the one that holds")
+	}
+}
+
 func TestPagesThatAreNone(t *testing.T) {
 	good := newPage()
 	if err := good.begin(new(testPlan(Peer{2, "a:1"}))); err != nil {
@@ -110,12 +135,12 @@ func TestPagesThatAreNone(t *testing.T) {
 	for name, spoil := range map[string]func(p *page){
 		"short":        func(p *page) { p.b = p.b[:100] },
 		"magic":        func(p *page) { p.b[0]++ },
-		"length":       func(p *page) { p.b[atLength] = 0xff },
-		"cut":          func(p *page) { p.b[atLength+1]-- },
+		"length":       func(p *page) { p.b[p.at(1)] = 0xff },
+		"cut":          func(p *page) { p.b[p.at(1)+1]-- },
 		"no owner":     func(p *page) { _ = p.begin(&Plan{Peers: []Peer{{2, "a:1"}}}) },
-		"crowd":        func(p *page) { crowd := testPlan(make([]Peer, 8)...); _ = p.begin(&crowd) },
+		"crowd":        func(p *page) { crowd := testPlan(make([]Peer, 15)...); _ = p.begin(&crowd) },
 		"never begun":  func(p *page) { *p = newPage() },
-		"another kind": func(p *page) { copy(p.b[atPlan:], fmt.Sprintf("%200s", "")) },
+		"another kind": func(p *page) { copy(p.b[p.at(1)+2:], fmt.Sprintf("%200s", "")) },
 	} {
 		p := page{slices.Clone(good.b)}
 		spoil(&p)

@@ -10,12 +10,12 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Plan is what the guardian is told once: for whom it will speak, and to whom.
+// Plan is what the guardian is told: for whom it will speak, and to whom.
 type Plan struct {
 	Cluster ident.ClusterID
 	Store   ident.StoreID
 	Owner   ballot.Incarnation
-	Peers   []Peer
+	Peers   []Peer // at most twice quorum.MaxVoters: those of two memberships
 }
 
 // Peer is another member and where it listens for its peers.
@@ -40,7 +40,7 @@ func decodePlan(b []byte) (Plan, error) {
 	if err := codec.Unmarshal(b, &p); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
-	if p.Owner.IsZero() || len(p.Peers) > quorum.MaxVoters {
+	if p.Owner.IsZero() || len(p.Peers) > 2*quorum.MaxVoters {
 		return p, fmt.Errorf("%w: owner %v with %d peers", ErrPlan, p.Owner, len(p.Peers))
 	}
 	return p, nil

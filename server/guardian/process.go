@@ -76,6 +76,14 @@ func (k *Process) Note(counters []uint64) {
 	}
 }
 
+// Follow has the guardian speak to other peers from now on. It is for one goroutine. An error leaves the peers as they
+// were.
+func (k *Process) Follow(peers []Peer) error {
+	plan := k.cfg.Plan
+	plan.Peers = peers
+	return k.page.follow(&plan)
+}
+
 // State is how the guardian is now.
 func (k *Process) State() State {
 	k.mu.Lock()

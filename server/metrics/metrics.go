@@ -39,6 +39,11 @@ func Gauge(reg prometheus.Registerer, name, help string, labels prometheus.Label
 		prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}, read))
 }
 
+// Desc describes a figure that a collector of its own collects, with one label.
+func Desc(name, help, label string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, []string{label}, nil)
+}
+
 // Flag is Gauge for a figure that is 1 if read returns true, and else 0.
 func Flag(reg prometheus.Registerer, name, help string, labels prometheus.Labels, read func() bool) {
 	Gauge(reg, name, help, labels, func() float64 {

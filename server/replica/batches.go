@@ -83,7 +83,7 @@ func (b *batches) apply(e multipaxos.Entry, results []kv.Result) []write {
 // they are unknown. A master that was paused must not acknowledge a write behind the back of its successor's reads.
 func (b *batches) acknowledge(now time.Duration, p Published, tenure uint64, out *outbox) {
 	for _, x := range b.applied {
-		ok := !x.lost && x.tenure == tenure && p.Tenure == x.tenure && p.Held(now)
+		ok := !x.lost && x.tenure == tenure && p.HeldAs(tenure, now)
 		for i, w := range x.writes {
 			if ok {
 				out.answer(w, Done, NoReason, x.results[i])

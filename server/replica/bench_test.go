@@ -21,9 +21,7 @@ type solo struct {
 }
 
 func newSolo(b *testing.B) *solo {
-	var voters quorum.Set
-	voters.Add(1)
-	cfg := testConfig(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, voters)
+	cfg := testConfig(ballot.Incarnation{Node: 1, Restart: 1, Nonce: 1}, quorum.Of(1))
 	cfg.Core.CacheBytes, cfg.Core.WindowBytes, cfg.Core.WindowEntries = 1<<20, 1<<24, 1024
 	cfg.MaxBatchBytes, cfg.ApplyBytes, cfg.MaxQueued = 1<<20, 1<<20, 1024
 	cfg.CheckpointBytes, cfg.CheckpointLogBytes = 1<<40, 1<<60
@@ -32,7 +30,7 @@ func newSolo(b *testing.B) *solo {
 	if err != nil {
 		b.Fatal(err)
 	}
-	core, err := multipaxos.New(cfg.Core, disk.durable, disk)
+	core, err := multipaxos.New(cfg.Core, testBase(quorum.Of(1)), disk.durable, disk)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -49,7 +49,7 @@ const (
 	duringCheckpoint  = 3
 )
 
-// short reports whether nothing may be kept on the disk that nobody needs.
+// short reports whether little may be kept on the disk that only others need.
 func (c *checkpoints) short(s Space) bool { return s != SpaceEnough || c.bytes() < c.maxBytes }
 
 // due reports whether it is time to start a checkpoint of so many bytes of changes.
@@ -110,7 +110,7 @@ func (c *checkpoints) end(state *kv.State, core *multipaxos.Core) error {
 }
 
 // SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
-// bound but Config's. Where it is less than Config.CheckpointBytes the log keeps no tail either.
+// bound but Config's. Where it is less than Config.CheckpointBytes the log's tail is short too.
 func (l *Log) SetCheckpointBytes(n int64) {
 	l.checkpoints.space = n
 	l.core.SetShort(l.checkpoints.short(l.members.space))

@@ -1,10 +1,13 @@
 package replica
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/lease"
 	"tenure/multipaxos"
 )
 
@@ -29,6 +32,10 @@ type Config struct {
 	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
 	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
 	Progress           ProgressConfig
+	// Membership is the durable one of this node's identity. It holds as long as the state has no record of the members.
+	Membership ident.Membership
+	// Timing is that of the leases: how long those under an older membership may live yet.
+	Timing lease.Timing
 }
 
 // Validate tells which bound is missing.
@@ -49,5 +56,8 @@ func (c Config) Validate() error {
 			return fmt.Errorf("replica: %s must be positive", b.name)
 		}
 	}
-	return nil
+	if c.Membership.Number == 0 {
+		return errors.New("replica: Membership must not be zero")
+	}
+	return c.Timing.Validate()
 }

@@ -12,6 +12,9 @@
 // the lease part publishes its holding and deadline, the log part for which tenure it is ready. The shell keeps it
 // in one atomic variable.
 //
+// A third one has no driver: [SnapshotReceiver] and [SnapshotSender] decide how a node that is too far behind gets the
+// state from another.
+//
 // # Drivers
 //
 // A part does not decide in which order it is asked. That is the work of its driver: [LogRound] for the log part,
@@ -36,6 +39,15 @@
 //	    a read is answered only if the lease is held after it readOrder, readers.finishAtMaster
 //	    a consistent read never joins a round already sent    readers.start
 //	    unknown is never reported as refused                  outcome.go
+//
+// How members change is in package members; what the master does for it is here:
+//
+//	a record is computed from the one that it replaces        Log.driveMembers, Log.adopt
+//	nothing acts on it before it is chosen and applied        Log.announce
+//	C(k+1) only once C(k) is settled                          settling.step
+//	an acknowledgement is durable, with all entries below it  ownForce.told
+//	who decides the first slots after a restart               BaseMembership
+//	a node that is no voter does not lead                     Log.follow
 //
 // M2 and M3 are the core's (package multipaxos). Time enters as a reading of the node's elapsed clock; finish takes a
 // second, later reading, because a read that works under the lease is two handlers: a pause between taking the data

@@ -33,12 +33,20 @@ const (
 	// EffectCheckpoint: hand Output.Checkpoint to storage; report its end with Event.Checkpointed.
 	EffectCheckpoint
 
+	// EffectMembers: begin to make Output.Members durable, and then to put it in force in both lease parts; when that is
+	// done, report it with Event.InForce. If it does not list this node, the node is removed: it says so and ends.
+	EffectMembers
+
 	// EffectLease: publish ElectorRound.State, whether or not it has changed.
 	EffectLease
 	// EffectTenures: take note of Elector.TakeTenureChanges, for people.
 	EffectTenures
 	// EffectNote: show Elector.AppendNoted to the guardian (P7).
 	EffectNote
+
+	// EffectInForce: tell the log part of the round's InForce. It comes once for each event with a membership, when the
+	// part goes by it.
+	EffectInForce
 
 	// EffectBucket: begin to make LeasesRound.Bucket durable (N4); report it with LeasesEvent.Bucket.
 	EffectBucket
@@ -56,7 +64,7 @@ const (
 
 var effectNames = [...]string{
 	"", "take", "clock", "apply", "freeze", "checkpointed", "standing", "persist", "ready", "progress", "send", "reply",
-	"checkpoint", "lease", "tenures", "note", "bucket", "era", "data", "timer", "done",
+	"checkpoint", "members", "lease", "tenures", "note", "in force", "bucket", "era", "data", "timer", "done",
 }
 
 // String returns the name of the effect, for traces.

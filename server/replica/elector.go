@@ -8,14 +8,17 @@ import (
 	"tenure/lease"
 )
 
-// ElectorConfig is fixed for a run.
+// ElectorConfig is what a run starts with.
 type ElectorConfig struct {
 	Self     ballot.Incarnation
-	Voters   quorum.Set
+	Voters   quorum.Set // until an event brings another membership
 	Timing   lease.Timing
 	Duration time.Duration // D_P of the master lease
 	Acceptor lease.AcceptorConfig
 	Seed     uint64 // of the random waits
+	// Membership is the number of the durable membership, which has the Voters; 0 counts as 1. That of the Acceptor is
+	// set by it.
+	Membership uint64
 }
 
 // Elector is the lease part: this node's proposer and acceptor of the resource "master", and the policy of when to
@@ -48,13 +51,14 @@ type LeaseState struct {
 
 // NewElector is the lease part of a run that begins at now. It first tries after a short wait by rank.
 func NewElector(cfg ElectorConfig, now time.Duration) (*Elector, error) {
+	cfg.Acceptor.Membership = cfg.Membership
 	acceptor, err := lease.NewAcceptor(cfg.Acceptor)
 	if err != nil {
 		return nil, err
 	}
 	proposer, err := lease.NewProposer(lease.ProposerConfig{
 		Self:     cfg.Self,
-		Duration: cfg.Duration, Voters: cfg.Voters, Timing: cfg.Timing,
+		Duration: cfg.Duration, Voters: cfg.Voters, Timing: cfg.Timing, Membership: cfg.Membership,
 	})
 	if err != nil {
 		return nil, err
@@ -100,12 +104,12 @@ func (e *Elector) doDue(now time.Duration) {
 		return
 	}
 	if _, held := e.proposer.Held(now); held { // what was resent to the own acceptor may have won
-		if now >= e.renewAt {
+		if now >= e.renewAt && e.votes() {
 			e.start(now)
 		}
 		return
 	}
-	if now < e.tryAt || e.barred || e.waitForOther(now) {
+	if now < e.tryAt || e.barred || !e.votes() || e.waitForOther(now) {
 		return
 	}
 	e.start(now)
@@ -114,10 +118,11 @@ func (e *Elector) doDue(now time.Duration) {
 // nextWake is the next time at which Tick has something to do.
 func (e *Elector) nextWake(now time.Duration) time.Duration {
 	next := e.tryAt
-	if e.barred {
+	_, held := e.proposer.Held(now)
+	switch {
+	case !e.votes(), e.barred && !held:
 		next = now + e.cfg.Duration/10
-	}
-	if _, held := e.proposer.Held(now); held {
+	case held:
 		next = e.renewAt
 	}
 	if e.trying {

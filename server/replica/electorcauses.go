@@ -19,7 +19,7 @@ const (
 	CauseHandedOver              // handed over by command
 	CauseNoSpace                 // handed over because its disk is short of space
 	CauseNoProgress              // let go because it got nowhere (M6)
-	CauseClockJump               // the clock went on and the process did not: the machine was suspended, or the clock jumped
+	CauseClockJump               // only the clock went on: the machine was suspended, or the clock jumped
 	CauseLoopLate                // the lease loop did not run in time
 	CauseRefused                 // acceptors refused
 	CauseUnanswered              // acceptors did not answer

@@ -15,6 +15,8 @@ type ElectorEvent struct {
 	Release   *Release
 	Crash     *Crash
 	LetGo     LetGo // with Tenure 0: none
+	// Membership is in force on this node: chosen, applied and durable.
+	Membership *InForce
 }
 
 // Release has the lease given up (P6). The log part has stepped down.
@@ -56,6 +58,7 @@ var electorOrder = []electorStep{
 	(*ElectorRound).tenures,
 	(*ElectorRound).note,
 	(*ElectorRound).send,
+	(*ElectorRound).inForce,
 	(*ElectorRound).timer,
 }
 
@@ -104,6 +107,11 @@ func (r *ElectorRound) HasLetGo() bool { return r.letGo }
 // Cleared reports whether the event, a guardian's report, cleared a live record here.
 func (r *ElectorRound) Cleared() bool { return r.cleared }
 
+// InForce is what EffectInForce tells, as Elector.InForce has it at the newest reading.
+func (r *ElectorRound) InForce() (number uint64, excluding time.Duration) {
+	return r.elector.InForce(r.clock.now)
+}
+
 // Wake is when the next round is due.
 func (r *ElectorRound) Wake() time.Duration { return r.elector.nextWake(r.clock.now) }
 
@@ -131,6 +139,8 @@ func (r *ElectorRound) handle() Effect {
 		r.cleared = l.crashReleased(now, e.Crash.Owner, e.Crash.Counters)
 	case e.LetGo.Tenure != 0:
 		r.letGo = l.letGo(now, e.LetGo.Tenure)
+	case e.Membership != nil:
+		l.setMembership(now, *e.Membership)
 	}
 	l.tick(now)
 	r.out = l.take()
@@ -146,5 +156,7 @@ func (r *ElectorRound) note() Effect { return EffectNote }
 func (r *ElectorRound) send() Effect {
 	return EffectSend.unless(len(r.out) == 0 && r.event.Release == nil)
 }
+
+func (r *ElectorRound) inForce() Effect { return EffectInForce.unless(r.event.Membership == nil) }
 
 func (r *ElectorRound) timer() Effect { return EffectTimer }

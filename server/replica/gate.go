@@ -27,6 +27,11 @@ func (p Published) WithReady(tenure, epoch uint64) Published {
 // clears (P4).
 func (p Published) Held(now time.Duration) bool { return p.Tenure != 0 && now < p.Deadline }
 
+// HeldAs reports whether the lease is held at now, under that tenure.
+func (p Published) HeldAs(tenure uint64, now time.Duration) bool {
+	return p.Held(now) && p.Tenure == tenure
+}
+
 // Ticket is the first half of a read under the lease.
 type Ticket struct{ tenure, epoch uint64 }
 
@@ -41,5 +46,5 @@ func (p Published) Begin() (Ticket, bool) {
 // End closes the read: now is a clock reading made after the data was taken. The answer may be given only if the
 // lease is still held and the epoch is the same and still ready.
 func (p Published) End(t Ticket, now time.Duration) bool {
-	return p.Held(now) && p.Tenure == t.tenure && p.Ready == t.tenure && p.Epoch == t.epoch
+	return p.HeldAs(t.tenure, now) && p.Ready == t.tenure && p.Epoch == t.epoch
 }

@@ -9,11 +9,16 @@ const (
 	StandBackLeases = 4
 )
 
+// NudgeStandBack returns how long a node stands back that hears the old master name another as the next one: the named
+// one tries meanwhile.
+func NudgeStandBack(leaseTime time.Duration) time.Duration { return leaseTime / 4 }
+
 // Stop begins the end of the node: it takes no requests any more, and refuses those that are not proposed.
 func (l *Log) Stop() {
 	l.stopping, l.leaving = true, true
 	l.timers.recall(&l.queue)
 	l.queue.refuseAll(Stopping, &l.out)
+	l.changes.refuse(0, Stopping, &l.out)
 }
 
 // HandOver begins a hand-over after which the node stays: it proposes nothing any more, and keeps the requests of its
@@ -22,6 +27,7 @@ func (l *Log) HandOver() {
 	l.stopping = true
 	l.timers.recall(&l.queue)
 	l.queue.sendBack(&l.out)
+	l.changes.refuse(0, NoMaster, &l.out)
 }
 
 // Resume lets the node take up work as master again, unless it was told meanwhile to stop for good.

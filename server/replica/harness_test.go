@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease"
@@ -19,6 +20,8 @@ type disk struct {
 	entries map[multipaxos.Slot]multipaxos.Entry
 	stateDB *kv.MemStateDB
 	restart uint64
+	// identity is the durable membership.
+	identity ident.Membership
 }
 
 func newDisk() *disk {
@@ -56,11 +59,25 @@ const (
 
 var testTiming = lease.Timing{MaxMaster: testLease, MaxUser: time.Second, DriftPPM: 10_000, Margin: testMargin}
 
+// testBase is membership 1 of these voters.
+func testBase(voters quorum.Set) multipaxos.Membership {
+	return multipaxos.Membership{Number: 1, Voters: voters}
+}
+
+// testMembers is membership 1 of these voters, as bootstrap writes it.
+func testMembers(voters quorum.Set) ident.Membership {
+	m := ident.Membership{Number: 1}
+	for _, id := range voters.IDs() {
+		m.Members = append(m.Members, ident.Member{Node: id, Store: ident.StoreID{byte(id)}})
+	}
+	return m
+}
+
 func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 	return Config{
-		Self: self,
-		Core: multipaxos.Config{Self: self, Voters: voters, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
-			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf},
+		Self: self, Membership: testMembers(voters), Timing: testTiming,
+		Core: multipaxos.Config{Self: self, PageBytes: 4096, WindowEntries: 16, WindowBytes: 1 << 20,
+			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf, MembershipOf: MembershipOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40),
 		MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
@@ -85,6 +102,9 @@ type testNode struct {
 	checkpointing *kv.Frozen
 	replies       map[uint64]Reply
 	nextTick      time.Duration
+	inForce       *ident.Membership      // to be made durable and put in force
+	removed       bool                   // it has learned that it is no member any more
+	handsOver     ballot.NodeID          // to this node; 0: it does not
 	attempts      map[ballot.Ballot]bool // for the lease, in this run
 	letGo         []LetGo                // in this run
 }
@@ -108,6 +128,8 @@ type cluster struct {
 	net    []envelope
 	cut    func(from, to ballot.NodeID) bool // true: the message is lost
 	large  ballot.NodeID                     // of this node frames above smallFrame are lost
+	lastID uint64                            // of the requests about members
+	config func(*Config)                     // changes what every start begins with
 }
 
 // smallFrame is what a path takes that loses large frames.
@@ -129,11 +151,18 @@ func (e *envelope) bytes() (n int) {
 }
 
 func newCluster(t *testing.T, size int, seed uint64) *cluster {
-	c := &cluster{t: t, now: time.Second, random: rand.New(rand.NewPCG(seed, 1)),
+	return newClusterWith(t, size, seed, func(*Config) {})
+}
+
+func newClusterWith(t *testing.T, size int, seed uint64, config func(*Config)) *cluster {
+	c := &cluster{t: t, now: time.Second, random: rand.New(rand.NewPCG(seed, 1)), config: config,
 		cut: func(_, _ ballot.NodeID) bool { return false }}
 	for i := range size {
 		n := &testNode{id: ballot.NodeID(i + 1), disk: newDisk()}
 		c.nodes = append(c.nodes, n)
+	}
+	for _, n := range c.nodes {
+		n.disk.identity = testMembers(c.voters())
 	}
 	for _, n := range c.nodes {
 		c.start(n)
@@ -161,8 +190,8 @@ func (c *cluster) start(n *testNode) {
 		quiet = c.now + d
 	}
 	var err error
-	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: c.voters(), Timing: testTiming, Duration: testLease,
-		Seed:     self.Nonce,
+	n.elector, err = NewElector(ElectorConfig{Self: self, Voters: n.disk.identity.Voters(), Timing: testTiming,
+		Duration: testLease, Seed: self.Nonce, Membership: n.disk.identity.Number,
 		Acceptor: lease.AcceptorConfig{Self: n.id, Timing: testTiming, Quarantine: quiet}}, c.now)
 	if err != nil {
 		c.t.Fatal(err)
@@ -171,8 +200,12 @@ func (c *cluster) start(n *testNode) {
 	if n.state, err = kv.Open(n.disk.stateDB, kv.DefaultLimits); err != nil {
 		c.t.Fatal(err)
 	}
-	cfg := testConfig(self, c.voters())
-	core, err := multipaxos.New(cfg.Core, n.disk.durable, n.disk)
+	cfg := testConfig(self, quorum.Set{})
+	cfg.Membership = n.disk.identity
+	c.config(&cfg)
+	base, err := BaseMembership(n.state, n.disk.identity, n.disk.durable, n.disk)
+	c.must(err)
+	core, err := multipaxos.New(cfg.Core, base, n.disk.durable, n.disk)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -181,7 +214,7 @@ func (c *cluster) start(n *testNode) {
 	}
 	n.round, n.events = NewLogRound(n.log), nil
 	n.pub, n.persists, n.checkpointing, n.replies = Published{}, nil, nil, map[uint64]Reply{}
-	n.attempts, n.letGo = map[ballot.Ballot]bool{}, nil
+	n.attempts, n.letGo, n.inForce, n.handsOver = map[ballot.Ballot]bool{}, nil, nil, 0
 	n.up, n.paused, n.nextTick = true, false, c.now
 	for _, o := range c.nodes {
 		if o != n && o.up {
@@ -231,6 +264,9 @@ func (c *cluster) deliver() {
 	due := c.net[:n]
 	c.net = append([]envelope(nil), c.net[n:]...)
 	for _, e := range due {
+		if int(e.to) > len(c.nodes) {
+			continue // it has not joined yet
+		}
 		n := c.nodes[e.to-1]
 		if !n.up {
 			continue
@@ -266,6 +302,8 @@ func (c *cluster) round(n *testNode) {
 		}
 		n.persists = nil
 	}
+	c.putInForce(n)
+	c.handOver(n)
 	if n.checkpointing != nil && !n.frozen {
 		n.disk.stateDB.Merge(n.checkpointing.Checkpoint())
 		n.input(Event{Checkpointed: true})
@@ -275,6 +313,11 @@ func (c *cluster) round(n *testNode) {
 		n.nextTick = c.now + TickEvery
 		n.input(Event{Tick: true})
 	}
+	c.stepLog(n)
+}
+
+// stepLog is a round of the log part.
+func (c *cluster) stepLog(n *testNode) {
 	for {
 		e, err := n.round.Next()
 		c.must(err)
@@ -347,6 +390,13 @@ func (c *cluster) do(n *testNode, e Effect) {
 		}
 	case EffectCheckpoint:
 		n.checkpointing = out.Checkpoint
+	case EffectMembers:
+		n.inForce = out.Members
+	case EffectStanding:
+		if next, _ := n.log.Relief(); next != 0 && n.handsOver == 0 {
+			n.handsOver = next
+			n.input(Event{Call: func(time.Duration) { n.log.HandOver() }})
+		}
 	}
 }
 

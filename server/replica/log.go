@@ -24,7 +24,10 @@ type Log struct {
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 
-	members     members
+	members     membersView
+	changes     changes
+	settling    settling
+	own         ownForce
 	master      masterView
 	queue       queue
 	batches     batches
@@ -44,12 +47,26 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		return nil, err
 	}
 	self := cfg.Self
+	record, err := recordOf(state, cfg.Membership)
+	if err != nil {
+		return nil, err
+	}
+	newest, applied := cfg.Membership, uint64(0)
+	if state.Members() != nil {
+		applied = record.Membership.Number
+	}
+	if record.Membership.Newer(newest) {
+		newest = record.Membership
+	}
 	l := &Log{
 		cfg: cfg, core: core, state: state,
-		members: newMembers(self.Node, cfg.Core.Voters),
-		master:  masterView{self: self.Node},
-		queue:   queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
-		batches: batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
+		members:  newMembers(self.Node, newest),
+		changes:  changes{record: record},
+		own:      ownForce{applied: applied},
+		settling: settling{timing: cfg.Timing},
+		master:   masterView{self: self.Node},
+		queue:    queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
+		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
 		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes,
 			nonce: self.Nonce},
 		reads: readers{max: cfg.MaxReads, nonce: self.Nonce},
@@ -57,13 +74,15 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		// chosen.
 		checkpoints: checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
 		timers:      timers{byName: map[timerName]*timer{}},
-		progress:    newProgress(cfg.Progress, self.Node, cfg.Core.Voters),
+		progress:    newProgress(cfg.Progress, self.Node, newest.Voters()),
 		out:         outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
 	}
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
 	core.Checkpointed(multipaxos.Slot(l.checkpoints.done))
 	core.Applied(multipaxos.Slot(l.checkpoints.done))
+	// It may not have got into force in the run before, and the heartbeats are to say that it has.
+	l.own.announce = newest.Number > 1 || newest.Change > 0
 	return l, nil
 }
 
@@ -75,6 +94,11 @@ func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
 
 // Applied is the last slot in the state.
 func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
+
+// Pin keeps the log above slot from being truncated, for a member that goes on from there; 0 ends it.
+func (l *Log) Pin(slot uint64) {
+	l.core.Pin(multipaxos.Slot(slot))
+}
 
 // MasterNode is who serves as far as this node has been told, 0 if unknown.
 func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
@@ -100,9 +124,14 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 	case e.Up != 0:
 		l.members.connected(e.Up, true)
 		l.core.Connected(e.Up)
-		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(0, 0)})
+		l.out.send(Message{Kind: KindHeartbeat, To: e.Up, Heartbeat: l.heartbeat(now, 0)})
 	case e.Down != 0:
 		l.disconnected(e.Down)
+	case e.Members != nil:
+		l.askMembers(now, e.Members)
+	case e.InForce != nil:
+		l.own.put(now, *e.InForce)
+		l.members.announce(l.heartbeat(now, 0), &l.out)
 	case e.Call != nil:
 		e.Call(now)
 	}
@@ -191,10 +220,12 @@ func (l *Log) tick(now time.Duration, p Published) error {
 	l.forwards.expire(now, &l.out)
 	l.reads.expire(now, why, &l.out)
 	l.master.expire(now, l.cfg.MasterTimeout)
+	l.changes.expire(now, &l.out)
+	l.changes.tick(l.ticks, l.state.Applied())
 	if l.ticks%heartbeatTicks == 0 {
 		l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
 	}
-	if l.epoch.ready && !l.stopping && p.Held(now) && p.Tenure == l.epoch.tenure {
+	if l.epoch.ready && !l.stopping && p.HeldAs(l.epoch.tenure, now) {
 		l.timers.ask(now, &l.queue)
 	}
 	return l.core.Tick()
@@ -208,7 +239,9 @@ const (
 
 // heartbeat is what this node says of itself.
 func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
-	return l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
+	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
+	h.Membership, h.Excluding = l.own.told(now, l.core.SyncedThrough())
+	return h
 }
 
 // advance follows the lease and moves every waiting request on as far as it can go now.
@@ -219,7 +252,10 @@ func (l *Log) advance(now time.Duration, p Published) {
 	switch {
 	case l.epoch.ready && l.stopping: // what waits goes to the next master
 	case l.epoch.ready:
-		if l.queue.refuseFull(&l.members, &l.out) && !l.checkpoints.full(l.state.TableBytes()) {
+		l.driveMembers(now)
+		if l.changes.holds {
+			l.queue.refuseFull(&l.members, &l.out)
+		} else if l.queue.refuseFull(&l.members, &l.out) && !l.checkpoints.full(l.state.TableBytes()) {
 			l.batches.propose(now, &l.queue, l.core, l.epoch.tenure, &l.out)
 		}
 		l.reads.start(l.core, l.ticks)
@@ -237,12 +273,15 @@ func (l *Log) advance(now time.Duration, p Published) {
 // earlier recovery; the end of the tenure ends leading; a higher promise ends readiness and starts recovery again
 // under a new ballot within the same tenure. Continuity is decided by the tenure's number, which is stored data.
 func (l *Log) follow(now time.Duration, p Published) {
-	held := p.Held(now) && p.Tenure != l.letGo.Tenure
+	held := p.Held(now) && p.Tenure != l.letGo.Tenure && l.members.votes()
 	leads := l.epoch.tenure
 	if leads == 0 && l.stopping {
 		return
 	}
 	switch {
+	case leads != 0 && !l.members.votes():
+		l.letGo = LetGo{Tenure: leads, Reason: ReasonNoVoter}
+		l.stepDown(now)
 	case leads != 0 && (!held || p.Tenure != leads):
 		l.stepDown(now)
 		if held {
@@ -268,6 +307,8 @@ func (l *Log) stepDown(now time.Duration) {
 func (l *Log) closeEpoch() {
 	l.epoch.close()
 	l.master.resign()
+	l.changes.end(l.master.node, &l.out)
+	l.settling.reset()
 	l.batches.abandon(&l.out)
 	l.timers.recall(&l.queue)
 	l.timers.out = 0 // those in flight are lost: the next ready master asks again
@@ -286,33 +327,46 @@ func (l *Log) apply() error {
 		return err
 	}
 	for _, e := range entries {
-		commands, err := batchOf(e)
-		if err != nil {
-			return err
-		}
-		results, err := l.state.Apply(uint64(e.Slot), commands)
-		if err != nil {
+		if err := l.applyEntry(e); err != nil {
 			return err
 		}
 		l.checkpoints.applied(e)
-		l.timers.over(l.batches.apply(e, results))
 		l.epoch.applied(e)
 	}
 	l.core.Applied(multipaxos.Slot(l.state.Applied()))
 	return nil
 }
 
+// applyEntry applies a chosen entry: the record of the members, or a batch of commands.
+func (l *Log) applyEntry(e multipaxos.Entry) error {
+	if len(e.Value) > 0 && e.Value[0] == tagMembers {
+		l.timers.over(l.batches.apply(e, nil)) // who proposed a batch in this slot has lost it
+		return l.adopt(e)
+	}
+	commands, err := batchOf(e)
+	if err != nil {
+		return err
+	}
+	results, err := l.state.Apply(uint64(e.Slot), commands)
+	if err != nil {
+		return err
+	}
+	l.timers.over(l.batches.apply(e, results))
+	return nil
+}
+
 // needsTime reports whether finish would decide anything by its clock reading, which must then be a fresh one. Else any
 // reading of this round will do.
 func (l *Log) needsTime() bool {
-	return len(l.batches.applied) > 0 || len(l.timers.fresh) > 0 || len(l.reads.pending) > 0 ||
-		(l.epoch.ready && !l.master.isSelf())
+	return len(l.batches.applied) > 0 || len(l.changes.answers) > 0 || len(l.timers.fresh) > 0 ||
+		len(l.reads.pending) > 0 || (l.epoch.ready && !l.master.isSelf())
 }
 
 // finish ends a round of inputs: now is a clock reading made after entries were applied, p what is published at that
 // time. Writes are acknowledged, and reads get their points, only under the lease.
 func (l *Log) finish(now time.Duration, p Published) {
 	l.batches.acknowledge(now, p, l.epoch.tenure, &l.out)
+	l.changes.acknowledge(now, p, l.epoch.tenure, &l.out)
 	l.timers.settle(now)
 	if l.epoch.ready && !l.master.isSelf() {
 		l.becomeMaster(now, p)
@@ -322,6 +376,7 @@ func (l *Log) finish(now time.Duration, p Published) {
 	}
 	l.reads.finish(l.state.Applied(), &l.out)
 	l.checkpoints.hand(l.core.SyncedThrough(), &l.out)
+	l.announce()
 }
 
 // becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
@@ -330,6 +385,7 @@ func (l *Log) becomeMaster(now time.Duration, p Published) {
 	l.forwards.recall(l.cfg.Self.Node, &l.queue)
 	l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
 	l.timers.rearm(now)
+	l.changes.begin(now, l.state.Applied(), l.ticks)
 }
 
 // take drains the output, and that of the core.

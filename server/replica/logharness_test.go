@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -22,6 +23,7 @@ type bench struct {
 	events   []Event              // for the next round
 	persists []multipaxos.Persist // that sync makes durable
 	frozen   *kv.Frozen           // to be checkpointed
+	given    *ident.Membership    // to be put in force
 	order    []Effect             // of the last round
 	out      Output               // the last one; Proposed: all of the last round
 	sent     []multipaxos.Message
@@ -53,7 +55,7 @@ func newBenchWith(t *testing.T, cfg Config) *bench {
 	if b.state, err = kv.Open(b.disk.stateDB, kv.DefaultLimits); err != nil {
 		t.Fatal(err)
 	}
-	core, err := multipaxos.New(cfg.Core, multipaxos.Durable{}, b.disk)
+	core, err := multipaxos.New(cfg.Core, testBase(cfg.Membership.Voters()), multipaxos.Durable{}, b.disk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +142,8 @@ func (b *bench) carryOut(e Effect) {
 		}
 	case EffectCheckpoint:
 		b.frozen = b.out.Checkpoint
+	case EffectMembers:
+		b.given = b.out.Members
 	}
 }
 

@@ -20,7 +20,16 @@ type Event struct {
 	Health       *Health
 	From         ballot.NodeID // of Health
 	Up, Down     ballot.NodeID // the log connection to that peer stands, or is broken
+	Members      *MembersRequest
+	InForce      *MembersInForce
 	Call         func(now time.Duration)
+}
+
+// MembersInForce answers EffectMembers: the membership with that number is durable here and in force in both lease
+// parts. Excluding is as in Heartbeat.
+type MembersInForce struct {
+	Number    uint64
+	Excluding time.Duration
 }
 
 // LogRound drives the log part: it is the order in which a round takes events, persists, sends, applies, reads the
@@ -68,6 +77,7 @@ var logPass = []logStep{
 	(*LogRound).persist,
 	(*LogRound).publish,
 	(*LogRound).progress,
+	(*LogRound).members,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -77,6 +87,7 @@ var logPass = []logStep{
 	(*LogRound).persist,
 	(*LogRound).publish,
 	(*LogRound).progress,
+	(*LogRound).members,
 	(*LogRound).send,
 	(*LogRound).reply,
 	(*LogRound).checkpoint,
@@ -207,6 +218,8 @@ func (r *LogRound) publish() (Effect, error) {
 func (r *LogRound) progress() (Effect, error) {
 	return EffectProgress.unless(r.out.Health == nil && r.out.LetGo.Tenure == 0), nil
 }
+
+func (r *LogRound) members() (Effect, error) { return EffectMembers.unless(r.out.Members == nil), nil }
 
 func (r *LogRound) send() (Effect, error) {
 	return EffectSend.unless(len(r.out.Log) == 0 && len(r.out.Messages) == 0), nil

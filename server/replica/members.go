@@ -1,18 +1,24 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 )
 
-// members is what this node knows of the members: who is connected, and how much space is on their disks and its own.
-type members struct {
-	self   ballot.NodeID
-	voters quorum.Set
-	peers  []peerView
-	space  Space // of the own disk
+// membersView is what this node knows of the members: who they are, who is connected, and how much space is on their
+// disks and its own.
+type membersView struct {
+	self ballot.NodeID
+	// newest is the newest membership that is known here: of the state, or of this node's identity, if the state is not
+	// there yet.
+	newest ident.Membership
+	voters quorum.Set // of newest
+	peers  []peerView // the other members, and whoever else is connected: this node may be behind
+	space  Space      // of the own disk
 	// relieved is the tick before which this node does not hand over again for want of space.
 	relieved uint64
 }
@@ -20,23 +26,61 @@ type members struct {
 // peerView is what this node has heard of another.
 type peerView struct {
 	node      ballot.NodeID
+	listed    bool // a member
 	connected bool
 	space     Space
 	applied   uint64
 	heard     time.Duration // 0: never
+	inForce   uint64        // as it said when it was heard
+	excluding time.Duration // as it said then
 }
 
-func newMembers(self ballot.NodeID, voters quorum.Set) members {
-	m := members{self: self, voters: voters}
-	for _, id := range voters.IDs() {
-		if id != self {
-			m.peers = append(m.peers, peerView{node: id})
+// maxStrangers bounds the connected nodes that newest does not list, beside those that it does.
+const maxStrangers = 64
+
+func newMembers(self ballot.NodeID, m ident.Membership) membersView {
+	v := membersView{self: self}
+	v.follow(m)
+	return v
+}
+
+// follow takes a membership over, unless a newer one is known.
+func (m *membersView) follow(next ident.Membership) {
+	if m.newest.Newer(next) {
+		return
+	}
+	m.newest, m.voters = next, next.Voters()
+	var peers []peerView
+	for _, x := range next.All() {
+		if x.Node == m.self {
+			continue
+		}
+		p := peerView{node: x.Node}
+		if known := m.peer(x.Node); known != nil {
+			p = *known
+		}
+		p.listed = true
+		peers = append(peers, p)
+	}
+	for _, p := range m.peers {
+		if _, _, ok := next.Find(p.node); !ok && p.connected {
+			p.listed = false
+			peers = append(peers, p)
 		}
 	}
-	return m
+	m.peers = peers
 }
 
-func (m *members) peer(id ballot.NodeID) *peerView {
+// votes reports whether this node is a voter.
+func (m *membersView) votes() bool { return m.voters.Has(m.self) }
+
+// removed reports whether this node is no member any more.
+func (m *membersView) removed() bool {
+	_, _, ok := m.newest.Find(m.self)
+	return !ok
+}
+
+func (m *membersView) peer(id ballot.NodeID) *peerView {
 	for i := range m.peers {
 		if m.peers[i].node == id {
 			return &m.peers[i]
@@ -46,24 +90,34 @@ func (m *members) peer(id ballot.NodeID) *peerView {
 }
 
 // connected follows the log connection to a peer.
-func (m *members) connected(peer ballot.NodeID, up bool) {
-	if p := m.peer(peer); p != nil {
+func (m *membersView) connected(peer ballot.NodeID, up bool) {
+	p := m.peer(peer)
+	switch {
+	case p != nil:
 		p.connected = up
+		if !up && !p.listed {
+			m.peers = slices.DeleteFunc(m.peers, func(p peerView) bool { return p.node == peer })
+		}
+	case up && len(m.peers) < maxStrangers:
+		m.peers = append(m.peers, peerView{node: peer, connected: true})
 	}
 }
 
-// hear takes a heartbeat, and reports whether it is a member's.
-func (m *members) hear(now time.Duration, from ballot.NodeID, h Heartbeat) bool {
+// hear takes a heartbeat, and reports whether it is that of a member, or of a connected node.
+func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) bool {
 	p := m.peer(from)
 	if p == nil {
 		return false
 	}
 	p.space, p.applied, p.heard = h.Space, h.Applied, now
+	// Number and exclusion are of one heartbeat: a node that has restarted does not know yet what it excludes, and has
+	// acknowledged nothing until it does.
+	p.inForce, p.excluding = h.Membership, h.Excluding
 	return true
 }
 
 // announce sends a heartbeat to all peers.
-func (m *members) announce(h Heartbeat, out *outbox) {
+func (m *membersView) announce(h Heartbeat, out *outbox) {
 	for i := range m.peers {
 		out.send(Message{Kind: KindHeartbeat, To: m.peers[i].node, Heartbeat: h})
 	}
@@ -71,40 +125,40 @@ func (m *members) announce(h Heartbeat, out *outbox) {
 
 // spaceFor reports whether the master may propose a write. With too few members connected for any quorum the write
 // waits for them instead: nobody knows yet what space there will be.
-func (m *members) spaceFor(frees bool) bool { return m.quorumWith(frees) || !m.quorumConnected() }
+func (m *membersView) spaceFor(frees bool) bool { return m.quorumWith(frees) || !m.quorumConnected() }
 
 // quorumWith reports whether this node and members connected to it that have space make a quorum: SpaceEnough, or, for
 // what frees space, any.
-func (m *members) quorumWith(frees bool) bool {
+func (m *membersView) quorumWith(frees bool) bool {
 	if !m.space.takes(frees) {
 		return false
 	}
-	with := quorum.Of(m.self)
+	return m.quorumOf(func(p *peerView) bool { return p.space.takes(frees) })
+}
+
+func (m *membersView) quorumConnected() bool { return m.quorumOf(func(*peerView) bool { return true }) }
+
+// quorumOf reports whether this node and the voters connected to it that are as is says make a quorum.
+func (m *membersView) quorumOf(is func(*peerView) bool) bool {
+	var with quorum.Set
+	if m.votes() {
+		with.Add(m.self)
+	}
 	for i := range m.peers {
-		if p := &m.peers[i]; p.connected && p.space.takes(frees) {
+		if p := &m.peers[i]; p.connected && m.voters.Has(p.node) && is(p) {
 			with.Add(p.node)
 		}
 	}
 	return quorum.Reached(m.voters, with)
 }
 
-func (m *members) quorumConnected() bool {
-	with := quorum.Of(m.self)
-	for i := range m.peers {
-		if m.peers[i].connected {
-			with.Add(m.peers[i].node)
-		}
-	}
-	return quorum.Reached(m.voters, with)
-}
-
 // full lists the members that are short of space: this node, and those connected to it.
-func (m *members) full() []ballot.NodeID {
+func (m *membersView) full() []ballot.NodeID {
 	var full []ballot.NodeID
-	for _, id := range m.voters.IDs() {
-		p := m.peer(id)
-		if id == m.self && m.space != SpaceEnough || p != nil && p.connected && p.space != SpaceEnough {
-			full = append(full, id)
+	for _, x := range m.newest.All() {
+		p := m.peer(x.Node)
+		if x.Node == m.self && m.space != SpaceEnough || p != nil && p.connected && p.space != SpaceEnough {
+			full = append(full, x.Node)
 		}
 	}
 	return full
@@ -112,7 +166,7 @@ func (m *members) full() []ballot.NodeID {
 
 // relief is a member to hand over to if this node is short of space: it has more, as have enough others for a quorum
 // without this node, and it is caught up with what is applied here. 0: there is none, or no need.
-func (m *members) relief(tick, applied uint64) ballot.NodeID {
+func (m *membersView) relief(tick, applied uint64) ballot.NodeID {
 	if m.space == SpaceEnough || tick < m.relieved {
 		return 0
 	}
@@ -124,7 +178,7 @@ func (m *members) relief(tick, applied uint64) ballot.NodeID {
 		next := ballot.NodeID(0)
 		for i := range m.peers {
 			p := &m.peers[i]
-			if !p.connected || !p.space.takes(frees) {
+			if !p.connected || !m.voters.Has(p.node) || !p.space.takes(frees) {
 				continue
 			}
 			with.Add(p.node)
@@ -135,6 +189,22 @@ func (m *members) relief(tick, applied uint64) ballot.NodeID {
 		if next != 0 && quorum.Reached(m.voters, with) {
 			m.relieved = tick + reliefTicks
 			return next
+		}
+	}
+	return 0
+}
+
+// successor is a voter to hand over to before this node is removed, 0 if there is none: connected, with space, and
+// caught up with what is applied here.
+func (m *membersView) successor(tick, applied uint64) ballot.NodeID {
+	if tick < m.relieved {
+		return 0
+	}
+	for i := range m.peers {
+		p := &m.peers[i]
+		if p.connected && m.voters.Has(p.node) && p.space.takes(true) && p.applied+SuccessorLag >= applied {
+			m.relieved = tick + reliefTicks
+			return p.node
 		}
 	}
 	return 0

@@ -12,11 +12,13 @@ type MessageKind uint8
 
 // The messages between log parts beside those of the log itself.
 const (
-	KindHeartbeat  MessageKind = iota + 1 // state of the sender, sent regularly and at each change
-	KindForward                           // writes for the master
-	KindForwarded                         // their answers
-	KindReadPoint                         // a follower asks the master for a read point
-	KindReadPointR                        // and its answer
+	KindHeartbeat     MessageKind = iota + 1 // state of the sender, sent regularly and at each change
+	KindForward                              // writes for the master
+	KindForwarded                            // their answers
+	KindReadPoint                            // a follower asks the master for a read point
+	KindReadPointR                           // and its answer
+	KindSnapshotAsk                          // a node that is behind asks for pieces of a snapshot; not for the log part
+	KindSnapshotPiece                        // one of them; not for the log part
 )
 
 // Message is one message between the log parts of two nodes; it travels on the log connection.
@@ -27,6 +29,7 @@ type Message struct {
 	Writes    []ForwardedWrite
 	Answers   []ForwardedAnswer
 	Read      ReadPoint
+	Snapshot  *SnapshotPart // of KindSnapshotAsk and KindSnapshotPiece only
 }
 
 // Heartbeat is what a node says of itself.
@@ -36,6 +39,13 @@ type Heartbeat struct {
 	Applied   uint64
 	LeaseLeft time.Duration // a hint (L1)
 	Space     Space
+	// Membership is the number of the membership that is in force at the sender: durable, with all entries below its own,
+	// and known to both lease acceptors, which refuse older stamps from then on. 1 stands for bootstrap's, and for what is
+	// not in force yet. 0: the sender is of a version that knows no other.
+	Membership uint64
+	// Excluding is how long, on the sender's clock, what its acceptors granted or may have granted under older stamps can
+	// live yet.
+	Excluding time.Duration
 }
 
 // Space is what is left on a node's disk.

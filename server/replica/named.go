@@ -28,6 +28,7 @@ type Leases struct {
 	timers    namedTimers
 	resends   resends
 	sweepAt   time.Duration
+	counting  bool // the table counts exclusions of older stamps
 	stopped   bool
 	out       namedOutbox
 }
@@ -167,7 +168,7 @@ func (l *Leases) start(now time.Duration, t *leaseTask) {
 	t.tries++
 	t.attempt = named.Begin(now, named.Ask{Name: t.req.Name, Acquisition: t.req.Acquisition, Owner: t.req.Owner,
 		Text:     t.req.Text,
-		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast}, l.cfg.Voters, t.counter)
+		Duration: t.req.Duration, Renewal: t.req.Op == LeaseRenew, AtLeast: t.atLeast, Membership: l.table.Membership()}, l.cfg.Voters, t.counter)
 	l.byCounter[t.counter] = t
 	l.resends.add(now+leaseResendEvery, t.counter)
 	l.send(now, t)

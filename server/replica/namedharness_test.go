@@ -14,6 +14,7 @@ type drivenLeases struct {
 	replied []LeaseAnswer
 	bucket  named.Bucket // the newest that is to be made durable
 	eras    int          // asked for
+	told    int          // memberships that are in force
 }
 
 func driveLeases(l *Leases) *drivenLeases {
@@ -36,6 +37,8 @@ func (d *drivenLeases) give(now time.Duration, events ...LeasesEvent) {
 			d.replied = append(d.replied, d.round.Answers()...)
 		case EffectBucket:
 			d.bucket = d.round.Bucket()
+		case EffectInForce:
+			d.told++
 		case EffectEra:
 			d.eras++
 		case EffectDone:

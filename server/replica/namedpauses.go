@@ -15,13 +15,19 @@ type namedPauses struct {
 }
 
 func newNamedPauses(self ballot.NodeID, voters quorum.Set, seed uint64) namedPauses {
-	p := namedPauses{voters: voters.Len(), random: xorshift(seed | 1)}
+	p := namedPauses{random: xorshift(seed | 1)}
+	p.placeAmong(self, voters)
+	return p
+}
+
+// placeAmong takes this node's place among the voters; the first one's if it is none of them.
+func (p *namedPauses) placeAmong(self ballot.NodeID, voters quorum.Set) {
+	p.place, p.voters = 0, voters.Len()
 	for i := range p.voters {
 		if voters.At(i) == self {
 			p.place = i
 		}
 	}
-	return p
 }
 
 // rank is the wait before a try for a name that has just become free: the nodes come in an order that depends on the

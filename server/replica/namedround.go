@@ -18,15 +18,18 @@ type LeasesEvent struct {
 	Bucket  named.Bucket // is durable (N4)
 	Stop    bool
 	Call    func(now time.Duration)
+	// Membership is in force on this node: chosen, applied and durable.
+	Membership *InForce
 }
 
 // LeasesRound drives the part for named leases, as LogRound drives the log part.
 type LeasesRound struct {
-	part   *Leases
-	at     int // in leasesOrder
-	clock  clockStep
-	events []*LeasesEvent
-	asking bool // an era was asked for and has not come
+	part    *Leases
+	at      int // in leasesOrder
+	clock   clockStep
+	events  []*LeasesEvent
+	asking  bool // an era was asked for and has not come
+	telling bool // a membership came, and EffectInForce has not told of it
 
 	batches []LeaseBatch
 	answers []LeaseAnswer
@@ -42,6 +45,7 @@ var leasesOrder = []leasesStep{
 	(*LeasesRound).handle,
 	(*LeasesRound).send,
 	(*LeasesRound).reply,
+	(*LeasesRound).inForce,
 	(*LeasesRound).nextBucket,
 	(*LeasesRound).era,
 	(*LeasesRound).timer,
@@ -82,6 +86,11 @@ func (r *LeasesRound) Answers() []LeaseAnswer { return r.answers }
 // Bucket is what EffectBucket makes durable.
 func (r *LeasesRound) Bucket() named.Bucket { return r.bucket }
 
+// InForce is what EffectInForce tells, as Leases.InForce has it at the newest reading.
+func (r *LeasesRound) InForce() (number uint64, excluding time.Duration) {
+	return r.part.InForce(r.clock.now)
+}
+
 // Wake is when the next round is due.
 func (r *LeasesRound) Wake() time.Duration { return r.part.nextWake() }
 
@@ -121,12 +130,24 @@ func (r *LeasesRound) handleOne(e *LeasesEvent) {
 		l.stop()
 	case e.Call != nil:
 		e.Call(now)
+	case e.Membership != nil:
+		r.telling = true
+		l.setMembership(now, *e.Membership)
 	}
 }
 
 func (r *LeasesRound) send() Effect { return EffectSend.unless(len(r.batches) == 0) }
 
 func (r *LeasesRound) reply() Effect { return EffectReply.unless(len(r.answers) == 0) }
+
+// inForce waits until the exclusions of older stamps are counted.
+func (r *LeasesRound) inForce() Effect {
+	if !r.telling || r.part.counting {
+		return 0
+	}
+	r.telling = false
+	return EffectInForce
+}
 
 func (r *LeasesRound) nextBucket() Effect {
 	b, ok := r.part.table.NextBucket(r.clock.now)

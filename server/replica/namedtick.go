@@ -44,6 +44,7 @@ func (l *Leases) tick(now time.Duration) {
 		l.timers.prune(l.alive)
 	}
 	l.out.hurryOld(now)
+	l.counting = l.table.CountOlder(countMost)
 	if now >= l.sweepAt {
 		l.sweepAt = now + l.cfg.Table.Width
 		if l.table.Sweep(now, sweepMost) {
@@ -106,6 +107,9 @@ func (l *Leases) fire(now time.Duration, x namedTimer) {
 // nextWake is the next time at which Tick has something to do.
 func (l *Leases) nextWake() time.Duration {
 	next := l.sweepAt
+	if l.counting {
+		next = 0
+	}
 	if at, ok := l.timers.first(); ok {
 		next = min(next, at)
 	}

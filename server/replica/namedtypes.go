@@ -103,13 +103,13 @@ type LeaseBatch struct {
 	Replies  []named.Reply
 }
 
-// LeasesConfig is fixed for a run.
+// LeasesConfig is what a run starts with.
 type LeasesConfig struct {
 	Self     ballot.Incarnation
-	Voters   quorum.Set
-	Table    named.Config
-	MaxTasks int    // bound on the requests that this node works on or lets wait
-	Seed     uint64 // of the random waits
+	Voters   quorum.Set   // until an event brings another membership
+	Table    named.Config // with the number and the era of the durable membership, which has the Voters
+	MaxTasks int          // bound on the requests that this node works on or lets wait
+	Seed     uint64       // of the random waits
 }
 
 // Validate refuses a configuration under which no node may run.

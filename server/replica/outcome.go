@@ -3,7 +3,9 @@ package replica
 import (
 	"time"
 
+	"tenure/internal/ballot"
 	"tenure/kv"
+	"tenure/server/members"
 )
 
 // Outcome is what a client may be told of its request.
@@ -90,4 +92,25 @@ type Reply struct {
 	// data. Without it the state applied here may be read as it is.
 	Ticket   Ticket
 	Ticketed bool
+	Members  *MembersAnswer // to a MembersRequest; else nil
+}
+
+// MembersRequest asks for a change of the members, or takes one back. Only the master carries it out.
+type MembersRequest struct {
+	ID     uint64 // drawn by the shell
+	Op     members.Operation
+	Cancel string // not empty: take the operation of that id back, instead of Op
+	DryRun bool   // only tell what Op would do
+	Until  time.Duration
+	Wait   time.Duration // as in Request
+}
+
+// MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is taken
+// back. Refused with a Refusal: it cannot be; without one, with Reason NoMaster: ask Master, if that is not 0. Unknown:
+// ask again with the same operation id.
+type MembersAnswer struct {
+	Master  ballot.NodeID
+	Refusal *members.Refusal
+	Record  members.Record // as of the answer, if Done
+	Plan    members.Plan   // of a dry run that is Done
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
 )
@@ -24,6 +25,8 @@ type Output struct {
 	Health *Health
 	// LetGo, if it has a tenure, tells the lease part to release that tenure (P6): this part has stopped acting for it.
 	LetGo LetGo
+	// Members, if not nil, is a membership that was chosen and applied: EffectMembers.
+	Members *ident.Membership
 	// Proposed are the batches that went into slots since the last output. For metrics only.
 	Proposed []Proposal
 }

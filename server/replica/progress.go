@@ -50,6 +50,7 @@ const (
 	ReasonUnready = "unready"
 	ReasonStuck   = "stuck"
 	ReasonHung    = "hung" // the log loop itself, as the shell finds it
+	ReasonNoVoter = "no voter any more"
 )
 
 // reading is what the log part shows of itself once a tick.
@@ -89,12 +90,26 @@ type voterHealth struct {
 
 func newProgress(cfg ProgressConfig, self ballot.NodeID, voters quorum.Set) progress {
 	g := progress{cfg: cfg}
-	for _, id := range voters.IDs() {
-		if id != self {
-			g.others = append(g.others, voterHealth{node: id})
-		}
-	}
+	g.follow(self, voters)
 	return g
+}
+
+// follow keeps what was heard of those that are still voters.
+func (g *progress) follow(self ballot.NodeID, voters quorum.Set) {
+	var others []voterHealth
+	for _, id := range voters.IDs() {
+		if id == self {
+			continue
+		}
+		v := voterHealth{node: id}
+		for _, was := range g.others {
+			if was.node == id {
+				v = was
+			}
+		}
+		others = append(others, v)
+	}
+	g.others = others
 }
 
 // hear takes another voter's health.

@@ -92,7 +92,7 @@ func (q *queue) expire(now time.Duration, why Reason, out *outbox) {
 
 // refuseFull refuses what waits to be proposed and has no space any more: it may have come in while there was some. It
 // reports whether there is space for the rest.
-func (q *queue) refuseFull(m *members, out *outbox) bool {
+func (q *queue) refuseFull(m *membersView, out *outbox) bool {
 	if m.spaceFor(false) {
 		return true
 	}

@@ -2,8 +2,8 @@ package replica
 
 import "time"
 
-// ReadRound drives a read under the lease, from when its epoch was found ready: Published.Begin, or the log part's Reply,
-// has given a Ticket. Whoever reads runs this, once: call Next, do what it says, and again.
+// ReadRound drives a read under the lease, from when its epoch was found ready: Published.Begin, or the log part's
+// Reply, has given a Ticket. Whoever reads runs this, once: call Next, do what it says, and again.
 type ReadRound struct {
 	ticket  Ticket
 	at      int // in readOrder

@@ -83,7 +83,7 @@ func (r *readers) start(core *multipaxos.Core, tick uint64) {
 func (r *readers) finishAtMaster(now time.Duration, p Published, e *epoch, applied uint64, core *multipaxos.Core,
 	out *outbox) {
 	confirmed := core.ConfirmedRound()
-	held := p.Held(now) && p.Tenure == e.tenure
+	held := p.HeldAs(e.tenure, now)
 	kept := r.pending[:0]
 	for _, w := range r.pending {
 		switch {

@@ -45,18 +45,21 @@ func (l *Log) SetSpace(r Space) {
 	l.core.SetFull(r.refuses())
 	l.core.SetShort(l.checkpoints.short(r))
 	if tell {
-		l.members.announce(l.heartbeat(0, 0), &l.out)
+		l.members.announce(l.heartbeat(l.now, 0), &l.out)
 	}
 }
 
 // Full lists the members that are short of space, as far as known: this node, and those connected to it.
 func (l *Log) Full() []ballot.NodeID { return l.members.full() }
 
-// Relief is a member that should be master in place of this node, which is short of space. 0: there is none, or no
-// need.
-func (l *Log) Relief() ballot.NodeID {
-	if !l.epoch.ready || l.stopping {
-		return 0
+// Relief is a member that should be master in place of this node, which is short of space, or about to be removed. 0:
+// there is none, or no need.
+func (l *Log) Relief() (next ballot.NodeID, why Cause) {
+	switch {
+	case !l.epoch.ready || l.stopping:
+		return 0, CauseUnknown
+	case l.changes.step.HandOver:
+		return l.members.successor(l.ticks, l.state.Applied()), CauseHandedOver
 	}
-	return l.members.relief(l.ticks, l.state.Applied())
+	return l.members.relief(l.ticks, l.state.Applied()), CauseNoSpace
 }

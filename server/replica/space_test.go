@@ -72,19 +72,19 @@ func TestFullMasterIsRelieved(t *testing.T) {
 		b.again()
 	}
 	hear(SpaceEnough, SpaceEnough)
-	if next := b.log.Relief(); next != 0 {
+	if next, _ := b.log.Relief(); next != 0 {
 		t.Errorf("with space: %d", next)
 	}
 	b.log.SetSpace(SpaceLow)
 	hear(SpaceLow, SpaceEnough)
-	if next := b.log.Relief(); next != 0 {
+	if next, _ := b.log.Relief(); next != 0 {
 		t.Errorf("one other with space is no quorum: %d", next)
 	}
 	hear(SpaceEnough, SpaceEnough)
-	if next := b.log.Relief(); next != 2 {
+	if next, _ := b.log.Relief(); next != 2 {
 		t.Errorf("relieved by %d", next)
 	}
-	if next := b.log.Relief(); next != 0 {
+	if next, _ := b.log.Relief(); next != 0 {
 		t.Errorf("again at once: %d", next)
 	}
 }

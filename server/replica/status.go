@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/server/members"
 )
 
 // Status is the log part for a status page.
@@ -24,15 +25,28 @@ type Status struct {
 	InFlight     int             // slots
 	Reads        int             // waiting
 	Full         []ballot.NodeID // members that are short of space, as far as known
-	Peers        []PeerStatus
+	Behind       bool            // others have truncated what this node lacks: it needs a snapshot
+	Peers        []PeerStatus    // the other members
+	// Record is that of the members, as applied here.
+	Record  members.Record
+	Removed bool   // this node is no member any more
+	InForce uint64 // the number of the membership in force here; 0: that of bootstrap
+	// Of the ready master alone: what the operation under way, or the newest membership, waits for, and how long that lasts
+	// yet, 0 if it is not known.
+	Waits      string
+	SettleLeft time.Duration
 }
 
 // PeerStatus is another member as the log part has heard of it.
 type PeerStatus struct {
-	Node    ballot.NodeID
-	Chosen  uint64
-	Applied uint64
-	Heard   time.Duration // 0: never
+	Node      ballot.NodeID
+	Voter     bool
+	Connected bool
+	Chosen    uint64
+	Applied   uint64
+	Lag       uint64        // slots chosen, as far as known here, and not applied there
+	Heard     time.Duration // 0: never
+	InForce   uint64        // the membership in force there, as in Status
 }
 
 // Status is a copy: the caller may keep it.
@@ -42,11 +56,20 @@ func (l *Log) Status(now time.Duration) Status {
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
 		Checkpointed: l.checkpoints.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
-		Reads: l.reads.count(), Full: l.members.full(),
+		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(),
 	}
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
-	for _, p := range l.members.peers {
-		s.Peers = append(s.Peers, PeerStatus{Node: p.node, Chosen: p.applied, Applied: p.applied, Heard: p.heard})
+	for i := range l.members.peers {
+		if p := &l.members.peers[i]; p.listed {
+			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Voter: l.members.voters.Has(p.node), Connected: p.connected,
+				Chosen: p.applied, Applied: p.applied, Lag: s.Chosen - min(s.Chosen, p.applied), Heard: p.heard,
+				InForce: p.inForce})
+		}
+	}
+	s.Record, s.Removed = l.changes.record, l.members.removed()
+	s.InForce, _ = l.own.told(now, l.core.SyncedThrough())
+	if l.epoch.ready {
+		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)
 	}
 	return s
 }

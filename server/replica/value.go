@@ -12,6 +12,8 @@ import (
 const (
 	tagBatch byte = 1 // commands, kv.AppendBatch
 	tagOpen  byte = 2 // opens an epoch
+	// tagMembers is the record of the members, package members: the whole next one.
+	tagMembers byte = 3
 )
 
 // opening is the body of an entry that opens an epoch.
@@ -21,7 +23,7 @@ func openValue(b ballot.Ballot) []byte { return codec.Append([]byte{tagOpen}, ba
 
 // batchOf is the commands in a chosen value; nil if it holds none.
 func batchOf(e multipaxos.Entry) ([]byte, error) {
-	if len(e.Value) == 0 || e.Value[0] == tagOpen {
+	if len(e.Value) == 0 || e.Value[0] == tagOpen || e.Value[0] == tagMembers {
 		return nil, nil
 	}
 	if e.Value[0] != tagBatch {

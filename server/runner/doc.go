@@ -8,6 +8,7 @@
 //	Log       the log, and the state that it is applied to; with a persister and a checkpointer
 //	Leases    named leases; with a writer of buckets
 //	Disk      measures the disk, and scrubs state.db
+//	Snapshots a sender and a receiver of the state, for members that are too far behind
 //	Lifecycle starts the loops of these, and ends them
 //
 // A round of the log, or of named leases, runs on whichever goroutine has brought an event while no round is under way:

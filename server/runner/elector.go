@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/api"
-	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/replica"
 	"tenure/server/wire"
@@ -25,7 +24,7 @@ type Guardian interface {
 type ElectorConfig struct {
 	Part       *replica.Elector
 	LeaseTime  time.Duration
-	Peers      []ballot.NodeID
+	Members    *Members
 	Clock      *clock.Clock
 	Mastership *Mastership
 	Health     *Health
@@ -44,7 +43,10 @@ type Elector struct {
 	metrics    *electorMetrics
 	tenures    tenureChanges
 	quarantine time.Duration // reading of the clock at which the acceptor's silence ends (A4)
-	cleared    atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
+	inForce    chan inForce  // one for each membership that enforce was given; capacity 1
+	// inForceAtStart is what the acceptor went by when the run began.
+	inForceAtStart inForce
+	cleared        atomic.Uint64 // records cleared here because a guardian has said that their owner is dead
 
 	// Of the loop:
 	driver *replica.ElectorRound
@@ -67,8 +69,9 @@ const maxElectorEvents = 1024
 // NewElector returns an Elector before its first round. It registers its figures.
 func NewElector(c ElectorConfig) *Elector {
 	e := &Elector{cfg: c, in: make(chan electorEvent, maxElectorEvents), metrics: newElectorMetrics(c.Registry),
-		driver: replica.NewElectorRound(c.Part)}
+		driver: replica.NewElectorRound(c.Part), inForce: make(chan inForce, 1)}
 	now := c.Clock.Now()
+	e.inForceAtStart.number, e.inForceAtStart.excluding = c.Part.InForce(now)
 	e.quarantine = now + c.Part.QuarantineLeft(now)
 	e.registerGauges()
 	return e
@@ -112,6 +115,14 @@ func (e *Elector) Release(r replica.Release) {
 		}
 	case <-e.cfg.Lifecycle.Ended():
 	case <-time.After(releaseWait):
+	}
+}
+
+// enforce puts a membership in force, and waits for space in the inbox. What holds then comes from e.inForce.
+func (e *Elector) enforce(m replica.InForce, stop <-chan struct{}) {
+	select {
+	case e.in <- electorEvent{ElectorEvent: replica.ElectorEvent{Membership: &m}}:
+	case <-stop:
 	}
 }
 
@@ -159,6 +170,9 @@ func (e *Elector) do(next replica.Effect) {
 		e.publish(now, e.driver.State())
 	case replica.EffectTenures:
 		e.noteTenures(now)
+	case replica.EffectInForce:
+		number, excluding := e.driver.InForce()
+		e.inForce <- inForce{number, excluding}
 	case replica.EffectNote:
 		e.noteBallots(now)
 	case replica.EffectSend:
@@ -205,7 +219,7 @@ func (e *Elector) noteBallots(now time.Duration) {
 func (e *Elector) send() {
 	if r := e.driver.Event().Release; r != nil && r.Next != 0 {
 		body := wire.EncodeNudge(wire.Nudge{Node: uint64(r.Next)})
-		for _, p := range e.cfg.Peers {
+		for _, p := range e.cfg.Members.Others() {
 			e.cfg.Send.SendLease(p, body)
 		}
 	}

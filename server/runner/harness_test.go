@@ -10,8 +10,10 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/internal/ident"
 	"tenure/internal/quorum"
 	"tenure/kv"
+	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 	"tenure/storage"
@@ -47,6 +49,15 @@ func testDisk(store *storage.Store) *Disk {
 	return NewDisk(DiskConfig{Store: store, Clock: clock.New(), Registry: prometheus.NewRegistry(), Logger: zerolog.Nop()})
 }
 
+// testMembers is a cluster of voters in which self is one.
+func testMembers(self ballot.NodeID, others ...ballot.NodeID) *Members {
+	m := ident.Membership{Number: 1, Members: []ident.Member{{Node: self, Store: ident.StoreID{byte(self)}}}}
+	for _, n := range others {
+		m.Members = append(m.Members, ident.Member{Node: n, Store: ident.StoreID{byte(n)}})
+	}
+	return NewMembers(self, m, nil)
+}
+
 // newLoneLog is the log of a node alone, stepped by hand: it holds the lease for an hour and is ready.
 func newLoneLog(t *testing.T) *Log {
 	t.Helper()
@@ -56,14 +67,15 @@ func newLoneLog(t *testing.T) *Log {
 		t.Fatal(err)
 	}
 	cfg := replica.Config{
-		Self: self,
-		Core: multipaxos.Config{Self: self, Voters: quorum.Of(1), PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: 8 << 20,
+		Self: self, Membership: testMembers(1).Load(), Timing: lease.Timing{MaxMaster: time.Second, MaxUser: time.Second},
+		Core: multipaxos.Config{Self: self, PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: 8 << 20,
 			CacheBytes: 4 << 20, KeepEntries: 64, NeedOf: replica.NeedOf},
 		MaxBatchBytes: 1 << 20, MaxInFlight: 4, GatherFor: time.Millisecond, MaxQueued: 100, MaxQueuedBytes: 32 << 20,
 		MaxForwarded: 100, MaxReads: 100, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
 		MasterTimeout: 4 * time.Second, Progress: replica.ProgressFor(time.Second),
 	}
-	core, err := multipaxos.New(cfg.Core, multipaxos.Durable{}, noDisk{})
+	base := multipaxos.Membership{Number: 1, Voters: quorum.Of(1)}
+	core, err := multipaxos.New(cfg.Core, base, multipaxos.Durable{}, noDisk{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +84,8 @@ func newLoneLog(t *testing.T) *Log {
 		t.Fatal(err)
 	}
 	l := NewLog(LogConfig{
-		Part: part, State: NewState(state), Clock: clock.New(), Mastership: NewMastership(),
-		Health: NewHealth(nil, replica.ProgressFor(time.Second).Bound), Disk: testDisk(nil), Send: noPeers{},
+		Part: part, Members: testMembers(1), State: NewState(state), Clock: clock.New(), Mastership: NewMastership(),
+		Health: NewHealth(testMembers(1), replica.ProgressFor(time.Second).Bound), Disk: testDisk(nil), Send: noPeers{},
 		LetGo: func(replica.LetGo) {}, Lifecycle: NewLifecycle(func() {}), Registry: prometheus.NewRegistry(), Logger: zerolog.Nop(),
 	})
 	l.inbox.drain = nil // stepped by hand

@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,45 +16,69 @@ import (
 // waits for anybody here: a reader of a lease connection must never wait for the log.
 type Health struct {
 	bound    time.Duration // of M6
-	peers    []ballot.NodeID
+	members  *Members
 	standing atomic.Pointer[replica.Standing]
-	heard    map[ballot.NodeID]*atomic.Pointer[heardHealth] // not yet taken by the log, by peer
+
+	mu    sync.Mutex                    // held for moments
+	heard map[ballot.NodeID]heardHealth // newest, of members only
 }
 
 // heardHealth is what a peer has said of itself, with the reading of the clock at which it came.
 type heardHealth struct {
 	replica.Health
-	at time.Duration
+	at    time.Duration
+	taken bool // by the log
 }
 
-// NewHealth returns the Health of a node with these peers. bound is M6's: for so long the log may hang.
-func NewHealth(peers []ballot.NodeID, bound time.Duration) *Health {
-	h := &Health{bound: bound, peers: peers, heard: map[ballot.NodeID]*atomic.Pointer[heardHealth]{}}
+// NewHealth returns the Health of a node among members. bound is M6's: for so long the log may hang.
+func NewHealth(members *Members, bound time.Duration) *Health {
+	h := &Health{bound: bound, members: members, heard: map[ballot.NodeID]heardHealth{}}
 	h.standing.Store(&replica.Standing{})
-	for _, p := range peers {
-		h.heard[p] = new(atomic.Pointer[heardHealth])
-	}
 	return h
 }
 
 // Hear takes what a peer says of itself.
 func (h *Health) Hear(now time.Duration, from ballot.NodeID, said replica.Health) {
-	if p := h.heard[from]; p != nil {
-		p.Store(&heardHealth{Health: said, at: now})
+	if !slices.Contains(h.members.Others(), from) {
+		return
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard[from] = heardHealth{Health: said, at: now}
 }
 
 // Standing returns this node's own standing, as of the log's last tick.
 func (h *Health) Standing() replica.Standing { return *h.standing.Load() }
 
-// take returns what has come since the last take, and appends it to events.
+// take returns what has come since the last take, and appends it to events. What a node said that is no member any more
+// is forgotten.
 func (h *Health) take(events []replica.Event) []replica.Event {
-	for _, p := range h.peers {
-		if said := h.heard[p].Swap(nil); said != nil {
+	others := h.members.Others()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range others {
+		if said, ok := h.heard[p]; ok && !said.taken {
 			events = append(events, replica.Event{Health: &said.Health, From: p})
+			said.taken = true
+			h.heard[p] = said
 		}
 	}
+	if len(h.heard) > len(others) {
+		maps.DeleteFunc(h.heard, func(p ballot.NodeID, _ heardHealth) bool { return !slices.Contains(others, p) })
+	}
 	return events
+}
+
+// able reports whether a peer has said within the last quarter of the bound that it is able.
+func (h *Health) able(now time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.members.Others() {
+		if said, ok := h.heard[p]; ok && !said.taken && (said.Able || said.Fit) && now-said.at < h.bound/4 {
+			return true
+		}
+	}
+	return false
 }
 
 // hung implements M6 for a log that hangs itself, in a call of the disk or for want of a processor: if it has not
@@ -63,15 +90,11 @@ func (h *Health) hung(now time.Duration, tenure uint64) replica.LetGo {
 	if tenure == 0 || s.At == 0 || now-s.At < h.bound {
 		return replica.LetGo{}
 	}
-	for _, p := range h.peers {
-		said := h.heard[p].Load()
-		if said == nil || !said.Able && !said.Fit || now-said.at >= h.bound/4 {
-			continue
-		}
-		barred := *s
-		barred.Able, barred.Barred = false, true
-		h.standing.CompareAndSwap(s, &barred)
-		return replica.LetGo{Tenure: tenure, Reason: replica.ReasonHung, For: now - s.At}
+	if !h.able(now) {
+		return replica.LetGo{}
 	}
-	return replica.LetGo{}
+	barred := *s
+	barred.Able, barred.Barred = false, true
+	h.standing.CompareAndSwap(s, &barred)
+	return replica.LetGo{Tenure: tenure, Reason: replica.ReasonHung, For: now - s.At}
 }

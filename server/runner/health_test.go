@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"tenure/internal/ballot"
 	"tenure/server/replica"
 )
 
@@ -23,14 +22,14 @@ func TestM6LogThatHangs(t *testing.T) {
 		now    time.Duration
 		lets   bool
 	}{
-		{"it ticks", 1, ticked, heardHealth{able, ticked + bound - 2}, ticked + bound - 1, false},
-		{"it hangs, and nobody is able", 1, ticked, heardHealth{replica.Health{}, ticked + bound}, ticked + bound, false},
-		{"it hangs, and the peer said so long ago", 1, ticked, heardHealth{able, ticked}, ticked + bound, false},
-		{"it has not ticked yet", 1, 0, heardHealth{able, ticked + bound}, ticked + bound, false},
-		{"it hangs, and the lease is not held", 0, ticked, heardHealth{able, ticked + bound}, ticked + bound, false},
-		{"it hangs, and a peer is able", 1, ticked, heardHealth{able, ticked + bound}, ticked + bound, true},
+		{"it ticks", 1, ticked, heardHealth{Health: able, at: ticked + bound - 2}, ticked + bound - 1, false},
+		{"it hangs, and nobody is able", 1, ticked, heardHealth{at: ticked + bound}, ticked + bound, false},
+		{"it hangs, and the peer said so long ago", 1, ticked, heardHealth{Health: able, at: ticked}, ticked + bound, false},
+		{"it has not ticked yet", 1, 0, heardHealth{Health: able, at: ticked + bound}, ticked + bound, false},
+		{"it hangs, and the lease is not held", 0, ticked, heardHealth{Health: able, at: ticked + bound}, ticked + bound, false},
+		{"it hangs, and a peer is able", 1, ticked, heardHealth{Health: able, at: ticked + bound}, ticked + bound, true},
 	} {
-		h := NewHealth([]ballot.NodeID{2}, bound)
+		h := NewHealth(testMembers(1, 2), bound)
 		h.standing.Store(&replica.Standing{At: tc.at, Able: true})
 		h.Hear(tc.said.at, 2, tc.said.Health)
 		g := h.hung(tc.now, tc.tenure)

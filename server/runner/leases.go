@@ -42,6 +42,9 @@ type Leases struct {
 	buckets chan named.Bucket // to be made durable; capacity 1, and the part asks for one at a time
 	view    atomic.Pointer[replica.LeasesStatus]
 	nextID  atomic.Uint64
+	inForce chan inForce // one for each membership that enforce was given; capacity 1
+	// inForceAtStart is what the acceptor went by when the run began.
+	inForceAtStart inForce
 
 	// Of the round under way:
 	driver  *replica.LeasesRound
@@ -59,12 +62,18 @@ type leasesEvent struct {
 func NewLeases(c LeasesConfig) *Leases {
 	l := &Leases{cfg: c, driver: replica.NewLeasesRound(c.Part), inbox: newInbox[leasesEvent](),
 		replies: map[uint64]chan replica.LeaseAnswer{}, onward: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
-		buckets: make(chan named.Bucket, 1)}
+		buckets: make(chan named.Bucket, 1), inForce: make(chan inForce, 1)}
+	l.inForceAtStart.number, l.inForceAtStart.excluding = c.Part.InForce(c.Clock.Now())
 	l.nextID.Store(c.FirstID)
 	l.view.Store(&replica.LeasesStatus{})
 	l.inbox.drain = l.drain
 	l.registerGauges()
 	return l
+}
+
+// enforce puts a membership in force. What holds then comes from l.inForce.
+func (l *Leases) enforce(m replica.InForce) {
+	l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Membership: &m}})
 }
 
 // Loops returns the goroutines of named leases.
@@ -123,6 +132,9 @@ func (l *Leases) round() {
 				l.replies[a.ID] <- a
 				delete(l.replies, a.ID)
 			}
+		case replica.EffectInForce:
+			number, excluding := l.driver.InForce()
+			l.inForce <- inForce{number, excluding}
 		case replica.EffectBucket:
 			l.buckets <- l.driver.Bucket()
 		case replica.EffectEra:

@@ -11,6 +11,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
+	"tenure/internal/ident"
 	"tenure/server/replica"
 	"tenure/storage"
 )
@@ -29,7 +30,7 @@ type LogConfig struct {
 	Store      *storage.Store
 	Data       string // the data directory, as people know it
 	FirstID    uint64 // of requests; another one in each run
-	Peers      []ballot.NodeID
+	Members    *Members
 	Clock      *clock.Clock
 	Mastership *Mastership
 	Health     *Health
@@ -51,10 +52,11 @@ type Log struct {
 	metrics      *logMetrics
 	view         atomic.Pointer[LogView]
 	nextID       atomic.Uint64
-	ticking      atomic.Bool        // a tick is in the inbox
-	nudged       chan struct{}      // asks for a round; capacity 1
-	onward       chan struct{}      // the turn to step, handed on; capacity 1
-	relief       chan ballot.NodeID // unbuffered: who is not listening is told again with the next tick
+	ticking      atomic.Bool            // a tick is in the inbox
+	nudged       chan struct{}          // asks for a round; capacity 1
+	onward       chan struct{}          // the turn to step, handed on; capacity 1
+	members      func(ident.Membership) // has a membership put in force; set before the first round
+	relief       chan Relief            // unbuffered: who is not listening is told again with the next tick
 
 	// Of the round under way:
 	driver  *replica.LogRound
@@ -85,8 +87,8 @@ type waiter struct {
 func NewLog(c LogConfig) *Log {
 	l := &Log{
 		cfg: c, inbox: newInbox[logEvent](), metrics: newLogMetrics(c.Registry),
-		nudged: make(chan struct{}, 1), onward: make(chan struct{}, 1), relief: make(chan ballot.NodeID),
-		driver: replica.NewLogRound(c.Part), waiting: map[uint64]waiter{}, stages: newStages(c.Registry, c.Peers),
+		nudged: make(chan struct{}, 1), onward: make(chan struct{}, 1), relief: make(chan Relief),
+		driver: replica.NewLogRound(c.Part), waiting: map[uint64]waiter{}, stages: newStages(c.Registry, c.Members),
 		complainAt: DiskComplaint,
 	}
 	l.persister = newPersister(c.Store, c.Disk, l.inbox, l.nudged, l.metrics.commitSeconds)
@@ -101,9 +103,15 @@ func NewLog(c LogConfig) *Log {
 // Loops returns the goroutines of the log.
 func (l *Log) Loops() []Loop { return []Loop{l.run, l.persister.run, l.checkpointer.run} }
 
-// Relief is where the log says which member should take over, because this master's disk is short of space. A receiver
-// that is late misses nothing: it is said again.
-func (l *Log) Relief() <-chan ballot.NodeID { return l.relief }
+// Relief is a member that should take over from this master, and why.
+type Relief struct {
+	Next ballot.NodeID
+	Why  replica.Cause
+}
+
+// Relief is where the log says which member should take over, because this master's disk is short of space, or because
+// it is to be removed. A receiver that is late misses nothing: it is said again.
+func (l *Log) Relief() <-chan Relief { return l.relief }
 
 // run ticks until stop is closed.
 func (l *Log) run(stop <-chan struct{}) error {

@@ -49,6 +49,8 @@ func (l *Log) do(e replica.Effect) error {
 		l.readyChanged(out.Ready, out.Epoch)
 	case replica.EffectProgress:
 		l.deliverProgress(out)
+	case replica.EffectMembers:
+		l.members(*out.Members)
 	case replica.EffectSend:
 		l.sendLog(out.Log)
 		l.sendReplica(out.Messages)
@@ -92,6 +94,8 @@ func (l *Log) note() {
 			l.waiting[e.Write.ID] = waiter{reply: e.reply, at: now, write: true}
 		case e.Read != nil:
 			l.waiting[e.Read.ID] = waiter{reply: e.reply}
+		case e.Members != nil:
+			l.waiting[e.Members.ID] = waiter{reply: e.reply}
 		case e.Persisted != 0:
 			l.stages.persisted(now, e.Persisted)
 		}
@@ -146,7 +150,7 @@ func (l *Log) sendReplica(ms []replica.Message) {
 func (l *Log) deliverProgress(out *replica.Output) {
 	if out.Health != nil {
 		body := wire.EncodeHealth(out.Health)
-		for _, p := range l.cfg.Peers {
+		for _, p := range l.cfg.Members.Others() {
 			l.cfg.Send.SendLease(p, body)
 		}
 	}
@@ -159,12 +163,12 @@ func (l *Log) deliverProgress(out *replica.Output) {
 
 // askRelief says who should take over, if somebody should and somebody listens.
 func (l *Log) askRelief() {
-	next := l.cfg.Part.Relief()
+	next, why := l.cfg.Part.Relief()
 	if next == 0 {
 		return
 	}
 	select {
-	case l.relief <- next:
+	case l.relief <- Relief{Next: next, Why: why}:
 	default:
 	}
 }

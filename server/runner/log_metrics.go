@@ -53,9 +53,11 @@ func (l *Log) registerGauges() {
 		func(v *LogView) float64 { return float64(v.Queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *LogView) float64 { return float64(v.InFlight) })
 	metrics.Flag(l.cfg.Registry, "able",
-		"1 if this node could serve as master: its disk answers, it has space, and it does not stand back.", nil, func() bool { return l.cfg.Health.Standing().Able })
+		"1 if this node could serve as master: its disk answers, it has space, and it does not stand back.",
+		nil, func() bool { return l.cfg.Health.Standing().Able })
 	metrics.Gauge(l.cfg.Registry, "standing_back_seconds",
-		"For how long this node makes way for others, having let go of the master lease.", nil, func() float64 { return l.cfg.Health.Standing().StandBack.Seconds() })
+		"For how long this node makes way for others, having let go of the master lease.",
+		nil, func() float64 { return l.cfg.Health.Standing().StandBack.Seconds() })
 	metrics.Gauge(l.cfg.Registry, "disk_silent_seconds", "For how long the disk has not answered a sync that it owes.",
 		nil, func() float64 { return l.cfg.Health.Standing().DiskSilent.Seconds() })
 }

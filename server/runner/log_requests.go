@@ -46,6 +46,17 @@ func (l *Log) ReadPoint(wait time.Duration, consistent bool) (replica.Reply, err
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
 
+// Members has the log part change the members, if this node is the master, or say who is. The error is ErrOverloaded or
+// ErrNoAnswer.
+func (l *Log) Members(wait time.Duration, q replica.MembersRequest) (replica.Reply, error) {
+	r := newReplyWait()
+	q.ID, q.Wait = l.nextID.Add(1), max(wait, 1)
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{Members: &q}}) {
+		return replica.Reply{}, ErrOverloaded
+	}
+	return r.wait(wait, l.cfg.Lifecycle.Ended())
+}
+
 // Remaining returns about how long the time that runs on name has left, if one is known to run. The log part's timers
 // belong to whoever steps it, so this is a round.
 func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {
@@ -66,8 +77,8 @@ func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, run
 	}
 }
 
-// Do runs f in a round, waits for it, and reports whether it has run. When the run ends or fails first it may not run,
-// or run yet.
+// Do runs f in a round, waits for it, and reports whether it has run. If the run ends or fails first, f may run later
+// or never.
 func (l *Log) Do(f func(part *replica.Log)) bool {
 	done := make(chan struct{})
 	l.inbox.put(logEvent{Event: replica.Event{Call: func(time.Duration) { f(l.cfg.Part); close(done) }}})

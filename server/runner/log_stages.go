@@ -23,26 +23,23 @@ import (
 // The stages after queued run beside each other.
 type stageMetrics struct {
 	queued, persisted, chosen, applied prometheus.Observer
-	acked                              map[ballot.NodeID]prometheus.Observer
+	acked                              prometheus.ObserverVec
 	writes, bytes                      prometheus.Histogram
 }
 
-func newStages(reg prometheus.Registerer, peers []ballot.NodeID) *stages {
+func newStages(reg prometheus.Registerer, members *Members) *stages {
 	took := metrics.Histograms(reg, "write_stage_seconds",
 		"Time of a batch of writes at the master, by stage: queued is before its proposal, the others run from it.",
 		stageBuckets, "stage", "peer")
 	m := stageMetrics{
 		queued: took.WithLabelValues("queued", ""), persisted: took.WithLabelValues("persisted", ""),
 		chosen: took.WithLabelValues("chosen", ""), applied: took.WithLabelValues("applied", ""),
-		acked: map[ballot.NodeID]prometheus.Observer{},
+		acked: took.MustCurryWith(prometheus.Labels{"stage": "acked"}),
 		writes: metrics.Histogram(reg, "batch_writes", "Writes in a batch, which is one slot.",
 			prometheus.ExponentialBuckets(1, 2, 13)),
 		bytes: metrics.Histogram(reg, "batch_bytes", "Bytes of a batch.", prometheus.ExponentialBuckets(64, 4, 10)),
 	}
-	for _, p := range peers {
-		m.acked[p] = took.WithLabelValues("acked", strconv.FormatUint(uint64(p), 10))
-	}
-	return &stages{m: m}
+	return &stages{m: m, members: members, acks: map[ballot.NodeID]prometheus.Observer{}}
 }
 
 // stageBuckets go from 50 µs to 1.6 s.
@@ -63,6 +60,8 @@ type tracked struct {
 // stages follows the batches of this master. It belongs to the round under way.
 type stages struct {
 	m       stageMetrics
+	members *Members
+	acks    map[ballot.NodeID]prometheus.Observer // of the peers that have acknowledged something
 	batches []tracked
 }
 
@@ -90,9 +89,13 @@ func seqOf(ps []multipaxos.Persist, slot multipaxos.Slot) uint64 {
 
 // acked takes what a peer has accepted.
 func (s *stages) acked(now time.Duration, m *multipaxos.Message) {
-	o := s.m.acked[m.From]
-	if m.Kind != multipaxos.KindAccepted || o == nil {
+	if m.Kind != multipaxos.KindAccepted {
 		return
+	}
+	o := s.acks[m.From]
+	if o == nil {
+		o = s.m.acked.WithLabelValues(strconv.FormatUint(uint64(m.From), 10))
+		s.acks[m.From] = o
 	}
 	for i := range s.batches {
 		if b := &s.batches[i]; b.slot >= m.Slot && b.slot <= m.Through {
@@ -126,7 +129,7 @@ func (s *stages) moved(now time.Duration, chosen, applied multipaxos.Slot) {
 			b.applied = true
 			s.m.applied.Observe((now - b.at).Seconds())
 		}
-		whole := b.applied && b.persisted && b.acks >= len(s.m.acked)
+		whole := b.applied && b.persisted && b.acks >= len(s.members.Others())
 		if i == done && (whole || (b.applied && len(s.batches)-i > maxTracked/2)) {
 			done++
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tenure/internal/ballot"
 	"tenure/multipaxos"
 	"tenure/server/replica"
 )
@@ -44,7 +43,7 @@ func observed(t *testing.T, reg *prometheus.Registry) map[string][2]int {
 
 func TestStagesOfABatch(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	s := newStages(reg, []ballot.NodeID{2, 3})
+	s := newStages(reg, testMembers(1, 2, 3))
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	s.proposed(ms(100), &replica.Output{
 		Proposed: []replica.Proposal{{Slot: 7, Writes: 3, Bytes: 900, Waited: ms(4)}},
@@ -73,7 +72,7 @@ func TestStagesOfABatch(t *testing.T) {
 
 // A peer that does not answer does not make the table grow.
 func TestStagesAreBounded(t *testing.T) {
-	s := newStages(prometheus.NewRegistry(), []ballot.NodeID{2, 3})
+	s := newStages(prometheus.NewRegistry(), testMembers(1, 2, 3))
 	for slot := range multipaxos.Slot(10 * maxTracked) {
 		s.proposed(0, &replica.Output{Proposed: []replica.Proposal{{Slot: slot}}})
 		s.persisted(0, uint64(slot))

@@ -21,6 +21,18 @@ type Transfers interface {
 	Answered(t wire.Transferred)
 }
 
+// MemberQuestions takes the messages about members and drains. Its methods must not wait.
+type MemberQuestions interface {
+	// Asked takes a question about members that another node has passed on to this one, the master as far as it knows.
+	Asked(from ballot.NodeID, q wire.MembersAsk)
+	// Told takes the answer to one that this node has passed on.
+	Told(t wire.MembersTold)
+	// Drain takes what another node was asked to tell this one.
+	Drain(from ballot.NodeID, d wire.Drain)
+	// Drained takes the answer to a drain that this node has passed on.
+	Drained(d wire.Drained)
+}
+
 // PeersConfig is what a Peers is made of. All fields are required.
 type PeersConfig struct {
 	Self      ballot.NodeID
@@ -31,6 +43,8 @@ type PeersConfig struct {
 	Leases    *Leases
 	Health    *Health
 	Transfers Transfers
+	Members   MemberQuestions
+	Snapshots *Snapshots
 	Registry  prometheus.Registerer
 	Logger    zerolog.Logger
 }
@@ -58,6 +72,7 @@ func (p *Peers) Connected(peer ballot.NodeID, kind wire.Kind) {
 func (p *Peers) Disconnected(peer ballot.NodeID, kind wire.Kind) {
 	if kind == wire.KindLog {
 		p.cfg.Log.inbox.put(logEvent{Event: replica.Event{Down: peer}})
+		p.cfg.Snapshots.disconnected(peer)
 	}
 }
 
@@ -70,12 +85,22 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 	switch {
 	case b.Log != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Log: b.Log}}, more)
+	case b.Replica != nil && b.Replica.Snapshot != nil:
+		p.cfg.Snapshots.take(b.Replica)
 	case b.Replica != nil:
 		p.cfg.Log.inbox.putPeer(logEvent{Event: replica.Event{Peer: b.Replica}}, more)
 	case b.Transfer != nil:
 		p.cfg.Transfers.Asked(from, *b.Transfer)
-	default:
+	case b.Transferred != nil:
 		p.cfg.Transfers.Answered(*b.Transferred)
+	case b.MembersAsk != nil:
+		p.cfg.Members.Asked(from, *b.MembersAsk)
+	case b.MembersTold != nil:
+		p.cfg.Members.Told(*b.MembersTold)
+	case b.Drain != nil:
+		p.cfg.Members.Drain(from, *b.Drain)
+	case b.Drained != nil:
+		p.cfg.Members.Drained(*b.Drained)
 	}
 }
 
@@ -93,7 +118,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 	case b.Nudge != nil && ballot.NodeID(b.Nudge.Node) == p.cfg.Self:
 		p.cfg.Elector.put(replica.ElectorEvent{Nudged: true})
 	case b.Nudge != nil:
-		p.cfg.Elector.put(replica.ElectorEvent{StandBack: p.cfg.LeaseTime / 4})
+		p.cfg.Elector.put(replica.ElectorEvent{StandBack: replica.NudgeStandBack(p.cfg.LeaseTime)})
 	default:
 		p.cfg.Health.Hear(p.cfg.Clock.Now(), from, *b.Health)
 	}

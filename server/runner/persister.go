@@ -11,8 +11,8 @@ import (
 	"tenure/storage"
 )
 
-// persister commits what the log hands it: everything that waits, as one record of the journal. While one commit syncs the next
-// one gathers, so group commit needs no timer.
+// persister commits what the log hands it: everything that waits, as one record of the journal. While one commit syncs
+// the next one gathers, so group commit needs no timer.
 type persister struct {
 	store   *storage.Store
 	disk    *Disk

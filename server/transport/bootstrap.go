@@ -19,6 +19,8 @@ var (
 	ErrWiped = errors.New("wiped or foreign data directory")
 	// ErrFormedElsewhere: a listed node is in a cluster that does not know this node.
 	ErrFormedElsewhere = errors.New("cluster formed without this node")
+	// ErrRemoved: this node was a member, and is none any more.
+	ErrRemoved = errors.New("removed from the cluster")
 	// ErrRolledBack: this store took part in the cluster before, and has forgotten that.
 	ErrRolledBack = errors.New("data directory was rolled back")
 	// ErrCopied: two nodes have the same store.
@@ -46,7 +48,10 @@ func forGood(kind error, format string, args ...any) *BootstrapError {
 type BootstrapConfig struct {
 	Self  ballot.NodeID
 	Store ident.StoreID
-	List  []wire.Address // the static list, this node included; an address only matters if there are several nodes
+	Data  string // the data directory, for texts
+	// List is the static list, this node included; an address only matters if there are several nodes. A node that has
+	// its membership needs none.
+	List []wire.Address
 	// Formed returns the durable cluster and membership of this store, if it has them. It answers from memory.
 	Formed func() (ident.ClusterID, ident.Membership, bool)
 	// Found makes them durable, and is called at most once. Once it has returned nil, Formed returns them.
@@ -55,8 +60,17 @@ type BootstrapConfig struct {
 
 // Validate returns an error if c cannot work.
 func (c *BootstrapConfig) Validate() error {
+	if c.Formed == nil || c.Found == nil {
+		return fmt.Errorf("%w: bootstrap without storage", ErrConfig)
+	}
+	if err := errors.Join(wire.CheckNode(c.Self), wire.CheckStore(c.Store)); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if _, _, formed := c.Formed(); formed && len(c.List) == 0 {
+		return nil
+	}
 	list := sorted(c.List)
-	if err := errors.Join(wire.CheckNode(c.Self), wire.CheckStore(c.Store), wire.CheckList(list)); err != nil {
+	if err := wire.CheckList(list); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if !slices.ContainsFunc(list, func(a wire.Address) bool { return a.Node == c.Self }) {
@@ -68,9 +82,6 @@ func (c *BootstrapConfig) Validate() error {
 				return fmt.Errorf("%w: address of node %d: %w", ErrConfig, a.Node, err)
 			}
 		}
-	}
-	if c.Formed == nil || c.Found == nil {
-		return fmt.Errorf("%w: bootstrap without storage", ErrConfig)
 	}
 	return nil
 }
@@ -97,13 +108,16 @@ func (t *Transport) Bootstrap(
 	if err := cfg.Validate(); err != nil {
 		return ident.ClusterID{}, ident.Membership{}, false, err
 	}
+	cluster, m, formed := cfg.Formed()
 	cfg.List = sorted(cfg.List)
+	if formed && len(cfg.List) == 0 {
+		cfg.List = listOf(m) // for those who ask
+	}
 	if n := len(cfg.List); n > 1 && t.listener == nil {
 		err := fmt.Errorf("%w: a cluster of %d needs a peer address", ErrConfig, n)
 		return ident.ClusterID{}, ident.Membership{}, false, err
 	}
 	b := &bootstrap{cfg: cfg, settled: make(chan struct{})}
-	cluster, m, formed := cfg.Formed()
 	b.open = !formed
 	if !t.bootstrap.CompareAndSwap(nil, &answerer{bootstrap: b, history: &t.histories, log: &t.rareLog}) {
 		panic("transport: Bootstrap called twice")

@@ -51,7 +51,7 @@ type outcome struct {
 func (n *node) bootstrap(ctx context.Context, d *disk, list []wire.Address) outcome {
 	var o outcome
 	o.cluster, o.membership, o.fresh, o.err = n.Bootstrap(ctx,
-		BootstrapConfig{Self: n.cfg.Self, Store: d.store, List: list, Formed: d.Formed, Found: d.Found})
+		BootstrapConfig{Self: n.cfg.Self, Store: d.store, Data: fmt.Sprint("/data/", n.cfg.Self), List: list, Formed: d.Formed, Found: d.Found})
 	return o
 }
 
@@ -258,7 +258,7 @@ func TestWipedNodeIsToldSo(t *testing.T) {
 			}
 			for _, w := range []string{fmt.Sprintf("node %d", wiped+1), disks[wiped].store.String(),
 				fresh.store.String(), "must not vote", "cannot be used again", "new id",
-				"once members can be changed"} {
+				"kvnode --join 127.0.0.1:", fmt.Sprintf(" --replace node-%d --data /data/%[1]d", wiped+1)} {
 				if !strings.Contains(g.Text, w) {
 					t.Errorf("%q is not in: %s", w, g.Text)
 				}
@@ -423,5 +423,40 @@ func TestBootstrapConfigIsChecked(t *testing.T) {
 	defer tr.Close()
 	if _, _, _, err := tr.Bootstrap(within(t), sound); !errors.Is(err, ErrConfig) {
 		t.Fatalf("two nodes and no peer address: %v", err)
+	}
+}
+
+// A node that has its membership needs no list. It still tells those who ask, and knows whether it was removed.
+func TestAFormedNodeNeedsNoList(t *testing.T) {
+	nodes, disks, list := town(t, 3)
+	cluster := formAll(t, nodes, disks, list)
+	nodes[0] = again(t, nodes[0])
+	if o := nodes[0].bootstrap(within(t), disks[0], nil); o.err != nil || o.fresh || o.cluster != cluster {
+		t.Fatalf("%+v", o)
+	}
+	nodes[1].Close()
+	nodes[2].Close()
+	lost := &disk{store: ident.StoreID{0xbb}}
+	if o := again(t, nodes[2]).bootstrap(within(t), lost, list); !errors.Is(o.err, ErrWiped) {
+		t.Fatalf("%+v", o)
+	}
+	disks[1].membership = ident.Membership{Number: 2, Members: []ident.Member{disks[0].membership.Members[0]}}
+	nodes[1] = again(t, nodes[1])
+	o := nodes[1].bootstrap(within(t), disks[1], nil)
+	if !errors.Is(o.err, ErrRemoved) || !strings.Contains(o.err.Error(), "kvnode --join HOST:PORT --data DIRECTORY") {
+		t.Fatalf("%+v", o)
+	}
+	o = again(t, nodes[1]).bootstrap(within(t), disks[1], list)
+	if want := "kvnode --join " + list[0].Addr + " --data"; !errors.Is(o.err, ErrRemoved) || !strings.Contains(o.err.Error(), want) {
+		t.Fatalf("%+v", o)
+	}
+}
+
+func TestANodeWithoutAnIDIsNotReady(t *testing.T) {
+	n := listen(t, 0, "", nil)
+	_, err := Join(within(t), n.Addr().String(), newcomer())
+	var r *Refusal
+	if !errors.As(err, &r) || r.Reason != wire.ReasonNotReady || !strings.Contains(r.Text, "without an id") {
+		t.Fatal(err)
 	}
 }

@@ -148,22 +148,22 @@ func (a *asker) evaluate(r reply) (done bool, err error) {
 		}
 		return false, nil
 	}
-	store, listed := storeOf(known.Membership, self)
+	member, _, listed := known.Membership.Find(self)
 	switch {
 	case !listed:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: node %d at %s belongs to cluster %s "+
 			"with membership %s, which does not list node %d. This node was started with the list %s: "+
-			"if that is a mistake, mend it; otherwise node %d has to be added to the cluster, "+
-			"once members can be changed.",
-			self, known.Node, r.peer.Addr, known.Cluster, known.Membership, self, showList(a.cfg.List), self)
-	case store != a.cfg.Store:
+			"if that is a mistake, mend it; otherwise have it join, in place of --id and --cluster with: %s",
+			self, known.Node, r.peer.Addr, known.Cluster, known.Membership, self, showList(a.cfg.List),
+			joinCommand(r.peer.Addr, nil, a.cfg.Data))
+	case member.Store != a.cfg.Store:
 		source := fmt.Sprintf("node %d at %s (cluster %s)", known.Node, r.peer.Addr, known.Cluster)
-		return false, a.wiped(known.Membership, source)
+		return false, a.wiped(known.Membership, source, r.peer.Addr, a.cfg.Data)
 	case known.Membership.Number != 1:
 		return false, forGood(ErrFormedElsewhere, "node %d takes no part: it never got its bootstrap, "+
-			"and meanwhile its cluster has come to membership %s (says node %d at %s): "+
-			"it has to be removed and added under a new id, once members can be changed",
-			self, known.Membership, known.Node, r.peer.Addr)
+			"and meanwhile its cluster has come to membership %s (says node %d at %s). "+
+			"Start it with an empty data directory, in place of --id and --cluster with: %s",
+			self, known.Membership, known.Node, r.peer.Addr, joinCommand(r.peer.Addr, &member, emptyData))
 	case !sameNodes(a.cfg.List, known.Membership):
 		return false, forGood(ErrLists, "node %d was started with the list %s, but the cluster %s was founded "+
 			"with other nodes, membership %s, among them this one: start it with the same list",

@@ -26,6 +26,14 @@ func showList(list []wire.Address) string {
 	return strings.Join(parts, ",")
 }
 
+// listOf returns the list that would have the voters of m.
+func listOf(m ident.Membership) (list []wire.Address) {
+	for _, x := range m.Members {
+		list = append(list, wire.Address{Node: x.Node, Addr: x.PeerAddr})
+	}
+	return list
+}
+
 // sameNodes reports whether list and m have the same nodes.
 func sameNodes(list []wire.Address, m ident.Membership) bool {
 	return slices.EqualFunc(list, m.Members, func(a wire.Address, x ident.Member) bool { return a.Node == x.Node })
@@ -33,10 +41,6 @@ func sameNodes(list []wire.Address, m ident.Membership) bool {
 
 // storeOf returns the store that m lists for node, if it lists the node.
 func storeOf(m ident.Membership, node ballot.NodeID) (ident.StoreID, bool) {
-	for _, x := range m.Members {
-		if x.Node == node {
-			return x.Store, true
-		}
-	}
-	return ident.StoreID{}, false
+	x, _, listed := m.Find(node)
+	return x.Store, listed
 }

@@ -36,26 +36,47 @@ func (b *bootstrap) founder(node ballot.NodeID) bool { return b.cfg.List[0].Node
 func (b *bootstrap) checkOwn(m ident.Membership) error {
 	store, listed := storeOf(m, b.cfg.Self)
 	switch {
+	case !listed && (m.Number > 1 || m.Change > 0):
+		return forGood(ErrRemoved, "node %d takes no part: it was removed from its cluster, which came to membership %s. "+
+			"Its data directory is of no more use to the cluster; to take part again the node joins under a new id, with: %s",
+			b.cfg.Self, m, joinCommand(b.addressOf(m), nil, emptyData))
 	case !listed:
 		return forGood(ErrFormedElsewhere, "node %d takes no part: its data directory belongs to a cluster "+
 			"with membership %s, which does not list it: start it with the --id it had, or with another --data",
 			b.cfg.Self, m)
 	case store != b.cfg.Store:
-		return b.wiped(m, "its own data directory")
+		return b.wiped(m, "its own data directory", b.addressOf(m), emptyData)
 	}
 	return nil
 }
 
-// wiped returns the error of a node whose store is not the one that m, learned from source, lists for it.
-func (b *bootstrap) wiped(m ident.Membership, source string) error {
-	store, _ := storeOf(m, b.cfg.Self)
+// emptyData stands in a command for a data directory that the user has to choose.
+const emptyData = "DIRECTORY"
+
+// addressOf returns the address of a member of m other than this node, for a text.
+func (b *bootstrap) addressOf(m ident.Membership) string {
+	t := table{hints: map[ballot.NodeID]string{}}
+	for _, a := range b.cfg.List {
+		t.hints[a.Node] = a.Addr
+	}
+	for _, x := range m.All() {
+		if addr := t.address(x); x.Node != b.cfg.Self && addr != "" {
+			return addr
+		}
+	}
+	return "HOST:PORT"
+}
+
+// wiped returns the error of a node whose store is not the one that m, learned from source, lists for it. addr and data
+// are for the command with which it comes back.
+func (b *bootstrap) wiped(m ident.Membership, source, addr, data string) error {
+	was, _, _ := m.Find(b.cfg.Self)
 	return forGood(ErrWiped, "node %d takes no part: its data directory is new or another one's (store %s), "+
 		"while membership %d of its cluster, says %s, has store %s for node %d. "+
 		"A node that has lost its disk must not vote, since it has forgotten what it promised. "+
-		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again: "+
-		"it has to be removed from the cluster and added under a new id, once members can be changed; "+
-		"until then the other members go on without it.",
-		b.cfg.Self, b.cfg.Store, m.Number, source, store, b.cfg.Self, b.cfg.Self)
+		"If the old data directory still exists, start the node with it. Otherwise its id %d cannot be used again, "+
+		"and the other members go on without it until it joins under a new id, in place of --id and --cluster with: %s",
+		b.cfg.Self, b.cfg.Store, m.Number, source, was.Store, b.cfg.Self, b.cfg.Self, joinCommand(addr, &was, data))
 }
 
 // adopt makes a membership durable if this node may take it, whoever sent it.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 // Limits that no setting changes. Those of single messages are in package wire.
 const (
 	maxPending = 128 // inbound connections that have not finished their handshake
+	maxUnknown = 16  // peers that a membership newer than this node's may list
 
 	leaseQueueFrames = 1024
 	leaseQueueBytes  = 1 << 20
@@ -24,8 +26,12 @@ const (
 	flushBytes       = 4 << 20 // a flush stops taking frames from the queue here
 	slowestLinkBytes = 1 << 20 // a flush of n bytes may take IdleTimeout and n/slowestLinkBytes seconds
 
-	retryMin       = 20 * time.Millisecond  // before a peer is dialled again
-	retryMax       = 500 * time.Millisecond // after a peer could not be reached for a while
+	retryMin    = 20 * time.Millisecond  // before a peer is dialled again
+	retryMax    = 500 * time.Millisecond // after a peer could not be reached for a while
+	maxJoins    = 4                      // nodes that Config.Join lets in at a time
+	maxJoinHops = 4                      // nodes that one Join asks
+	joinTimeout = 10 * time.Second       // for an answer to a JoinMsg
+
 	retryRefused   = 2 * time.Second        // after a peer refused, or was refused
 	steadyAfter    = time.Second            // a connection that lasted this long starts the backoff anew
 	bootstrapRetry = 150 * time.Millisecond // between two rounds of questions
@@ -36,20 +42,31 @@ const (
 
 // Config is fixed for a run. A field with a default may be zero.
 type Config struct {
+	// Self is 0 as long as the node has no id: then it tells all who ask that it takes no part yet.
 	Self ballot.NodeID
 	// Addr is the address at which peers are listened for. Empty: none, for a cluster of one.
 	Addr string
 	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
 	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
 	// until Serve is called, never after.
+	// It need not fill Membership and Change: what it goes by in the handshake is what Serve and SetMembership got.
 	Hello func() wire.Hello
 	Log   zerolog.Logger
+	// Removed is called when a member that this node has dialled says that this node is no member any more: text
+	// is for its owner. It may be called more than once, by any goroutine, and must not wait. May be nil.
+	Removed func(text string)
+	// Join lets a node into the cluster, or says which node is to be asked. It may wait until ctx ends, and is called by
+	// several goroutines, from Serve on. A *Refusal is told to the node as it is; any other error too, as one that may
+	// pass. A node that has asked before gets the same id again. May be nil: then nobody is let in.
+	Join func(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error)
 
 	MaxLogFrameBytes int           // largest body on a log connection; default 64 MiB
 	QueueFrames      int           // log frames that may wait for one peer; default 4096
 	QueueBytes       int           // bytes that may wait for one peer, at least a frame; default 64 MiB
 	IdleTimeout      time.Duration // silence after which a connection is given up; default 4 s
 	HandshakeTimeout time.Duration // for dialling and handshake together; default 3 s
+	// DialBack is how long the node with the higher id waits for the other to dial; then it dials. Default 3 s.
+	DialBack time.Duration
 }
 
 // ErrConfig is wrapped by errors about a Config or BootstrapConfig that cannot work.
@@ -57,15 +74,16 @@ var ErrConfig = errors.New("invalid transport configuration")
 
 // Validate returns an error if c cannot work.
 func (c *Config) Validate() error {
-	if c.Self < 1 || c.Self > ballot.MaxNodeID {
-		return fmt.Errorf("%w: node id %d is not in 1 to %d", ErrConfig, c.Self, ballot.MaxNodeID)
+	if c.Self > ballot.MaxNodeID {
+		return fmt.Errorf("%w: node id %d is not in 0 to %d", ErrConfig, c.Self, ballot.MaxNodeID)
 	}
 	if c.Addr != "" {
 		if err := checkAddr(c.Addr); err != nil {
 			return fmt.Errorf("%w: peer address: %w", ErrConfig, err)
 		}
 	}
-	if c.MaxLogFrameBytes < 0 || c.QueueFrames < 0 || c.QueueBytes < 0 || c.IdleTimeout < 0 || c.HandshakeTimeout < 0 {
+	if c.MaxLogFrameBytes < 0 || c.QueueFrames < 0 || c.QueueBytes < 0 || c.IdleTimeout < 0 || c.HandshakeTimeout < 0 ||
+		c.DialBack < 0 {
 		return fmt.Errorf("%w: a limit is negative", ErrConfig)
 	}
 	d := c.withDefaults()
@@ -91,6 +109,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.HandshakeTimeout == 0 {
 		c.HandshakeTimeout = 3 * time.Second
+	}
+	if c.DialBack == 0 {
+		c.DialBack = 3 * time.Second
 	}
 	return c
 }

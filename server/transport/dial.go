@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,30 +10,35 @@ import (
 	"tenure/server/wire"
 )
 
-// dialAll starts to connect to the members with higher ids, of which an address is known.
+// dialAll starts to connect to the members of which an address is known.
 func (s *peers) dialAll() {
-	for _, p := range s.list {
-		if p.node < s.cfg.Self {
-			continue
-		}
-		if p.addr == "" {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now.Load()
+	for _, p := range now.list {
+		_, _, listed := now.membership.Find(p.node)
+		switch {
+		case p.dialled || !listed:
+		case p.address() != "":
+			p.dialled = true
+			for _, kind := range wire.Kinds {
+				s.sockets.start(func() { s.keepConnected(p, kind) })
+			}
+		case p.node > s.cfg.Self:
 			const text = "no address is known for this member: add it to --cluster"
 			p.setProblem(text)
 			s.log.Warn().Uint64("peer", uint64(p.node)).Msg(text)
-			continue
-		}
-		for _, kind := range wire.Kinds {
-			s.sockets.start(func() { s.keepConnected(p, kind) })
 		}
 	}
 }
 
-// keepConnected makes one kind of connection to a peer, again whenever it ends, until the sockets are closed.
+// keepConnected makes one kind of connection to a peer, again whenever it ends, until the peer is none any more or the
+// sockets are closed.
 func (s *peers) keepConnected(p *peer, kind wire.Kind) {
-	for wait := retryMin; ; {
+	for wait := retryMin; s.missing(p, kind); {
 		began := time.Now()
 		err := s.connect(p, kind)
-		if s.sockets.ended() {
+		if p.ctx.Err() != nil {
 			return
 		}
 		next := min(2*wait, retryMax)
@@ -43,10 +49,44 @@ func (s *peers) keepConnected(p *peer, kind wire.Kind) {
 		case err == nil && time.Since(began) >= steadyAfter:
 			wait, next = retryMin, retryMin
 		}
-		if !s.sockets.pause(jitter(wait)) {
+		if !pause(p.ctx, jitter(wait)) {
 			return
 		}
 		wait = next
+	}
+}
+
+// missing waits until this node should dial the peer: there is no connection of that kind, and if the peer's id is the
+// lower one, it has not dialled for a while. It may not know this node yet; or it knows that this node was removed, which
+// it will say when it is dialled. missing reports false if the peer is none any more.
+func (s *peers) missing(p *peer, kind wire.Kind) bool {
+	for p.ctx.Err() == nil {
+		if l := p.end(kind).link.Load(); l != nil {
+			select {
+			case <-l.finished:
+			case <-p.ctx.Done():
+			}
+			continue
+		}
+		if p.node > s.cfg.Self {
+			return true
+		}
+		if pause(p.ctx, jitter(s.cfg.DialBack)) && p.end(kind).link.Load() == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// pause waits for d. It reports false as soon as ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -55,7 +95,7 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // connect makes a connection and serves it until it ends. An error says why there was none.
 func (s *peers) connect(p *peer, kind wire.Kind) error {
-	c, err := s.sockets.dial(s.sockets.ctx, p.addr)
+	c, err := s.sockets.dial(p.ctx, p.address())
 	if err != nil {
 		p.setProblem(fmt.Sprintf("cannot be reached: %v", err))
 		s.log.rarely(fmt.Sprint("dial", p.node), func() {
@@ -72,9 +112,11 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 		return nil
 	}
 	p.setProblem(err.Error())
-	if s.sockets.ended() {
+	if p.ctx.Err() != nil {
 		return err
 	}
+	s.refused(p, err)
+	s.toldRemoved(err)
 	var r *Refusal
 	if errors.As(err, &r) {
 		s.log.refusal(c.remote(), r)

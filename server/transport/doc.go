@@ -2,7 +2,8 @@
 //
 // One TCP listener serves all peers. Between two nodes there are three connections, one for messages of the master
 // lease, one for the log and one for named leases, so that a lease never waits behind a large log frame. The node with
-// the lower id dials all of them; each carries messages both ways. Package wire knows the bytes. Bodies on established
+// the lower id dials all of them; each carries messages both ways. If it does not, because it does not know the other
+// node, the one with the higher id dials. Package wire knows the bytes. Bodies on established
 // connections are opaque here, but for their types and for keepalives. This package holds goroutines and sockets; it
 // decides nothing about leases or the log.
 //
@@ -16,7 +17,9 @@
 //	queue       what waits to be written, bounded by count and bytes               queue.go
 //	link        an established connection: one goroutine reads, one writes         link.go
 //	peer        another member: its connections, what it said, what was counted    peer.go
+//	table       the membership that this node goes by, and the peers of it         peertable.go
 //	peers       all of them: dialling, accepting, sending, releases of guardians   peers.go, dial.go, release.go
+//	joiner      asks a member to let this node in, and the other side of that      join.go, joincommand.go
 //	bootstrap   what this node knows of the forming of its cluster                 bootstrapstate.go
 //	asker       asks the other listed nodes, and forms the cluster                 bootstrapask.go, bootstraplist.go
 //	answerer    answers those who ask                                              bootstrapanswer.go

@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"fmt"
-
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/wire"
@@ -10,15 +8,22 @@ import (
 
 // handshaker performs the handshake between members, on either side: hello, hello, ready.
 type handshaker struct {
-	hello      func() wire.Hello // of this node, now
-	membership ident.Membership
+	say        func() wire.Hello // of this node, now, but for the membership
+	membership func() ident.Membership
 	history    *history
+}
+
+// hello returns what this node says of itself, and the membership that it goes by.
+func (h *handshaker) hello() (wire.Hello, ident.Membership) {
+	ours, m := h.say(), h.membership()
+	ours.Membership, ours.Change = m.Number, m.Change
+	return ours, m
 }
 
 // dialled performs the handshake on a connection that this node made to node to. It returns what the peer said of
 // itself.
 func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.Hello, error) {
-	ours := h.hello()
+	ours, membership := h.hello()
 	if err := c.send(&wire.HelloMsg{Kind: kind, To: to, Hello: ours}); err != nil {
 		return nil, err
 	}
@@ -29,7 +34,7 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 	if m.Kind != kind {
 		return nil, unexpected(m)
 	}
-	if r := h.check(&ours, &m.Hello, to, m.Hello.Node); r != nil {
+	if r := h.check(&ours, &m.Hello, membership, to, m.Hello.Node); r != nil {
 		return nil, c.refuse(r)
 	}
 	if err := c.send(&wire.ReadyMsg{}); err != nil {
@@ -39,15 +44,15 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 }
 
 // accepted performs the handshake on a connection that a peer made, after its hello. It returns what the peer said of
-// itself.
-func (h *handshaker) accepted(c *conn, m *wire.HelloMsg) (*wire.Hello, error) {
-	ours := h.hello()
-	if r := h.check(&ours, &m.Hello, m.To, ours.Node); r != nil {
+// itself. dials: this node dials that peer.
+func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
+	ours, membership := h.hello()
+	if r := h.check(&ours, &m.Hello, membership, m.To, ours.Node); r != nil {
 		return nil, c.refuse(r)
 	}
-	if m.Hello.Node > ours.Node {
-		return nil, fmt.Errorf("%w: node %d dials node %d, but the lower id dials",
-			wire.ErrHandshake, m.Hello.Node, ours.Node)
+	if dials {
+		return nil, c.refuse(refuse(wire.ReasonNotReady, "node %d dials node %d itself, and has not reached it yet",
+			ours.Node, m.Hello.Node))
 	}
 	if err := c.send(&wire.HelloMsg{Kind: m.Kind, To: m.Hello.Node, Hello: ours}); err != nil {
 		return nil, err
@@ -59,8 +64,10 @@ func (h *handshaker) accepted(c *conn, m *wire.HelloMsg) (*wire.Hello, error) {
 }
 
 // check returns why a connection must be refused, nil if it need not be.
-func (h *handshaker) check(ours, theirs *wire.Hello, dialled, answered ballot.NodeID) *Refusal {
-	if r := checkHello(ours, theirs, h.membership, dialled, answered); r != nil {
+func (h *handshaker) check(
+	ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID,
+) *Refusal {
+	if r := checkHello(ours, theirs, m, dialled, answered); r != nil {
 		return r
 	}
 	return h.history.check(theirs)

@@ -15,7 +15,7 @@ import (
 // were sent in, but a store that is started again must have all that it ever reported.
 type history struct {
 	mu     sync.Mutex
-	stores map[ballot.NodeID]*storeHistory // of admitted members only, which bounds it
+	stores map[ballot.NodeID]*storeHistory // of admitted peers only, which bounds it
 }
 
 type storeHistory struct {
@@ -77,6 +77,13 @@ func (s *history) compare(h *wire.Hello) *Refusal {
 			h.Node, h.Marks.Promised, h.Marks.Accepted, floor.Promised, floor.Accepted)
 	}
 	return nil
+}
+
+// forget forgets a node that is no member any more.
+func (s *history) forget(node ballot.NodeID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.stores, node)
 }
 
 // raise takes higher marks of a running incarnation.

@@ -15,6 +15,7 @@ import (
 var (
 	errReplaced = errors.New("replaced by a newer connection")
 	errOldRun   = errors.New("the peer was started again")
+	errRemoved  = errors.New("the peer is no member any more")
 )
 
 // link is an established connection. The goroutine that runs it reads; another writes.

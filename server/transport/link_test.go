@@ -15,7 +15,7 @@ import (
 // linked returns a link of n to its only peer over nc.
 func linked(n *node, kind wire.Kind, nc net.Conn) (*peer, *link) {
 	s := n.peers.Load()
-	p := s.list[0]
+	p := s.list()[0]
 	inc, c := honest(p.node).Incarnation, newConn(nc, 0, time.Time{})
 	return p, newLink(s.cfg, inc, kind, c, &p.end(kind).traffic, s.handshake.history, s.log.Logger)
 }
@@ -54,7 +54,7 @@ func TestIdleConnectionsStay(t *testing.T) {
 				t.Fatalf("%v ended: %v", kind, err)
 			default:
 			}
-			st := a.peers.Load().list[0].end(kind).state()
+			st := a.peers.Load().list()[0].end(kind).state()
 			if st.LastHeard > a.cfg.IdleTimeout/4 || st.LastHeard < 0 {
 				t.Fatalf("last heard %v ago", st.LastHeard)
 			}

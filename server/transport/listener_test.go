@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tenure/internal/ballot"
 	"tenure/server/wire"
 )
 
@@ -17,6 +18,8 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 	before := runtime.NumGoroutine()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	hello := wire.EncodeHandshake(&wire.HelloMsg{Kind: wire.KindLog, To: 2, Hello: honest(1)})
+	ask := newcomer()
+	join := wire.EncodeHandshake(&ask)
 	connections, frames := 400, 25
 	for i := range connections {
 		nc, err := net.Dial("tcp", b.Addr().String())
@@ -24,7 +27,7 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range frames {
-			nc.Write(junk(rnd, i, hello))
+			nc.Write(junk(rnd, i, hello, join))
 		}
 		if i%2 == 0 {
 			nc.Close()
@@ -51,8 +54,8 @@ func TestGarbageDisturbsNobody(t *testing.T) {
 	}
 }
 
-// junk is noise, a frame of noise, a hello with a flipped bit, or a frame that declares too much.
-func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
+// junk is noise, a frame of noise, one of the messages with a flipped bit, or a frame that declares too much.
+func junk(rnd *rand.Rand, kind int, messages ...[]byte) []byte {
 	noise := make([]byte, rnd.IntN(300))
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
@@ -63,7 +66,7 @@ func junk(rnd *rand.Rand, kind int, hello []byte) []byte {
 	case 1:
 		return wire.AppendFrame(nil, append([]byte("TNUR\x01\x00\x01"), noise...))
 	case 2:
-		bad := bytes.Clone(hello)
+		bad := bytes.Clone(messages[rnd.IntN(len(messages))])
 		bad[rnd.IntN(len(bad))] ^= 1 << rnd.IntN(8)
 		return wire.AppendFrame(nil, append(bad, noise...))
 	}
@@ -108,7 +111,7 @@ func TestListenSaysWhatToDo(t *testing.T) {
 		{Config{Self: 2, Addr: "192.0.2.1:8300"}, ErrListen, "no such address"},
 		{Config{Self: 2, Addr: "8300"}, ErrConfig, "HOST:PORT"},
 		{Config{Self: 2, Addr: "a\nb:1"}, ErrConfig, "plain text"},
-		{Config{Self: 0, Addr: "127.0.0.1:0"}, ErrConfig, "node id 0"},
+		{Config{Self: ballot.MaxNodeID + 1, Addr: "127.0.0.1:0"}, ErrConfig, "node id 65536"},
 		{Config{Self: 2, QueueBytes: 10}, ErrConfig, "cannot hold a frame"},
 		{Config{Self: 2, QueueFrames: -1}, ErrConfig, "negative"},
 	} {

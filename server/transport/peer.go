@@ -1,21 +1,28 @@
 package transport
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/server/wire"
 )
 
 // peer is another member: what is known of it, and the connections to it.
 type peer struct {
 	node ballot.NodeID
-	addr string // hint; may be empty
+	ctx  context.Context // ends when the peer is none any more, and with the sockets
+	drop context.CancelFunc
 	ends [len(wire.Kinds)]end
 
+	dialled bool // it is being dialled; under peers.mu
+
 	mu         sync.Mutex
+	addr       string           // where it is dialled; may be empty
+	has        ident.Membership // what it goes by, as wire.Hello.Has
 	inc        ballot.Incarnation
 	clientAddr string
 	problem    string
@@ -35,8 +42,9 @@ type traffic struct {
 	unknown                          [256]atomic.Bool // types of frames that are ignored and have been logged
 }
 
-func newPeer(node ballot.NodeID, addr string) *peer {
-	p := &peer{node: node, addr: addr}
+func newPeer(ctx context.Context, node ballot.NodeID) *peer {
+	p := &peer{node: node}
+	p.ctx, p.drop = context.WithCancel(ctx)
 	for i := range p.ends {
 		p.ends[i].traffic.start = time.Now()
 	}
@@ -44,6 +52,55 @@ func newPeer(node ballot.NodeID, addr string) *peer {
 }
 
 func (p *peer) end(k wire.Kind) *end { return &p.ends[k-1] }
+
+// remove ends the connections to the peer, for good.
+func (p *peer) remove() {
+	p.drop()
+	for i := range p.ends {
+		if l := p.ends[i].link.Load(); l != nil {
+			l.close(errRemoved)
+		}
+	}
+}
+
+// connected reports whether there is any connection to the peer.
+func (p *peer) connected() bool {
+	for i := range p.ends {
+		if p.ends[i].link.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// ignored returns the number of frames of unknown types that came from the peer.
+func (p *peer) ignored() (n uint64) {
+	for i := range p.ends {
+		n += p.ends[i].traffic.ignored.Load()
+	}
+	return n
+}
+
+// address returns where the peer is dialled, "" if nowhere.
+func (p *peer) address() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.addr
+}
+
+// setAddress sets where the peer is dialled from now on.
+func (p *peer) setAddress(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addr = addr
+}
+
+// goesBy returns the membership that the peer went by when it last connected, as wire.Hello.Has.
+func (p *peer) goesBy() ident.Membership {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.has
+}
 
 // setProblem notes why there is no connection.
 func (p *peer) setProblem(problem string) {
@@ -56,7 +113,7 @@ func (p *peer) setProblem(problem string) {
 func (p *peer) introduce(h *wire.Hello) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inc, p.clientAddr, p.problem = h.Incarnation, h.ClientAddr, ""
+	p.inc, p.clientAddr, p.problem, p.has = h.Incarnation, h.ClientAddr, "", h.Has()
 }
 
 // run serves l until it ends, in place of the link of its kind before it, and returns why it ended.
@@ -76,6 +133,9 @@ func (p *peer) run(l *link, h Handler) error {
 	}
 	select {
 	case <-l.done: // a newer one was faster
+		return l.cause
+	case <-p.ctx.Done(): // remove may have come before end.link.Swap
+		l.close(errRemoved)
 		return l.cause
 	default:
 	}

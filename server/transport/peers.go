@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"tenure/internal/ballot"
@@ -14,47 +16,63 @@ import (
 type peers struct {
 	cfg       *Config
 	handler   Handler
-	list      []*peer // by rising id
 	handshake handshaker
 	sockets   *sockets
 	log       *rareLog
+	now       atomic.Pointer[table]
+	left      atomic.Uint64 // frames of unknown types from peers that were removed
+
+	joining chan struct{} // holds a token for each call of Config.Join
+
+	mu sync.Mutex // held while now is replaced
 }
 
+// newPeers returns the peers of m.
 func newPeers(
 	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *history, s *sockets, log *rareLog,
 ) *peers {
-	p := &peers{cfg: cfg, handler: h, sockets: s, log: log}
-	p.handshake = handshaker{hello: cfg.Hello, membership: m, history: past}
-	for _, x := range m.Members {
-		if x.Node != cfg.Self {
-			p.list = append(p.list, newPeer(x.Node, addrs[x.Node]))
-		}
-	}
+	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
+	p.handshake = handshaker{say: cfg.Hello, membership: p.membership, history: past}
+	p.now.Store(&table{})
+	p.replace(m, addrs)
 	return p
-}
-
-// get returns the peer of that id, nil if there is none.
-func (s *peers) get(node ballot.NodeID) *peer {
-	for _, p := range s.list {
-		if p.node == node {
-			return p
-		}
-	}
-	return nil
 }
 
 // accepted serves a connection that a peer made, after its hello.
 func (s *peers) accepted(c *conn, m *wire.HelloMsg) error {
 	p := s.get(m.Hello.Node)
-	hello, err := s.handshake.accepted(c, m)
-	if err == nil {
-		return s.serve(c, p, m.Kind, hello)
+	hello, err := s.handshake.accepted(c, m, s.dials(p) && !m.Hello.Has().Newer(s.membership()))
+	if err != nil {
+		s.refused(p, err)
+		return err // also if it says that this node is removed: anybody may connect and say so
 	}
+	if p, err = s.admit(hello); err != nil {
+		return err
+	}
+	return s.serve(c, p, m.Kind, hello)
+}
+
+// dials reports whether this node dials p, which may be nil, and need not be dialled by it. That does not count while
+// this node goes by an older membership than p, with which it may have an old address of p, or none.
+func (s *peers) dials(p *peer) bool { return p != nil && p.node > s.cfg.Self && p.address() != "" }
+
+// refused notes that a handshake with p, which may be nil, has failed.
+func (s *peers) refused(p *peer, err error) {
 	var r *Refusal
-	if p != nil && errors.As(err, &r) {
+	if !errors.As(err, &r) {
+		return
+	}
+	if p != nil && r.Reason != wire.ReasonNotReady {
 		p.setProblem(r.Text)
 	}
-	return err
+}
+
+// toldRemoved heeds a member that this node has dialled and that refuses it because it was removed.
+func (s *peers) toldRemoved(err error) {
+	var r *Refusal
+	if errors.As(err, &r) && r.Reason == wire.ReasonRemoved && r.ByPeer && s.cfg.Removed != nil {
+		s.cfg.Removed(r.Text)
+	}
 }
 
 // serve serves a connection on which the handshake has succeeded until it ends. An error says that it could not be
@@ -108,7 +126,7 @@ func (s *peers) send(to ballot.NodeID, kind wire.Kind, limit int, body []byte) b
 
 // flush waits until all queues have been written or their connections have ended.
 func (s *peers) flush(ctx context.Context) error {
-	for _, p := range s.list {
+	for _, p := range s.list() {
 		for i := range p.ends {
 			l := p.ends[i].link.Load()
 			if l == nil {
@@ -125,11 +143,10 @@ func (s *peers) flush(ctx context.Context) error {
 }
 
 // ignored returns the number of frames of unknown types that peers have sent.
-func (s *peers) ignored() (n uint64) {
-	for _, p := range s.list {
-		for i := range p.ends {
-			n += p.ends[i].traffic.ignored.Load()
-		}
+func (s *peers) ignored() uint64 {
+	n := s.left.Load()
+	for _, p := range s.list() {
+		n += p.ignored()
 	}
 	return n
 }

@@ -25,8 +25,14 @@ func refuse(reason wire.Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
-// wrongNode returns the refusal of a connection that was meant for one node and has reached another.
-func wrongNode(dialled, answered ballot.NodeID) *Refusal {
+// wrongNode returns the refusal of a connection that was meant for one node and has reached another. If members have
+// been changed, that is normal for a while: a node has taken the place of another one on the same machine.
+func wrongNode(dialled, answered ballot.NodeID, m ident.Membership) *Refusal {
+	if m.Number > 1 || m.Change > 0 {
+		return refuse(wire.ReasonNode, "the address of node %d leads to node %d. If that has taken its place, "+
+			"this ends when node %[1]d is removed; otherwise mend it with: kvctl member update %[1]d --peer-address HOST:PORT",
+			dialled, answered)
+	}
 	return refuse(wire.ReasonNode, "the address that the list gives for node %d leads to node %d: "+
 		"mend --cluster or start the node with its own --id and --data", dialled, answered)
 }
@@ -40,7 +46,7 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered 
 		return refuse(wire.ReasonSelf,
 			"node %d has reached itself: the list gives its own address for another node", ours.Node)
 	case dialled != answered:
-		return wrongNode(dialled, answered)
+		return wrongNode(dialled, answered, m)
 	case theirs.Node == ours.Node:
 		return refuse(wire.ReasonNode, "two processes run as node %d, with stores %s and %s: "+
 			"give one of them its own id",
@@ -50,34 +56,56 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered 
 			"one of them has a wrong address in its list or a data directory of another cluster",
 			ours.Node, ours.Cluster, theirs.Node, theirs.Cluster)
 	}
-	store, listed := storeOf(m, theirs.Node)
-	switch {
-	case !listed:
-		return refuse(wire.ReasonNotMember, "node %d is not in membership %s, which node %d has",
-			theirs.Node, m, ours.Node)
-	case store != theirs.Store:
-		return refuse(wire.ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: "+
-			"its data directory was wiped or is another node's", theirs.Node, theirs.Store, m.Number, store)
-	case theirs.Constants != ours.Constants:
+	if r := checkMember(theirs, m, ours.Node); r != nil {
+		return r
+	}
+	if theirs.Constants != ours.Constants {
 		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",
-			difference(ours, theirs))
+			difference(called(ours.Node), &ours.Constants, called(theirs.Node), &theirs.Constants))
 	}
 	return nil
 }
 
-// difference names the flags in which a and b differ, with both values.
-func difference(a, b *wire.Hello) string {
+// checkMember returns why a node of the same cluster must be refused by node self, which goes by m; nil if it need not
+// be. A node that goes by a newer membership is taken although m does not list it: this node is behind.
+func checkMember(theirs *wire.Hello, m ident.Membership, self ballot.NodeID) *Refusal {
+	store, listed := storeOf(m, theirs.Node)
+	switch {
+	case listed && store != theirs.Store:
+		return refuse(wire.ReasonStore, "node %d comes with store %s, but membership %d lists it with store %s: "+
+			"its data directory was wiped or is another node's", theirs.Node, theirs.Store, m.Number, store)
+	case listed || theirs.Has().Newer(m):
+		return nil
+	case m.Newer(theirs.Has()):
+		return refuse(wire.ReasonRemoved, "node %d is no member of cluster %s any more: it goes by membership %d, "+
+			"and was removed before membership %s, which node %d has. Its data directory is of no more use to the cluster; "+
+			"to take part again it joins with an empty one, under a new id",
+			theirs.Node, theirs.Cluster, theirs.Has().Number, m, self)
+	}
+	return refuse(wire.ReasonNotMember, "node %d is not in membership %s, which node %d has", theirs.Node, m, self)
+}
+
+// difference names the flags in which a and b, the settings of the nodes of these names, differ, with both values.
+func difference(nameA string, a *wire.Constants, nameB string, b *wire.Constants) string {
 	var out []string
 	add := func(flag string, x, y any) {
 		if x != y {
-			out = append(out, fmt.Sprintf("%s is %v on node %d and %v on node %d", flag, x, a.Node, y, b.Node))
+			out = append(out, fmt.Sprintf("%s is %v on %s and %v on %s", flag, x, nameA, y, nameB))
 		}
 	}
-	add("--lease-time", a.Constants.LeaseTime, b.Constants.LeaseTime)
-	add("--max-lease-time", a.Constants.MaxLeaseTime, b.Constants.MaxLeaseTime)
-	add("--clock-drift", ppm(a.Constants.DriftPPM), ppm(b.Constants.DriftPPM))
-	add("--lease-margin", a.Constants.Margin, b.Constants.Margin)
+	add("--lease-time", a.LeaseTime, b.LeaseTime)
+	add("--max-lease-time", a.MaxLeaseTime, b.MaxLeaseTime)
+	add("--clock-drift", ppm(a.DriftPPM), ppm(b.DriftPPM))
+	add("--lease-margin", a.Margin, b.Margin)
 	return strings.Join(out, "; ")
+}
+
+// called returns what a node is called in a text; 0 is one that has no id yet.
+func called(n ballot.NodeID) string {
+	if n == 0 {
+		return "a node without an id"
+	}
+	return fmt.Sprintf("node %d", n)
 }
 
 // ppm is shown in parts per million: rounded to percent, two different values could look alike.

@@ -26,6 +26,8 @@ func TestRefusals(t *testing.T) {
 			[]string{"cluster", ident.ClusterID{0xcc}.String(), ident.ClusterID{0xdd}.String()}},
 		"another node": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 3, 3 }, members(1, 2),
 			[]string{"gives for node 2", "leads to node 3"}},
+		"another node, since": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 3, 3 }, changed(2, 1, 2, 3),
+			[]string{"of node 2 leads to node 3", "kvctl member update 2 --peer-address"}},
 		"same id": {wire.ReasonNode, func(h *wire.Hello) { h.Node, h.Incarnation.Node = 1, 1 }, members(1, 2),
 			[]string{"gives for node 2", "leads to node 1"}},
 		"itself": {wire.ReasonSelf, func(h *wire.Hello) { h.Node, h.Incarnation = 1, honest(1).Incarnation },

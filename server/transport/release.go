@@ -32,10 +32,10 @@ func (s *peers) released(c *conn, m *wire.ReleaseMsg) error {
 // checkRelease returns why a Release must be refused, nil if it need not be. Neither the constants nor the marks matter
 // to it.
 func (s *peers) checkRelease(m *wire.ReleaseMsg) *Refusal {
-	ours, r, members := s.cfg.Hello(), &m.Release, s.handshake.membership
+	ours, r, members := s.cfg.Hello(), &m.Release, s.membership()
 	switch {
 	case m.To != ours.Node:
-		return wrongNode(m.To, ours.Node)
+		return wrongNode(m.To, ours.Node, members)
 	case r.Owner.Node == ours.Node:
 		return refuse(wire.ReasonNode, "a guardian speaks for node %d to node %d itself", r.Owner.Node, ours.Node)
 	case r.Cluster != ours.Cluster:

@@ -59,16 +59,7 @@ func (s *sockets) close() {
 func (s *sockets) wait() { s.work.Wait() }
 
 // pause waits for d. It reports false as soon as the sockets are closed.
-func (s *sockets) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.ctx.Done():
-		return false
-	}
-}
+func (s *sockets) pause(d time.Duration) bool { return pause(s.ctx, d) }
 
 // dial connects to addr. The caller must drop the connection.
 func (s *sockets) dial(ctx context.Context, addr string) (*conn, error) {

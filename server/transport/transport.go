@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"tenure/internal/ballot"
@@ -43,6 +44,11 @@ type Transport struct {
 	rareLog   rareLog
 	histories history
 
+	early struct { // what SetMembership got before Serve
+		sync.Mutex
+		membership ident.Membership
+		hints      map[ballot.NodeID]string
+	}
 	peers     atomic.Pointer[peers]    // nil until Serve
 	bootstrap atomic.Pointer[answerer] // nil until Bootstrap
 }
@@ -77,10 +83,17 @@ func (t *Transport) Addr() net.Addr {
 }
 
 // Serve starts to connect to the other members and to hand h what they send. It is called once, when this node is a
-// member. addrs are hints: only nodes with a higher id are dialled, and one without an address is not.
+// member. addrs are hints: the address of a member is that of the membership, and else that in addrs; without one it is
+// not dialled. Of two nodes the one with the lower id dials, and the other only if it hears nothing for a while. Names
+// are resolved at each dial.
 func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ballot.NodeID]string) {
-	if t.cfg.Hello == nil {
-		panic("transport: Serve without Config.Hello")
+	if t.cfg.Hello == nil || t.cfg.Self == 0 {
+		panic("transport: Serve without Config.Hello or Config.Self")
+	}
+	t.early.Lock()
+	defer t.early.Unlock()
+	if t.early.membership.Newer(membership) {
+		membership, addrs = t.early.membership, t.early.hints
 	}
 	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, t.sockets, &t.rareLog)
 	if !t.peers.CompareAndSwap(nil, p) {
@@ -89,7 +102,25 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	p.dialAll()
 }
 
-// answer serves an inbound connection, which begins with one of three messages.
+// SetMembership changes the peers while this node serves, or is to serve soon, to those of m, which must be newer than
+// the membership before; an older one is ignored. The connections of members that are gone end, and the Handler gets Disconnected for
+// each, perhaps after SetMembership has returned. Of new members the Handler hears when they connect, as of nodes that
+// m does not list but that go by a newer membership: such a peer may connect before this node learns of it, and is kept
+// until a membership that is as new as its own does not list it. Where m has no address of a member, addrs has the
+// hint.
+func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]string) {
+	t.early.Lock()
+	defer t.early.Unlock()
+	p := t.peers.Load()
+	if p == nil {
+		t.early.membership, t.early.hints = m, addrs
+		return
+	}
+	p.replace(m, addrs)
+	p.dialAll()
+}
+
+// answer serves an inbound connection, which begins with one of four messages.
 func (t *Transport) answer(c *conn) error {
 	m, err := c.receive()
 	if err != nil {
@@ -99,12 +130,12 @@ func (t *Transport) answer(c *conn) error {
 	switch m := m.(type) {
 	case *wire.HelloMsg:
 		if p == nil {
-			return c.refuse(refuse(wire.ReasonNotReady, "node %d takes no part in a cluster yet", t.cfg.Self))
+			return c.refuse(refuse(wire.ReasonNotReady, "%s takes no part in a cluster yet", called(t.cfg.Self)))
 		}
 		return p.accepted(c, m)
 	case *wire.AskMsg:
 		if b == nil {
-			return c.refuse(refuse(wire.ReasonNotReady, "node %d is still starting", t.cfg.Self))
+			return c.refuse(refuse(wire.ReasonNotReady, "%s is still starting", called(t.cfg.Self)))
 		}
 		return b.answer(c, m)
 	case *wire.ReleaseMsg:
@@ -112,6 +143,11 @@ func (t *Transport) answer(c *conn) error {
 			return nil // nothing of that owner can be recorded here
 		}
 		return p.released(c, m)
+	case *wire.JoinMsg:
+		if p == nil || t.cfg.Join == nil {
+			return c.refuse(refuse(wire.ReasonNotReady, "%s takes no part in a cluster yet", called(t.cfg.Self)))
+		}
+		return p.joins(c, m)
 	}
 	return unexpected(m)
 }
@@ -150,14 +186,16 @@ func (t *Transport) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns the other members by rising id; none before Serve. It never waits for I/O.
+// Peers returns the other members, and nodes with newer memberships that have connected, by rising id; none before
+// Serve. It never waits for I/O.
 func (t *Transport) Peers() []PeerState {
 	p := t.peers.Load()
 	if p == nil {
 		return nil
 	}
-	out := make([]PeerState, 0, len(p.list))
-	for _, x := range p.list {
+	list := p.list()
+	out := make([]PeerState, 0, len(list))
+	for _, x := range list {
 		out = append(out, x.state())
 	}
 	return out

@@ -14,6 +14,7 @@ type Backend interface {
 	Local
 	Leases
 	Cluster
+	Members
 	Health
 }
 

@@ -38,15 +38,21 @@ func checkCode(status int, h http.Header) string {
 // backendFailures is all that a Backend may say instead of a result.
 var backendFailures = []error{
 	ErrNotApplied, ErrOverloaded, ErrUnknown, ErrNoSpace, ErrLeaseGone, &LeaseBusyError{Owner: "a", RetryAfter: time.Second},
-	&LeaseSilentError{Begins: time.Second}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
+	&LeaseSilentError{Begins: time.Second}, &MemberError{Code: api.CodeMemberBusy}, &MemberError{Code: api.CodeNotMember},
+	&MemberError{Code: api.CodeMemberState}, &MemberError{Code: api.CodeQuorumLoss}, context.DeadlineExceeded, context.Canceled, errors.New("something else"),
 }
 
 // bodies that routes take, so that a walk gets beyond their checks.
 var walkBodies = map[string]string{
-	api.PathTxn:          `[{"KV":{"Verb":"get","Key":"a"}}]`,
-	api.PathLeasesRenew:  `[{"Name":"l","Owner":"a","Grant":"x"}]`,
-	api.LeaseAcquire:     `{"Owner":"a","TTL":"1s"}`,
-	api.LeaseRelease:     `{"Owner":"a","Acquisition":"x"}`,
+	api.PathTxn:           `[{"KV":{"Verb":"get","Key":"a"}}]`,
+	api.PathLeasesRenew:   `[{"Name":"l","Owner":"a","Grant":"x"}]`,
+	api.LeaseAcquire:      `{"Owner":"a","TTL":"1s"}`,
+	api.LeaseRelease:      `{"Owner":"a","Acquisition":"x"}`,
+	api.PathMembersAdd:    `{"dry_run":true}`,
+	api.PathMembersCancel: `{"operation":"o"}`,
+	api.PathMembersUpdate: `{"node":1,"name":"n"}`,
+	api.PathMembersRemove: `{"node":1}`, api.PathMembersReplace: `{"node":1}`, api.PathMembersPromote: `{"node":1}`,
+	api.PathMembersDrain: `{"node":1}`,
 	"POST " + api.PathKV: `{"Op":"add","Num":1}`,
 	"GET":                "",
 }
@@ -91,7 +97,7 @@ func TestEveryRefusalHasACode(t *testing.T) {
 	walk("a backend that works", newFake(t))
 	for _, err := range backendFailures {
 		f := newFake(t)
-		f.writeErr, f.readErr, f.transferErr, f.readyErr, f.leaseErr = err, err, err, err, err
+		f.writeErr, f.readErr, f.transferErr, f.readyErr, f.leaseErr, f.memberErr = err, err, err, err, err, err
 		walk(err.Error(), f)
 	}
 	for code := kv.CodeDone + 1; code < 20; code++ { // the last of them are not known here

@@ -17,8 +17,8 @@
 //	answer.go      and answers; an error, too, whose code refusal.go knows
 //
 // Each resource has a handler type of its own, which holds only what it needs; handlers.go makes them. They are in
-// kv*.go, txn.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, status.go, agent.go, health.go and
-// metrics.go.
+// kv*.go, txn.go, session*.go, lease*.go, fence.go, watch.go, transfer.go, members*.go, operator.go, status.go, agent.go,
+// health.go and metrics.go.
 //
 // # Where each promise is kept
 //

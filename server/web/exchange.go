@@ -107,8 +107,9 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 		return nil, refuse(http.StatusNotFound, api.CodeInvalid, "no such endpoint: keys are under "+api.PathKV+
 			", the node's state under "+api.PathStatus+", and a description of all under "+api.PathOpenAPI)
 	case h == nil:
-		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: e.allow,
-			text: "method " + x.r.Method + " is not allowed here, only " + e.allow +
+		allow := allowedAt(x.r.URL.Path, e.allow)
+		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: allow,
+			text: "method " + x.r.Method + " is not allowed here, only " + allow +
 				misspeltVerb(x.r.Method, x.r.URL.Path)}
 	case method == http.MethodPost && d.crossOrigin.Check(x.r) != nil:
 		// The one method that a page of another origin may send without asking first.

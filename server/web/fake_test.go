@@ -48,6 +48,11 @@ type fake struct {
 	leaseQuery                               LeaseQuery
 	leaseList                                LeaseList
 	peers                                    []string
+	members                                  api.MemberList
+	operation                                api.MemberOperation
+	plan                                     api.MemberPlan
+	changes                                  []string // what was asked about members
+	memberErr                                error
 }
 
 func newFake(t testing.TB) *fake {
@@ -151,6 +156,35 @@ func (f *fake) ListLeases(_ context.Context, q LeaseQuery) (LeaseList, error) {
 }
 
 func (f *fake) ShowLease(string) (LeaseHint, bool) { return f.hint, f.hint != LeaseHint{} }
+
+func (f *fake) ListMembers(time.Duration) (api.MemberList, error) { return f.members, f.memberErr }
+
+func (f *fake) ChangeMembers(timeout time.Duration, c MemberChange) (api.MemberOperation, error) {
+	f.asked("change", timeout, c)
+	return f.operation, f.memberErr
+}
+
+func (f *fake) PlanChange(timeout time.Duration, c MemberChange) (api.MemberPlan, error) {
+	f.asked("plan", timeout, c)
+	return f.plan, f.memberErr
+}
+
+func (f *fake) CancelChange(timeout time.Duration, id string) (api.MemberOperation, error) {
+	f.asked("cancel", timeout, id)
+	return f.operation, f.memberErr
+}
+
+func (f *fake) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
+	f.asked("drain", timeout, node, off)
+	return f.memberErr
+}
+
+// asked records what reached the backend about members.
+func (f *fake) asked(what string, details ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes = append(f.changes, what+fmt.Sprintf(strings.Repeat(" %+v", len(details)), details...))
+}
 
 func (f *fake) Ready() error    { return f.readyErr }
 func (f *fake) Full() string    { return f.full }
@@ -267,7 +301,7 @@ func head(w *httptest.ResponseRecorder, name string) string { return http.Header
 func (f *fake) reached() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fmt.Sprint(f.writes, " ", f.last.Key, " ", f.transfer, " ", len(f.leases))
+	return fmt.Sprint(f.writes, " ", f.last.Key, " ", f.transfer, " ", len(f.leases), " ", len(f.changes))
 }
 
 // described returns the routes that openapi.json describes: all but the second path of the empty key.

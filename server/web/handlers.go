@@ -9,6 +9,8 @@ type handlers struct {
 	fence    *fenceHandler
 	watch    *watchHandler
 	transfer *transferHandler
+	members  *membersHandler
+	operator *operatorHandler
 	status   *statusHandler
 	agent    *agentHandler
 	health   *healthHandler
@@ -32,6 +34,8 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 		watch: &watchHandler{reads: reads, waits: w, open: &m.streams,
 			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
 		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
+		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
+		operator: &operatorHandler{members: b, timeouts: limits, version: cfg.Version},
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,
 			version: cfg.Version, revision: cfg.Revision, minTTL: cfg.SessionTTLMin},

@@ -102,7 +102,11 @@ func membersOf(t reflect.Type, list []string) []string {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		list = membersOf(f.Type, append(list, f.Name))
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			name = f.Name
+		}
+		list = membersOf(f.Type, append(list, name))
 	}
 	return list
 }

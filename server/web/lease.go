@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -148,11 +149,24 @@ func (h *leaseHandler) show(x *exchange) error {
 	return nil
 }
 
+// leaseVerbs end the paths of the commands on a lease.
+var leaseVerbs = []string{api.LeaseAcquire, api.LeaseRenew, api.LeaseRelease}
+
+// allowedAt returns the methods of a path whose resource has those in allow: a lease's path that ends like a command
+// is also that of the command, which is a POST.
+func allowedAt(path, allow string) string {
+	name, ok := strings.CutPrefix(path, api.PathLease)
+	if ok && slices.ContainsFunc(leaseVerbs, func(verb string) bool { return strings.HasSuffix(name, verb) }) {
+		return allow + ", " + http.MethodPost
+	}
+	return allow
+}
+
 // misspeltVerb asks for the verb that a POST to a lease probably meant, if its path ends in something like one.
 func misspeltVerb(method, path string) string {
 	i := strings.LastIndexByte(path, '/')
 	if method != http.MethodPost || !strings.HasPrefix(path, api.PathLease) || i < len(api.PathLease) {
 		return ""
 	}
-	return meant(path[i:], []string{api.LeaseAcquire, api.LeaseRenew, api.LeaseRelease}, "")
+	return meant(path[i:], leaseVerbs, "")
 }

@@ -23,6 +23,13 @@ var misspeltBodies = map[string]string{
 	"POST /v1/lease/{name}/release": `{"Owner":"o","Acquisition":"a","Colour":"red"}`,
 	"POST /v1/leases/renew":         `[{"Name":"n","Owner":"o","Grant":"g","Colour":"red"}]`,
 	"POST /v1/master/transfer":      `{"Node":1,"Colour":"red"}`,
+	"POST /v1/members/add":          `{"name":"n","Colour":"red"}`,
+	"POST /v1/members/remove":       `{"node":1,"Colour":"red"}`,
+	"POST /v1/members/replace":      `{"node":1,"Colour":"red"}`,
+	"POST /v1/members/promote":      `{"node":1,"Colour":"red"}`,
+	"POST /v1/members/update":       `{"node":1,"Colour":"red"}`,
+	"POST /v1/members/cancel":       `{"operation":"o","Colour":"red"}`,
+	"POST /v1/members/drain":        `{"node":1,"Colour":"red"}`,
 }
 
 // Every route refuses a query name and a member that it does not know, names it, and has changed nothing.
@@ -59,8 +66,9 @@ func TestWhatIsMisspeltIsRefusedEverywhere(t *testing.T) {
 			}
 		}
 	}
-	if f.writes != writes || f.transfer != 99 || len(f.leases) != 0 {
-		t.Errorf("%d writes, a transfer to %d, %d requests for leases", f.writes-writes, f.transfer, len(f.leases))
+	if f.writes != writes || f.transfer != 99 || len(f.leases) != 0 || len(f.changes) != 0 {
+		t.Errorf("%d writes, a transfer to %d, %d requests for leases, %d about members", f.writes-writes, f.transfer,
+			len(f.leases), len(f.changes))
 	}
 }
 
@@ -84,6 +92,8 @@ func TestNamesOfConsulsClients(t *testing.T) {
 		{"GET", "/v1/status/leader", "", `""`},
 		{"GET", "/v1/status/peers", "", `[]`},
 		{"GET", "/v1/agent/self", "", `{"Config":`},
+		{"GET", "/v1/catalog/nodes", "", `[]`},
+		{"GET", "/v1/operator/raft/configuration", "", `{"Servers":[]`},
 	} {
 		sep := "?"
 		if strings.Contains(c.path, "?") {

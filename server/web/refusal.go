@@ -46,7 +46,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// The error table of the API, but for refusals and *LeaseSilentError.
+// The error table of the API, but for refusals, *MemberError and *LeaseSilentError.
 var backendErrors = []struct {
 	err    error
 	status int
@@ -74,10 +74,13 @@ func codeOf(err error) (status int, code api.Code) {
 // coded returns the status and the code of an error that has one by itself.
 func coded(err error) (status int, code api.Code, ok bool) {
 	var r *refusal
+	var member *MemberError
 	var silent *LeaseSilentError
 	switch {
 	case errors.As(err, &r):
 		return r.status, r.code, true
+	case errors.As(err, &member):
+		return member.status(), member.Code, true
 	case errors.As(err, &silent):
 		return http.StatusServiceUnavailable, api.CodeQuarantine, true
 	}
@@ -95,5 +98,13 @@ func inDoubt(err error) error {
 	if _, _, ok := coded(err); ok || err == nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w: read the key to see, or retry with the same Idempotency-Key", ErrUnknown, err)
+	return asUnknown(err, "read the key to see, or retry with the same Idempotency-Key")
+}
+
+// asUnknown returns err as an ErrUnknown, with what the client is to do.
+func asUnknown(err error, advice string) error {
+	if errors.Is(err, ErrUnknown) {
+		return fmt.Errorf("%w: %s", err, advice)
+	}
+	return fmt.Errorf("%w: %w: %s", ErrUnknown, err, advice)
 }

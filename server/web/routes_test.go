@@ -34,6 +34,10 @@ func TestMethodsAndAllow(t *testing.T) {
 		"/health/ready":         "GET, HEAD",
 		"/metrics":              "GET, HEAD",
 		"/v1/master/transfer":   "POST",
+		"/v1/lease/x":           "GET, HEAD",
+		"/v1/lease/x/acquire":   "GET, HEAD, POST",
+		"/v1/lease/x/renew":     "GET, HEAD, POST",
+		"/v1/lease/x/release":   "GET, HEAD, POST",
 	} {
 		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE", "BREW"} {
 			w := call(s, method, path, "")

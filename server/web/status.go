@@ -52,14 +52,19 @@ func (x *exchange) shown(rules *rules, v func() any) error {
 	if err != nil {
 		return err
 	}
+	x.pretty(&q, v())
+	return nil
+}
+
+// pretty answers 200 with v, one of our own plain types, as JSON that is indented if q asks for that.
+func (x *exchange) pretty(q *query, v any) {
 	if !q.has(nPretty) {
-		x.marshalled(v())
-		return nil
+		x.marshalled(v)
+		return
 	}
-	b, err := json.MarshalIndent(v(), "", "    ")
+	b, err := json.MarshalIndent(v, "", "    ")
 	if err != nil {
 		panic(err)
 	}
 	x.json(append(b, '\n'))
-	return nil
 }

@@ -36,8 +36,8 @@ var situations = map[string]func(*fake, *Config){
 		_, _ = f.state.Apply(f.slot, kv.AppendBatch(nil, kv.EncodeCommand(&kv.Command{
 			Op: kv.OpSet, Key: "k", Value: []byte("text"), Fence: "kv/lock", Token: 10})))
 	},
-	"members 1 and 3": func(f *fake, _ *Config) {
-		f.status.Node, f.status.Peers = 1, []api.PeerStatus{{Node: 3}}
+	"members 1 and 3, and 4, which does not vote": func(f *fake, _ *Config) {
+		f.status.Node, f.status.Peers = 1, []api.PeerStatus{{Node: 3}, {Node: 4, NonVoter: true}}
 	},
 	"a node without a history": func(_ *fake, c *Config) { c.Hub = nil },
 	"too many wait": func(_ *fake, c *Config) {
@@ -61,6 +61,7 @@ var situations = map[string]func(*fake, *Config){
 	"no space":         always(fmt.Errorf("%w: delete keys", ErrNoSpace)),
 	"quarantine":       always(&LeaseSilentError{Begins: 12*time.Second + 1}),
 	"lease lost":       always(ErrLeaseGone),
+	"a member error":   always(&MemberError{Code: api.CodeMemberBusy, Text: "the removal of node 2 runs (operation x): wait"}),
 	"lease busy":       always(&LeaseBusyError{Owner: "them", RetryAfter: 1200*time.Millisecond + 1}),
 	"an unknown error": always(errors.New("oops")),
 
@@ -80,7 +81,9 @@ var situations = map[string]func(*fake, *Config){
 
 // always is a backend that answers everything with err.
 func always(err error) func(*fake, *Config) {
-	return func(f *fake, _ *Config) { f.writeErr, f.readErr, f.leaseErr, f.transferErr = err, err, err, err }
+	return func(f *fake, _ *Config) {
+		f.writeErr, f.readErr, f.leaseErr, f.transferErr, f.memberErr = err, err, err, err, err
+	}
 }
 
 // decided is a log that says the same of every write.

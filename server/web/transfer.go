@@ -49,13 +49,16 @@ func (h *transferHandler) target(x *exchange) (ballot.NodeID, error) {
 	return ballot.NodeID(body.Node), checkMember(h.cluster.Status(), body.Node)
 }
 
-// checkMember refuses a node that is not a member, as far as the members are known here. 0 is none.
+// checkMember refuses a node that is not a member, or does not vote, as far as the members are known here. 0 is none.
 func checkMember(st api.Status, id uint64) error {
 	if id == 0 || id == st.Node || len(st.Peers) == 0 {
 		return nil
 	}
 	members := []string{strconv.FormatUint(st.Node, 10)}
 	for _, p := range st.Peers {
+		if p.Node == id && p.NonVoter {
+			return badRequest("node %d is a non-voter, which cannot be master: nothing was changed", id)
+		}
 		if p.Node == id {
 			return nil
 		}

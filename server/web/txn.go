@@ -102,9 +102,12 @@ func (h *txnHandler) run(x *exchange) error {
 	if err == nil {
 		err = h.writes.identify(x.r.Header, &c)
 	}
-	var ops []txnOp
+	ops := []txnOp{}
 	if err == nil {
 		err = h.bodies.readJSON(x, base64Bytes(h.maxBytes())+api.MaxTxnOps*jsonSpace, &ops)
+	}
+	if err == nil && ops == nil {
+		err = badRequest("Request decode failed: the body must be a list, not null: nothing was changed")
 	}
 	if err == nil {
 		err = h.parts(ops, &c)

@@ -48,6 +48,9 @@ func TestTxn(t *testing.T) {
 			t.Errorf("%d %s: %d\n%s\nwant\n%s", i, c.body, w.Code, w.Body, c.want)
 		}
 	}
+	if w := call(s, "PUT", "/v1/txn", " null "); w.Code != 400 || !strings.Contains(w.Body.String(), "must be a list, not null") {
+		t.Errorf("null is answered %d %s", w.Code, w.Body)
+	}
 	if _, found, _ := f.state.Get("n"); found {
 		t.Error("the last transaction left something")
 	}

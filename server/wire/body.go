@@ -19,12 +19,17 @@ const (
 	typeTransferred byte = 6
 	typeNamed       byte = 7
 	typeHealth      byte = 8
+	typeMembersAsk  byte = 9
+	typeMembersTold byte = 10
+	typeDrain       byte = 11
+	typeDrained     byte = 12
 )
 
 // kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.
 var kindOf = [...]Kind{
 	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease,
 	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
+	typeMembersAsk: KindLog, typeMembersTold: KindLog, typeDrain: KindLog, typeDrained: KindLog,
 	typeNamed: KindNamed,
 }
 

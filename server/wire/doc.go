@@ -32,7 +32,9 @@
 //	memory for a body that is arriving   256 KiB, then twice what has come
 //	memory for a decoded message         64 KiB and 64 bytes for each byte of its body
 //	nesting of msgpack                   16
-//	nodes of a list or membership        quorum.MaxVoters
+//	list in a message of the handshake   128 elements
+//	nodes of a list or membership        quorum.MaxVoters, and ident.MaxNonVoters in a membership
+//	name of a member                     ident.MaxNameBytes
 //	address, text of a refusal           255 bytes, 4 KiB
 //	ballots of a Release                 64 (MaxReleaseCounters)
 //	texts of a named lease               named.MaxOwnerBytes, named.MaxTextBytes

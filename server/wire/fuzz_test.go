@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"runtime"
 	"testing"
@@ -99,6 +100,14 @@ func FuzzReplica(f *testing.F) {
 			return EncodeReplica(b.Replica)
 		case b.Transfer != nil:
 			return EncodeTransfer(*b.Transfer)
+		case b.MembersAsk != nil:
+			return EncodeMembersAsk(b.MembersAsk)
+		case b.MembersTold != nil:
+			return EncodeMembersTold(b.MembersTold)
+		case b.Drain != nil:
+			return EncodeDrain(*b.Drain)
+		case b.Drained != nil:
+			return EncodeDrained(*b.Drained)
 		}
 		return EncodeTransferred(*b.Transferred)
 	})
@@ -140,6 +149,8 @@ func FuzzHandshake(f *testing.F) {
 			m.Membership.Voters()
 		case *AnswerMsg:
 			m.Membership.Voters()
+		case *JoinedMsg:
+			m.Membership.Voters()
 		}
 		return m, err
 	}, EncodeHandshake)
@@ -165,10 +176,16 @@ func TestDeclaredLengthsAllocateNothing(t *testing.T) {
 			zeros...)...),
 		"named, text": append([]byte{typeNamed, 0, 0, 0, byte(named.Accept)},
 			append(make([]byte, 35), 0xff, 0xff, 0xff, 0x7f)...),
-		"keepalive":        append([]byte{typeKeepalive}, long...),
-		"ask":              append([]byte(magic+"\x04\x00\x04\x94\x01\x02\xc0"), long...),
-		"release":          append([]byte(magic+"\x08\x00\x04\x92\x01\x94\xc0\xc0\xc0"), long...),
+		"keepalive": append([]byte{typeKeepalive}, long...),
+		"ask":       append([]byte(magic+"\x04\x00\x04\x94\x01\x02\xc0"), long...),
+		"release":   append([]byte(magic+"\x08\x00\x04\x92\x01\x94\xc0\xc0\xc0"), long...),
+		"found, nils": append([]byte(magic+"\x06\x00\x04\x92\xc4\x01\x01\x92\x01\xdc\x3f\xe0"),
+			bytes.Repeat([]byte{0xc0}, 0x3fe0)...),
+		"join": append([]byte(magic+"\x09\x00\x04\x9a\xdb"), long[1:]...),
+		"joined, nils": append([]byte(magic+"\x0a\x00\x04\x93\x01\xc4\x01\x01\x95\x01\xc0\x01\xdc\x3f\xe0"),
+			bytes.Repeat([]byte{0xc0}, 0x3fe0)...),
 		"transferred":      {typeTransferred, 0x92, 1, 0xdb, 0x7f, 0xff, 0xff, 0xff},
+		"members told":     {typeMembersTold, 0x98, 1, 0xc2, 0xc2, 0, 0, 0xa0, 0xc6, 0x7f, 0xff, 0xff, 0xff},
 		"header too large": {typeLog, 0x7f, 0xff, 0xff, 0xff, 0},
 	} {
 		var errs []error

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
+	"tenure/server/members"
 	"tenure/server/replica"
 )
 
@@ -72,6 +74,8 @@ func goldenLease() []golden {
 		m.Owner, m.Duration, m.Promised = goldenRun, 7*time.Second, goldenOther
 		m.Live, m.LiveOwner, m.LiveBallot, m.LiveLeft = true, goldenRun, goldenOther, -time.Millisecond
 		out = append(out, golden{fmt.Sprintf("lease %v, all fields", k), EncodeLease(&m)})
+		m.Membership = 300
+		out = append(out, golden{fmt.Sprintf("lease %v, membership", k), EncodeLease(&m)})
 	}
 	return out
 }
@@ -100,6 +104,7 @@ func goldenLog() []golden {
 		{Kind: multipaxos.KindLearn, Entries: entries, Chosen: 9},
 		{Kind: multipaxos.KindConfirm, Ballot: goldenBallot, Round: 255},
 		{Kind: multipaxos.KindConfirmed, Ballot: goldenBallot, Round: 256},
+		{Kind: multipaxos.KindGone, Slot: 5, Truncated: 70000},
 	} {
 		m.From, m.To = 2, 1
 		out = append(out, golden{fmt.Sprintf("log %d, kind %d", i, m.Kind), EncodeLog(&m)})
@@ -125,12 +130,35 @@ func goldenReplica() []golden {
 			{ID: 7, Result: kv.Result{Body: "z", Dropped: true}}}},
 		{Kind: replica.KindReadPoint, Read: replica.ReadPoint{ID: 11, Consistent: true}},
 		{Kind: replica.KindReadPointR, Read: replica.ReadPoint{ID: 11, Consistent: true, Granted: true, Slot: 1 << 20}},
+		{Kind: replica.KindSnapshotAsk, Snapshot: &replica.SnapshotPart{Above: 300, Pieces: 4}},
+		{Kind: replica.KindSnapshotAsk, Snapshot: &replica.SnapshotPart{ID: 1 << 63, Above: 300, Pieces: 4,
+			After: []byte("position")}},
+		{Kind: replica.KindSnapshotPiece, Snapshot: &replica.SnapshotPart{ID: 1 << 63, After: []byte("position"),
+			Next: []byte("next"), Header: []byte("header"), Piece: make([]byte, 300)}},
+		{Kind: replica.KindSnapshotPiece, Snapshot: &replica.SnapshotPart{Refused: replica.SnapshotBusy}},
 	} {
 		m.From, m.To = 2, 1
 		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), EncodeReplica(&m)})
 	}
+	for _, h := range []replica.Heartbeat{{Membership: 1}, {Membership: 300, Excluding: time.Second}} {
+		m := replica.Message{Kind: replica.KindHeartbeat, From: 2, To: 1, Heartbeat: h}
+		out = append(out, golden{fmt.Sprintf("heartbeat under membership %d", h.Membership), EncodeReplica(&m)})
+	}
 	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
-		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})})
+		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
+		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
+		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no"})})
+}
+
+func someMembersAsk() *MembersAsk {
+	return &MembersAsk{ID: 7, Cancel: "op", DryRun: true, Wait: time.Second, Op: members.Operation{ID: "op-1",
+		Kind: members.Replace, Node: 3, Name: "node-3", Member: ident.Member{Node: 4, Store: ident.StoreID{9}, Name: "d",
+			PeerAddr: "d:1", ClientAddr: "d:2"}, NonVoter: true, Unheard: true, Alive: 2}}
+}
+
+func someMembersTold() *MembersTold {
+	return &MembersTold{ID: 7, Done: true, Unknown: true, Master: 2, Reason: members.Busy, Text: "no", Record: []byte("r"),
+		Plan: members.Plan{Steps: []string{"one"}}}
 }
 
 func goldenNamed() []golden {
@@ -145,6 +173,8 @@ func goldenNamed() []golden {
 		b := replica.LeaseBatch{For: goldenRun, Replies: all.Replies[i : i+1]}
 		out = append(out, golden{fmt.Sprintf("named %v %d", all.Replies[i].Kind, i), EncodeNamed(&b)})
 	}
+	changed := changedBatch()
+	out = append(out, golden{"named batch, memberships", EncodeNamed(&changed)})
 	past := replica.LeaseBatch{Replies: []named.Reply{{Kind: named.Silent, Counter: 1, Left: -1}}}
 	return append(out, golden{"named Silent, over", EncodeNamed(&past)})
 }

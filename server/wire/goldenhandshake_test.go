@@ -21,6 +21,9 @@ func TestGoldenHandshake(t *testing.T) {
 	list := []Address{{1, "a:1"}, {2, "b:2"}}
 	members := ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: ident.StoreID{1}},
 		{Node: 2, Store: ident.StoreID{2}}}}
+	full := ident.Membership{Number: 3, Change: 300, Era: 70000,
+		Members:   []ident.Member{{Node: 1, Store: ident.StoreID{1}, Name: "one", PeerAddr: "a:1", ClientAddr: "a:8500"}},
+		NonVoters: []ident.Member{{Node: 2, Store: ident.StoreID{2}, PeerAddr: "b:2"}}}
 	var all []golden
 	for i, m := range []HandshakeMsg{
 		&HelloMsg{KindLease, 1, hello}, &HelloMsg{KindLog, 1, hello}, &HelloMsg{KindNamed, 1, hello}, &ReadyMsg{},
@@ -30,6 +33,9 @@ func TestGoldenHandshake(t *testing.T) {
 		&FoundMsg{ident.ClusterID{1}, members}, &FormedMsg{},
 		&ReleaseMsg{1, Release{Cluster: ident.ClusterID{1}, Store: ident.StoreID{2}, Owner: run,
 			Counters: []uint64{1, 70000}}},
+		&JoinMsg{Operation: "join-1", Store: ident.StoreID{9}, Name: "three", PeerAddr: "c:3", ClientAddr: "c:8500",
+			Replace: "two", NonVoter: true, Spare: true, ReplaceAfter: time.Minute, Constants: hello.Constants},
+		&JoinedMsg{Node: 2, Cluster: ident.ClusterID{1}, Membership: full}, &JoinedMsg{Ask: "a:1"},
 	} {
 		all = append(all, golden{fmt.Sprintf("handshake %d, type %d", i, m.handshakeType()), EncodeHandshake(m)})
 	}

@@ -32,6 +32,8 @@ const Version uint16 = 4
 //	6     FoundMsg    founder, after the answer     this is our cluster
 //	7     FormedMsg   listener                      that is durable here
 //	8     ReleaseMsg  guardian of a dead process    that process is dead
+//	9     JoinMsg     node without a cluster        let me join yours
+//	10    JoinedMsg   listener                      you have this id now; or: ask that node
 //
 // The first seven bytes, and RefuseMsg, are the same in all versions, so that nodes can tell each other that their
 // versions differ.
@@ -43,6 +45,9 @@ const (
 // MaxHandshakeBytes is the largest body of a message of the handshake.
 const MaxHandshakeBytes = 16 << 10
 
+// maxHandshakeList is more than the elements of any list in a message of the handshake.
+const maxHandshakeList = 128
+
 // The types. The numbers are on the wire: they are never reused.
 const (
 	typeHello   = 1
@@ -53,10 +58,12 @@ const (
 	typeFound   = 6
 	typeFormed  = 7
 	typeRelease = 8
+	typeJoin    = 9
+	typeJoined  = 10
 )
 
 // HandshakeMsg is a message of the handshake: a pointer to HelloMsg, ReadyMsg, RefuseMsg, AskMsg, AnswerMsg, FoundMsg,
-// FormedMsg or ReleaseMsg.
+// FormedMsg, ReleaseMsg, JoinMsg or JoinedMsg.
 type HandshakeMsg interface {
 	handshakeType() byte
 	// check returns an error if the message cannot be shown or worked on. It may replace what cannot be shown.
@@ -88,7 +95,7 @@ type Reason uint8
 // The reasons. The numbers are on the wire: they are never reused.
 const (
 	ReasonVersion    Reason = 1  // they speak different versions of the protocol
-	ReasonNotReady   Reason = 2  // the node has no cluster yet, or is starting; the only one that passes by itself
+	ReasonNotReady   Reason = 2  // not now; the only one that passes by itself
 	ReasonSelf       Reason = 3  // the node has reached itself
 	ReasonNode       Reason = 4  // dialled as one node, it is another; or two processes use one node id
 	ReasonCluster    Reason = 5  // they belong to different clusters
@@ -99,6 +106,8 @@ const (
 	ReasonRolledBack Reason = 10 // the store has forgotten promises or votes
 	ReasonBootstrap  Reason = 11 // a membership that this node must not accept
 	ReasonLists      Reason = 12 // the nodes were started with different lists
+	ReasonRemoved    Reason = 13 // the node is no member any more
+	ReasonJoin       Reason = 14 // the node cannot join as it wants to
 )
 
 // AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has
@@ -157,6 +166,8 @@ func (*AnswerMsg) handshakeType() byte  { return typeAnswer }
 func (*FoundMsg) handshakeType() byte   { return typeFound }
 func (*FormedMsg) handshakeType() byte  { return typeFormed }
 func (*ReleaseMsg) handshakeType() byte { return typeRelease }
+func (*JoinMsg) handshakeType() byte    { return typeJoin }
+func (*JoinedMsg) handshakeType() byte  { return typeJoined }
 
 // ErrHandshake is wrapped by errors about bytes that are no message of the handshake.
 var ErrHandshake = errors.New("not a handshake of this program")
@@ -193,6 +204,10 @@ func DecodeHandshake(body []byte) (HandshakeMsg, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: message type %d", ErrHandshake, typ)
 	}
+	short := codec.NewReader(body[handshakeBytes:])
+	if short.SkipShort(maxHandshakeList); short.Failed() {
+		return nil, fmt.Errorf("%w: a list of more than %d elements, or no message at all", ErrHandshake, maxHandshakeList)
+	}
 	if err := codec.Unmarshal(body[handshakeBytes:], m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
 	}
@@ -221,6 +236,10 @@ func newHandshakeMsg(typ byte) HandshakeMsg {
 		return &FormedMsg{}
 	case typeRelease:
 		return &ReleaseMsg{}
+	case typeJoin:
+		return &JoinMsg{}
+	case typeJoined:
+		return &JoinedMsg{}
 	}
 	return nil
 }

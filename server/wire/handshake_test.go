@@ -5,16 +5,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/internal/quorum"
 )
 
 func store(node ballot.NodeID) ident.StoreID { return ident.StoreID{0xaa, byte(node)} }
 
-func members(nodes ...ballot.NodeID) ident.Membership {
+func someMembers(nodes ...ballot.NodeID) ident.Membership {
 	m := ident.Membership{Number: 1}
 	for _, n := range nodes {
 		m.Members = append(m.Members, ident.Member{Node: n, Store: store(n)})
@@ -39,10 +41,17 @@ func handshakeSamples() []HandshakeMsg {
 	return []HandshakeMsg{
 		&HelloMsg{KindLease, 2, honest(1)}, &ReadyMsg{}, &RefuseMsg{ReasonStore, "text"},
 		&AskMsg{1, 2, store(1), list}, &AnswerMsg{Node: 2, Store: store(2), List: list},
-		&AnswerMsg{2, store(2), list, ident.ClusterID{1}, members(1, 2), true},
-		&FoundMsg{ident.ClusterID{1}, members(1, 2)}, &FormedMsg{},
-		&ReleaseMsg{2, dead(1)},
+		&AnswerMsg{2, store(2), list, ident.ClusterID{1}, someMembers(1, 2), true},
+		&FoundMsg{ident.ClusterID{1}, someMembers(1, 2)}, &FormedMsg{},
+		&ReleaseMsg{2, dead(1)}, joining(), &JoinedMsg{Node: 2, Cluster: ident.ClusterID{1}, Membership: someMembers(1, 2)},
+		&JoinedMsg{Ask: "c:3"},
 	}
+}
+
+// joining is what a sound node says that wants to join.
+func joining() *JoinMsg {
+	return &JoinMsg{Operation: "join-1", Store: store(4), Name: "four", PeerAddr: "d:4", ClientAddr: "d:8500",
+		Replace: "three", NonVoter: true, Spare: true, ReplaceAfter: time.Minute, Constants: Constants{LeaseTime: time.Second}}
 }
 
 func TestHandshakeRoundTrip(t *testing.T) {
@@ -58,11 +67,19 @@ func TestHandshakeRoundTrip(t *testing.T) {
 }
 
 func TestHandshakesThatCannotBeTrustedAreMalformed(t *testing.T) {
-	tall := members(1, 2, 3, 4, 5, 6, 7, 8)
-	twice := members(2, 2)
+	tall := someMembers(1, 2, 3, 4, 5, 6, 7, 8)
+	twice := someMembers(2, 2)
 	foreign := honest(1)
 	foreign.Incarnation.Node = 2
 	zero := honest(0)
+	crowd, both, named := someMembers(1), someMembers(1, 2), someMembers(1)
+	for n := range ballot.NodeID(ident.MaxNonVoters + 1) {
+		crowd.NonVoters = append(crowd.NonVoters, ident.Member{Node: n + 2, Store: store(n + 2)})
+	}
+	both.NonVoters = []ident.Member{{Node: 2, Store: store(2)}}
+	named.Members[0].Name = strings.Repeat("n", ident.MaxNameBytes+1)
+	shown := someMembers(1)
+	shown.Members[0].PeerAddr = "a:\x1b"
 	long := honest(1)
 	long.ClientAddr = strings.Repeat("a", 300)
 	for i, m := range []HandshakeMsg{
@@ -72,12 +89,38 @@ func TestHandshakesThatCannotBeTrustedAreMalformed(t *testing.T) {
 		&AskMsg{From: 1, Store: store(1), List: []Address{{2, "a"}, {1, "b"}}},
 		&AskMsg{From: 1, Store: store(1), List: []Address{{1, "a\x1b"}}},
 		&AnswerMsg{Node: 1, Store: store(1), List: []Address{{1, "a"}}, Cluster: ident.ClusterID{1}},
-		&FoundMsg{Membership: members(1)}, &FoundMsg{ident.ClusterID{1}, tall}, &FoundMsg{ident.ClusterID{1}, twice},
+		&FoundMsg{Membership: someMembers(1)}, &FoundMsg{ident.ClusterID{1}, tall}, &FoundMsg{ident.ClusterID{1}, twice},
+		&FoundMsg{ident.ClusterID{1}, crowd}, &FoundMsg{ident.ClusterID{1}, both}, &FoundMsg{ident.ClusterID{1}, named},
+		&FoundMsg{ident.ClusterID{1}, shown},
 		&ReleaseMsg{To: 2, Release: Release{Owner: honest(1).Incarnation, Counters: []uint64{1}}},
 		&ReleaseMsg{Release: dead(1)},
+		&JoinedMsg{}, &JoinedMsg{Ask: "a\x1b"}, &JoinedMsg{Ask: strings.Repeat("a", 300)},
+		&JoinedMsg{Node: 3, Cluster: ident.ClusterID{1}, Membership: someMembers(1, 2)}, &JoinedMsg{Node: 1, Membership: someMembers(1)},
+		&JoinedMsg{Node: 1, Cluster: ident.ClusterID{1}, Membership: tall},
 	} {
 		if got, err := DecodeHandshake(EncodeHandshake(m)); !errors.Is(err, ErrHandshake) {
 			t.Errorf("message %d: %+v, %v", i, got, err)
+		}
+	}
+}
+
+func TestJoinsThatCannotBeWorkedOnAreMalformed(t *testing.T) {
+	for name, change := range map[string]func(*JoinMsg){
+		"no operation":   func(m *JoinMsg) { m.Operation = "" },
+		"long operation": func(m *JoinMsg) { m.Operation = strings.Repeat("o", MaxOperationBytes+1) },
+		"no store":       func(m *JoinMsg) { m.Store = ident.StoreID{} },
+		"name":           func(m *JoinMsg) { m.Name = "a\x1b[2J" },
+		"long name":      func(m *JoinMsg) { m.Name = strings.Repeat("n", ident.MaxNameBytes+1) },
+		"long replace":   func(m *JoinMsg) { m.Replace = strings.Repeat("n", ident.MaxNameBytes+1) },
+		"no address":     func(m *JoinMsg) { m.PeerAddr = "" },
+		"address":        func(m *JoinMsg) { m.PeerAddr = "a\n:1" },
+		"client address": func(m *JoinMsg) { m.ClientAddr = strings.Repeat("c", MaxAddrBytes+1) },
+		"negative time":  func(m *JoinMsg) { m.ReplaceAfter = -1 },
+	} {
+		m := joining()
+		change(m)
+		if got, err := DecodeHandshake(EncodeHandshake(m)); !errors.Is(err, ErrHandshake) {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }
@@ -109,5 +152,32 @@ func TestOtherVersions(t *testing.T) {
 		if !errors.As(err, &v) || v.Theirs != Version+1 {
 			t.Errorf("%T of another version: %v", m, err)
 		}
+	}
+}
+
+// largest is the longest membership that nodes may have.
+func largest() ident.Membership {
+	m := ident.Membership{Number: 1 << 62, Change: 1 << 62, Era: 1 << 31}
+	for n := range ballot.NodeID(quorum.MaxVoters + ident.MaxNonVoters) {
+		x := ident.Member{Node: ballot.MaxNodeID - 100 + n, Store: store(n + 1), Name: strings.Repeat("n", ident.MaxNameBytes),
+			PeerAddr: strings.Repeat("p", MaxAddrBytes), ClientAddr: strings.Repeat("c", MaxAddrBytes)}
+		if n < quorum.MaxVoters {
+			m.Members = append(m.Members, x)
+		} else {
+			m.NonVoters = append(m.NonVoters, x)
+		}
+	}
+	return m
+}
+
+func TestTheLargestMembershipFits(t *testing.T) {
+	m := largest()
+	answer := &AnswerMsg{Node: m.Members[0].Node, Store: store(1), Cluster: ident.ClusterID{1}, Membership: m}
+	for _, x := range m.Members {
+		answer.List = append(answer.List, Address{x.Node, x.PeerAddr})
+	}
+	body := EncodeHandshake(answer)
+	if got, err := DecodeHandshake(body); err != nil || cmp.Diff(HandshakeMsg(answer), got) != "" || len(body) > MaxHandshakeBytes {
+		t.Fatalf("%d bytes, %v: %+v", len(body), err, got)
 	}
 }

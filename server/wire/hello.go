@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -53,6 +55,14 @@ type Hello struct {
 	Constants   Constants
 	ClientAddr  string // where clients reach it; shown in the status of others
 	Marks       Marks
+	// Membership and Change are the Number and Change of the membership that this node goes by. Versions that know of
+	// one membership only leave them out.
+	Membership, Change uint64
+}
+
+// Has returns a membership with no members and the Number and Change of the one that h goes by, to be compared.
+func (h *Hello) Has() ident.Membership {
+	return ident.Membership{Number: max(1, h.Membership), Change: h.Change}
 }
 
 // Address is where a member of the static list listens for its peers.
@@ -102,16 +112,37 @@ func CheckList(list []Address) error {
 
 // checkMembership returns an error unless m is what ident.Membership promises; among others, Voters must not panic.
 func checkMembership(m ident.Membership) error {
-	if m.Number == 0 || len(m.Members) == 0 || len(m.Members) > quorum.MaxVoters {
-		return fmt.Errorf("membership %d with %d members", m.Number, len(m.Members))
+	if m.Number == 0 || len(m.Members) == 0 || len(m.Members) > quorum.MaxVoters || len(m.NonVoters) > ident.MaxNonVoters {
+		return fmt.Errorf("membership %d with %d voters and %d non-voters", m.Number, len(m.Members), len(m.NonVoters))
 	}
-	for i, x := range m.Members {
-		if err := errors.Join(CheckNode(x.Node), CheckStore(x.Store)); err != nil {
+	all := m.All()
+	for i, x := range all {
+		if err := checkMember(x); err != nil {
 			return err
 		}
-		if i > 0 && m.Members[i-1].Node >= x.Node {
-			return errors.New("members out of order")
+		if i > 0 && all[i-1].Node == x.Node {
+			return fmt.Errorf("node %d is a member twice", x.Node)
 		}
+	}
+	byNode := func(a, b ident.Member) int { return cmp.Compare(a.Node, b.Node) }
+	if !slices.IsSortedFunc(m.Members, byNode) || !slices.IsSortedFunc(m.NonVoters, byNode) {
+		return errors.New("members out of order")
+	}
+	return nil
+}
+
+func checkMember(x ident.Member) error {
+	return errors.Join(CheckNode(x.Node), CheckStore(x.Store), checkName(x.Name),
+		checkShown("peer address", x.PeerAddr, MaxAddrBytes), checkShown("client address", x.ClientAddr, MaxAddrBytes))
+}
+
+// checkName returns an error unless name, which may be empty, is one that a member can have.
+func checkName(name string) error { return checkShown("name", name, ident.MaxNameBytes) }
+
+// checkShown returns an error unless s has at most limit bytes and can be put on a terminal.
+func checkShown(what, s string, limit int) error {
+	if len(s) > limit || !Printable(s) {
+		return fmt.Errorf("%s %.20q is longer than %d bytes or not plain text", what, s, limit)
 	}
 	return nil
 }

@@ -19,9 +19,14 @@ type LeaseBody struct {
 }
 
 // AppendLease appends the body of m: its type, and msgpack of m, written by hand because there are so many of them.
+// The first membership, which is all that older versions know, is not written.
 func AppendLease(b []byte, m *lease.Message) []byte {
 	b = append(b, typeLease)
-	b = codec.AppendArray(b, 13)
+	fields := 13
+	if m.Membership > 1 {
+		fields++
+	}
+	b = codec.AppendArray(b, fields)
 	b = codec.AppendUint(b, uint64(m.Kind))
 	b = codec.AppendUint(b, uint64(m.From))
 	b = codec.AppendUint(b, uint64(m.To))
@@ -34,7 +39,11 @@ func AppendLease(b []byte, m *lease.Message) []byte {
 	b = codec.AppendBool(b, m.Live)
 	b = appendIncarnation(b, m.LiveOwner)
 	b = appendBallot(b, m.LiveBallot)
-	return codec.AppendSigned(b, int64(m.LiveLeft))
+	b = codec.AppendSigned(b, int64(m.LiveLeft))
+	if m.Membership > 1 {
+		b = codec.AppendUint(b, m.Membership)
+	}
+	return b
 }
 
 // EncodeLease returns the body of m in new memory.
@@ -88,13 +97,30 @@ func decodeLease(body []byte) (*lease.Message, error) {
 		Resource: resource(f.Bytes()), Class: uint8(f.Small(math.MaxUint8)),
 		Ballot: readBallot(f.Struct()), Owner: readIncarnation(f.Struct()), Duration: time.Duration(f.Int()),
 		Promised: readBallot(f.Struct()), Live: f.Bool(), LiveOwner: readIncarnation(f.Struct()),
-		LiveBallot: readBallot(f.Struct()), LiveLeft: time.Duration(f.Int()),
+		LiveBallot: readBallot(f.Struct()), LiveLeft: time.Duration(f.Int()), Membership: f.Uint(),
 	}
 	f.End()
+	m.Membership = membership(m.Membership, leaseNumbered(m.Kind))
 	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("%w of type %d: %w", ErrMalformed, typeLease, err)
 	}
 	return m, nil
+}
+
+// membership returns the number of a membership as it is decoded. The first one is not written: what has none counts as
+// that, if it is of a kind that has a number at all.
+func membership(number uint64, has bool) uint64 {
+	switch {
+	case number > 1:
+		return number
+	case has:
+		return 1
+	}
+	return 0
+}
+
+func leaseNumbered(k lease.Kind) bool {
+	return k == lease.KindPrepare || k == lease.KindPrepareRejected || k == lease.KindAccept || k == lease.KindAcceptRejected
 }
 
 // resource returns b as a string: the one that all have without a copy.

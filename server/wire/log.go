@@ -16,6 +16,10 @@ type LogBody struct {
 	Replica     *replica.Message
 	Transfer    *Transfer
 	Transferred *Transferred
+	MembersAsk  *MembersAsk
+	MembersTold *MembersTold
+	Drain       *Drain
+	Drained     *Drained
 }
 
 // DecodeLog decodes a body from the log connection by which node from speaks to node to. The values of entries and
@@ -37,6 +41,18 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 	case typeTransferred:
 		b.Transferred = new(Transferred)
 		err = decode(body, b.Transferred)
+	case typeMembersAsk:
+		b.MembersAsk = new(MembersAsk)
+		err = decode(body, b.MembersAsk)
+	case typeMembersTold:
+		b.MembersTold = new(MembersTold)
+		err = decode(body, b.MembersTold)
+	case typeDrain:
+		b.Drain = new(Drain)
+		err = decode(body, b.Drain)
+	case typeDrained:
+		b.Drained = new(Drained)
+		err = decode(body, b.Drained)
 	default:
 		err = fmt.Errorf("%w: %d", ErrUnknownType, body[0])
 	}

@@ -16,6 +16,9 @@ import (
 //
 //	type (1 byte) | incarnation that the replies are for (zeros: there are none) | messages
 //
+// Among the messages, a stamp is the number of the membership of the requests after it: a byte, 255, and the number. The
+// first membership, which is all that older versions know, is not written: requests before any stamp are of that one.
+//
 // Each message has a layout of its kind, the fields in this order:
 //
 //	all                            kind (1 byte), name (16 bytes), counter
@@ -25,14 +28,18 @@ import (
 //	Silent                         left in ns
 //	Promise                        flags (1 byte), report, live lease
 //	PrepareRejected,
-//	AcceptRejected                 flags (1 byte), report, promised, live lease
+//	AcceptRejected                 flags (1 byte), report, promised, live lease, membership
 //
-//	flags                          1: there is a live lease, 2: the acceptor is full
+//	flags                          1: there is a live lease, 2: the acceptor is full, 4: there is a membership
 //	live lease, if there is one    acquisition (16 bytes), token, left in ns, owner (text)
+//	membership, if there is one    number
 
 const (
-	flagLive = 1
-	flagFull = 2
+	flagLive       = 1
+	flagFull       = 2
+	flagMembership = 4
+	// stampMark stands where a message would have its kind.
+	stampMark = 255
 )
 
 // namedFull is where a body takes no more messages: it leaves space for one of any kind.
@@ -51,8 +58,11 @@ func AppendNamed(buf []byte, b *replica.LeaseBatch) []byte {
 	buf = binary.AppendUvarint(buf, b.For.Restart)
 	buf = binary.AppendUvarint(buf, uint64(b.For.Node))
 	buf = binary.AppendUvarint(buf, b.For.Nonce)
-	n := 0
+	n, stamp := 0, uint64(1)
 	for ; n < len(b.Requests) && len(buf)-start < namedFull; n++ {
+		if s := max(1, b.Requests[n].Membership); stamped(b.Requests[n].Kind) && s != stamp {
+			buf, stamp = binary.AppendUvarint(append(buf, stampMark), s), s
+		}
 		buf = appendRequest(buf, &b.Requests[n])
 	}
 	b.Requests = b.Requests[n:]
@@ -62,6 +72,8 @@ func AppendNamed(buf []byte, b *replica.LeaseBatch) []byte {
 	b.Replies = b.Replies[n:]
 	return buf
 }
+
+func stamped(k named.Kind) bool { return k == named.Prepare || k == named.Accept }
 
 func appendRequest(buf []byte, q *named.Request) []byte {
 	buf = append(buf, byte(q.Kind))
@@ -96,18 +108,24 @@ func appendReply(buf []byte, r *named.Reply) []byte {
 	if r.Full {
 		flags |= flagFull
 	}
+	if r.Membership > 1 {
+		flags |= flagMembership
+	}
 	buf = append(buf, flags)
 	buf = binary.AppendUvarint(buf, uint64(r.Report))
 	if r.Kind != named.Promise {
 		buf = binary.AppendUvarint(buf, r.Promised)
 	}
-	if !r.Live {
-		return buf
+	if r.Live {
+		buf = append(buf, r.LiveAcquisition[:]...)
+		buf = binary.AppendUvarint(buf, uint64(r.LiveToken))
+		buf = binary.AppendUvarint(buf, uint64(max(0, r.LiveLeft)))
+		buf = appendText(buf, r.LiveOwner)
 	}
-	buf = append(buf, r.LiveAcquisition[:]...)
-	buf = binary.AppendUvarint(buf, uint64(r.LiveToken))
-	buf = binary.AppendUvarint(buf, uint64(max(0, r.LiveLeft)))
-	return appendText(buf, r.LiveOwner)
+	if r.Membership > 1 {
+		buf = binary.AppendUvarint(buf, r.Membership)
+	}
+	return buf
 }
 
 func appendText(buf []byte, s string) []byte {
@@ -127,12 +145,19 @@ func DecodeNamed(body []byte) (*replica.LeaseBatch, error) {
 	r := namedReader{b: body[1:]}
 	b := new(replica.LeaseBatch)
 	b.For = ballot.Incarnation{Restart: r.number(), Node: ballot.NodeID(r.number()), Nonce: r.number()}
+	stamp := uint64(0)
 	for len(r.b) > 0 && !r.bad {
 		switch kind := named.Kind(r.byte()); kind {
 		case named.Prepare, named.Accept, named.Release, named.Withdraw:
-			b.Requests = append(b.Requests, r.request(kind))
+			q := r.request(kind)
+			if stamped(kind) {
+				q.Membership = membership(stamp, true)
+			}
+			b.Requests = append(b.Requests, q)
 		case named.Promise, named.PrepareRejected, named.Accepted, named.AcceptRejected, named.Released, named.Silent:
 			b.Replies = append(b.Replies, r.reply(kind))
+		case stampMark:
+			stamp = r.number()
 		default:
 			return nil, fmt.Errorf("%w: a lease message of %v", ErrMalformed, kind)
 		}
@@ -218,5 +243,9 @@ func (r *namedReader) reply(kind named.Kind) named.Reply {
 		out.LiveToken, out.LiveLeft = named.Token(r.number()), time.Duration(r.number())
 		out.LiveOwner = r.text(named.MaxOwnerBytes)
 	}
+	if flags&flagMembership != 0 {
+		out.Membership = r.number()
+	}
+	out.Membership = membership(out.Membership, kind != named.Promise)
 	return out
 }

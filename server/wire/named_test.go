@@ -18,9 +18,9 @@ func someBatch() replica.LeaseBatch {
 	return replica.LeaseBatch{
 		To: 2, For: ballot.Incarnation{Restart: 3, Node: 2, Nonce: 1 << 63},
 		Requests: []named.Request{
-			{Kind: named.Prepare, Name: n, Counter: 1},
+			{Kind: named.Prepare, Name: n, Counter: 1, Membership: 1},
 			{Kind: named.Accept, Name: n, Counter: 1 << 60, Acquisition: a, Token: 1<<32 + 5, Duration: time.Second,
-				Owner: "me", Text: "jobs/nightly"},
+				Owner: "me", Text: "jobs/nightly", Membership: 1},
 			{Kind: named.Release, Name: n, Counter: 7, Acquisition: a},
 			{Kind: named.Withdraw, Name: n, Counter: 8, Acquisition: a},
 		},
@@ -28,9 +28,9 @@ func someBatch() replica.LeaseBatch {
 			{Kind: named.Promise, Name: n, Counter: 1, Report: 4},
 			{Kind: named.Promise, Name: n, Counter: 1, Report: 6, Live: true, LiveAcquisition: a, LiveToken: 6,
 				LiveLeft: time.Minute, LiveOwner: "you"},
-			{Kind: named.PrepareRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Full: true},
+			{Kind: named.PrepareRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Full: true, Membership: 1},
 			{Kind: named.AcceptRejected, Name: n, Counter: 2, Report: 6, Promised: 9, Live: true, LiveAcquisition: a,
-				LiveToken: 6},
+				LiveToken: 6, Membership: 1},
 			{Kind: named.Accepted, Name: n, Counter: 2},
 			{Kind: named.Released, Name: n, Counter: 3},
 			{Kind: named.Silent, Name: n, Counter: 4, Left: 12 * time.Second},
@@ -38,8 +38,25 @@ func someBatch() replica.LeaseBatch {
 	}
 }
 
+// changedBatch is someBatch under changing memberships.
+func changedBatch() replica.LeaseBatch {
+	b := someBatch()
+	b.Requests[1].Membership = 300
+	b.Requests = append(b.Requests, b.Requests[1], b.Requests[0])
+	b.Replies[2].Membership, b.Replies[3].Membership = 2, 1<<40
+	return b
+}
+
 func TestNamedRoundTrip(t *testing.T) {
-	sent := someBatch()
+	roundTrip(t, someBatch())
+	roundTrip(t, changedBatch())
+	if _, err := DecodeNamed([]byte{typeNamed, 0, 0, 0, 77}); !errors.Is(err, ErrMalformed) {
+		t.Errorf("an unknown kind: %v", err)
+	}
+}
+
+func roundTrip(t *testing.T, sent replica.LeaseBatch) {
+	t.Helper()
 	want := sent
 	body := EncodeNamed(&sent)
 	if len(sent.Requests)+len(sent.Replies) != 0 {
@@ -59,8 +76,19 @@ func TestNamedRoundTrip(t *testing.T) {
 			t.Errorf("the first %d of %d bytes are a whole batch", n, len(body))
 		}
 	}
-	if _, err := DecodeNamed([]byte{typeNamed, 0, 0, 0, 77}); !errors.Is(err, ErrMalformed) {
-		t.Errorf("an unknown kind: %v", err)
+}
+
+// The first membership is not written: nodes that know no other send and understand the same bytes.
+func TestFirstMembershipIsNotWritten(t *testing.T) {
+	first, old := someBatch(), someBatch()
+	for i := range old.Requests {
+		old.Requests[i].Membership = 0
+	}
+	for i := range old.Replies {
+		old.Replies[i].Membership = 0
+	}
+	if d := cmp.Diff(EncodeNamed(&old), EncodeNamed(&first)); d != "" {
+		t.Error(d)
 	}
 }
 

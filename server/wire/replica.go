@@ -13,25 +13,29 @@ import (
 // commands of the writes, and then the bodies of the answers.
 //
 //	array of 2, or of 3 if an answer has a body
-//	  array of 7: the message
+//	  array of 7, or of 8 if there is a Snapshot: the message
 //	    0 Kind     number up to 255
 //	    1 From     0: the connection knows
 //	    2 To       0: the connection knows
-//	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space
+//	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space;
+//	                  of 6 with Membership, of 7 with Membership, Excluding (ns)
 //	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
 //	    6 Read     array of 4: ID, Consistent (bool), Granted (bool), Slot
+//	    7 Snapshot array of 8: ID, Above, Pieces, Refused, After, Next, Header, Piece
 //	  lengths of the commands: nil, or an array of as many numbers as there are writes
 //	  lengths of the bodies: an array of as many numbers as there are answers; left out if no answer has a body
 //
 // This is what codec.Marshal makes of struct{ Message replica.Message; Lengths, Bodies []uint32 } without From, To,
-// values, and the zeros at the end of a Result.
+// values, and the zeros at the end of a Result or a Heartbeat.
 
 const (
 	writeSpace  = 32 // mostly enough for a write in the header
 	answerSpace = 32
-	leastWrite  = 5 // bytes that a write or an answer takes at least in a header that was written here
+
+	snapshotSpace = 64
+	leastWrite    = 5 // bytes that a write or an answer takes at least in a header that was written here
 )
 
 // EncodeReplica returns the body of m, without From and To, in new memory.
@@ -42,6 +46,9 @@ func EncodeReplica(m *replica.Message) []byte {
 	}
 	for i := range m.Answers {
 		total += len(m.Answers[i].Result.Body)
+	}
+	if s := m.Snapshot; s != nil {
+		total += snapshotSpace + len(s.After) + len(s.Next) + len(s.Header) + len(s.Piece)
 	}
 	return AppendReplica(make([]byte, 0, total), m)
 }
@@ -67,7 +74,11 @@ func appendReplicaHeader(b []byte, m *replica.Message) []byte {
 	} else {
 		b = codec.AppendArray(b, 2)
 	}
-	b = codec.AppendArray(b, 7)
+	if m.Snapshot != nil {
+		b = codec.AppendArray(b, 8)
+	} else {
+		b = codec.AppendArray(b, 7)
+	}
 	b = codec.AppendUint(b, uint64(m.Kind))
 	b = append(b, 0, 0) // From, To
 	b = appendHeartbeat(b, &m.Heartbeat)
@@ -78,6 +89,9 @@ func appendReplicaHeader(b []byte, m *replica.Message) []byte {
 	b = codec.AppendBool(b, m.Read.Consistent)
 	b = codec.AppendBool(b, m.Read.Granted)
 	b = codec.AppendUint(b, m.Read.Slot)
+	if m.Snapshot != nil {
+		b = appendSnapshot(b, m.Snapshot)
+	}
 	b = appendLengths(b, m.Writes, func(w *replica.ForwardedWrite) int { return len(w.Command) })
 	if bodies {
 		b = appendLengths(b, m.Answers, func(a *replica.ForwardedAnswer) int { return len(a.Result.Body) })
@@ -107,12 +121,26 @@ func appendLengths[T any](b []byte, list []T, length func(*T) int) []byte {
 }
 
 func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
-	b = codec.AppendArray(b, 5)
+	fields := 5
+	switch {
+	case v.Excluding != 0:
+		fields = 7
+	case v.Membership != 0:
+		fields = 6
+	}
+	b = codec.AppendArray(b, fields)
 	b = codec.AppendBool(b, v.Master)
 	b = codec.AppendUint(b, v.Epoch)
 	b = codec.AppendUint(b, v.Applied)
 	b = codec.AppendInt(b, int64(v.LeaseLeft))
-	return codec.AppendUint(b, uint64(v.Space))
+	b = codec.AppendUint(b, uint64(v.Space))
+	if fields > 5 {
+		b = codec.AppendUint(b, v.Membership)
+	}
+	if fields > 6 {
+		b = codec.AppendInt(b, int64(v.Excluding))
+	}
+	return b
 }
 
 func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
@@ -157,6 +185,30 @@ func appendAnswers(b []byte, answers []replica.ForwardedAnswer) []byte {
 	return b
 }
 
+func appendSnapshot(b []byte, s *replica.SnapshotPart) []byte {
+	b = codec.AppendArray(b, 8)
+	for _, n := range [...]uint64{s.ID, s.Above, s.Pieces, uint64(s.Refused)} {
+		b = codec.AppendUint(b, n)
+	}
+	for _, p := range [...][]byte{s.After, s.Next, s.Header, s.Piece} {
+		if p == nil {
+			b = codec.AppendNil(b)
+		} else {
+			b = codec.AppendBytes(b, p)
+		}
+	}
+	return b
+}
+
+// readSnapshot reads a part of a snapshot. Its bytes are those of the header.
+func readSnapshot(s *codec.Fields) *replica.SnapshotPart {
+	p := &replica.SnapshotPart{ID: s.Uint(), Above: s.Uint(), Pieces: s.Uint(),
+		Refused: replica.SnapshotRefusal(s.Small(math.MaxUint8))}
+	p.After, p.Next, p.Header, p.Piece = s.Bytes(), s.Bytes(), s.Bytes(), s.Bytes()
+	s.End()
+	return p
+}
+
 func decodeReplica(body []byte, m *replica.Message) error {
 	header, values, err := cutHeader(body)
 	if err != nil {
@@ -175,7 +227,8 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	f.Skip() // To
 	v := f.Struct()
 	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(),
-		LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8))}
+		LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8)),
+		Membership: v.Uint(), Excluding: max(0, time.Duration(v.Int()))}
 	v.End()
 	if f.Next() {
 		readWrites(&r.Reader, len(header), m)
@@ -186,6 +239,9 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	p := f.Struct()
 	m.Read = replica.ReadPoint{ID: p.Uint(), Consistent: p.Bool(), Granted: p.Bool(), Slot: p.Uint()}
 	p.End()
+	if s := f.Struct(); s.More() {
+		m.Snapshot = readSnapshot(&s)
+	}
 	f.End()
 	r.take(r.lengths(&h), len(m.Writes), func(i int, v []byte) { m.Writes[i].Command = v })
 	if n := r.lengths(&h); n > 0 {

@@ -32,8 +32,10 @@ const (
 )
 
 // kindNames are the names of the kinds, those of kvctl where it has one.
-var kindNames = [kinds]string{"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large",
-	"invalid", "forbidden", "other status", "timeout", "connection lost", "connection refused", "malformed answer", "not sent"}
+var kindNames = [kinds]string{
+	"done", "condition failed", "not found", "not applied", "unknown", "no space", "too large", "invalid", "forbidden",
+	"other status", "timeout", "connection lost", "connection refused", "malformed answer", "not sent",
+}
 
 // String returns the name, for people and for JSON.
 func (k kind) String() string { return kindNames[k] }
@@ -42,6 +44,8 @@ func (k kind) String() string { return kindNames[k] }
 var ofCode = map[api.Code]kind{
 	api.CodeCondition: condition, api.CodeFenced: condition, api.CodeNotNumber: condition, api.CodeNoSession: condition,
 	api.CodeKeyReused: condition, api.CodeBusy: condition, api.CodeLost: condition,
+	api.CodeMemberBusy: condition, api.CodeNotMember: condition, api.CodeMemberState: condition,
+	api.CodeQuorumLoss: condition,
 	api.CodeNotFound:   notFound,
 	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied,
 	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,

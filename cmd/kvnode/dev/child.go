@@ -15,8 +15,9 @@ const maxLogBytes = 16 << 20 // a longer log is renamed when its node starts
 
 // exit is the end of a child.
 type exit struct {
-	id, pid int
-	how     string // "exit code 1", "killed (signal 9)"
+	data string // of the node
+	pid  int
+	how  string // "exit code 1", "killed (signal 9)"
 }
 
 // start runs a node and sends its exit to exits. It is called on the supervisor's thread only.
@@ -43,7 +44,7 @@ func start(binary string, n devcluster.Node, exits chan<- exit) (pid int, logFro
 	pid = cmd.Process.Pid
 	go func() {
 		_ = cmd.Wait() // how it ended is in ProcessState
-		exits <- exit{id: n.ID, pid: pid, how: ending(cmd.ProcessState)}
+		exits <- exit{data: n.Data, pid: pid, how: ending(cmd.ProcessState)}
 	}()
 	return pid, logFrom, nil
 }

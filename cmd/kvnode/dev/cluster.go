@@ -3,6 +3,7 @@ package dev
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tenure/internal/devcluster"
@@ -29,6 +30,7 @@ type cluster struct {
 	members []*member // by rising id
 	exits   chan exit
 	tell    *teller
+	poller  *poller
 
 	began    time.Time
 	ready    bool
@@ -77,11 +79,9 @@ func (c *cluster) watch(ctx context.Context) error {
 	views := make(chan view)
 	polling, end := context.WithCancel(ctx)
 	defer end()
-	nodes := make([]devcluster.Node, len(c.members))
-	for i, m := range c.members {
-		nodes[i] = m.node
-	}
-	go newPoller(nodes).run(polling, views)
+	c.poller = newPoller()
+	c.poller.follow(c.members)
+	go c.poller.run(polling, views)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -114,16 +114,27 @@ func (c *cluster) running() (n int) {
 	return n
 }
 
-func (c *cluster) member(id int) *member { return c.members[id-1] }
+// member returns the node with that data directory, or nil: its id may change.
+func (c *cluster) member(data string) *member {
+	for _, m := range c.members {
+		if m.node.Data == data {
+			return m
+		}
+	}
+	return nil
+}
 
 // exited records the end of a child. kvctl may have started the node again by now.
 func (c *cluster) exited(e exit) error {
-	m := c.member(e.id)
+	m := c.member(e.data)
+	if m == nil {
+		return nil
+	}
 	c.tell.died(m, e.pid, e.how)
 	if m.node.PID == e.pid {
 		m.node.PID, m.own, m.paused = 0, false, false
 	}
-	return c.clear(e.id, e.pid)
+	return c.clear(m.node.ID, e.pid)
 }
 
 // clear records in dev.json that the process is gone, unless another has taken its place.
@@ -137,8 +148,9 @@ func (c *cluster) look() error {
 	if err != nil || s == nil {
 		return err // the nodes are watched even if the directory was removed
 	}
+	c.follow(s)
 	for _, m := range c.members {
-		n := s.Node(m.node.ID)
+		n := s.With(m.node.Data)
 		if n == nil {
 			continue
 		}
@@ -147,6 +159,35 @@ func (c *cluster) look() error {
 		}
 	}
 	return nil
+}
+
+// follow takes over which nodes there are, as kvctl dev add, remove and replace have left it.
+func (c *cluster) follow(s *devcluster.State) {
+	changed := false
+	for _, n := range s.Nodes {
+		switch m := c.member(n.Data); {
+		case m == nil:
+			n.PID = 0 // what runs is told of next
+			c.members = append(c.members, &member{node: n})
+			c.tell.say("node %d was added", n.ID)
+			changed = true
+		case m.node.ID != n.ID:
+			c.tell.say("node %d is node %d now", m.node.ID, n.ID)
+			m.node.ID = n.ID
+			changed = true
+		}
+	}
+	before := len(c.members)
+	c.members = slices.DeleteFunc(c.members, func(m *member) bool {
+		gone := m.node.PID == 0 && s.With(m.node.Data) == nil
+		if gone {
+			c.tell.say("node %d was removed", m.node.ID)
+		}
+		return gone
+	})
+	if c.poller != nil && (changed || len(c.members) != before) {
+		c.poller.follow(c.members)
+	}
 }
 
 func (c *cluster) compare(m *member, now devcluster.Node) error {

@@ -34,6 +34,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	changed := old != nil && old.Changed
+	if changed {
+		if nodes, err = o.planOf(old); err != nil {
+			return err
+		}
+	}
 	if err := checkEarlier(dir, old, len(nodes)); err != nil {
 		return err
 	}
@@ -44,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	state := devcluster.State{Version: devcluster.StateVersion, Binary: binary, Nodes: nodes}
+	state := devcluster.State{Version: devcluster.StateVersion, Binary: binary, Nodes: nodes, Changed: changed}
 	if err := devcluster.Replace(ctx, dir, &state); err != nil {
 		return fmt.Errorf("write %s: %w", devcluster.StateName, err)
 	}

@@ -283,11 +283,67 @@ func TestALateExitLeavesTheSuccessorAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCluster(o, o.Data, "", nodes)
-	if err := c.exited(exit{id: 1, pid: 100, how: "exit code 0"}); err != nil {
+	if err := c.exited(exit{data: nodes[0].Data, pid: 100, how: "exit code 0"}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := readState(o.Data)
 	if err != nil || s.Nodes[0].PID != 200 || c.running() != 1 {
 		t.Fatalf("%+v %v", s, err)
+	}
+}
+
+// TestMembersComeAndGo does to dev.json what `kvctl dev add`, replace and remove do.
+func TestMembersComeAndGo(t *testing.T) {
+	o := options(t, sound, 2)
+	r := begin(t, o)
+	r.await(t, `ready after`)
+	change := func(fn func(*devcluster.State)) {
+		t.Helper()
+		err := devcluster.Update(t.Context(), o.Data, func(s *devcluster.State) error { fn(s); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := devcluster.Node{ID: 9, Client: loopback(o.BasePort + 2), Peer: loopback(o.PeerBasePort + 2),
+		Data: filepath.Join(o.Data, "node9"), Log: filepath.Join(o.Data, "node9.log")}
+	n.Args = n.OwnArgs([]string{"--id", "9"})
+	change(func(s *devcluster.State) { s.Change(n) })
+	r.await(t, `node 9 was added`)
+	n.PID = kvctlStart(t, o.Data, 9)
+	r.await(t, fmt.Sprintf(`node 9 was started, pid %d`, n.PID))
+	n.ID = 11
+	change(func(s *devcluster.State) { s.Change(n) })
+	r.await(t, `node 9 is node 11 now`)
+
+	first := r.state().Nodes[0]
+	kill(t, first.PID, syscall.SIGKILL)
+	r.await(t, `node 1 \(pid [0-9]+\) has ended`)
+	change(func(s *devcluster.State) { s.Remove(first.Data) })
+	r.await(t, `node 1 was removed`)
+	s := r.state()
+	r.stop()
+	if err := r.ended(); err != nil {
+		t.Fatal(err)
+	}
+	r.nothingRuns(s)
+
+	o.Nodes, o.NodesGiven = 3, true
+	err := Run(t.Context(), o)
+	if !errors.Is(err, ErrConfig) {
+		t.Fatal(err)
+	}
+	contains(t, err.Error(), "--nodes 3: the cluster in "+o.Data+" has 2 nodes by now")
+	o.NodesGiven, o.NodeArgs = false, []string{"--lease-time", "1s"}
+	o.Out = &screen{more: make(chan struct{}, 1)}
+	setMaster(t, o.Data, 2)
+	again := begin(t, o)
+	again.await(t, `ready after [0-9.]+ s: node (2) is master`)
+	s = again.state()
+	if s.IDs() != "2, 11" || !s.Changed || strings.Join(s.Nodes[1].MoreArgs(), " ") != "--lease-time 1s" {
+		t.Errorf("%+v", s)
+	}
+	again.stop()
+	if err := again.ended(); err != nil {
+		t.Fatal(err)
 	}
 }

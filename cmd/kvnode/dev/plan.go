@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ var ErrConfig = errors.New("bad configuration")
 // Options say what to start. The zero value is not useful.
 type Options struct {
 	Nodes        int
+	NodesGiven   bool   // Nodes is not the default
 	Data         string // directory of the whole cluster
 	BasePort     int    // clients of node 1; node 2 gets the next port, and so on
 	PeerBasePort int
@@ -41,7 +43,7 @@ func (r refusal) Unwrap() error { return ErrConfig }
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // owned are the node flags that belong to the supervisor.
-var owned = []string{"--id", "--cluster", "--data", "--client", "--peer"}
+var owned = []string{"--id", "--cluster", "--data", "--client", "--peer", "--join", "--replace", "--non-voter", "--spare"}
 
 // plan lays out the nodes, none of them running.
 func (o Options) plan() ([]devcluster.Node, error) {
@@ -75,12 +77,26 @@ func (o Options) plan() ([]devcluster.Node, error) {
 	}
 	for i := range nodes {
 		n := &nodes[i]
-		n.Args = append([]string{
-			"--id", strconv.Itoa(n.ID), "--cluster", strings.Join(list, ","), "--data", n.Data,
-			"--client", n.Client, "--peer", n.Peer, "--log-format", "console",
-		}, o.NodeArgs...)
+		n.Args = n.OwnArgs([]string{"--id", strconv.Itoa(n.ID), "--cluster", strings.Join(list, ",")}, o.NodeArgs...)
 		if err := o.Check(n.Args); err != nil {
 			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// planOf lays out the nodes of a cluster whose members have changed: as they were recorded, none of them running.
+func (o Options) planOf(old *devcluster.State) ([]devcluster.Node, error) {
+	if o.NodesGiven && o.Nodes != len(old.Nodes) {
+		return nil, refuse("--nodes %d: the cluster in %s has %d nodes by now; leave it out, and use kvctl dev add or remove",
+			o.Nodes, o.Data, len(old.Nodes))
+	}
+	nodes := slices.Clone(old.Nodes)
+	for i := range nodes {
+		n := &nodes[i]
+		n.PID = 0
+		if more := n.MoreArgs(); len(o.NodeArgs) > 0 && !slices.Equal(more, o.NodeArgs) {
+			n.Args = append(slices.Clone(n.Args[:len(n.Args)-len(more)]), o.NodeArgs...)
 		}
 	}
 	return nodes, nil

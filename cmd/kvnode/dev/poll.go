@@ -29,15 +29,33 @@ type view struct {
 
 // poller asks all nodes, again and again, until ctx ends.
 type poller struct {
-	nodes  []devcluster.Node
 	client *http.Client
+	mu     sync.Mutex
+	nodes  []devcluster.Node // replaced as a whole
 }
 
-func newPoller(nodes []devcluster.Node) *poller {
-	return &poller{nodes: nodes, client: &http.Client{
+func newPoller() *poller {
+	return &poller{client: &http.Client{
 		Timeout:   pollTimeout,
 		Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 1},
 	}}
+}
+
+// follow has these nodes asked from now on.
+func (p *poller) follow(members []*member) {
+	nodes := make([]devcluster.Node, len(members))
+	for i, m := range members {
+		nodes[i] = m.node
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.nodes = nodes
+}
+
+func (p *poller) followed() []devcluster.Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.nodes
 }
 
 func (p *poller) run(ctx context.Context, out chan<- view) {
@@ -69,7 +87,7 @@ func (p *poller) ask(ctx context.Context) view {
 	v := view{ready: map[int]bool{}, missing: map[int]string{}}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, n := range p.nodes {
+	for _, n := range p.followed() {
 		all.Go(func() {
 			code, body := p.get(ctx, n, api.PathHealthReady)
 			_, text := p.get(ctx, n, api.PathStatus)

@@ -66,11 +66,11 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 	for c.running() > 0 {
 		select {
 		case e := <-c.exits:
-			c.ended(e.id, e.pid)
+			c.ended(e.data, e.pid)
 		case <-tick.C:
 			for _, m := range c.members {
 				if !m.own && m.node.PID != 0 && !runs(m.node, m.node.PID) {
-					c.ended(m.node.ID, m.node.PID)
+					c.ended(m.node.Data, m.node.PID)
 				}
 			}
 		case <-late:
@@ -82,11 +82,15 @@ func (c *cluster) await(grace time.Duration, hurry <-chan struct{}) bool {
 	return true
 }
 
-func (c *cluster) ended(id, pid int) {
-	if m := c.member(id); m.node.PID == pid {
+func (c *cluster) ended(data string, pid int) {
+	m := c.member(data)
+	if m == nil {
+		return
+	}
+	if m.node.PID == pid {
 		m.node.PID, m.own = 0, false
 	}
-	if err := c.clear(id, pid); err != nil {
+	if err := c.clear(m.node.ID, pid); err != nil {
 		c.tell.say("%v", err)
 	}
 }

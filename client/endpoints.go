@@ -1,0 +1,90 @@
+package client
+
+import (
+	"net/url"
+	"slices"
+	"sync/atomic"
+)
+
+// endpoint is an address at which a node answers. It never changes, and is the same as long as it is listed.
+type endpoint struct {
+	*url.URL
+	given bool // in Config.Endpoints
+}
+
+// endpoints are the addresses that a Client uses. All methods are safe for concurrent use.
+type endpoints struct {
+	list      atomic.Pointer[[]*endpoint] // those given, in order, and then those learned; never changed in place
+	preferred atomic.Pointer[endpoint]    // to try first
+}
+
+// newEndpoints returns the endpoints of a Config, which are valid.
+func newEndpoints(given []string) (*endpoints, error) {
+	var list []*endpoint
+	for _, text := range given {
+		u, err := parseEndpoint(text)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &endpoint{u, true})
+	}
+	s := &endpoints{}
+	s.list.Store(&list)
+	s.preferred.Store(list[0])
+	return s, nil
+}
+
+// all returns the endpoints. The list is shared.
+func (s *endpoints) all() []*endpoint { return *s.list.Load() }
+
+// inOrder returns all endpoints in the order in which a call tries them: the preferred one, and those after it in turn.
+func (s *endpoints) inOrder() []*endpoint {
+	list := s.all()
+	first := max(0, slices.Index(list, s.preferred.Load()))
+	return slices.Concat(list[first:], list[:first])
+}
+
+// at returns the endpoint of that address, or nil.
+func (s *endpoints) at(u *url.URL) *endpoint {
+	for _, e := range s.all() {
+		if *e.URL == *u {
+			return e
+		}
+	}
+	return nil
+}
+
+// given reports whether the Config has that URL.
+func (s *endpoints) given(u string) bool {
+	return slices.ContainsFunc(s.all(), func(e *endpoint) bool { return e.given && e.String() == u })
+}
+
+// prefer makes e the first to be tried.
+func (s *endpoints) prefer(e *endpoint) { s.preferred.Store(e) }
+
+// avoid makes the endpoint after e the first to be tried, if e was.
+func (s *endpoints) avoid(e *endpoint) {
+	list := s.all()
+	s.preferred.CompareAndSwap(e, list[(slices.Index(list, e)+1)%len(list)])
+}
+
+// learned replaces the endpoints that were not given by those at the addresses.
+func (s *endpoints) learned(addresses []*url.URL) {
+	var next []*endpoint
+	for _, e := range s.all() {
+		if e.given {
+			next = append(next, e)
+		}
+	}
+	for _, u := range addresses {
+		same := func(e *endpoint) bool { return *e.URL == *u }
+		switch {
+		case slices.ContainsFunc(next, same):
+		case s.at(u) != nil:
+			next = append(next, s.at(u))
+		default:
+			next = append(next, &endpoint{u, false})
+		}
+	}
+	s.list.Store(&next)
+}

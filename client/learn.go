@@ -1,0 +1,162 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tenure/api"
+)
+
+const (
+	// learnEvery is how old the list of members may be before a node that has answered is asked for it again.
+	learnEvery = 30 * time.Second
+	// learnGap is the shortest time between two questions for the list.
+	learnGap = time.Second
+	// maxLearned is how many addresses are learned at most: more than a cluster can have.
+	maxLearned = 64
+	// maxLearnLag is how many slots a member may lag and be as good as any other.
+	maxLearnLag = 10_000
+)
+
+// learner keeps the endpoints that were not given up to date: it asks a node that has just answered for the list of
+// members, on a goroutine of its own, one at a time.
+type learner struct {
+	s   *sender
+	due atomic.Int64 // when to ask next, in nanoseconds since began
+	// began is when the Client was made.
+	began time.Time
+
+	mu      sync.Mutex
+	asking  bool
+	closed  bool
+	asked   time.Duration // when the list was asked for last
+	cluster string        // of the list that is used; "": none yet
+	change  uint64
+	running sync.WaitGroup
+	ctx     context.Context // ends with the Client
+	end     context.CancelFunc
+}
+
+func newLearner(s *sender) *learner {
+	l := &learner{s: s, began: time.Now(), asked: -learnGap}
+	l.ctx, l.end = context.WithCancel(context.Background())
+	return l
+}
+
+// answered is called when the node at e has answered. It asks that node for the list if that is due.
+func (l *learner) answered(e *endpoint) {
+	now := time.Since(l.began)
+	if l.s.cfg.NoLearning || int64(now) < l.due.Load() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.asking || l.closed {
+		return
+	}
+	l.asking, l.asked = true, now
+	l.due.Store(int64(now + learnEvery))
+	l.running.Go(func() { l.ask(e) })
+}
+
+// failed is called when an endpoint was of no use: the members may be others now.
+func (l *learner) failed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.due.Store(min(l.due.Load(), int64(l.asked+learnGap)))
+}
+
+// close ends what runs, and waits for that.
+func (l *learner) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.end()
+	l.running.Wait()
+}
+
+// ask asks the node at e for the list. A node that does not know the request teaches nothing.
+func (l *learner) ask(e *endpoint) {
+	ctx, cancel := context.WithTimeout(l.ctx, l.s.cfg.AttemptTimeout)
+	defer cancel()
+	r := membersRequest
+	r.method = http.MethodGet
+	a, _, err := l.s.exchange(ctx, e, r)
+	if err == nil && a.status == http.StatusOK {
+		if list, err := decodeMembers(a); err == nil {
+			l.learn(e.String(), &list)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asking = false
+}
+
+// learn takes the members in a list that came from the URL, unless a newer one was seen. Another cluster is believed only if
+// it answers at an address that was given: the one before is gone, then.
+func (l *learner) learn(from string, list *MemberList) {
+	if l.s.cfg.NoLearning {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.cluster == list.Cluster && list.Change < l.change:
+		return
+	case l.cluster != "" && l.cluster != list.Cluster && !l.s.endpoints.given(from):
+		return
+	}
+	l.cluster, l.change = list.Cluster, list.Change
+	l.s.endpoints.learned(l.addresses(list.Members))
+}
+
+// addresses returns where clients reach the members: first those that are connected, caught up and take clients.
+func (l *learner) addresses(members []Member) []*url.URL {
+	later := func(m Member) int {
+		if m.Connected && !m.Draining && m.Snapshot == nil && m.Lag <= maxLearnLag {
+			return 0
+		}
+		return 1
+	}
+	members = slices.Clone(members)
+	slices.SortStableFunc(members, func(a, b Member) int { return cmp.Compare(later(a), later(b)) })
+	local := slices.ContainsFunc(l.s.endpoints.all(), func(e *endpoint) bool { return e.given && isLoopback(e.Hostname()) })
+	var out []*url.URL
+	for _, m := range members[:min(len(members), maxLearned)] {
+		if u := learnable(m.ClientAddress, local); u != nil {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// learnable returns the URL of an address that a node has told, or nil if it is none that this process should connect
+// to: it is empty, malformed or unspecified, or it is on loopback while no address that was given is (local). A node
+// that listens on its own loopback is not at that of this machine.
+func learnable(address string, local bool) *url.URL {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" || len(address) > api.MaxMemberAddressBytes {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || isLoopback(host) && !local {
+		return nil
+	}
+	u, err := parseEndpoint(address)
+	if err != nil {
+		return nil
+	}
+	return u
+}
+
+// isLoopback reports whether host is an address of loopback, or its name.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

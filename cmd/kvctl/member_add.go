@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/api"
+	"tenure/client"
+)
+
+// joinPoll is how often member add looks whether the node has joined.
+const joinPoll = 250 * time.Millisecond
+
+// memberAdd is one run of member add.
+type memberAdd struct {
+	memberChange
+	wait bool
+}
+
+func newMemberAdd(a *app) *cobra.Command {
+	m := &memberAdd{memberChange: memberChange{app: a, kind: client.ChangeAdd}}
+	cmd := &cobra.Command{
+		Use:   "add",
+		Short: "Say how to add a node, and wait for it",
+		Long: "Say what adding a node does, and print the command that does it: a node is added by starting it with\n" +
+			"kvnode --join on an empty directory. It asks by itself, gets the next number, and becomes a voter\n" +
+			"once it is caught up, unless it is started with --non-voter. With --wait, kvctl waits until a node\n" +
+			"of the name given has joined and is what it is to be.",
+		Example: "  kvctl member add --name node-4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500\n" +
+			"  kvctl member add --name node-4 --wait",
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.noReadMode(); err != nil {
+				return err
+			}
+			if m.wait && m.change.Name == "" {
+				return usage("--wait: give the name of the node with --name")
+			}
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := m.bounded(cmd)
+			defer cancel()
+			return m.run(ctx, c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&m.change.Name, "name", "", "name of the new node (default: node-N, N being the number that it gets)")
+	f.StringVar(&m.change.PeerAddress, "peer", "", "HOST:PORT at which the other nodes will reach it")
+	f.StringVar(&m.change.ClientAddress, "client", "", "HOST:PORT at which clients will reach it")
+	f.BoolVar(&m.change.NonVoter, "non-voter", false, "it is to stay a non-voter")
+	f.BoolVar(&m.dryRun, "dry-run", false, "the same without --wait")
+	f.BoolVar(&m.wait, "wait", false, "wait until the node has joined")
+	a.timeoutFlag(cmd, "with --wait, how long (default: no limit)")
+	return cmd
+}
+
+// added is what member add prints with --json.
+type added struct {
+	Plan    client.MemberPlan `json:"plan"`
+	Command string            `json:"command"`
+}
+
+func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
+	if m.wait && !m.dryRun && m.isThere(ctx, c) {
+		return m.await(ctx, c)
+	}
+	p, err := c.Members().Plan(ctx, m.kind, m.change)
+	if why := (*client.StatusError)(nil); m.wait && errors.As(err, &why) && why.Code == api.CodeMemberBusy {
+		m.app.note("%v", err) // that may be the addition to wait for
+		return m.await(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	command := m.command(joinCommand(ctx, c))
+	err = m.app.print(added{p, command}, func(w io.Writer) error {
+		if err := writePlan(w, p); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "\nstart the node, on an empty directory:\n  %s\n", command)
+		return err
+	})
+	if err != nil || !m.wait || m.dryRun {
+		return err
+	}
+	return m.await(ctx, c)
+}
+
+// command returns how to start the node.
+func (m *memberAdd) command(join string) string {
+	for _, f := range []struct{ flag, value string }{
+		{"--node-name", m.change.Name}, {"--peer", m.change.PeerAddress}, {"--client", m.change.ClientAddress},
+	} {
+		if f.value != "" {
+			join += " " + f.flag + " " + f.value
+		}
+	}
+	if m.change.NonVoter {
+		join += " --non-voter"
+	}
+	return join
+}
+
+// isThere reports whether a member has the name already.
+func (m *memberAdd) isThere(ctx context.Context, c *client.Client) bool {
+	l, err := c.Members().List(ctx)
+	return err == nil && slices.ContainsFunc(l.Members, func(x client.Member) bool { return x.Name == m.change.Name })
+}
+
+// await waits until a member of that name is there, and the operation that added it has ended.
+func (m *memberAdd) await(ctx context.Context, c *client.Client) error {
+	show := &operationProgress{printer: &m.app.printer}
+	m.app.note("waiting for a node named %s", m.change.Name)
+	return poll(ctx, joinPoll, func() (done bool, err error) {
+		l, err := c.Members().List(ctx)
+		if err != nil {
+			return false, nil // ctx ends it
+		}
+		i := slices.IndexFunc(l.Members, func(x client.Member) bool { return x.Name == m.change.Name })
+		if i < 0 {
+			return false, nil
+		}
+		x := l.Members[i]
+		for _, o := range l.Operations {
+			if o.State == client.OperationRunning && (o.Node == x.Node || o.By == x.Node) {
+				show.seen(l, o)
+				return false, nil
+			}
+		}
+		return true, m.app.printf(x, "node %d, %s, is a %s\n", x.Node, x.Name, roleOf(x, l))
+	})
+}
+
+// joinCommand returns the beginning of the command that starts a node which joins the cluster.
+func joinCommand(ctx context.Context, c *client.Client) string {
+	address := "HOST:PORT"
+	if l, err := c.Members().List(ctx); err == nil {
+		for _, x := range l.Members {
+			if x.PeerAddress != "" && (x.Node == l.Master || address == "HOST:PORT") {
+				address = x.PeerAddress
+			}
+		}
+	}
+	return strings.TrimSpace("kvnode --data DIR --join " + address)
+}

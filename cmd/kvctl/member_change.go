@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+// memberChange is one run of a command that changes the members.
+type memberChange struct {
+	app    *app
+	kind   string
+	change client.MemberChange
+	dryRun bool
+	noWait bool
+}
+
+// newMemberChange returns a command that changes the member named by its argument.
+func newMemberChange(a *app, kind string, cmd *cobra.Command) (*cobra.Command, *memberChange) {
+	m := &memberChange{app: a, kind: kind}
+	cmd.Use, cmd.Args = kind+" NODE", arguments(1, 1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.noReadMode(); err != nil {
+			return err
+		}
+		c, err := a.client()
+		if err != nil {
+			return err
+		}
+		ctx, cancel := m.bounded(cmd)
+		defer cancel()
+		return m.run(ctx, c, args[0])
+	}
+	m.addFlags(cmd)
+	return cmd, m
+}
+
+func (m *memberChange) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&m.dryRun, "dry-run", false, "say what would be done and what the cluster would survive, and change nothing")
+	f.BoolVar(&m.noWait, "no-wait", false, "end as soon as the operation has begun")
+	f.StringVar(&m.change.Operation, "operation", "", "id of the operation; one that was begun before is not begun again")
+	m.app.timeoutFlag(cmd, "how long to wait for the end of the operation (default: no limit)")
+}
+
+// bounded returns the context of the whole command.
+func (m *memberChange) bounded(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	if cmd.Flags().Changed("timeout") {
+		return context.WithTimeout(cmd.Context(), m.app.timeout)
+	}
+	return context.WithCancel(cmd.Context())
+}
+
+// run changes the member that arg names. If the operation was begun before, the member may have left already.
+func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) error {
+	if done, err := m.resume(ctx, c); done {
+		return err
+	}
+	target, err := findMember(ctx, c, arg)
+	if err != nil {
+		return err
+	}
+	m.change.Node = target.Node
+	if err := m.explain(ctx, c); err != nil || m.dryRun {
+		return err
+	}
+	op, err := m.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
+		m.app.note("no caught-up non-voter is there; start a node in its place, on an empty directory:")
+		m.app.note("  %s --replace %s", joinCommand(ctx, c), output.OneLine(target.Name))
+	}
+	return m.wait(ctx, c, op)
+}
+
+// resume waits for the operation of the id that was given, if it was begun before, and reports whether it was.
+func (m *memberChange) resume(ctx context.Context, c *client.Client) (done bool, err error) {
+	if m.change.Operation == "" || m.dryRun {
+		return false, nil
+	}
+	l, err := c.Members().List(ctx)
+	if err != nil {
+		return true, err
+	}
+	for _, o := range l.Operations {
+		if o.ID == m.change.Operation && o.Kind == m.kind {
+			return true, m.wait(ctx, c, o)
+		}
+	}
+	return false, nil
+}
+
+// explain says what will be done. It is the result of a dry run, and otherwise a note.
+func (m *memberChange) explain(ctx context.Context, c *client.Client) error {
+	p, err := c.Members().Plan(ctx, m.kind, m.change)
+	switch {
+	case err != nil:
+		return m.explained(err)
+	case m.dryRun:
+		return m.app.print(p, func(w io.Writer) error { return writePlan(w, p) })
+	case m.app.json:
+		return nil
+	}
+	return writePlan(m.app.stderr, p)
+}
+
+// writePlan writes what an operation would do.
+func writePlan(w io.Writer, p client.MemberPlan) error {
+	b := &strings.Builder{}
+	for i, s := range p.Steps {
+		fmt.Fprintf(b, "%d. %s\n", i+1, s)
+	}
+	for _, x := range []struct {
+		when string
+		t    client.Tolerance
+	}{{"before", p.Before}, {"meanwhile", p.Meanwhile}, {"after", p.After}} {
+		fmt.Fprintf(b, "%-10s %s\n", x.when+":", toleranceText(x.t))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// toleranceText says what voters survive.
+func toleranceText(t client.Tolerance) string {
+	of := fmt.Sprintf("%s, %d alive: ", output.Plural(uint64(t.Voters), "voter"), t.Alive)
+	switch {
+	case t.Failures < 0:
+		return of + "no majority, so nothing can be written"
+	case t.Failures == 0:
+		return of + "none of them may fail"
+	case t.Failures == 1:
+		return of + "any one of them may fail"
+	}
+	return of + fmt.Sprintf("any %d of them may fail", t.Failures)
+}
+
+// begin begins the operation.
+func (m *memberChange) begin(ctx context.Context, c *client.Client) (client.MemberOperation, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.app.timeout)
+	defer cancel()
+	f := map[string]func(context.Context, client.MemberChange) (client.MemberOperation, error){
+		client.ChangeRemove: c.Members().Remove, client.ChangeReplace: c.Members().Replace,
+		client.ChangePromote: c.Members().Promote, client.ChangeUpdate: c.Members().Update,
+	}[m.kind]
+	op, err := f(ctx, m.change)
+	return op, m.explained(err)
+}
+
+// explained returns err with what an operator can do about it.
+func (m *memberChange) explained(err error) error {
+	var e *client.Error
+	if errors.As(err, &e) && errors.Is(err, client.ErrUnknown) && e.Operation != "" {
+		return fmt.Errorf("%w\nit may have begun; to settle it, run the same command again with --operation %s", err,
+			e.Operation)
+	}
+	return err
+}
+
+// wait shows how far the operation is until it has ended, and prints what became of it.
+func (m *memberChange) wait(ctx context.Context, c *client.Client, op client.MemberOperation) error {
+	if m.noWait {
+		return m.app.printf(op, "%s\n", "operation "+op.ID+", "+changeText(op)+": "+op.State)
+	}
+	show := &operationProgress{printer: &m.app.printer}
+	if op.State == client.OperationRunning {
+		m.app.note("operation %s, %s", op.ID, changeText(op))
+	}
+	end, err := c.Members().Wait(ctx, op.ID, show.seen)
+	if errors.Is(err, client.ErrUnavailable) {
+		return fmt.Errorf("%w: %w: %w\nto wait for its end, run the same command again with --operation %s",
+			client.ErrUnknown, errGoesOn, err, op.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return m.app.printf(end, "%s\n", endedText(end))
+}
+
+// progressEvery is the least time between two lines that differ only in how far a copy is.
+const progressEvery = 5 * time.Second
+
+// operationProgress writes a line for each step of an operation.
+type operationProgress struct {
+	*printer
+	step, line string
+	told       time.Time
+}
+
+// seen takes an answer about the operation.
+func (p *operationProgress) seen(l client.MemberList, o client.MemberOperation) {
+	if o.State != client.OperationRunning {
+		return
+	}
+	step, detail := duration.ReplaceAllLiteralString(o.Step, ""), stepText(o)
+	for _, m := range l.Members {
+		if m.Snapshot != nil && (m.Node == o.By || m.Node == o.Node && o.By == 0) {
+			detail = fmt.Sprintf("node %d %s", m.Node, snapshotText(*m.Snapshot))
+		}
+	}
+	if detail == p.line || step == p.step && time.Since(p.told) < progressEvery {
+		return
+	}
+	p.step, p.line, p.told = step, detail, time.Now()
+	p.note("%s", detail)
+}
+
+func newMemberRemove(a *app) *cobra.Command {
+	cmd, m := newMemberChange(a, client.ChangeRemove, &cobra.Command{
+		Short: "Remove a member",
+		Long: "Remove a member. A master hands over first. The node says that it was removed and ends; its number is\n" +
+			"never used again. This is refused if no majority of the voters that are left is alive, unless\n" +
+			"--force-quorum-loss says how many of them are: then nothing can be written until more are back.\n" +
+			"NODE is a number or a name.",
+		Example: "  kvctl member remove 3 --dry-run\n  kvctl member remove 3",
+	})
+	cmd.Flags().IntVar(&m.change.ForceQuorumLoss, "force-quorum-loss", 0,
+		"remove it though only so many of the voters that are left are alive, which is no majority")
+	return cmd
+}
+
+func newMemberPromote(a *app) *cobra.Command {
+	cmd, _ := newMemberChange(a, client.ChangePromote, &cobra.Command{
+		Short: "Make a voter of a non-voter once it is caught up",
+		Long: "Make a voter of a non-voter. It becomes one by itself once it is caught up with the log. NODE is a\n" +
+			"number or a name.",
+	})
+	return cmd
+}
+
+func newMemberReplace(a *app) *cobra.Command {
+	var by string
+	cmd, m := newMemberChange(a, client.ChangeReplace, &cobra.Command{
+		Short: "Let another node take the place of a member",
+		Long: "Let another node take the place of a member: the non-voter of --by, or one that is caught up, or if\n" +
+			"there is none the next node that joins with kvnode --join --replace NAME or under the same name.\n" +
+			"A member that lives is removed when the other one is a voter. One that is dead is removed when the\n" +
+			"other one is caught up; never before. NODE is a number or a name.",
+		Example: "  kvctl member replace 3                # its disk is lost, and it was started again on an empty one\n" +
+			"  kvctl member replace 3 --by spare-1",
+	})
+	run := cmd.RunE
+	cmd.Flags().StringVar(&by, "by", "", "the non-voter that takes the place, by number or name")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if by == "" {
+			return run(cmd, args)
+		}
+		return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			x, err := findMember(ctx, c, by)
+			if err != nil {
+				return fmt.Errorf("--by: %w", err)
+			}
+			m.change.By = x.Node
+			return run(cmd, args)
+		})
+	}
+	return cmd
+}
+
+func newMemberUpdate(a *app) *cobra.Command {
+	cmd, m := newMemberChange(a, client.ChangeUpdate, &cobra.Command{
+		Short: "Change the addresses or the name of a member",
+		Long: "Change the addresses or the name under which the others and clients know a member, before it is\n" +
+			"started at another address. It does not change where the node listens. NODE is a number or a name.",
+		Example: "  kvctl member update 3 --peer-address 10.0.0.9:8300 --client-address 10.0.0.9:8500",
+	})
+	f := cmd.Flags()
+	f.StringVar(&m.change.Name, "name", "", "its new name")
+	f.StringVar(&m.change.PeerAddress, "peer-address", "", "HOST:PORT at which the other nodes reach it")
+	f.StringVar(&m.change.ClientAddress, "client-address", "", "HOST:PORT at which clients reach it")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if m.change.Name+m.change.PeerAddress+m.change.ClientAddress == "" {
+			return usage("kvctl member update: give --peer-address, --client-address or --name")
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}

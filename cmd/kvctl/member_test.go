@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/client"
+	"tenure/client/clienttest"
+)
+
+// editMember changes the list entry of a node.
+func editMember(c *clienttest.Cluster, node uint64, edit func(*api.Member)) {
+	c.EditMembers(func(l []api.Member) []api.Member {
+		for i := range l {
+			if l[i].Node == node {
+				edit(&l[i])
+			}
+		}
+		return l
+	})
+}
+
+func nonVoter(m *api.Member) { m.Voter = false }
+
+// expect runs a command line and checks its exit code and parts of what it writes.
+func expect(t *testing.T, c *clienttest.Cluster, line string, code int, out, errOut string) outcome {
+	t.Helper()
+	o := kvctl(t, c, "", strings.Fields(line)...)
+	if o.code != code || !strings.Contains(o.out, out) || !strings.Contains(o.errOut, errOut) {
+		t.Errorf("%s: exit %d, want %d with %q and %q\n%s%s", line, o.code, code, out, errOut, o.out, o.errOut)
+	}
+	return o
+}
+
+func TestMemberList(t *testing.T) {
+	c := start(t, 4)
+	editMember(c, 1, func(m *api.Member) { m.PeerAddress, m.ClientAddress = "10.0.0.1:8300", "10.0.0.1:8500" })
+	editMember(c, 3, func(m *api.Member) { m.Draining, m.Applied, m.Lag, m.LastHeardMS = true, 90, 10, 40 })
+	editMember(c, 4, func(m *api.Member) {
+		m.Voter, m.LastHeardMS = false, -1
+		m.Snapshot = &api.SnapshotStatus{From: 2, Bytes: 1 << 20, TotalBytes: 4 << 20}
+	})
+	o := expect(t, c, "member list", 0, "\nnode 4 receives a copy of the state from node 2: 1.0 MiB of 4.0 MiB, 25 %\n", "")
+	for i, want := range []string{
+		"NODE NAME ROLE PEER CLIENT HEARD APPLIED LAG",
+		"1 node-1 master 10.0.0.1:8300 10.0.0.1:8500 - 0 0",
+		"2 node-2 voter - ",
+		"3 node-3 voter, draining - ",
+		"4 node-4 non-voter - ",
+	} {
+		if got := strings.Join(strings.Fields(strings.Split(o.out, "\n")[i]), " "); !strings.HasPrefix(got, want) {
+			t.Errorf("line %d: %s, want %s", i, got, want)
+		}
+	}
+	if l := decode[client.MemberList](t, expect(t, c, "member ls --json", 0, "", "").out); len(l.Members) != 4 {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A change says what it does, shows its steps, and ends with its operation.
+func TestMemberChanges(t *testing.T) {
+	c := start(t, 5)
+	c.LookTimes(2)
+	editMember(c, 4, nonVoter)
+	editMember(c, 5, nonVoter)
+	expect(t, c, "member remove node-3 --dry-run", 0, "after:     2 voters, 2 alive: none of them may fail\n", "")
+	if c.Begun() != 0 {
+		t.Fatal("a dry run has begun an operation")
+	}
+	expect(t, c, "member remove node-3 --operation op-1", 0, "operation op-1, remove node 3: done\n",
+		"after:     2 voters, 2 alive: none of them may fail\nkvctl: operation op-1, remove node 3\n"+
+			"kvctl: it waits to be looked at\n")
+	expect(t, c, "member remove node-3 --operation op-1", 0, "operation op-1, remove node 3: done\n", "") // again
+	expect(t, c, "member promote 4", 0, ": done\n", "")
+	expect(t, c, "member replace 2 --by node-5", 0, "replace node 2 by node 5: done\n", "")
+	expect(t, c, "member update 1 --name first --json", 0, `"kind":"update","node":1,"state":"done"`, "")
+	if c.Begun() != 4 || len(c.Members()) != 3 {
+		t.Errorf("%d operations, members %+v", c.Begun(), c.Members())
+	}
+}
+
+// Every outcome has its exit code, and a text that says what to do.
+func TestMemberOutcomes(t *testing.T) {
+	c := start(t, 3)
+	expect(t, c, "member remove 9", 1, "", "there is no member 9; members are 1 (node-1), 2 (node-2), 3 (node-3)")
+	expect(t, c, "member promote 2", 1, "", "the members were not changed: ")
+	expect(t, c, "member promote 2 --json", 1, "", `"outcome":"members not changed"`)
+	expect(t, c, "member update 2", 2, "", "give --peer-address, --client-address or --name")
+	expect(t, c, "member remove", 2, "", "kvctl member remove NODE")
+	expect(t, c, "member remove 2 --stale", 2, "", "leave them out here")
+	expect(t, c, "member cancel nothing", 1, "", "there is no operation nothing")
+
+	editMember(c, 2, func(m *api.Member) { m.Connected = false })
+	expect(t, c, "member remove 3", 1, "", "1 of the 2 voters that are left are alive")
+	expect(t, c, "member remove 3 --force-quorum-loss 2", 1, "", "1 of the 2 voters that are left are alive")
+	expect(t, c, "member remove 3 --force-quorum-loss 1 --dry-run", 0, "2 voters, 1 alive: no majority, so nothing can be written", "")
+
+	c.LookTimes(0)
+	expect(t, c, "member remove 2 --operation op-1 --timeout 600ms", 3, "",
+		"wait for its end, run the same command again with --operation op-1")
+	expect(t, c, "member remove 2 --operation op-1 --no-wait", 0, "operation op-1, remove node 2: running\n", "")
+	expect(t, c, "member remove 3", 1, "", "operation op-1 (remove node 2) runs")
+	expect(t, c, "member list", 0, "operation op-1, remove node 2: it waits to be looked at", "")
+	expect(t, c, "status", 0, "operation op-1, remove node 2: it waits to be looked at", "")
+	expect(t, c, "member cancel op-1", 0, "operation op-1, remove node 2: cancelled\n", "")
+	expect(t, c, "member list", 0, "operation op-1, remove node 2: cancelled", "")
+
+	c.LookTimes(1)
+	c.EndOperationsAs(api.OperationFailed, "node 2 came back")
+	expect(t, c, "member remove 2", 1, "", "it failed: node 2 came back")
+}
+
+// A lost answer leaves the command that settles it.
+func TestMemberChangeOfUnknownOutcome(t *testing.T) {
+	c := start(t, 3)
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.Path == api.PathMembersRemove && c.Begun() > 0 {
+			return clienttest.Drop
+		}
+		return clienttest.None
+	})
+	c.LookTimes(0)
+	first := expect(t, c, "member remove 3 --no-wait --json", 0, `"kind":"remove"`, "")
+	id := decode[client.MemberOperation](t, first.out).ID
+	expect(t, c, "member cancel "+id, 0, "cancelled", "")
+	lost := 0
+	c.Inject(func(r clienttest.Request) clienttest.Fault {
+		if r.Path != api.PathMembersRemove {
+			return clienttest.None
+		}
+		if lost++; lost == 1 {
+			return clienttest.None // the plan
+		}
+		return clienttest.DropApplied
+	})
+	o := expect(t, c, "member remove 3 --timeout 300ms", 3, "", "run the same command again with --operation ")
+	_, id, _ = strings.Cut(o.errOut, "again with --operation ")
+	c.Inject(func(clienttest.Request) clienttest.Fault { return clienttest.None })
+	c.LookTimes(1)
+	expect(t, c, "member remove 3 --operation "+strings.TrimSpace(id), 0, ": done\n", "")
+	if c.Begun() != 2 {
+		t.Errorf("%d operations", c.Begun())
+	}
+}
+
+// A replacement that waits for a node says which command starts one.
+func TestMemberReplaceSaysWhatToStart(t *testing.T) {
+	c := start(t, 3)
+	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "10.0.0.1:8300" })
+	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
+	expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --replace node-3\n")
+}
+
+func TestMemberAdd(t *testing.T) {
+	c := start(t, 3)
+	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
+	o := expect(t, c, "member add --name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter", 0,
+		"\n  kvnode --data DIR --join 10.0.0.2:8300 --node-name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter\n", "")
+	if c.Begun() != 0 {
+		t.Errorf("%d operations: %s", c.Begun(), o.out)
+	}
+	expect(t, c, "member add --wait", 2, "", "give the name of the node with --name")
+	expect(t, c, "member add --name n4 --wait --timeout 400ms", 1, "start the node", "waiting for a node named n4")
+
+	c.EditMembers(func(l []api.Member) []api.Member { return append(l, api.Member{Node: 4, Name: "n4"}) })
+	c.LookTimes(5)
+	if _, err := dial(t, c).Members().Promote(t.Context(), client.MemberChange{Node: 4}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, "member add --name n4 --wait", 0, "node 4, n4, is a voter\n", "kvctl: it waits to be looked at")
+}
+
+func dial(t *testing.T, c *clienttest.Cluster) *client.Client {
+	t.Helper()
+	x, err := client.New(client.Config{Endpoints: c.Endpoints()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Close)
+	return x
+}
+
+func TestDrainCommand(t *testing.T) {
+	c := start(t, 3)
+	expect(t, c, "drain node-2", 0, "node 2 takes no new clients", "")
+	if !c.Members()[1].Draining {
+		t.Error("node 2 does not drain")
+	}
+	expect(t, c, "status", 0, "follower, draining", "")
+	expect(t, c, "drain 2 --off --json", 0, `{"node":2,"draining":false}`, "")
+	if c.Members()[1].Draining {
+		t.Error("node 2 drains")
+	}
+	expect(t, c, "drain 7", 1, "", "there is no member 7")
+}
+
+// A copy of the state is shown now and then, a new step at once.
+func TestOperationProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &operationProgress{printer: &newApp(nil, nil, nil, &out).printer}
+	o := client.MemberOperation{Node: 3, By: 4, State: client.OperationRunning, Step: "node 4 gets a copy"}
+	l := client.MemberList{Members: []client.Member{{Node: 4, Snapshot: &client.SnapshotStatus{From: 1, Bytes: 10, TotalBytes: 100}}}}
+	p.seen(l, o)
+	l.Members[0].Snapshot.Bytes = 20
+	p.seen(l, o)
+	p.told = p.told.Add(-time.Minute)
+	l.Members[0].Snapshot.Bytes = 90
+	p.seen(l, o)
+	l.Members[0].Snapshot = nil
+	o.Step, o.WaitMS = "the removal of node 3 is being settled", 1500
+	p.seen(l, o)
+	o.Step, o.WaitMS = "waits 1m1.2s until no lease is live", 61_100
+	p.seen(l, o)
+	o.Step, o.WaitMS = "waits 800ms until no lease is live", 790
+	p.seen(l, o) // the same step
+	p.told = p.told.Add(-time.Minute)
+	p.seen(l, o)
+	o.State = client.OperationDone
+	p.seen(l, o)
+	want := "kvctl: node 4 receives a copy of the state from node 1: 10 B of 100 B, 10 %\n" +
+		"kvctl: node 4 receives a copy of the state from node 1: 90 B of 100 B, 90 %\n" +
+		"kvctl: the removal of node 3 is being settled, 1.5 s left\n" +
+		"kvctl: waits 1 min until no lease is live\n" +
+		"kvctl: waits 790 ms until no lease is live\n"
+	if out.String() != want {
+		t.Errorf("%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// Status counts voters only, and asks members that are not among the endpoints.
+func TestStatusOfMembers(t *testing.T) {
+	c := start(t, 4)
+	editMember(c, 4, nonVoter)
+	run := func(endpoint string) outcome {
+		var out, errOut bytes.Buffer
+		code := run(context.Background(), []string{"status"}, []string{endpointsVariable + "=" + endpoint}, nil, &out, &errOut)
+		return outcome{code, out.String(), errOut.String()}
+	}
+	if o := run(c.Endpoints()[3]); o.code != 0 || !strings.Contains(o.out, "4 of 4 nodes answering") ||
+		!strings.Contains(o.out, "non-voter") {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+	c.Node(2).Stop()
+	o := run(c.Endpoints()[3])
+	if o.code != 0 || !strings.Contains(o.out, "3 of 4 nodes answering") || !strings.Contains(strings.Join(strings.Fields(o.out), " "), " 2 unreachable ") {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+	c.Node(3).Stop()
+	c.SetMaster(0)
+	if o := run(c.Endpoints()[3]); o.code != 1 || !strings.Contains(o.errOut, "no majority: 1 of 3 nodes answer") {
+		t.Errorf("exit %d\n%s%s", o.code, o.out, o.errOut)
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"net"
+	"strings"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server"
+)
+
+// Bounds of --replace-after: below the least, a restart would cost a voter its place.
+const (
+	minReplaceAfter = time.Second
+	maxReplaceAfter = 30 * 24 * time.Hour
+)
+
+// identify has the data directory say which node this is, where the command line does not.
+func (s *settings) identify() error {
+	if s.given("id") && s.given("cluster") || s.anew {
+		return nil
+	}
+	id, ok, err := server.Identify(s.data)
+	if err != nil || !ok || id.Node == 0 {
+		return err
+	}
+	if !s.given("id") {
+		s.id, s.known = id.Node, true
+	}
+	s.member, s.alone = id.Formed, isAlone(id.Membership, s.id)
+	return nil
+}
+
+// isAlone reports whether a membership is what a node without --cluster founds.
+func isAlone(m ident.Membership, id ballot.NodeID) bool {
+	_, _, lists := m.Find(id)
+	return m.Number == 1 && m.Change == 0 && len(m.Members) == 1 && lists
+}
+
+// checkJoin refuses what contradicts --join, or needs it.
+func (s *settings) checkJoin() error {
+	if s.join == "" {
+		for flag, set := range map[string]bool{
+			"replace": s.replace != "", "non-voter": s.nonVoter, "spare": s.spare, "replace-after": s.replaceAfter != 0,
+		} {
+			if set {
+				return badConfig("%s: says as what a node joins a cluster; give a member's address with --join",
+					s.name(flag))
+			}
+		}
+		return nil
+	}
+	join := s.name("join")
+	switch {
+	case s.given("cluster"):
+		return badConfig("%s: excludes %s, since the cluster tells a node that joins who its members are; leave out one "+
+			"of them", join, s.name("cluster"))
+	case s.given("id") && !s.member:
+		return badConfig("%s: the cluster gives a node that joins its id; leave out %s", join, s.name("id"))
+	case s.replace != "" && (s.nonVoter || s.spare):
+		return badConfig("%s: makes this node a voter, and %s does not; leave out one of them", s.name("replace"),
+			s.name(pick(s.spare, "spare", "non-voter")))
+	case s.spare && s.nonVoter:
+		return badConfig("%s: is a non-voter already; leave out %s", s.name("spare"), s.name("non-voter"))
+	case s.replaceAfter != 0 && !s.spare:
+		return badConfig("%s: is for a spare; add --spare", s.name("replace-after"))
+	case s.replaceAfter != 0 && (s.replaceAfter < minReplaceAfter || s.replaceAfter > maxReplaceAfter):
+		return badConfig("%s %v: %v <= replace-after <= %v must hold, or 0 for never; use 10m", s.name("replace-after"),
+			s.replaceAfter, minReplaceAfter, maxReplaceAfter)
+	}
+	return nil
+}
+
+// checkAdvertised refuses to join where others are to find the node and that they could not: they are told the address that it
+// listens on, unless another one is advertised.
+func (s *settings) checkAdvertised() error {
+	if s.join == "" {
+		return nil
+	}
+	if s.join == or(s.advertisePeer, s.peer) {
+		return badConfig("%s %s: is this node's own address; give that of a member", s.name("join"), s.join)
+	}
+	for _, a := range []struct{ listen, addr, advertise, advertised string }{
+		{"peer", s.peer, "advertise-peer", s.advertisePeer},
+		{"client", s.client, "advertise-client", s.advertisedClient()},
+	} {
+		if reachable, err := isReachable(a.addr); err == nil && !reachable && a.advertised == "" {
+			return badConfig("%s %s: others cannot reach a node there; say with --%s HOST:PORT where they can",
+				s.name(a.listen), a.addr, a.advertise)
+		}
+	}
+	return nil
+}
+
+// advertisedClient returns the address for clients that this node tells, "" for that of --client. A node that listens
+// on all interfaces is reached by clients on the host on which its peers reach it.
+func (s *settings) advertisedClient() string {
+	if s.advertiseClient != "" {
+		return s.advertiseClient
+	}
+	host, port, err := splitAddress(s.client)
+	if ip := net.ParseIP(host); err != nil || port == 0 || host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return ""
+	}
+	host, _, err = net.SplitHostPort(or(s.advertisePeer, s.address(s.id)))
+	if err != nil {
+		return ""
+	}
+	return net.JoinHostPort(host, s.client[strings.LastIndexByte(s.client, ':')+1:])
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tenure/internal/ballot"
+	"tenure/server"
+)
+
+func TestRejoin(t *testing.T) {
+	inEmptyDir(t, nil)
+	formed(t, "d", 1, 3, 4, 5)
+	o := command(t, nil, nil, "rejoin", "--data", "d", "--join", "m:1")
+	if o.code != 2 || !strings.Contains(o.stderr, "d is whole: it is the data of node 3") || o.config != nil {
+		t.Fatalf("a whole directory: %+v", o)
+	}
+	if err := os.Truncate("d/state.db", 100); err != nil {
+		t.Fatal(err)
+	}
+	o = command(t, nil, []string{"KVNODE_JOIN=m:1"}, "rejoin", "--data", "d")
+	aside, err := filepath.Glob("d/aside-*/state.db")
+	if o.config == nil || err != nil || len(aside) != 1 || !strings.Contains(o.stderr, filepath.Dir(aside[0])) {
+		t.Fatalf("%+v %v %v", o, aside, err)
+	}
+	if c := o.config; c.Join != "m:1" || c.Replace != "node-3" || c.NodeName != "node-3" || c.Node != 0 || c.Data != "d" {
+		t.Errorf("%+v", c)
+	}
+	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", "m:1") // it had not joined yet
+	if o.config == nil || o.config.Replace != "node-3" || strings.Contains(o.stderr, "aside") {
+		t.Errorf("again: %+v", o)
+	}
+	o = command(t, nil, nil, "rejoin", "--data", "e", "--join", "m:1", "--node-name", "rack 7")
+	if o.config == nil || o.config.Replace != "rack 7" || o.config.NodeName != "rack 7" {
+		t.Errorf("nothing is left: %+v", o)
+	}
+	formed(t, "f", 1, 3)
+	if o = command(t, nil, nil, "rejoin", "--data", "f", "--join", "m:1", "--give-up"); o.config == nil {
+		t.Errorf("given up: %+v", o)
+	}
+}
+
+// TestRejoinWhereNobodyHasTheName: in a cluster that was recovered without the node, for one.
+func TestRejoinWhereNobodyHasTheName(t *testing.T) {
+	inEmptyDir(t, nil)
+	formed(t, "d", 1, 3, 4, 5)
+	var seen []string
+	old := run
+	defer func() { run = old }()
+	run = func(_ context.Context, c server.Config) error {
+		seen = append(seen, c.NodeName+" replaces "+c.Replace)
+		if c.Replace != "" {
+			return fmt.Errorf("%w: %w", errServerConfig, server.ErrNoSuchMember)
+		}
+		return nil
+	}
+	var stderr bytes.Buffer
+	code := execute([]string{"rejoin", "--data", "d", "--join", "m:1", "--give-up"}, nil, &stderr, &stderr)
+	if code != 0 || !slices.Equal(seen, []string{"node-3 replaces node-3", "node-3 replaces "}) ||
+		!strings.Contains(stderr.String(), "no member is named node-3 any more") {
+		t.Errorf("%d %q %s", code, seen, stderr.String())
+	}
+}
+
+func TestRejoinRefuses(t *testing.T) {
+	inEmptyDir(t, nil)
+	formed(t, "d", 1, 3)
+	for args, want := range map[string]string{
+		"":                        "rejoin: give the address of a member with --join HOST:PORT",
+		"--join m:1 --replace x":  "rejoin: takes the place that the node had; leave out --replace, --non-voter and --spare, or start kvnode with them and an empty directory",
+		"--join m:1 --data e":     "rejoin: e does not say which node it is of; name the node with --node-name, as kvctl member list does",
+		"--join m:1 --bogus":      "unknown flag: --bogus; see kvnode rejoin --help",
+		"--join m:1 --node-name=": "rejoin: ./kvnode-data does not say which node it is of; name the node with --node-name, as kvctl member list does",
+	} {
+		o := command(t, nil, nil, append([]string{"rejoin"}, strings.Fields(args)...)...)
+		if o.code != 2 || o.stderr != "kvnode: "+want+"\n" || o.config != nil {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+}
+
+func TestRecover(t *testing.T) {
+	inEmptyDir(t, nil)
+	formed(t, "d", 1, 3, 4, 5)
+	o := command(t, nil, nil, "recover", "plan", "d")
+	if o.code != 0 || !strings.Contains(o.stderr, "its voters are 3, 4, 5; 2 of them gone: 4, 5.") {
+		t.Fatalf("%+v", o)
+	}
+	if err := os.WriteFile("plan", []byte(o.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"":     "recover apply: nobody has confirmed it; in a script use --yes-i-lose slots-above-0-of-01000000",
+		"no\n": "confirm it in these words",
+	} {
+		code, stderr := apply(t, text)
+		if code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: %d %s", text, code, stderr)
+		}
+	}
+	if code, stderr := apply(t, "slots-above-0-of-01000000\n"); code != 0 {
+		t.Fatalf("%d %s", code, stderr)
+	}
+	o = command(t, nil, nil, "--data", "new") // as the text says
+	if o.config == nil || o.config.Node != ballot.NodeID(3) || o.config.Cluster != nil || o.config.PeerAddr != defaultPeer {
+		t.Errorf("%+v", o)
+	}
+	o = command(t, nil, nil, "recover", "apply", "plan", "--data", "newer", "--yes-i-lose", "slots-above-0-of-01000000")
+	if o.code != 0 || !strings.Contains(o.stdout, "newer is node 3 of cluster ") {
+		t.Errorf("in a script: %+v", o)
+	}
+	for args, want := range map[string]string{
+		"plan":            "recover plan: name the data directory of each node that is left",
+		"plan none":       "holds no store",
+		"apply":           "recover apply: give the file that kvnode recover plan has written",
+		"apply none":      "no such file or directory; give the file that kvnode recover plan has written",
+		"apply d/journal": "this is no plan of kvnode recover plan",
+	} {
+		o := command(t, nil, nil, append([]string{"recover"}, strings.Fields(args)...)...)
+		if o.code == 0 || !strings.Contains(o.stderr, want) || strings.Count(o.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", args, o)
+		}
+	}
+}
+
+// apply applies the plan into the directory new, and types text.
+func apply(t *testing.T, text string) (code int, stderr string) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newRoot(nil, &out, &out)
+	cmd.SetArgs([]string{"recover", "apply", "plan", "--data", "new"})
+	cmd.SetIn(strings.NewReader(text))
+	cmd.SetOut(&out)
+	if err := cmd.Execute(); err != nil {
+		return exitCode(err), out.String() + err.Error()
+	}
+	return 0, out.String()
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/server"
+	"tenure/server/recovery"
+)
+
+// newRejoin is for a node whose data directory cannot be used any more.
+func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
+	s := newSettings()
+	s.anew = true
+	var giveUp bool
+	cmd := &cobra.Command{
+		Use:   "rejoin --join HOST:PORT [FLAGS]",
+		Short: "Join again, in place of oneself, with a data directory that is damaged",
+		Long: "Move all files of the data directory aside, into DIR/aside-DATE-TIME, where they are kept; then join the\n" +
+			"cluster and take the place that this node had in it. It is the same as starting a node with --join and\n" +
+			"--replace on an empty directory, and runs until it is stopped. From then on start it without rejoin. If the\n" +
+			"cluster has no member of that name any more, it joins as a further one.\n\n" +
+			"A directory that is in use is refused, and so is one with which the node could go on. The other flags are\n" +
+			"those of kvnode itself.",
+		Example: "  kvnode rejoin --data ./node3 --join 127.0.0.1:8300 --peer 127.0.0.1:8302 --client 127.0.0.1:8502",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := s.rejoin(environ)
+			if err != nil {
+				return err
+			}
+			aside, err := recovery.SetAside(cfg.Data, giveUp, time.Now())
+			if err != nil {
+				return err
+			}
+			if aside != "" {
+				fmt.Fprintf(stderr, "kvnode: the files of %s are in %s now; remove them once %s is back\n", cfg.Data, aside,
+					cfg.Replace)
+			}
+			err = runNode(cmd.Context(), cfg, s, stderr)
+			if errors.Is(err, server.ErrNoSuchMember) { // it was removed, or the cluster was made anew without it
+				fmt.Fprintf(stderr, "kvnode: no member is named %s any more: it joins as a further one\n", cfg.Replace)
+				cfg.Replace = ""
+				err = runNode(cmd.Context(), cfg, s, stderr)
+			}
+			return err
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&giveUp, "give-up", false, "also if the directory is whole: its cluster is no more, or the node was "+
+		"removed from it")
+	cmd.Flags().AddFlagSet(s.flags)
+	return cmd
+}
+
+// rejoin is resolve for a node that takes its own place.
+func (s *settings) rejoin(environ []string) (server.Config, error) {
+	if err := s.collect(environ); err != nil {
+		return server.Config{}, err
+	}
+	switch {
+	case s.join == "":
+		return server.Config{}, badConfig("rejoin: give the address of a member with --join HOST:PORT")
+	case s.replace != "" || s.nonVoter || s.spare:
+		return server.Config{}, badConfig("rejoin: takes the place that the node had; leave out --replace, " +
+			"--non-voter and --spare, or start kvnode with them and an empty directory")
+	}
+	s.replace = or(s.nodeName, recovery.NameOf(s.data))
+	if s.replace == "" {
+		return server.Config{}, badConfig("rejoin: %s does not say which node it is of; name the node with "+
+			"--node-name, as kvctl member list does", s.data)
+	}
+	s.nodeName = s.replace
+	return s.build()
+}

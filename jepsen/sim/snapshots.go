@@ -1,0 +1,208 @@
+package sim
+
+import (
+	"encoding/binary"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/server/replica"
+)
+
+// transfers are a process' goroutines for snapshots: one sends them, and one receives. Both carry out the steps of
+// package replica; reading and writing takes its time.
+type transfers struct {
+	*node
+	own uint64 // the run that they belong to
+
+	receiver replica.SnapshotReceiver
+	in       *snapshot // being received; nil: none
+	got      uint64    // pieces of it
+	writing  bool
+	pieces   []*replica.Message // that wait
+
+	sender  replica.SnapshotSender
+	out     *snapshot // open
+	sending bool      // a step is under way
+	asks    []func()  // what the sender is told before its next step
+	timer   timer
+}
+
+// receiveTick is the shell's distance between two looks at whether this node is behind.
+const receiveTick = 200 * time.Millisecond
+
+func newTransfers(n *node) *transfers {
+	t := &transfers{node: n, own: n.run}
+	t.tick()
+	return t
+}
+
+// take takes a message about snapshots.
+func (t *transfers) take(m *replica.Message) {
+	if m.Kind == replica.KindSnapshotAsk {
+		t.ask(func() { t.sender.Ask(t.reading(), m) })
+		return
+	}
+	if len(t.pieces) < 2*replica.SnapshotWindow { // else it is asked for again
+		t.pieces = append(t.pieces, m)
+		t.nextPiece()
+	}
+}
+
+// nextPiece takes the oldest piece that waits, unless one is being written.
+func (t *transfers) nextPiece() {
+	for !t.writing && len(t.pieces) > 0 && t.running && t.run == t.own {
+		m := t.pieces[0]
+		t.pieces = t.pieces[1:]
+		t.carryOut(t.receiver.Take(t.reading(), m))
+	}
+}
+
+// lost is told that a peer is not connected any more.
+func (t *transfers) lost(peer ballot.NodeID) {
+	t.ask(func() { t.sender.Lost(peer) })
+}
+
+// ask tells the sender something, between two of its steps.
+func (t *transfers) ask(tell func()) {
+	t.asks = append(t.asks, tell)
+	t.serve()
+}
+
+func (t *transfers) tick() {
+	t.later(kindMembers, t.clock.span(receiveTick), func() {
+		if !t.writing {
+			t.carryOut(t.receiver.Tick(t.reading(), t.view()))
+		}
+		t.tick()
+	})
+}
+
+func (t *transfers) view() replica.SnapshotView {
+	s := t.log.log.Status(t.reading())
+	v := replica.SnapshotView{Behind: s.Behind, Applied: s.Applied}
+	for _, p := range s.Peers {
+		v.Peers = append(v.Peers, replica.SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
+			Master: p.Node == s.Master})
+	}
+	return v
+}
+
+// carryOut does what there is to do as the receiver.
+func (t *transfers) carryOut(s replica.SnapshotStep) {
+	if t.trace.on() && s.Problem != "" {
+		t.trace.note("%s", s.Problem)
+	}
+	if s.Abort {
+		t.in = nil
+	}
+	if s.Send != nil {
+		t.site.net.sendPeer(t.end, s.Send)
+	}
+	if s.Add == nil {
+		return
+	}
+	t.writing = true
+	t.later(kindMembers, t.site.changes.skewed(20*time.Microsecond, 4*t.plan.commit), func() {
+		t.writing = false
+		result := t.add(&s)
+		if result == replica.SnapshotDone && s.Finish {
+			t.whole()
+			return
+		}
+		t.carryOut(t.receiver.Did(t.reading(), result))
+		t.nextPiece()
+	})
+}
+
+// add writes a piece, as storage does: a snapshot that is not ahead is refused, and so is a piece that is not the next.
+func (t *transfers) add(s *replica.SnapshotStep) replica.SnapshotResult {
+	if s.Begin != nil {
+		t.in, t.got = t.site.sent[binary.BigEndian.Uint64(s.Begin)-1], 0
+		if t.in.slot <= t.disk.checkpointed() {
+			t.in = nil
+			return replica.SnapshotFailed
+		}
+	}
+	if t.in == nil || binary.BigEndian.Uint64(s.Add) != t.got || s.Finish != (t.got+1 == t.in.pieces) {
+		return replica.SnapshotBad
+	}
+	t.got++
+	return replica.SnapshotDone
+}
+
+// whole ends the run: the next one begins with the snapshot.
+func (t *transfers) whole() {
+	t.disk.received = t.in
+	if t.trace.on() {
+		t.trace.note("node %d has received a snapshot through slot %d", t.id, t.in.slot)
+	}
+	t.crash()
+	t.restart(0, false)
+}
+
+// serve takes the sender's next step, unless one is under way.
+func (t *transfers) serve() {
+	if t.sending {
+		return
+	}
+	for _, tell := range t.asks {
+		tell()
+	}
+	t.asks = nil
+	step := t.sender.Next(t.reading(), replica.SenderView{
+		Checkpointed: uint64(t.disk.checkpointed()), Short: t.disk.space != replica.SpaceEnough,
+	})
+	if step.Wait > 0 {
+		t.timer.set(t.machine, kindMembers, t.now+t.clock.span(step.Wait)+50*time.Microsecond, t.serve)
+		return
+	}
+	t.sending = true
+	t.later(kindMembers, t.site.changes.skewed(20*time.Microsecond, 4*t.plan.commit), func() {
+		t.sending = false
+		t.carryOutSend(&step)
+		t.serve()
+	})
+}
+
+// carryOutSend does what there is to do as the sender.
+func (t *transfers) carryOutSend(s *replica.SenderStep) {
+	switch {
+	case s.Close:
+		t.out = nil
+	case s.Refuse != nil:
+		t.site.net.sendPeer(t.end, s.Refuse)
+	case s.Open:
+		t.open()
+	case s.Read != nil:
+		t.read(s.Read)
+	}
+}
+
+func (t *transfers) open() {
+	if t.out = t.disk.snapshot(); t.out == nil {
+		t.sender.Opened(0, 0, false)
+		return
+	}
+	t.out.id, t.out.pieces = uint64(len(t.site.sent)+1), uint64(1+t.site.changes.below(20))
+	t.site.sent = append(t.site.sent, t.out)
+	t.sender.Opened(t.out.id, uint64(t.out.slot), true)
+}
+
+// read reads a piece and sends it. A piece says only which it is: what is in it is compared when it is applied.
+func (t *transfers) read(r *replica.SnapshotRead) {
+	at := uint64(0)
+	if len(r.After) > 0 {
+		at = binary.BigEndian.Uint64(r.After)
+	}
+	p := &replica.SnapshotPart{ID: r.ID, After: r.After, Piece: number(at)}
+	if at+1 < t.out.pieces {
+		p.Next = number(at + 1)
+	}
+	if r.First {
+		p.Header = number(t.out.id)
+	}
+	t.site.net.sendPeer(t.end, &replica.Message{Kind: replica.KindSnapshotPiece, To: r.To, Snapshot: p})
+	t.sender.Sent(t.reading(), p.Next, 8, time.Millisecond, true)
+}
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

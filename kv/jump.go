@@ -1,0 +1,29 @@
+package kv
+
+import "fmt"
+
+// Jump makes s the beginning of a new cluster: its slot and its revision rise by so much that nothing which the old
+// cluster may have done beyond s is repeated by the new one, and F rises with them, so that a retry of a command that may
+// have been applied there is refused. The revision ends one above F: whoever has seen it may write. The remembered
+// idempotency keys are forgotten: beside the jump they are all too old. Eras are moved on by SetMembers. An error means
+// that there is nothing left to jump to.
+func (s *State) Jump(slots, revisions uint64) error {
+	if s.applied+slots < s.applied || s.exec.revision+revisions+1 <= s.exec.revision {
+		return fmt.Errorf("kv: slot %d and revision %d cannot rise by %d and %d", s.applied, s.exec.revision, slots,
+			revisions)
+	}
+	s.applied += slots
+	s.exec.revision += revisions
+	s.dedup.forgetAll(s.exec.revision)
+	s.exec.revision++
+	return nil
+}
+
+// forgetAll drops every key, and refuses every base up to revision from now on.
+func (d *dedup) forgetAll(revision uint64) {
+	for d.queue.first < d.queue.next {
+		delete(d.index, d.queue.at(d.queue.first).key)
+		d.queue.pop()
+	}
+	d.floor = max(d.floor, revision+1)
+}

@@ -1,0 +1,316 @@
+package backend
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/server/members"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+	"tenure/server/wire"
+)
+
+// maxMemberQuestions bounds what waits at one node for the master's answer about members, and what one node works on for
+// others.
+const maxMemberQuestions = 64
+
+// MembersConfig is what a Members is made of. All fields are required.
+type MembersConfig struct {
+	Self      ballot.NodeID
+	FirstID   uint64 // of the questions that are passed on; another one in each run
+	Cluster   *Cluster
+	Log       *runner.Log
+	Lifecycle *runner.Lifecycle
+	Send      runner.Sender
+	Drain     func(off bool) error // of this node
+}
+
+// Members lists the members and has them changed: by the master, to which it passes on what it is asked.
+type Members struct {
+	cfg    MembersConfig
+	nextID atomic.Uint64
+	busy   atomic.Int64 // questions of others that are worked on here
+
+	mu      sync.Mutex
+	waiting map[uint64]chan wire.MembersTold
+	drains  map[uint64]chan string
+}
+
+// NewMembers returns a Members.
+func NewMembers(c MembersConfig) *Members {
+	m := &Members{cfg: c, waiting: map[uint64]chan wire.MembersTold{}, drains: map[uint64]chan string{}}
+	m.nextID.Store(c.FirstID)
+	return m
+}
+
+// ChangeMembers begins an operation, wherever the master is.
+func (m *Members) ChangeMembers(timeout time.Duration, c web.MemberChange) (api.MemberOperation, error) {
+	told, err := m.ask(timeout, wire.MembersAsk{Op: operationOf(c)})
+	if err != nil {
+		return api.MemberOperation{}, err
+	}
+	return m.operation(told.Record, c.Operation)
+}
+
+// PlanChange says what ChangeMembers would do.
+func (m *Members) PlanChange(timeout time.Duration, c web.MemberChange) (api.MemberPlan, error) {
+	told, err := m.ask(timeout, wire.MembersAsk{Op: operationOf(c), DryRun: true})
+	if err != nil {
+		return api.MemberPlan{}, err
+	}
+	p := told.Plan
+	return api.MemberPlan{Kind: c.Kind, Steps: p.Steps, Before: api.Tolerance(p.Before),
+		Meanwhile: api.Tolerance(p.Meanwhile), After: api.Tolerance(p.After)}, nil
+}
+
+// CancelChange takes an operation back.
+func (m *Members) CancelChange(timeout time.Duration, id string) (api.MemberOperation, error) {
+	told, err := m.ask(timeout, wire.MembersAsk{Cancel: id})
+	if err != nil {
+		return api.MemberOperation{}, err
+	}
+	return m.operation(told.Record, id)
+}
+
+// operation returns what a record says of an operation.
+func (m *Members) operation(record []byte, id string) (api.MemberOperation, error) {
+	r, err := members.Decode(record)
+	if err != nil {
+		return api.MemberOperation{}, fmt.Errorf("%w: the master's answer cannot be read: %w", web.ErrUnknown, err)
+	}
+	op, ok := r.Operation(id)
+	if !ok {
+		return api.MemberOperation{}, fmt.Errorf("%w: the operation is not in the record of the members any more", web.ErrUnknown)
+	}
+	return shownOperation(op), nil
+}
+
+// Join admits a node that asks for it, and returns the record that lists it.
+func (m *Members) Join(timeout time.Duration, op members.Operation) (members.Record, error) {
+	told, err := m.ask(timeout, wire.MembersAsk{Op: op})
+	if err != nil {
+		return members.Record{}, err
+	}
+	r, err := members.Decode(told.Record)
+	if err != nil {
+		return r, fmt.Errorf("%w: the master's answer cannot be read: %w", web.ErrUnknown, err)
+	}
+	return r, nil
+}
+
+// ask brings a question to the master, which may be this node, and waits for its answer. What was sent is not sent again:
+// the client repeats the operation's id.
+func (m *Members) ask(timeout time.Duration, q wire.MembersAsk) (wire.MembersTold, error) {
+	end := time.Now().Add(timeout)
+	for to := ballot.NodeID(0); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return wire.MembersTold{}, fmt.Errorf("%w: no master is known; try again", web.ErrNotApplied)
+		}
+		told, err := m.askOnce(left, cmp.Or(to, m.cfg.Log.View().Master), q)
+		if err != nil {
+			return told, err
+		}
+		switch {
+		case told.Done:
+			return told, nil
+		case told.Unknown:
+			return told, fmt.Errorf("%w: the master did not answer in time, or is the master no more: ask again with the same "+
+				"operation id", web.ErrUnknown)
+		case told.Reason != 0:
+			return told, &web.MemberError{Code: codeOf(told.Reason), Text: told.Text}
+		}
+		to = told.Master // 0: whoever is known to be by then
+		select {
+		case <-m.cfg.Lifecycle.Ended():
+			return told, fmt.Errorf("%w: this node is stopping; ask another", web.ErrNotApplied)
+		case <-time.After(replica.TickEvery):
+		}
+	}
+}
+
+// askOnce asks one node, this one if to is 0. An error says that nothing was asked, or that no answer came.
+func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAsk) (wire.MembersTold, error) {
+	if to == 0 || to == m.cfg.Self {
+		return m.here(wait, q), nil
+	}
+	answer := make(chan wire.MembersTold, 1)
+	q.ID, q.Wait = m.nextID.Add(1), wait
+	if !m.open(func() { m.waiting[q.ID] = answer }) {
+		return wire.MembersTold{}, fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded,
+			maxMemberQuestions)
+	}
+	defer m.close(func() { delete(m.waiting, q.ID) })
+	if !m.cfg.Send.SendLog(to, wire.EncodeMembersAsk(&q)) {
+		return wire.MembersTold{}, nil // not connected: nothing was asked
+	}
+	select {
+	case told := <-answer:
+		return told, nil
+	case <-time.After(wait):
+	case <-m.cfg.Lifecycle.Ended():
+	}
+	return wire.MembersTold{Unknown: true}, nil
+}
+
+// here asks this node's own log part.
+func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
+	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun})
+	told := wire.MembersTold{ID: q.ID}
+	switch {
+	case errors.Is(err, runner.ErrOverloaded):
+		return told
+	case err != nil || r.Outcome == replica.Unknown || r.Members == nil:
+		told.Unknown = err != nil || r.Outcome == replica.Unknown
+		return told
+	}
+	told.Master = r.Members.Master
+	switch {
+	case r.Outcome == replica.Done:
+		told.Done, told.Record, told.Plan = true, r.Members.Record.Encode(), r.Members.Plan
+	case r.Members.Refusal != nil:
+		told.Reason, told.Text = r.Members.Refusal.Reason, r.Members.Refusal.Text
+	}
+	return told
+}
+
+// Asked answers a question that another node has passed on to this one. It runs apart from the connection's reader,
+// which must not wait.
+func (m *Members) Asked(from ballot.NodeID, q wire.MembersAsk) {
+	if m.busy.Add(1) > maxMemberQuestions {
+		m.busy.Add(-1)
+		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&wire.MembersTold{ID: q.ID}))
+		return
+	}
+	go func() {
+		defer m.busy.Add(-1)
+		told := m.here(min(max(q.Wait, 0), maxMemberWait), q)
+		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&told))
+	}()
+}
+
+// maxMemberWait bounds how long a question of another node is worked on.
+const maxMemberWait = time.Minute
+
+// Told takes the master's answer to a question that was passed on.
+func (m *Members) Told(t wire.MembersTold) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.waiting[t.ID]; c != nil {
+		c <- t
+		delete(m.waiting, t.ID)
+	}
+}
+
+// DrainNode makes a node hand mastership over and take no new clients, or take them again.
+func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
+	if node == m.cfg.Self {
+		return m.cfg.Drain(off)
+	}
+	if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
+		return &web.MemberError{Code: api.CodeNotMember, Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
+	}
+	id, answer := m.nextID.Add(1), make(chan string, 1)
+	if !m.open(func() { m.drains[id] = answer }) {
+		return fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded, maxMemberQuestions)
+	}
+	defer m.close(func() { delete(m.drains, id) })
+	if !m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off})) {
+		return fmt.Errorf("%w: node %d is not connected to this node", web.ErrNotApplied, node)
+	}
+	select {
+	case problem := <-answer:
+		if problem != "" {
+			return fmt.Errorf("%w: %s", web.ErrNotApplied, problem)
+		}
+		return nil
+	case <-time.After(timeout):
+	case <-m.cfg.Lifecycle.Ended():
+	}
+	return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
+}
+
+// Drain drains this node because another one was asked to.
+func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
+	if m.busy.Add(1) > maxMemberQuestions {
+		m.busy.Add(-1)
+		return
+	}
+	go func() {
+		defer m.busy.Add(-1)
+		answer := wire.Drained{ID: d.ID}
+		if err := m.cfg.Drain(d.Off); err != nil {
+			answer.Problem = err.Error()
+		}
+		m.cfg.Send.SendLog(from, wire.EncodeDrained(answer))
+	}()
+}
+
+// Drained takes a node's answer to a drain.
+func (m *Members) Drained(d wire.Drained) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.drains[d.ID]; c != nil {
+		c <- d.Problem
+		delete(m.drains, d.ID)
+	}
+}
+
+// open adds a question, unless too many wait.
+func (m *Members) open(add func()) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiting)+len(m.drains) >= maxMemberQuestions {
+		return false
+	}
+	add()
+	return true
+}
+
+func (m *Members) close(remove func()) {
+	m.mu.Lock()
+	remove()
+	m.mu.Unlock()
+}
+
+// operationOf returns the operation that c asks for.
+func operationOf(c web.MemberChange) members.Operation {
+	op := members.Operation{ID: c.Operation, Node: c.Node, Member: c.Member, NonVoter: c.NonVoter, Alive: c.ForceQuorumLoss}
+	switch c.Kind {
+	case api.ChangeAdd:
+		op.Kind = members.Add
+	case api.ChangeRemove:
+		op.Kind = members.Remove
+	case api.ChangeReplace:
+		op.Kind, op.Member.Node = members.Replace, c.By
+	case api.ChangePromote:
+		op.Kind = members.Promote
+	case api.ChangeUpdate:
+		op.Kind = members.Update
+	}
+	return op
+}
+
+// codeOf returns the code of a refusal.
+func codeOf(r members.Reason) api.Code {
+	switch r {
+	case members.Invalid:
+		return api.CodeInvalid
+	case members.Unknown:
+		return api.CodeNotMember
+	case members.Busy:
+		return api.CodeMemberBusy
+	case members.IDReused:
+		return api.CodeKeyReused
+	case members.NoMajority, members.LastVoter:
+		return api.CodeQuorumLoss
+	}
+	return api.CodeMemberState
+}

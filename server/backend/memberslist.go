@@ -1,0 +1,82 @@
+package backend
+
+import (
+	"slices"
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ident"
+	"tenure/server/members"
+	"tenure/server/runner"
+)
+
+// ListMembers returns the members as this node has applied them, and what it knows of each. It never waits.
+func (m *Members) ListMembers(time.Duration) (api.MemberList, error) {
+	b := m.cfg.Cluster
+	v, now := b.cfg.Log.View(), b.cfg.Clock.Now()
+	list, record := b.cfg.Members.Load(), v.Record
+	if !list.Newer(record.Membership) {
+		list = record.Membership
+	}
+	out := api.MemberList{
+		Cluster: b.cfg.Identity.Cluster.String(), Node: uint64(b.cfg.Identity.Node), Master: uint64(v.Master),
+		Number: list.Number, Change: list.Change, Settled: record.Settled, Era: list.Era,
+	}
+	peers := map[uint64]api.PeerStatus{}
+	for _, p := range b.peers(v, now) {
+		peers[p.Node] = p
+	}
+	for _, x := range list.All() {
+		_, voter, _ := list.Find(x.Node)
+		shown := b.member(x, voter, peers[uint64(x.Node)], v)
+		_, shown.Spare = record.Spare(x.Node)
+		out.Members = append(out.Members, shown)
+	}
+	for _, op := range slices.Backward(record.Operations) {
+		out.Operations = append(out.Operations, runningOperation(op, v))
+	}
+	return out, nil
+}
+
+// runningOperation is shownOperation with what an operation that runs waits for, if this node knows it.
+func runningOperation(op members.Operation, v *runner.LogView) api.MemberOperation {
+	out := shownOperation(op)
+	if op.State == members.Running {
+		out.Step, out.WaitMS = v.Waits, millisecondsLeft(v.SettleLeft)
+	}
+	return out
+}
+
+// shownOperation returns op as the API has it.
+func shownOperation(op members.Operation) api.MemberOperation {
+	out := api.MemberOperation{ID: op.ID, Kind: op.Kind.String(), State: op.State.String(), Node: uint64(op.Node),
+		Problem: op.Problem}
+	switch op.Kind {
+	case members.Add:
+		out.Node = uint64(op.Member.Node)
+	case members.Replace:
+		out.By = uint64(op.Member.Node)
+	}
+	return out
+}
+
+// member returns what is known of x, which is p among the peers unless it is this node.
+func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner.LogView) api.Member {
+	out := api.Member{
+		Node: uint64(x.Node), Name: members.NameOf(x), Voter: voter, Store: x.Store.String(),
+		PeerAddress: x.PeerAddr, ClientAddress: x.ClientAddr,
+		Connected: p.Connected, LastHeardMS: p.LastHeardMS, Applied: p.Chosen,
+	}
+	if x.Node == b.cfg.Identity.Node {
+		out.Connected, out.LastHeardMS, out.Applied = true, 0, v.Applied
+		p.ClientAddress = b.cfg.ClientAddr
+	}
+	if out.PeerAddress == "" {
+		out.PeerAddress = b.cfg.Members.Address(x.Node)
+	}
+	if out.ClientAddress == "" {
+		out.ClientAddress = p.ClientAddress
+	}
+	out.Lag = v.Chosen - min(v.Chosen, out.Applied)
+	return out
+}

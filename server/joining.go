@@ -1,0 +1,156 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server/transport"
+	"tenure/server/wire"
+	"tenure/storage"
+)
+
+// ErrNoSuchMember is wrapped by Run's error if Config.Replace names no member.
+var ErrNoSuchMember = errors.New("no member has that name")
+
+// waitsForCluster is followed by the reason.
+const waitsForCluster = "this node asks to join the cluster of "
+
+const (
+	joinRetryMin = 200 * time.Millisecond // between two questions
+	joinRetryMax = 5 * time.Second
+	joinLogEvery = time.Minute // the same answer is logged again after this
+)
+
+// becomeMember returns the id of the node whose data directory that is. If it is nobody's yet, it first has the cluster
+// of Config.Join let this node in, and makes that durable. It needs no other part of a node, but opens the ports: one
+// that is taken must not cost the cluster a member that cannot run. It returns 0 if ctx has ended meanwhile.
+func (c Config) becomeMember(ctx context.Context) (ballot.NodeID, error) {
+	id, _, err := storage.ReadIdentity(c.Data)
+	if err != nil {
+		return 0, err
+	}
+	if id.Formed {
+		return id.Node, nil
+	}
+	c.Node = 0 // it may have been that of a directory that was lost
+	n := newNode(c)
+	if err := n.listen(); err != nil {
+		return 0, err
+	}
+	defer n.ports.close()
+	n.store, err = storage.Open(c.Data, storage.Options{QuotaBytes: c.QuotaBytes})
+	if errors.Is(err, storage.ErrTooSmall) {
+		return 0, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	joined, err := n.askToJoin(ctx, id.Node)
+	if err == nil && joined != nil {
+		err = n.store.Join(joined.Cluster, joined.Node, joined.Membership)
+	}
+	if err = errors.Join(err, n.store.Close()); err != nil || joined == nil {
+		return 0, err
+	}
+	n.log.Info().Uint64("id", uint64(joined.Node)).Stringer("cluster", joined.Cluster).Msg("joined the cluster")
+	return joined.Node, nil
+}
+
+// askToJoin asks until the cluster lets this node in, or refuses it for good, or ctx ends: then it returns nil. Only a
+// node that has got no answer does not know whether it was let in; so it repeats its question, with the same ids.
+func (n *node) askToJoin(ctx context.Context, before ballot.NodeID) (*wire.JoinedMsg, error) {
+	m, err := n.joinMsg(before)
+	if err != nil {
+		return nil, err
+	}
+	said, at := "", time.Duration(0)
+	for wait := joinRetryMin; ; wait = min(2*wait, joinRetryMax) {
+		joined, err := transport.Join(ctx, n.cfg.Join, m)
+		if err == nil {
+			return &joined, nil
+		}
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if isFinal(err) {
+			return nil, refusedToJoin(err)
+		}
+		text := waitsForCluster + n.cfg.Join + ": " + err.Error()
+		n.front.Wait(text)
+		if now := n.clock.Now(); text != said || now-at > joinLogEvery {
+			n.log.Warn().Str("join", n.cfg.Join).Err(err).Msg("not let into the cluster yet; asking again")
+			said, at = text, now
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case err := <-n.ports.served:
+			return nil, fmt.Errorf("the client port stopped serving: %w", err)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// isFinal reports whether asking again is of no use.
+func isFinal(err error) bool {
+	var r *transport.Refusal
+	return errors.As(err, &r) && r.Reason != wire.ReasonNotReady
+}
+
+// refusedToJoin returns the error of Run for a refusal for good.
+func refusedToJoin(err error) error {
+	var r *transport.Refusal
+	if errors.As(err, &r) && r.Reason == wire.ReasonNotMember {
+		return fmt.Errorf("%w: %w: %w", ErrConfig, ErrNoSuchMember, err)
+	}
+	return fmt.Errorf("%w: %w", ErrConfig, err)
+}
+
+// joinMsg returns what this node says of itself to those that it asks. before is the id that it was started with when
+// its directory was lost, 0 if there is none. A name that is not given is that of the member that it replaces, so that
+// the same command line replaces it again, or the one that the old id stands for.
+func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
+	name := cmp.Or(n.cfg.NodeName, n.cfg.Replace)
+	if name == "" && before != 0 {
+		name = fmt.Sprintf("node-%d", before)
+	}
+	for _, s := range []struct{ flag, name string }{{"--node-name", name}, {"--replace", n.cfg.Replace}} {
+		if len(s.name) > ident.MaxNameBytes || !wire.Printable(s.name) {
+			return wire.JoinMsg{}, fmt.Errorf("%w: %s %.80q: a member's name has at most %d bytes of plain ASCII", ErrConfig, s.flag,
+				s.name, ident.MaxNameBytes)
+		}
+	}
+	return wire.JoinMsg{
+		Operation: "join-" + rand.Text(), Store: n.store.Identity().Store, Name: name, Replace: n.cfg.Replace,
+		PeerAddr: n.cfg.peerAdvertised(), ClientAddr: n.cfg.clientAdvertised(), NonVoter: n.cfg.NonVoter, Spare: n.cfg.Spare,
+		ReplaceAfter: n.cfg.ReplaceAfter, Constants: n.cfg.constants(),
+	}, nil
+}
+
+// peerAdvertised returns where peers reach this node.
+func (c Config) peerAdvertised() string {
+	if c.PeerAdvertise != "" {
+		return c.PeerAdvertise
+	}
+	for _, a := range c.Cluster {
+		if a.Node == c.Node && a.Addr != "" {
+			return a.Addr
+		}
+	}
+	return c.PeerAddr
+}
+
+// clientAdvertised returns where clients reach this node.
+func (c Config) clientAdvertised() string { return cmp.Or(c.ClientAdvertise, c.ClientAddr) }
+
+// constants are what all nodes of a cluster must have alike.
+func (c Config) constants() wire.Constants {
+	return wire.Constants{LeaseTime: c.LeaseTime, MaxLeaseTime: c.MaxLeaseTime, DriftPPM: c.ClockDriftPPM,
+		Margin: c.LeaseMargin}
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"tenure/api"
+	"tenure/server/members"
+	"tenure/server/transport"
+	"tenure/server/web"
+	"tenure/server/wire"
+)
+
+// admission has the master carry out the operation by which a node joins, and returns the record of the members that
+// lists it.
+type admission interface {
+	Join(timeout time.Duration, op members.Operation) (members.Record, error)
+}
+
+// letIn answers a node that wants to join. Any member may be asked. It is called from Serve on.
+func (n *node) letIn(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error) {
+	if n.admission == nil {
+		return wire.JoinedMsg{}, errors.New("this node cannot let others in yet")
+	}
+	timeout := time.Minute
+	if end, ok := ctx.Deadline(); ok {
+		timeout = time.Until(end) * 9 / 10 // the answer has to arrive, too
+	}
+	r, err := n.admission.Join(timeout, operationOf(m))
+	if err != nil {
+		return wire.JoinedMsg{}, refusalOf(err)
+	}
+	x, ok := r.WithStore(m.Store)
+	if !ok {
+		op, _ := r.Operation(m.Operation)
+		return wire.JoinedMsg{}, refuseToJoin(wire.ReasonJoin, cmp.Or(op.Problem,
+			"it was let in before, and is no member any more: start it with an empty data directory"))
+	}
+	return wire.JoinedMsg{Node: x.Node, Cluster: n.store.Identity().Cluster, Membership: r.Membership}, nil
+}
+
+// operationOf returns what m asks for.
+func operationOf(m wire.JoinMsg) members.Operation {
+	op := members.Operation{
+		ID: m.Operation, Kind: members.Add, NonVoter: m.NonVoter, Spare: m.Spare, ReplaceAfter: m.ReplaceAfter,
+	}
+	if m.Replace != "" {
+		op.Kind, op.Name, op.Unheard = members.Replace, m.Replace, true
+	}
+	op.Member.Store, op.Member.Name = m.Store, m.Name
+	op.Member.PeerAddr, op.Member.ClientAddr = m.PeerAddr, m.ClientAddr
+	return op
+}
+
+// refusalOf returns what the node that asks is told about err. It asks again, unless what it asks for is wrong in itself:
+// another change ends, and a voter that is to be replaced may not be heard any more.
+func refusalOf(err error) error {
+	var e *web.MemberError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case api.CodeInvalid, api.CodeKeyReused:
+		return refuseToJoin(wire.ReasonJoin, e.Text)
+	case api.CodeNotMember:
+		return refuseToJoin(wire.ReasonNotMember, e.Text)
+	}
+	return err
+}
+
+func refuseToJoin(why wire.Reason, text string) error {
+	return &transport.Refusal{Reason: why, Text: text}
+}

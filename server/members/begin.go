@@ -1,0 +1,316 @@
+package members
+
+import (
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/internal/quorum"
+	"time"
+)
+
+// Begin returns the record with which an operation begins, which may be the one that ends it too. Changed is false if
+// there is nothing to begin: the operation of that id has begun before, or the node that asks to join is a member
+// already; an answer was lost, then, and next is r. An error is a *Refusal.
+//
+// One operation runs at a time. A node that joins may be the one that the operation under way waits for.
+func (r Record) Begin(op Operation, f Facts) (next Record, changed bool, err error) {
+	if why := op.check(); why != "" {
+		return r, false, refuse(Invalid, "%s", why)
+	}
+	if why := checkShown(op.Member); why != "" {
+		return r, false, refuse(Invalid, "%s", why)
+	}
+	op.BySpare, op.Came = false, false // whoever asks does not say so
+	if was, ok := r.Operation(op.ID); ok {
+		if !op.repeats(was) {
+			return r, false, refuse(IDReused, "operation %v is another one; choose a new id for each", was)
+		}
+		return r, false, nil
+	}
+	if _, ok := r.WithStore(op.Member.Store); ok && (op.Kind == Add || op.Kind == Replace) {
+		return r, false, nil
+	}
+	if err := r.resolve(&op); err != nil {
+		return r, false, err
+	}
+	for _, x := range r.Membership.All() {
+		if n := f.node(x.Node); n.Alive && n.Old {
+			return r, false, refuse(Outdated, "node %d runs a version that knows nothing of changes of the members; "+
+				"upgrade it first", x.Node)
+		}
+	}
+	if next, ok := r.claim(op, f); ok {
+		return next, true, nil
+	}
+	if run, ok := r.Running(); ok {
+		return r, false, refuse(Busy, "operation %v is under way; wait for its end, or take it back: "+
+			"kvctl member cancel %s", run, run.ID)
+	}
+	next = r.clone()
+	switch op.Kind {
+	case Add:
+		err = next.beginAdd(op)
+	case Remove:
+		err = next.beginRemove(op, &f)
+	case Replace:
+		err = next.beginReplace(op, &f)
+	case Promote:
+		err = next.beginPromote(op)
+	case Update:
+		err = next.beginUpdate(op)
+	}
+	if err != nil {
+		return r, false, err
+	}
+	return next, true, nil
+}
+
+// resolve finds the member that op names.
+func (r *Record) resolve(op *Operation) error {
+	if op.Kind == Add || op.Node != 0 {
+		return nil
+	}
+	m, ok := r.Named(op.Name)
+	if !ok {
+		return refuse(Unknown, "no member is named %q; kvctl member list shows them", op.Name)
+	}
+	op.Node = m.Node
+	return nil
+}
+
+// member returns the member that op is about.
+func (r *Record) member(node ballot.NodeID) (m ident.Member, voter bool, err error) {
+	m, voter, ok := r.Membership.Find(node)
+	switch {
+	case ok:
+		return m, voter, nil
+	case node != 0 && node < r.NextNode:
+		return m, false, refuse(Unknown, "node %d is not a member any more", node)
+	}
+	return m, false, refuse(Unknown, "there is no member %d; kvctl member list shows them", node)
+}
+
+// fits returns why m cannot be listed beside the other members, but for the one that it replaces (0: none).
+func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
+	if m.Node == 0 {
+		m.Node = r.NextNode
+	}
+	for _, x := range r.Membership.All() {
+		switch {
+		case x.Node == replaced || x.Node == m.Node:
+		case NameOf(x) == NameOf(m):
+			return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
+				"--replace %s", x.Node, NameOf(m), NameOf(m))
+		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr:
+			return refuse(NameTaken, "node %d has the address %s; choose another one, or replace it: kvnode --join ... "+
+				"--replace %s", x.Node, m.PeerAddr, NameOf(x))
+		}
+	}
+	return nil
+}
+
+// votersFull returns why there can be no further voter.
+func (r *Record) votersFull() error {
+	if len(r.Membership.Members) < quorum.MaxVoters {
+		return nil
+	}
+	return refuse(TooMany, "there are %d voters, the most there may be; remove one first, or add it as a non-voter",
+		quorum.MaxVoters)
+}
+
+// nonVotersFull returns why there can be no further non-voter: every member begins as one.
+func (r *Record) nonVotersFull() error {
+	switch {
+	case len(r.Membership.NonVoters) >= ident.MaxNonVoters:
+		return refuse(TooMany, "there are %d non-voters, the most there may be, and every member begins as one; "+
+			"remove one first", ident.MaxNonVoters)
+	case r.NextNode > ballot.MaxNodeID:
+		return refuse(TooMany, "all %d node ids are used up", ballot.MaxNodeID)
+	}
+	return nil
+}
+
+func (r *Record) beginAdd(op Operation) error {
+	if op.Member.Store.IsZero() {
+		return refuse(Invalid, "a node is added by starting it on an empty directory: kvnode --join HOST:PORT --data DIR")
+	}
+	if !op.NonVoter && !op.Spare {
+		if err := r.votersFull(); err != nil {
+			return err
+		}
+	}
+	if err := r.nonVotersFull(); err != nil {
+		return err
+	}
+	op.Member.Node = 0
+	if err := r.fits(op.Member, 0); err != nil {
+		return err
+	}
+	op.Member.Node, op.Node, op.Came = r.admit(op.Member), 0, true
+	r.begun(op)
+	if op.Spare {
+		r.Spares = append(r.Spares, Spare{Node: op.Member.Node, ReplaceAfter: op.ReplaceAfter})
+	}
+	if op.NonVoter || op.Spare {
+		r.end(Done, "")
+	}
+	return nil
+}
+
+func (r *Record) beginRemove(op Operation, f *Facts) error {
+	_, voter, err := r.member(op.Node)
+	if err != nil {
+		return err
+	}
+	voters := r.Membership.Voters()
+	switch left := without(voters, op.Node); {
+	case !voter:
+		r.begun(op)
+		r.remove(op.Node, f)
+		r.end(Done, "")
+		return nil
+	case left.Len() == 0:
+		return refuse(LastVoter, "node %d is the last voter; add another one first", op.Node)
+	case !mayRemove(voters, &op, f):
+		n := f.alive(left).Len()
+		return refuse(NoMajority, "without node %d the voters are %v: %d of them must be alive, and %d are; start the "+
+			"others first, or say --force-quorum-loss=%d, and nothing is written any more until they are back",
+			op.Node, left, left.Need(), n, n)
+	}
+	r.begun(op)
+	return nil
+}
+
+func (r *Record) beginReplace(op Operation, f *Facts) error {
+	old, voter, err := r.member(op.Node)
+	if err != nil {
+		return err
+	}
+	if op.Unheard && f.node(op.Node).Alive {
+		return refuse(Heard, "node %d, %s, is alive; stop it first, or leave --replace out to join beside it", op.Node,
+			NameOf(old))
+	}
+	switch {
+	case !op.Member.Store.IsZero():
+		if err := r.nonVotersFull(); err != nil {
+			return err
+		}
+		op.Member.Node = 0
+		if op.Member.Name == "" {
+			op.Member.Name = NameOf(old) // a fixed command line replaces that name again
+		}
+		if err := r.fits(op.Member, op.Node); err != nil {
+			return err
+		}
+		op.Member.Node, op.Came = r.admit(op.Member), true
+	case op.Member.Node != 0:
+		by, votes, err := r.member(op.Member.Node)
+		if err != nil {
+			return err
+		}
+		if votes || by.Node == op.Node {
+			return refuse(Invalid, "node %d cannot take the place of node %d: it must be a non-voter", by.Node, op.Node)
+		}
+		op.Member = by
+	case voter:
+		op.Member, _ = r.standIn(f)
+	}
+	r.begun(op)
+	return nil
+}
+
+// standIn returns a spare that is caught up: it can take the place of a voter at once. Other non-voters were made to
+// stay what they are, and take a place only if somebody says so.
+func (r *Record) standIn(f *Facts) (by ident.Member, ok bool) {
+	for _, s := range r.Spares {
+		if f.node(s.Node).CaughtUp {
+			by, _, ok = r.Membership.Find(s.Node)
+			return by, ok
+		}
+	}
+	return by, false
+}
+
+func (r *Record) beginPromote(op Operation) error {
+	_, voter, err := r.member(op.Node)
+	if err != nil {
+		return err
+	}
+	if voter {
+		return refuse(AlreadyIs, "node %d is a voter already", op.Node)
+	}
+	if err := r.votersFull(); err != nil {
+		return err
+	}
+	r.begun(op)
+	return nil
+}
+
+func (r *Record) beginUpdate(op Operation) error {
+	if _, _, err := r.member(op.Node); err != nil {
+		return err
+	}
+	if op.Member.Name == "" && op.Member.PeerAddr == "" && op.Member.ClientAddr == "" {
+		return refuse(Invalid, "say which address or name of node %d is another one now", op.Node)
+	}
+	next := r.clone()
+	next.update(op.Node, op.Member)
+	m, _, _ := next.Membership.Find(op.Node)
+	if err := next.fits(m, op.Node); err != nil {
+		return err
+	}
+	r.begun(op)
+	r.update(op.Node, op.Member)
+	r.end(Done, "")
+	return nil
+}
+
+// claim has a node that joins take the place that the operation under way has for it: a replacement that waits for a
+// node to come, or one whose new node has lost its disk too and comes again.
+func (r *Record) claim(op Operation, f Facts) (next Record, ok bool) {
+	run := r.running()
+	if run == nil || op.Member.Store.IsZero() || op.Kind != Add && op.Kind != Replace || run.BySpare {
+		return Record{}, false
+	}
+	var seat string // the name under which the node must come
+	switch {
+	case run.Kind == Replace:
+		old, _, listed := r.Membership.Find(run.Node)
+		if run.joined() {
+			seat = NameOf(run.Member)
+		} else if listed {
+			seat = NameOf(old)
+		}
+		if op.Kind == Replace && op.Node == run.Node {
+			op.Member.Name = seat
+		}
+	case run.Kind == Add:
+		seat = NameOf(run.Member)
+	default:
+		return Record{}, false
+	}
+	if op.Member.Name != seat || run.joined() && !r.gone(run.Member.Node, f) || op.NonVoter || op.Spare {
+		return Record{}, false
+	}
+	next = r.clone()
+	run = next.running()
+	if run.joined() {
+		next.remove(run.Member.Node, &f)
+	}
+	if next.nonVotersFull() != nil || next.fits(op.Member, run.Node) != nil {
+		return Record{}, false
+	}
+	op.Member.Node = next.admit(op.Member)
+	run.Member, run.Came = op.Member, true
+	return next, true
+}
+
+// gone reports whether a non-voter that was to become a voter is not there: it is silent, and had the time to connect
+// since it was let in, and to begin again with a snapshot.
+func (r *Record) gone(node ballot.NodeID, f Facts) bool {
+	_, voter, ok := r.Membership.Find(node)
+	n := f.node(node)
+	return !ok || !voter && !n.Alive && min(n.Silent, f.Unchanged) >= goneAfter
+}
+
+// goneAfter is more than a node takes to connect, or to begin its next run.
+const goneAfter = 5 * time.Second

@@ -1,0 +1,44 @@
+package members
+
+// Cancel returns the record that takes the operation of that id back. Changed is false if it is cancelled already. An
+// operation that has ended stays as it is, and a voter that was removed does not come back: its id is never used again.
+// An error is a *Refusal.
+func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error) {
+	o, ok := r.Operation(id)
+	switch {
+	case !ok:
+		return r, false, refuse(Unknown, "no operation %q is remembered; kvctl member list shows them", id)
+	case o.State == Cancelled:
+		return r, false, nil
+	case o.State != Running:
+		return r, false, refuse(TooLate, "operation %v is %v; begin another one to undo it", o, o.State)
+	}
+	next = r.clone()
+	_, stays, listed := next.Membership.Find(o.Node)
+	if o.Kind == Replace && !listed {
+		if f.node(o.Member.Node).Alive {
+			return r, false, refuse(TooLate, "node %d is removed already, and node %d is about to take its place; when "+
+				"that is done, kvctl member remove %d takes it out", o.Node, o.Member.Node, o.Member.Node)
+		}
+		next.dropComer(&o, &f)
+		next.end(Cancelled, "the place of the member that was removed stays empty")
+		return next, true, nil
+	}
+	if o.Kind == Add || o.Kind == Replace {
+		if _, voter, ok := next.Membership.Find(o.Member.Node); ok && voter && stays {
+			next.end(Cancelled, "the new member is a voter beside the one that it was to replace")
+			return next, true, nil
+		}
+		next.dropComer(&o, &f)
+	}
+	next.end(Cancelled, "")
+	return next, true, nil
+}
+
+// dropComer takes the member out that came for o, unless it was there before: a spare, or a non-voter that was chosen.
+func (r *Record) dropComer(o *Operation, f *Facts) {
+	if _, voter, ok := r.Membership.Find(o.Member.Node); !ok || voter || !o.Came {
+		return
+	}
+	r.remove(o.Member.Node, f)
+}

@@ -1,0 +1,28 @@
+// Package members holds the rules by which the members of a cluster change: the replicated record of the members, the
+// operations on it, and which record comes after which.
+//
+// Only pure code lives here: values in, values out. It knows no message and no clock; what it must know of the nodes it
+// is told as [Facts]. The master (package replica) asks it what comes next, proposes the answer as an entry of the log,
+// and does so only where it has applied every lower slot and nothing is in flight; so a record is always computed from
+// the very record that it replaces. An entry holds the whole next [Record]: applying it is a replacement, which every
+// node does alike.
+//
+// An operation ([Operation]) is begun by one record, goes through several, and ends in one. Which step comes next is
+// read from the membership, not from a counter, so that a new master goes on where the old one stopped.
+//
+// # Where the rules are
+//
+//	one voter at a time is added or removed              change.go   promote, remove; each is one record
+//	C(k+1) only once C(k) is settled                     next.go     mayChangeVoters
+//	which acknowledgements are enough to begin to wait   settled.go  Blocks
+//	ids are never used again                             change.go   admit
+//	an era for each change of the voters (N3)            change.go   newNumber
+//	a voter only when caught up                          next.go     promoteStep
+//	never remove first and then wait for a copy          next.go     replaceStep
+//	a majority of what is left is alive, or it is forced quorum.go   leavesMajority
+//	the master hands over before its own removal         next.go     removeStep
+//	one operation at a time, each id once                begin.go    Begin
+//	an operation is taken back where it still can be     cancel.go   Cancel
+//	spares take one seat at a time                       spare.go    spareTurn, seatStep
+//	what a command would do, and what is survivable      explain.go  Explain
+package members

@@ -1,0 +1,47 @@
+package members
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// Facts are what the master knows that is in no record.
+type Facts struct {
+	Self ballot.NodeID // the master
+	Era  uint32        // the next one: what a change of the voters allots
+	// Slot is the newest that is applied: the id of an operation that nobody asked for is made of it.
+	Slot  uint64
+	Nodes []Node // the other members, as far as they are known
+	// Settled reports that the newest membership has settled; if not, SettleWhy says what is waited for.
+	Settled   bool
+	SettleWhy string
+	// Unchanged is for how long the record has been as it is, as far as this node knows.
+	Unchanged time.Duration
+}
+
+// Node is what the master knows of another member.
+type Node struct {
+	ID ballot.NodeID
+	// Alive: it is connected, and was heard just now.
+	Alive bool
+	// Silent is for how long the master has not heard it, counted from when it became master at most.
+	Silent time.Duration
+	// CaughtUp: it is alive, and has applied what the master had applied a moment ago.
+	CaughtUp bool
+	// Old: it runs a version that knows nothing of changes of the members.
+	Old bool
+}
+
+// node returns what is known of a node; of itself the master knows that it is well.
+func (f *Facts) node(id ballot.NodeID) Node {
+	if id == f.Self {
+		return Node{ID: id, Alive: true, CaughtUp: true}
+	}
+	for _, n := range f.Nodes {
+		if n.ID == id {
+			return n
+		}
+	}
+	return Node{ID: id}
+}

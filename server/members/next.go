@@ -1,0 +1,148 @@
+package members
+
+import (
+	"fmt"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// Step is what comes next.
+type Step struct {
+	Record Record // to be proposed, if Change
+	Change bool
+	// HandOver: this node must first let another one be master, because it is to be removed.
+	HandOver bool
+	// Why is what the change does, or what is waited for; "" with no change: nothing.
+	Why string
+}
+
+func wait(format string, args ...any) Step { return Step{Why: fmt.Sprintf(format, args...)} }
+
+// Next returns what follows r by itself.
+func Next(r Record, f Facts) Step {
+	if !r.IsSettled() && f.Settled {
+		next := r.clone()
+		next.settle()
+		return Step{Record: next, Change: true, Why: fmt.Sprintf("no lease of the voters before "+
+			"membership %d can be live any more", r.Settled+1)}
+	}
+	run, ok := r.Running()
+	if !ok {
+		return spareTurn(r, &f)
+	}
+	switch run.Kind {
+	case Add:
+		return promoteStep(r, &f, run.Member.Node, true)
+	case Promote:
+		return promoteStep(r, &f, run.Node, true)
+	case Remove:
+		return removeStep(r, &f, &run, true)
+	case Replace:
+		return replaceStep(r, &f, &run)
+	}
+	panic(fmt.Sprintf("members: operation %v runs, which has no steps", run))
+}
+
+// mayChangeVoters returns why the voters may not be changed yet. C(k+1) is proposed only once C(k) is settled.
+func (r *Record) mayChangeVoters(f *Facts) (why string, ok bool) {
+	if r.IsSettled() {
+		return "", true
+	}
+	return f.SettleWhy, false
+}
+
+// promoteStep makes a non-voter a voter, once it is caught up. last: the operation ends with that.
+func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
+	if why, ok := caughtUp(f, node); !ok {
+		return Step{Why: why}
+	}
+	if why, ok := r.mayChangeVoters(f); !ok {
+		return Step{Why: why}
+	}
+	next := r.clone()
+	next.promote(node, f)
+	if last {
+		next.end(Done, "")
+	}
+	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d becomes a voter", node)}
+}
+
+// caughtUp reports whether a non-voter has what it needs to vote.
+func caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
+	switch n := f.node(node); {
+	case !n.Alive:
+		return fmt.Sprintf("waits for node %d, which is not heard", node), false
+	case !n.CaughtUp:
+		return fmt.Sprintf("waits for node %d to catch up", node), false
+	}
+	return "", true
+}
+
+// removeStep removes o.Node: the master only after it has handed over, and a voter only if a majority of what is left is
+// alive. last: the operation ends with that.
+func removeStep(r Record, f *Facts, o *Operation, last bool) Step {
+	if _, voter, ok := r.Membership.Find(o.Node); ok && voter {
+		if why, ok := r.mayChangeVoters(f); !ok {
+			return Step{Why: why}
+		}
+		if voters := r.Membership.Voters(); !mayRemove(voters, o, f) {
+			left := without(voters, o.Node)
+			return wait("waits for a majority of %v to be alive before it removes node %d", left, o.Node)
+		}
+		if o.Node == f.Self {
+			return Step{HandOver: true, Why: fmt.Sprintf("node %d hands mastership over before it is removed", o.Node)}
+		}
+	}
+	next := r.clone()
+	next.remove(o.Node, f)
+	if last {
+		next.end(Done, "")
+	}
+	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d is removed", o.Node)}
+}
+
+// replaceStep goes on with a replacement. While the old voter lives the new one becomes a voter beside it first. If it
+// is dead, or there can be no further voter, it is removed first, but never before the new one is caught up.
+func replaceStep(r Record, f *Facts, o *Operation) Step {
+	_, oldVotes, listed := r.Membership.Find(o.Node)
+	if !o.joined() {
+		return r.openStep(f, o, oldVotes)
+	}
+	_, newVotes, there := r.Membership.Find(o.Member.Node)
+	switch {
+	case !there:
+		next := r.clone()
+		next.end(Failed, fmt.Sprintf("node %d is not a member any more", o.Member.Node))
+		return Step{Record: next, Change: true, Why: "the node that was to come is gone"}
+	case newVotes: // and the operation runs yet: the old one is to go
+		return removeStep(r, f, o, true)
+	case !listed:
+		return r.seatStep(f, o)
+	}
+	why, ok := caughtUp(f, o.Member.Node)
+	switch {
+	case o.BySpare && (f.node(o.Node).Alive || !f.node(o.Member.Node).Alive):
+		return r.recallSpare()
+	case !ok:
+		return Step{Why: why}
+	case !oldVotes:
+		return removeStep(r, f, o, true)
+	case f.node(o.Node).Alive && len(r.Membership.Members) < quorum.MaxVoters:
+		return promoteStep(r, f, o.Member.Node, false)
+	}
+	return removeStep(r, f, o, false)
+}
+
+// openStep waits for the node that is to come, or takes a spare that is caught up in the place of a voter.
+func (r Record) openStep(f *Facts, o *Operation, oldVotes bool) Step {
+	by, ok := r.standIn(f)
+	if !ok || !oldVotes {
+		old, _, _ := r.Membership.Find(o.Node)
+		return wait("waits for the node that takes the place of node %d: kvnode --join HOST:PORT --replace %s", o.Node,
+			NameOf(old))
+	}
+	next := r.clone()
+	next.running().Member = by
+	return Step{Record: next, Change: true, Why: fmt.Sprintf("node %d takes the place", by.Node)}
+}

@@ -1,0 +1,121 @@
+package members
+
+import (
+	"fmt"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// Kind is what an operation does. The numbers are on disks: never reused.
+type Kind uint8
+
+// The kinds.
+const (
+	Add     Kind = 1 // a node joins; a voter once caught up, unless NonVoter or Spare
+	Remove  Kind = 2 // a member leaves
+	Replace Kind = 3 // a node takes the place of a member, which leaves
+	Promote Kind = 4 // a non-voter becomes a voter once caught up
+	Update  Kind = 5 // a member gets another name or other addresses
+)
+
+var kindNames = [...]string{Add: "add", Remove: "remove", Replace: "replace", Promote: "promote", Update: "update"}
+
+// String returns the name of k, as the API has it.
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// State is how far an operation is. The numbers are on disks: never reused.
+type State uint8
+
+// The states.
+const (
+	Running   State = 1
+	Done      State = 2
+	Failed    State = 3 // it changed no more than its steps before; Operation.Problem says why
+	Cancelled State = 4
+)
+
+var stateNames = [...]string{Running: "running", Done: "done", Failed: "failed", Cancelled: "cancelled"}
+
+// String returns the name of s, as the API has it.
+func (s State) String() string {
+	if s == 0 || int(s) >= len(stateNames) {
+		return fmt.Sprintf("state %d", uint8(s))
+	}
+	return stateNames[s]
+}
+
+// Operation is a change of the members that somebody asked for.
+type Operation struct {
+	// ID is the asker's, 1 to MaxIDBytes bytes; whoever repeats it gets the outcome of the first.
+	ID    string
+	Kind  Kind
+	State State
+	// Node is the member that is removed, replaced, promoted or updated. In a request Name may stand for it.
+	Node ballot.NodeID
+	Name string
+	// Member is who comes, of Add and Replace, or the new name and addresses, of Update: what is empty stays as it is.
+	// Begin gives it its id. A Replace may name a non-voter by its id alone, or nobody: then a spare that is caught up
+	// takes the place, or, if there is none, the next node that joins under the name of the one replaced.
+	Member ident.Member
+	// NonVoter and Spare are of Add: the member stays a non-voter, and may take the place of a voter that was not heard
+	// for ReplaceAfter.
+	NonVoter, Spare bool
+	ReplaceAfter    time.Duration
+	// Unheard is of Replace: it is refused while Node is heard.
+	Unheard bool
+	// Alive is of Remove: so many of the voters that are left are alive, as the asker believes. If that is so, it is
+	// carried out though they are no majority. 0: it is not.
+	Alive   int
+	BySpare bool   // a Replace that nobody asked for
+	Came    bool   // Member was admitted for this operation: who takes it back takes it out again
+	Problem string // why it failed, or what it left undone
+}
+
+// joined reports whether the member that is to come is known and listed: Begin, or a node that joined, has settled it.
+func (o *Operation) joined() bool { return o.Member.Node != 0 }
+
+// check returns what is wrong with o in itself, "" if nothing is.
+func (o *Operation) check() string {
+	switch {
+	case len(o.ID) == 0 || len(o.ID) > MaxIDBytes:
+		return fmt.Sprintf("the id of an operation has 1 to %d bytes", MaxIDBytes)
+	case o.Kind < Add || o.Kind > Update:
+		return "there is no such operation"
+	case len(o.Name) > ident.MaxNameBytes:
+		return fmt.Sprintf("a name is at most %d bytes long", ident.MaxNameBytes)
+	case len(o.Problem) > MaxProblemBytes || o.ReplaceAfter < 0 || o.Alive < 0:
+		return "a field is out of its bounds"
+	}
+	return checkMember(o.Member)
+}
+
+// repeats reports whether o asks for the same as was, which has its id: then it is an answer that was lost.
+func (o *Operation) repeats(was Operation) bool {
+	same := o.Kind == was.Kind
+	if o.Kind != Add && o.Node != 0 {
+		same = same && o.Node == was.Node
+	}
+	if !o.Member.Store.IsZero() && !was.Member.Store.IsZero() {
+		same = same && o.Member.Store == was.Member.Store
+	}
+	return same
+}
+
+// String describes o to people: "add-1 (replace node 3 by node 4)".
+func (o Operation) String() string {
+	what := fmt.Sprintf("%v node %d", o.Kind, o.Node)
+	switch {
+	case o.Kind == Add:
+		what = fmt.Sprintf("add node %d", o.Member.Node)
+	case o.Kind == Replace && o.joined():
+		what += fmt.Sprintf(" by node %d", o.Member.Node)
+	}
+	return fmt.Sprintf("%s (%s)", o.ID, what)
+}

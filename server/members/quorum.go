@@ -1,0 +1,39 @@
+package members
+
+import (
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// alive returns those of the nodes that are alive.
+func (f *Facts) alive(nodes quorum.Set) (s quorum.Set) {
+	for _, id := range nodes.IDs() {
+		if f.node(id).Alive {
+			s.Add(id)
+		}
+	}
+	return s
+}
+
+// without returns the voters without one.
+func without(voters quorum.Set, node ballot.NodeID) (left quorum.Set) {
+	for _, id := range voters.IDs() {
+		if id != node {
+			left.Add(id)
+		}
+	}
+	return left
+}
+
+// leavesMajority reports whether a majority of the voters that are left without node is alive.
+func leavesMajority(voters quorum.Set, node ballot.NodeID, f *Facts) bool {
+	left := without(voters, node)
+	return quorum.Reached(left, f.alive(left))
+}
+
+// mayRemove reports whether a voter may be removed as far as the majority of what is left goes: it is alive, or the
+// operation names the number of those that are, so that whoever asked knows what it does.
+func mayRemove(voters quorum.Set, o *Operation, f *Facts) bool {
+	return leavesMajority(voters, o.Node, f) ||
+		o.Kind == Remove && o.Alive > 0 && o.Alive == f.alive(without(voters, o.Node)).Len()
+}

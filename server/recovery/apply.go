@@ -1,0 +1,190 @@
+package recovery
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server/members"
+	"tenure/server/recovery/merge"
+	"tenure/storage"
+)
+
+// Result is the cluster that Apply has made.
+type Result struct {
+	Dir      string
+	Node     ballot.NodeID // its only voter
+	Cluster  ident.ClusterID
+	Revision uint64
+}
+
+const (
+	unfinished = "recovering" // where the files are made, inside of their directory
+	last       = "log.db"     // the file that makes them a node's
+)
+
+// Apply makes dir, which must not be there or be empty, the data directory of a new cluster's only voter, whole or not
+// at all. The survivors' directories stay as they are. It refuses a plan that does not fit them any more, and one that
+// was not confirmed in its own words.
+func Apply(p Plan, dir, confirmed string) (Result, error) {
+	if confirmed != p.Confirm || p.Confirm != p.confirmation() {
+		return Result{}, refuse("to apply this plan is to give up %s; confirm it in these words", p.confirmation())
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := mustBeEmpty(dir); err != nil {
+		return Result{}, err
+	}
+	var dirs []string
+	for _, s := range p.Survivors {
+		dirs = append(dirs, s.Dir)
+	}
+	all, err := openSurvivors(dirs)
+	if err != nil {
+		return Result{}, err
+	}
+	defer all.close()
+	now, err := all.plan()
+	if err != nil {
+		return Result{}, err
+	}
+	if !reflect.DeepEqual(p.plain(), now.plain()) {
+		return Result{}, refuse("the directories hold something else than the plan says: a node has run since; stop all of " +
+			"them and make a new plan")
+	}
+	return all.make(dir)
+}
+
+// plain returns p without what does not matter to whether it still fits.
+func (p Plan) plain() Plan {
+	p.Touched = nil
+	for _, list := range []*[]ballot.NodeID{&p.Voters, &p.Gone} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	return p
+}
+
+// mustBeEmpty refuses a directory with anything in it but what an Apply that was interrupted has left.
+func mustBeEmpty(dir string) error {
+	files, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case len(files) > 1 || len(files) == 1 && files[0].Name() != unfinished:
+		return refuse("%s is not empty; name a new directory with --data: the survivors' are kept as they are", dir)
+	}
+	return nil
+}
+
+// make makes the files in a directory inside of dir, which may be a mount point, and then moves them to their place:
+// log.db last, without which no node starts on the others.
+func (all survivors) make(dir string) (Result, error) {
+	tmp := filepath.Join(dir, unfinished)
+	if err := os.RemoveAll(tmp); err != nil {
+		return Result{}, err
+	}
+	r, err := all.makeIn(tmp)
+	if err != nil {
+		return Result{}, errors.Join(err, os.RemoveAll(tmp))
+	}
+	r.Dir = dir
+	files, err := os.ReadDir(tmp)
+	if err != nil {
+		return r, err
+	}
+	for _, f := range files {
+		if f.Name() != last {
+			err = errors.Join(err, os.Rename(filepath.Join(tmp, f.Name()), filepath.Join(dir, f.Name())))
+		}
+	}
+	if err := errors.Join(err, sync(dir)); err != nil {
+		return r, err
+	}
+	err = os.Rename(filepath.Join(tmp, last), filepath.Join(dir, last))
+	return r, errors.Join(err, sync(dir), os.Remove(tmp))
+}
+
+// sync makes the names in dir durable.
+func sync(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (all survivors) makeIn(dir string) (r Result, err error) {
+	to, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	var seed [8]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return r, err
+	}
+	if _, err := rand.Read(r.Cluster[:]); err != nil {
+		return r, err
+	}
+	c := all.config()
+	out, err := merge.Merge(c, func(merge.Slot) error { return nil })
+	if err != nil {
+		return r, err
+	}
+	base := all[out.Base]
+	r.Node = base.identity.Node
+	b := &rebuild{to: to, from: base, nextNode: all.nextNode(), ballot: ballot.Ballot{Counter: 1, Restart: all.restart(), Node: r.Node,
+		Nonce: binary.BigEndian.Uint64(seed[:])}}
+	if err := b.copyState(); err != nil {
+		return r, err
+	}
+	if _, err := merge.Merge(c, b.apply); err != nil {
+		return r, err
+	}
+	m, err := b.finish()
+	if err != nil {
+		return r, err
+	}
+	r.Revision = b.state.Revision()
+	return r, errors.Join(to.Join(r.Cluster, r.Node, m), to.Start(all.startRecord()))
+}
+
+// restart returns a number of restarts that none of the nodes has reached.
+func (all survivors) restart() (n uint64) {
+	for _, s := range all {
+		n = max(n, s.store.StartRecord().Restart)
+	}
+	return n + 1
+}
+
+// startRecord returns the start record of a run that the first one of the new cluster takes for the one before it: A4
+// has it wait out every lease that the survivors may have granted, and, since no bucket is noted, the longest one that
+// the node's own settings allow (N4).
+func (all survivors) startRecord() storage.StartRecord {
+	r := storage.StartRecord{Restart: all.restart()}
+	for _, s := range all {
+		q := s.store.StartRecord().Quarantine
+		r.Quarantine.Master = max(r.Quarantine.Master, q.Master)
+		r.Quarantine.User = max(r.Quarantine.User, q.User)
+	}
+	return r
+}
+
+// membershipOf returns the membership of a voter alone that comes after was, and the record that says so.
+func membershipOf(self ident.Member, was ident.Membership, nextNode ballot.NodeID, era uint32) members.Record {
+	m := ident.Membership{Number: was.Number + 1, Change: was.Change + 1, Members: []ident.Member{self}, Era: era}
+	return members.Record{Membership: m, Settled: m.Number, NextNode: nextNode}
+}

@@ -1,0 +1,54 @@
+package recovery
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/storage"
+)
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func TestADamagedDirectoryIsSetAside(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	dir := w.make(2, log{chosen: 1, entries: []string{"a=1"}})
+	_, err := SetAside(dir, false, noon)
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "is whole: it is the data of node 2") {
+		t.Fatalf("a whole directory: %v", err)
+	}
+	w.must(os.Truncate(filepath.Join(dir, "state.db"), 100))
+	if NameOf(dir) != "rack 2" {
+		t.Errorf("its name is %q", NameOf(dir))
+	}
+	aside, err := SetAside(dir, false, noon)
+	if err != nil || aside != filepath.Join(dir, "aside-20261123-120000") {
+		t.Fatal(aside, err)
+	}
+	if NameOf(dir) != "rack 2" { // a rejoin that was interrupted here goes on
+		t.Errorf("its name was %q", NameOf(dir))
+	}
+	if aside, err := SetAside(dir, false, noon); aside != "" || err != nil {
+		t.Errorf("an empty directory: %s %v", aside, err)
+	}
+}
+
+func TestAWholeDirectoryIsSetAsideOnDemand(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	dir := w.make(2, log{chosen: 1, entries: []string{"a=1"}})
+	s, err := storage.Open(dir, small)
+	w.must(err)
+	if _, err := SetAside(dir, true, noon); !errors.Is(err, storage.ErrInUse) {
+		t.Fatalf("a node that runs: %v", err)
+	}
+	w.must(s.Close())
+	if aside, err := SetAside(dir, true, noon); aside == "" || err != nil {
+		t.Fatal(aside, err)
+	}
+	if name := NameOf(t.TempDir()); name != "" {
+		t.Errorf("an empty directory is of %q", name)
+	}
+}

@@ -1,0 +1,16 @@
+// Package recovery works on the data directories of nodes that do not run: it makes a new cluster of what is left of
+// one that has lost its majority for good, and moves files aside with which a node cannot go on.
+//
+//	survivors.go   opens what the survivors have left; nothing of it is changed
+//	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
+//	touched.go     which keys the uncertain slots write
+//	apply.go       Apply: asks for nothing, checks that the plan still fits, makes the new directory whole or not at all
+//	rebuild.go     the state of the new directory, and its jumps
+//	aside.go       SetAside, for a node that joins again under its own name
+//
+// What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has a
+// cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster may
+// have told anybody: slots and revisions by 2^40, eras by 2^16; F of the exactly-once memory lies just below the first
+// revision that it shows. Its first run keeps the full silence of A4, for the longest lease that the survivors may have
+// granted, or that the node allows if that is longer: the old cluster's leases end before the new one's begin.
+package recovery

@@ -1,0 +1,130 @@
+package recovery
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/server/recovery/merge"
+)
+
+// planFormat is the version of a plan's JSON.
+const planFormat = 1
+
+// Plan is what a recovery would do, as JSON. It names the directories and what is in them, so that Apply notices if one
+// has changed.
+type Plan struct {
+	Format    int        `json:"format"`
+	Cluster   string     `json:"cluster"`
+	Survivors []Survivor `json:"survivors"`
+	// Voters are those of the newest membership that a survivor knows; Gone are those of them of which there is no
+	// directory.
+	Voters    []ballot.NodeID `json:"voters"`
+	Gone      []ballot.NodeID `json:"gone"`
+	Continues string          `json:"continues"` // the directory whose state database is the newest
+	// Chosen: every slot through it is known to be chosen. Last: the last one of which a survivor has anything.
+	Chosen uint64 `json:"chosen"`
+	Last   uint64 `json:"last"`
+	// Uncertain slots, up to Last, are those in which the nodes that are gone may have chosen something else than what
+	// the new cluster will have there; in Empty of them it will have nothing.
+	Uncertain uint64 `json:"uncertain"`
+	Empty     uint64 `json:"empty"`
+	// Touched is what the survivors' versions of the uncertain slots write; MoreWrites counts those that are left out.
+	Touched    []Touched `json:"touched"`
+	MoreWrites uint64    `json:"more_writes"`
+	// Complete: nothing that was ever acknowledged is lost. If not, slots above Last may be lost too, and nobody knows
+	// what they wrote.
+	Complete bool `json:"complete"`
+	// Confirm is what must be said to apply the plan.
+	Confirm string `json:"confirm"`
+}
+
+// Survivor is one directory.
+type Survivor struct {
+	Dir      string        `json:"dir"`
+	Node     ballot.NodeID `json:"node"`
+	Store    string        `json:"store"`
+	Restart  uint64        `json:"restart"`
+	State    uint64        `json:"state"`    // slot of the state database
+	Revision uint64        `json:"revision"` // of it
+	Chosen   uint64        `json:"chosen"`   // through it the node knew slots to be chosen
+	Last     uint64        `json:"last"`     // the end of its log
+}
+
+// Make returns the plan for these directories. It changes none of them.
+func Make(dirs []string) (Plan, error) {
+	all, err := openSurvivors(dirs)
+	if err != nil {
+		return Plan{}, err
+	}
+	defer all.close()
+	return all.plan()
+}
+
+func (all survivors) plan() (Plan, error) {
+	t := newTouched()
+	out, err := merge.Merge(all.config(), func(s merge.Slot) error {
+		if s.Certain {
+			return nil
+		}
+		return t.note(s)
+	})
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{
+		Format: planFormat, Cluster: all[0].identity.Cluster.String(), Voters: out.Voters.IDs(),
+		Continues: all[out.Base].dir, Chosen: uint64(out.Chosen), Last: uint64(out.Last),
+		Uncertain: out.Uncertain, Empty: out.Empty, Touched: t.list(), MoreWrites: t.more, Complete: out.Complete,
+	}
+	for _, s := range all {
+		p.Survivors = append(p.Survivors, s.describe())
+	}
+	for _, id := range p.Voters {
+		if !slices.ContainsFunc(all, func(s *survivor) bool { return s.identity.Node == id }) {
+			p.Gone = append(p.Gone, id)
+		}
+	}
+	p.Confirm = p.confirmation()
+	return p, nil
+}
+
+// confirmation names what may be lost.
+func (p *Plan) confirmation() string {
+	if p.Complete {
+		return "nothing-of-" + p.Cluster[:8]
+	}
+	return fmt.Sprintf("slots-above-%d-of-%s", p.Chosen, p.Cluster[:8])
+}
+
+func (s *survivor) describe() Survivor {
+	d := s.store.Durable()
+	return Survivor{Dir: s.dir, Node: s.identity.Node, Store: s.identity.Store.String(), State: s.state,
+		Restart: s.store.StartRecord().Restart, Revision: s.revision, Chosen: uint64(d.Chosen), Last: uint64(d.Last)}
+}
+
+// Write writes p as JSON.
+func (p Plan) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(p)
+}
+
+// maxPlanBytes bounds what ReadPlan reads.
+const maxPlanBytes = 4 << 20
+
+// ReadPlan reads what Write has written.
+func ReadPlan(r io.Reader) (Plan, error) {
+	var p Plan
+	d := json.NewDecoder(io.LimitReader(r, maxPlanBytes))
+	if err := d.Decode(&p); err != nil {
+		return p, refuse("this is no plan of kvnode recover plan: %w", err)
+	}
+	if p.Format != planFormat || len(p.Survivors) == 0 {
+		return p, refuse("this is no plan that this version can apply (format %d); make a new one with kvnode recover plan",
+			p.Format)
+	}
+	return p, nil
+}

@@ -1,0 +1,195 @@
+package recovery
+
+import (
+	"fmt"
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+	"tenure/server/members"
+	"tenure/server/recovery/merge"
+	"tenure/server/replica"
+	"tenure/storage"
+)
+
+// The jumps of a new cluster: by more than anybody can have done unseen, and by so little that there is space for
+// millions of them.
+const (
+	jumpSlots     = 1 << 40
+	jumpRevisions = 1 << 40
+	jumpEras      = 1 << 16
+)
+
+const (
+	copyBytes       = 4 << 20  // of records that are copied at a time
+	checkpointBytes = 16 << 20 // of changes in memory, before they are checkpointed
+	maxEra          = 1<<32 - 1
+)
+
+// rebuild makes the state of a new directory: that of a survivor's state database, with the merged log applied.
+type rebuild struct {
+	from     *survivor
+	to       *storage.Store
+	ballot   ballot.Ballot
+	seq      uint64
+	state    *kv.State
+	record   members.Record // the newest that the log has brought
+	nextNode ballot.NodeID
+}
+
+// copyState copies the records of the state database, and opens the copy.
+func (b *rebuild) copyState() (err error) {
+	slot, meta, err := b.from.store.Loaded()
+	if err != nil {
+		return err
+	}
+	if slot > 0 {
+		if err := b.copyRecords(slot, meta); err != nil {
+			return err
+		}
+	}
+	b.follow(b.from.record)
+	b.state, err = kv.Open(b.to, kv.DefaultLimits)
+	return err
+}
+
+func (b *rebuild) copyRecords(slot uint64, meta []byte) error {
+	view, err := b.from.store.View()
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	if err := b.reach(slot); err != nil {
+		return err
+	}
+	f := kv.Checkpoint{Slot: slot, Meta: meta}
+	size := 0
+	write := func() error {
+		err := b.to.Checkpoint(&f)
+		f.Changes, size = f.Changes[:0], 0
+		return err
+	}
+	for space := range 256 { // all that there can be, also of later versions
+		var failed error
+		err := view.Ascend(kv.Space(space), nil, func(key, value []byte) bool {
+			f.Changes = append(f.Changes, kv.Change{Space: kv.Space(space), Key: slices.Clone(key), Value: slices.Clone(value)})
+			if size += len(key) + len(value); size >= copyBytes {
+				failed = write()
+			}
+			return failed == nil
+		})
+		if err := errorOf(err, failed); err != nil {
+			return err
+		}
+	}
+	return write()
+}
+
+func errorOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// reach has the new log end at a slot that is chosen, as a checkpoint through it needs; the slots before are cut off.
+func (b *rebuild) reach(slot uint64) error {
+	b.seq++
+	s := multipaxos.Slot(slot)
+	return b.to.Commit([]multipaxos.Persist{{Seq: b.seq, Promised: b.ballot, Chosen: s, Truncate: b.to.Checkpointed(),
+		Entries: []multipaxos.Entry{{Slot: s, Ballot: b.ballot}}}})
+}
+
+// apply applies a slot of the merged log.
+func (b *rebuild) apply(s merge.Slot) error {
+	batch, record, err := replica.Content(s.Entry)
+	if err != nil {
+		return err
+	}
+	if record == nil {
+		_, err = b.state.Apply(uint64(s.Slot), batch)
+	} else {
+		err = b.setMembers(uint64(s.Slot), record)
+	}
+	if err != nil || b.state.TableBytes() < checkpointBytes {
+		return err
+	}
+	return b.checkpoint()
+}
+
+func (b *rebuild) setMembers(slot uint64, record []byte) error {
+	r, err := members.Decode(record)
+	if err != nil {
+		return err
+	}
+	b.follow(r)
+	return b.state.SetMembers(slot, record, uint64(r.Membership.Era))
+}
+
+// follow notes the newest record. Ids that were ever given are not given again.
+func (b *rebuild) follow(r members.Record) {
+	b.record, b.nextNode = r, max(b.nextNode, r.NextNode)
+}
+
+func (b *rebuild) checkpoint() error {
+	f := b.state.Freeze()
+	if f == nil {
+		return nil
+	}
+	if err := b.reach(f.Slot()); err != nil {
+		return err
+	}
+	if err := b.to.Checkpoint(f.Checkpoint()); err != nil {
+		return err
+	}
+	return b.state.Checkpointed()
+}
+
+// finish jumps, and makes the voter the only member. What it returns is durable in the new directory, and is checked
+// once more by reading it back.
+func (b *rebuild) finish() (ident.Membership, error) {
+	if err := b.state.Jump(jumpSlots, jumpRevisions); err != nil {
+		return ident.Membership{}, err
+	}
+	era := b.state.Eras() + jumpEras
+	if era > maxEra {
+		return ident.Membership{}, fmt.Errorf("era %d is the last but %d: no lease can be granted after it", b.state.Eras(),
+			maxEra-b.state.Eras())
+	}
+	self, _, _ := b.record.Membership.Find(b.from.identity.Node)
+	self.Node, self.Store = b.from.identity.Node, b.to.Identity().Store
+	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(era))
+	if err := b.state.SetMembers(b.state.Applied()+1, r.Encode(), era); err != nil {
+		return ident.Membership{}, err
+	}
+	if err := b.checkpoint(); err != nil {
+		return ident.Membership{}, err
+	}
+	end := multipaxos.Slot(b.state.Applied())
+	if err := b.to.Commit([]multipaxos.Persist{{Seq: b.seq + 1, Chosen: end, Truncate: end}}); err != nil {
+		return ident.Membership{}, err
+	}
+	return r.Membership, b.check()
+}
+
+// check compares the state database with the state in memory.
+func (b *rebuild) check() error {
+	read, err := kv.Open(b.to, kv.DefaultLimits)
+	if err != nil {
+		return err
+	}
+	got, err := read.Digest()
+	if err != nil {
+		return err
+	}
+	want, err := b.state.Digest()
+	if err != nil {
+		return err
+	}
+	if got != want || read.Applied() != b.state.Applied() {
+		return fmt.Errorf("the new state database at slot %d is not what was written into it", read.Applied())
+	}
+	return nil
+}

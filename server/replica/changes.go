@@ -1,0 +1,273 @@
+package replica
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+	"tenure/server/members"
+)
+
+// changes drives the changes of the members. On every node it holds the record that is applied. On the ready master it
+// begins what is asked for and takes the next step of what is under way, by the rules of package members: one entry at
+// a time, computed from the applied record while nothing is in flight.
+type changes struct {
+	record   members.Record
+	waiting  []memberRequest
+	proposed *memberProposal  // in flight
+	answers  []memberProposal // decided, to be told by finish
+	// holds keeps the other proposals back: a record waits until nothing is in flight.
+	holds bool
+	// due has the next step looked for: time has passed, or the record is another one.
+	due   bool
+	at    time.Duration // when the newest record was applied
+	step  members.Step  // the newest that was looked for
+	since time.Duration
+	// Of the ready master: what was applied here a moment ago, for who is caught up.
+	marks  [2]uint64
+	marked uint64 // tick
+}
+
+// memberRequest is a request that waits for the master to take it up.
+type memberRequest struct {
+	id     uint64
+	op     members.Operation
+	cancel string
+	dryRun bool
+	until  time.Duration
+}
+
+// memberProposal is a record in a slot, and the request that it answers, with id 0 if none.
+type memberProposal struct {
+	slot    multipaxos.Slot
+	ballot  ballot.Ballot
+	tenure  uint64
+	request uint64
+	until   time.Duration
+	lost    bool // the slot was decided otherwise
+	answer  *MembersAnswer
+}
+
+const (
+	maxMemberRequests = 16 // that wait
+	markTicks         = 50 // between two marks of what is applied
+	// aliveFor is how long ago a member may have been heard at most that counts as alive, if it is connected. A new master
+	// waits for so long to hear it.
+	aliveFor = time.Second
+)
+
+// ask takes a request, or refuses it.
+func (c *changes) ask(r memberRequest, out *outbox) {
+	if len(c.waiting) >= maxMemberRequests {
+		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: Overloaded, Members: &MembersAnswer{}})
+		return
+	}
+	c.waiting = append(c.waiting, r)
+}
+
+// begin is told that this node is the ready master from now on.
+func (c *changes) begin(now time.Duration, applied, tick uint64) {
+	c.since, c.due, c.marks, c.marked = now, true, [2]uint64{math.MaxUint64, applied}, tick
+}
+
+// tick passes time. What is idle has nothing to look for.
+func (c *changes) tick(tick, applied uint64) {
+	if tick-c.marked >= markTicks {
+		c.marks, c.marked = [2]uint64{c.marks[1], applied}, tick
+	}
+	_, runs := c.record.Running()
+	c.due = c.due || runs || !c.record.IsSettled() || len(c.record.Spares) > 0
+}
+
+// applied takes over a record that was chosen.
+func (c *changes) applied(e multipaxos.Entry, r members.Record) {
+	c.record, c.due = r, true
+	p := c.proposed
+	if p == nil || p.slot != e.Slot {
+		return
+	}
+	p.lost = p.ballot != e.Ballot
+	c.proposed = nil
+	if p.request != 0 {
+		p.answer = &MembersAnswer{Record: r}
+		c.answers = append(c.answers, *p)
+	}
+}
+
+// end is told that this node is not the ready master any more. Who waits may ask the next one.
+func (c *changes) end(master ballot.NodeID, out *outbox) {
+	c.refuse(master, NoMaster, out)
+	if p := c.proposed; p != nil && p.request != 0 {
+		out.reply(Reply{ID: p.request, Outcome: Unknown, Reason: LeaseLost, Members: &MembersAnswer{}})
+	}
+	c.proposed, c.holds, c.step = nil, false, members.Step{}
+}
+
+// refuse refuses what waits.
+func (c *changes) refuse(master ballot.NodeID, why Reason, out *outbox) {
+	for _, r := range c.waiting {
+		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: master}})
+	}
+	c.waiting = nil
+}
+
+// expire refuses what has waited too long, and leaves unknown what was proposed and is not chosen in time.
+func (c *changes) expire(now time.Duration, out *outbox) {
+	c.waiting = slices.DeleteFunc(c.waiting, func(r memberRequest) bool {
+		if now < r.until {
+			return false
+		}
+		out.reply(Reply{ID: r.id, Outcome: Refused, Reason: TimedOut, Members: &MembersAnswer{}})
+		return true
+	})
+	if p := c.proposed; p != nil && p.request != 0 && now >= p.until {
+		out.reply(Reply{ID: p.request, Outcome: Unknown, Reason: TimedOut, Members: &MembersAnswer{}})
+		p.request = 0
+	}
+}
+
+// next returns the record to propose, and the request that it answers. Requests that need none get their answer.
+func (c *changes) next(f *members.Facts, tenure uint64) (next members.Record, r memberRequest, ok bool) {
+	for len(c.waiting) > 0 {
+		r = c.waiting[0]
+		next, changed, answer := c.consider(&r, f)
+		if changed {
+			return next, r, true
+		}
+		c.waiting = c.waiting[1:]
+		c.answers = append(c.answers, memberProposal{tenure: tenure, request: r.id, answer: answer})
+	}
+	if !c.due {
+		return members.Record{}, memberRequest{}, false
+	}
+	c.step = members.Next(c.record, *f)
+	c.due = c.step.Change
+	return c.step.Record, memberRequest{}, c.step.Change
+}
+
+// consider looks at a request: it leads to another record, or has an answer.
+func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Record, changed bool,
+	answer *MembersAnswer) {
+	answer = &MembersAnswer{Record: c.record}
+	var err error
+	switch {
+	case r.dryRun:
+		answer.Plan, err = c.record.Explain(r.op, *f)
+	case r.cancel != "":
+		next, changed, err = c.record.Cancel(r.cancel, *f)
+	default:
+		next, changed, err = c.record.Begin(r.op, *f)
+	}
+	if err != nil {
+		answer.Refusal = err.(*members.Refusal)
+	}
+	return next, changed, answer
+}
+
+// acknowledge answers the requests that were decided, as writes are: under the lease, if it is still held in the same
+// epoch.
+func (c *changes) acknowledge(now time.Duration, p Published, tenure uint64, out *outbox) {
+	for _, a := range c.answers {
+		r := Reply{ID: a.request, Outcome: Unknown, Reason: LeaseLost, Members: &MembersAnswer{}}
+		if !a.lost && a.tenure == tenure && p.HeldAs(tenure, now) {
+			r.Outcome, r.Reason, r.Members = Done, NoReason, a.answer
+			if a.answer.Refusal != nil {
+				r.Outcome = Refused
+			}
+		}
+		out.reply(r)
+	}
+	c.answers = nil
+}
+
+// driveMembers has the master go on with the members. While a record waits for what is in flight nothing else is
+// proposed.
+func (l *Log) driveMembers(now time.Duration) {
+	c := &l.changes
+	c.holds = false
+	if c.proposed != nil || len(c.waiting) == 0 && !c.due {
+		return
+	}
+	f := l.facts(now)
+	next, r, ok := c.next(&f, l.epoch.tenure)
+	if !ok {
+		return
+	}
+	slot, ok := l.core.ProposeMembership(membersValue(&next))
+	if !ok {
+		c.holds = true
+		return
+	}
+	if r.id != 0 {
+		c.waiting = c.waiting[1:]
+	}
+	c.proposed = &memberProposal{slot: slot, ballot: l.core.Ballot(), tenure: l.epoch.tenure, request: r.id,
+		until: r.until}
+}
+
+// facts is what the master knows of the members.
+func (l *Log) facts(now time.Duration) members.Facts {
+	c := &l.changes
+	f := members.Facts{Self: l.cfg.Self.Node, Era: uint32(min(l.state.Eras()+1, math.MaxUint32)), Slot: l.state.Applied(),
+		Unchanged: now - c.at}
+	f.Settled, f.SettleWhy = l.settling.step(now, &c.record, l.members.peers, f.Self, &l.own, l.core.SyncedThrough())
+	for i := range l.members.peers {
+		p := &l.members.peers[i]
+		n := members.Node{ID: p.node, Silent: now - max(p.heard, c.since)}
+		n.Alive = p.connected && n.Silent < aliveFor
+		n.CaughtUp, n.Old = n.Alive && p.applied >= c.marks[0], p.heard > 0 && p.inForce == 0
+		f.Nodes = append(f.Nodes, n)
+	}
+	return f
+}
+
+// adopt takes over the record of an entry that was applied.
+func (l *Log) adopt(e multipaxos.Entry) error {
+	record, err := members.Decode(e.Value[1:])
+	if err != nil {
+		return err
+	}
+	if err := l.state.SetMembers(uint64(e.Slot), e.Value[1:], uint64(record.Membership.Era)); err != nil {
+		return err
+	}
+	before := l.members.newest
+	l.changes.applied(e, record)
+	l.changes.at = l.now
+	l.own.apply(record.Membership.Number)
+	l.members.follow(record.Membership)
+	if l.members.newest.Newer(before) {
+		l.own.slot = e.Slot
+		l.progress.follow(l.cfg.Self.Node, l.members.voters)
+		l.own.announce = true
+	}
+	return nil
+}
+
+// announce hands out a membership that is to be made durable and put in force, once the log through its entry is
+// durable here: the identity must not know more than the log, from which a restart learns who decides its slots.
+func (l *Log) announce() {
+	if l.own.announce && l.core.SyncedThrough() >= l.own.slot {
+		l.own.announce = false
+		m := l.members.newest
+		l.out.out.Members = &m
+	}
+}
+
+// askMembers takes a request about the members. Only the ready master carries it out.
+func (l *Log) askMembers(now time.Duration, q *MembersRequest) {
+	r := memberRequest{id: q.ID, op: q.Op, cancel: q.Cancel, dryRun: q.DryRun, until: q.Until}
+	if q.Wait > 0 {
+		r.until = now + q.Wait
+	}
+	if l.epoch.ready && !l.stopping {
+		l.changes.ask(r, &l.out)
+		return
+	}
+	why := NoMaster
+	if l.leaving {
+		why = Stopping
+	}
+	l.out.reply(Reply{ID: r.id, Outcome: Refused, Reason: why, Members: &MembersAnswer{Master: l.master.other()}})
+}

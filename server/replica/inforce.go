@@ -1,0 +1,62 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/quorum"
+)
+
+// InForce is a membership that is chosen, applied and durable on this node: from now on its lease parts go by it. The
+// lease parts learn of no other, so that neither a vote nor an attempt is ever under a membership that the log might
+// yet replace, or that this node would have forgotten after a crash.
+type InForce struct {
+	Number uint64     // the stamp; 0 counts as 1
+	Voters quorum.Set // never empty
+	Era    uint32     // of named leases, allotted with that number (N3)
+}
+
+// setMembership goes over to m. A number that is not newer changes nothing. An attempt under way goes on as it began,
+// and so does a lease that is held: it is renewed under m, if this node votes there, and else runs out.
+func (e *Elector) setMembership(now time.Duration, m InForce) {
+	if m.Number <= e.acceptor.Membership() {
+		return
+	}
+	voted := e.votes()
+	e.acceptor.SetMembership(m.Number)
+	e.proposer.SetMembership(m.Number, m.Voters)
+	e.cfg.Voters, e.tenures.voters = m.Voters, m.Voters
+	if !voted && e.votes() {
+		// The acceptor of a new voter has no record yet of the lease that somebody holds.
+		e.tryAt = max(e.tryAt, now+e.cfg.Duration+e.rank(0))
+	}
+}
+
+// votes reports whether this node is a voter. A node that is none starts no attempt.
+func (e *Elector) votes() bool { return e.cfg.Voters.Has(e.cfg.Self.Node) }
+
+// InForce returns the number below which this node's acceptor of the master lease refuses stamps, and how long a lease
+// may yet be held that it has accepted under an older one (see lease.Acceptor.OlderExclusion).
+func (e *Elector) InForce(now time.Duration) (number uint64, excluding time.Duration) {
+	return e.acceptor.Membership(), e.acceptor.OlderExclusion(now)
+}
+
+// setMembership goes over to m, as Elector.setMembership does. Attempts under way are refused by those that have gone
+// over too, and tried again.
+func (l *Leases) setMembership(now time.Duration, m InForce) {
+	if m.Number <= l.table.Membership() {
+		return
+	}
+	l.table.SetMembership(now, m.Number, m.Era)
+	l.cfg.Voters, l.voters.voters = m.Voters, m.Voters
+	l.pauses.placeAmong(l.cfg.Self.Node, m.Voters)
+}
+
+// InForce returns the number of the membership under which this node's acceptor of named leases answers, and how long a
+// lease may yet be held that it has accepted under an older one (see named.Table.OlderExclusion). While that is being
+// counted, it is the longest possible.
+func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
+	return l.table.Membership(), l.table.OlderExclusion(now)
+}
+
+// countMost records are looked at in one go: about two milliseconds.
+const countMost = 32 << 10

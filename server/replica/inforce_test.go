@@ -1,0 +1,177 @@
+package replica
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/lease/named"
+)
+
+// oneRound makes a round with an event and returns its effects and messages.
+func oneRound(r *ElectorRound, now time.Duration, event ElectorEvent) (order []Effect, sent []lease.Message) {
+	for e := Effect(0); e != EffectDone; order = append(order, e) {
+		switch e = r.Next(); e {
+		case EffectTake:
+			r.Take(event)
+		case EffectClock:
+			r.Read(now, false)
+		case EffectSend:
+			sent = append(sent, r.Messages()...)
+		}
+	}
+	return order, sent
+}
+
+// A membership is told of when the acceptor goes by it: the number is an acknowledgement to the master (settled), which
+// then counts on it that no older stamp is taken here.
+func TestMembersAreInForceBeforeTheyAreTold(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	if n, _ := r.InForce(); n != 1 {
+		t.Fatalf("membership %d is in force at first", n)
+	}
+	order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	told, handled := slices.Index(order, EffectInForce), slices.Index(order, EffectLease)
+	if n, _ := r.InForce(); told < handled || n != 2 {
+		t.Errorf("membership %d is in force after %v", n, order)
+	}
+	m := lease.Message{Kind: lease.KindPrepare, From: 3, To: 1, Resource: lease.MasterResource, Class: lease.ClassMaster,
+		Ballot: ballot.New(1000, incarnation(3)), Membership: 1}
+	if order, sent := oneRound(r, sec, ElectorEvent{Message: &m}); slices.Contains(order, EffectInForce) ||
+		len(sent) == 0 || sent[0].Kind != lease.KindPrepareRejected {
+		t.Errorf("a stamp that is older: %v, %v", order, sent)
+	}
+}
+
+// The same number again changes nothing, whatever comes with it, and is told of all the same. What an acceptor tells of
+// older stamps is what its lease lasts.
+func TestMembersTheSameNumberChangesNothing(t *testing.T) {
+	r := newTestElectorRound(t, 1)
+	oneRound(r, sec, ElectorEvent{})
+	for _, voters := range []quorum.Set{quorum.Of(1, 2), quorum.Of(2, 3)} {
+		order, _ := oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: voters}})
+		span, _ := testTiming.Exclusion(testLease)
+		if n, left := r.InForce(); n != 2 || left != span || !slices.Contains(order, EffectInForce) {
+			t.Errorf("membership %d, %v left, after %v", n, left, order)
+		}
+	}
+	if _, sent := oneRound(r, sec+testLease/2, ElectorEvent{}); len(sent) != 1 || sent[0].To != 2 {
+		t.Errorf("the renewal: %v", sent)
+	}
+}
+
+// A voter that stays one tries when it would have tried.
+func TestMembersAVoterTriesAsBefore(t *testing.T) {
+	r := newTestElectorRound(t, 1, 2, 3)
+	oneRound(r, 0, ElectorEvent{})
+	at := r.Wake()
+	if _, sent := oneRound(r, at, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}}); len(sent) == 0 ||
+		sent[0].Membership != 2 {
+		t.Errorf("at %v: %v", at, sent)
+	}
+}
+
+// A node that is no voter starts no attempt, and renews nothing; when it becomes one it waits until its acceptor can
+// know of the lease that somebody holds.
+func TestMembersOnlyVotersTry(t *testing.T) {
+	r := newTestElectorRound(t, 2, 3, 4)
+	for now := sec; now < sec+4*testLease; now += testLease / 20 {
+		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
+			t.Fatalf("a node that is no voter sends %v", sent)
+		}
+		if r.Wake() <= now {
+			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
+		}
+	}
+	now := sec + 4*testLease
+	oneRound(r, now, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
+	began := time.Duration(0)
+	for ; began == 0 && now < 2*time.Minute; now += testLease / 20 {
+		if _, sent := oneRound(r, now, ElectorEvent{}); len(sent) > 0 {
+			if sent[0].Membership != 2 {
+				t.Errorf("sent %v", sent)
+			}
+			began = now
+		}
+	}
+	if began < sec+5*testLease || began > sec+6*testLease {
+		t.Errorf("the first attempt as a voter after %v", began-sec-4*testLease)
+	}
+}
+
+// The owner renews under the membership in force, whose acceptors may not have heard of it; out of the voters, it lets
+// its lease run out.
+func TestMembersOwnerGoesOver(t *testing.T) {
+	r := newTestElectorRound(t, 1)
+	oneRound(r, sec, ElectorEvent{})
+	first := r.State()
+	if first.Tenure == 0 {
+		t.Fatal("a node alone does not win the lease")
+	}
+	oneRound(r, sec, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2)}})
+	if s := r.State(); s != first {
+		t.Errorf("a change of the members changes the lease that is held: %+v, %+v", first, s)
+	}
+	_, sent := oneRound(r, sec+testLease/2, ElectorEvent{})
+	i := slices.IndexFunc(sent, func(m lease.Message) bool { return m.Kind == lease.KindPrepare && m.To == 2 })
+	if i < 0 || sent[i].Membership != 2 {
+		t.Fatalf("the renewal: %v", sent)
+	}
+	oneRound(r, sec+testLease/2, ElectorEvent{Membership: &InForce{Number: 3, Voters: quorum.Of(2)}})
+	for now := sec + testLease/2; now < sec+2*testLease; now += testLease / 20 {
+		if oneRound(r, now, ElectorEvent{}); r.Wake() <= now {
+			t.Fatalf("at %v the next round is due at %v", now, r.Wake())
+		}
+	}
+	if s := r.State(); s.Tenure != 0 {
+		t.Errorf("no voter, and still owner: %+v", s)
+	}
+}
+
+// Named leases: the part answers, asks and raises its floor by the membership in force, and tells of it once the
+// exclusions of older stamps are counted.
+func TestMembersNamedLeasesGoOver(t *testing.T) {
+	w := newLeaseWorld(t)
+	held := w.ask(1, LeaseAcquire, "n", "a", 0)
+	w.pass(10 * time.Millisecond)
+	if w.answers[held].Outcome != LeaseDone {
+		t.Fatalf("%+v", w.answers[held])
+	}
+	m := &InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}
+	for _, n := range []ballot.NodeID{1, 2} {
+		d := w.nodes[n]
+		d.give(w.now, LeasesEvent{Membership: m})
+		number, excluding := d.InForce(w.now)
+		if number != 2 || d.told != 1 || d.Status(w.now).Floor != named.FirstToken(50) {
+			t.Errorf("node %d: membership %d, told %d times, %+v", n, number, d.told, d.Status(w.now))
+		}
+		if longest, _ := d.cfg.Table.Timing.Exclusion(leaseTTL); excluding <= 0 || excluding > longest {
+			t.Errorf("node %d: a lease of %v under the membership before, and %v are left", n, leaseTTL, excluding)
+		}
+	}
+	if id := w.ask(1, LeaseAcquire, "m", "b", 0); true {
+		w.pass(10 * time.Millisecond)
+		if a := w.answers[id]; a.Outcome != LeaseDone || a.Token <= named.FirstToken(50) {
+			t.Errorf("under membership 2: %+v", a)
+		}
+	}
+	if id := w.ask(3, LeaseAcquire, "o", "c", 0); true {
+		w.pass(5 * time.Millisecond)
+		w.nodes[3].give(w.now, LeasesEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2), Era: 50}})
+		w.pass(200 * time.Millisecond)
+		if a := w.answers[id]; a.Outcome != LeaseDone || a.Token <= named.FirstToken(50) {
+			t.Errorf("at a node that goes over while it tries: %+v", a)
+		}
+	}
+	alone := &InForce{Number: 3, Voters: quorum.Of(1), Era: 51}
+	w.nodes[1].give(w.now, LeasesEvent{Membership: alone})
+	w.nodes[1].give(w.now, LeasesEvent{Membership: m}) // older: changes nothing
+	w.nodes[1].give(w.now, LeasesEvent{Membership: &InForce{Number: 3, Voters: quorum.Of(2), Era: 60}})
+	if id := w.ask(1, LeaseAcquire, "p", "d", 0); w.answers[id].Outcome != LeaseDone ||
+		w.answers[id].Token != named.FirstToken(51)+1 {
+		t.Errorf("the only voter: %+v", w.answers[id])
+	}
+}

@@ -1,0 +1,160 @@
+package replica
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/internal/quorum"
+	"tenure/lease"
+	"tenure/multipaxos"
+	"tenure/server/members"
+)
+
+// ownForce is what this node's heartbeats say of the membership in force here.
+type ownForce struct {
+	number    uint64
+	applied   uint64          // the newest number in the state; 0: the state has no record
+	slot      multipaxos.Slot // of the entry that brought the newest membership in this run
+	announce  bool            // the newest membership is to be put in force
+	excluding time.Duration   // as of at
+	at        time.Duration
+}
+
+// apply is told that a record with this number is in the state.
+func (o *ownForce) apply(number uint64) { o.applied = max(o.applied, number) }
+
+// put is told that a membership is in force here.
+func (o *ownForce) put(now time.Duration, f MembersInForce) {
+	if f.Number >= o.number {
+		o.number, o.excluding, o.at = f.Number, f.Excluding, now
+	}
+}
+
+// told is what heartbeats say at now. An acknowledgement tells that every slot through the entry is durable here, too:
+// a majority of the new voters then has all that was chosen before, and the disk of who was removed is needed no more.
+func (o *ownForce) told(now time.Duration, synced multipaxos.Slot) (number uint64, excluding time.Duration) {
+	if o.number <= 1 || o.number > o.applied || synced < o.slot {
+		return 1, 0
+	}
+	return o.number, max(0, o.excluding-max(0, now-o.at))
+}
+
+// settling is the master's way to find that no lease of an older membership can be live any more. A new master begins
+// anew.
+//
+// C(k) settles when (a) so many nodes of C(k-1) have acknowledged it that the others are no majority there, so that no
+// lease begins or is renewed under an older stamp; and a majority of C(k), so that all that was chosen is theirs; and
+// (b) then the longest lease of "master" has passed on this clock, and whatever else the acknowledgements said.
+type settling struct {
+	timing lease.Timing
+	number uint64 // that is to settle; 0: none
+	acks   []ballot.NodeID
+	enough bool
+	until  time.Duration
+}
+
+// reset forgets everything.
+func (s *settling) reset() { *s = settling{timing: s.timing} }
+
+// step takes note of the acknowledgements that have come, and reports whether the membership has settled, or else what
+// it waits for.
+func (s *settling) step(now time.Duration, r *members.Record, peers []peerView, self ballot.NodeID, own *ownForce,
+	synced multipaxos.Slot) (done bool, why string) {
+	if r.IsSettled() {
+		s.reset()
+		return true, ""
+	}
+	if s.number != r.Membership.Number {
+		s.reset()
+		s.number = r.Membership.Number
+	}
+	if n, excluding := own.told(now, synced); n >= s.number {
+		s.ack(r, now, self, excluding)
+	}
+	for i := range peers {
+		if p := &peers[i]; p.inForce >= s.number {
+			s.ack(r, p.heard, p.node, p.excluding)
+		}
+	}
+	if !s.enough && s.acknowledged(r) {
+		s.enough = true
+		s.until = max(s.until, now+s.longest(s.timing.MaxMaster))
+	}
+	switch {
+	case !s.enough:
+		return false, fmt.Sprintf("waits until enough nodes have acknowledged membership %d; %v have", s.number, s.acks)
+	case now < s.until:
+		return false, fmt.Sprintf("waits %v until no lease of the voters before membership %d can be live",
+			(s.until - now).Round(100*time.Millisecond), s.number)
+	}
+	return true, ""
+}
+
+// ack notes the first acknowledgement of a node, which came at that time. A node that was no voter has granted nothing
+// that counted under an older stamp, so what it excludes does not matter: one that has just joined is silent for long.
+func (s *settling) ack(r *members.Record, at time.Duration, node ballot.NodeID, excluding time.Duration) {
+	voted := lists(r.Before, node)
+	if slices.Contains(s.acks, node) || !voted && !lists(r.Membership.Members, node) {
+		return
+	}
+	s.acks = append(s.acks, node)
+	if voted && excluding > 0 {
+		s.until = max(s.until, at+s.longest(excluding))
+	}
+}
+
+func lists(ms []ident.Member, node ballot.NodeID) bool {
+	return slices.ContainsFunc(ms, func(m ident.Member) bool { return m.Node == node })
+}
+
+// acknowledged reports whether the acknowledgements are enough to begin to wait.
+func (s *settling) acknowledged(r *members.Record) bool {
+	has := func(id ballot.NodeID) bool { return slices.Contains(s.acks, id) }
+	var with quorum.Set
+	for _, x := range r.Membership.Members {
+		if has(x.Node) {
+			with.Add(x.Node)
+		}
+	}
+	return members.Blocks(r.Before, has) && quorum.Reached(r.Membership.Voters(), with)
+}
+
+// longest is for how long a clock here must go on until d has passed on every clock that may be as fast or as slow as
+// allowed. Config.Validate has found the times good; what does not fit them never settles.
+func (s *settling) longest(d time.Duration) time.Duration {
+	span, err := s.timing.Exclusion(d)
+	if err != nil {
+		return 1 << 60
+	}
+	return span
+}
+
+// left is how long the wait lasts yet, 0 if nothing is known of it.
+func (s *settling) left(now time.Duration) time.Duration {
+	if !s.enough {
+		return 0
+	}
+	return max(0, s.until-now)
+}
+
+// Acknowledgement is what a node tells of a membership that is in force there, as in its heartbeats.
+type Acknowledgement struct {
+	Node      ballot.NodeID
+	Excluding time.Duration
+}
+
+// SettleWait returns for how long a master waits, after these acknowledgements of its newest membership have come at one
+// time, before it takes it for settled; not ok: they are not enough. The explorer, which has no log and no heartbeats,
+// asks here.
+func SettleWait(t lease.Timing, r *members.Record, acked []Acknowledgement) (wait time.Duration, ok bool) {
+	s, own := settling{timing: t}, ownForce{}
+	peers := make([]peerView, len(acked))
+	for i, a := range acked {
+		peers[i] = peerView{node: a.Node, inForce: r.Membership.Number, excluding: a.Excluding}
+	}
+	done, _ := s.step(0, r, peers, 0, &own, 0)
+	return s.left(0), done || s.enough
+}

@@ -1,0 +1,432 @@
+package replica
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+// transfer is a receiver, node 1, and senders of a snapshot of so many pieces, with a network between them.
+type transfer struct {
+	t       *testing.T
+	now     time.Duration
+	view    SnapshotView
+	r       SnapshotReceiver
+	senders map[ballot.NodeID]*testSender
+	wire    []*Message
+	lose    func(*Message) bool
+	result  func(piece int) SnapshotResult
+
+	got      []string // pieces of the snapshot that is being received
+	began    []string // headers
+	aborted  int
+	finished bool
+	problems []string
+	asked    []ballot.NodeID // of each new transfer
+}
+
+type testSender struct {
+	SnapshotSender
+	view   SenderView
+	pieces int
+	open   uint64 // id of the snapshot that is open
+	opened int
+	step   SenderStep // the newest
+	worked time.Duration
+	dead   bool
+}
+
+func newTransfer(t *testing.T, pieces int, nodes ...ballot.NodeID) *transfer {
+	x := &transfer{t: t, now: time.Minute, senders: map[ballot.NodeID]*testSender{},
+		view: SnapshotView{Behind: true, Applied: 5}, lose: func(*Message) bool { return false },
+		result: func(int) SnapshotResult { return SnapshotDone }}
+	for _, n := range nodes {
+		x.senders[n] = &testSender{view: SenderView{Checkpointed: 100}, pieces: pieces}
+		x.view.Peers = append(x.view.Peers, SnapshotPeer{Node: n, Connected: true, Applied: 100})
+	}
+	return x
+}
+
+func (x *transfer) peer(n ballot.NodeID) *SnapshotPeer {
+	for i := range x.view.Peers {
+		if x.view.Peers[i].Node == n {
+			return &x.view.Peers[i]
+		}
+	}
+	return nil
+}
+
+func (x *transfer) send(m *Message, from ballot.NodeID) {
+	m.From = from
+	if !x.lose(m) {
+		x.wire = append(x.wire, m)
+	}
+}
+
+// do carries a receiver's step out.
+func (x *transfer) do(s SnapshotStep) {
+	if s.Problem != "" {
+		x.problems = append(x.problems, s.Problem)
+	}
+	if s.Abort {
+		x.aborted++
+		x.got = nil
+	}
+	if s.Begin != nil {
+		x.began, x.got = append(x.began, string(s.Begin)), nil
+	}
+	if s.Send != nil {
+		if s.Send.Snapshot.ID == 0 {
+			x.asked = append(x.asked, s.Send.To)
+		}
+		x.send(s.Send, 1)
+	}
+	if s.Add == nil {
+		return
+	}
+	result := x.result(len(x.got))
+	if result == SnapshotDone {
+		x.got = append(x.got, string(s.Add))
+		x.finished = x.finished || s.Finish
+	}
+	x.do(x.r.Did(x.now, result))
+}
+
+// pass lets d pass, in steps of 50 ms, or less if something is to be done before.
+func (x *transfer) pass(d time.Duration) {
+	for end := x.now + d; x.now < end && !x.finished; x.now += 50 * time.Millisecond {
+		x.do(x.r.Tick(x.now, x.view))
+		for range 100 {
+			x.deliver()
+			for id, s := range x.senders {
+				x.serve(id, s)
+			}
+			if len(x.wire) == 0 {
+				break
+			}
+		}
+	}
+}
+
+func (x *transfer) deliver() {
+	wire := x.wire
+	x.wire = nil
+	for _, m := range wire {
+		switch p := x.peer(max(m.From, m.To)); {
+		case !p.Connected:
+		case m.To == 1:
+			x.do(x.r.Take(x.now, m))
+		case !x.senders[m.To].dead:
+			x.senders[m.To].Ask(x.now, m)
+		}
+	}
+}
+
+func (x *transfer) serve(id ballot.NodeID, s *testSender) {
+	if s.dead {
+		return
+	}
+	s.step = s.Next(x.now, s.view)
+	switch {
+	case s.step.Open:
+		s.opened++
+		s.open = uint64(id)<<32 | uint64(s.opened)
+		s.Opened(s.open, s.view.Checkpointed, true)
+	case s.step.Close:
+		s.open = 0
+	case s.step.Refuse != nil:
+		x.send(s.step.Refuse, id)
+	case s.step.Read != nil:
+		x.read(id, s, s.step.Read)
+	}
+}
+
+func (x *transfer) read(id ballot.NodeID, s *testSender, r *SnapshotRead) {
+	if s.open == 0 || r.ID != s.open {
+		x.t.Fatalf("node %d reads snapshot %x and has %x open", id, r.ID, s.open)
+	}
+	at := 0
+	if len(r.After) > 0 {
+		fmt.Sscan(string(r.After), &at)
+	}
+	p := &SnapshotPart{ID: r.ID, After: r.After, Piece: fmt.Appendf(nil, "%x/%d", r.ID, at)}
+	if r.First {
+		p.Header = fmt.Appendf(nil, "header %x", r.ID)
+	}
+	if at+1 < s.pieces {
+		p.Next = fmt.Append(nil, at+1)
+	}
+	x.send(&Message{Kind: KindSnapshotPiece, To: r.To, Snapshot: p}, id)
+	s.Sent(x.now, p.Next, SnapshotPieceBytes, s.worked, true)
+}
+
+// whole fails the test unless all pieces of one snapshot were taken, in order.
+func (x *transfer) whole(pieces int) {
+	x.t.Helper()
+	if !x.finished || len(x.got) != pieces {
+		x.t.Fatalf("%d of %d pieces, finished %v, problems %q", len(x.got), pieces, x.finished, x.problems)
+	}
+	id, _, _ := strings.Cut(x.got[0], "/")
+	for i, p := range x.got {
+		if p != fmt.Sprintf("%s/%d", id, i) || x.began[len(x.began)-1] != "header "+id {
+			x.t.Fatalf("piece %d of %q is %q", i, x.began, p)
+		}
+	}
+}
+
+func TestANodeThatIsBehindGetsASnapshot(t *testing.T) {
+	x := newTransfer(t, 30, 2, 3)
+	x.peer(3).Master = true
+	x.pass(snapshotBehindFor)
+	if len(x.asked) > 0 {
+		t.Fatal("asked before it was behind for long enough")
+	}
+	x.pass(10 * time.Second)
+	x.whole(30)
+	if len(x.asked) != 1 || x.asked[0] != 2 || x.senders[2].opened != 1 || x.senders[3].opened != 0 {
+		t.Errorf("asked %v", x.asked)
+	}
+}
+
+// Who gets on, or has nobody ahead of it, asks for nothing.
+func TestWhoIsNotBehindAsksForNothing(t *testing.T) {
+	for name, change := range map[string]func(x *transfer, i int){
+		"not behind":   func(x *transfer, _ int) { x.view.Behind = false },
+		"gets on":      func(x *transfer, i int) { x.view.Applied = uint64(5 + i) },
+		"now and then": func(x *transfer, i int) { x.view.Behind = i%2 == 0 },
+		"nobody ahead": func(x *transfer, _ int) { x.view.Applied = 100 },
+		"alone":        func(x *transfer, _ int) { x.peer(2).Connected = false },
+	} {
+		x := newTransfer(t, 3, 2)
+		for i := range 20 {
+			change(x, i)
+			x.pass(500 * time.Millisecond)
+		}
+		if len(x.asked) > 0 {
+			t.Errorf("%s: asked %v", name, x.asked)
+		}
+	}
+}
+
+// Messages that are lost or come twice cost time and nothing else.
+func TestATransferOverABadNetwork(t *testing.T) {
+	for seed := range uint64(20) {
+		x := newTransfer(t, 40, 2)
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		x.lose = func(m *Message) bool {
+			if rnd.IntN(4) == 0 {
+				again := *m
+				x.wire = append(x.wire, &again)
+			}
+			return rnd.IntN(5) == 0
+		}
+		x.result = func(int) SnapshotResult { return []SnapshotResult{SnapshotDone, SnapshotBad}[rnd.IntN(8)/7] }
+		x.pass(10 * time.Minute)
+		x.whole(40)
+		if x.aborted > 0 || x.senders[2].opened != 1 {
+			t.Errorf("seed %d: aborted %d times, %d snapshots", seed, x.aborted, x.senders[2].opened)
+		}
+	}
+}
+
+// A connection that comes back within SnapshotKeep goes on where it was; a sender that does not come back is given up
+// for another one.
+func TestSendersThatAreLost(t *testing.T) {
+	x := newTransfer(t, 4000, 2, 3)
+	x.peer(3).Applied = 99
+	x.pass(3 * time.Second)
+	before := len(x.got)
+	x.peer(2).Connected = false
+	x.senders[2].Lost(1)
+	x.pass(snapshotGiveUp / 2)
+	x.peer(2).Connected = true
+	x.pass(5 * time.Second)
+	if len(x.asked) != 1 || x.aborted > 0 || before == 0 || len(x.got) <= before {
+		t.Fatalf("asked %v, %d pieces and %d later", x.asked, before, len(x.got))
+	}
+	x.senders[2].dead = true
+	x.peer(2).Connected = false
+	x.pass(5 * time.Minute)
+	x.whole(4000)
+	if len(x.asked) != 2 || x.asked[1] != 3 || x.aborted != 1 {
+		t.Errorf("asked %v, aborted %d times", x.asked, x.aborted)
+	}
+}
+
+// A sender that was started again does not have the snapshot any more: another one is asked, or the same for another.
+func TestASenderThatWasStartedAgain(t *testing.T) {
+	x := newTransfer(t, 400, 2)
+	x.pass(3 * time.Second)
+	fresh := &testSender{view: SenderView{Checkpointed: 120}, pieces: 400, opened: 1}
+	x.senders[2] = fresh
+	x.pass(5 * time.Minute)
+	x.whole(400)
+	if x.aborted != 1 || len(x.problems) != 1 || !strings.Contains(x.problems[0], "any more") {
+		t.Errorf("aborted %d times, %q", x.aborted, x.problems)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(x *transfer)
+		words  string
+	}{
+		"nothing ahead":  {func(x *transfer) { x.senders[2].view.Checkpointed = 5 }, "ahead"},
+		"short of space": {func(x *transfer) { x.senders[2].view.Short = true }, "short of space"},
+	} {
+		x := newTransfer(t, 10, 2, 3)
+		x.peer(3).Master = true
+		c.change(x)
+		x.pass(time.Minute)
+		x.whole(10)
+		if len(x.asked) != 2 || x.asked[1] != 3 || len(x.problems) != 1 || !strings.Contains(x.problems[0], c.words) {
+			t.Errorf("%s: asked %v, %q", name, x.asked, x.problems)
+		}
+	}
+}
+
+// A disk that cannot take a snapshot is not tried again at once.
+func TestTheOwnDiskRefuses(t *testing.T) {
+	x := newTransfer(t, 10, 2)
+	x.result = func(int) SnapshotResult { return SnapshotNoSpace }
+	x.pass(10 * time.Second)
+	if len(x.asked) != 1 || x.aborted != 1 {
+		t.Fatalf("asked %v, aborted %d times", x.asked, x.aborted)
+	}
+	x.result = func(int) SnapshotResult { return SnapshotDone }
+	x.pass(snapshotPause + 10*time.Second)
+	x.whole(10)
+}
+
+// The entries came after all, before the first piece did.
+func TestAnAskIsTakenBack(t *testing.T) {
+	x := newTransfer(t, 10, 2)
+	x.senders[2].dead = true
+	x.pass(2 * time.Second)
+	x.view.Behind = false
+	x.pass(time.Second)
+	if len(x.asked) != 1 || x.r.From() != 0 || x.aborted != 0 {
+		t.Errorf("asked %v, still asks %d", x.asked, x.r.From())
+	}
+}
+
+// A sender keeps what it sends for a while after the last ask, and the log behind it for longer, but not at any price.
+func TestWhatASenderKeeps(t *testing.T) {
+	var s SnapshotSender
+	v := SenderView{Checkpointed: 70}
+	now := time.Minute
+	ask := func(id uint64) {
+		s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{ID: id, Above: 5, Pieces: 1}})
+	}
+	begin := func() {
+		ask(0)
+		if st := s.Next(now, v); !st.Open {
+			t.Fatalf("%+v", st)
+		}
+		s.Opened(9, 70, true)
+		if st := s.Next(now, v); st.Read == nil || st.Read.ID != 9 || !st.Read.First || st.Pin != 70 {
+			t.Fatalf("%+v", st)
+		}
+		s.Sent(now, nil, 1, time.Millisecond, true)
+	}
+	begin()
+	now += SnapshotKeep
+	if st := s.Next(now, v); st.Close || st.Pin != 70 || st.Wait == 0 {
+		t.Errorf("%+v", st)
+	}
+	now++
+	if st := s.Next(now, v); !st.Close || st.Pin != 70 {
+		t.Errorf("%+v", st)
+	}
+	ask(9)
+	if st := s.Next(now, v); st.Refuse == nil || st.Refuse.Snapshot.Refused != SnapshotGone || st.Refuse.To != 1 {
+		t.Errorf("%+v", st)
+	}
+	now += SnapshotPinFor + 1
+	if st := s.Next(now, v); st.Pin != 0 {
+		t.Errorf("%+v", st)
+	}
+	begin()
+	v.LogBytes = SnapshotPinBytes + 1
+	if st := s.Next(now, v); st.Pin != 0 || st.Close {
+		t.Errorf("a log that is too large: %+v", st)
+	}
+	v = SenderView{Checkpointed: 80}
+	ask(0)
+	if s.Next(now, v).Open {
+		t.Error("a second snapshot beside one that is good enough")
+	}
+	v.Short = true
+	if st := s.Next(now, v); !st.Close || st.Pin != 0 {
+		t.Errorf("a disk that is short of space: %+v", st)
+	}
+}
+
+// The pace leaves the node most of its time, and the network most of its width; askers take turns, and get no more than
+// a window.
+func TestSendersArePaced(t *testing.T) {
+	for worked, least := range map[time.Duration]time.Duration{
+		time.Millisecond: SnapshotPieceBytes * time.Second / snapshotRate, 30 * time.Millisecond: 90 * time.Millisecond,
+	} {
+		var s SnapshotSender
+		now := time.Minute
+		v := SenderView{Checkpointed: 70}
+		for n := range ballot.NodeID(2) {
+			s.Ask(now, &Message{From: 1 + n, Snapshot: &SnapshotPart{Pieces: SnapshotWindow + 9}})
+		}
+		s.Next(now, v)
+		s.Opened(9, 70, true)
+		for i := range 2 * SnapshotWindow {
+			st := s.Next(now, v)
+			if st.Read == nil || st.Read.To != ballot.NodeID(1+i%2) {
+				t.Fatalf("piece %d: %+v", i, st)
+			}
+			now += worked
+			s.Sent(now, []byte{byte(i)}, SnapshotPieceBytes, worked, true)
+			if st = s.Next(now, v); st.Wait < least {
+				t.Errorf("waits %v after a piece that took %v", st.Wait, worked)
+			}
+			now += st.Wait
+		}
+		if st := s.Next(now, v); st.Read != nil {
+			t.Error("more pieces than were asked for")
+		}
+	}
+}
+
+func TestPiecesOfOthersAreDropped(t *testing.T) {
+	x := newTransfer(t, 10, 2, 3)
+	x.senders[2].dead, x.senders[3].dead = true, true
+	x.pass(1500 * time.Millisecond)
+	from := x.r.From()
+	good := SnapshotPart{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
+	for name, m := range map[string]*Message{
+		"of another node":      {From: 5 - from, Snapshot: &good},
+		"of nothing":           {From: from},
+		"without a header":     {From: from, Snapshot: &SnapshotPart{ID: 7, Piece: []byte("p")}},
+		"without an id":        {From: from, Snapshot: &SnapshotPart{Header: []byte("h"), Piece: []byte("p")}},
+		"from the middle":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), After: []byte("x")}},
+		"a refusal of another": {From: from, Snapshot: &SnapshotPart{ID: 8, Refused: SnapshotGone}},
+	} {
+		if s := x.r.Take(x.now, m); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if s := x.r.Take(x.now, &Message{From: from, Snapshot: &good}); !bytes.Equal(s.Begin, good.Header) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Who asks for no piece gets none.
+func TestAnAskForNoPieceIsDropped(t *testing.T) {
+	var s SnapshotSender
+	s.Ask(0, &Message{From: 1, Snapshot: &SnapshotPart{}})
+	if step := s.Next(0, SenderView{Checkpointed: 9}); step.Open || step.Read != nil || step.Refuse != nil {
+		t.Errorf("%+v", step)
+	}
+}

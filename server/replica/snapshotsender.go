@@ -1,0 +1,195 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+)
+
+const (
+	// snapshotRate bounds how many bytes a second a node sends, and snapshotShare how large a part of its time it spends
+	// on them: writes go on meanwhile.
+	snapshotRate  = 32 << 20
+	snapshotShare = 4
+	// SnapshotKeep is how long a snapshot stays open after the last ask: a receiver that comes back goes on with it.
+	SnapshotKeep = 30 * time.Second
+	// SnapshotPinFor is how long the log behind a snapshot is kept after the last ask, for the receiver to go on from,
+	// and SnapshotPinBytes how large the log may get by that. Without it the receiver may need another snapshot.
+	SnapshotPinFor   = 2 * time.Minute
+	SnapshotPinBytes = 1 << 30
+	maxAskers        = 16 // members that are sent to at a time
+	// snapshotFull is the work for which a connection counts that took nothing.
+	snapshotFull = 20 * time.Millisecond
+)
+
+// SnapshotSender decides what this node sends to those who ask for a snapshot. It keeps one snapshot open, for all of
+// them.
+type SnapshotSender struct {
+	askers []asker // in turn
+	open   bool
+	id     uint64
+	slot   uint64 // of the newest snapshot, open or not
+	pinned bool   // the log behind slot is kept
+	newest time.Duration
+	pause  time.Duration // nothing is sent before
+}
+
+// asker is a node that was promised pieces.
+type asker struct {
+	node ballot.NodeID
+	ask  SnapshotPart
+	left uint64
+}
+
+// SenderView is what a sender goes by.
+type SenderView struct {
+	Checkpointed uint64 // the slot of the state database
+	Short        bool   // the own disk is short of space
+	LogBytes     int64
+}
+
+// SenderStep is what there is to do. At most one field but Pin and Wait is set.
+type SenderStep struct {
+	Open   bool // open a snapshot; the result goes to Opened
+	Close  bool // close it
+	Read   *SnapshotRead
+	Refuse *Message
+	Pin    uint64        // keep the log behind this slot; 0: as it is kept otherwise
+	Wait   time.Duration // nothing is to be done before, unless somebody asks
+}
+
+// SnapshotRead is a piece to be read and sent; the result goes to Sent.
+type SnapshotRead struct {
+	To    ballot.NodeID
+	ID    uint64
+	After []byte
+	First bool // with the header
+}
+
+// Ask takes a KindSnapshotAsk. A newer one of a node replaces the one before.
+func (s *SnapshotSender) Ask(now time.Duration, m *Message) {
+	if m.Snapshot == nil || m.Snapshot.Pieces == 0 {
+		return
+	}
+	a := asker{node: m.From, ask: *m.Snapshot, left: min(m.Snapshot.Pieces, SnapshotWindow)}
+	for i := range s.askers {
+		if s.askers[i].node == m.From {
+			s.askers[i] = a
+			return
+		}
+	}
+	if len(s.askers) < maxAskers {
+		s.askers = append(s.askers, a)
+	}
+}
+
+// Lost forgets what a node was promised that is not connected any more.
+func (s *SnapshotSender) Lost(node ballot.NodeID) {
+	for i := range s.askers {
+		if s.askers[i].node == node {
+			s.drop(i)
+			return
+		}
+	}
+}
+
+func (s *SnapshotSender) drop(i int) { s.askers = append(s.askers[:i], s.askers[i+1:]...) }
+
+// senderIdle is how often a sender looks at what it keeps while nobody asks.
+const senderIdle = time.Second
+
+// Next returns what to do now.
+func (s *SnapshotSender) Next(now time.Duration, v SenderView) SenderStep {
+	if s.pinned && (v.LogBytes > SnapshotPinBytes || v.Short || len(s.askers) == 0 && now-s.newest > SnapshotPinFor) {
+		s.pinned = false
+	}
+	step := s.next(now, v)
+	if s.pinned {
+		step.Pin = s.slot
+	}
+	return step
+}
+
+func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
+	if s.open && (v.Short || len(s.askers) == 0 && now-s.newest > SnapshotKeep) {
+		s.open = false
+		return SenderStep{Close: true}
+	}
+	if len(s.askers) == 0 {
+		return SenderStep{Wait: senderIdle}
+	}
+	a := &s.askers[0]
+	s.newest = now
+	switch why := s.refusal(&a.ask, v); {
+	case why != SnapshotGiven:
+		m := &Message{Kind: KindSnapshotPiece, To: a.node, Snapshot: &SnapshotPart{ID: a.ask.ID, Refused: why}}
+		s.drop(0)
+		return SenderStep{Refuse: m}
+	case s.open && s.slot <= a.ask.Above: // nobody else is being sent to
+		s.open = false
+		return SenderStep{Close: true}
+	case !s.open:
+		return SenderStep{Open: true}
+	case now < s.pause:
+		return SenderStep{Wait: s.pause - now}
+	}
+	return SenderStep{Read: &SnapshotRead{To: a.node, ID: s.id, After: a.ask.After, First: len(a.ask.After) == 0}}
+}
+
+// refusal returns why an ask is not answered with a piece.
+func (s *SnapshotSender) refusal(a *SnapshotPart, v SenderView) SnapshotRefusal {
+	switch {
+	case a.ID != 0 && (!s.open || a.ID != s.id):
+		return SnapshotGone
+	case a.ID != 0:
+		return SnapshotGiven
+	case v.Short:
+		return SnapshotShort
+	case s.open && s.slot > a.Above:
+		return SnapshotGiven
+	case s.open && len(s.askers) > 1:
+		return SnapshotBusy
+	case v.Checkpointed <= a.Above:
+		return SnapshotNone
+	}
+	return SnapshotGiven
+}
+
+// Opened takes the result of Open: the snapshot's id and slot, or ok false if there is none to be had now.
+func (s *SnapshotSender) Opened(id, slot uint64, ok bool) {
+	if !ok {
+		s.askers[0].left = 0
+		s.turn()
+		return
+	}
+	s.open, s.id, s.slot, s.pinned = true, id, slot, true
+}
+
+// Sent takes the result of a Read: the position behind the piece, empty behind the last one, how many bytes were sent,
+// none if the connection took none, and for how long the node worked on it. ok is false if the position was none.
+func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took time.Duration, ok bool) {
+	a := &s.askers[0]
+	switch {
+	case !ok:
+		a.left = 0
+	case bytes == 0:
+		took = snapshotFull
+	default:
+		a.ask.ID, a.ask.After = s.id, next
+		a.left--
+		if len(next) == 0 {
+			a.left = 0
+		}
+	}
+	s.pause = now + max((snapshotShare-1)*took, time.Duration(max(bytes, 4<<10))*time.Second/snapshotRate)
+	s.turn()
+}
+
+// turn gives the next asker its turn, and forgets the one that had it if it has all that it asked for.
+func (s *SnapshotSender) turn() {
+	a := s.askers[0]
+	s.drop(0)
+	if a.left > 0 {
+		s.askers = append(s.askers, a)
+	}
+}

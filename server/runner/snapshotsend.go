@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"errors"
+	"time"
+
+	"tenure/server/replica"
+	"tenure/storage"
+)
+
+// send sends snapshots to those who ask, until stop is closed.
+func (s *Snapshots) send(stop <-chan struct{}) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	defer s.closeSnapshot()
+	for {
+		select {
+		case <-stop:
+			return nil
+		case a := <-s.asks:
+			s.asked(a)
+			continue
+		default:
+		}
+		step := s.sender.Next(s.cfg.Clock.Now(), s.senderView())
+		s.pin(step.Pin)
+		if step.Wait == 0 {
+			if err := s.serve(&step); err != nil {
+				return err
+			}
+			continue
+		}
+		timer.Reset(step.Wait)
+		select {
+		case <-stop:
+			return nil
+		case a := <-s.asks:
+			s.asked(a)
+		case <-timer.C:
+		}
+	}
+}
+
+func (s *Snapshots) asked(a snapshotAsk) {
+	if a.message == nil {
+		s.sender.Lost(a.lost)
+		return
+	}
+	s.sender.Ask(s.cfg.Clock.Now(), a.message)
+}
+
+func (s *Snapshots) senderView() replica.SenderView {
+	return replica.SenderView{
+		Checkpointed: uint64(s.cfg.Store.Checkpointed()), LogBytes: s.cfg.Store.Usage().LogBytes,
+		// The quota is no reason: what a member sends it does not keep.
+		Short: s.cfg.Disk.Space() == replica.SpaceTight || s.cfg.Disk.Space() == replica.SpaceNone,
+	}
+}
+
+// serve carries out a step of the sender. An error is damage.
+func (s *Snapshots) serve(step *replica.SenderStep) error {
+	switch {
+	case step.Close:
+		s.closeSnapshot()
+	case step.Refuse != nil:
+		s.sendMessage(step.Refuse)
+	case step.Open:
+		return s.open()
+	case step.Read != nil:
+		return s.sendPiece(step.Read)
+	}
+	return nil
+}
+
+// open opens a snapshot of the state.
+func (s *Snapshots) open() error {
+	out, err := s.cfg.Store.Snapshot()
+	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
+		s.sender.Opened(0, 0, false)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	info, err := storage.ParseSnapshot(out.Header())
+	if err != nil {
+		out.Close()
+		return err
+	}
+	s.out = out
+	s.metrics.opened.Inc()
+	s.sender.Opened(info.ID, uint64(info.Slot), true)
+	s.cfg.Logger.Info().Uint64("slot", uint64(info.Slot)).Int64("bytes", info.Bytes).
+		Msg("a member is too far behind for the log: it gets the state as a snapshot")
+	return nil
+}
+
+// sendPiece reads a piece and sends it.
+func (s *Snapshots) sendPiece(r *replica.SnapshotRead) error {
+	begin := s.cfg.Clock.Now()
+	piece, next, err := s.out.Piece(r.After, replica.SnapshotPieceBytes)
+	if errors.Is(err, storage.ErrBadPiece) {
+		s.sender.Sent(s.cfg.Clock.Now(), nil, 0, 0, false)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m := &replica.Message{Kind: replica.KindSnapshotPiece, To: r.To,
+		Snapshot: &replica.SnapshotPart{ID: r.ID, After: r.After, Next: next, Piece: piece}}
+	if r.First {
+		m.Snapshot.Header = s.out.Header()
+	}
+	sent := 0
+	if s.sendMessage(m) {
+		sent = len(piece)
+		s.metrics.sent.Add(float64(sent))
+	}
+	now := s.cfg.Clock.Now()
+	s.sender.Sent(now, next, sent, now-begin, true)
+	return nil
+}
+
+func (s *Snapshots) closeSnapshot() {
+	if s.out != nil {
+		s.out.Close()
+		s.out = nil
+	}
+}
+
+// pin has the log behind a snapshot kept.
+func (s *Snapshots) pin(slot uint64) {
+	if slot == s.pinned {
+		return
+	}
+	if slot == 0 && s.senderView().LogBytes > replica.SnapshotPinBytes {
+		s.cfg.Logger.Warn().Msg("the log behind a snapshot that was sent has become too large and is not kept any more")
+	}
+	s.pinned = slot
+	s.cfg.Log.Do(func(part *replica.Log) { part.Pin(slot) })
+}

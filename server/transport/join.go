@@ -1,0 +1,122 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"tenure/internal/ident"
+	"tenure/server/wire"
+)
+
+// Join asks the node at addr to let the node of m into its cluster, and then whatever node it is referred to. Once it
+// has been let in, it returns how.
+//
+// The error is final if it is a *Refusal of another reason than wire.ReasonNotReady. In all other cases, as when an
+// answer was lost, the caller may ask again with the same m, also another member.
+func Join(ctx context.Context, addr string, m wire.JoinMsg) (wire.JoinedMsg, error) {
+	for range maxJoinHops {
+		joined, err := joinAt(ctx, addr, &m)
+		if err != nil {
+			return wire.JoinedMsg{}, fmt.Errorf("ask the node at %s to let this node in: %w", addr, err)
+		}
+		if joined.Ask == "" {
+			return *joined, nil
+		}
+		addr = joined.Ask
+	}
+	return wire.JoinedMsg{}, errors.New("the nodes that were asked do not agree which of them is the master")
+}
+
+// joinAt asks one node.
+func joinAt(ctx context.Context, addr string, m *wire.JoinMsg) (*wire.JoinedMsg, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*joinTimeout)
+	defer cancel()
+	nc, err := (&net.Dialer{Timeout: joinTimeout}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	defer context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })()
+	c := newConn(nc, 0, time.Time{})
+	if err := c.send(m); err != nil {
+		return nil, err
+	}
+	joined, err := expect[*wire.JoinedMsg](c)
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("it ended the connection: perhaps it runs a release that lets no nodes in: %w", err)
+	}
+	if errors.Is(err, wire.ErrTooLarge) { // such as HTTP
+		return nil, refuse(wire.ReasonJoin, "what answers at %s is not the port of a node for its peers: name the address "+
+			"that the node was given with --peer, not the one for clients", addr)
+	}
+	if err == nil && joined.Ask == "" && !joined.Membership.Lists(joined.Node, m.Store) {
+		return nil, refuse(wire.ReasonJoin, "node %d is the id for store %s, but membership %s has another store for it",
+			joined.Node, m.Store, joined.Membership)
+	}
+	return joined, err
+}
+
+// joins answers a node that wants to join.
+func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
+	select {
+	case s.joining <- struct{}{}:
+		defer func() { <-s.joining }()
+	default:
+		return c.refuse(refuse(wire.ReasonNotReady, "%d nodes join at the same time; this one has to wait", maxJoins))
+	}
+	if r := s.checkJoin(m); r != nil {
+		return c.refuse(r)
+	}
+	ctx, cancel := context.WithTimeout(s.sockets.ctx, joinTimeout)
+	defer cancel()
+	c.nc.SetDeadline(time.Now().Add(joinTimeout + s.cfg.HandshakeTimeout))
+	joined, err := s.cfg.Join(ctx, *m)
+	if err != nil {
+		var r *Refusal
+		if !errors.As(err, &r) {
+			r = &Refusal{Reason: wire.ReasonNotReady, Text: err.Error()}
+		}
+		return c.refuse(r)
+	}
+	joined.Membership = s.now.Load().withAddresses(joined.Membership)
+	s.log.Info().Str("remote", c.remote()).Uint64("node", uint64(joined.Node)).Str("store", m.Store.String()).
+		Str("ask", joined.Ask).Msg("answered a node that wants to join")
+	return c.send(&joined)
+}
+
+// checkJoin returns why a node must not join with this store and these settings, nil if it may ask.
+func (s *peers) checkJoin(m *wire.JoinMsg) *Refusal {
+	ours, membership := s.handshake.hello()
+	if m.Constants != ours.Constants {
+		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",
+			difference(called(ours.Node), &ours.Constants, "the node that joins", &m.Constants))
+	}
+	for _, x := range membership.All() {
+		_, voter, _ := membership.Find(x.Node)
+		if x.Store != m.Store || !voter && !s.handshake.history.tookPart(x.Node, x.Store) {
+			continue
+		}
+		return refuse(wire.ReasonRolledBack, "store %s wants to join, but it is node %d of cluster %s already and has "+
+			"taken part: its data directory was rolled back. A store that has forgotten something must not take part again; "+
+			"start the node with an empty data directory and %s", m.Store, x.Node, ours.Cluster, replaceFlag(x))
+	}
+	return nil
+}
+
+// withAddresses returns m with the addresses that this node knows and m does not have, so that a node that has nothing
+// but m finds the others.
+func (t *table) withAddresses(m ident.Membership) ident.Membership {
+	fill := func(list []ident.Member) (out []ident.Member) {
+		for _, x := range list {
+			x.PeerAddr = t.address(x)
+			out = append(out, x)
+		}
+		return out
+	}
+	m.Members, m.NonVoters = fill(m.Members), fill(m.NonVoters)
+	return m
+}

@@ -1,0 +1,32 @@
+package transport
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"tenure/internal/ident"
+)
+
+// joinCommand returns the command with which a node joins the cluster of the member at addr, in place of x if that is
+// not nil. The texts of the bootstrap show it where that is what helps.
+func joinCommand(addr string, x *ident.Member, data string) string {
+	parts := []string{"kvnode --join", addr}
+	if x != nil {
+		parts = append(parts, replaceFlag(*x))
+	}
+	return strings.Join(append(parts, "--data", word(data)), " ")
+}
+
+// replaceFlag returns the flag with which a node joins in place of x.
+func replaceFlag(x ident.Member) string {
+	return "--replace " + word(cmp.Or(x.Name, fmt.Sprintf("node-%d", x.Node)))
+}
+
+// word returns s as a shell reads it as one word.
+func word(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n\"'\\$`!*?[](){}<>|&;#~") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,141 @@
+package transport
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/server/wire"
+)
+
+// table is the membership that this node goes by, with its peers: the other members, and nodes that are none as far as
+// this node knows, but that have connected with a newer membership. It is replaced as a whole, never changed.
+type table struct {
+	membership ident.Membership
+	hints      map[ballot.NodeID]string // addresses of members, for those that the membership has none of
+	list       []*peer                  // by rising id
+}
+
+// address returns where x, a member, is dialled; "" if that is not known.
+func (t *table) address(x ident.Member) string { return cmp.Or(x.PeerAddr, t.hints[x.Node]) }
+
+// known returns addrs with the addresses that t has of members of which addrs has none: a node that has joined was told
+// them, and they may be in no membership.
+func (t *table) known(addrs map[ballot.NodeID]string) map[ballot.NodeID]string {
+	hints := map[ballot.NodeID]string{}
+	for _, x := range t.membership.All() {
+		if addr := t.address(x); addr != "" {
+			hints[x.Node] = addr
+		}
+	}
+	maps.Copy(hints, addrs)
+	return hints
+}
+
+// membership returns the one that this node goes by.
+func (s *peers) membership() ident.Membership { return s.now.Load().membership }
+
+// list returns the peers by rising id. It must not be changed.
+func (s *peers) list() []*peer { return s.now.Load().list }
+
+// get returns the peer of that id, nil if there is none.
+func (s *peers) get(node ballot.NodeID) *peer {
+	for _, p := range s.list() {
+		if p.node == node {
+			return p
+		}
+	}
+	return nil
+}
+
+// replace goes over to m, if that is newer. Peers of m are kept or made, with the address that m, or addrs, or the
+// membership before has. The connections of others end, unless they go by a membership that is newer than m.
+func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !m.Newer(s.membership()) {
+		return
+	}
+	next := &table{membership: m, hints: s.now.Load().known(addrs)}
+	self, _, _ := m.Find(s.cfg.Self)
+	for _, x := range m.All() {
+		if x.Node == s.cfg.Self {
+			continue
+		}
+		p := s.get(x.Node)
+		if p == nil {
+			p = newPeer(s.sockets.ctx, x.Node)
+		}
+		addr := next.address(x)
+		if addr == next.address(self) {
+			addr = "" // this node has taken its place
+		}
+		p.setAddress(addr)
+		next.list = append(next.list, p)
+	}
+	var gone []*peer
+	for _, p := range s.list() {
+		switch _, _, listed := m.Find(p.node); {
+		case listed:
+		case p.goesBy().Newer(m):
+			next.list = append(next.list, p)
+		default:
+			gone = append(gone, p)
+		}
+	}
+	slices.SortFunc(next.list, byNode)
+	s.now.Store(next)
+	for _, p := range gone {
+		s.log.Info().Uint64("peer", uint64(p.node)).Uint64("membership", m.Number).Msg("peer is no member any more")
+		s.forget(p)
+	}
+}
+
+// admit returns the peer that has said h in a handshake. A node that the membership does not list is a peer from then
+// on if it goes by a newer one. The membership may have changed since the handshake.
+func (s *peers) admit(h *wire.Hello) (*peer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now.Load()
+	if r := checkMember(h, now.membership, s.cfg.Self); r != nil {
+		return nil, r
+	}
+	if p := s.get(h.Node); p != nil {
+		return p, nil
+	}
+	list, idle, unknown := slices.Clone(now.list), (*peer)(nil), 0
+	for _, p := range list {
+		if _, _, listed := now.membership.Find(p.node); !listed {
+			unknown++
+			if !p.connected() {
+				idle = p
+			}
+		}
+	}
+	switch {
+	case unknown < maxUnknown:
+	case idle == nil:
+		return nil, refuse(wire.ReasonNotReady, "node %d takes no connection to node %d: it has some to %d nodes already "+
+			"that its membership %s does not list", s.cfg.Self, h.Node, unknown, now.membership)
+	default:
+		list = slices.DeleteFunc(list, func(p *peer) bool { return p == idle })
+		s.forget(idle)
+	}
+	p := newPeer(s.sockets.ctx, h.Node)
+	p.has = h.Has()
+	list = append(list, p)
+	slices.SortFunc(list, byNode)
+	s.now.Store(&table{membership: now.membership, hints: now.hints, list: list})
+	return p, nil
+}
+
+// forget ends the connections of a peer that is in the table no more.
+func (s *peers) forget(p *peer) {
+	p.remove()
+	s.left.Add(p.ignored())
+	s.handshake.history.forget(p.node)
+}
+
+func byNode(a, b *peer) int { return cmp.Compare(a.node, b.node) }

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// MemberChange is a client's request to change the members, checked.
+type MemberChange struct {
+	Operation string // its id, never empty
+	Kind      string // one of those of package api, such as api.ChangeAdd
+	// Node is the member that the change is about; 0 of an addition, whose node gets its id from the cluster.
+	Node ballot.NodeID
+	By   ballot.NodeID // of a replacement: who takes the place of Node; 0: see api.MemberRequest
+	// Member has the name and addresses of an addition, and the new ones of an update, in which what is empty stays as
+	// it is. Its store is zero unless the change is an addition that is to be carried out.
+	Member   ident.Member
+	NonVoter bool // of an addition
+	// ForceQuorumLoss is how many voters the client believes alive after a removal that leaves no majority; 0: such a
+	// removal is refused.
+	ForceQuorumLoss int
+}
+
+// Members is the list of members and the changes of it. Safe for concurrent use. Each call answers within its timeout,
+// or soon after. Errors are those of a Backend, and *MemberError.
+type Members interface {
+	// ListMembers returns the members as this node has applied them, and what it knows of each.
+	ListMembers(timeout time.Duration) (api.MemberList, error)
+	// ChangeMembers begins the operation, wherever the master is, and returns it once it is in the log. A second call
+	// with the same id changes nothing and returns what became of the first; with another change it is refused with
+	// api.CodeKeyReused.
+	ChangeMembers(timeout time.Duration, c MemberChange) (api.MemberOperation, error)
+	// PlanChange says what ChangeMembers would do, and refuses what it would refuse. It changes nothing.
+	PlanChange(timeout time.Duration, c MemberChange) (api.MemberPlan, error)
+	// CancelChange takes an operation that runs back, where that is still possible, and returns it. One that was
+	// cancelled before is returned again.
+	CancelChange(timeout time.Duration, operation string) (api.MemberOperation, error)
+	// DrainNode makes that node hand mastership over, and take no new clients until off is given. It is told to that
+	// node if this is another one.
+	DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error
+}
+
+// MemberError is a refusal of a change of the members. Nothing was changed.
+type MemberError struct {
+	// Code is one of the codes about members, api.CodeKeyReused or api.CodeInvalid.
+	Code api.Code
+	Text string // what is wrong and what to do, for people
+}
+
+// Error returns the text.
+func (e *MemberError) Error() string { return e.Text }
+
+// status returns the HTTP status of e.
+func (e *MemberError) status() int {
+	switch e.Code {
+	case api.CodeInvalid:
+		return http.StatusBadRequest
+	case api.CodeNotMember:
+		return http.StatusNotFound
+	}
+	return http.StatusConflict
+}

@@ -1,0 +1,144 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// installReceived puts a snapshot that was received whole into the place of the state database, if it is ahead of it,
+// and removes what is left of one that was not. Open calls it when the log is open and the state database is not. A
+// crash between any two of its steps leaves what the next Open goes on from, because the received file counts until it
+// has its new name:
+//
+//	the membership of the snapshot is durable, if it is newer
+//	the log is truncated through the snapshot's slot; entries above it, promise and start record stay
+//	the checksums of its pages have their name; until the next step they are not those of state.db's transaction
+//	the file has its name, over that of the old state database
+func (s *Store) installReceived() error {
+	there, err := exists(s.receivedPath())
+	if err != nil {
+		return err
+	}
+	if !there {
+		return s.dropReceived()
+	}
+	old, err := readStateMarks(s.statePath(), 0)
+	if err != nil {
+		return nil // the state database's own opening says so
+	}
+	c, err := s.readReceived()
+	if err != nil {
+		return s.refuseReceived(old, err)
+	}
+	reached := max(old.marks.Slot, old.marks.Plan.Slot)
+	if c.marks.Slot <= reached {
+		s.note(fmt.Sprintf("a snapshot through slot %d was received and is not needed: the state is at slot %d",
+			c.marks.Slot, reached))
+		return s.dropReceived()
+	}
+	if err := s.adopt(&c.marks); err != nil {
+		return err
+	}
+	if err := s.nameReceived(); err != nil {
+		return err
+	}
+	s.stats.installed.Store(c.marks.Slot)
+	s.note(fmt.Sprintf("the state is a snapshot through slot %d now; it was at slot %d", c.marks.Slot, old.marks.Slot))
+	return nil
+}
+
+// readReceived reads the received file as Open reads a state database, and its owner.
+func (s *Store) readReceived() (*stateContent, error) {
+	sums := s.receivedSumsPath()
+	if there, err := exists(sums); err != nil {
+		return nil, err
+	} else if !there {
+		sums = s.sumsPath() // a crash came before the last step
+	}
+	c, err := readStateMarks(s.receivedPath(), s.options.VerifyBytes, sums)
+	if err == nil && c.owner != s.node.identity.Load().Store {
+		err = fmt.Errorf("it belongs to store %s", c.owner)
+	}
+	return c, err
+}
+
+// readStateMarks reads a state database that no bbolt has open: the whole of one of up to wholeBytes, and else its
+// branch pages. sums may name the file with the checksums of its pages, which must then hold.
+func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateContent, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := fileSize(f)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newestMeta(f, size)
+	if err != nil {
+		return nil, err
+	}
+	w := walker{r: f, meta: m, skeleton: size > wholeBytes}
+	for _, path := range sums {
+		side, table, err := loadSums(path, &m)
+		if err != nil {
+			return nil, err
+		}
+		if side == nil {
+			return nil, errors.New("the checksums of its pages are missing")
+		}
+		defer side.file.Close()
+		t := checkedFile{pageBytes: m.pageBytes}
+		t.sums.sums.Store(&table)
+		w.check = t.checkRun
+	}
+	return readState(&w)
+}
+
+// refuseReceived drops a received file that cannot be read because of err, unless the log has been cut for it already:
+// then the state that goes with the log is lost.
+func (s *Store) refuseReceived(old *stateContent, err error) error {
+	if uint64(s.log.pending.durable().Truncated) > max(old.marks.Slot, old.marks.Plan.Slot) {
+		return damage(s.receivedPath(), "%w", err)
+	}
+	s.note(fmt.Sprintf("%s was dropped: %v; the state is what it was before", s.receivedPath(), err))
+	return s.dropReceived()
+}
+
+// adopt makes log.db go with the snapshot of m, whose file is durable.
+func (s *Store) adopt(m *checkpointMarks) error {
+	if m.Membership.Number > 0 {
+		if err := s.node.setMembership(m.Membership); err != nil {
+			return err
+		}
+	}
+	r := journal.Record{Marks: s.log.pending.durable()}
+	if slot := multipaxos.Slot(m.Slot); slot > r.Marks.Truncated {
+		advance(&r.Marks, &multipaxos.Persist{Truncate: slot})
+		return s.log.commitHome(&r)
+	}
+	return nil
+}
+
+// nameReceived gives the received files the names of the old ones.
+func (s *Store) nameReceived() error {
+	rename := func(from, to string) error {
+		err := os.Rename(from, to)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unusable("cannot rename %s: %w; check the directory and its disk", from, plain(err))
+		}
+		if err := syncDir(s.dir); err != nil {
+			return cannotSync(s.dir, err)
+		}
+		return nil
+	}
+	if err := rename(s.receivedSumsPath(), s.sumsPath()); err != nil { // not there: a crash came after this step
+		return err
+	}
+	return rename(s.receivedPath(), s.statePath())
+}

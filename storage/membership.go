@@ -1,0 +1,129 @@
+package storage
+
+import (
+	"fmt"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+)
+
+// SetMembership makes m the membership of this node, durably, with the peer addresses that were known of members of
+// which m has none; an older one than it has, or the same, changes nothing. From then on neither layer answers under an
+// older one, also after a restart. m need not list this node: a node that was removed knows it from here. It refuses one
+// that gives this node's id to another store.
+func (s *Store) SetMembership(m ident.Membership) error { return s.node.setMembership(m) }
+
+func (s *nodeRecords) setMembership(m ident.Membership) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	next := *s.identity.Load()
+	if next.Cluster.IsZero() {
+		return fmt.Errorf("%w: membership %s for %s, which is of no cluster", ErrRefused, m, s.dir)
+	}
+	return s.newMembership(&next, m)
+}
+
+// newMembership writes next with m, unless the membership that next has is as new. The caller holds log.mu.
+func (s *nodeRecords) newMembership(next *identityRecord, m ident.Membership) error {
+	if !m.Newer(next.Membership) {
+		return nil
+	}
+	if err := next.mayHave(m); err != nil {
+		return fmt.Errorf("%s: %w", s.dir, err)
+	}
+	next.Bootstrap = next.bootstrap()
+	next.Membership = withAddresses(copyMembership(m), next.Membership)
+	return s.putIdentity("write the membership", next)
+}
+
+// withAddresses puts the peer addresses of was into m, its own copy, where m has none of the same member: a node that
+// has joined was told them then, and may need them after a restart.
+func withAddresses(m, was ident.Membership) ident.Membership {
+	for _, list := range [][]ident.Member{m.Members, m.NonVoters} {
+		for i := range list {
+			x, _, _ := was.Find(list[i].Node)
+			if list[i].PeerAddr == "" && x.Store == list[i].Store {
+				list[i].PeerAddr = x.PeerAddr
+			}
+		}
+	}
+	return m
+}
+
+// mayHave returns an error if m is none that the node of r can have.
+func (r *identityRecord) mayHave(m ident.Membership) error {
+	if err := checkMembership(m); err != nil {
+		return err
+	}
+	if x, _, listed := m.Find(r.Node); listed && x.Store != r.Store {
+		return fmt.Errorf("%w: membership %s gives node %d to another store than its own, %s",
+			ErrRefused, m, r.Node, r.Store)
+	}
+	return nil
+}
+
+// bootstrap returns the membership that the bootstrap wrote here, zero in a store that has joined.
+func (r *identityRecord) bootstrap() ident.Membership {
+	if r.Bootstrap.Number == 0 && r.Membership.Number == 1 && r.Membership.Change == 0 {
+		return r.Membership
+	}
+	return r.Bootstrap
+}
+
+// Join makes a store that is of no cluster a member of one, durably and once: m must list node with this store. A node
+// id that SetNode gave to the store before gives way: it has never taken part. Said again for the same cluster and node
+// it is SetMembership; otherwise a store that is of a cluster gets ErrFormed.
+func (s *Store) Join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
+	return s.node.join(cluster, node, m)
+}
+
+func (s *nodeRecords) join(cluster ident.ClusterID, node ballot.NodeID, m ident.Membership) error {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	if err := s.failed(); err != nil {
+		return err
+	}
+	next := *s.identity.Load()
+	if !next.Cluster.IsZero() {
+		if next.Cluster != cluster || next.Node != node {
+			return fmt.Errorf("%w: %s is node %d of cluster %s, membership %s; it joins no other one",
+				ErrFormed, s.dir, next.Node, next.Cluster, next.Membership)
+		}
+		return s.newMembership(&next, m)
+	}
+	if node == 0 || node > ballot.MaxNodeID || cluster.IsZero() || m.Number == 0 || !m.Lists(node, next.Store) {
+		return fmt.Errorf("%w: joining cluster %s as node %d: membership %s does not list it with store %s",
+			ErrRefused, cluster, node, m, next.Store)
+	}
+	next.Cluster, next.Node, next.Membership = cluster, node, ident.Membership{}
+	return s.newMembership(&next, m)
+}
+
+// checkMembership returns an error if m has no voters or is not lists of nodes with their stores by rising id, each
+// node in one of them.
+func checkMembership(m ident.Membership) error {
+	if len(m.Members) == 0 {
+		return fmt.Errorf("%w: membership %s has no voters", ErrRefused, m)
+	}
+	seen := map[ballot.NodeID]bool{}
+	for _, list := range [][]ident.Member{m.Members, m.NonVoters} {
+		last := ballot.NodeID(0)
+		for _, x := range list {
+			if x.Node <= last || x.Node > ballot.MaxNodeID || x.Store.IsZero() || seen[x.Node] {
+				return fmt.Errorf("%w: membership %s is not a list of nodes with their stores by rising id", ErrRefused, m)
+			}
+			last, seen[x.Node] = x.Node, true
+		}
+	}
+	return nil
+}
+
+// copyMembership returns m with lists of its own.
+func copyMembership(m ident.Membership) ident.Membership {
+	m.Members = append([]ident.Member(nil), m.Members...)
+	m.NonVoters = append([]ident.Member(nil), m.NonVoters...)
+	return m
+}

@@ -1,0 +1,344 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+
+	"tenure/kv"
+)
+
+// ErrNoSpace: there is no space for a snapshot. What there is of the store was not touched.
+var ErrNoSpace = errors.New("no space for a snapshot")
+
+// Receiver builds the state database of a snapshot beside the one that the store has, and takes no part in it: no error
+// of it ends the store. It holds about Options.CheckpointPartBytes in memory, several times over, and the largest
+// record. Used by one goroutine at a time; Finish or Abort must come before the store is closed.
+type Receiver struct {
+	store  *Store
+	header snapshotHeader
+	seed   seed
+	db     *bolt.DB
+	file   *os.File
+	wedged atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
+	sums   sumTable
+
+	pageBytes int64
+
+	offset    uint64 // of the stream, taken so far
+	rest      []byte // of the stream, behind the last whole record
+	last      *kv.Change
+	records   digest
+	batch     []receivedRecord
+	batchSize int64
+	err       error // the first one that is not ErrBadPiece: the receiver is of no use any more
+}
+
+// receivedRecord is a record as it goes into state.db.
+type receivedRecord struct {
+	space       kv.Space
+	key, record []byte
+}
+
+// Receive begins to receive the snapshot of header. It refuses with ErrNoSpace where the file system cannot take it and
+// keep the reserve, and with ErrRefused a snapshot of another cluster, one that is not ahead of the state database, and
+// a second one at a time. What an abandoned one has left is removed.
+func (s *Store) Receive(header []byte) (*Receiver, error) {
+	if err := s.failed(); err != nil {
+		return nil, err
+	}
+	h, err := openHeader(header)
+	if err != nil {
+		return nil, err
+	}
+	id := s.Identity()
+	at := s.Checkpointed()
+	switch {
+	case h.Cluster != id.Cluster || id.Cluster.IsZero():
+		return nil, fmt.Errorf("%w: a snapshot of cluster %s for %s, which is of cluster %s",
+			ErrRefused, h.Cluster, s.dir, id.Cluster)
+	case h.Slot <= uint64(at):
+		return nil, fmt.Errorf("%w: a snapshot through slot %d for %s, which is at slot %d", ErrRefused, h.Slot, s.dir, at)
+	case h.Membership.Number > 0:
+		if err := s.node.identity.Load().mayHave(h.Membership); err != nil {
+			return nil, fmt.Errorf("%s: a snapshot through slot %d: %w", s.dir, h.Slot, err)
+		}
+	}
+	if !s.receiving.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("%w: another snapshot is being received", ErrRefused)
+	}
+	r := &Receiver{store: s, header: h, seed: pieceSeed(header)}
+	if err := r.begin(); err != nil {
+		return nil, errors.Join(err, r.Abort())
+	}
+	return r, nil
+}
+
+// begin makes the new state database.
+func (r *Receiver) begin() error {
+	s := r.store
+	if err := r.checkSpace(r.header.Bytes + r.header.Bytes/8); err != nil {
+		return err
+	}
+	if err := s.dropReceived(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.receivingPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return r.cannot(err)
+	}
+	r.file = f
+	o := stateBolt
+	o.NoSync = true // dataSync follows each part: with its own it would be two
+	if r.db, err = openBolt(s.receivingPath(), s.options.MapBytes, o); err != nil {
+		return err
+	}
+	r.pageBytes = int64(r.db.Info().PageSize)
+	if err := interceptWrites(r.db, r.wrote); err != nil {
+		return unusable("cannot write %s: %w", s.receivingPath(), err)
+	}
+	return r.write(func(tx *bolt.Tx) error { return stateRecords(tx, *s.node.identity.Load()) })
+}
+
+// wrote notes the checksums of pages that bbolt writes.
+func (r *Receiver) wrote(write writeAt, b []byte, off int64) (int, error) {
+	for at := int64(0); at+r.pageBytes <= int64(len(b)); at += r.pageBytes {
+		id := uint64((off + at) / r.pageBytes)
+		r.sums.set(id, pageSum(id, b[at:at+r.pageBytes]))
+	}
+	return write(b, off)
+}
+
+// write runs fn in a transaction of the new state database, and makes it durable.
+func (r *Receiver) write(fn func(*bolt.Tx) error) error {
+	err := transact(r.db, r.store.receivingPath(), &r.wedged, fn)
+	if err == nil {
+		err = dataSync(r.file)
+	}
+	if err != nil {
+		return r.cannot(err)
+	}
+	forgetPages(r.db, r.file)
+	return nil
+}
+
+func (r *Receiver) cannot(err error) error {
+	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.header.Slot, plain(err))
+}
+
+// checkSpace returns an error unless the file system has need bytes and the reserve besides.
+func (r *Receiver) checkSpace(need int64) error {
+	s := r.store
+	unused, err := s.space.reserve.unused()
+	if err != nil {
+		return unusable("%w", err)
+	}
+	if reserve := s.space.usage().ReserveBytes; unused-need < reserve {
+		return fmt.Errorf("%w: %s has %d bytes free and it takes %d and a reserve of %d; make space on its file system",
+			ErrNoSpace, s.dir, unused, need, reserve)
+	}
+	return nil
+}
+
+// Offset returns how much of the stream was taken: where the next piece must begin.
+func (r *Receiver) Offset() uint64 { return r.offset }
+
+// Records returns how many records were taken.
+func (r *Receiver) Records() uint64 { return r.records.Count }
+
+// Add takes the next piece. After ErrBadPiece it may be asked for again; after any other error only Abort is left. It
+// writes and syncs when enough has come together.
+func (r *Receiver) Add(piece []byte) error {
+	if r.err != nil {
+		return r.err
+	}
+	at, part, err := r.seed.openPiece(piece)
+	if err != nil {
+		return err
+	}
+	if at != r.offset {
+		return fmt.Errorf("%w: it begins at byte %d and not at %d", ErrBadPiece, at, r.offset)
+	}
+	r.offset += uint64(len(part))
+	r.err = r.take(part)
+	return r.err
+}
+
+// take takes the next part of the stream.
+func (r *Receiver) take(part []byte) error {
+	r.rest = append(r.rest, part...)
+	rest := r.rest
+	for {
+		c, record, next, ok, err := cutStreamRecord(rest)
+		if err == nil && ok {
+			err = follow(r.last, &c)
+		}
+		if err != nil {
+			return r.cannot(err)
+		}
+		if !ok {
+			break
+		}
+		b := bytes.Clone(rest[recordHeadBytes : len(rest)-len(next)])
+		key := b[:len(c.Key):len(c.Key)]
+		r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})
+		r.batchSize += int64(len(b))
+		r.records.add(record)
+		r.last = &kv.Change{Space: c.Space, Key: key}
+		rest = next
+		if r.batchSize >= r.store.options.CheckpointPartBytes {
+			if err := r.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	r.rest = append(r.rest[:0], rest...)
+	if cap(r.rest) > 4*maxPieceBytes && len(r.rest) <= maxPieceBytes {
+		r.rest = bytes.Clone(r.rest) // a long record was in it
+	}
+	return nil
+}
+
+// flush writes what has come together.
+func (r *Receiver) flush() error {
+	if err := r.checkSpace(2*r.batchSize - r.store.space.usage().ReserveBytes/2); err != nil {
+		return err
+	}
+	err := r.write(func(tx *bolt.Tx) error {
+		var bucket *bolt.Bucket
+		var space kv.Space
+		for i := range r.batch {
+			b := &r.batch[i]
+			if bucket == nil || space != b.space {
+				var err error
+				if bucket, err = tx.CreateBucketIfNotExists(spaceNames[b.space]); err != nil {
+					return err
+				}
+				space, bucket.FillPercent = b.space, receivedFill
+			}
+			if err := bucket.Put(b.key, b.record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	clear(r.batch)
+	r.batch, r.batchSize = r.batch[:0], 0
+	return err
+}
+
+// receivedFill is how full pages are that are written in order: not whole, since changes in their middle will come.
+const receivedFill = 0.9
+
+// Finish compares all that was taken with the header, and makes it durable: the next Open of the directory puts it in
+// the place of the state database if it is still ahead of it. The receiver is done with, whatever Finish returns.
+func (r *Receiver) Finish() error {
+	err := r.err
+	if err == nil {
+		err = r.finish()
+	}
+	if err != nil {
+		return errors.Join(err, r.Abort())
+	}
+	r.store.receiving.Store(false)
+	return nil
+}
+
+func (r *Receiver) finish() error {
+	if len(r.rest) > 0 {
+		return r.cannot(fmt.Errorf("it ends in the middle of a record, %d bytes into it", len(r.rest)))
+	}
+	if err := r.flush(); err != nil {
+		return err
+	}
+	h := &r.header
+	if r.records != h.Records {
+		return r.cannot(fmt.Errorf("%d records came and %d should have, or not these", r.records.Count, h.Records.Count))
+	}
+	marks := &checkpointMarks{Slot: h.Slot, Meta: h.Meta, Records: h.Records, Membership: h.Membership}
+	err := r.write(func(tx *bolt.Tx) error {
+		return put(tx.Bucket([]byte(checkpointBucket)), checkpointSeed, checkpointKey, marks)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.writeSums(); err != nil {
+		return r.cannot(err)
+	}
+	return r.complete()
+}
+
+// writeSums writes the checksums of the pages, durably.
+func (r *Receiver) writeSums() error {
+	size, err := fileSize(r.file)
+	if err != nil {
+		return err
+	}
+	m, err := newestMeta(r.file, size)
+	if err != nil {
+		return err
+	}
+	f, err := writeSums(r.store.receivedSumsPath(), &r.sums, &m)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// complete syncs the file and gives it the name by which Open knows it.
+func (r *Receiver) complete() error {
+	s := r.store
+	err := r.file.Sync()
+	if closed := r.close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = syncDir(s.dir) // the checksums must not come after the name
+	}
+	if err == nil {
+		err = os.Rename(s.receivingPath(), s.receivedPath())
+	}
+	if err == nil {
+		err = syncDir(s.dir)
+	}
+	if err != nil {
+		return r.cannot(err)
+	}
+	return nil
+}
+
+// close closes the file.
+func (r *Receiver) close() error {
+	var err error
+	if r.db != nil && !r.wedged.Load() {
+		err = r.db.Close()
+	}
+	err = errors.Join(err, closeFiles(r.file))
+	r.db, r.file = nil, nil
+	return err
+}
+
+// Abort drops what was received.
+func (r *Receiver) Abort() error {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: the snapshot was given up", ErrRefused)
+	}
+	err := errors.Join(r.close(), r.store.dropReceived())
+	r.store.receiving.Store(false)
+	return err
+}
+
+// dropReceived removes what there is of a snapshot that is not installed, the one that counts first.
+func (f files) dropReceived() error {
+	for _, path := range []string{f.receivedPath(), f.receivingPath(), f.receivedSumsPath()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return unusable("cannot remove %s: %w; remove it yourself", path, plain(err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,434 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+var testCluster = ident.ClusterID{9} // that formed makes
+
+// source is a store with some thousand records in several spaces, one of which goes over many pieces.
+func source(t testing.TB) *Store {
+	t.Helper()
+	s := formed(t, t.TempDir())
+	fill(t, s, 20, 10)
+	f := &kv.Checkpoint{Slot: 20, Meta: []byte("meta")}
+	put := func(space kv.Space, key string, value []byte) {
+		f.Changes = append(f.Changes, kv.Change{Space: space, Key: []byte(key), Value: value})
+	}
+	for i := range 3000 {
+		put(kv.SpaceData, fmt.Sprintf("key%06d", i), fmt.Appendf(nil, "value %d", i))
+	}
+	put(kv.SpaceData, "long", bytes.Repeat([]byte("long"), 60_000))
+	put(kv.SpaceData, "short", []byte("s"))
+	put(kv.SpaceDedup, "d", []byte("dedup"))
+	put(kv.SpaceMembers, "record", []byte("members"))
+	must(t, s.Checkpoint(f))
+	return s
+}
+
+// joined is a store of node 2 of the source's cluster, without anything.
+func joined(t testing.TB, dir string) *Store {
+	t.Helper()
+	s := open(t, dir, small)
+	me := ident.Member{Node: 2, Store: s.Identity().Store}
+	must(t, s.Join(testCluster, 2, ident.Membership{Number: 1, Members: []ident.Member{me}}))
+	return s
+}
+
+func snapshot(t testing.TB, s *Store) *Snapshot {
+	t.Helper()
+	v, err := s.Snapshot()
+	must(t, err)
+	t.Cleanup(v.Close)
+	return v
+}
+
+// pieces are all pieces of v, of random sizes.
+func pieces(t testing.TB, v *Snapshot) (all [][]byte) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 1))
+	var at []byte
+	for {
+		piece, next, err := v.Piece(at, 1+r.IntN(50_000))
+		must(t, err)
+		all = append(all, piece)
+		if len(next) == 0 {
+			return all
+		}
+		at = next
+	}
+}
+
+func receiver(t testing.TB, s *Store, header []byte) *Receiver {
+	t.Helper()
+	r, err := s.Receive(header)
+	must(t, err)
+	t.Cleanup(func() { r.close() })
+	return r
+}
+
+// spaces is every record of the state database of s, as text.
+func spaces(t testing.TB, s *Store) string {
+	t.Helper()
+	v, err := s.View()
+	must(t, err)
+	defer v.Close()
+	var b strings.Builder
+	slot, meta, err := s.Loaded()
+	must(t, err)
+	fmt.Fprintf(&b, "%d %q\n", slot, meta)
+	for space := range 256 {
+		must(t, v.Ascend(kv.Space(space), nil, func(k, value []byte) bool {
+			fmt.Fprintf(&b, "%d %s %s\n", space, k, value)
+			return true
+		}))
+	}
+	return b.String()
+}
+
+// files of a snapshot that is under way or waits for the next Open.
+func leftovers(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "state.*.receiv*"))
+	must(t, err)
+	return all
+}
+
+// A store that gets a snapshot has the state of the sender from the next Open on, and its own log above it.
+func TestASnapshotIsTheState(t *testing.T) {
+	for _, part := range []int64{1, 100 << 10, defaultCheckpointPartBytes} {
+		from := source(t)
+		v := snapshot(t, from)
+		info, err := ParseSnapshot(v.Header())
+		if err != nil || info.Slot != 20 || info.Records != 3004 || info.Bytes < 240_000 || v.Slot() != 20 {
+			t.Fatalf("%+v, %v", info, err)
+		}
+		to := joined(t, t.TempDir())
+		to.options.CheckpointPartBytes = part
+		if part == 1 {
+			to.options.CheckpointPartBytes = 10 << 10
+		}
+		must(t, to.Start(StartRecord{Restart: 5, Quarantine: Quarantine{Master: 1, User: 2}}))
+		must(t, to.Commit([]multipaxos.Persist{{Promised: bal(7), Chosen: 18, Entries: []multipaxos.Entry{
+			entry(15, 5, "old"), entry(20, 5, "old"), entry(21, 6, "kept"), entry(23, 7, "kept too")}}}))
+		start := to.StartRecord()
+		r := receiver(t, to, v.Header())
+		for _, p := range pieces(t, v) {
+			must(t, r.Add(p))
+		}
+		before := spaces(t, to)
+		must(t, r.Finish())
+		if now := spaces(t, to); now != before {
+			t.Error("the state changed before the store was opened again")
+		}
+		to = reopen(t, to)
+		if got, want := spaces(t, to), spaces(t, from); got != want {
+			t.Errorf("the state is not that of the sender: %d and %d bytes of text", len(got), len(want))
+		}
+		must(t, to.Verify(t.Context()))
+		if d := to.Durable(); d != (multipaxos.Durable{Promised: bal(7), Chosen: 20, Truncated: 20, Last: 23}) {
+			t.Errorf("%+v", d)
+		}
+		entries, err := to.Entries(0, 100, 1<<20)
+		must(t, err)
+		if len(entries) != 2 || string(entries[0].Value) != "kept" || string(entries[1].Value) != "kept too" {
+			t.Errorf("entries %v", entries)
+		}
+		if id := to.Identity(); to.StartRecord() != start || id.Node != 2 || to.Stats().Installed != 20 {
+			t.Errorf("%+v, %+v, %+v", id, to.StartRecord(), to.Stats())
+		}
+		must(t, to.Commit([]multipaxos.Persist{{Chosen: 23}}))
+		checkpointKeys(t, to, 0, 500, "new")
+		to = reopen(t, to)
+		must(t, to.Verify(t.Context()))
+		if left := leftovers(t, to.dir); len(left) > 0 || to.Stats().Installed != 0 {
+			t.Errorf("there is still %v", left)
+		}
+	}
+}
+
+// The state at the slot of a snapshot is what is sent, whatever is checkpointed meanwhile, and a position is good for
+// another connection.
+func TestASnapshotStaysAsItWas(t *testing.T) {
+	s := source(t)
+	v := snapshot(t, s)
+	want := spaces(t, s)
+	to := joined(t, t.TempDir())
+	r := receiver(t, to, v.Header())
+	var at []byte
+	for i := 0; ; i++ {
+		piece, next, err := v.Piece(bytes.Clone(at), 8000)
+		must(t, err)
+		if again, _, err := v.Piece(bytes.Clone(at), 8000); err != nil || !bytes.Equal(piece, again) {
+			t.Fatalf("piece %d is another the second time, %v", i, err)
+		}
+		must(t, r.Add(piece))
+		if at = next; len(next) == 0 {
+			break
+		}
+		if i%4 == 0 {
+			fill(t, s, 1, 10)
+			checkpointKeys(t, s, 50*i, 50*i+300, fmt.Sprint("newer", i))
+		}
+	}
+	must(t, r.Finish())
+	if got := spaces(t, reopen(t, to)); got != want {
+		t.Error("the snapshot is not the state of its slot")
+	}
+}
+
+func TestTheMembershipOfASnapshotHolds(t *testing.T) {
+	from := source(t)
+	to := joined(t, t.TempDir())
+	m := ident.Membership{Number: 4, Era: 3, Members: []ident.Member{{Node: 1, Store: from.Identity().Store},
+		{Node: 2, Store: to.Identity().Store}}}
+	must(t, from.SetMembership(m))
+	v := snapshot(t, from)
+	r := receiver(t, to, v.Header())
+	for _, p := range pieces(t, v) {
+		must(t, r.Add(p))
+	}
+	must(t, r.Finish())
+	if got := reopen(t, to).Identity().Membership; got.String() != m.String() || got.Era != 3 {
+		t.Errorf("membership %s of era %d", got, got.Era)
+	}
+}
+
+// Pieces that are damaged, cut, doubled, left out or of another snapshot are noticed, and the right one is taken then.
+func TestPiecesThatAreWrong(t *testing.T) {
+	v := snapshot(t, source(t))
+	all := pieces(t, v)
+	other := source(t)
+	fill(t, other, 1, 10)
+	checkpointKeys(t, other, 0, 1, "other")
+	others := pieces(t, snapshot(t, other))
+	to := joined(t, t.TempDir())
+	r := receiver(t, to, v.Header())
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for i, p := range all {
+		flipped := bytes.Clone(p)
+		flipped[rnd.IntN(len(p))] ^= 1 << rnd.IntN(8)
+		wrong := map[string][]byte{"flipped": flipped, "cut": p[:rnd.IntN(len(p))], "longer": append(bytes.Clone(p), 0),
+			"nothing": nil, "of another snapshot": others[min(i, len(others)-1)]}
+		if i > 0 {
+			wrong["doubled"] = all[i-1]
+		}
+		if i+1 < len(all) {
+			wrong["one too far"] = all[i+1]
+		}
+		for name, w := range wrong {
+			if err := r.Add(w); !errors.Is(err, ErrBadPiece) {
+				t.Fatalf("piece %d %s: %v", i, name, err)
+			}
+		}
+		must(t, r.Add(p))
+	}
+	must(t, r.Finish())
+}
+
+func TestPositionsThatAreWrong(t *testing.T) {
+	v := snapshot(t, source(t))
+	_, next, err := v.Piece(nil, minPieceBytes)
+	must(t, err)
+	for name, p := range map[string][]byte{
+		"short": next[:5], "without a key": next[:positionBytes],
+		"of a key that is not there": append(bytes.Clone(next), 'x'),
+		"of a space without records": append(append(bytes.Clone(next[:8]), 200), next[9:]...),
+		"long":                       append(bytes.Clone(next), make([]byte, keyLimit)...),
+	} {
+		if _, _, err := v.Piece(p, 1000); !errors.Is(err, ErrBadPiece) {
+			t.Errorf("a position %s: %v", name, err)
+		}
+	}
+}
+
+// forge is a stream of one record and its header.
+func forge(change func(h *snapshotHeader), records ...kv.Change) (header []byte, pieces [][]byte) {
+	h := snapshotHeader{Version: snapshotVersion, Cluster: testCluster, Slot: 30, Meta: []byte("forged")}
+	var stream []byte
+	for _, c := range records {
+		record := spaceSeeds[c.Space].seal(nil, c.Key, c.Value)
+		h.Records.add(record)
+		w := pieceWriter{at: position{space: c.Space, key: c.Key}, buf: make([]byte, 0, 1<<20)}
+		w.take(record)
+		stream = append(stream, w.buf...)
+	}
+	if change != nil {
+		change(&h)
+	}
+	header = h.seal()
+	for at := 0; at < len(stream); at += 1000 {
+		p := binary.BigEndian.AppendUint64(nil, uint64(at))
+		pieces = append(pieces, pieceSeed(header).sealPiece(append(p, stream[at:min(len(stream), at+1000)]...)))
+	}
+	return header, pieces
+}
+
+func record(key string) kv.Change {
+	return kv.Change{Space: kv.SpaceData, Key: []byte(key), Value: []byte("v")}
+}
+
+// A stream that is not what its header says is noticed at its end at the latest, and leaves the state alone.
+func TestSnapshotsThatAreNotWhole(t *testing.T) {
+	type row struct {
+		change  func(h *snapshotHeader)
+		records []kv.Change
+		left    int // pieces left out at the end
+		words   string
+	}
+	a, b := record("a"), record("b")
+	long := kv.Change{Space: kv.SpaceData, Key: []byte("b"), Value: make([]byte, 1500)}
+	for name, forged := range map[string]row{
+		"whole":               {nil, []kv.Change{a, b}, 0, ""},
+		"a record is missing": {func(h *snapshotHeader) { h.Records.Count++ }, []kv.Change{a}, 0, "1 records came and 2"},
+		"another record":      {func(h *snapshotHeader) { h.Records.Sum++ }, []kv.Change{a}, 0, "or not these"},
+		"out of order":        {nil, []kv.Change{b, a}, 0, "out of order"},
+		"the end is missing":  {nil, []kv.Change{a, long}, 1, "in the middle of a record"},
+		"an unknown space":    {nil, []kv.Change{{Space: 200, Key: []byte("a"), Value: []byte("v")}}, 0, "does not know"},
+		"one too many":        {func(h *snapshotHeader) { h.Records = digest{} }, []kv.Change{a}, 0, "should have"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(t, t.TempDir())
+			before := mustContent(t, s)
+			header, all := forge(forged.change, forged.records...)
+			r := receiver(t, s, header)
+			var err error
+			for _, p := range all[:len(all)-forged.left] {
+				err = errors.Join(err, r.Add(p))
+			}
+			err = errors.Join(err, r.Finish())
+			if forged.words == "" {
+				must(t, err)
+				if !strings.Contains(spaces(t, reopen(t, s)), "forged") {
+					t.Error("was not installed")
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), forged.words) {
+				t.Fatalf("%v", err)
+			}
+			if left := leftovers(t, s.dir); len(left) > 0 || mustContent(t, reopen(t, s)) != before {
+				t.Errorf("the store is not what it was: %v", left)
+			}
+		})
+	}
+}
+
+func TestSnapshotsThatAreRefused(t *testing.T) {
+	s := joined(t, t.TempDir())
+	fill(t, s, 40, 10)
+	checkpointKeys(t, s, 0, 3, "own")
+	ahead := func(h *snapshotHeader) { h.Slot = 41 }
+	other := func(h *snapshotHeader) { ahead(h); h.Cluster = ident.ClusterID{1} }
+	for name, c := range map[string]struct {
+		change func(*snapshotHeader)
+		kind   error
+		words  string
+	}{
+		"not ahead":            {func(h *snapshotHeader) { h.Slot = 40 }, ErrRefused, "which is at slot 40"},
+		"of another cluster":   {other, ErrRefused, "of cluster"},
+		"of another version":   {func(h *snapshotHeader) { ahead(h); h.Version = 2 }, ErrBadPiece, "version"},
+		"larger than the disk": {func(h *snapshotHeader) { ahead(h); h.Bytes = 1 << 55 }, ErrNoSpace, "make space"},
+		"larger than can be":   {func(h *snapshotHeader) { ahead(h); h.Bytes = math.MaxInt64 }, ErrBadPiece, "header"},
+		"with a membership that gives its id away": {func(h *snapshotHeader) {
+			ahead(h)
+			h.Membership = ident.Membership{Number: 2, Members: []ident.Member{{Node: 2, Store: ident.StoreID{1}}}}
+		}, ErrRefused, "another store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header, _ := forge(c.change, record("a"))
+			_, err := s.Receive(header)
+			wantError(t, err, c.kind, c.words)
+		})
+	}
+	header, _ := forge(ahead, record("a"))
+	header[3] ^= 1
+	_, err := s.Receive(header)
+	wantError(t, err, ErrBadPiece, "header")
+	header, _ = forge(ahead, record("a"))
+	r := receiver(t, s, header)
+	_, err = s.Receive(header)
+	wantError(t, err, ErrRefused, "another snapshot")
+	must(t, r.Abort())
+	if left := leftovers(t, s.dir); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+	must(t, receiver(t, s, header).Abort())
+	if _, err := open(t, t.TempDir(), small).Snapshot(); !errors.Is(err, ErrRefused) {
+		t.Errorf("a snapshot of nothing: %v", err)
+	}
+}
+
+// What a process that died was receiving is gone with the next start; a snapshot that came whole and is not ahead any
+// more, or was damaged since, is not installed.
+func TestSnapshotsThatAreNotInstalled(t *testing.T) {
+	type row struct {
+		spoil func(t *testing.T, s *Store)
+		note  string
+	}
+	finished := func(t *testing.T, s *Store) {
+		header, all := forge(nil, record("a"), record("b"))
+		r := receiver(t, s, header)
+		for _, p := range all {
+			must(t, r.Add(p))
+		}
+		must(t, r.Finish())
+	}
+	for name, row := range map[string]row{
+		"abandoned": {func(t *testing.T, s *Store) {
+			header, all := forge(nil, record("a"))
+			must(t, receiver(t, s, header).Add(all[0]))
+		}, ""},
+		"behind": {func(t *testing.T, s *Store) {
+			finished(t, s)
+			fill(t, s, 40, 10)
+			checkpointKeys(t, s, 0, 3, "own")
+		}, "not needed"},
+		"damaged": {func(t *testing.T, s *Store) {
+			finished(t, s)
+			f, err := os.OpenFile(s.receivedPath(), os.O_RDWR, 0)
+			must(t, err)
+			defer f.Close()
+			m, err := newestMeta(f, 1<<40)
+			must(t, err)
+			_, err = f.WriteAt([]byte{0xff}, int64(m.root)*int64(m.pageBytes)+10)
+			must(t, err)
+		}, "was dropped"},
+		"without checksums": {func(t *testing.T, s *Store) {
+			finished(t, s)
+			must(t, os.Remove(s.receivedSumsPath()))
+		}, "was dropped"},
+		"of another store": {func(t *testing.T, s *Store) {
+			other := joined(t, t.TempDir())
+			finished(t, other)
+			must(t, os.WriteFile(s.receivedPath(), readFile(t, other.receivedPath()), 0o600))
+			must(t, os.WriteFile(s.receivedSumsPath(), readFile(t, other.receivedSumsPath()), 0o600))
+		}, "was dropped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(t, t.TempDir())
+			row.spoil(t, s)
+			before := mustContent(t, s)
+			s = reopen(t, s)
+			if mustContent(t, s) != before || s.Stats().Installed != 0 || len(leftovers(t, s.dir)) > 0 {
+				t.Errorf("the store is not what it was, or has %v", leftovers(t, s.dir))
+			}
+			if notes := strings.Join(s.Notes(), "\n"); !strings.Contains(notes, row.note) {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+}
