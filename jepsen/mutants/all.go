@@ -63,7 +63,8 @@ func Run(ctx context.Context, root string, o Options) error {
 			fmt.Fprintf(o.Out, "%s does not compile with all mutants in it: each is built by itself\n%s\n", pkg, tail(b.output))
 		}
 	}
-	fmt.Fprintf(o.Out, "%d of %d mutants are in one program, compiled in %.0f s\n", len(s.joint.number), len(ms), time.Since(begin).Seconds())
+	fmt.Fprintf(o.Out, "%d of %d mutants are in one program, compiled in %.0f s\n",
+		len(s.joint.number), len(ms), time.Since(begin).Seconds())
 	bad, err := s.clean(ctx)
 	if err != nil {
 		return err
@@ -131,7 +132,8 @@ func show(o Options, r row) {
 	name := r.m.Name
 	for i, f := range r.fs {
 		k := r.m.Killers[i]
-		fmt.Fprintf(o.Out, "%-32s %-9s %-8s %6.1f s  %s %s  %s\n", name, f.verdict, k.How, f.took.Seconds(), k.Package, k.Run, f.figure)
+		fmt.Fprintf(o.Out, "%-32s %-9s %-8s %6.1f s  %s %s  %s\n",
+			name, f.verdict, k.How, f.took.Seconds(), k.Package, k.Run, f.figure)
 		if f.verdict != Killed || o.Verbose {
 			fmt.Fprintln(o.Out, tail(f.output))
 		}

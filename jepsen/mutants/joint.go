@@ -67,7 +67,8 @@ func join(root, dir string, ms []Mutant) (*joint, error) {
 		if err := put(name, f.text()); err != nil {
 			return nil, err
 		}
-		if err := put(path.Join(path.Dir(name), chooserFile), fmt.Sprintf(chooserText, f.ast.Name.Name, chooseEnv)); err != nil {
+		chooser := fmt.Sprintf(chooserText, f.ast.Name.Name, chooseEnv)
+		if err := put(path.Join(path.Dir(name), chooserFile), chooser); err != nil {
 			return nil, err
 		}
 	}

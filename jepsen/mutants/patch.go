@@ -103,7 +103,8 @@ func (h hunk) apply(text string) (string, error) {
 		}
 	}
 	if found != 1 {
-		return "", fmt.Errorf("%s: these lines are there %d times, not once:\n\t%s", h.file, found, strings.Join(h.old, "\n\t"))
+		return "", fmt.Errorf("%s: these lines are there %d times, not once:\n\t%s",
+			h.file, found, strings.Join(h.old, "\n\t"))
 	}
 	if equal(h.old, h.new) {
 		return "", fmt.Errorf("%s: a hunk that changes nothing: %q", h.file, h.old)

@@ -84,7 +84,8 @@ func tableText(root string, all []Mutant) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d mutants.\n\n| mutant | rule | what is broken | killed by | how | after |\n|---|---|---|---|---|---|\n", len(all))
+	fmt.Fprintf(&b, "%d mutants.\n\n"+
+		"| mutant | rule | what is broken | killed by | how | after |\n|---|---|---|---|---|---|\n", len(all))
 	for _, m := range all {
 		says, err := m.says(root)
 		if err != nil {

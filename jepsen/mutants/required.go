@@ -10,12 +10,16 @@ var required = []string{
 	"P4NoDeadlineCheck", "QuarantineFromNewM", "QuickRestartForgets", "DriftBeyondBound",
 	"GuardianGuesses",
 	// progress (M6)
-	"UnreadyForEver", "StuckForEver", "UnableTries", "LetsGoThoughNobodyIsAble", "NoStandBack", "AbleWithoutProbe", "StandsBackAlone",
+	"UnreadyForEver", "StuckForEver", "UnableTries", "LetsGoThoughNobodyIsAble", "NoStandBack", "AbleWithoutProbe",
+	"StandsBackAlone",
 	// second lines of the lease, each pinned by a unit test
 	"LateTimerAlone", "StaleOwnerOpenAlone", "P2WithoutBase", "P3NoDeadlineCheck", "P4NoDeadlineCheckAlone",
+	// changing members
+	"OldStampAccepted", "SettleSkipped", "ActBeforeChosen", "NoEraPerMembership",
 	// named leases
 	"AcquisitionIdReused", "ReplyAfterRelease", "TokenFallsWithinAcquisition", "TokenUnchecked", "TokenOfOneAcceptor",
-	"FloorIgnoredForKnownNames", "NoFloorRaiseOnDrop", "EraFromOldIncarnation", "EraCarry", "WithdrawIgnoresFresh", "WithdrawAnyBallot",
+	"FloorIgnoredForKnownNames", "NoFloorRaiseOnDrop", "EraFromOldIncarnation", "EraCarry", "WithdrawIgnoresFresh",
+	"WithdrawAnyBallot",
 	"BucketNotDurable", "BucketLoweredEarly", "BucketAcceptNotDropped",
 	// the leases that the product is compared with
 	"FleaseLateExpiry", "FleaseNoSafetyWait", "FleaseNoRestartWait", "FleaseRestartWaitOfThePaper", "FleaseScalarQuorum",
@@ -30,8 +34,10 @@ var required = []string{
 	// disks that are full
 	"SpaceByWorstMember", "FullMemberAcceptsInMemory", "FullMemberStores", "ShortSpaceWaitsForChanges",
 	// the journal
-	"JournalNoSync", "JournalTornTailAccepted", "JournalSectorUnchecked", "JournalOverwritesUnflushed", "JournalGapIgnored",
-	"JournalFlushForgetsPending",
+	"JournalNoSync", "JournalTornTailAccepted", "JournalSectorUnchecked", "JournalOverwritesUnflushed",
+	"JournalGapIgnored", "JournalFlushForgetsPending",
+	// snapshots
+	"SnapshotInstallTorn", "SnapshotSlotWrong", "DedupMissingInSnapshot",
 	// the wire
 	"FrameChecksumIgnored", "CutFrameTakenForWhole", "WirePromiseWithoutTruncated",
 	// what clients are told
@@ -39,16 +45,21 @@ var required = []string{
 	"ReadyBeforeOpening", "OldRecoveryKept", "ReadinessKept", "FinishUsesOldClock",
 	"UnknownAsRefusedOnTimeout", "UnknownAsRefusedAfterLease", "UnknownAsRefusedOnStepDown", "UnknownAsRefusedOnLinkLoss",
 	// sessions, locks, times, fences, transactions
-	"TimersNotStartedAnew", "SessionEndIgnoresArm", "KeyEndIgnoresArm", "DelayEndIgnoresArm", "AnyoneEndsTimes", "LockDelayDropped",
-	"AcquireIgnoresDelay", "AcquireIgnoresHolder", "FenceTakesOlder", "FenceRefusesItsOwn", "FenceNotRemembered", "FenceNotFolded",
+	"TimersNotStartedAnew", "SessionEndIgnoresArm", "KeyEndIgnoresArm", "DelayEndIgnoresArm", "AnyoneEndsTimes",
+	"LockDelayDropped", "AcquireIgnoresDelay", "AcquireIgnoresHolder", "FenceTakesOlder", "FenceRefusesItsOwn",
+	"FenceNotRemembered", "FenceNotFolded",
 	"TransactionNotUndone",
 	// waiting for changes
 	"TombstoneForgotten", "WaiterArmedAfterRead", "SignalBeforeWhole", "HalfRevisionTold",
 	// exactly once
 	"DedupNotFolded", "DedupWithoutBase",
+	// members
+	"NodeIdReused", "VoterBeforeCaughtUp", "SettleSkipped", "ActBeforeChosen", "SpareReplacesTwo",
+	"PipelineOverMembership", "OneLayerOnly",
 	// the checkers
 	"CheckerTakesStaleReads", "CheckerTakesLostWrites", "CheckerTakesDuplicates",
 	"CheckerTakesHalfTransactions", "CheckerTakesInterleavedWrites", "CheckerTakesTwoHolders", "CheckerTakesEarlyEnds",
-	"CheckerTakesShortDelays", "CheckerTakesLocksOfTheDead", "CheckerTakesMissedChanges", "CheckerTakesChangesTwice", "CheckerTakesSleepers",
-	"CheckerTakesTwoOwners", "CheckerTakesOlderTokens", "CheckerTakesFallingTokens", "CheckerTakesTokensTwice", "CheckerTakesLostLeases",
+	"CheckerTakesShortDelays", "CheckerTakesLocksOfTheDead", "CheckerTakesMissedChanges", "CheckerTakesChangesTwice",
+	"CheckerTakesSleepers", "CheckerTakesTwoOwners", "CheckerTakesOlderTokens", "CheckerTakesFallingTokens",
+	"CheckerTakesTokensTwice", "CheckerTakesLostLeases",
 }

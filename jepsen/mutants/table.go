@@ -114,7 +114,8 @@ func (m *Mutant) check() error {
 			return fmt.Errorf("%q is no way to find something", k.How)
 		}
 		if !strings.HasPrefix(k.Package, "./") || k.Run == "" {
-			return fmt.Errorf("killer %q of package %q: both are needed, as in \"./lease\" and \"^TestA2Accept$\"", k.Run, k.Package)
+			return fmt.Errorf("killer %q of package %q: both are needed, as in \"./lease\" and \"^TestA2Accept$\"",
+				k.Run, k.Package)
 		}
 		for _, e := range []string{k.Run, k.Shows, k.Figure} {
 			if _, err := regexp.Compile(e); err != nil {

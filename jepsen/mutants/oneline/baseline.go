@@ -60,7 +60,8 @@ type ending struct {
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // run runs tests of a binary in its package's directory until one fails.
-func (r *runner) run(ctx context.Context, bin, pkg, pattern string, limit time.Duration, overlay string, env ...string) ending {
+func (r *runner) run(ctx context.Context, bin, pkg, pattern string, limit time.Duration, overlay string,
+	env ...string) ending {
 	tmp, err := os.MkdirTemp(r.dir, "tmp")
 	if err != nil {
 		panic(err) // the directory is ours

@@ -135,7 +135,8 @@ func (h *hunt) todo(all []*Mutant) ([]*Mutant, error) {
 	}
 	// The packages with the quickest tests come first: binaries are built when they are needed. Last come the mutants
 	// outside functions, each of which needs builds of its own.
-	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica", "server/web", "client", "storage"}
+	order := []string{"lease", "lease/named", "multipaxos", "kv", "server/watch", "server/replica", "server/web", "client",
+		"storage"}
 	sort.SliceStable(ms, func(i, j int) bool {
 		if (ms[i].Func == "") != (ms[j].Func == "") {
 			return ms[j].Func == ""
@@ -190,7 +191,8 @@ func (h *hunt) suite(ctx context.Context, pkg string) error {
 			bad = append(bad, t.Name)
 		}
 	}
-	fmt.Fprintf(h.o.Out, "%s: %d tests, %.0f s; left out because they fail without a mutant: %v\n", pkg, len(ts), total, bad)
+	fmt.Fprintf(h.o.Out, "%s: %d tests, %.0f s; left out because they fail without a mutant: %v\n",
+		pkg, len(ts), total, bad)
 	ts = slices.DeleteFunc(ts, func(t *test) bool { return !t.Passes })
 	sort.SliceStable(ts, func(i, j int) bool { return ts[i].Seconds < ts[j].Seconds })
 	h.tests[pkg] = ts
@@ -368,7 +370,8 @@ func (h *hunt) tell(n, of int, x result) {
 		x.Verdict = Equal
 	}
 	at := filepath.ToSlash(x.File)
-	fmt.Fprintf(h.o.Out, "%s %d/%d %-16s %5.1f s  %s:%d %s  %s\n", time.Now().Format("15:04:05"), n, of, x.Verdict, x.Seconds, at, x.Line, x.Operator, x.By)
+	fmt.Fprintf(h.o.Out, "%s %d/%d %-16s %5.1f s  %s:%d %s  %s\n",
+		time.Now().Format("15:04:05"), n, of, x.Verdict, x.Seconds, at, x.Line, x.Operator, x.By)
 	if x.Verdict == Survived {
 		fmt.Fprintf(h.o.Out, "%s\n\t%d tests call it\n", x.Diff(), x.Tests)
 	}

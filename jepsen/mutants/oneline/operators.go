@@ -109,7 +109,8 @@ func (g *generator) text(n ast.Node) string {
 
 // add lists the change that puts text in the place of the source from one position to another.
 func (g *generator) add(operator string, from, to token.Pos, text string) {
-	m := &Mutant{File: g.f.name, Func: g.fn, Operator: operator, pkg: g.p, from: g.offset(from), to: g.offset(to), text: text}
+	m := &Mutant{File: g.f.name, Func: g.fn, Operator: operator, pkg: g.p,
+		from: g.offset(from), to: g.offset(to), text: text}
 	edit := strconv.Itoa(m.from) + " " + strconv.Itoa(m.to) + " " + text
 	if g.taken[edit] || string(g.f.src[m.from:m.to]) == text {
 		return

@@ -140,7 +140,8 @@ func (p *pkg) compiles(m *Mutant) bool {
 	good := true
 	conf := types.Config{Importer: p.conf.Importer, Error: func(err error) {
 		// "x imported and not used", or "x imported as y and not used"
-		if text := err.Error(); m.Func == "" || !strings.Contains(text, " imported ") || !strings.HasSuffix(text, " and not used") {
+		text := err.Error()
+		if m.Func == "" || !strings.Contains(text, " imported ") || !strings.HasSuffix(text, " and not used") {
 			good = false
 		}
 	}}

@@ -19,7 +19,8 @@ func (h *hunt) report(ms, broken []*Mutant) {
 		}
 		counts[r.Verdict]++
 	}
-	fmt.Fprintf(h.o.Out, "generated %d, not compiling %d, killed %d (%d by time, %d by memory), equal %d, survivors %d, not yet run %d\n",
-		len(ms)+len(broken), len(broken)+counts[NotCompiled], counts[Killed]+counts[TookLong]+counts[TookMemory], counts[TookLong],
-		counts[TookMemory], counts[Equal], counts[Survived], pending)
+	fmt.Fprintf(h.o.Out, "generated %d, not compiling %d, killed %d (%d by time, %d by memory), equal %d, "+
+		"survivors %d, not yet run %d\n", len(ms)+len(broken), len(broken)+counts[NotCompiled],
+		counts[Killed]+counts[TookLong]+counts[TookMemory], counts[TookLong], counts[TookMemory],
+		counts[Equal], counts[Survived], pending)
 }
