@@ -116,7 +116,9 @@ func (x *progress) lookAt(n *node) {
 	ok := n.up() && n.elector.elector.QuarantineLeft(n.reading()) == 0 && !n.paused && !n.out && n.hand == nil &&
 		!n.isStuck() && d.space == replica.SpaceEnough && d.stall == 0 && !d.eio && d.slow == 0 &&
 		x.now >= n.laggard && t.run == n.run && !x.faulty(Freeze)
-	t.run = n.run
+	if t.run != n.run { // what a node knows of its standing back ends with its run
+		t.run, t.letGo = n.run, 0
+	}
 	switch {
 	case !ok:
 		t.since = 0
@@ -124,7 +126,8 @@ func (x *progress) lookAt(n *node) {
 		t.since = x.now
 	}
 	switch {
-	case !ok || x.now-d.synced >= p.Bound/2-200*time.Millisecond || (t.letGo > 0 && x.now-t.letGo < 2*p.MaxStandBack):
+	case !ok || x.now-d.synced >= p.Bound/2-200*time.Millisecond || (t.letGo > 0 && x.now-t.letGo < 2*p.MaxStandBack),
+		n.log.core.Behind():
 		t.able = 0
 	case t.able == 0:
 		t.able = x.now

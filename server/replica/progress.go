@@ -48,10 +48,16 @@ func (g LetGo) String() string {
 // The reasons of a LetGo.
 const (
 	ReasonUnready = "unready"
+	ReasonBehind  = "behind" // unready, and only a snapshot would help: it does not wait for the bound
 	ReasonStuck   = "stuck"
 	ReasonHung    = "hung" // the log loop itself, as the shell finds it
 	ReasonNoVoter = "no voter any more"
 )
+
+// LetGoReasons returns all reasons of a LetGo.
+func LetGoReasons() []string {
+	return []string{ReasonUnready, ReasonBehind, ReasonStuck, ReasonHung, ReasonNoVoter}
+}
 
 // reading is what the log part shows of itself once a tick.
 type reading struct {
@@ -145,7 +151,11 @@ func (g *progress) step(now time.Duration, r reading) LetGo {
 	g.own.GetsOn = r.ready && !r.stopping && g.count.lasts(now) < g.cfg.Bound/4
 	g.own.Fit = g.fit(now, r)
 	g.own.Able = g.own.Fit && r.space == SpaceEnough
-	if reason == "" || r.stopping || !g.count.over(now, g.cfg.Bound) || !g.hears(now, fit) {
+	over := g.count.over(now, g.cfg.Bound)
+	if reason == ReasonUnready && r.behind { // a snapshot takes longer than an election, however large the bound
+		reason, over = ReasonBehind, true
+	}
+	if reason == "" || r.stopping || !over || !g.hears(now, fit) {
 		return LetGo{}
 	}
 	out := LetGo{Tenure: r.tenure, Reason: reason, For: now - g.count.began}

@@ -265,6 +265,27 @@ func TestM6AbleIsNoGuess(t *testing.T) {
 	}
 }
 
+// TestM6WhoIsBehindLetsGoAtOnce: a holder that needs a snapshot does not wait for a bound while it hears a node that
+// could serve, and keeps the lease while it hears none.
+func TestM6WhoIsBehindLetsGoAtOnce(t *testing.T) {
+	for _, other := range []bool{true, false} {
+		g := newProgress(ProgressFor(time.Second), 1, quorum.Of(1, 2, 3))
+		now := time.Minute
+		g.disk.last, g.disk.returned = now, true
+		g.hear(now, 2, Health{Able: other})
+		if out := g.step(now, reading{tenure: 4}); out.Tenure != 0 {
+			t.Errorf("lets go at once though it is not behind: %+v", out)
+		}
+		out := g.step(now, reading{tenure: 4, behind: true})
+		if (out.Tenure == 4) != other || other && (out.Reason != ReasonBehind || g.own.Fit) {
+			t.Errorf("another is able %v: %+v, and is %+v itself", other, out, g.own)
+		}
+		if out := g.step(now, reading{tenure: 4, behind: true, ready: true}); out.Tenure != 0 {
+			t.Errorf("a ready master lets go: %+v", out)
+		}
+	}
+}
+
 // TestM6WhoLacksSpaceServesRatherThanNobody: two members have reached their reserve, and the third gets nowhere as
 // master: its disk is frozen, or its large frames are lost. One of the two serves what frees space.
 func TestM6WhoLacksSpaceServesRatherThanNobody(t *testing.T) {

@@ -36,7 +36,7 @@ func newElectorMetrics(reg prometheus.Registerer) *electorMetrics {
 		letGo: metrics.Counters(reg, "lease_let_go_total",
 			"Times that this node let go of the master lease because it got nowhere, by reason.", "reason"),
 	}
-	for _, reason := range []string{replica.ReasonUnready, replica.ReasonStuck, replica.ReasonHung} {
+	for _, reason := range replica.LetGoReasons() {
 		m.letGo.WithLabelValues(reason)
 	}
 	for _, c := range replica.Causes() {
