@@ -26,11 +26,17 @@ func (c Config) checkIdentity(id storage.Identity) error {
 	switch {
 	case !id.Formed && len(c.Cluster) == 0 && c.Join == "":
 		return fmt.Errorf("%w: %s is not a member's yet: start it with --cluster, or with --join", ErrConfig, c.Data)
-	case !id.Formed, len(c.Cluster) == 0, m.Number > 1, m.Change > 0, c.lists(m):
+	case !id.Formed, m.Number > 1, m.Change > 0, c.lists(m):
 		return nil
+	case len(c.Cluster) == 0 && len(m.Members) == 1:
+		return nil
+	case len(c.Cluster) == 0:
+		return fmt.Errorf("%w: %s is the data directory of node %d of a cluster of %s (%s), and without --cluster nothing "+
+			"says where the others are: start it with --id %d and a list of those nodes. Nothing was changed on disk",
+			ErrConfig, c.Data, id.Node, showMembers(m), id.Cluster, id.Node)
 	}
 	return fmt.Errorf("%w: --cluster lists %s, but %s belongs to a cluster of %s (%s): start it with a list of exactly "+
-		"those nodes, whose addresses may differ, or without one, or with another --data. Nothing was changed on disk",
+		"those nodes, whose addresses may differ, or with another --data. Nothing was changed on disk",
 		ErrConfig, c.showCluster(), c.Data, showMembers(id.Membership), id.Cluster)
 }
 
@@ -41,6 +47,24 @@ func (c Config) noteOf(id storage.Identity) string {
 	}
 	return fmt.Sprintf("--cluster lists %s, and the members are %s: the list only hints at addresses", c.showCluster(),
 		showMembers(id.Membership))
+}
+
+// addressNote returns what is worth a warning about addresses of this node that are not those that the members have for
+// it, or "".
+func (c Config) addressNote(id storage.Identity) string {
+	m, _, ok := id.Membership.Find(c.Node)
+	if !ok {
+		return ""
+	}
+	for _, a := range []struct{ what, listed, own string }{
+		{"peer", m.PeerAddr, c.peerAdvertised()}, {"client", m.ClientAddr, c.clientAdvertised()},
+	} {
+		if a.listed != "" && a.own != "" && a.listed != a.own {
+			return fmt.Sprintf("the members look for this node at %s %s, and it was started with %s: if they cannot reach it "+
+				"there, type kvctl member update %d --%s-address HOST:PORT", a.what, a.listed, a.own, c.Node, a.what)
+		}
+	}
+	return ""
 }
 
 // lists reports whether --cluster names exactly the nodes of m.

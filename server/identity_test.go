@@ -121,7 +121,7 @@ func TestAListWithOtherAddressesIsTaken(t *testing.T) {
 	h.stop(t)
 }
 
-// Once members have changed, or without a list, the directory decides; without either there is nothing to begin with.
+// Once members have changed the directory decides. Before, a list is needed: nothing else says where the others are.
 func TestWhatADirectoryAllows(t *testing.T) {
 	member := func(number, change uint64) storage.Identity {
 		store := ident.StoreID{1}
@@ -136,7 +136,8 @@ func TestWhatADirectoryAllows(t *testing.T) {
 		"a list before any change": {Config{Node: 1, Cluster: listOf(1, 2)}, member(1, 0), "belongs to a cluster of nodes 1, 5"},
 		"a list after a change":    {Config{Node: 1, Cluster: listOf(1, 2)}, member(2, 1), ""},
 		"with a non-voter":         {Config{Node: 1, Cluster: listOf(1, 2)}, member(1, 1), ""},
-		"no list":                  {Config{Node: 1}, member(1, 0), ""},
+		"no list":                  {Config{Node: 1}, member(1, 0), "of nodes 1, 5 (01"},
+		"no list after a change":   {Config{Node: 1}, member(1, 1), ""},
 		"joined already":           {Config{Join: "m:1"}, member(2, 1), ""},
 		"another id":               {Config{Node: 5}, member(2, 1), "--id 5, but D is the data directory of node 1"},
 		"to join":                  {Config{Join: "m:1"}, storage.Identity{Store: ident.StoreID{1}}, ""},

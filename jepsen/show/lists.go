@@ -109,7 +109,7 @@ func contradictions(alone, first, third *cluster.Node) []contradiction {
 	return []contradiction{
 		{"ran alone, now in a list of three", alone, "1", list(1, 2, 3), []string{list(1, 2, 3), "node 1 alone"}},
 		{"was one of three, now alone", third, "3", list(3), []string{list(3), "nodes 1, 2, 3"}},
-		{"was the first of three, now without a list", first, "1", "", []string{"alone", "nodes 1, 2, 3"}},
+		{"was the first of three, now without a list", first, "1", "", []string{"--cluster", "nodes 1, 2, 3"}},
 		{"was the third of three, now without a list", third, "3", "", []string{"--id 3", "--cluster"}},
 		{"a list with a stranger", third, "3", list(1, 3, 4), []string{list(1, 3, 4), "nodes 1, 2, 3"}},
 		{"a list of two of three", third, "3", list(2, 3), []string{list(2, 3), "nodes 1, 2, 3"}},
