@@ -121,9 +121,9 @@ func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 		name = fmt.Sprintf("node-%d", before)
 	}
 	for _, s := range []struct{ flag, name string }{{"--node-name", name}, {"--replace", n.cfg.Replace}} {
-		if len(s.name) > ident.MaxNameBytes || !wire.Printable(s.name) {
-			return wire.JoinMsg{}, fmt.Errorf("%w: %s %.80q: a member's name has at most %d bytes of plain ASCII", ErrConfig, s.flag,
-				s.name, ident.MaxNameBytes)
+		if !ident.Plain(s.name, ident.MaxNameBytes) {
+			return wire.JoinMsg{}, fmt.Errorf("%w: %s %.80q: a member's name has at most %d characters of ASCII, and no spaces",
+				ErrConfig, s.flag, s.name, ident.MaxNameBytes)
 		}
 	}
 	return wire.JoinMsg{

@@ -205,6 +205,7 @@ func TestAWipedNodeJoinsUnderAnotherID(t *testing.T) {
 func TestNamesThatNoMemberCanHave(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"--node-name": func(c *Config) { c.NodeName = strings.Repeat("n", ident.MaxNameBytes+1) },
+		"\"a b\"":     func(c *Config) { c.NodeName = "a b" },
 		"--replace":   func(c *Config) { c.NodeName, c.Replace = "a", "kn\u00f6ten" },
 	} {
 		cfg := joinConfig(t)
@@ -276,6 +277,12 @@ func TestLetIn(t *testing.T) {
 	var r *transport.Refusal
 	if _, err := n.letIn(ctx, m); !errors.As(err, &r) || r.Reason != wire.ReasonJoin {
 		t.Errorf("a node that was removed again: %v", err)
+	}
+	n.admission = clerk(func(time.Duration, members.Operation) (members.Record, error) {
+		return members.First(ident.Membership{Number: 1, Members: []ident.Member{{Node: 1}, listed.Membership.NonVoters[0]}}), nil
+	})
+	if _, err := n.letIn(ctx, m); !errors.As(err, &r) || r.Reason != wire.ReasonRolledBack {
+		t.Errorf("an older copy of a voter's directory: %v", err)
 	}
 }
 

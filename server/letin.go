@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"tenure/api"
@@ -37,6 +38,11 @@ func (n *node) letIn(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error
 		op, _ := r.Operation(m.Operation)
 		return wire.JoinedMsg{}, refuseToJoin(wire.ReasonJoin, cmp.Or(op.Problem,
 			"it was let in before, and is no member any more: start it with an empty data directory"))
+	}
+	if _, voter, _ := r.Membership.Find(x.Node); voter { // which it became only once it was a member as it knew itself
+		return wire.JoinedMsg{}, refuseToJoin(wire.ReasonRolledBack, fmt.Sprintf("it is the store of node %d, which votes, "+
+			"and was a member before: the directory is an older copy. Start it with an empty one and --replace %s", x.Node,
+			members.NameOf(x)))
 	}
 	return wire.JoinedMsg{Node: x.Node, Cluster: n.store.Identity().Cluster, Membership: r.Membership}, nil
 }

@@ -81,7 +81,7 @@ func (n *node) newDisk(p *parts) *runner.Disk {
 
 func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 	cluster := backend.NewCluster(backend.ClusterConfig{
-		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.ClientAddr, Version: n.cfg.Version,
+		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.clientAdvertised(), Version: n.cfg.Version,
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot,

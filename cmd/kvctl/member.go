@@ -19,8 +19,9 @@ import (
 
 func newMember(a *app) *cobra.Command {
 	return group(&cobra.Command{
-		Use:   "member",
-		Short: "Show and change the members of the cluster",
+		Use:     "member",
+		Aliases: []string{"members"},
+		Short:   "Show and change the members of the cluster",
 		Long: "Show and change the members of the cluster. A change is one operation with an id. The cluster goes\n" +
 			"on with it by itself, also if kvctl is interrupted or the master changes, and carries out one at a\n" +
 			"time. Every command says first what will be done and which failures the cluster survives before,\n" +

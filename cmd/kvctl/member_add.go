@@ -1,12 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,7 +99,8 @@ func (m *memberAdd) run(ctx context.Context, c *client.Client) error {
 // command returns how to start the node.
 func (m *memberAdd) command(join string) string {
 	for _, f := range []struct{ flag, value string }{
-		{"--node-name", m.change.Name}, {"--peer", m.change.PeerAddress}, {"--client", m.change.ClientAddress},
+		{"--node-name", m.change.Name}, {"--peer", cmp.Or(m.change.PeerAddress, "HOST:PORT")},
+		{"--client", cmp.Or(m.change.ClientAddress, "HOST:PORT")},
 	} {
 		if f.value != "" {
 			join += " " + f.flag + " " + f.value
@@ -150,5 +152,14 @@ func joinCommand(ctx context.Context, c *client.Client) string {
 			}
 		}
 	}
-	return strings.TrimSpace("kvnode --data DIR --join " + address)
+	command := "kvnode --data DIR --join " + address
+	if host, _, err := net.SplitHostPort(address); err == nil && !isLoopback(host) {
+		command += " --insecure"
+	}
+	return command
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

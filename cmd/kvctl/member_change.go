@@ -78,7 +78,7 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 	}
 	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
 		m.app.note("no caught-up non-voter is there; start a node in its place, on an empty directory:")
-		m.app.note("  %s --replace %s", joinCommand(ctx, c), output.OneLine(target.Name))
+		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", joinCommand(ctx, c), output.OneLine(target.Name))
 	}
 	return m.wait(ctx, c, op)
 }
@@ -279,7 +279,7 @@ func newMemberUpdate(a *app) *cobra.Command {
 	f.StringVar(&m.change.ClientAddress, "client-address", "", "HOST:PORT at which clients reach it")
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if m.change.Name+m.change.PeerAddress+m.change.ClientAddress == "" {
+		if cmd.Flags().Changed("name") && m.change.Name == "" || m.change.Name+m.change.PeerAddress+m.change.ClientAddress == "" {
 			return usage("kvctl member update: give --peer-address, --client-address or --name")
 		}
 		return run(cmd, args)

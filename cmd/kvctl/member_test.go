@@ -152,14 +152,14 @@ func TestMemberReplaceSaysWhatToStart(t *testing.T) {
 	c := start(t, 3)
 	editMember(c, 1, func(m *api.Member) { m.PeerAddress = "10.0.0.1:8300" })
 	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
-	expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --replace node-3\n")
+	expect(t, c, "member replace 3 --no-wait", 0, "", "kvctl:   kvnode --data DIR --join 10.0.0.1:8300 --insecure --peer HOST:PORT --client HOST:PORT --replace node-3\n")
 }
 
 func TestMemberAdd(t *testing.T) {
 	c := start(t, 3)
 	editMember(c, 2, func(m *api.Member) { m.PeerAddress = "10.0.0.2:8300" })
 	o := expect(t, c, "member add --name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter", 0,
-		"\n  kvnode --data DIR --join 10.0.0.2:8300 --node-name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter\n", "")
+		"\n  kvnode --data DIR --join 10.0.0.2:8300 --insecure --node-name n4 --peer 10.0.0.4:8300 --client 10.0.0.4:8500 --non-voter\n", "")
 	if c.Begun() != 0 {
 		t.Errorf("%d operations: %s", c.Begun(), o.out)
 	}

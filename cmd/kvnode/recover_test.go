@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,34 +15,49 @@ import (
 	"tenure/server"
 )
 
+// listener returns an address at which somebody listens.
+func listener(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
 func TestRejoin(t *testing.T) {
 	inEmptyDir(t, nil)
+	member := listener(t)
 	formed(t, "d", 1, 3, 4, 5)
-	o := command(t, nil, nil, "rejoin", "--data", "d", "--join", "m:1")
+	o := command(t, nil, nil, "rejoin", "--data", "d", "--join", member)
 	if o.code != 2 || !strings.Contains(o.stderr, "d is whole: it is the data of node 3") || o.config != nil {
 		t.Fatalf("a whole directory: %+v", o)
 	}
 	if err := os.Truncate("d/state.db", 100); err != nil {
 		t.Fatal(err)
 	}
-	o = command(t, nil, []string{"KVNODE_JOIN=m:1"}, "rejoin", "--data", "d")
+	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", "127.0.0.1:1")
+	if aside, _ := filepath.Glob("d/aside-*"); o.code != 2 || !strings.Contains(o.stderr, "nothing was moved") || aside != nil {
+		t.Fatalf("nobody listens: %+v %v", o, aside)
+	}
+	o = command(t, nil, []string{"KVNODE_JOIN=" + member}, "rejoin", "--data", "d")
 	aside, err := filepath.Glob("d/aside-*/state.db")
 	if o.config == nil || err != nil || len(aside) != 1 || !strings.Contains(o.stderr, filepath.Dir(aside[0])) {
 		t.Fatalf("%+v %v %v", o, aside, err)
 	}
-	if c := o.config; c.Join != "m:1" || c.Replace != "node-3" || c.NodeName != "node-3" || c.Node != 0 || c.Data != "d" {
+	if c := o.config; c.Join != member || c.Replace != "node-3" || c.NodeName != "node-3" || c.Node != 0 || c.Data != "d" {
 		t.Errorf("%+v", c)
 	}
-	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", "m:1") // it had not joined yet
+	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", member) // it had not joined yet
 	if o.config == nil || o.config.Replace != "node-3" || strings.Contains(o.stderr, "aside") {
 		t.Errorf("again: %+v", o)
 	}
-	o = command(t, nil, nil, "rejoin", "--data", "e", "--join", "m:1", "--node-name", "rack 7")
+	o = command(t, nil, nil, "rejoin", "--data", "e", "--join", member, "--node-name", "rack 7")
 	if o.config == nil || o.config.Replace != "rack 7" || o.config.NodeName != "rack 7" {
 		t.Errorf("nothing is left: %+v", o)
 	}
 	formed(t, "f", 1, 3)
-	if o = command(t, nil, nil, "rejoin", "--data", "f", "--join", "m:1", "--give-up"); o.config == nil {
+	if o = command(t, nil, nil, "rejoin", "--data", "f", "--join", member, "--give-up"); o.config == nil {
 		t.Errorf("given up: %+v", o)
 	}
 }
@@ -49,6 +65,7 @@ func TestRejoin(t *testing.T) {
 // TestRejoinWhereNobodyHasTheName: in a cluster that was recovered without the node, for one.
 func TestRejoinWhereNobodyHasTheName(t *testing.T) {
 	inEmptyDir(t, nil)
+	member := listener(t)
 	formed(t, "d", 1, 3, 4, 5)
 	var seen []string
 	old := run
@@ -61,7 +78,7 @@ func TestRejoinWhereNobodyHasTheName(t *testing.T) {
 		return nil
 	}
 	var stderr bytes.Buffer
-	code := execute([]string{"rejoin", "--data", "d", "--join", "m:1", "--give-up"}, nil, &stderr, &stderr)
+	code := execute([]string{"rejoin", "--data", "d", "--join", member, "--give-up"}, nil, &stderr, &stderr)
 	if code != 0 || !slices.Equal(seen, []string{"node-3 replaces node-3", "node-3 replaces "}) ||
 		!strings.Contains(stderr.String(), "no member is named node-3 any more") {
 		t.Errorf("%d %q %s", code, seen, stderr.String())
@@ -72,11 +89,11 @@ func TestRejoinRefuses(t *testing.T) {
 	inEmptyDir(t, nil)
 	formed(t, "d", 1, 3)
 	for args, want := range map[string]string{
-		"":                        "rejoin: give the address of a member with --join HOST:PORT",
-		"--join m:1 --replace x":  "rejoin: takes the place that the node had; leave out --replace, --non-voter and --spare, or start kvnode with them and an empty directory",
-		"--join m:1 --data e":     "rejoin: e does not say which node it is of; name the node with --node-name, as kvctl member list does",
-		"--join m:1 --bogus":      "unknown flag: --bogus; see kvnode rejoin --help",
-		"--join m:1 --node-name=": "rejoin: ./kvnode-data does not say which node it is of; name the node with --node-name, as kvctl member list does",
+		"":                                 "rejoin: give the address of a member with --join HOST:PORT",
+		"--join m:1 --replace x":           "rejoin: takes the place that the node had; leave out --replace, --non-voter and --spare, or start kvnode with them and an empty directory",
+		"--join m:1 --data e":              "rejoin: cannot look into e: stat e: no such file or directory; check --data, or name the node with --node-name, as kvctl member list does",
+		"--join m:1 --bogus":               "unknown flag: --bogus; see kvnode rejoin --help",
+		"--join m:1 --data . --node-name=": "rejoin: . does not say which node it is of; name the node with --node-name, as kvctl member list does",
 	} {
 		o := command(t, nil, nil, append([]string{"rejoin"}, strings.Fields(args)...)...)
 		if o.code != 2 || o.stderr != "kvnode: "+want+"\n" || o.config != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,9 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := isThere(cfg.Join); err != nil {
+				return err
+			}
 			aside, err := recovery.SetAside(cfg.Data, giveUp, time.Now())
 			if err != nil {
 				return err
@@ -57,6 +62,18 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
+// isThere returns an error if nobody listens at the address of a member: then no file is moved.
+func isThere(address string) error {
+	c, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return badConfig("rejoin: --join %s cannot be reached, and nothing was moved: %v", address, err)
+	}
+	return c.Close()
+}
+
+// dialTimeout is how long rejoin waits for the address of --join.
+const dialTimeout = 5 * time.Second
+
 // rejoin is resolve for a node that takes its own place.
 func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err := s.collect(environ); err != nil {
@@ -69,7 +86,15 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 		return server.Config{}, badConfig("rejoin: takes the place that the node had; leave out --replace, " +
 			"--non-voter and --spare, or start kvnode with them and an empty directory")
 	}
-	s.replace = or(s.nodeName, recovery.NameOf(s.data))
+	name, err := recovery.NameOf(s.data)
+	if err != nil {
+		return server.Config{}, err
+	}
+	s.replace = or(s.nodeName, name)
+	if _, err := os.Stat(s.data); s.replace == "" && err != nil {
+		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+
+			"as kvctl member list does", s.data, err)
+	}
 	if s.replace == "" {
 		return server.Config{}, badConfig("rejoin: %s does not say which node it is of; name the node with "+
 			"--node-name, as kvctl member list does", s.data)

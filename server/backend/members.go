@@ -162,7 +162,8 @@ func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAs
 
 // here asks this node's own log part.
 func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
-	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun})
+	r, err := m.cfg.Log.Members(wait, replica.MembersRequest{Op: q.Op, Cancel: q.Cancel, DryRun: q.DryRun,
+		Known: m.cfg.Cluster.known()})
 	told := wire.MembersTold{ID: q.ID}
 	switch {
 	case errors.Is(err, runner.ErrOverloaded):

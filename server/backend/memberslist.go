@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"net"
 	"slices"
 	"time"
 
@@ -60,6 +61,37 @@ func shownOperation(op members.Operation) api.MemberOperation {
 	return out
 }
 
+// known returns the members with the addresses at which this node reaches them, and clients do. One that names no host
+// is of no use to others.
+func (b *Cluster) known() []ident.Member {
+	links := b.cfg.Links()
+	var out []ident.Member
+	for _, x := range b.cfg.Members.Load().All() {
+		x.PeerAddr = b.cfg.Members.Address(x.Node)
+		if x.Node == b.cfg.Identity.Node {
+			x.ClientAddr = b.cfg.ClientAddr
+		}
+		for _, l := range links {
+			if l.Node == x.Node {
+				x.ClientAddr = l.ClientAddr
+			}
+		}
+		for _, a := range []*string{&x.PeerAddr, &x.ClientAddr} {
+			if !namesHost(*a) {
+				*a = ""
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func namesHost(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	ip := net.ParseIP(host)
+	return err == nil && host != "" && port != "0" && (ip == nil || !ip.IsUnspecified())
+}
+
 // member returns what is known of x, which is p among the peers unless it is this node.
 func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner.LogView) api.Member {
 	out := api.Member{
@@ -68,7 +100,7 @@ func (b *Cluster) member(x ident.Member, voter bool, p api.PeerStatus, v *runner
 		Connected: p.Connected, LastHeardMS: p.LastHeardMS, Applied: p.Chosen,
 	}
 	if x.Node == b.cfg.Identity.Node {
-		out.Connected, out.LastHeardMS, out.Applied = true, 0, v.Applied
+		out.Connected, out.LastHeardMS, out.Applied, out.Draining = true, 0, v.Applied, b.cfg.Draining()
 		p.ClientAddress = b.cfg.ClientAddr
 	}
 	if out.PeerAddress == "" {

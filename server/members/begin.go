@@ -100,9 +100,13 @@ func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
 		case NameOf(x) == NameOf(m):
 			return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
 				"--replace %s", x.Node, NameOf(m), NameOf(m))
-		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr:
+		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr, m.ClientAddr != "" && x.ClientAddr == m.ClientAddr:
+			taken := m.PeerAddr
+			if x.PeerAddr != m.PeerAddr {
+				taken = m.ClientAddr
+			}
 			return refuse(NameTaken, "node %d has the address %s; choose another one, or replace it: kvnode --join ... "+
-				"--replace %s", x.Node, m.PeerAddr, NameOf(x))
+				"--replace %s", x.Node, taken, NameOf(x))
 		}
 	}
 	return nil
@@ -254,7 +258,11 @@ func (r *Record) beginUpdate(op Operation) error {
 	}
 	next := r.clone()
 	next.update(op.Node, op.Member)
+	was, _, _ := r.Membership.Find(op.Node)
 	m, _, _ := next.Membership.Find(op.Node)
+	if NameOf(m) == NameOf(was) && m.PeerAddr == was.PeerAddr && m.ClientAddr == was.ClientAddr {
+		return refuse(AlreadyIs, "node %d has that name and those addresses already", op.Node)
+	}
 	if err := next.fits(m, op.Node); err != nil {
 		return err
 	}

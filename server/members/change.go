@@ -82,6 +82,49 @@ func (r *Record) update(node ballot.NodeID, with ident.Member) {
 	r.Membership.Change++
 }
 
+// Fill returns r with the addresses of known for the members of which it has none: the bootstrap writes none. Addresses
+// that another member has are left out.
+func (r Record) Fill(known []ident.Member) Record {
+	next, filled := r.clone(), false
+	for _, k := range known {
+		m, _, ok := next.Membership.Find(k.Node)
+		if !ok || checkShown(k) != "" {
+			continue
+		}
+		if with := next.lacks(m, k); with.PeerAddr != "" || with.ClientAddr != "" {
+			next.update(k.Node, with)
+			filled = true
+		}
+	}
+	if !filled {
+		return r
+	}
+	next.Membership.Change = r.Membership.Change + 1
+	return next
+}
+
+// lacks returns the addresses in k that m lacks and nobody else has.
+func (r *Record) lacks(m, k ident.Member) (with ident.Member) {
+	if m.PeerAddr == "" {
+		with.PeerAddr = k.PeerAddr
+	}
+	if m.ClientAddr == "" {
+		with.ClientAddr = k.ClientAddr
+	}
+	for _, x := range r.Membership.All() {
+		if x.Node == m.Node {
+			continue
+		}
+		if x.PeerAddr == with.PeerAddr {
+			with.PeerAddr = ""
+		}
+		if x.ClientAddr == with.ClientAddr {
+			with.ClientAddr = ""
+		}
+	}
+	return with
+}
+
 // settle notes that no lease of an older membership can be live.
 func (r *Record) settle() { r.Settled, r.Before = r.Membership.Number, nil }
 

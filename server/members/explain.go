@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"fmt"
 
 	"tenure/internal/ballot"
@@ -59,7 +60,7 @@ func (r Record) Explain(op Operation, f Facts) (Plan, error) {
 		p.Steps = []string{"nothing: it has begun, or is done, already"}
 		return p, nil
 	}
-	p.begins(&next, &f)
+	p.begins(&r, &next, &f)
 	for range maxSteps {
 		if _, runs := next.Running(); !runs && next.IsSettled() {
 			break
@@ -89,8 +90,9 @@ func (r Record) Explain(op Operation, f Facts) (Plan, error) {
 // dryStore and dryName stand for the node that is to come.
 var dryStore = ident.StoreID{0xff, 0xff}
 
-// begins tells how the operation begins, and has the node come, and be well, that it waits for.
-func (p *Plan) begins(r *Record, f *Facts) {
+// begins tells how the operation begins that leads from before to r, and has the node come, and be well, that it waits
+// for.
+func (p *Plan) begins(before, r *Record, f *Facts) {
 	f.Settled = true
 	run, ok := r.Running()
 	if !ok {
@@ -101,7 +103,7 @@ func (p *Plan) begins(r *Record, f *Facts) {
 		case Remove:
 			p.Steps = append(p.Steps, fmt.Sprintf("node %d, a non-voter, is removed", last.Node))
 		case Update:
-			p.Steps = append(p.Steps, fmt.Sprintf("node %d gets its new name and addresses", last.Node))
+			p.Steps = append(p.Steps, updates(before, &last))
 		}
 		return
 	}
@@ -125,6 +127,23 @@ func (p *Plan) begins(r *Record, f *Facts) {
 			"the log", comer))
 		f.Nodes = append([]Node{{ID: comer, Alive: true, CaughtUp: true}}, f.Nodes...)
 	}
+}
+
+// updates tells what an Update changes.
+func updates(before *Record, o *Operation) string {
+	m, _, _ := before.Membership.Find(o.Node)
+	text := fmt.Sprintf("node %d gets", o.Node)
+	comma := ""
+	for _, x := range []struct{ what, old, next string }{
+		{"the name", NameOf(m), o.Member.Name}, {"the address for peers", m.PeerAddr, o.Member.PeerAddr},
+		{"the address for clients", m.ClientAddr, o.Member.ClientAddr},
+	} {
+		if x.next != "" && x.next != x.old {
+			text += fmt.Sprintf("%s %s %s (was %s)", comma, x.what, x.next, cmp.Or(x.old, "unknown"))
+			comma = ","
+		}
+	}
+	return text
 }
 
 // handedOver returns the facts of the next master: of those alive the first that stays.

@@ -24,8 +24,8 @@ func Next(r Record, f Facts) Step {
 	if !r.IsSettled() && f.Settled {
 		next := r.clone()
 		next.settle()
-		return Step{Record: next, Change: true, Why: fmt.Sprintf("no lease of the voters before "+
-			"membership %d can be live any more", r.Settled+1)}
+		return Step{Record: next, Change: true, Why: fmt.Sprintf("membership %d is settled: "+
+			"whatever the voters before it have granted has ended", r.Settled+1)}
 	}
 	run, ok := r.Running()
 	if !ok {

@@ -131,6 +131,42 @@ func TestAPlaceIsNotTakenUnderAnAddressInUse(t *testing.T) {
 	w.want("1,2,3", "")
 }
 
+// The bootstrap writes no addresses: the first change of the members does.
+func TestAddressesAreFilledIn(t *testing.T) {
+	w := newWorld(t, 3)
+	for i := range w.rec.Membership.Members {
+		m := &w.rec.Membership.Members[i]
+		m.PeerAddr, m.ClientAddr = "", ""
+	}
+	w.rec.Membership.Members[2].ClientAddr = "c:3"
+	known := []ident.Member{{Node: 1, PeerAddr: "p:1", ClientAddr: "c:1"}, {Node: 2, PeerAddr: "p:1", ClientAddr: "c 2"},
+		{Node: 3, PeerAddr: "p:3", ClientAddr: "c:9"}, {Node: 9, PeerAddr: "p:9"}}
+	before := w.rec.Membership.Change
+	next := w.rec.Fill(known)
+	if next.Membership.Change != before+1 || w.rec.Membership.Members[0].PeerAddr != "" {
+		t.Errorf("change %d after %d, and before %+v", next.Membership.Change, before, w.rec.Membership.Members)
+	}
+	for i, want := range [][2]string{{"p:1", "c:1"}, {"", ""}, {"p:3", "c:3"}} {
+		if m := next.Membership.Members[i]; m.PeerAddr != want[0] || m.ClientAddr != want[1] {
+			t.Errorf("%+v, want %q", m, want)
+		}
+	}
+	if again := next.Fill(known); !again.Equal(next) {
+		t.Errorf("filled twice: %+v", again.Membership)
+	}
+}
+
+func TestAnUpdateSaysWhatItChanges(t *testing.T) {
+	w := newWorld(t, 3)
+	w.rec.Membership.Members[1].PeerAddr, w.rec.Membership.Members[0].ClientAddr = "p:2", "c:1"
+	w.refused(AlreadyIs, Operation{ID: "same", Kind: Update, Node: 2, Member: ident.Member{Name: "node-2", PeerAddr: "p:2"}})
+	w.refused(NameTaken, Operation{ID: "taken", Kind: Update, Node: 2, Member: ident.Member{ClientAddr: "c:1"}})
+	p, err := w.rec.Explain(Operation{ID: "op", Kind: Update, Node: 2, Member: ident.Member{Name: "b", PeerAddr: "p:9"}}, w.facts)
+	if want := "node 2 gets the name b (was node-2), the address for peers p:9 (was p:2)"; err != nil || p.Steps[0] != want {
+		t.Errorf("%q, %v", p.Steps, err)
+	}
+}
+
 // What nodes tell each other when one joins is plain: a name that they cannot tell would keep everybody out.
 func TestNamesAndAddressesArePlain(t *testing.T) {
 	w := newWorld(t, 3)

@@ -18,13 +18,11 @@ import (
 const asidePrefix = "aside-"
 
 // SetAside moves all files of a data directory that cannot be used any more into a directory in it, and returns its
-// name, "" if there was nothing to move. It refuses one that is in use, and, unless giveUp is set, one with which a node
-// could go on: whole, and of a member as far as it knows.
+// name, "" if there was nothing to move: what an earlier attempt to join has made stays. It refuses a directory that is
+// in use, and, unless giveUp is set, one with which a node could go on: whole, and of a member as far as it knows.
 func SetAside(dir string, giveUp bool, now time.Time) (aside string, err error) {
-	if !giveUp {
-		if err := mustBeSpent(dir); err != nil {
-			return "", err
-		}
+	if moves, err := mustBeSpent(dir, giveUp); err != nil || !moves {
+		return "", err
 	}
 	name := asidePrefix + now.UTC().Format("20060102-150405")
 	moved, err := storage.SetAside(dir, name)
@@ -34,34 +32,40 @@ func SetAside(dir string, giveUp bool, now time.Time) (aside string, err error) 
 	return filepath.Join(dir, name), nil
 }
 
-// mustBeSpent refuses a directory with which its node can go on.
-func mustBeSpent(dir string) error {
+// mustBeSpent refuses a directory with which its node can go on, and reports whether it has something to set aside.
+func mustBeSpent(dir string, giveUp bool) (moves bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, last)); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return true, nil
 	}
 	s, err := storage.Open(dir, storage.Options{Offline: true})
 	switch {
 	case errors.Is(err, storage.ErrInUse):
-		return err
+		return false, err
 	case err != nil: // damaged, or of several nodes
-		return nil
+		return true, nil
 	}
 	defer s.Close()
-	id := s.Identity()
-	if !id.TakesPart() {
-		return nil
+	switch id := s.Identity(); {
+	case !id.Formed:
+		return id.Node != 0 || giveUp, nil
+	case giveUp || !id.TakesPart():
+		return true, nil
+	default:
+		return false, refuse("%s is whole: it is the data of node %d of cluster %s; start it without rejoin. If that "+
+			"cluster is no more, or the node was removed from it, say --give-up", dir, id.Node, id.Cluster)
 	}
-	return refuse("%s is whole: it is the data of node %d of cluster %s; start it without rejoin. If that cluster is no "+
-		"more, or the node was removed from it, say --give-up", dir, id.Node, id.Cluster)
 }
 
 // NameOf returns the name of the node whose data directory dir is or was: what SetAside has moved counts too. "" if that
-// cannot be read.
-func NameOf(dir string) string {
+// cannot be read. The error tells that dir is in use.
+func NameOf(dir string) (string, error) {
 	asides, _ := filepath.Glob(filepath.Join(dir, asidePrefix+"*")) // only a bad pattern is an error
 	slices.SortFunc(asides, func(a, b string) int { return strings.Compare(b, a) })
 	for _, d := range append([]string{dir}, asides...) {
 		id, ok, err := storage.ReadIdentity(d)
+		if errors.Is(err, storage.ErrInUse) {
+			return "", err
+		}
 		if err != nil || !ok || id.Node == 0 {
 			continue
 		}
@@ -69,7 +73,7 @@ func NameOf(dir string) string {
 		if !found {
 			m = ident.Member{Node: id.Node}
 		}
-		return members.NameOf(m)
+		return members.NameOf(m), nil
 	}
-	return ""
+	return "", nil
 }

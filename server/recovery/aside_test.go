@@ -21,19 +21,28 @@ func TestADamagedDirectoryIsSetAside(t *testing.T) {
 		t.Fatalf("a whole directory: %v", err)
 	}
 	w.must(os.Truncate(filepath.Join(dir, "state.db"), 100))
-	if NameOf(dir) != "rack 2" {
-		t.Errorf("its name is %q", NameOf(dir))
+	named := func() {
+		t.Helper()
+		if name, err := NameOf(dir); name != "rack 2" || err != nil {
+			t.Errorf("its name is %q, %v", name, err)
+		}
 	}
+	named()
 	aside, err := SetAside(dir, false, noon)
 	if err != nil || aside != filepath.Join(dir, "aside-20261123-120000") {
 		t.Fatal(aside, err)
 	}
-	if NameOf(dir) != "rack 2" { // a rejoin that was interrupted here goes on
-		t.Errorf("its name was %q", NameOf(dir))
-	}
+	named() // a rejoin that was interrupted here goes on
 	if aside, err := SetAside(dir, false, noon); aside != "" || err != nil {
 		t.Errorf("an empty directory: %s %v", aside, err)
 	}
+	s, err := storage.Open(dir, small) // the rejoin has begun to join, and was interrupted
+	w.must(err)
+	w.must(s.Close())
+	if aside, err := SetAside(dir, false, noon.Add(time.Hour)); aside != "" || err != nil {
+		t.Errorf("a directory of an attempt to join: %s %v", aside, err)
+	}
+	named()
 }
 
 func TestAWholeDirectoryIsSetAsideOnDemand(t *testing.T) {
@@ -44,11 +53,14 @@ func TestAWholeDirectoryIsSetAsideOnDemand(t *testing.T) {
 	if _, err := SetAside(dir, true, noon); !errors.Is(err, storage.ErrInUse) {
 		t.Fatalf("a node that runs: %v", err)
 	}
+	if _, err := NameOf(dir); !errors.Is(err, storage.ErrInUse) {
+		t.Errorf("the name of a node that runs: %v", err)
+	}
 	w.must(s.Close())
 	if aside, err := SetAside(dir, true, noon); aside == "" || err != nil {
 		t.Fatal(aside, err)
 	}
-	if name := NameOf(t.TempDir()); name != "" {
-		t.Errorf("an empty directory is of %q", name)
+	if name, err := NameOf(t.TempDir()); name != "" || err != nil {
+		t.Errorf("an empty directory is of %q, %v", name, err)
 	}
 }

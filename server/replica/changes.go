@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/multipaxos"
 	"tenure/server/members"
 )
@@ -36,6 +37,7 @@ type memberRequest struct {
 	op     members.Operation
 	cancel string
 	dryRun bool
+	known  []ident.Member
 	until  time.Duration
 }
 
@@ -151,14 +153,15 @@ func (c *changes) next(f *members.Facts, tenure uint64) (next members.Record, r 
 func (c *changes) consider(r *memberRequest, f *members.Facts) (next members.Record, changed bool,
 	answer *MembersAnswer) {
 	answer = &MembersAnswer{Record: c.record}
+	record := c.record.Fill(r.known)
 	var err error
 	switch {
 	case r.dryRun:
-		answer.Plan, err = c.record.Explain(r.op, *f)
+		answer.Plan, err = record.Explain(r.op, *f)
 	case r.cancel != "":
-		next, changed, err = c.record.Cancel(r.cancel, *f)
+		next, changed, err = record.Cancel(r.cancel, *f)
 	default:
-		next, changed, err = c.record.Begin(r.op, *f)
+		next, changed, err = record.Begin(r.op, *f)
 	}
 	if err != nil {
 		answer.Refusal = err.(*members.Refusal)
@@ -257,7 +260,7 @@ func (l *Log) announce() {
 
 // askMembers takes a request about the members. Only the ready master carries it out.
 func (l *Log) askMembers(now time.Duration, q *MembersRequest) {
-	r := memberRequest{id: q.ID, op: q.Op, cancel: q.Cancel, dryRun: q.DryRun, until: q.Until}
+	r := memberRequest{id: q.ID, op: q.Op, cancel: q.Cancel, dryRun: q.DryRun, known: q.Known, until: q.Until}
 	if q.Wait > 0 {
 		r.until = now + q.Wait
 	}

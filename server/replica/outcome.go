@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/server/members"
 )
@@ -101,8 +102,10 @@ type MembersRequest struct {
 	Op     members.Operation
 	Cancel string // not empty: take the operation of that id back, instead of Op
 	DryRun bool   // only tell what Op would do
-	Until  time.Duration
-	Wait   time.Duration // as in Request
+	// Known are members with addresses that the record may lack yet.
+	Known []ident.Member
+	Until time.Duration
+	Wait  time.Duration // as in Request
 }
 
 // MembersAnswer goes with the Reply to a MembersRequest. Done: the operation has begun, or had begun before, or is taken
