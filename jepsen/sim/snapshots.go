@@ -150,7 +150,8 @@ func (t *transfers) serve() {
 	}
 	t.asks = nil
 	step := t.sender.Next(t.reading(), replica.SenderView{
-		Checkpointed: uint64(t.disk.checkpointed()), Short: t.disk.space != replica.SpaceEnough,
+		Checkpointed: uint64(t.disk.checkpointed()), Applied: t.log.log.Status(t.reading()).Applied,
+		Short: t.disk.space != replica.SpaceEnough,
 	})
 	if step.Wait > 0 {
 		t.timer.set(t.machine, kindMembers, t.now+t.clock.span(step.Wait)+50*time.Microsecond, t.serve)

@@ -399,6 +399,42 @@ func TestSendersArePaced(t *testing.T) {
 	}
 }
 
+// A node at which hardly anything is written sends faster, and so does one whose log would else outgrow its bound before
+// the receiver has all.
+func TestSendersHurry(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		writes uint64 // slots a second
+		log    int64
+		fast   bool
+	}{
+		{"written to", 500, 0, false},
+		{"idle", 0, 0, true},
+		{"nearly idle", snapshotQuiet - 1, 0, true},
+		{"outgrown", 500, SnapshotPinBytes/4 + 1, true},
+		{"not yet", 500, SnapshotPinBytes / 4, false},
+	} {
+		var s SnapshotSender
+		now, v := time.Minute, SenderView{Checkpointed: 70, Applied: 100, LogBytes: c.log}
+		s.Next(now, v)
+		now, v.Applied = now+2*time.Second, v.Applied+2*c.writes
+		s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{Pieces: SnapshotWindow}})
+		s.Next(now, v)
+		s.Opened(9, 70, true)
+		if s.Next(now, v).Read == nil {
+			t.Fatal("no piece")
+		}
+		s.Sent(now, []byte{1}, SnapshotPieceBytes, time.Microsecond, true)
+		want := time.Duration(SnapshotPieceBytes) * time.Second / snapshotRate
+		if c.fast {
+			want = time.Duration(SnapshotPieceBytes) * time.Second / snapshotFastRate
+		}
+		if got := s.Next(now, v).Wait; got != want {
+			t.Errorf("%s: waits %v, want %v", c.name, got, want)
+		}
+	}
+}
+
 func TestPiecesOfOthersAreDropped(t *testing.T) {
 	x := newTransfer(t, 10, 2, 3)
 	x.senders[2].dead, x.senders[3].dead = true, true

@@ -8,9 +8,13 @@ import (
 
 const (
 	// snapshotRate bounds how many bytes a second a node sends, and snapshotShare how large a part of its time it spends
-	// on them: writes go on meanwhile.
-	snapshotRate  = 32 << 20
-	snapshotShare = 4
+	// on them: writes go on meanwhile. The others hold while hardly anything is written, and when so much is that the log
+	// behind the snapshot would become too large before the receiver has all of it.
+	snapshotRate      = 32 << 20
+	snapshotShare     = 4
+	snapshotFastRate  = 128 << 20
+	snapshotFastShare = 2
+	snapshotQuiet     = 20 // slots applied in a second: fewer are hardly anything
 	// SnapshotKeep is how long a snapshot stays open after the last ask: a receiver that comes back goes on with it.
 	SnapshotKeep = 30 * time.Second
 	// SnapshotPinFor is how long the log behind a snapshot is kept after the last ask, for the receiver to go on from,
@@ -32,6 +36,11 @@ type SnapshotSender struct {
 	pinned bool   // the log behind slot is kept
 	newest time.Duration
 	pause  time.Duration // nothing is sent before
+
+	quiet    bool // hardly anything was written in the last second or more
+	fast     bool
+	measured time.Duration // when quiet was found out
+	applied  uint64        // then
 }
 
 // asker is a node that was promised pieces.
@@ -44,7 +53,8 @@ type asker struct {
 // SenderView is what a sender goes by.
 type SenderView struct {
 	Checkpointed uint64 // the slot of the state database
-	Short        bool   // the own disk is short of space
+	Applied      uint64
+	Short        bool // the own disk is short of space
 	LogBytes     int64
 }
 
@@ -103,11 +113,22 @@ func (s *SnapshotSender) Next(now time.Duration, v SenderView) SenderStep {
 	if s.pinned && (v.LogBytes > SnapshotPinBytes || v.Short || len(s.askers) == 0 && now-s.newest > SnapshotPinFor) {
 		s.pinned = false
 	}
+	s.measure(now, v)
 	step := s.next(now, v)
 	if s.pinned {
 		step.Pin = s.slot
 	}
 	return step
+}
+
+// measure finds out how fast to send.
+func (s *SnapshotSender) measure(now time.Duration, v SenderView) {
+	if passed := now - s.measured; passed >= time.Second {
+		slots := v.Applied - min(v.Applied, s.applied)
+		s.quiet = s.measured > 0 && time.Duration(slots)*time.Second < snapshotQuiet*passed
+		s.measured, s.applied = now, v.Applied
+	}
+	s.fast = s.quiet || s.pinned && v.LogBytes > SnapshotPinBytes/4
 }
 
 func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
@@ -181,7 +202,11 @@ func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took ti
 			a.left = 0
 		}
 	}
-	s.pause = now + max((snapshotShare-1)*took, time.Duration(max(bytes, 4<<10))*time.Second/snapshotRate)
+	rate, share := time.Duration(snapshotRate), time.Duration(snapshotShare)
+	if s.fast {
+		rate, share = snapshotFastRate, snapshotFastShare
+	}
+	s.pause = now + max((share-1)*took, time.Duration(max(bytes, 4<<10))*time.Second/rate)
 	s.turn()
 }
 

@@ -51,7 +51,8 @@ func (s *Snapshots) asked(a snapshotAsk) {
 
 func (s *Snapshots) senderView() replica.SenderView {
 	return replica.SenderView{
-		Checkpointed: uint64(s.cfg.Store.Checkpointed()), LogBytes: s.cfg.Store.Usage().LogBytes,
+		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: s.cfg.Log.View().Applied,
+		LogBytes: s.cfg.Store.Usage().LogBytes,
 		// The quota is no reason: what a member sends it does not keep.
 		Short: s.cfg.Disk.Space() == replica.SpaceTight || s.cfg.Disk.Space() == replica.SpaceNone,
 	}
