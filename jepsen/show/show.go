@@ -46,6 +46,8 @@ func Stories() []Story {
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
 			"acknowledged is lost", replaced},
+		{"spares", "a node killed for good is replaced by a spare, without a person; of two killed at once nobody is " +
+			"removed", spares},
 		{"blackhole", "a member is cut off until the others have forgotten what it lacks: it comes back by a snapshot",
 			blackhole},
 		{"snapshot-crash", "kill -9 of a node before, while and after it takes over a snapshot: it comes to the same " +
