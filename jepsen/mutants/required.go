@@ -26,7 +26,7 @@ var required = []string{
 	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",
 	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
 	// identity
-	"WipedNodeVotes", "EmptyListGenesisTwice",
+	"WipedNodeVotes", "EmptyListBootstrapTwice",
 	// the log and its disk
 	"PromiseNotPersisted", "AcceptNotPersisted", "LogWithoutFsync", "HighestAcceptedIgnored", "AcceptBelowPromise",
 	"HalfQuorum", "LogBallotReused", "LeaseBallotReused", "RestartCounterReused", "OwnVoteBeforeDisk",
