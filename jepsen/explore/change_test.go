@@ -18,7 +18,8 @@ func TestExploreChangesShort(t *testing.T) {
 // These take too long to be finished in a test.
 func TestExploreChangesBounded(t *testing.T) {
 	for _, name := range []string{"change-replace", "change-grow", "change-shrink", "change-lone-restart",
-		"change-lone-drift", "named-change-lone-long", "named-change-replace", "named-change-grow", "named-change-shrink"} {
+		"change-lone-drift", "named-change-lone-long", "named-change-lone-restart",
+		"named-change-lone-buckets", "named-change-replace", "named-change-grow", "named-change-shrink"} {
 		sound(t, name, 40_000)
 	}
 }

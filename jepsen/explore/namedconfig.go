@@ -97,6 +97,10 @@ var namedConfigs = []NamedConfig{
 		Lease: ms, LongLease: 2 * ms, Chain: chain("1", "12", "2")},
 	{Name: "named-change-lone-renewal", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 2, Ballots: 2,
 		Lease: ms, Renew: true, Chain: chain("1", "12", "2")},
+	{Name: "named-change-lone-restart", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, Restarts: 1, Chain: chain("1", "12", "2")},
+	{Name: "named-change-lone-buckets", Clients: 2, Nodes: 2, Acceptors: 2, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
+		Lease: ms, LongLease: 2 * ms, Restarts: 1, Chain: chain("1", "12", "2")},
 	{Name: "named-change-replace", Clients: 2, Nodes: 2, Acceptors: 4, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
 		Lease: ms, Chain: chain("123", "1234", "134")},
 	{Name: "named-change-grow", Clients: 2, Nodes: 2, Acceptors: 5, Names: 1, Acquisitions: 1, Asks: 1, Ballots: 1,
@@ -108,7 +112,7 @@ var namedConfigs = []NamedConfig{
 // Validate returns an error that wraps ErrConfig if the world cannot be built.
 func (c NamedConfig) Validate() error {
 	if c.Clients < 1 || c.Clients > 2 || c.Nodes < 1 || c.Nodes > 2 || c.Acceptors < 1 || c.Acceptors > maxNodes ||
-		c.Acceptors > maxAcceptors && len(c.Chain) == 0 || len(c.Chain) > maxChain || len(c.Chain) > 0 && c.Restarts > 0 ||
+		c.Acceptors > maxAcceptors && len(c.Chain) == 0 || len(c.Chain) > maxChain ||
 		c.Names < 1 || c.Names > 2 ||
 		c.Acquisitions < 1 || c.Asks < c.Acquisitions || c.Ballots < 1 || c.Ballots > maxBallots || c.Lease < ms ||
 		c.LongLease != 0 && c.LongLease <= c.Lease || c.Restarts < 0 || c.NodeRestarts < 0 {

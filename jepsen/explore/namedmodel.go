@@ -281,6 +281,7 @@ func (l *namedModel) stepTable(x namedTable, in, arg uint32) uint64 {
 		x.table = x.table.Clone()
 		x.table.SetMembership(x.now, uint64(arg>>8), arg&0xff)
 		x.table.CountOlder(sweepAll)
+		x.member, x.memberEra = arg>>8, arg&0xff
 	}
 	return uint64(l.acceptor(x))
 }

@@ -54,6 +54,8 @@ type namedTable struct {
 	sweeps time.Duration // since the last tick: each goes a little further, so that what is over by now is dropped
 	// What is durable, and what is being written (N4).
 	disk, writing named.Bucket
+	// The membership in force, durable before it is, and its era; 0: there is one only.
+	member, memberEra uint32
 }
 
 type eraEntry struct {
@@ -148,7 +150,7 @@ func (l *namedModel) node(x namedNode) uint32 {
 
 // acceptor returns the number of an acceptor.
 func (l *namedModel) acceptor(x namedTable) uint32 {
-	key := append(l.tables.buffer(), 't', x.run, byte(len(x.eras)))
+	key := append(l.tables.buffer(), 't', x.run, byte(x.member), byte(x.memberEra), byte(len(x.eras)))
 	for _, e := range x.eras {
 		key = binary.AppendUvarint(append(key, e.run), uint64(e.era))
 	}
@@ -165,7 +167,7 @@ func (l *namedModel) bootstrap(i uint8) uint32 {
 		era += uint32(i)
 	}
 	x := namedTable{disk: l.plan(named.Bucket{}, true).AtStart, eras: []eraEntry{{0, era}}}
-	x.table = l.table(0, x.disk)
+	x.table = l.table(0, x)
 	x.table.Open(era)
 	if l.c.UsedUp {
 		q := named.Request{Kind: named.Accept, Name: leaseName(7), Counter: 1, Acquisition: named.Acquisition{7},
@@ -180,7 +182,10 @@ func (l *namedModel) bootstrap(i uint8) uint32 {
 
 func (l *namedModel) restarted(x namedTable) uint32 {
 	p := l.plan(x.disk, false)
-	return l.acceptor(namedTable{table: l.table(p.Silence, p.AtStart), run: x.run + 1, eras: x.eras, disk: p.AtStart})
+	next := namedTable{run: x.run + 1, eras: x.eras, disk: p.AtStart, member: x.member, memberEra: x.memberEra}
+	next.table = l.table(p.Silence, next)
+	next.table.CountOlder(sweepAll)
+	return l.acceptor(next)
 }
 
 // plan is what a run's start makes of what is durable. Without buckets that is M's quarantine, and nothing is durable
@@ -200,9 +205,9 @@ const sweepAll = 1 << 10
 
 // table begins at the reading 0. Its Width is so small that a sweep a moment after a reading finds all that is over by
 // then.
-func (l *namedModel) table(quarantine time.Duration, b named.Bucket) *named.Table {
-	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: b, MaxRecords: 16,
-		Width: 1}, 0)
+func (l *namedModel) table(quarantine time.Duration, x namedTable) *named.Table {
+	t, err := named.NewTable(named.Config{Timing: l.c.timing(), Quarantine: quarantine, Bucket: x.disk, MaxRecords: 16,
+		Width: 1, Membership: uint64(x.member), Era: x.memberEra}, 0)
 	if err != nil {
 		panic(err)
 	}
