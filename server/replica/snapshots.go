@@ -249,7 +249,8 @@ func (r *SnapshotReceiver) Take(now time.Duration, m *Message) SnapshotStep {
 		s := r.end()
 		s.Problem = "the sender of the snapshot " + p.Refused.String()
 		return s
-	case !bytes.Equal(p.After, r.after), r.id != 0 && p.ID != r.id, r.id == 0 && (p.ID == 0 || len(p.Header) == 0):
+	case !bytes.Equal(p.After, r.after), r.id != 0 && p.ID != r.id, r.id == 0 && (p.ID == 0 || len(p.Header) == 0),
+		len(p.Piece) == 0:
 		return SnapshotStep{}
 	}
 	s := SnapshotStep{Add: p.Piece, Finish: len(p.Next) == 0}

@@ -446,6 +446,7 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 		"of nothing":           {From: from},
 		"without a header":     {From: from, Snapshot: &SnapshotPart{ID: 7, Piece: []byte("p")}},
 		"without an id":        {From: from, Snapshot: &SnapshotPart{Header: []byte("h"), Piece: []byte("p")}},
+		"without a piece":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), Next: []byte("n")}},
 		"from the middle":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), After: []byte("x")}},
 		"a refusal of another": {From: from, Snapshot: &SnapshotPart{ID: 8, Refused: SnapshotGone}},
 	} {
@@ -455,6 +456,25 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 	}
 	if s := x.r.Take(x.now, &Message{From: from, Snapshot: &good}); !bytes.Equal(s.Begin, good.Header) {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A node that went away without the sender hearing of it does not keep a snapshot, and the log behind it, for ever.
+func TestAnAskerThatIsGoneIsForgotten(t *testing.T) {
+	s, v, now := SnapshotSender{}, SenderView{Checkpointed: 70}, time.Minute
+	s.Ask(now, &Message{From: 1, Snapshot: &SnapshotPart{Above: 5, Pieces: SnapshotWindow}})
+	for end := now + snapshotGiveUp + SnapshotPinFor + 2*time.Second; now < end; {
+		switch st := s.Next(now, v); {
+		case st.Open:
+			s.Opened(9, 70, true)
+		case st.Read != nil:
+			s.Sent(now, []byte("next"), 0, time.Millisecond, true) // the connection takes nothing
+		default:
+			now += max(st.Wait, time.Millisecond)
+		}
+	}
+	if st := s.Next(now, v); s.open || st.Pin != 0 {
+		t.Errorf("open %v, pins %d", s.open, st.Pin)
 	}
 }
 

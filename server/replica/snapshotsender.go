@@ -48,6 +48,7 @@ type asker struct {
 	node ballot.NodeID
 	ask  SnapshotPart
 	left uint64
+	at   time.Duration // when it asked
 }
 
 // SenderView is what a sender goes by.
@@ -81,7 +82,7 @@ func (s *SnapshotSender) Ask(now time.Duration, m *Message) {
 	if m.Snapshot == nil || m.Snapshot.Pieces == 0 {
 		return
 	}
-	a := asker{node: m.From, ask: *m.Snapshot, left: min(m.Snapshot.Pieces, SnapshotWindow)}
+	a := asker{node: m.From, ask: *m.Snapshot, left: min(m.Snapshot.Pieces, SnapshotWindow), at: now}
 	for i := range s.askers {
 		if s.askers[i].node == m.From {
 			s.askers[i] = a
@@ -192,6 +193,8 @@ func (s *SnapshotSender) Sent(now time.Duration, next []byte, bytes int, took ti
 	a := &s.askers[0]
 	switch {
 	case !ok:
+		a.left = 0
+	case bytes == 0 && now-a.at >= snapshotGiveUp: // it asks again if it is there yet
 		a.left = 0
 	case bytes == 0:
 		took = snapshotFull
