@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
 )
@@ -68,7 +67,7 @@ func (r Record) Explain(op Operation, f Facts) (Plan, error) {
 		s := Next(next, f)
 		if s.HandOver {
 			p.Steps = append(p.Steps, s.Why)
-			f = f.handedOver(next.Membership.Voters(), op.Node)
+			f = f.handedOver(next.Membership.Voters())
 			continue
 		}
 		if !s.Change {
@@ -146,10 +145,10 @@ func updates(before *Record, o *Operation) string {
 	return text
 }
 
-// handedOver returns the facts of the next master: of those alive the first that stays.
-func (f Facts) handedOver(voters quorum.Set, leaves ballot.NodeID) Facts {
+// handedOver returns the facts of the next master: of the other voters the first that is alive.
+func (f Facts) handedOver(voters quorum.Set) Facts {
 	for _, id := range voters.IDs() {
-		if id != leaves && f.node(id).Alive {
+		if id != f.Self && f.node(id).Alive {
 			f.Nodes = append([]Node{{ID: f.Self, Alive: true, CaughtUp: true}}, f.Nodes...)
 			f.Self = id
 			break

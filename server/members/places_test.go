@@ -313,6 +313,8 @@ func TestExplain(t *testing.T) {
 		{"remove", 0, Operation{Kind: Remove, Node: 2}, 2, Tolerance{3, 3, 1}, Tolerance{2, 2, 0}, Tolerance{2, 2, 0}},
 		{"remove the master", 0, Operation{Kind: Remove, Node: 1}, 3, Tolerance{3, 3, 1}, Tolerance{2, 2, 0},
 			Tolerance{2, 2, 0}},
+		{"remove the master by its name", 0, Operation{Kind: Remove, Name: "node-1"}, 3, Tolerance{3, 3, 1},
+			Tolerance{2, 2, 0}, Tolerance{2, 2, 0}},
 		{"replace", 0, Operation{Kind: Replace, Node: 3, Member: comer}, 6, Tolerance{3, 3, 1}, Tolerance{3, 3, 1},
 			Tolerance{3, 3, 1}},
 		{"replace a dead one", 3, Operation{Kind: Replace, Node: 3}, 7, Tolerance{3, 2, 0}, Tolerance{3, 2, 0},
