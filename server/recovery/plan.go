@@ -91,12 +91,13 @@ func (all survivors) plan() (Plan, error) {
 	return p, nil
 }
 
-// confirmation names what may be lost.
+// confirmation names what may be lost. A plan that was edited may name no cluster.
 func (p *Plan) confirmation() string {
+	cluster := p.Cluster[:min(len(p.Cluster), 8)]
 	if p.Complete {
-		return "nothing-of-" + p.Cluster[:8]
+		return "nothing-of-" + cluster
 	}
-	return fmt.Sprintf("slots-above-%d-of-%s", p.Chosen, p.Cluster[:8])
+	return fmt.Sprintf("slots-above-%d-of-%s", p.Chosen, cluster)
 }
 
 func (s *survivor) describe() Survivor {
@@ -112,8 +113,8 @@ func (p Plan) Write(w io.Writer) error {
 	return e.Encode(p)
 }
 
-// maxPlanBytes bounds what ReadPlan reads.
-const maxPlanBytes = 4 << 20
+// maxPlanBytes bounds what ReadPlan reads: more than maxTouched names of the longest keys take, as JSON escapes them.
+const maxPlanBytes = 16 << 20
 
 // ReadPlan reads what Write has written.
 func ReadPlan(r io.Reader) (Plan, error) {

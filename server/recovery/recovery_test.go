@@ -356,6 +356,37 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A plan is a file that people handle: one that was cut short or edited is refused.
+func TestPlansThatWereEdited(t *testing.T) {
+	to := filepath.Join(t.TempDir(), "new")
+	for _, text := range []string{"", "{}", `{"format": 1, "survivors": [{}]}`,
+		`{"format": 1, "survivors": [{"dir": "/none"}], "cluster": "ab", "confirm": "x"}`,
+		`{"format": 1, "survivors": [{"dir": "/none"}], "cluster": "ab", "confirm": "slots-above-0-of-ab"}`} {
+		p, err := ReadPlan(strings.NewReader(text))
+		if err == nil {
+			_, err = Apply(p, to, p.Confirm)
+		}
+		if err == nil {
+			t.Errorf("%q was applied", text)
+		}
+	}
+}
+
+// The keys that a plan names may be long, and JSON makes them longer.
+func TestALargePlanCanBeRead(t *testing.T) {
+	p := Plan{Format: planFormat, Cluster: "0123456789abcdef", Survivors: make([]Survivor, 1)}
+	for range maxTouched {
+		p.Touched = append(p.Touched, Touched{Name: fmt.Sprintf("key %q", strings.Repeat("<", kv.MaxKeyBytes))})
+	}
+	var b bytes.Buffer
+	if err := p.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadPlan(&b); err != nil {
+		t.Error(err)
+	}
+}
+
 // An Apply that was interrupted leaves a directory that the next one makes anew.
 func TestApplyAgain(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
