@@ -48,6 +48,8 @@ func Stories() []Story {
 			"acknowledged is lost", replaced},
 		{"spares", "a node killed for good is replaced by a spare, without a person; of two killed at once nobody is " +
 			"removed", spares},
+		{"operators", "operations whose answers are lost, two operators at once, a client whose addresses are all dead: a " +
+			"clear outcome each", operators},
 		{"blackhole", "a member is cut off until the others have forgotten what it lacks: it comes back by a snapshot",
 			blackhole},
 		{"snapshot-crash", "kill -9 of a node before, while and after it takes over a snapshot: it comes to the same " +
