@@ -307,7 +307,7 @@ func (d *dev) wipe(cmd *cobra.Command, args []string) error {
 		if err := os.RemoveAll(n.Data); err != nil {
 			return err
 		}
-		if err := d.done(n, p.PID, "has lost "+n.Data); err != nil {
+		if err := d.done(n, p.PID, "has lost "+n.Data+"; it takes its own place with: "+d.hint("replace", n.ID)); err != nil {
 			return err
 		}
 	}

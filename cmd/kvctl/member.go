@@ -177,6 +177,11 @@ func findMember(ctx context.Context, c *client.Client, arg string) (client.Membe
 	if err != nil {
 		return client.Member{}, err
 	}
+	return memberIn(l, arg)
+}
+
+// memberIn returns the member of l that the argument names.
+func memberIn(l client.MemberList, arg string) (client.Member, error) {
 	id, bad := strconv.ParseUint(arg, 10, 64)
 	i := slices.IndexFunc(l.Members, func(m client.Member) bool {
 		return bad == nil && m.Node == id || bad != nil && m.Name == arg

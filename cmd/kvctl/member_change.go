@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,18 +61,26 @@ func (m *memberChange) bounded(cmd *cobra.Command) (context.Context, context.Can
 	return context.WithCancel(cmd.Context())
 }
 
-// run changes the member that arg names. If the operation was begun before, the member may have left already.
+// run changes the member that arg names. If the operation was begun before, the member may have left already, or another
+// may have come in its place; while it is there the cluster compares what is asked for with what was begun.
 func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) error {
-	if done, err := m.resume(ctx, c); done {
-		return err
-	}
-	target, err := findMember(ctx, c, arg)
+	l, err := c.Members().List(ctx)
 	if err != nil {
 		return err
 	}
+	target, missing := memberIn(l, arg)
+	o, known := m.begun(l)
+	switch {
+	case known && (missing != nil && leftBy(o, arg) || missing == nil && target.Node == o.By):
+		return m.wait(ctx, c, o)
+	case missing != nil:
+		return missing
+	}
 	m.change.Node = target.Node
-	if err := m.explain(ctx, c); err != nil || m.dryRun {
-		return err
+	if !known {
+		if err := m.explain(ctx, c); err != nil || m.dryRun {
+			return err
+		}
 	}
 	op, err := m.begin(ctx, c)
 	if err != nil {
@@ -83,21 +93,24 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 	return m.wait(ctx, c, op)
 }
 
-// resume waits for the operation of the id that was given, if it was begun before, and reports whether it was.
-func (m *memberChange) resume(ctx context.Context, c *client.Client) (done bool, err error) {
+// begun returns the operation of the id that was given, if it was begun before.
+func (m *memberChange) begun(l client.MemberList) (o client.MemberOperation, known bool) {
 	if m.change.Operation == "" || m.dryRun {
-		return false, nil
+		return o, false
 	}
-	l, err := c.Members().List(ctx)
-	if err != nil {
-		return true, err
+	i := slices.IndexFunc(l.Operations, func(o client.MemberOperation) bool {
+		return o.ID == m.change.Operation && o.Kind == m.kind
+	})
+	if i < 0 {
+		return o, false
 	}
-	for _, o := range l.Operations {
-		if o.ID == m.change.Operation && o.Kind == m.kind {
-			return true, m.wait(ctx, c, o)
-		}
-	}
-	return false, nil
+	return l.Operations[i], true
+}
+
+// leftBy reports whether the member that arg names may be the one that left by o: a name is not known any more.
+func leftBy(o client.MemberOperation, arg string) bool {
+	id, err := strconv.ParseUint(arg, 10, 64)
+	return err != nil || id == o.Node
 }
 
 // explain says what will be done. It is the result of a dry run, and otherwise a note.

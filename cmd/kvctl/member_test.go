@@ -75,6 +75,9 @@ func TestMemberChanges(t *testing.T) {
 		"after:     2 voters, 2 alive: none of them may fail\nkvctl: operation op-1, remove node 3\n"+
 			"kvctl: it waits to be looked at\n")
 	expect(t, c, "member remove node-3 --operation op-1", 0, "operation op-1, remove node 3: done\n", "") // again
+	if o := expect(t, c, "member remove 2 --operation op-1", 1, "", "the operation id was used by another change"); strings.Contains(o.out, "done") {
+		t.Errorf("another node under the same id: %s", o.out)
+	}
 	expect(t, c, "member promote 4", 0, ": done\n", "")
 	expect(t, c, "member replace 2 --by node-5", 0, "replace node 2 by node 5: done\n", "")
 	expect(t, c, "member update 1 --name first --json", 0, `"kind":"update","node":1,"state":"done"`, "")

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +24,11 @@ func listener(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	go func() { // it ends each connection, as a member does that does not understand
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			c.Close()
+		}
+	}()
 	return l.Addr().String()
 }
 
@@ -39,6 +46,12 @@ func TestRejoin(t *testing.T) {
 	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", "127.0.0.1:1")
 	if aside, _ := filepath.Glob("d/aside-*"); o.code != 2 || !strings.Contains(o.stderr, "nothing was moved") || aside != nil {
 		t.Fatalf("nobody listens: %+v %v", o, aside)
+	}
+	clients := httptest.NewServer(http.NotFoundHandler())
+	defer clients.Close()
+	o = command(t, nil, nil, "rejoin", "--data", "d", "--join", clients.Listener.Addr().String())
+	if aside, _ := filepath.Glob("d/aside-*"); o.code != 2 || !strings.Contains(o.stderr, "is a port for clients") || aside != nil {
+		t.Fatalf("a port for clients: %+v %v", o, aside)
 	}
 	o = command(t, nil, []string{"KVNODE_JOIN=" + member}, "rejoin", "--data", "d")
 	aside, err := filepath.Glob("d/aside-*/state.db")

@@ -47,7 +47,7 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 					cfg.Replace)
 			}
 			err = runNode(cmd.Context(), cfg, s, stderr)
-			if errors.Is(err, server.ErrNoSuchMember) { // it was removed, or the cluster was made anew without it
+			if errors.Is(err, server.ErrNoSuchMember) && s.givenName == "" { // it was removed, or the cluster was made anew without it
 				fmt.Fprintf(stderr, "kvnode: no member is named %s any more: it joins as a further one\n", cfg.Replace)
 				cfg.Replace = ""
 				err = runNode(cmd.Context(), cfg, s, stderr)
@@ -62,13 +62,26 @@ func newRejoin(environ []string, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-// isThere returns an error if nobody listens at the address of a member: then no file is moved.
+// isThere returns an error if nobody listens at the address of a member, or it is one for clients: then no file is
+// moved. Who speaks HTTP answers a bad request; a port for peers ends the connection.
 func isThere(address string) error {
 	c, err := net.DialTimeout("tcp", address, dialTimeout)
 	if err != nil {
 		return badConfig("rejoin: --join %s cannot be reached, and nothing was moved: %v", address, err)
 	}
-	return c.Close()
+	defer c.Close()
+	answer := make([]byte, 5)
+	if err := c.SetDeadline(time.Now().Add(dialTimeout)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, "\r\n\r\nGET\r\n\r\n"); err == nil {
+		_, _ = io.ReadFull(c, answer)
+	}
+	if string(answer) == "HTTP/" {
+		return badConfig("rejoin: --join %s is a port for clients, and nothing was moved: give a member's address for peers, "+
+			"as kvctl member list shows it", address)
+	}
+	return nil
 }
 
 // dialTimeout is how long rejoin waits for the address of --join.
@@ -90,6 +103,7 @@ func (s *settings) rejoin(environ []string) (server.Config, error) {
 	if err != nil {
 		return server.Config{}, err
 	}
+	s.givenName = s.nodeName
 	s.replace = or(s.nodeName, name)
 	if _, err := os.Stat(s.data); s.replace == "" && err != nil {
 		return server.Config{}, badConfig("rejoin: cannot look into %s: %v; check --data, or name the node with --node-name, "+

@@ -25,7 +25,8 @@ type settings struct {
 	// What the data directory says, if the command line does not say all: known, that id is from there; member, that it
 	// has been in a cluster; alone, in one of which it is the only member ever.
 	known, member, alone bool
-	anew                 bool // whatever it says: it is set aside
+	anew                 bool   // whatever it says: it is set aside
+	givenName            string // to rejoin, by the command line and not by the directory
 
 	config    string
 	id        ballot.NodeID

@@ -1,5 +1,7 @@
 package members
 
+import "fmt"
+
 // Cancel returns the record that takes the operation of that id back. Changed is false if it is cancelled already. An
 // operation that has ended stays as it is, and a voter that was removed does not come back: its id is never used again.
 // An error is a *Refusal.
@@ -21,7 +23,8 @@ func (r Record) Cancel(id string, f Facts) (next Record, changed bool, err error
 				"that is done, kvctl member remove %d takes it out", o.Node, o.Member.Node, o.Member.Node)
 		}
 		next.dropComer(&o, &f)
-		next.end(Cancelled, "the place of the member that was removed stays empty")
+		next.end(Cancelled, fmt.Sprintf("the place of node %d, which was removed, stays empty: add a node, or "+
+			"kvctl member promote a non-voter", o.Node))
 		return next, true, nil
 	}
 	if o.Kind == Add || o.Kind == Replace {

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"fmt"
 
 	"tenure/internal/ballot"
@@ -31,6 +32,9 @@ func Next(r Record, f Facts) Step {
 	if !ok {
 		return spareTurn(r, &f)
 	}
+	if step, ok := r.spareFirst(&f, &run); ok {
+		return step
+	}
 	switch run.Kind {
 	case Add:
 		return promoteStep(r, &f, run.Member.Node, true)
@@ -54,7 +58,7 @@ func (r *Record) mayChangeVoters(f *Facts) (why string, ok bool) {
 
 // promoteStep makes a non-voter a voter, once it is caught up. last: the operation ends with that.
 func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
-	if why, ok := caughtUp(f, node); !ok {
+	if why, ok := r.caughtUp(f, node); !ok {
 		return Step{Why: why}
 	}
 	if why, ok := r.mayChangeVoters(f); !ok {
@@ -69,10 +73,12 @@ func promoteStep(r Record, f *Facts, node ballot.NodeID, last bool) Step {
 }
 
 // caughtUp reports whether a non-voter has what it needs to vote.
-func caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
+func (r *Record) caughtUp(f *Facts, node ballot.NodeID) (why string, ok bool) {
 	switch n := f.node(node); {
 	case !n.Alive:
-		return fmt.Sprintf("waits for node %d, which is not heard", node), false
+		m, _, _ := r.Membership.Find(node)
+		return fmt.Sprintf("waits for node %d, which is not heard: it must run, and the others reach it at %s", node,
+			cmp.Or(m.PeerAddr, "its address")), false
 	case !n.CaughtUp:
 		return fmt.Sprintf("waits for node %d to catch up", node), false
 	}
@@ -120,7 +126,7 @@ func replaceStep(r Record, f *Facts, o *Operation) Step {
 	case !listed:
 		return r.seatStep(f, o)
 	}
-	why, ok := caughtUp(f, o.Member.Node)
+	why, ok := r.caughtUp(f, o.Member.Node)
 	switch {
 	case o.BySpare && (f.node(o.Node).Alive || !f.node(o.Member.Node).Alive):
 		return r.recallSpare()

@@ -2,6 +2,7 @@ package members
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +255,31 @@ func TestSpareReplacesOneOfTwo(t *testing.T) {
 }
 
 // A spare that dies at each moment: before the removal the place is not given up, after it the next spare takes it.
+// An operation that waits for a node which is not there does not keep a spare from a dead voter's place.
+func TestASpareGoesBeforeWhoDoesNotCome(t *testing.T) {
+	comer := ident.Member{Store: store(9)}
+	for name, op := range map[string]Operation{
+		"add": {ID: "op", Kind: Add, Member: comer}, "replace": {ID: "op", Kind: Replace, Node: 1, Member: comer},
+	} {
+		w := spares(t, 3, 1)
+		w.facts.Nodes = slices.DeleteFunc(w.facts.Nodes, func(n Node) bool { return n.ID == 4 }) // it lags for a moment
+		w.facts.Self = 2
+		w.mustBegin(op)
+		w.dead(3)
+		if s := Next(w.rec, w.facts); s.Change {
+			t.Fatalf("%s: %s, with a spare that is not caught up", name, s.Why)
+		}
+		w.well(4)
+		w.facts.Unchanged = goneAfter
+		w.facts.Nodes = append(w.facts.Nodes, Node{ID: 5, Silent: goneAfter})
+		w.steps()
+		w.want("1,2,4", "5")
+		if o, _ := w.rec.Operation("op"); o.State != Cancelled || !strings.Contains(o.Problem, "kvctl member promote 5") {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
 func TestSpareDies(t *testing.T) {
 	w := spares(t, 3, 1)
 	w.dead(3)

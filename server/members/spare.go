@@ -28,6 +28,24 @@ func spareTurn(r Record, f *Facts) Step {
 	return Step{}
 }
 
+// spareFirst ends an operation whose new node is not there, if a spare has a place to take: nobody may be about to mend
+// the one, and the other is urgent. The node that joined stays a non-voter. A replacement that no node has come for needs
+// no such end, since it takes the spare.
+func (r Record) spareFirst(f *Facts, o *Operation) (Step, bool) {
+	_, _, listed := r.Membership.Find(o.Node)
+	if o.Kind != Add && (o.Kind != Replace || !listed) || !o.joined() || o.BySpare || !r.gone(o.Member.Node, *f) {
+		return Step{}, false
+	}
+	if turn := spareTurn(r, f); !turn.Change {
+		return Step{}, false
+	}
+	why := fmt.Sprintf("node %d was not heard, and a spare had a place to take: when it is there, kvctl member promote %d "+
+		"makes a voter of it", o.Member.Node, o.Member.Node)
+	next := r.clone()
+	next.end(Cancelled, why)
+	return Step{Record: next, Change: true, Why: why}, true
+}
+
 // recallSpare ends a replacement by a spare before anybody was removed: the voter is heard again, or the spare is not.
 func (r Record) recallSpare() Step {
 	next := r.clone()

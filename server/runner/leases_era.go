@@ -25,6 +25,8 @@ func (l *Leases) askEra() {
 			l.cfg.Logger.Info().Uint64("era", r.Result.Count).Msg("an era of fencing tokens was allotted to this run")
 			l.inbox.put(leasesEvent{LeasesEvent: replica.LeasesEvent{Era: uint32(r.Result.Count)}})
 			return
+		case done && r.Result.Code == kv.CodeKeyTooOld: // this node has not caught up with a cluster that was made anew
+			c.IdemKey, c.Base = l.eraKey(), l.cfg.State.Revision()
 		case done:
 			l.cfg.Logger.Error().Uint8("code", uint8(r.Result.Code)).
 				Msg("no era was allotted: this node does not vote about named leases; it asks again")

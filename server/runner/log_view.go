@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/server/members"
 	"tenure/server/replica"
 )
 
@@ -29,6 +30,28 @@ func (l *Log) publishView(now time.Duration) {
 		l.masterChanged(old.Master, v)
 	}
 	l.fullChanged(old.Full, v.Full)
+	if old.Record.NextNode != 0 { // else it is the first view
+		l.operationsChanged(&old.Record, &v.Record)
+	}
+}
+
+// operationsChanged logs which operations on the members have begun or ended. What a spare does nobody has asked for.
+func (l *Log) operationsChanged(old, now *members.Record) {
+	if len(now.Operations) == 0 || slices.Equal(old.Operations, now.Operations) {
+		return
+	}
+	for _, op := range now.Operations {
+		was, known := old.Operation(op.ID)
+		if known && was.State == op.State {
+			continue
+		}
+		line := l.cfg.Logger.Info()
+		if op.BySpare || op.State == members.Failed {
+			line = l.cfg.Logger.Warn()
+		}
+		line.Str("operation", op.ID).Stringer("change", op).Str("problem", op.Problem).
+			Msg("an operation on the members is " + op.State.String())
+	}
 }
 
 // masterChanged logs who serves now, as this node has heard it.

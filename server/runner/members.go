@@ -11,11 +11,11 @@ import (
 type Members struct {
 	self    ballot.NodeID
 	hints   map[ballot.NodeID]string // peer addresses of --cluster; never changed
-	current atomic.Pointer[members]
+	current atomic.Pointer[listed]
 }
 
-// members is one membership with what is derived from it. It is never changed.
-type members struct {
+// listed is one membership with what is derived from it. It is never changed.
+type listed struct {
 	ident.Membership
 	others []ballot.NodeID
 }
@@ -29,7 +29,7 @@ func NewMembers(self ballot.NodeID, m ident.Membership, hints map[ballot.NodeID]
 
 // set makes m the membership that holds.
 func (m *Members) set(next ident.Membership) {
-	c := &members{Membership: next}
+	c := &listed{Membership: next}
 	for _, x := range next.All() {
 		if x.Node != m.self {
 			c.others = append(c.others, x.Node)
