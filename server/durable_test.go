@@ -59,7 +59,7 @@ func TestA4EveryRunIsAnotherAndKeepsSilence(t *testing.T) {
 		p := startRun(t, n, run == 0)
 		record := n.store.StartRecord()
 		if record.Restart != n.self.Restart || record.Quarantine.Master < n.cfg.LeaseTime || record.Quarantine.User < record.Bucket ||
-			record.Bucket != named.LeastBucket(n.cfg.timing()) {
+			record.Bucket != named.LeastBucket(n.cfg.timing()) || record.Longest <= n.cfg.MaxLeaseTime {
 			t.Errorf("run %d as %v left the start record %+v", run+1, n.self, record)
 		}
 		if n.self.Restart != run+1 || n.self.Nonce == before.Nonce {

@@ -48,13 +48,17 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	longest, err := timing.Exclusion(timing.MaxUser)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	var seed [16]byte
 	if _, err := rand.Read(seed[:]); err != nil {
 		return nil, fmt.Errorf("draw the boot nonce: %w", err)
 	}
 	n.self = ballot.Incarnation{Node: n.cfg.Node, Restart: stored.Restart + 1, Nonce: binary.BigEndian.Uint64(seed[:8])}
 	err = n.store.Start(storage.StartRecord{Restart: n.self.Restart, Bucket: bucket.AtStart.Length,
-		Quarantine: storage.Quarantine{Master: plan.AtStart, User: bucket.AtStart.Quarantine}})
+		Quarantine: storage.Quarantine{Master: plan.AtStart, User: bucket.AtStart.Quarantine}, Longest: longest})
 	if err != nil {
 		return nil, err
 	}

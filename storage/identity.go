@@ -121,6 +121,9 @@ type StartRecord struct {
 	// Bucket is the length of leases that Quarantine.User stands for (N4). 0: no run has written one, as in the
 	// directories of older versions.
 	Bucket time.Duration
+	// Longest is the quarantine that the longest named lease of the cluster takes, the largest that any run wrote: other
+	// members may have granted such leases, so that a cluster which is made of this directory alone has to wait it out.
+	Longest time.Duration
 }
 
 // StartRecord returns what is durable.
@@ -128,10 +131,11 @@ func (s *Store) StartRecord() StartRecord { return s.node.startRecord() }
 
 func (s *nodeRecords) startRecord() StartRecord {
 	r := s.start.Load()
-	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket}
+	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket,
+		Longest: r.Longest}
 }
 
-// Start writes the start record of this run (A4). It refuses a restart counter that does not grow, and a quarantine
+// Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart counter that does not grow, and a quarantine
 // that is shorter than the stored one: that is for LowerQuarantine and SetBucket, once the silence has passed.
 func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
 
@@ -153,6 +157,7 @@ func (s *nodeRecords) begin(next StartRecord) error {
 	s.disk = is
 	record := &startRecord{
 		Restart: next.Restart, Master: next.Quarantine.Master, User: next.Quarantine.User, Bucket: next.Bucket,
+		Longest: max(next.Longest, was.Longest),
 	}
 	err = s.writeNode("write the start record", func(b *bolt.Bucket) error {
 		if err := put(b, nodeSeed, diskKey, &s.disk); err != nil {

@@ -98,6 +98,7 @@ type startRecord struct {
 	Master  time.Duration
 	User    time.Duration
 	Bucket  time.Duration // 0: no run has written one
+	Longest time.Duration // 0: as Bucket
 }
 
 // diskRecord is node/disk: where log.db lay when it was written. See host.go.

@@ -319,7 +319,12 @@ func TestA4StartRecord(t *testing.T) {
 	if got := s.StartRecord(); got != (StartRecord{Restart: 2, Quarantine: brief}) {
 		t.Fatalf("%+v", got)
 	}
-	must(t, s.Start(StartRecord{Restart: 7, Quarantine: brief}))
+	must(t, s.Start(StartRecord{Restart: 7, Quarantine: brief, Longest: time.Hour}))
+	must(t, s.Start(StartRecord{Restart: 8, Quarantine: brief, Longest: time.Minute}))
+	s = reopen(t, s)
+	if got := s.StartRecord(); got != (StartRecord{Restart: 8, Quarantine: brief, Longest: time.Hour}) {
+		t.Fatalf("%+v", got)
+	}
 }
 
 // N4: the bucket and its quarantine are durable when SetBucket returns, in both directions, and leave the rest alone.

@@ -171,14 +171,14 @@ func (all survivors) restart() (n uint64) {
 }
 
 // startRecord returns the start record of a run that the first one of the new cluster takes for the one before it: A4
-// has it wait out every lease that the survivors may have granted, and, since no bucket is noted, the longest one that
-// the node's own settings allow (N4).
+// has it wait out the longest lease that the survivors, or the nodes that are gone, may have granted, and, since no
+// bucket is noted, the longest one that the node's own settings allow (N4).
 func (all survivors) startRecord() storage.StartRecord {
 	r := storage.StartRecord{Restart: all.restart()}
 	for _, s := range all {
-		q := s.store.StartRecord().Quarantine
-		r.Quarantine.Master = max(r.Quarantine.Master, q.Master)
-		r.Quarantine.User = max(r.Quarantine.User, q.User)
+		was := s.store.StartRecord()
+		r.Quarantine.Master = max(r.Quarantine.Master, was.Quarantine.Master)
+		r.Quarantine.User = max(r.Quarantine.User, was.Quarantine.User, was.Longest)
 	}
 	return r
 }

@@ -43,7 +43,7 @@ type log struct {
 	entries       []string
 	restart       uint64
 	membership    ident.Membership // that the node went by, if not that of the bootstrap
-	user          time.Duration    // quarantine of named leases
+	user, longest time.Duration    // quarantine of named leases, as the node and as any may have granted them
 }
 
 // grown is the membership that the entry "members" brings.
@@ -84,7 +84,7 @@ func (w *world) make(node ballot.NodeID, l log) string {
 	w.must(s.SetNode(node))
 	w.must(s.Found(ident.ClusterID{w.cluster}, m))
 	w.must(s.Start(storage.StartRecord{Restart: max(l.restart, 1), Quarantine: storage.Quarantine{Master: time.Second,
-		User: l.user}, Bucket: time.Second}))
+		User: l.user}, Bucket: time.Second, Longest: l.longest}))
 	w.fill(s, l)
 	if l.membership.Number > 0 {
 		m := l.membership
@@ -221,6 +221,16 @@ func TestTwoOfThreeAreLost(t *testing.T) {
 }
 
 // No retry of a write that the old cluster may have carried out is carried out again, also if it was lost.
+// A4: nodes that are gone may have granted longer leases than the survivors.
+func TestA4TheLongestLeaseIsWaitedFor(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	_, r := w.apply(w.make(1, log{user: time.Minute, longest: time.Second}), w.make(2, log{user: time.Second, longest: time.Hour}))
+	s, _, _ := w.result(r)
+	if got := s.StartRecord().Quarantine.User; got != time.Hour {
+		t.Errorf("named leases wait %v", got)
+	}
+}
+
 func TestRetriesAreRefused(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
 	_, r := w.apply(w.make(1, log{chosen: 1, entries: []string{"a=1@once"}}))
