@@ -258,6 +258,12 @@ func TestLetIn(t *testing.T) {
 	if _, err := n.letIn(ctx, m); err != nil || got.Kind != members.Add || got.Unheard || !got.NonVoter {
 		t.Errorf("%v, asked for %+v", err, got)
 	}
+	copied := m
+	copied.PeerAddr = "e:1"
+	var r *transport.Refusal
+	if _, err := n.letIn(ctx, copied); !errors.As(err, &r) || r.Reason != wire.ReasonJoin || !strings.Contains(r.Text, "d:1") {
+		t.Errorf("a copy of a directory that was let in: %v", err)
+	}
 
 	for code, want := range map[api.Code]wire.Reason{
 		api.CodeInvalid: wire.ReasonJoin, api.CodeNotMember: wire.ReasonNotMember, api.CodeMemberBusy: 0, api.CodeMemberState: 0,
@@ -274,7 +280,6 @@ func TestLetIn(t *testing.T) {
 	n.admission = clerk(func(time.Duration, members.Operation) (members.Record, error) {
 		return members.First(n.store.Identity().Membership), nil
 	})
-	var r *transport.Refusal
 	if _, err := n.letIn(ctx, m); !errors.As(err, &r) || r.Reason != wire.ReasonJoin {
 		t.Errorf("a node that was removed again: %v", err)
 	}

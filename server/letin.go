@@ -44,6 +44,11 @@ func (n *node) letIn(ctx context.Context, m wire.JoinMsg) (wire.JoinedMsg, error
 			"and was a member before: the directory is an older copy. Start it with an empty one and --replace %s", x.Node,
 			members.NameOf(x)))
 	}
+	if x.PeerAddr != m.PeerAddr { // two nodes on copies of one directory, which neither has found out yet
+		return wire.JoinedMsg{}, refuseToJoin(wire.ReasonJoin, fmt.Sprintf("its directory was let in as node %d at %s, and "+
+			"not at %s: if it is a copy of that node's, start it with an empty one; if it is the same, with that address",
+			x.Node, x.PeerAddr, m.PeerAddr))
+	}
 	return wire.JoinedMsg{Node: x.Node, Cluster: n.store.Identity().Cluster, Membership: r.Membership}, nil
 }
 
