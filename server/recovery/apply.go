@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
@@ -75,7 +76,8 @@ func (p Plan) plain() Plan {
 	return p
 }
 
-// mustBeEmpty refuses a directory with anything in it but what an Apply that was interrupted has left.
+// mustBeEmpty refuses a directory with anything in it but what an Apply that was interrupted has left. If that has begun
+// to move its files, a person removes them: nothing here tells them from those of others.
 func mustBeEmpty(dir string) error {
 	files, err := os.ReadDir(dir)
 	switch {
@@ -83,10 +85,17 @@ func mustBeEmpty(dir string) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case len(files) > 1 && has(files, unfinished) && !has(files, last):
+		return refuse("%s has what a recover apply left that was ended while it moved its files; remove the directory, or "+
+			"name a new one with --data", dir)
 	case len(files) > 1 || len(files) == 1 && files[0].Name() != unfinished:
 		return refuse("%s is not empty; name a new directory with --data: the survivors' are kept as they are", dir)
 	}
 	return nil
+}
+
+func has(files []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == name })
 }
 
 // make makes the files in a directory inside of dir, which may be a mount point, and then moves them to their place:

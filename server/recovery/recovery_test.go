@@ -338,6 +338,11 @@ func TestRefusals(t *testing.T) {
 	w.must(err)
 	full := t.TempDir()
 	w.must(os.WriteFile(filepath.Join(full, "file"), nil, 0o600))
+	half, whole := t.TempDir(), t.TempDir()
+	for dir, file := range map[string]string{half: "state.db", whole: last} {
+		w.must(os.Mkdir(filepath.Join(dir, unfinished), 0o755))
+		w.must(os.WriteFile(filepath.Join(dir, file), nil, 0o600))
+	}
 	to := filepath.Join(t.TempDir(), "new")
 	for name, c := range map[string]struct {
 		to, confirm string
@@ -347,6 +352,8 @@ func TestRefusals(t *testing.T) {
 		"not confirmed":       {to, "", func(*Plan) {}, "slots-above-1-of-01000000"},
 		"confirmed elsewhere": {to, "nothing-of-01000000", func(p *Plan) { p.Confirm = "nothing-of-01000000" }, "slots-above-1"},
 		"not empty":           {full, p.Confirm, func(*Plan) {}, "is not empty"},
+		"interrupted":         {half, p.Confirm, func(*Plan) {}, "remove the directory"},
+		"interrupted at last": {whole, p.Confirm, func(*Plan) {}, "is not empty"},
 		"another plan":        {to, p.Confirm, func(p *Plan) { p.Last++ }, "a node has run since"},
 	} {
 		plan := p
