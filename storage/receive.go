@@ -82,7 +82,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 // begin makes the new state database.
 func (r *Receiver) begin() error {
 	s := r.store
-	if err := r.checkSpace(r.header.Bytes + r.header.Bytes/8); err != nil {
+	if err := r.checkSpace(r.header.Bytes+r.header.Bytes/8, s.space.usage().ReserveBytes); err != nil {
 		return err
 	}
 	if err := s.dropReceived(); err != nil {
@@ -131,14 +131,14 @@ func (r *Receiver) cannot(err error) error {
 	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.header.Slot, plain(err))
 }
 
-// checkSpace returns an error unless the file system has need bytes and the reserve besides.
-func (r *Receiver) checkSpace(need int64) error {
+// checkSpace returns an error unless the file system has need bytes and reserve besides.
+func (r *Receiver) checkSpace(need, reserve int64) error {
 	s := r.store
 	unused, err := s.space.reserve.unused()
 	if err != nil {
 		return unusable("%w", err)
 	}
-	if reserve := s.space.usage().ReserveBytes; unused-need < reserve {
+	if unused-need < reserve {
 		return fmt.Errorf("%w: %s has %d bytes free and it takes %d and a reserve of %d; make space on its file system",
 			ErrNoSpace, s.dir, unused, need, reserve)
 	}
@@ -206,7 +206,7 @@ func (r *Receiver) take(part []byte) error {
 
 // flush writes what has come together.
 func (r *Receiver) flush() error {
-	if err := r.checkSpace(2*r.batchSize - r.store.space.usage().ReserveBytes/2); err != nil {
+	if err := r.checkSpace(2*r.batchSize, r.store.space.usage().ReserveBytes/2); err != nil {
 		return err
 	}
 	err := r.write(func(tx *bolt.Tx) error {

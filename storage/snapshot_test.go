@@ -362,6 +362,8 @@ func TestSnapshotsThatAreRefused(t *testing.T) {
 	r := receiver(t, s, header)
 	_, err = s.Receive(header)
 	wantError(t, err, ErrRefused, "another snapshot")
+	r.batchSize = 1 << 55
+	wantError(t, r.flush(), ErrNoSpace, fmt.Sprintf("takes %d and a reserve of %d;", 1<<56, s.Usage().ReserveBytes/2))
 	must(t, r.Abort())
 	if left := leftovers(t, s.dir); len(left) > 0 {
 		t.Errorf("%v is left", left)
