@@ -441,13 +441,15 @@ func TestPiecesOfOthersAreDropped(t *testing.T) {
 	x.pass(1500 * time.Millisecond)
 	from := x.r.From()
 	good := SnapshotPart{ID: 7, Header: []byte("h"), Piece: []byte("p"), Next: []byte("n")}
+	middle := good
+	middle.After = []byte("x")
 	for name, m := range map[string]*Message{
 		"of another node":      {From: 5 - from, Snapshot: &good},
 		"of nothing":           {From: from},
 		"without a header":     {From: from, Snapshot: &SnapshotPart{ID: 7, Piece: []byte("p")}},
 		"without an id":        {From: from, Snapshot: &SnapshotPart{Header: []byte("h"), Piece: []byte("p")}},
 		"without a piece":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), Next: []byte("n")}},
-		"from the middle":      {From: from, Snapshot: &SnapshotPart{ID: 7, Header: []byte("h"), After: []byte("x")}},
+		"from the middle":      {From: from, Snapshot: &middle},
 		"a refusal of another": {From: from, Snapshot: &SnapshotPart{ID: 8, Refused: SnapshotGone}},
 	} {
 		if s := x.r.Take(x.now, m); s.Add != nil || s.Begin != nil || s.Abort || x.r.From() != from {
