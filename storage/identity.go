@@ -135,8 +135,9 @@ func (s *nodeRecords) startRecord() StartRecord {
 		Longest: r.Longest}
 }
 
-// Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart counter that does not grow, and a quarantine
-// that is shorter than the stored one: that is for LowerQuarantine and SetBucket, once the silence has passed.
+// Start writes the start record of this run (A4), with the stored Longest if that is longer. It refuses a restart counter
+// that does not grow, and a quarantine that is shorter than the stored one: that is for LowerQuarantine and SetBucket,
+// once the silence has passed.
 func (s *Store) Start(next StartRecord) error { return s.node.begin(next) }
 
 func (s *nodeRecords) begin(next StartRecord) error {
