@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"tenure/internal/ballot"
@@ -130,9 +131,11 @@ func checkMember(m ident.Member) string {
 }
 
 // checkShown returns what is wrong with a name or an address that a member is to get, "" if nothing is. Every node shows
-// them, and the messages by which nodes join take no others.
+// them, and the messages by which nodes join take no others. On a command line a number is a node's id.
 func checkShown(m ident.Member) string {
-	switch {
+	switch _, err := strconv.ParseUint(m.Name, 10, 64); {
+	case err == nil:
+		return fmt.Sprintf("the name %s is a number, as ids are; choose another one", m.Name)
 	case !ident.Plain(m.Name, ident.MaxNameBytes):
 		return fmt.Sprintf("a name is at most %d characters of ASCII, without spaces", ident.MaxNameBytes)
 	case !ident.Plain(m.PeerAddr, MaxAddressBytes) || !ident.Plain(m.ClientAddr, MaxAddressBytes):
