@@ -74,12 +74,6 @@ func (m *membersView) follow(next ident.Membership) {
 // votes reports whether this node is a voter.
 func (m *membersView) votes() bool { return m.voters.Has(m.self) }
 
-// removed reports whether this node is no member any more.
-func (m *membersView) removed() bool {
-	_, _, ok := m.newest.Find(m.self)
-	return !ok
-}
-
 func (m *membersView) peer(id ballot.NodeID) *peerView {
 	for i := range m.peers {
 		if m.peers[i].node == id {

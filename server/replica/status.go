@@ -28,9 +28,7 @@ type Status struct {
 	Behind       bool            // others have truncated what this node lacks: it needs a snapshot
 	Peers        []PeerStatus    // the other members
 	// Record is that of the members, as applied here.
-	Record  members.Record
-	Removed bool   // this node is no member any more
-	InForce uint64 // the number of the membership in force here; 0: that of bootstrap
+	Record members.Record
 	// Of the ready master alone: what the operation under way, or the newest membership, waits for, and how long that lasts
 	// yet, 0 if it is not known.
 	Waits      string
@@ -40,13 +38,9 @@ type Status struct {
 // PeerStatus is another member as the log part has heard of it.
 type PeerStatus struct {
 	Node      ballot.NodeID
-	Voter     bool
 	Connected bool
-	Chosen    uint64
 	Applied   uint64
-	Lag       uint64        // slots chosen, as far as known here, and not applied there
 	Heard     time.Duration // 0: never
-	InForce   uint64        // the membership in force there, as in Status
 }
 
 // Status is a copy: the caller may keep it.
@@ -61,13 +55,10 @@ func (l *Log) Status(now time.Duration) Status {
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
 		if p := &l.members.peers[i]; p.listed {
-			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Voter: l.members.voters.Has(p.node), Connected: p.connected,
-				Chosen: p.applied, Applied: p.applied, Lag: s.Chosen - min(s.Chosen, p.applied), Heard: p.heard,
-				InForce: p.inForce})
+			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard})
 		}
 	}
-	s.Record, s.Removed = l.changes.record, l.members.removed()
-	s.InForce, _ = l.own.told(now, l.core.SyncedThrough())
+	s.Record = l.changes.record
 	if l.epoch.ready {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)
 	}
