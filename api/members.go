@@ -37,8 +37,8 @@ type MemberRequest struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Node is the member that the request is about.
 	Node uint64 `json:"node,omitempty"`
-	// By is the non-voter that takes the place of Node; 0: the cluster chooses one that is caught up. If there is none,
-	// the next node takes the place that joins under the name of Node.
+	// By is the non-voter that takes the place of Node; 0: the cluster chooses a spare that is caught up. If there is
+	// none, the next node takes the place that joins under the name of Node.
 	By            uint64 `json:"by,omitempty"`
 	Name          string `json:"name,omitempty"`
 	PeerAddress   string `json:"peer_address,omitempty"`

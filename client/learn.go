@@ -99,8 +99,8 @@ func (l *learner) ask(e *endpoint) {
 	l.asking = false
 }
 
-// learn takes the members in a list that came from the URL, unless a newer one was seen. Another cluster is believed only if
-// it answers at an address that was given: the one before is gone, then.
+// learn takes the members in a list that came from the URL, unless a newer one was seen. Another cluster is believed
+// only if it answers at an address that was given: the one before is gone, then.
 func (l *learner) learn(from string, list *MemberList) {
 	if l.s.cfg.NoLearning {
 		return

@@ -50,8 +50,8 @@ type MemberChange struct {
 	// which is in the MemberOperation, and in the Error if the outcome is not known.
 	Operation string
 	Node      uint64
-	// By is a non-voter. 0: the cluster chooses one that is caught up; if there is none, the next node takes the place
-	// that joins under the name of Node.
+	// By is a non-voter. 0: the cluster chooses a spare that is caught up; if there is none, the next node takes the
+	// place that joins under the name of Node.
 	By            uint64
 	Name          string
 	PeerAddress   string // HOST:PORT at which the other nodes reach the member

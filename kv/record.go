@@ -157,14 +157,14 @@ type meta struct {
 	Members uint64
 }
 
-// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
-// on from its own revision, also if that is below firstRevision.
 // CheckMeta returns an error unless State can be opened with the meta record of a checkpoint through slot.
 func CheckMeta(slot uint64, record []byte) error {
 	_, err := decodeMeta(slot, record)
 	return err
 }
 
+// decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
+// on from its own revision, also if that is below firstRevision.
 func decodeMeta(slot uint64, b []byte) (meta, error) {
 	if slot == 0 && b == nil {
 		return meta{Format: metaFormat, Revision: firstRevision}, nil

@@ -23,7 +23,7 @@ const (
 	receivingName    = "state.db.receiving" // a snapshot that is being received
 	receivedName     = "state.db.received"  // one that is whole, until Open installs it
 	receivedSumsName = "state.sums.received"
-	acceptedName     = "accept-copy"   // made by an operator; see host.go
+	acceptedName     = "accept-copy"   // made by an operator; see copied.go
 	recordLimit      = 1<<31 - 1 - 256 // bytes of a sealed record: bbolt's own limit, less what a seal adds
 	keyLimit         = 32 << 10        // bytes of a key: bbolt's own limit
 )
@@ -101,7 +101,7 @@ type startRecord struct {
 	Longest time.Duration // 0: as Bucket
 }
 
-// diskRecord is node/disk: where log.db lay when it was written. See host.go.
+// diskRecord is node/disk: where log.db lay when it was written. See copied.go.
 type diskRecord struct {
 	Inode     uint64
 	BirthSec  int64

@@ -46,10 +46,10 @@ type snapshotHeader struct {
 	Version    uint64
 	Cluster    ident.ClusterID
 	Slot       uint64
-	Meta       []byte // kv's own record
-	Records    digest // of all spaces
-	Bytes      int64  // that the state takes in a state database, about
-	Membership ident.Membership
+	Meta       []byte           // kv's own record
+	Records    digest           // of all spaces
+	Bytes      int64            // that the state takes in a state database, about
+	Membership ident.Membership // durable at the sender, which may be newer than Slot; zero: it had none
 }
 
 // SnapshotInfo is what a header says of a snapshot.

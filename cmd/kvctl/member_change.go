@@ -87,7 +87,7 @@ func (m *memberChange) run(ctx context.Context, c *client.Client, arg string) er
 		return err
 	}
 	if m.kind == client.ChangeReplace && op.By == 0 && op.State == client.OperationRunning {
-		m.app.note("no caught-up non-voter is there; start a node in its place, on an empty directory:")
+		m.app.note("no spare is caught up; start a node in its place, on an empty directory:")
 		m.app.note("  %s --peer HOST:PORT --client HOST:PORT --replace %s", joinCommand(ctx, c), output.OneLine(target.Name))
 	}
 	return m.wait(ctx, c, op)
@@ -254,8 +254,8 @@ func newMemberReplace(a *app) *cobra.Command {
 	var by string
 	cmd, m := newMemberChange(a, client.ChangeReplace, &cobra.Command{
 		Short: "Let another node take the place of a member",
-		Long: "Let another node take the place of a member: the non-voter of --by, or one that is caught up, or if\n" +
-			"there is none the next node that joins with kvnode --join --replace NAME or under the same name.\n" +
+		Long: "Let another node take the place of a member: the non-voter of --by, or a spare that is caught up, or\n" +
+			"if there is none the next node that joins with kvnode --join --replace NAME or under the same name.\n" +
 			"A member that lives is removed when the other one is a voter. One that is dead is removed when the\n" +
 			"other one is caught up; never before. NODE is a number or a name.",
 		Example: "  kvctl member replace 3                # its disk is lost, and it was started again on an empty one\n" +

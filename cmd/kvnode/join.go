@@ -72,8 +72,8 @@ func (s *settings) checkJoin() error {
 	return nil
 }
 
-// checkAdvertised refuses to join where others are to find the node and that they could not: they are told the address that it
-// listens on, unless another one is advertised.
+// checkAdvertised refuses to join with addresses at which the others could not reach this node. They are told the
+// addresses that it listens on, unless others are advertised.
 func (s *settings) checkAdvertised() error {
 	if s.join == "" {
 		return nil

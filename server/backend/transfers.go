@@ -140,7 +140,8 @@ func (t *Transfers) Asked(from ballot.NodeID, a wire.Transfer) {
 	}()
 }
 
-// Relieve hands over, until stop is closed, whenever the log says that another member should be master. It runs apart from the log, which a hand-over needs.
+// Relieve hands over, until stop is closed, whenever the log says that another member should be master. It runs apart
+// from the log, which a hand-over needs.
 func (t *Transfers) Relieve(stop <-chan struct{}) error {
 	for {
 		select {

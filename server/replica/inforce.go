@@ -57,6 +57,3 @@ func (l *Leases) setMembership(now time.Duration, m InForce) {
 func (l *Leases) InForce(now time.Duration) (number uint64, excluding time.Duration) {
 	return l.table.Membership(), l.table.OlderExclusion(now)
 }
-
-// countMost records are looked at in one go: about two milliseconds.
-const countMost = 32 << 10

@@ -69,9 +69,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
 		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes,
 			nonce: self.Nonce},
-		reads: readers{max: cfg.MaxReads, nonce: self.Nonce},
-		// Checkpointed first: the chosen mark on disk may be behind the state database, which proves that its slots were
-		// chosen.
+		reads:       readers{max: cfg.MaxReads, nonce: self.Nonce},
 		checkpoints: checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
 		timers:      timers{byName: map[timerName]*timer{}},
 		progress:    newProgress(cfg.Progress, self.Node, newest.Voters()),
@@ -79,6 +77,8 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 	}
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
+	// Checkpointed comes first: the chosen mark on disk may be behind the state database, which proves that its slots
+	// were chosen.
 	core.Checkpointed(multipaxos.Slot(l.checkpoints.done))
 	core.Applied(multipaxos.Slot(l.checkpoints.done))
 	// It may not have got into force in the run before, and the heartbeats are to say that it has.

@@ -20,6 +20,7 @@ const (
 	timersPerTask    = 8                     // and so many more for each task
 	sweepMost        = 1024                  // records looked at in one go: about a millisecond
 	sweepSoon        = time.Millisecond
+	countMost        = 32 << 10 // records looked at in one go after a change of members: about two milliseconds
 )
 
 // tick does what is due at now. Call it at nextWake.

@@ -16,7 +16,7 @@ const (
 	tagMembers byte = 3
 )
 
-// opening is the body of an entry that opens an epoch.
+// barrier is the body of a barrier entry.
 type barrier struct{ Ballot ballot.Ballot }
 
 func openValue(b ballot.Ballot) []byte { return codec.Append([]byte{tagOpen}, barrier{Ballot: b}) }
