@@ -38,10 +38,14 @@ func (s *stateDB) view() (kv.StateDB, error) {
 }
 
 // pinState opens a read transaction of state.db, which keeps its pages from being written to, and finds its meta page:
-// in memory, since bbolt takes the older of two if the newer one is damaged.
+// in memory, since bbolt takes the older of two if the newer one is damaged. It asks nothing of bbolt once the store has
+// ended: if bbolt has panicked in Begin, it holds a lock for ever.
 func (s *stateDB) pinState() (tx *bolt.Tx, m *metaPage, err error) {
 	views := &s.checked.views
 	for {
+		if err := s.failed(); err != nil {
+			return nil, nil, err
+		}
 		settled := views.settled.Load()
 		if err := s.checked.checkMeta(); err != nil {
 			return nil, nil, s.fail(damage(s.statePath(), "%w", err))

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -303,5 +304,19 @@ func TestCursorComesBackToABucket(t *testing.T) {
 		if record, err := c.find(&dedup, []byte("key000020")); err != nil || record == nil {
 			t.Errorf("a key of few: %q, %v", record, err)
 		}
+	}
+}
+
+// A view is refused once the store has ended, also to a checkpoint that looks for space: after a panic in its Begin bbolt
+// would never answer.
+func TestNoViewIsPinnedOfAStoreThatHasEnded(t *testing.T) {
+	s := formed(t, t.TempDir())
+	why := s.state.fail(damage(s.state.statePath(), "planted"))
+	tx, _, err := s.state.pinState()
+	if tx != nil {
+		tx.Rollback()
+	}
+	if !errors.Is(err, ErrDamaged) {
+		t.Errorf("%v, and the store has ended: %v", err, why)
 	}
 }
