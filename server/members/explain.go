@@ -86,7 +86,7 @@ func (r Record) Explain(op Operation, f Facts) (Plan, error) {
 	return p, nil
 }
 
-// dryStore and dryName stand for the node that is to come.
+// dryStore stands for the data directory of the node that is to come.
 var dryStore = ident.StoreID{0xff, 0xff}
 
 // begins tells how the operation begins that leads from before to r, and has the node come, and be well, that it waits

@@ -55,8 +55,8 @@ func recordOf(state *kv.State, identity ident.Membership) (members.Record, error
 // holds. identity is the membership of the node's identity, and d and r are its log.
 //
 // Without a record in the state that is the membership of bootstrap. The identity has it, unless the members have changed
-// since: then the first record in the log, which the identity never overtakes, still tells it. A node that joined and
-// knows nothing yet is given all others to follow.
+// since: then the first record in the log still tells it. A node that joined and whose log has no record yet, as when a
+// snapshot has brought it the identity, is given all others to follow.
 func BaseMembership(state *kv.State, identity ident.Membership, d multipaxos.Durable,
 	r multipaxos.Reader) (multipaxos.Membership, error) {
 	if b := state.Members(); b != nil {
