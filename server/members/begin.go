@@ -100,13 +100,9 @@ func (r *Record) fits(m ident.Member, replaced ballot.NodeID) error {
 		case NameOf(x) == NameOf(m):
 			return refuse(NameTaken, "node %d is named %q; choose another name, or replace it: kvnode --join ... "+
 				"--replace %s", x.Node, NameOf(m), NameOf(m))
-		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr, m.ClientAddr != "" && x.ClientAddr == m.ClientAddr:
-			taken := m.PeerAddr
-			if x.PeerAddr != m.PeerAddr {
-				taken = m.ClientAddr
-			}
+		case m.PeerAddr != "" && x.PeerAddr == m.PeerAddr: // clients may reach several by one address
 			return refuse(NameTaken, "node %d has the address %s; choose another one, or replace it: kvnode --join ... "+
-				"--replace %s", x.Node, taken, NameOf(x))
+				"--replace %s", x.Node, m.PeerAddr, NameOf(x))
 		}
 	}
 	return nil

@@ -82,8 +82,8 @@ func (r *Record) update(node ballot.NodeID, with ident.Member) {
 	r.Membership.Change++
 }
 
-// Fill returns r with the addresses of known for the members of which it has none: the bootstrap writes none. Addresses
-// that another member has are left out.
+// Fill returns r with the addresses of known for the members of which it has none: the bootstrap writes none. An address
+// for peers that another member has is left out.
 func (r Record) Fill(known []ident.Member) Record {
 	next, filled := r.clone(), false
 	for _, k := range known {
@@ -103,7 +103,7 @@ func (r Record) Fill(known []ident.Member) Record {
 	return next
 }
 
-// lacks returns the addresses in k that m lacks and nobody else has.
+// lacks returns the addresses in k that m lacks.
 func (r *Record) lacks(m, k ident.Member) (with ident.Member) {
 	if m.PeerAddr == "" {
 		with.PeerAddr = k.PeerAddr
@@ -117,9 +117,6 @@ func (r *Record) lacks(m, k ident.Member) (with ident.Member) {
 		}
 		if x.PeerAddr == with.PeerAddr {
 			with.PeerAddr = ""
-		}
-		if x.ClientAddr == with.ClientAddr {
-			with.ClientAddr = ""
 		}
 	}
 	return with

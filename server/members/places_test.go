@@ -159,9 +159,9 @@ func TestAddressesAreFilledIn(t *testing.T) {
 
 func TestAnUpdateSaysWhatItChanges(t *testing.T) {
 	w := newWorld(t, 3)
-	w.rec.Membership.Members[1].PeerAddr, w.rec.Membership.Members[0].ClientAddr = "p:2", "c:1"
+	w.rec.Membership.Members[1].PeerAddr, w.rec.Membership.Members[0].PeerAddr = "p:2", "p:1"
 	w.refused(AlreadyIs, Operation{ID: "same", Kind: Update, Node: 2, Member: ident.Member{Name: "node-2", PeerAddr: "p:2"}})
-	w.refused(NameTaken, Operation{ID: "taken", Kind: Update, Node: 2, Member: ident.Member{ClientAddr: "c:1"}})
+	w.refused(NameTaken, Operation{ID: "taken", Kind: Update, Node: 2, Member: ident.Member{PeerAddr: "p:1"}})
 	p, err := w.rec.Explain(Operation{ID: "op", Kind: Update, Node: 2, Member: ident.Member{Name: "b", PeerAddr: "p:9"}}, w.facts)
 	if want := "node 2 gets the name b (was node-2), the address for peers p:9 (was p:2)"; err != nil || p.Steps[0] != want {
 		t.Errorf("%q, %v", p.Steps, err)
