@@ -163,6 +163,15 @@ func CheckMeta(slot uint64, record []byte) error {
 	return err
 }
 
+// Reached is how far a state had come at a checkpoint.
+type Reached struct{ Revision, Eras uint64 }
+
+// ReadMeta returns how far the state had come whose checkpoint through slot has this meta record. Safe with anything.
+func ReadMeta(slot uint64, record []byte) (Reached, error) {
+	m, err := decodeMeta(slot, record)
+	return Reached{m.Revision, m.Eras}, err
+}
+
 // decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
 // on from its own revision, also if that is below firstRevision.
 func decodeMeta(slot uint64, b []byte) (meta, error) {

@@ -99,3 +99,10 @@ func follow(before, c *kv.Change) error {
 func (s *Store) Checkpointed() multipaxos.Slot {
 	return multipaxos.Slot(s.state.checkpointed.Load().Slot)
 }
+
+// Records returns how many records the newest checkpoint has, and a digest of them that does not depend on the store:
+// it is that of a snapshot's SnapshotInfo.
+func (s *Store) Records() (count, digest uint64) {
+	r := s.state.checkpointed.Load().Records
+	return r.Count, r.Sum
+}

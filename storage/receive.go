@@ -1,11 +1,11 @@
 package storage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
@@ -21,8 +21,7 @@ var ErrNoSpace = errors.New("no space for a snapshot")
 // record. Used by one goroutine at a time; Finish or Abort must come before the store is closed.
 type Receiver struct {
 	store  *Store
-	header snapshotHeader
-	seed   seed
+	stream *SnapshotStream
 	db     *bolt.DB
 	file   *os.File
 	wedged atomic.Bool // bbolt has panicked in Begin: the file cannot be closed
@@ -30,10 +29,6 @@ type Receiver struct {
 
 	pageBytes int64
 
-	offset    uint64 // of the stream, taken so far
-	rest      []byte // of the stream, behind the last whole record
-	last      *kv.Change
-	records   digest
 	batch     []receivedRecord
 	batchSize int64
 	err       error // the first one that is not ErrBadPiece: the receiver is of no use any more
@@ -72,7 +67,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 	if !s.receiving.CompareAndSwap(false, true) {
 		return nil, fmt.Errorf("%w: another snapshot is being received", ErrRefused)
 	}
-	r := &Receiver{store: s, header: h, seed: pieceSeed(header)}
+	r := &Receiver{store: s, stream: newStream(h, header)}
 	if err := r.begin(); err != nil {
 		return nil, errors.Join(err, r.Abort())
 	}
@@ -82,7 +77,7 @@ func (s *Store) Receive(header []byte) (*Receiver, error) {
 // begin makes the new state database.
 func (r *Receiver) begin() error {
 	s := r.store
-	if err := r.checkSpace(r.header.Bytes+r.header.Bytes/8, s.space.usage().ReserveBytes); err != nil {
+	if err := r.checkSpace(r.stream.header.Bytes+r.stream.header.Bytes/8, s.space.usage().ReserveBytes); err != nil {
 		return err
 	}
 	if err := s.dropReceived(); err != nil {
@@ -128,7 +123,7 @@ func (r *Receiver) write(fn func(*bolt.Tx) error) error {
 }
 
 func (r *Receiver) cannot(err error) error {
-	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.header.Slot, plain(err))
+	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.stream.header.Slot, plain(err))
 }
 
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
@@ -146,10 +141,10 @@ func (r *Receiver) checkSpace(need, reserve int64) error {
 }
 
 // Offset returns how much of the stream was taken: where the next piece must begin.
-func (r *Receiver) Offset() uint64 { return r.offset }
+func (r *Receiver) Offset() uint64 { return r.stream.offset }
 
 // Records returns how many records were taken.
-func (r *Receiver) Records() uint64 { return r.records.Count }
+func (r *Receiver) Records() uint64 { return r.stream.records.Count }
 
 // Add takes the next piece. After ErrBadPiece it may be asked for again; after any other error only Abort is left. It
 // writes and syncs when enough has come together.
@@ -157,51 +152,26 @@ func (r *Receiver) Add(piece []byte) error {
 	if r.err != nil {
 		return r.err
 	}
-	at, part, err := r.seed.openPiece(piece)
+	part, err := r.stream.open(piece)
 	if err != nil {
 		return err
 	}
-	if at != r.offset {
-		return fmt.Errorf("%w: it begins at byte %d and not at %d", ErrBadPiece, at, r.offset)
+	if err := r.stream.take(part, r.take); err != nil && r.err == nil {
+		r.err = r.cannot(err)
 	}
-	r.offset += uint64(len(part))
-	r.err = r.take(part)
 	return r.err
 }
 
-// take takes the next part of the stream.
-func (r *Receiver) take(part []byte) error {
-	r.rest = append(r.rest, part...)
-	rest := r.rest
-	for {
-		c, record, next, ok, err := cutStreamRecord(rest)
-		if err == nil && ok {
-			err = follow(r.last, &c)
-		}
-		if err != nil {
-			return r.cannot(err)
-		}
-		if !ok {
-			break
-		}
-		b := bytes.Clone(rest[recordHeadBytes : len(rest)-len(next)])
-		key := b[:len(c.Key):len(c.Key)]
-		r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})
-		r.batchSize += int64(len(b))
-		r.records.add(record)
-		r.last = &kv.Change{Space: c.Space, Key: key}
-		rest = next
-		if r.batchSize >= r.store.options.CheckpointPartBytes {
-			if err := r.flush(); err != nil {
-				return err
-			}
-		}
+// take takes the next record.
+func (r *Receiver) take(c *kv.Change, record []byte) error {
+	b := slices.Concat(c.Key, record)
+	key := b[:len(c.Key):len(c.Key)]
+	r.batch = append(r.batch, receivedRecord{space: c.Space, key: key, record: b[len(key):]})
+	r.batchSize += int64(len(b))
+	if r.batchSize >= r.store.options.CheckpointPartBytes {
+		r.err = r.flush()
 	}
-	r.rest = append(r.rest[:0], rest...)
-	if cap(r.rest) > 4*maxPieceBytes && len(r.rest) <= maxPieceBytes {
-		r.rest = bytes.Clone(r.rest) // a long record was in it
-	}
-	return nil
+	return r.err
 }
 
 // flush writes what has come together.
@@ -250,16 +220,13 @@ func (r *Receiver) Finish() error {
 }
 
 func (r *Receiver) finish() error {
-	if len(r.rest) > 0 {
-		return r.cannot(fmt.Errorf("it ends in the middle of a record, %d bytes into it", len(r.rest)))
+	if err := r.stream.End(); err != nil {
+		return r.cannot(err)
 	}
 	if err := r.flush(); err != nil {
 		return err
 	}
-	h := &r.header
-	if r.records != h.Records {
-		return r.cannot(fmt.Errorf("%d records came and %d should have, or not these", r.records.Count, h.Records.Count))
-	}
+	h := &r.stream.header
 	marks := &checkpointMarks{Slot: h.Slot, Meta: h.Meta, Records: h.Records, Membership: h.Membership}
 	err := r.write(func(tx *bolt.Tx) error {
 		return put(tx.Bucket([]byte(checkpointBucket)), checkpointSeed, checkpointKey, marks)

@@ -26,10 +26,16 @@ const (
 	recordHeadBytes = 1 + 4 + 4
 	positionBytes   = 8 + 1 + 4
 	minPieceBytes   = 4 << 10
-	maxPieceBytes   = 1 << 20
+	maxPieceBytes   = MaxSnapshotPieceBytes
 	// streamRecordLimit bounds a record of the stream: the largest value with what kv puts before it.
 	streamRecordLimit = kv.MaxValueBytes + 64<<10
-	headerLimit       = 1 << 20
+	headerLimit       = MaxSnapshotHeaderBytes
+)
+
+// The bounds of what Snapshot hands out.
+const (
+	MaxSnapshotHeaderBytes = 1 << 20
+	MaxSnapshotPieceBytes  = 1 << 20 // with its place and its checksum
 )
 
 var (
@@ -54,9 +60,11 @@ type snapshotHeader struct {
 
 // SnapshotInfo is what a header says of a snapshot.
 type SnapshotInfo struct {
-	ID      uint64          // tells snapshots apart
+	ID      uint64 // tells snapshots apart
+	Cluster ident.ClusterID
 	Slot    multipaxos.Slot // the state is as it was after this slot
 	Records uint64
+	Digest  uint64 // of the records; see Store.Records
 	Bytes   int64  // that it takes on disk, about
 	Meta    []byte // kv's, as of Slot
 }
@@ -68,8 +76,8 @@ func ParseSnapshot(header []byte) (SnapshotInfo, error) {
 		return SnapshotInfo{}, err
 	}
 	id := uint64(pieceSeed(header))<<32 | h.Records.Sum&0xffffffff
-	return SnapshotInfo{ID: id, Slot: multipaxos.Slot(h.Slot), Records: h.Records.Count, Bytes: h.Bytes,
-		Meta: h.Meta}, nil
+	return SnapshotInfo{ID: id, Cluster: h.Cluster, Slot: multipaxos.Slot(h.Slot), Records: h.Records.Count,
+		Digest: h.Records.Sum, Bytes: h.Bytes, Meta: h.Meta}, nil
 }
 
 func openHeader(header []byte) (h snapshotHeader, err error) {
@@ -117,12 +125,12 @@ func cutStreamRecord(b []byte) (c kv.Change, record, rest []byte, ok bool, err e
 	if int64(len(b)) < recordHeadBytes+keyLen+recordLen {
 		return c, nil, b, false, nil
 	}
-	c = kv.Change{Space: kv.Space(b[0]), Key: b[recordHeadBytes:][:keyLen:keyLen]}
+	c.Space, c.Key = kv.Space(b[0]), b[recordHeadBytes:][:keyLen:keyLen]
 	record = b[recordHeadBytes+keyLen:][:recordLen:recordLen]
 	if !c.Space.Known() {
 		return c, nil, b, false, fmt.Errorf("a record of space %d, which this version does not know", c.Space)
 	}
-	if _, err := spaceSeeds[c.Space].open(c.Key, record); err != nil {
+	if c.Value, err = spaceSeeds[c.Space].open(c.Key, record); err != nil {
 		return c, nil, b, false, fmt.Errorf("the record of key %q %w", c.Key, err)
 	}
 	return c, record, b[recordHeadBytes+keyLen+recordLen:], true, nil

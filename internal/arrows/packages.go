@@ -63,15 +63,16 @@ var Layout = Rules{
 		{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/members", "server/wire", "server/transport", "server/web",
-				"server/guardian", "server/metrics",
+				"server/guardian", "server/metrics", "server/backup",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
 		},
+		{Path: "server/backup", May: []string{"storage", "kv"}, Never: []string{"server"}},
 		{Path: "server/recovery/merge", Pure: true, May: []string{"multipaxos"}},
 		{
 			Path: "server/recovery", May: []string{
-				"server/recovery/merge", "server/members", "server/replica", "storage", "multipaxos", "kv",
+				"server/recovery/merge", "server/backup", "server/members", "server/replica", "storage", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},
@@ -82,7 +83,7 @@ var Layout = Rules{
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "server/recovery", "client"}},
-		{Path: "cmd/kvctl/...", May: []string{"server", "client"}},
+		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/recovery", "client"}},
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{

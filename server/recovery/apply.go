@@ -62,7 +62,7 @@ func Apply(p Plan, dir, confirmed string) (Result, error) {
 		return Result{}, refuse("the directories hold something else than the plan says: a node has run since; stop all of " +
 			"them and make a new plan")
 	}
-	return all.make(dir)
+	return whole(dir, all.makeIn)
 }
 
 // plain returns p without what does not matter to whether it still fits.
@@ -76,8 +76,8 @@ func (p Plan) plain() Plan {
 	return p
 }
 
-// mustBeEmpty refuses a directory with anything in it but what an Apply that was interrupted has left. If that has begun
-// to move its files, a person removes them: nothing here tells them from those of others.
+// mustBeEmpty refuses a directory with anything in it but what an Apply or a Restore that was interrupted has left. If that
+// has begun to move its files, a person removes them: nothing here tells them from those of others.
 func mustBeEmpty(dir string) error {
 	files, err := os.ReadDir(dir)
 	switch {
@@ -86,10 +86,10 @@ func mustBeEmpty(dir string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case len(files) > 1 && has(files, unfinished) && !has(files, last):
-		return refuse("%s has what a recover apply left that was ended while it moved its files; remove the directory, or "+
+		return refuse("%s has what was left when the making of its files was interrupted; remove the directory, or "+
 			"name a new one with --data", dir)
 	case len(files) > 1 || len(files) == 1 && files[0].Name() != unfinished:
-		return refuse("%s is not empty; name a new directory with --data: the survivors' are kept as they are", dir)
+		return refuse("%s is not empty; name a new directory with --data: nothing that is there is changed", dir)
 	}
 	return nil
 }
@@ -98,14 +98,14 @@ func has(files []fs.DirEntry, name string) bool {
 	return slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == name })
 }
 
-// make makes the files in a directory inside of dir, which may be a mount point, and then moves them to their place:
-// log.db last, without which no node starts on the others.
-func (all survivors) make(dir string) (Result, error) {
+// whole has makeIn make the files in a directory inside of dir, which may be a mount point, and then moves them to their
+// place: log.db last, without which no node starts on the others.
+func whole(dir string, makeIn func(dir string) (Result, error)) (Result, error) {
 	tmp := filepath.Join(dir, unfinished)
 	if err := os.RemoveAll(tmp); err != nil {
 		return Result{}, err
 	}
-	r, err := all.makeIn(tmp)
+	r, err := makeIn(tmp)
 	if err != nil {
 		return Result{}, errors.Join(err, os.RemoveAll(tmp))
 	}
@@ -135,7 +135,26 @@ func sync(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-func (all survivors) makeIn(dir string) (r Result, err error) {
+func (all survivors) makeIn(dir string) (Result, error) {
+	c := all.config()
+	out, err := merge.Merge(c, func(merge.Slot) error { return nil })
+	if err != nil {
+		return Result{}, err
+	}
+	base := all[out.Base]
+	return newCluster(dir, base.identity.Node, all.startRecord(), func(b *rebuild) error {
+		b.nextNode = all.nextNode()
+		if err := b.copyState(base.source()); err != nil {
+			return err
+		}
+		b.follow(base.record)
+		_, err := merge.Merge(c, b.apply)
+		return err
+	})
+}
+
+// newCluster makes dir the data directory of node, the only voter of a new cluster, with the state that fill makes.
+func newCluster(dir string, node ballot.NodeID, start storage.StartRecord, fill func(*rebuild) error) (r Result, err error) {
 	to, err := storage.Open(dir, storage.Options{})
 	if err != nil {
 		return r, err
@@ -148,19 +167,10 @@ func (all survivors) makeIn(dir string) (r Result, err error) {
 	if _, err := rand.Read(r.Cluster[:]); err != nil {
 		return r, err
 	}
-	c := all.config()
-	out, err := merge.Merge(c, func(merge.Slot) error { return nil })
-	if err != nil {
-		return r, err
-	}
-	base := all[out.Base]
-	r.Node = base.identity.Node
-	b := &rebuild{to: to, from: base, nextNode: all.nextNode(), ballot: ballot.Ballot{Counter: 1, Restart: all.restart(), Node: r.Node,
+	r.Node = node
+	b := &rebuild{to: to, ballot: ballot.Ballot{Counter: 1, Restart: start.Restart, Node: node,
 		Nonce: binary.BigEndian.Uint64(seed[:])}}
-	if err := b.copyState(); err != nil {
-		return r, err
-	}
-	if _, err := merge.Merge(c, b.apply); err != nil {
+	if err := fill(b); err != nil {
 		return r, err
 	}
 	m, err := b.finish()
@@ -168,7 +178,7 @@ func (all survivors) makeIn(dir string) (r Result, err error) {
 		return r, err
 	}
 	r.Revision = b.state.Revision()
-	return r, errors.Join(to.Join(r.Cluster, r.Node, m), to.Start(all.startRecord()))
+	return r, errors.Join(to.Join(r.Cluster, r.Node, m), to.Start(start))
 }
 
 // restart returns a number of restarts that none of the nodes has reached.

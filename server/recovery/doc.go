@@ -1,10 +1,11 @@
 // Package recovery works on the data directories of nodes that do not run: it makes a new cluster of what is left of
-// one that has lost its majority for good, and moves files aside with which a node cannot go on.
+// one that has lost its majority for good, or of a backup, and moves files aside with which a node cannot go on.
 //
 //	survivors.go   opens what the survivors have left; nothing of it is changed
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
 //	touched.go     which keys the uncertain slots write
 //	apply.go       Apply: asks for nothing, checks that the plan still fits, makes the new directory whole or not at all
+//	restore.go     Restore: the new directory of a backup instead, by the same way
 //	rebuild.go     the state of the new directory, and its jumps
 //	aside.go       SetAside, for a node that joins again under its own name
 //

@@ -28,9 +28,9 @@ const (
 	maxEra          = 1<<32 - 1
 )
 
-// rebuild makes the state of a new directory: that of a survivor's state database, with the merged log applied.
+// rebuild makes the state of a new directory: that of a survivor's state database, with the merged log applied, or that
+// of a backup.
 type rebuild struct {
-	from     *survivor
 	to       *storage.Store
 	ballot   ballot.Ballot
 	seq      uint64
@@ -39,59 +39,51 @@ type rebuild struct {
 	nextNode ballot.NodeID
 }
 
-// copyState copies the records of the state database, and opens the copy.
-func (b *rebuild) copyState() (err error) {
-	slot, meta, err := b.from.store.Loaded()
+// source is the records of a state database as of a slot, and kv's own.
+type source struct {
+	slot uint64
+	meta []byte
+	// each calls fn for every record, by space and key, until it returns an error. What a record points to is valid
+	// during the call only.
+	each func(fn func(kv.Change) error) error
+}
+
+// copyState copies the records of a state database, and opens the copy.
+func (b *rebuild) copyState(from source, err error) error {
 	if err != nil {
 		return err
 	}
-	if slot > 0 {
-		if err := b.copyRecords(slot, meta); err != nil {
+	if from.slot > 0 {
+		if err := b.copyRecords(from); err != nil {
 			return err
 		}
 	}
-	b.follow(b.from.record)
 	b.state, err = kv.Open(b.to, kv.DefaultLimits)
 	return err
 }
 
-func (b *rebuild) copyRecords(slot uint64, meta []byte) error {
-	view, err := b.from.store.View()
-	if err != nil {
+func (b *rebuild) copyRecords(from source) error {
+	if err := b.reach(from.slot); err != nil {
 		return err
 	}
-	defer view.Close()
-	if err := b.reach(slot); err != nil {
-		return err
-	}
-	f := kv.Checkpoint{Slot: slot, Meta: meta}
+	f := kv.Checkpoint{Slot: from.slot, Meta: from.meta}
 	size := 0
 	write := func() error {
 		err := b.to.Checkpoint(&f)
 		f.Changes, size = f.Changes[:0], 0
 		return err
 	}
-	for space := range 256 { // all that there can be, also of later versions
-		var failed error
-		err := view.Ascend(kv.Space(space), nil, func(key, value []byte) bool {
-			f.Changes = append(f.Changes, kv.Change{Space: kv.Space(space), Key: slices.Clone(key), Value: slices.Clone(value)})
-			if size += len(key) + len(value); size >= copyBytes {
-				failed = write()
-			}
-			return failed == nil
-		})
-		if err := errorOf(err, failed); err != nil {
-			return err
+	err := from.each(func(c kv.Change) error {
+		f.Changes = append(f.Changes, kv.Change{Space: c.Space, Key: slices.Clone(c.Key), Value: slices.Clone(c.Value)})
+		if size += len(c.Key) + len(c.Value); size < copyBytes {
+			return nil
 		}
+		return write()
+	})
+	if err != nil {
+		return err
 	}
 	return write()
-}
-
-func errorOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // reach has the new log end at a slot that is chosen, as a checkpoint through it needs; the slots before are cut off.
@@ -158,8 +150,8 @@ func (b *rebuild) finish() (ident.Membership, error) {
 		return ident.Membership{}, fmt.Errorf("era %d is the last but %d: no lease can be granted after it", b.state.Eras(),
 			maxEra-b.state.Eras())
 	}
-	self, _, _ := b.record.Membership.Find(b.from.identity.Node)
-	self.Node, self.Store = b.from.identity.Node, b.to.Identity().Store
+	self, _, _ := b.record.Membership.Find(b.ballot.Node)
+	self.Node, self.Store = b.ballot.Node, b.to.Identity().Store
 	r := membershipOf(self, b.record.Membership, b.nextNode, uint32(era))
 	if err := b.state.SetMembers(b.state.Applied()+1, r.Encode(), era); err != nil {
 		return ident.Membership{}, err

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -97,6 +98,29 @@ func (s *survivor) read() error {
 		return fmt.Errorf("%s: %w", s.dir, err)
 	}
 	return nil
+}
+
+// source returns the records of the state database.
+func (s *survivor) source() (source, error) {
+	slot, meta, err := s.store.Loaded()
+	return source{slot: slot, meta: meta, each: func(fn func(kv.Change) error) error {
+		view, err := s.store.View()
+		if err != nil {
+			return err
+		}
+		defer view.Close()
+		for space := range 256 { // all that there can be, also of later versions
+			var failed error
+			err := view.Ascend(kv.Space(space), nil, func(key, value []byte) bool {
+				failed = fn(kv.Change{Space: kv.Space(space), Key: key, Value: value})
+				return failed == nil
+			})
+			if err := cmp.Or(err, failed); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, err
 }
 
 // recordOf returns the members as a state database has them. If no entry has changed them up to its slot, they are those

@@ -1,0 +1,29 @@
+// Package backup is the format of a backup: the whole replicated state as it was after one slot, as one stream of bytes
+// that tells by itself whether it is whole.
+//
+//	format.go   the bytes, and what a backup says of itself
+//	maker.go    Maker: a backup of a storage.Snapshot, piece by piece
+//	reader.go   Reader: reads any bytes, and names the place of what is wrong with them
+//
+// A backup is a prelude and frames. All numbers are big-endian:
+//
+//	prelude   the 8 bytes "TENUREBK", the version of the format (4 bytes)
+//	frame     its kind (1 byte), the length of its body (4 bytes), the body, a CRC32C (4 bytes) over where the frame
+//	          begins in the backup (8 bytes), its kind, its length and its body
+//
+// The frames come in this order, and nothing comes behind the last one:
+//
+//	1, header    msgpack of type header: the date, and the header of the snapshot, which storage has sealed; it has the
+//	             cluster's id, the slot, kv's own record with revision and era, the number and the digest of the records
+//	2, piece     a piece of the snapshot, which begins with its place in the stream of records and ends with a checksum
+//	             that is seeded by the snapshot's header (see snapshotformat.go in package storage); any number of them
+//	3, end       msgpack of type end: how many pieces there were, and the SHA-256 of all bytes before this frame
+//
+// So a flipped bit shows in the checksum of its frame; a frame that is missing, doubled or moved in that checksum too,
+// since it has the place; a piece of another backup in its own checksum; a backup that was cut off in its missing end.
+// The records have checksums besides, and must come in order, and in sum be those of the header.
+//
+// What a backup has is what all nodes have agreed on: keys, sessions, fences, remembered idempotency keys, the record
+// of the members. It has nothing that is of one node: no promise, no start record, no vote, no quarantine. The record of
+// the members is not used by a restore but for a name and for numbers above which the new cluster's begin.
+package backup

@@ -1,0 +1,67 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"time"
+
+	"tenure/internal/codec"
+	"tenure/storage"
+)
+
+// Maker makes a backup of a snapshot. It holds one piece in memory. Used by one goroutine at a time.
+type Maker struct {
+	snapshot *storage.Snapshot
+	header   []byte // body; nil once it was handed out
+	all      hash.Hash
+	at       uint64 // bytes handed out
+	pieces   uint64
+	after    []byte // position of the next piece
+	last     bool   // all pieces were handed out
+	ended    bool
+	buf      []byte
+}
+
+// NewMaker returns a Maker. The snapshot stays the caller's to close. made is when the backup is made.
+func NewMaker(s *storage.Snapshot, made time.Time) *Maker {
+	return &Maker{snapshot: s, all: sha256.New(),
+		header: codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})}
+}
+
+// Next returns the next bytes of the backup, which stay valid until the next call, and io.EOF behind the last ones. Any
+// other error is one of the snapshot.
+func (m *Maker) Next() ([]byte, error) {
+	m.buf = m.buf[:0]
+	switch {
+	case m.header != nil:
+		m.buf = binary.BigEndian.AppendUint32(append(m.buf, magic...), version)
+		m.frame(kindHeader, m.header)
+		m.header = nil
+	case !m.last:
+		piece, next, err := m.snapshot.Piece(m.after, storage.MaxSnapshotPieceBytes)
+		if err != nil {
+			return nil, err
+		}
+		m.frame(kindPiece, piece)
+		m.after, m.last = next, len(next) == 0
+		m.pieces++
+	case !m.ended:
+		m.frame(kindEnd, codec.Marshal(&end{Pieces: m.pieces, SHA256: m.all.Sum(nil)}))
+		m.ended = true
+	default:
+		return nil, io.EOF
+	}
+	m.at += uint64(len(m.buf))
+	m.all.Write(m.buf)
+	return m.buf, nil
+}
+
+// frame puts a frame behind what is in buf.
+func (m *Maker) frame(kind byte, body []byte) {
+	begin := len(m.buf)
+	m.buf = binary.BigEndian.AppendUint32(append(m.buf, kind), uint32(len(body)))
+	m.buf = append(m.buf, body...)
+	m.buf = binary.BigEndian.AppendUint32(m.buf, sumOf(m.at+uint64(begin), m.buf[begin:]))
+}

@@ -1,0 +1,186 @@
+package backup
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+
+	"tenure/internal/codec"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/storage"
+)
+
+// Reader reads a backup from beginning to end, and checks all of it. It is safe with anything, and holds no more in
+// memory than a piece and the largest record. Errors of the underlying reader are returned as they are; all others wrap
+// ErrDamaged. Used by one goroutine at a time.
+type Reader struct {
+	r      io.Reader
+	at     uint64 // bytes taken
+	all    hash.Hash
+	info   Info
+	stream *storage.SnapshotStream
+	pieces uint64
+	buf    []byte
+}
+
+// Open reads what a backup says of itself. It reads no further than that.
+func Open(r io.Reader) (*Reader, error) {
+	b := &Reader{r: r, all: sha256.New()}
+	if err := b.prelude(); err != nil {
+		return nil, err
+	}
+	at := b.at
+	kind, body, err := b.frame()
+	if err != nil {
+		return nil, err
+	}
+	if kind != kindHeader {
+		return nil, damagedAt(at, "a frame of kind %d instead of the header", kind)
+	}
+	var snapshot []byte
+	if b.info, snapshot, err = infoOf(body); err == nil {
+		b.stream, err = storage.OpenSnapshotStream(snapshot)
+	}
+	if err != nil {
+		return nil, damagedAt(at, "the header: %w", err)
+	}
+	return b, nil
+}
+
+// Info returns what the backup says of itself.
+func (b *Reader) Info() Info { return b.info }
+
+// Membership returns the newest members that the node knew which made the backup.
+func (b *Reader) Membership() ident.Membership { return b.stream.Membership() }
+
+// Offset returns how many bytes of the backup were read.
+func (b *Reader) Offset() uint64 { return b.at }
+
+// Records reads the rest of the backup and calls fn for each record, by space and key; what a record points to is valid
+// during the call only. It returns nil once all of the backup was read and is what a Maker made: before that the records
+// are not to be relied on. An error of fn ends it.
+func (b *Reader) Records(fn func(kv.Change) error) error {
+	for {
+		at := b.at
+		before := b.all.Sum(nil) // in case that the end follows
+		kind, body, err := b.frame()
+		switch {
+		case err != nil:
+			return err
+		case kind == kindPiece:
+			err = b.piece(at, body, fn)
+		case kind == kindEnd:
+			return b.end(at, body, before)
+		default:
+			err = damagedAt(at, "a frame of kind %d instead of a piece or the end", kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (b *Reader) piece(at uint64, body []byte, fn func(kv.Change) error) error {
+	b.pieces++
+	var failed error
+	err := b.stream.Add(body, func(c kv.Change) error {
+		failed = fn(c)
+		return failed
+	})
+	switch {
+	case failed != nil:
+		return failed
+	case err != nil:
+		return damagedAt(at, "piece %d: %w", b.pieces, err)
+	}
+	return nil
+}
+
+// end checks the last frame. sum is that of all bytes before it.
+func (b *Reader) end(at uint64, body, sum []byte) error {
+	var e end
+	if err := codec.Unmarshal(body, &e); err != nil {
+		return damagedAt(at, "the end: %w", err)
+	}
+	if e.Pieces != b.pieces || !bytes.Equal(e.SHA256, sum) {
+		return damagedAt(at, "the end is of %d pieces with SHA-256 %x, and %d came, with %x", e.Pieces, e.SHA256, b.pieces, sum)
+	}
+	if err := b.stream.End(); err != nil {
+		return damagedAt(at, "%w", err)
+	}
+	var more [1]byte
+	n, err := io.ReadFull(b.r, more[:])
+	if n > 0 {
+		return damagedAt(b.at, "there is something behind the end")
+	}
+	if err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+func (b *Reader) prelude() error {
+	var p [preludeBytes]byte
+	if err := b.read(p[:], 0, "the first bytes"); err != nil {
+		return err
+	}
+	if string(p[:len(magic)]) != magic {
+		return damagedAt(0, "it does not begin as a backup does")
+	}
+	if v := binary.BigEndian.Uint32(p[len(magic):]); v != version {
+		return damagedAt(uint64(len(magic)), "version %d of the format; this program reads version %d", v, version)
+	}
+	return nil
+}
+
+// frame reads a frame. The body is valid until the next one is read.
+func (b *Reader) frame() (kind byte, body []byte, err error) {
+	at := b.at
+	var head [frameHeadBytes]byte
+	if err := b.read(head[:], at, "a frame"); err != nil {
+		return 0, nil, err
+	}
+	kind = head[0]
+	length, limit := binary.BigEndian.Uint32(head[1:]), limitOf(kind)
+	if length > uint32(limit) {
+		return 0, nil, damagedAt(at, "a frame of kind %d with %d bytes", kind, length)
+	}
+	b.buf = slices.Grow(b.buf[:0], int(length)+crcBytes)[:int(length)+crcBytes]
+	if err := b.read(b.buf, at, fmt.Sprintf("a frame of %d bytes", length)); err != nil {
+		return 0, nil, err
+	}
+	body = b.buf[:length]
+	if sumOf(at, head[:], body) != binary.BigEndian.Uint32(b.buf[length:]) {
+		return 0, nil, damagedAt(at, "a frame of %d bytes fails its checksum", length)
+	}
+	return kind, body, nil
+}
+
+// limitOf bounds the body of a frame.
+func limitOf(kind byte) int {
+	switch kind {
+	case kindHeader:
+		return headerLimit
+	case kindPiece:
+		return storage.MaxSnapshotPieceBytes
+	case kindEnd:
+		return endLimit
+	}
+	return 0
+}
+
+// read fills p. from is where what it is a part of begins.
+func (b *Reader) read(p []byte, from uint64, what string) error {
+	n, err := io.ReadFull(b.r, p)
+	b.at += uint64(n)
+	b.all.Write(p[:n])
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return damagedAt(b.at, "it ends there, and %s had begun at byte %d", what, from)
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package recovery
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"tenure/internal/ident"
+	"tenure/server/backup"
+	"tenure/server/members"
+	"tenure/storage"
+)
+
+// Restore makes dir, which must not be there or be empty, the data directory of the only voter of a new cluster, with the
+// state of a backup and the jumps: whole, or not at all. The voter has the smallest id of the voters that the backup
+// names, and its name; it has no addresses until it is started. Nobody knows what leases the old cluster has granted
+// since, so that the first run keeps the silence of the longest one that the node allows (A4).
+//
+// That the copy has the records of the backup is checked before the jumps, by number and digest, and what comes of them
+// after, by reading it back.
+func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Result{}, backup.Info{}, err
+	}
+	if err := mustBeEmpty(dir); err != nil {
+		return Result{}, backup.Info{}, err
+	}
+	b, err := backup.Open(r)
+	if err != nil {
+		return Result{}, backup.Info{}, err
+	}
+	m := b.Membership()
+	if len(m.Members) == 0 {
+		return Result{}, b.Info(), refuse("the backup names no voter")
+	}
+	out, err := whole(dir, func(dir string) (Result, error) {
+		return newCluster(dir, m.Members[0].Node, storage.StartRecord{Restart: 1}, func(to *rebuild) error {
+			return to.restore(b, m)
+		})
+	})
+	return out, b.Info(), err
+}
+
+// restore copies the state of a backup whose sender knew the members m.
+func (b *rebuild) restore(from *backup.Reader, m ident.Membership) error {
+	info := from.Info()
+	err := b.copyState(source{slot: info.Slot, meta: info.Meta, each: from.Records}, nil)
+	if err != nil {
+		return err
+	}
+	if count, digest := b.to.Records(); count != info.Records || digest != info.Digest {
+		return fmt.Errorf("the copy has %d records with digest %016x, and the backup %d with %016x", count, digest,
+			info.Records, info.Digest)
+	}
+	record := members.First(m)
+	if bytes := b.state.Members(); bytes != nil {
+		if record, err = members.Decode(bytes); err != nil {
+			return err
+		}
+	}
+	b.nextNode = members.First(m).NextNode
+	for i := range record.Membership.Members { // of the machines on which the old cluster ran
+		record.Membership.Members[i].PeerAddr, record.Membership.Members[i].ClientAddr = "", ""
+	}
+	b.follow(record)
+	return nil
+}
