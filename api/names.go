@@ -25,6 +25,7 @@ const (
 	PathMembersUpdate  = "/v1/members/update"
 	PathMembersCancel  = "/v1/members/cancel"
 	PathMembersDrain   = "/v1/members/drain"
+	PathBackup         = "/v1/backup"
 	PathStatus         = "/v1/status"
 	PathStatusLeader   = "/v1/status/leader"
 	PathStatusPeers    = "/v1/status/peers"

@@ -92,12 +92,15 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Lifecycle: r.life, CanTake: cluster.CanTake, Send: n.ports.peers, Logger: n.log,
 	})
 	r.drain.HandOver = transfers.Drain
+	keys := backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, State: r.state, Log: r.log,
+		Mastership: r.mastership, Lifecycle: r.life})
 	return &backend.Backend{
 		Cluster: cluster,
 		Members: backend.NewMembers(backend.MembersConfig{Self: n.cfg.Node, FirstID: p.firstID, Cluster: cluster, Log: r.log,
 			Lifecycle: r.life, Send: n.ports.peers, Drain: r.drain.Set}),
-		KV: backend.NewKV(backend.KVConfig{Self: n.cfg.Node, Clock: n.clock, State: r.state, Log: r.log,
-			Mastership: r.mastership, Lifecycle: r.life}),
+		KV: keys,
+		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
+			Lifecycle: r.life, Logger: n.log}),
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
 			Runner: r.leases}),
 		Transfers: transfers,

@@ -9,6 +9,7 @@ type Backend struct {
 	*Transfers
 	*Cluster
 	*Members
+	*Backups
 }
 
 var _ web.Backend = (*Backend)(nil)

@@ -66,6 +66,14 @@ func (f *Front) Snapshot(timeout time.Duration, mode web.Mode) (*kv.Snapshot, we
 	return nil, web.ReadMeta{}, f.refuse()
 }
 
+// Backup begins a backup.
+func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.Backup(timeout)
+	}
+	return nil, f.refuse()
+}
+
 // Transfer asks the master to hand over.
 func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
 	if b := f.backend.Load(); b != nil {

@@ -13,6 +13,7 @@ type checkpoints struct {
 	frozen  *kv.Frozen // taken out of the state, not yet durable
 	handed  bool
 	done    uint64 // slot of the newest durable checkpoint
+	wanted  uint64 // slot through which somebody waits for one
 	logged  int64  // bytes of the values applied since the last one began
 	stateDB int64  // bytes of the durable state database, as far as told
 	space   int64  // of one checkpoint on the disk; 0: enough
@@ -56,6 +57,9 @@ func (c *checkpoints) short(s Space) bool { return s != SpaceEnough || c.bytes()
 func (c *checkpoints) due(changes int64, s Space, tick uint64) bool {
 	if c.frozen != nil {
 		return false
+	}
+	if c.wanted > c.done {
+		return true
 	}
 	if s != SpaceEnough && c.gains(tick) {
 		return true
@@ -107,6 +111,13 @@ func (c *checkpoints) end(state *kv.State, core *multipaxos.Core) error {
 	c.frozen, c.handed = nil, false
 	core.Checkpointed(multipaxos.Slot(c.done))
 	return nil
+}
+
+// WantCheckpoint has everything that is applied checkpointed soon, however little it is, and returns the slot. Who waits
+// for it looks for when the state database has reached that slot.
+func (l *Log) WantCheckpoint() multipaxos.Slot {
+	l.checkpoints.wanted = max(l.checkpoints.wanted, l.state.Applied())
+	return multipaxos.Slot(l.state.Applied())
 }
 
 // SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tenure/kv"
+	"tenure/multipaxos"
 	"tenure/server/replica"
 )
 
@@ -75,6 +76,32 @@ func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, run
 	default:
 		return 0, false // the node has ended
 	}
+}
+
+// Checkpoint has everything that is applied now checkpointed, and waits until it is, for about so long. The error is
+// ErrNoAnswer.
+func (l *Log) Checkpoint(wait time.Duration) error {
+	asked := make(chan multipaxos.Slot, 1)
+	if !l.Do(func(part *replica.Log) { asked <- part.WantCheckpoint() }) {
+		return ErrNoAnswer
+	}
+	slot := <-asked
+	end := time.NewTimer(wait)
+	defer end.Stop()
+	look := time.NewTicker(replica.TickEvery)
+	defer look.Stop()
+	for l.cfg.Store.Checkpointed() < slot {
+		select {
+		case <-look.C:
+		case <-end.C:
+			return ErrNoAnswer
+		case <-l.cfg.Lifecycle.Ended():
+			return ErrNoAnswer
+		case <-l.cfg.Lifecycle.Failed():
+			return ErrNoAnswer
+		}
+	}
+	return nil
 }
 
 // Do runs f in a round, waits for it, and reports whether it has run. If the run ends or fails first, f may run later

@@ -15,6 +15,7 @@ type Backend interface {
 	Leases
 	Cluster
 	Members
+	Backups
 	Health
 }
 

@@ -59,7 +59,8 @@ type Config struct {
 	// Heartbeat is how often a stream of events that has nothing to tell says so; its client hears then that it is
 	// still there, and how far it has come. 15 s.
 	Heartbeat time.Duration
-	// EventTimeout is how long a stream may take to send what it has to tell, before its connection is cut. 30 s.
+	// EventTimeout is how long a stream may take to send what it has to tell, and a backup its next piece, before its
+	// connection is cut. 30 s.
 	EventTimeout time.Duration
 }
 

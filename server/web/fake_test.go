@@ -53,6 +53,8 @@ type fake struct {
 	plan                                     api.MemberPlan
 	changes                                  []string // what was asked about members
 	memberErr                                error
+	backup                                   *fakeBackup
+	backupErr                                error
 }
 
 func newFake(t testing.TB) *fake {

@@ -10,6 +10,7 @@ type handlers struct {
 	watch    *watchHandler
 	transfer *transferHandler
 	members  *membersHandler
+	backup   *backupHandler
 	operator *operatorHandler
 	status   *statusHandler
 	agent    *agentHandler
@@ -35,6 +36,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
 		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
 		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
+		backup:   &backupHandler{backups: b, timeouts: limits, piece: cfg.EventTimeout},
 		operator: &operatorHandler{members: b, timeouts: limits, version: cfg.Version},
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,

@@ -1,0 +1,159 @@
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/server/backup"
+	"tenure/server/replica"
+	"tenure/server/runner"
+	"tenure/server/web"
+	"tenure/storage"
+)
+
+const (
+	// maxBackups are read from a node at a time.
+	maxBackups = 2
+	// checkpointFor is how long a backup waits for the checkpoint that it needs.
+	checkpointFor = time.Minute
+	// While a backup is read the pages of its checkpoint are kept, and state.db grows by what checkpoints replace. So it
+	// must be over in backupFor and a second for each backupRate bytes, and before state.db has grown by backupGrowth or
+	// by as much as the state takes, whichever is more.
+	backupFor    = 5 * time.Minute
+	backupRate   = 1 << 20
+	backupGrowth = 256 << 20
+)
+
+// BackupsConfig is what a Backups is made of. All fields are required.
+type BackupsConfig struct {
+	KV        *KV
+	Log       *runner.Log
+	Store     *storage.Store
+	Disk      *runner.Disk
+	Lifecycle *runner.Lifecycle
+	Logger    zerolog.Logger
+}
+
+// Backups makes backups of the whole state.
+type Backups struct {
+	cfg   BackupsConfig
+	slots chan struct{} // one for each that is being read
+}
+
+// NewBackups returns a Backups.
+func NewBackups(c BackupsConfig) *Backups {
+	return &Backups{cfg: c, slots: make(chan struct{}, maxBackups)}
+}
+
+// Backup begins a backup that has every write which was acknowledged before: it waits for a read point as a default
+// read does, since this node may be behind, then for a checkpoint of what was applied by then, since the state database
+// lags what is in memory, and then takes a snapshot.
+func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
+	select {
+	case b.slots <- struct{}{}:
+	default:
+		return nil, fmt.Errorf("%w: %d backups are being read from this node: try again later, or another node",
+			web.ErrOverloaded, maxBackups)
+	}
+	out, err := b.open(timeout)
+	if err != nil {
+		<-b.slots
+		return nil, err
+	}
+	return out, nil
+}
+
+func (b *Backups) open(timeout time.Duration) (*outgoing, error) {
+	take := func() (uint64, error) { return b.cfg.KV.cfg.State.Revision(), nil }
+	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
+		return nil, err
+	}
+	if err := b.cfg.Log.Checkpoint(checkpointFor); err != nil {
+		return nil, fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
+			web.ErrNotApplied, checkpointFor)
+	}
+	snapshot, err := b.cfg.Store.Snapshot()
+	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
+		return nil, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", web.ErrNotApplied)
+	}
+	if err != nil {
+		return nil, b.cfg.KV.damage(err)
+	}
+	info, err := storage.ParseSnapshot(snapshot.Header())
+	if err != nil {
+		snapshot.Close()
+		return nil, b.cfg.KV.damage(err)
+	}
+	now := time.Now()
+	return &outgoing{
+		backups: b, snapshot: snapshot, maker: backup.NewMaker(snapshot, now), info: info, began: now,
+		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
+		fileBytes: b.cfg.Store.Usage().StateFileBytes,
+	}, nil
+}
+
+// outgoing is a backup that is being read.
+type outgoing struct {
+	backups   *Backups
+	snapshot  *storage.Snapshot
+	maker     *backup.Maker
+	info      storage.SnapshotInfo
+	began     time.Time
+	until     time.Time
+	fileBytes int64 // of state.db when it began
+	bytes     int64
+	whole     bool
+}
+
+// Next implements web.Backup.
+func (o *outgoing) Next() ([]byte, error) {
+	if err := o.mayGoOn(); err != nil {
+		return nil, err
+	}
+	piece, err := o.maker.Next()
+	switch {
+	case err == io.EOF:
+		o.whole = true
+		return nil, err
+	case err != nil:
+		return nil, o.backups.cfg.KV.damage(err)
+	}
+	o.bytes += int64(len(piece))
+	return piece, nil
+}
+
+// mayGoOn returns an error if the pages of the backup are not to be kept any longer.
+func (o *outgoing) mayGoOn() error {
+	c := &o.backups.cfg
+	space, grown := c.Disk.Space(), c.Store.Usage().StateFileBytes-o.fileBytes
+	switch {
+	case c.Lifecycle.Stopping():
+		return fmt.Errorf("%w: this node is stopping", web.ErrNotApplied)
+	case time.Now().After(o.until):
+		return fmt.Errorf("%w: the backup is read too slowly", web.ErrNotApplied)
+	case space == replica.SpaceTight || space == replica.SpaceNone:
+		return fmt.Errorf("%w: the disk is short of space", web.ErrNotApplied)
+	case grown > max(backupGrowth, o.info.Bytes):
+		return fmt.Errorf("%w: state.db has grown by %d bytes since the backup began", web.ErrNotApplied, grown)
+	}
+	return nil
+}
+
+// Close implements web.Backup.
+func (o *outgoing) Close(err error) {
+	o.snapshot.Close()
+	<-o.backups.slots
+	log := &o.backups.cfg.Logger
+	switch {
+	case err != nil:
+		log.Warn().Uint64("slot", uint64(o.info.Slot)).Int64("bytes", o.bytes).AnErr("why", err).
+			Msg("a backup was not read to its end")
+	case o.whole:
+		log.Info().Uint64("slot", uint64(o.info.Slot)).Int64("bytes", o.bytes).Dur("took", time.Since(o.began)).
+			Msg("a backup was read")
+	}
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// Backups makes backups.
+type Backups interface {
+	// Backup begins a backup that has every write which was acknowledged before the call. The wait for a master is
+	// bounded by timeout.
+	Backup(timeout time.Duration) (Backup, error)
+}
+
+// Backup is a backup that is being read by one goroutine.
+type Backup interface {
+	// Next returns the next bytes, valid until the next call, or io.EOF behind the last ones.
+	Next() ([]byte, error)
+	// Close ends it, whole or not; err says why not.
+	Close(err error)
+}
+
+// backupHandler answers those who want a backup.
+type backupHandler struct {
+	backups  Backups
+	timeouts timeouts
+	piece    time.Duration // for a client to take what Next returns
+}
+
+// stream sends a backup as it is read. If it cannot be completed the connection is cut; the backup itself would tell
+// too, since it ends with a record of its own.
+func (h *backupHandler) stream(x *exchange) error {
+	if _, err := parseQuery(x.r.URL.RawQuery, &plainRules); err != nil {
+		return err
+	}
+	out, err := h.backups.Backup(h.timeouts.of(x.r))
+	if err != nil {
+		return err
+	}
+	defer func() { out.Close(err) }()
+	header := x.w.Header()
+	header["Content-Type"] = bytesType
+	header["Cache-Control"] = noStore
+	header["X-Content-Type-Options"] = noSniff
+	rc := http.NewResponseController(x.w)
+	for x.r.Method != http.MethodHead {
+		var b []byte
+		if b, err = out.Next(); err == io.EOF {
+			err = nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if x.status == 0 {
+			x.head(http.StatusOK, "")
+		}
+		_ = rc.SetWriteDeadline(time.Now().Add(h.piece)) // an error: a test's answer that has no deadlines
+		if _, err = x.w.Write(b); err != nil {
+			return err
+		}
+	}
+	x.head(http.StatusOK, "")
+	return nil
+}

@@ -1,0 +1,133 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"tenure/api"
+)
+
+// fakeBackup hands out pieces, and then err.
+type fakeBackup struct {
+	pieces [][]byte
+	err    error
+	closed chan error
+}
+
+func newFakeBackup(n, size int, err error) *fakeBackup {
+	b := &fakeBackup{err: err, closed: make(chan error, 1)}
+	for i := range n {
+		b.pieces = append(b.pieces, bytes.Repeat([]byte{byte(i)}, size))
+	}
+	return b
+}
+
+func (b *fakeBackup) Next() ([]byte, error) {
+	if len(b.pieces) == 0 {
+		return nil, b.err
+	}
+	piece := b.pieces[0]
+	b.pieces = b.pieces[1:]
+	return piece, nil
+}
+
+func (b *fakeBackup) Close(err error) { b.closed <- err }
+
+func (f *fake) Backup(time.Duration) (Backup, error) {
+	if err := cmp.Or(f.backupErr, f.readErr); err != nil {
+		return nil, err
+	}
+	if f.backup == nil {
+		return newFakeBackup(1, 10, io.EOF), nil
+	}
+	return f.backup, nil
+}
+
+func TestBackup(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.backup = newFakeBackup(3, 10, io.EOF)
+	w := call(s, "GET", "/v1/backup", "")
+	if w.Code != 200 || head(w, "Content-Type") != "application/octet-stream" || w.Body.Len() != 30 {
+		t.Errorf("%d %v, %d bytes", w.Code, w.Header(), w.Body.Len())
+	}
+	if err := <-f.backup.closed; err != nil {
+		t.Error(err)
+	}
+	f.backup = newFakeBackup(0, 0, fmt.Errorf("%w: later", ErrNotApplied))
+	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeNotApplied) {
+		t.Errorf("refused by the first piece: %d %v", w.Code, w.Header())
+	}
+	if err := <-f.backup.closed; !errors.Is(err, ErrNotApplied) {
+		t.Error(err)
+	}
+	f.backupErr = fmt.Errorf("%w: two", ErrOverloaded)
+	if w = call(s, "GET", "/v1/backup", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeOverloaded) ||
+		head(w, api.HeaderRetryAfter) != "1" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	if w = call(s, "GET", "/v1/backup?stale", ""); w.Code != 400 {
+		t.Errorf("a stale one: %d", w.Code)
+	}
+}
+
+// TestABackupThatBreaksOffIsCut: the client must not take it for whole.
+func TestABackupThatBreaksOffIsCut(t *testing.T) {
+	f := newFake(t)
+	f.backup = newFakeBackup(2, 100_000, fmt.Errorf("%w: the disk is short of space", ErrNotApplied))
+	url := serveBackup(t, f, time.Minute)
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("%d bytes and no error", len(b))
+	}
+	if err := <-f.backup.closed; !errors.Is(err, ErrNotApplied) {
+		t.Error(err)
+	}
+}
+
+// TestAClientThatReadsNothingLosesItsBackup within the time for a piece, whatever the time for answers is.
+func TestAClientThatReadsNothingLosesItsBackup(t *testing.T) {
+	f := newFake(t)
+	f.backup = newFakeBackup(100, 1<<20, io.EOF)
+	url := serveBackup(t, f, 200*time.Millisecond)
+	c, err := net.Dial("tcp", url[len("http://"):len(url)-len(api.PathBackup)])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", api.PathBackup)
+	select {
+	case err := <-f.backup.closed:
+		if err == nil {
+			t.Error("it was taken for read")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it holds its backup still")
+	}
+}
+
+// serveBackup serves f and returns the address of its backup.
+func serveBackup(t *testing.T, f *fake, piece time.Duration) string {
+	t.Helper()
+	s, err := New(Config{Addr: "127.0.0.1:0", Node: 1, EventTimeout: piece}, f)
+	if err == nil {
+		err = s.Listen()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve()
+	t.Cleanup(func() { s.http.Close() })
+	return "http://" + s.Addr() + api.PathBackup
+}
