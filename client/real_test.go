@@ -2,7 +2,9 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +167,30 @@ func TestRealNodesAreWatchedAndLocked(t *testing.T) {
 	}
 	if err := next.Unlock(ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestABackupOfRealNodes comes from any node, also when one of them is gone.
+func TestABackupOfRealNodes(t *testing.T) {
+	c, stop := realCluster(t, 3)
+	ctx, cancel := within(time.Minute)
+	defer cancel()
+	if _, err := c.Set(ctx, "k", []byte("v"), client.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	stop(1)
+	body, err := c.Nodes().Backup(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(body)
+	if err := errors.Join(err, body.Close()); err != nil || !strings.HasPrefix(string(b), "TENUREBK") {
+		t.Errorf("%d bytes: %v", len(b), err)
+	}
+	stop(2)
+	short, cancel := within(3 * time.Second)
+	defer cancel()
+	if _, err := c.Nodes().Backup(short); !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("without a majority: %v", err)
 	}
 }

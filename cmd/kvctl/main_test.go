@@ -118,7 +118,7 @@ func TestVerbs(t *testing.T) {
 		{"version --json", "", 0, `{"version":"`, ""},
 		{"--version", "", 0, buildinfo.Read().Line("kvctl") + "\n", ""},
 
-		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are add, bench`},
+		{"nonsense", "", 2, "", `kvctl has no command "nonsense"; there are add, backup, bench`},
 		{"statsu", "", 2, "", `kvctl has no command "statsu"; did you mean status?`},
 		{"lease aquire x", "", 2, "", `kvctl lease has no command "aquire"; did you mean acquire?`},
 		{"dev kil 1", "", 2, "", `kvctl dev has no command "kil"; did you mean kill?`},

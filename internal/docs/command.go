@@ -50,7 +50,7 @@ func Check(root *cobra.Command, words string) error {
 		switch {
 		case skip:
 			skip = false
-		case strings.HasPrefix(w, "-"):
+		case strings.HasPrefix(w, "-") && w != "-": // which stands for standard input or output
 			flags = append(flags, w)
 			skip = takesValue(at[0], w)
 		case at[0].HasAvailableSubCommands() && named(w):

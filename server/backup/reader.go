@@ -85,6 +85,16 @@ func (b *Reader) Records(fn func(kv.Change) error) error {
 	}
 }
 
+// Verify reads the rest of the backup, and tells read after each record how many there were.
+func (b *Reader) Verify(read func(records uint64)) error {
+	n := uint64(0)
+	return b.Records(func(kv.Change) error {
+		n++
+		read(n)
+		return nil
+	})
+}
+
 func (b *Reader) piece(at uint64, body []byte, fn func(kv.Change) error) error {
 	b.pieces++
 	var failed error
