@@ -58,6 +58,8 @@ func Stories() []Story {
 			truncateCrash},
 		{"recover", "two of three nodes are lost for good: the plan tells what may be lost, and a new cluster goes on",
 			recoverMajority},
+		{"backup", "a backup through a follower while writes run: the cluster that is made of it has every write that was " +
+			"acknowledged before", backUp},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},

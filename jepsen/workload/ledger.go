@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -69,6 +70,13 @@ func (l *Ledger) Counts() (acked, unknown, refused int, slowest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.acked), len(l.unknown), l.refused, l.slowest
+}
+
+// Acknowledged returns the keys of the writes that were acknowledged so far, with their revisions.
+func (l *Ledger) Acknowledged() map[string]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.acked)
 }
 
 // Check reads every write under prefix and returns what is wrong: writes that are lost, changed, applied twice, or

@@ -40,6 +40,42 @@ func TestCheckpointWaitsForTheOwnLog(t *testing.T) {
 	}
 }
 
+// A checkpoint that somebody waits for begins with the next tick, however little has changed, and one more if more was
+// applied since the one that runs.
+func TestACheckpointThatIsWantedComesSoon(t *testing.T) {
+	b := newBench(t, 1)
+	p := b.settle(0, b.lead(tenure(1, sec)))
+	write := func(id uint64) {
+		t.Helper()
+		b.request(id, sec)
+		b.settle(0, p)
+		if b.replies[id].Outcome != Done {
+			t.Fatalf("%+v", b.replies[id])
+		}
+	}
+	write(1)
+	if b.tick(0, p); b.frozen != nil {
+		t.Fatal("a checkpoint of nearly nothing, for nobody")
+	}
+	first := b.log.WantCheckpoint()
+	if b.tick(0, p); b.frozen == nil || b.frozen.Slot() != uint64(first) || first != b.log.Applied() {
+		t.Fatalf("want one through slot %d: %+v", first, b.frozen)
+	}
+	write(2)
+	second := b.log.WantCheckpoint()
+	b.tick(0, p)
+	b.save()
+	b.settle(0, p)
+	if b.tick(0, p); b.frozen == nil || b.frozen.Slot() != uint64(second) || second <= first {
+		t.Fatalf("want one through slot %d: %+v", second, b.frozen)
+	}
+	b.save()
+	b.settle(0, p)
+	if b.tick(0, p); b.frozen != nil {
+		t.Fatal("a checkpoint that nobody waits for any more")
+	}
+}
+
 // A large state database is checkpointed in larger pieces, within a bound, and what may wait for a checkpoint grows as
 // much and no more.
 func TestLargeStateDBsAreCheckpointedInLargerPieces(t *testing.T) {

@@ -1,0 +1,187 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tenure/client"
+	"tenure/jepsen/cluster"
+)
+
+// backUp makes a backup through a follower while writes run, and makes a new cluster of it beside what is left of the
+// old one.
+func backUp(ctx context.Context, s *stage) error {
+	kvctl, err := cluster.BuildKvctl(ctx, filepath.Join(s.dir, "bin"))
+	if err != nil {
+		return err
+	}
+	c, all, done, err := s.clusterAndClient(ctx, shortLeases)
+	if err != nil {
+		return err
+	}
+	defer done()
+	fenced := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 7}}
+	if _, err := all.Set(ctx, "flagged", []byte("v"), client.WriteOptions{Flags: 42}); err != nil {
+		return err
+	}
+	if _, err := all.Set(ctx, "fenced", []byte("v"), fenced); err != nil {
+		return err
+	}
+	l := writeLedger(ctx, c)
+	defer l.stop()
+	sleep(ctx, 2*time.Second)
+	file := filepath.Join(s.dir, "backup")
+	before := l.ledger.Acknowledged()
+	begin := time.Now()
+	for _, args := range [][]string{{"create", file}, {"verify", file, "--restore"}} {
+		out, err := exec.CommandContext(ctx, kvctl, append([]string{"--endpoints", c.Node(2).Client, "backup"}, args...)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("kvctl backup %s: %w: %s", args[0], err, out)
+		}
+		s.say("kvctl backup %s: %.2f s: %s", args[0], time.Since(begin).Seconds(), strings.Join(strings.Fields(string(out)), " "))
+	}
+	sleep(ctx, time.Second)
+	l.stop()
+	if err := <-l.done; err != nil {
+		return err
+	}
+	newest, err := all.Revision(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.restored(ctx, c, file); err != nil {
+		return err
+	}
+	if err := s.hasAll(ctx, c.Node(1), l, before, newest); err != nil {
+		return err
+	}
+	if err := s.joinAnew(ctx, c); err != nil {
+		return err
+	}
+	return same(ctx, c, "")
+}
+
+// restored has the node in place 1 go on with a new cluster, at its old address, while the others of the old one run.
+func (s *stage) restored(ctx context.Context, c *cluster.Cluster, file string) error {
+	one := c.Node(1)
+	old, err := statusOf(ctx, one)
+	if err != nil {
+		return err
+	}
+	if err := one.Kill(); err != nil {
+		return err
+	}
+	to := filepath.Join(s.dir, "restored")
+	out, err := exec.CommandContext(ctx, s.bin.Kvnode, "restore", file, "--data", to).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kvnode restore: %w: %s", err, out)
+	}
+	s.say("%s", strings.TrimSpace(string(out)))
+	c.Settle(one, to)
+	if err := one.Start(); err != nil {
+		return err
+	}
+	if _, err := votes(ctx, c, one); err != nil {
+		return err
+	}
+	sleep(ctx, time.Second) // in which an old node could come
+	now, err := statusOf(ctx, one)
+	if err != nil {
+		return err
+	}
+	two, err := statusOf(ctx, c.Node(2))
+	if err != nil {
+		return err
+	}
+	if now.Cluster == old.Cluster || two.Cluster != old.Cluster || len(now.Peers) != 0 {
+		return fmt.Errorf("the old cluster is %s: the node that was restored is of %s, with %d peers, and node 2 of %s",
+			old.Cluster, now.Cluster, len(now.Peers), two.Cluster)
+	}
+	return nil
+}
+
+// statusOf returns what a node says of itself.
+func statusOf(ctx context.Context, n *cluster.Node) (client.Status, error) {
+	one, err := client.New(client.Config{Endpoints: []string{n.Client}, NoLearning: true})
+	if err != nil {
+		return client.Status{}, err
+	}
+	defer one.Close()
+	return one.Nodes().Status(ctx)
+}
+
+// hasAll compares what the new cluster has with what was acknowledged before the backup began. newest is a revision that
+// the old cluster had reached.
+func (s *stage) hasAll(ctx context.Context, n *cluster.Node, l *load, before map[string]uint64, newest uint64) error {
+	one, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: 20 * time.Second, NoLearning: true})
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	entries, _, err := one.List(ctx, "ledger/", client.ListOptions{})
+	if err != nil {
+		return err
+	}
+	found := map[string]client.Entry{}
+	for _, e := range entries {
+		found[e.Key] = e
+	}
+	for key, revision := range before {
+		if e, ok := found[key]; !ok || e.ModifyIndex != revision {
+			return fmt.Errorf("%s was acknowledged at %d before the backup, and is at %d there", key, revision, e.ModifyIndex)
+		}
+	}
+	problems, err := l.ledger.Check(ctx, one, "ledger/")
+	if err != nil {
+		return err
+	}
+	for _, text := range problems {
+		if !strings.HasSuffix(text, "was acknowledged and is lost") { // after the backup
+			return fmt.Errorf("the new cluster holds what nobody wrote so: %s", text)
+		}
+	}
+	acked, _, _, _ := l.ledger.Counts()
+	s.say("all %d writes that were acknowledged before the backup are there, and %d of the %d that came later", len(before),
+		len(entries)-len(before), acked-len(before))
+	if len(before) < 1000 || acked <= len(before) {
+		return fmt.Errorf("%d and %d writes are no load", len(before), acked)
+	}
+	e, _, err := one.Get(ctx, "flagged", client.ReadOptions{})
+	if err != nil || e.Flags != 42 {
+		return fmt.Errorf("flagged: %+v %v", e, err)
+	}
+	late := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 6}}
+	if _, err := one.Set(ctx, "fenced", nil, late); !errors.Is(err, client.ErrFenced) {
+		return fmt.Errorf("a write under a token that is too old got %v", err)
+	}
+	revision, err := one.Set(ctx, "new", nil, client.WriteOptions{})
+	if err == nil && revision < newest+1<<39 {
+		err = fmt.Errorf("the first write is at %d, the old cluster had reached %d", revision, newest)
+	}
+	return err
+}
+
+// joinAnew has the old nodes join the new cluster with empty directories.
+func (s *stage) joinAnew(ctx context.Context, c *cluster.Cluster) error {
+	for _, n := range []*cluster.Node{c.Node(2), c.Node(3)} {
+		if err := n.Kill(); err != nil {
+			return err
+		}
+		if err := c.Wipe(n); err != nil {
+			return err
+		}
+		c.Prepare(n, c.Node(1), fmt.Sprint("new-", n.ID))
+		if err := n.Start(); err != nil {
+			return err
+		}
+		if _, err := votes(ctx, c, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
