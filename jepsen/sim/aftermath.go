@@ -17,6 +17,7 @@ type phase uint8
 const (
 	phaseFaults     phase = iota
 	phaseStuck            // no faults any more but that a minority is stuck, and masters die (stuck.go)
+	phaseSpares           // no faults any more but that machines stop for long, and spares take their places (spares.go)
 	phaseSettling         // no faults any more, the clients go on
 	phaseProbing          // a write through each node must succeed
 	phaseConverging       // all nodes must come to hold the same
@@ -44,15 +45,26 @@ type aftermath struct {
 // whose sender of a snapshot is gone waits for it for a while before it asks another.
 func (x *aftermath) within() time.Duration { return 20*x.plan.lease + 25*time.Second }
 
-// begin begins the phase of stuck nodes, or heals everything.
+// begin begins the phase of stuck nodes, or what follows it.
 func (x *aftermath) begin() {
 	if x.plan.stuck.rounds == 0 || !x.plan.on(StuckDisk|LargeLost) {
-		x.heal()
+		x.spares()
 		return
 	}
 	x.phase = phaseStuck
 	x.at(nil, kindHeal, 0, x.calm)
-	x.at(nil, kindHeal, settleFor, func() { x.nemesis.misfortune(x.plan.stuck.rounds, x.heal) })
+	x.at(nil, kindHeal, settleFor, func() { x.nemesis.misfortune(x.plan.stuck.rounds, x.spares) })
+}
+
+// spares begins the phase of spares, or heals everything.
+func (x *aftermath) spares() {
+	if x.plan.spares.adding == 0 {
+		x.heal()
+		return
+	}
+	x.phase = phaseSpares
+	x.at(nil, kindHeal, 0, x.calm)
+	x.at(nil, kindHeal, settleFor, func() { x.operator.misadventures(x.plan.spares.rounds, x.heal) })
 }
 
 // heal ends the faults and brings back every node whose disk is good.

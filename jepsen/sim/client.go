@@ -97,7 +97,7 @@ func (x *clients) start() {
 // rest returns a caller's pause before its next operation.
 func (c *caller) rest(longest time.Duration) time.Duration {
 	d := c.random.skewed(50*time.Microsecond, longest)
-	if c.phase == phaseStuck {
+	if c.phase == phaseStuck || c.phase == phaseSpares {
 		d *= idleFactor
 	}
 	return d

@@ -16,7 +16,8 @@
 //
 // Members. In runs with Config.Members an operator adds, removes, replaces and promotes members while all that goes on,
 // takes some of it back, and asks again for what it got no answer to; machines with empty disks join, lost disks are
-// replaced, and nodes that were removed come back with what they had. What else the seed draws is as without.
+// replaced, and nodes that were removed come back with what they had. In half of them machines join as spares too, and
+// take the places of voters that stop. What else the seed draws is as without.
 //
 // # Where things are
 //
@@ -30,6 +31,7 @@
 //	crash release                          guardian.go
 //	members that come and go               operator.go, membersask.go (who changes them), inforce.go (how a node goes
 //	                                       over), snapshots.go, install.go
+//	spares                                 spares.go
 //	faults                                 plan.go, fault.go, nemesis.go, stuck.go
 //	what follows the faults                aftermath.go
 //	clients                                caller.go, attempt.go; client.go: registers;

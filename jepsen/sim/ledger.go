@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"tenure/internal/ballot"
@@ -72,6 +73,11 @@ func (l *ledger) proposed(s multipaxos.Slot) (ballot.NodeID, time.Duration) {
 		}
 	}
 	return 0, l.now
+}
+
+// knows reports whether the value of e was proposed for its slot before.
+func (l *ledger) knows(e *multipaxos.Entry) bool {
+	return slices.ContainsFunc(l.slot(e.Slot).votes, func(v vote) bool { return bytes.Equal(v.value, e.Value) })
 }
 
 // promise notes a durable promise of node i.

@@ -23,6 +23,7 @@ type logLoop struct {
 	elector *electorLoop
 	check   logCheck
 	answers answerCheck
+	spares  spareCheck
 	life    life
 
 	core    *multipaxos.Core
@@ -153,6 +154,7 @@ func (l *logLoop) do(e replica.Effect) bool {
 		l.take()
 	case replica.EffectClock:
 		l.answers.now, l.answers.published = l.reading(), l.board.pub
+		l.spares.read(l.answers.now)
 		l.round.Read(l.answers.now, l.answers.published)
 	case replica.EffectApply:
 		if !l.sound(l.round.Locked()) {
@@ -174,6 +176,7 @@ func (l *logLoop) do(e replica.Effect) bool {
 		}
 	case replica.EffectPersist:
 		l.check.writes(out.Persists)
+		l.spares.writes(out.Persists, l.disk.ledger)
 		l.disk.waiting = append(l.disk.waiting, out.Persists...)
 		l.flush()
 	case replica.EffectReady:
@@ -204,6 +207,7 @@ func (l *logLoop) take() {
 	l.log.SetSpace(l.disk.space)
 	l.check.told, l.check.led = l.disk.space, l.core.Phase() != multipaxos.Following
 	for i := range l.inbox {
+		l.spares.took(&l.inbox[i])
 		l.round.Add(l.event(&l.inbox[i]))
 	}
 	clear(l.inbox)

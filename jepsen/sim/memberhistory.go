@@ -21,6 +21,8 @@ type memberHistory struct {
 	newRecord  members.Record                  // the newest
 	stores     map[ballot.NodeID]ident.StoreID // of all members there ever were; never ranged over
 	operations map[string]members.State        // how they ended; never ranged over
+	proposed   map[string]bool                 // replacements by spares that were checked as they were proposed
+	seats      int                             // voters, as people want them
 }
 
 // chosenMembers is a membership and the slot above which it decides.
@@ -31,13 +33,13 @@ type chosenMembers struct {
 
 func newMemberHistory(g *engine) *memberHistory {
 	return &memberHistory{engine: g, stores: map[ballot.NodeID]ident.StoreID{},
-		operations: map[string]members.State{}}
+		operations: map[string]members.State{}, proposed: map[string]bool{}}
 }
 
 // bootstrap takes the members with which a run begins.
 func (h *memberHistory) bootstrap(m ident.Membership) {
 	h.list = []chosenMembers{{Membership: m}}
-	h.newRecord = members.First(m)
+	h.newRecord, h.seats = members.First(m), len(m.Members)
 	for _, x := range m.All() {
 		h.stores[x.Node] = x.Store
 	}
@@ -55,6 +57,7 @@ func (h *memberHistory) chosen(s multipaxos.Slot, record []byte) members.Record 
 	h.checkVoters(s, &r)
 	h.checkIDs(s, &r)
 	h.checkOperations(s, &r)
+	h.checkSeats(s, &r)
 	h.newRecord = r
 	if r.Membership.Newer(h.newest().Membership) {
 		h.list = append(h.list, chosenMembers{s, r.Membership})

@@ -15,6 +15,7 @@ type nemesis struct {
 	guardians *guardians
 	members   *memberHistory
 	operator  *operator
+	progress  *progress
 	streams   [len(faultNames)]random
 	stucks    random // of the phase of stuck nodes
 	lost      int    // nodes whose disk is gone for good
@@ -205,10 +206,11 @@ func stallOne(x *nemesis, r *random) { x.victim(r).disk.stall = x.moment(r) }
 
 func failOne(x *nemesis, r *random) { x.victim(r).disk.eio = true }
 
-// mayLose reports whether one more disk may be lost for good: the promise is for a minority.
-func (x *nemesis) mayLose(n *node) bool {
+// mayLose reports whether one more disk may be lost for good: the promise is for a minority. Ends: so that the process
+// ends at once.
+func (x *nemesis) mayLose(n *node, ends bool) bool {
 	if x.plan.members.on {
-		return x.maySpare(n)
+		return x.maySpare(n, ends)
 	}
 	if n.lost() || x.lost+1 > (x.plan.nodes-1)/2 {
 		return false
@@ -218,7 +220,7 @@ func (x *nemesis) mayLose(n *node) bool {
 }
 
 // maySpare is mayLose where members change: those who are no voters any more do not count.
-func (x *nemesis) maySpare(n *node) bool {
+func (x *nemesis) maySpare(n *node, ends bool) bool {
 	if n.lost() || n.id == 0 || n.left {
 		return false
 	}
@@ -229,10 +231,10 @@ func (x *nemesis) maySpare(n *node) bool {
 		}
 	}
 	comes := machineSet(0)
-	if len(x.operator.asks) > 0 {
+	if _, ok := x.members.bySpare(); ok || len(x.operator.asks) > 0 {
 		comes = 1 << n.i // it may be about to vote
 	}
-	return x.members.maySpare(lost, comes, x.operator.removes())
+	return x.members.maySpare(lost, comes, x.operator.removes() || x.mayShrink(n, ends))
 }
 
 // rotOne makes a record of the log go bad, or the state database, or a bit of the journal.
@@ -240,7 +242,7 @@ func rotOne(x *nemesis, r *random) {
 	n := x.victim(r)
 	d := n.disk
 	first, last := d.marks.Truncated+1, d.marks.Last
-	if last < first || !x.mayLose(n) {
+	if last < first || !x.mayLose(n, false) {
 		return
 	}
 	x.effect(Rot)
@@ -258,7 +260,7 @@ func rotOne(x *nemesis, r *random) {
 // wipeOne gives a node an empty disk, with a store that is nobody's.
 func wipeOne(x *nemesis, r *random) {
 	n := x.victim(r)
-	if !x.mayLose(n) {
+	if !x.mayLose(n, true) {
 		return
 	}
 	x.effect(Wipe)

@@ -223,6 +223,7 @@ func (n *node) openLog() (err error) {
 	l.check = logCheck{
 		drive: n.disk, masters: n.site.masters, core: l.core, state: l.state, anyApplied: n.site.applied,
 	}
+	l.spares = spareCheck{machine: n.machine, members: n.site.members, progress: n.site.progress, state: l.state}
 	l.answers = answerCheck{board: n.board, core: l.core, asked: map[askKey]question{}}
 	p.log = l
 	return nil

@@ -32,6 +32,7 @@ func (p *plan) drawMembers(c Config) {
 	r := stream(c.Seed, 26)
 	p.members = memberPlan{on: true, every: r.skewed(2*p.lease, 10*p.lease), most: 3 + r.below(8),
 		losing: pick(&r, 0, 200, 500), cancel: pick(&r, 0, 100, 300), stop: pick(&r, 0, 100, 300)}
+	p.drawSpares(c.Seed)
 	switch p.members.drift = pick(&r, 0, 0, 1, -1); {
 	case p.members.drift > 0:
 		p.nodes = min(p.nodes, 3)
@@ -47,6 +48,7 @@ func (p *plan) drawMembers(c Config) {
 type operator struct {
 	*engine
 	random random
+	spares random
 	world  *world
 	begun  int
 	asks   []*change // without an outcome yet
@@ -75,7 +77,11 @@ func (x *operator) start() {
 
 // rest begins an operation after a while.
 func (x *operator) rest() {
-	x.at(nil, kindMembers, x.random.between(x.plan.members.every/4, 2*x.plan.members.every), func() {
+	after := x.random.between(x.plan.members.every/4, 2*x.plan.members.every)
+	if x.begun == 0 && x.plan.spares.adding > 0 {
+		after = min(after, 2*x.plan.lease) // a spare must be there before it is needed
+	}
+	x.at(nil, kindMembers, after, func() {
 		if x.phase != phaseFaults || x.begun >= x.plan.members.most {
 			return
 		}
@@ -100,9 +106,13 @@ func (x *operator) begin() {
 		k = 4 - 4*max(drift, 0) // an addition, or a removal
 	}
 	switch {
+	case lost >= 0 && x.leaves(all[lost].Node):
+		return
 	case lost >= 0: // first of all, and nobody is removed meanwhile who lives
 		c.op.Kind, c.op.Node = members.Replace, all[lost].Node
 		c.comes()
+	case x.addsSpare():
+		c.spareComes()
 	case k < 3:
 		c.op.Kind, c.op.NonVoter = members.Add, r.chance(250)
 		c.comes()
@@ -144,7 +154,7 @@ func (x *operator) settle() bool {
 		c.cancel = c.cancel || c.op.Kind == members.Replace && n == nil || c.op.Kind == members.Promote && x.lost(c.op.Node) ||
 			n != nil && (n.lost() || n.id != 0 && !n.takesPart() || c.took && c.seat != n.disk.store)
 	}
-	return len(x.asks) == 0
+	return x.takeBack() && len(x.asks) == 0 && !x.vacant()
 }
 
 // comes gives the operation a machine with an empty disk.

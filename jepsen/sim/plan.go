@@ -81,6 +81,7 @@ type plan struct {
 	leasers leasePlan
 	stuck   stuckPlan
 	members memberPlan
+	spares  sparePlan
 	every   [len(faultNames)]time.Duration // mean time between two faults of a class
 }
 

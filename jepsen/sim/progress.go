@@ -37,6 +37,7 @@ type truth struct {
 	able   time.Duration // since when it could serve; 0: it could not
 	letGo  time.Duration // when it last let go
 	chosen uint64        // as last looked at
+	won    time.Duration // reading of its clock when it won the lease last
 }
 
 // servedWithin returns the stated bound: two bounds of M6 (8 lease times, at least 4 s), for each node that
@@ -205,6 +206,7 @@ func (x *progress) letGo(m *machine, g replica.LetGo) {
 // won checks that a node that cannot serve makes way for one that can: node m has just won the lease.
 func (x *progress) won(m *machine) {
 	n, t, p := x.nodes[m.i], &x.truths[m.i], x.plan.part.Progress
+	t.won = m.reading()
 	slack := 250*time.Millisecond + x.plan.lease // of what was known when the attempt began
 	unable := n.disk.frozen && x.now-n.disk.synced > p.Bound+slack
 	if x.plan.clocked() && t.letGo > 0 && x.now-t.letGo < p.StandBack*9/10 {

@@ -45,6 +45,7 @@ type Counts struct {
 	Buckets                int                  // of named leases, made durable
 	Memberships            int                  // chosen, the first of a run not among them
 	Changes                int                  // of members that an operator was told the outcome of
+	Spares                 int                  // that took the place of a voter by themselves
 	Installs               int                  // of snapshots
 	InstallsCut            int                  // by a machine that stopped
 	Faults                 [len(faultNames)]int // times that a class took effect
@@ -126,9 +127,9 @@ func newWorld(c Config) *world {
 	}
 	w.progress.nodes, w.access.nodes = w.nodes, w.nodes
 	w.leasers = &leasers{engine: g, leasing: &leasing, nodes: w.nodes, owners: w.owners}
-	w.operator = &operator{engine: g, random: g.stream(27), world: w}
+	w.operator = &operator{engine: g, random: g.stream(27), spares: g.stream(31), world: w}
 	w.nemesis = newNemesis(g, w.nodes, w.net, w.guardians)
-	w.nemesis.members, w.nemesis.operator = w.members, w.operator
+	w.nemesis.members, w.nemesis.operator, w.nemesis.progress = w.members, w.operator, w.progress
 	w.progress.letsGo = w.nemesis.hunt
 	w.aftermath = &aftermath{engine: g, nodes: w.nodes, net: w.net, clients: w.clients, leasers: w.leasers,
 		nemesis: w.nemesis, operator: w.operator}

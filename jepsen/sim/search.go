@@ -93,6 +93,7 @@ func (c *Counts) add(o *Counts) {
 	c.Buckets += o.Buckets
 	c.Memberships += o.Memberships
 	c.Changes += o.Changes
+	c.Spares += o.Spares
 	c.Installs += o.Installs
 	c.InstallsCut += o.InstallsCut
 	for i := range c.Faults {
@@ -141,9 +142,10 @@ func (r *Report) Worked() error {
 		}
 	}
 	if c := &r.Counts; r.Members && (c.Memberships < r.Seeds || c.Changes < r.Seeds || c.Installs < r.Seeds/5 ||
-		c.InstallsCut == 0) {
-		return fmt.Errorf("sim: in %d runs %d memberships, %d operations, %d snapshots installed, %d cut off: too few to "+
-			"have tested anything", r.Seeds, c.Memberships, c.Changes, c.Installs, c.InstallsCut)
+		c.InstallsCut == 0 || c.Spares < r.Seeds/10) {
+		return fmt.Errorf("sim: in %d runs %d memberships, %d operations, %d places taken by spares, %d snapshots "+
+			"installed, %d cut off: too few to have tested anything", r.Seeds, c.Memberships, c.Changes, c.Spares, c.Installs,
+			c.InstallsCut)
 	}
 	for i, n := range r.Counts.Faults {
 		if n == 0 {
@@ -168,8 +170,8 @@ func (r *Report) String() string {
 	s += fmt.Sprintf("%d grants of named leases, %d of them renewals, %d changes of owner, %d buckets\n", c.Leases,
 		c.Renewals, c.Successions, c.Buckets)
 	if c.Memberships > 0 {
-		s += fmt.Sprintf("%d memberships, %d operations ended, %d snapshots installed, %d installations cut off\n",
-			c.Memberships, c.Changes, c.Installs, c.InstallsCut)
+		s += fmt.Sprintf("%d memberships, %d operations ended, %d places taken by spares, %d snapshots installed, "+
+			"%d installations cut off\n", c.Memberships, c.Changes, c.Spares, c.Installs, c.InstallsCut)
 	}
 	s += fmt.Sprintf("%d times a master let go, a majority that was well waited %v at most\n", c.LetGo, c.Waited)
 	s += fmt.Sprintf("journals: %d moves to log.db, %d commits cut off, %d records replayed\nfaults:", c.Moves, c.Cut,

@@ -46,7 +46,7 @@ func (x *nemesis) stick(r *random, f Fault) {
 	})
 }
 
-// idleFactor is how much longer clients rest in the phase of stuck nodes, which lasts long.
+// idleFactor is how much longer clients rest in the phases of stuck nodes and of spares, which last long.
 const idleFactor = 16
 
 // stuckPlan is what a seed draws of the phase of stuck nodes.
