@@ -99,6 +99,9 @@ func (x *aftermath) strangers() bool {
 func (x *aftermath) calm() {
 	x.net.setCut([maxMachines][maxMachines]bool{})
 	for _, n := range x.nodes {
+		if n.up() && n.end.isCopy() {
+			n.crash()
+		}
 		n.disk.heal()
 		n.thaw(&x.nemesis.stucks)
 		n.clock.run(x.now, 0)

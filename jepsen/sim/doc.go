@@ -32,6 +32,7 @@
 //	members that come and go               operator.go, membersask.go (who changes them), inforce.go (how a node goes
 //	                                       over), snapshots.go, install.go
 //	spares                                 spares.go
+//	copied disks                           copies.go
 //	faults                                 plan.go, fault.go, nemesis.go, stuck.go
 //	what follows the faults                aftermath.go
 //	clients                                caller.go, attempt.go; client.go: registers;

@@ -37,9 +37,10 @@ const (
 	LargeLost                   // large messages of the log from or to a node never arrive, small ones do
 	Cut                         // frames are cut off: the connection breaks in the middle of one
 	Garble                      // bytes of a frame change on the way
+	Copied                      // a process starts with a copy of a disk that others have seen newer
 
-	allFaults  = Garble<<1 - 1
-	latecomers = Guardian | StuckDisk | LargeLost | Cut | Garble // drawn from streams of their own
+	allFaults  = Copied<<1 - 1
+	latecomers = Guardian | StuckDisk | LargeLost | Cut | Garble | Copied // drawn from streams of their own
 )
 
 // index returns the place of a single class in faultNames.
@@ -49,7 +50,7 @@ var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop",
 	"crash", "crashall",
 	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian",
 	"stuckdisk", "largelost",
-	"cut", "garble"}
+	"cut", "garble", "copied"}
 
 // String returns the names of the classes, joined by commas.
 func (f Fault) String() string {

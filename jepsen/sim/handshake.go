@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"tenure/internal/ident"
 	"tenure/server/wire"
 )
 
 // The handshake. As in the transport, the two ends of a connection say who they are, in frames that may be damaged, and
-// refuse each other unless both are members with the stores that they have.
+// refuse each other unless both are members with the stores that they have. Where disks are copied each also remembers
+// what the other's store had.
 
 // meeting is what came of the handshake of two nodes with certain stores and memberships. Frames that travel alone have
 // no connection of their own, so one handshake speaks for all of them.
@@ -15,21 +15,15 @@ type meeting struct {
 	ok    bool
 }
 
-// side is what a node brings to a handshake.
-type side struct {
-	store          ident.StoreID
-	number, change uint64 // of its membership
-}
-
 func (n *endpoint) side() side {
 	m := &n.drive.members
-	return side{n.drive.store, m.Number, m.Change}
+	return side{store: n.drive.store, number: m.Number, change: m.Change}
 }
 
 // admits reports whether b takes frames from a that travel alone.
 func (x *network) admits(a, b *endpoint) bool {
 	m := &x.met[a.i][b.i]
-	if sides := [2]side{a.side(), b.side()}; m.sides != sides {
+	if sides := x.sides(a, b); m.sides != sides {
 		greet := func(from, to *endpoint) bool { return x.hears(to, packet{bytes: x.hello(wire.KindLease, from, to)}) }
 		*m = meeting{sides, greet(a, b) && greet(b, a)}
 	}
@@ -45,11 +39,13 @@ func (x *network) shakeHands(a, b *endpoint) bool {
 // hello returns the frame in which a node says who it is.
 func (x *network) hello(kind wire.Kind, from, to *endpoint) []byte {
 	t := &x.plan.timing
-	return wire.AppendFrame(nil, wire.EncodeHandshake(&wire.HelloMsg{Kind: kind, To: to.id, Hello: wire.Hello{
+	m := wire.HelloMsg{Kind: kind, To: to.id, Hello: wire.Hello{
 		Cluster: clusterID, Node: from.id, Store: from.drive.store, Incarnation: from.self,
 		Constants: wire.Constants{LeaseTime: t.MaxMaster, MaxLeaseTime: t.MaxUser, DriftPPM: t.DriftPPM,
 			Margin: t.Margin},
-	}}))
+	}}
+	x.mark(&m.Hello, from)
+	return wire.AppendFrame(nil, wire.EncodeHandshake(&m))
 }
 
 // hears reports whether a node goes on after a message of the handshake.
@@ -71,7 +67,8 @@ func (x *network) hears(to *endpoint, p packet) bool {
 func (x *network) knows(to *endpoint, h *wire.Hello) bool {
 	ours := &to.drive.members
 	if _, _, listed := ours.Find(h.Node); listed || !ours.Lists(to.id, to.drive.store) {
-		return listed && ours.Lists(h.Node, h.Store) && ours.Lists(to.id, to.drive.store)
+		return listed && ours.Lists(h.Node, h.Store) && ours.Lists(to.id, to.drive.store) &&
+			x.remembers(to, x.node(h.Node), h)
 	}
 	from := x.node(h.Node)
 	if from.drive.members.Newer(*ours) {

@@ -38,7 +38,7 @@ var misdeeds = map[Fault]misdeed{
 	Crash: crashOne, CrashAll: crashAll, Pause: pauseOne, HandOver: handOverOne, Guardian: askGuardian,
 	Drift: driftOne, Freeze: freezeOne,
 	SlowDisk: slowOne, StallDisk: stallOne, EIO: failOne, Rot: rotOne, Wipe: wipeOne, Low: lowerOne,
-	StuckDisk: stuckOne, LargeLost: largeOne,
+	StuckDisk: stuckOne, LargeLost: largeOne, Copied: copyOne,
 }
 
 // start schedules the classes of the plan.

@@ -7,6 +7,7 @@ import (
 	"tenure/lease"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/transport"
 	"tenure/server/wire"
 )
 
@@ -23,15 +24,19 @@ type network struct {
 	cut     [maxMachines][maxMachines]bool // nothing passes from one node to another
 	cuts    int                            // partitions so far
 	met     [maxMachines][maxMachines]meeting
+	copied  *diskCopy // nil: none
 }
 
 // endpoint is a node as the network sees it.
 type endpoint struct {
 	*machine
-	drive  *drive              // its store is what a handshake shows
-	self   ballot.Incarnation  // of the newest process
-	linked [maxMachines]uint64 // generation of the link to each other node as this process knows it; 0: none
-	large  int                 // bytes of values above which messages of the log from and to it are lost; 0: none
+	drive  *drive                          // its store is what a handshake shows
+	self   ballot.Incarnation              // of the newest process
+	past   *transport.History              // of its peers, as the process remembers it
+	saw    [maxMachines]ballot.Incarnation // of its peers that it has admitted
+	copied ballot.Incarnation              // the newest that ran with a copy of the disk
+	linked [maxMachines]uint64             // generation of the link to each other node as this process knows it; 0: none
+	large  int                             // bytes of values above which messages of the log from and to it are lost; 0: none
 
 	takeLog    func(input)
 	takeLease  func(leaseEvent)

@@ -9,6 +9,7 @@ import (
 	"tenure/lease/named"
 	"tenure/multipaxos"
 	"tenure/server/replica"
+	"tenure/server/transport"
 )
 
 // node is a machine with a disk and a network connection, and the process that runs on it.
@@ -96,6 +97,7 @@ func (n *node) start(bootstrap bool) {
 		n.restart(n.site.changes.skewed(time.Millisecond, n.plan.lease), false)
 		return
 	}
+	n.site.net.stopCopy(n)
 	n.begin()
 	n.counts.Starts++
 	p := &process{begun: n.reading()}
@@ -159,6 +161,7 @@ func (n *node) mayStart(bootstrap bool) bool {
 
 // open builds the parts.
 func (n *node) open(silence time.Duration) error {
+	n.end.past, n.end.saw = new(transport.History), [maxMachines]ballot.Incarnation{}
 	n.board.shown, n.end.linked, n.end.self, n.disk.work = shown{}, [maxMachines]uint64{}, n.self, work{}
 	if err := n.openElector(); err != nil {
 		return err
@@ -276,6 +279,7 @@ func (n *node) crash() {
 		p.leases.cutOff()
 	}
 	n.site.net.unlink(n.end)
+	n.site.net.endCopy(n)
 	if n.trace.on() {
 		n.trace.note("node %d dies", n.id)
 	}

@@ -141,6 +141,7 @@ func draw(c Config) plan {
 	p.drawLockers(c)
 	p.drawLeasers(c)
 	p.drawMembers(c)
+	p.drawCopies(c.Seed)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)

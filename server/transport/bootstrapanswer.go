@@ -13,7 +13,7 @@ import (
 // answerer answers nodes that ask what this one knows of the cluster, and takes the result from a founder.
 type answerer struct {
 	*bootstrap
-	history *history
+	history *History
 	log     *rareLog
 }
 

@@ -10,7 +10,7 @@ import (
 type handshaker struct {
 	say        func() wire.Hello // of this node, now, but for the membership
 	membership func() ident.Membership
-	history    *history
+	history    *History
 }
 
 // hello returns what this node says of itself, and the membership that it goes by.
@@ -70,12 +70,12 @@ func (h *handshaker) check(
 	if r := checkHello(ours, theirs, m, dialled, answered); r != nil {
 		return r
 	}
-	return h.history.check(theirs)
+	return h.history.Check(theirs)
 }
 
 // admit remembers what the peer said. It may still refuse: a newer run of the peer may have connected meanwhile.
 func (h *handshaker) admit(theirs *wire.Hello) (*wire.Hello, error) {
-	if r := h.history.admit(theirs); r != nil {
+	if r := h.history.Admit(theirs); r != nil {
 		return nil, r
 	}
 	return theirs, nil

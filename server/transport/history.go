@@ -8,12 +8,12 @@ import (
 	"tenure/server/wire"
 )
 
-// history remembers, for this run only, what the stores of peers have had, so that a peer is refused whose disk was
+// History remembers, for this run only, what the stores of peers have had, so that a peer is refused whose disk was
 // rolled back or copied. That cannot be recognized in general; this is what can be done at no cost.
 //
 // Marks are compared across incarnations only: two hellos of one incarnation may arrive in the other order than they
 // were sent in, but a store that is started again must have all that it ever reported.
-type history struct {
+type History struct {
 	mu     sync.Mutex
 	stores map[ballot.NodeID]*storeHistory // of admitted peers only, which bounds it
 }
@@ -25,8 +25,8 @@ type storeHistory struct {
 	current wire.Marks // the highest of inc, at least before
 }
 
-// admit checks h and, if nothing is wrong with it, remembers it.
-func (s *history) admit(h *wire.Hello) *Refusal {
+// Admit checks h and, if nothing is wrong with it, remembers it.
+func (s *History) Admit(h *wire.Hello) *Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.compare(h); r != nil {
@@ -47,14 +47,14 @@ func (s *history) admit(h *wire.Hello) *Refusal {
 	return nil
 }
 
-// check is admit without remembering.
-func (s *history) check(h *wire.Hello) *Refusal {
+// Check is Admit without remembering.
+func (s *History) Check(h *wire.Hello) *Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.compare(h)
 }
 
-func (s *history) compare(h *wire.Hello) *Refusal {
+func (s *History) compare(h *wire.Hello) *Refusal {
 	t := s.stores[h.Node]
 	if t == nil || t.store != h.Store {
 		return nil
@@ -80,14 +80,14 @@ func (s *history) compare(h *wire.Hello) *Refusal {
 }
 
 // forget forgets a node that is no member any more.
-func (s *history) forget(node ballot.NodeID) {
+func (s *History) forget(node ballot.NodeID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.stores, node)
 }
 
 // raise takes higher marks of a running incarnation.
-func (s *history) raise(inc ballot.Incarnation, m wire.Marks) {
+func (s *History) raise(inc ballot.Incarnation, m wire.Marks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.stores[inc.Node]; t != nil && t.inc == inc {
@@ -96,7 +96,7 @@ func (s *history) raise(inc ballot.Incarnation, m wire.Marks) {
 }
 
 // tookPart reports whether this store was connected as a member during this run.
-func (s *history) tookPart(node ballot.NodeID, store ident.StoreID) bool {
+func (s *History) tookPart(node ballot.NodeID, store ident.StoreID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.stores[node]

@@ -27,7 +27,7 @@ type link struct {
 	frames  *wire.FrameReader
 	queue   *queue
 	traffic *traffic
-	history *history // takes the marks in keepalives
+	history *History // takes the marks in keepalives
 	log     zerolog.Logger
 
 	once     sync.Once
@@ -37,7 +37,7 @@ type link struct {
 }
 
 func newLink(
-	cfg *Config, inc ballot.Incarnation, kind wire.Kind, c *conn, t *traffic, past *history, log zerolog.Logger,
+	cfg *Config, inc ballot.Incarnation, kind wire.Kind, c *conn, t *traffic, past *History, log zerolog.Logger,
 ) *link {
 	l := &link{
 		cfg: cfg, inc: inc, kind: kind, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,

@@ -29,7 +29,7 @@ type peers struct {
 
 // newPeers returns the peers of m.
 func newPeers(
-	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *history, s *sockets, log *rareLog,
+	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *History, s *sockets, log *rareLog,
 ) *peers {
 	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
 	p.handshake = handshaker{say: cfg.Hello, membership: p.membership, history: past}

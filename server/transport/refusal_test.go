@@ -111,7 +111,7 @@ func TestRefusalOfAStoreThatWentBack(t *testing.T) {
 }
 
 func TestHistoryComparesMarksAcrossRunsOnly(t *testing.T) {
-	var s history
+	var s History
 	at := func(restart, promised, accepted uint64) *wire.Hello {
 		h := honest(2)
 		h.Incarnation.Restart, h.Incarnation.Nonce = restart, restart
@@ -132,14 +132,14 @@ func TestHistoryComparesMarksAcrossRunsOnly(t *testing.T) {
 		{at(4, 8, 9), wire.ReasonRolledBack},
 		{at(4, 9, 9), 0},
 	} {
-		r := s.admit(c.h)
+		r := s.Admit(c.h)
 		if (r == nil) != (c.want == 0) || r != nil && r.Reason != c.want {
 			t.Fatalf("step %d: %v, want reason %d", i, r, c.want)
 		}
 	}
 	other := at(1, 0, 0)
 	other.Store = store(8)
-	if r := s.admit(other); r != nil {
+	if r := s.Admit(other); r != nil {
 		t.Fatalf("another store: %v", r)
 	}
 }

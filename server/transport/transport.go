@@ -42,7 +42,7 @@ type Transport struct {
 	listener  *listener // nil without an address
 	sockets   *sockets
 	rareLog   rareLog
-	histories history
+	histories History
 
 	early struct { // what SetMembership got before Serve
 		sync.Mutex

@@ -211,7 +211,7 @@ func TestKeepalivesCarryMarks(t *testing.T) {
 	}
 	back := honest(1)
 	back.Incarnation.Restart = 2
-	if r := n.histories.check(&back); r == nil || r.Reason != wire.ReasonRolledBack {
+	if r := n.histories.Check(&back); r == nil || r.Reason != wire.ReasonRolledBack {
 		t.Fatalf("a store that lost its marks: %v", r)
 	}
 }
