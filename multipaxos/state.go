@@ -64,6 +64,9 @@ func (c *Core) Behind() bool {
 	return chosen < c.leader.gone || c.learner.behind(c.checkpoints.members, chosen)
 }
 
+// Gone returns the highest slot that another node is known to have truncated; 0: none.
+func (c *Core) Gone() Slot { return max(c.leader.gone, c.learner.gone) }
+
 // PeerProgress is what this node knows of another member.
 type PeerProgress struct {
 	Node         ballot.NodeID

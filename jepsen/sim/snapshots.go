@@ -79,7 +79,7 @@ func (t *transfers) tick() {
 
 func (t *transfers) view() replica.SnapshotView {
 	s := t.log.log.Status(t.reading())
-	v := replica.SnapshotView{Behind: s.Behind, Applied: s.Applied}
+	v := replica.SnapshotView{Behind: s.Behind, Applied: s.Applied, Gone: s.Gone}
 	for _, p := range s.Peers {
 		v.Peers = append(v.Peers, replica.SnapshotPeer{Node: p.Node, Connected: p.Connected, Applied: p.Applied,
 			Master: p.Node == s.Master})

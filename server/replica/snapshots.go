@@ -104,6 +104,7 @@ type taken struct {
 type SnapshotView struct {
 	Behind  bool // others have truncated what this node lacks
 	Applied uint64
+	Gone    uint64         // the highest slot that another member is known to have truncated
 	Peers   []SnapshotPeer // the other members
 }
 
@@ -145,7 +146,7 @@ func (r *SnapshotReceiver) Tick(now time.Duration, v SnapshotView) SnapshotStep 
 	if now-r.behindSince < snapshotBehindFor || now < r.pausedUntil {
 		return SnapshotStep{}
 	}
-	if r.from = r.choose(now, v.Peers); r.from == 0 {
+	if r.from = r.choose(now, v); r.from == 0 {
 		return SnapshotStep{}
 	}
 	r.heard = now
@@ -177,16 +178,20 @@ func (r *SnapshotReceiver) watch(now time.Duration, v *SnapshotView) SnapshotSte
 	return SnapshotStep{}
 }
 
-// choose returns whom to ask: one that is ahead, rather not the master, rather the one that is furthest ahead, and one
-// that was not asked in vain just now.
-func (r *SnapshotReceiver) choose(now time.Duration, peers []SnapshotPeer) ballot.NodeID {
+// choose returns whom to ask: one that is ahead, and that was not asked in vain just now; rather one from whose state the
+// log of every other goes on, so that one snapshot is enough, rather not the master, and rather the one that is furthest
+// ahead.
+func (r *SnapshotReceiver) choose(now time.Duration, v SnapshotView) ballot.NodeID {
 	best, rank := ballot.NodeID(0), uint64(0)
-	for _, p := range peers {
+	for _, p := range v.Peers {
 		if !p.Connected || p.Applied <= r.applied {
 			continue
 		}
 		x := p.Applied<<2 | 1
 		if !p.Master {
+			x |= 1 << 61
+		}
+		if p.Applied >= v.Gone {
 			x |= 1 << 62
 		}
 		if !r.avoids(now, p.Node) {

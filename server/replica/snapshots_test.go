@@ -399,6 +399,53 @@ func TestSendersArePaced(t *testing.T) {
 	}
 }
 
+// A follower that needs a snapshot itself has one that is of no use: the log of nobody goes on from there.
+func TestTheSenderReachesTheLogOfTheOthers(t *testing.T) {
+	follower, ahead := SnapshotPeer{Node: 2, Connected: true, Applied: 80}, SnapshotPeer{Node: 3, Connected: true, Applied: 95}
+	master := SnapshotPeer{Node: 1, Connected: true, Applied: 99, Master: true}
+	for _, c := range []struct {
+		name  string
+		gone  uint64
+		peers []SnapshotPeer
+		want  ballot.NodeID
+	}{
+		{"rather a follower", 70, []SnapshotPeer{master, follower}, 2},
+		{"one that is behind, too", 90, []SnapshotPeer{master, follower}, 1},
+		{"rather one that is not", 90, []SnapshotPeer{master, follower, ahead}, 3},
+		{"nobody is better", 99, []SnapshotPeer{follower}, 2},
+	} {
+		r := SnapshotReceiver{applied: 50}
+		if got := r.choose(time.Minute, SnapshotView{Gone: c.gone, Peers: c.peers}); got != c.want {
+			t.Errorf("%s: node %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// Who has got an older snapshot comes back for the log behind that, though another one was opened since.
+func TestTheLogBehindTheOlderSnapshotIsKept(t *testing.T) {
+	var s SnapshotSender
+	now := time.Minute
+	for i, slot := range []uint64{70, 90} {
+		v := SenderView{Checkpointed: slot}
+		s.Ask(now, &Message{From: ballot.NodeID(1 + i), Snapshot: &SnapshotPart{Above: slot - 5, Pieces: 1}})
+		for st := s.Next(now, v); !st.Open; st = s.Next(now, v) {
+			if !st.Close {
+				t.Fatalf("slot %d: %+v", slot, st)
+			}
+		}
+		s.Opened(slot, slot, true)
+		if st := s.Next(now, v); st.Read == nil || st.Pin != 70 {
+			t.Fatalf("slot %d: %+v", slot, st)
+		}
+		s.Sent(now, nil, SnapshotPieceBytes, time.Millisecond, true)
+		now += time.Second
+	}
+	now += SnapshotPinFor
+	if st := s.Next(now, SenderView{Checkpointed: 90}); st.Pin != 0 {
+		t.Errorf("pins %d when nobody has come for long", st.Pin)
+	}
+}
+
 // A node at which hardly anything is written sends faster, and so does one whose log would else outgrow its bound before
 // the receiver has all.
 func TestSendersHurry(t *testing.T) {

@@ -33,7 +33,8 @@ type SnapshotSender struct {
 	open   bool
 	id     uint64
 	slot   uint64 // of the newest snapshot, open or not
-	pinned bool   // the log behind slot is kept
+	pinned bool   // the log behind pin is kept
+	pin    uint64 // slot of the oldest snapshot whose receivers may yet come back for the log
 	newest time.Duration
 	pause  time.Duration // nothing is sent before
 
@@ -117,7 +118,7 @@ func (s *SnapshotSender) Next(now time.Duration, v SenderView) SenderStep {
 	s.measure(now, v)
 	step := s.next(now, v)
 	if s.pinned {
-		step.Pin = s.slot
+		step.Pin = s.pin
 	}
 	return step
 }
@@ -183,6 +184,9 @@ func (s *SnapshotSender) Opened(id, slot uint64, ok bool) {
 		s.askers[0].left = 0
 		s.turn()
 		return
+	}
+	if !s.pinned {
+		s.pin = slot
 	}
 	s.open, s.id, s.slot, s.pinned = true, id, slot, true
 }

@@ -26,6 +26,7 @@ type Status struct {
 	Reads        int             // waiting
 	Full         []ballot.NodeID // members that are short of space, as far as known
 	Behind       bool            // others have truncated what this node lacks: it needs a snapshot
+	Gone         uint64          // the highest slot that another is known to have truncated
 	Peers        []PeerStatus    // the other members
 	// Record is that of the members, as applied here.
 	Record members.Record
@@ -50,7 +51,7 @@ func (l *Log) Status(now time.Duration) Status {
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
 		Checkpointed: l.checkpoints.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
-		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(),
+		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(), Gone: uint64(l.core.Gone()),
 	}
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
