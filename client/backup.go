@@ -14,8 +14,8 @@ import (
 // backupSilence is how long a node may send nothing of a backup. Before the first byte it waits for a checkpoint.
 const backupSilence = 90 * time.Second
 
-// Backup begins a backup of the whole store, with every write that was acknowledged before, and returns its bytes, which
-// the caller reads to the end and closes. It takes the first node that gives one; a node that fails while the backup is
+// Backup begins a backup of the whole store, with every write that was acknowledged before, and returns its bytes. The
+// caller reads them to the end and closes. It takes the first node that gives one; a node that fails while the backup is
 // read fails the backup. ctx bounds the reading too. Without a deadline a node is asked for as long as Config.Timeout
 // allows, and then only one that is silent ends it. Whether a backup is whole is told by the backup itself, and by
 // kvctl backup verify.

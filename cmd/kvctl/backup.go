@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"tenure/client"
 	"tenure/internal/progress"
@@ -37,13 +40,15 @@ type backupJSON struct {
 }
 
 func backupOut(file string, i backup.Info, bytes uint64) backupJSON {
-	return backupJSON{File: file, Cluster: i.Cluster.String(), Revision: i.Revision, Slot: i.Slot, Era: i.Era, Made: i.Made.UTC(),
-		Records: i.Records, Bytes: bytes}
+	return backupJSON{
+		File: file, Cluster: i.Cluster.String(), Revision: i.Revision, Slot: i.Slot, Era: i.Era, Made: i.Made.UTC(),
+		Records: i.Records, Bytes: bytes,
+	}
 }
 
 func (b *backupJSON) text(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "cluster   %s\nrevision  %d\nera       %d\nmade      %s\nrecords   %d\nbytes     %d\n", b.Cluster,
-		b.Revision, b.Era, b.Made.Format(time.RFC3339), b.Records, b.Bytes)
+	_, err := fmt.Fprintf(w, "cluster   %s\nrevision  %d\nera       %d\nmade      %s\nrecords   %d\nbytes     %d\n",
+		b.Cluster, b.Revision, b.Era, b.Made.Format(time.RFC3339), b.Records, b.Bytes)
 	return err
 }
 
@@ -99,32 +104,74 @@ func (a *app) backupToStdout(ctx context.Context, c *client.Client) error {
 }
 
 func (a *app) backupToFile(ctx context.Context, c *client.Client, file string, force bool) error {
-	if _, err := os.Lstat(file); !force && !errors.Is(err, fs.ErrNotExist) {
-		return usage("%s is there already, and kept; --force replaces it", file)
+	if err := mayWrite(file, force); err != nil {
+		return err
 	}
-	partial := file + ".partial"
-	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := openPartial(file + ".partial")
 	if err != nil {
 		return err
 	}
+	defer f.Close() // its lock goes with it, so only when it has its name
 	out, err := a.receiveBackup(ctx, c, f)
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
+	if err == nil {
+		err = mayWrite(file, force)
 	}
 	if err == nil {
-		err = os.Rename(partial, file)
+		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(partial))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
 	if err := syncDir(filepath.Dir(file)); err != nil {
 		return err
 	}
 	out.File = file
 	return a.print(out, out.text)
+}
+
+// mayWrite refuses a file that is there already.
+func mayWrite(file string, force bool) error {
+	if _, err := os.Lstat(file); !force && !errors.Is(err, fs.ErrNotExist) {
+		return usage("%s is there already, and kept; --force replaces it", file)
+	}
+	return nil
+}
+
+// openPartial opens an empty file that no other kvctl writes to. What one that was killed has left is used again.
+func openPartial(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%s is being written by another kvctl", name)
+	}
+	if err == nil {
+		err = isStill(f, name) // else it got its name, or was removed, before the lock
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// isStill returns an error unless name is the name of f.
+func isStill(f *os.File, name string) error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(name); err != nil || !os.SameFile(own, now) {
+		return fmt.Errorf("%s was being written by another kvctl", name)
+	}
+	return nil
 }
 
 // syncDir makes the names in dir durable.
@@ -206,7 +253,8 @@ func newBackupVerify(a *app) *cobra.Command {
 				if err := out.text(w); err != nil || !restore {
 					return err
 				}
-				_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest is that of the backup")
+				_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest is "+
+					"that of the backup")
 				return err
 			})
 		},

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -109,6 +111,37 @@ func TestBackup(t *testing.T) {
 		if o := against(addr, "", strings.Fields(args)...); o.code == 0 || !strings.Contains(o.errOut, want) {
 			t.Errorf("%s: %+v, want %s", args, o, want)
 		}
+	}
+}
+
+// TestTwoBackupsToOneFile: the second one does not write into what the first one is about to name.
+func TestTwoBackupsToOneFile(t *testing.T) {
+	addr := realNode(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b")
+	first, err := openPartial(file + ".partial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := against(addr, "", "backup", "create", file, "--timeout", "30s")
+	if o.code != 1 || !strings.Contains(o.errOut, "is being written by another kvctl") {
+		t.Errorf("%+v", o)
+	}
+	if err := os.Rename(file+".partial", file); err != nil {
+		t.Fatal(err)
+	}
+	if err := isStill(first, file+".partial"); err == nil {
+		t.Error("a file that has another name now is taken for the partial one")
+	}
+	first.Close()
+	if err := os.WriteFile(file+".partial", []byte("left by one that was killed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o := against(addr, "", "backup", "create", file, "--force", "--timeout", "30s"); o.code != 0 {
+		t.Errorf("%+v", o)
+	}
+	if o := against(addr, "", "backup", "verify", file); o.code != 0 {
+		t.Errorf("%+v", o)
 	}
 }
 

@@ -52,10 +52,10 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of cluster %s at "+
-				"revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n",
-				r.Dir, r.Node, r.Cluster, r.Revision, info.Cluster, info.Revision, info.Made.UTC().Format("2006-01-02 15:04:05 MST"),
-				r.Dir)
+			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of cluster %s "+
+				"at revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT "+
+				"--client HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, info.Cluster, info.Revision,
+				info.Made.UTC().Format("2006-01-02 15:04:05 MST"), r.Dir)
 			return err
 		},
 	}

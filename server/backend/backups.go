@@ -59,41 +59,78 @@ func (b *Backups) Backup(timeout time.Duration) (web.Backup, error) {
 		return nil, fmt.Errorf("%w: %d backups are being read from this node: try again later, or another node",
 			web.ErrOverloaded, maxBackups)
 	}
-	out, err := b.open(timeout)
-	if err != nil {
+	out, held, err := b.open(timeout)
+	if err != nil && !held {
 		<-b.slots
+	}
+	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (b *Backups) open(timeout time.Duration) (*outgoing, error) {
+// open waits and opens. held: the place among those that are being read is still taken, after an error.
+func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err error) {
 	take := func() (uint64, error) { return b.cfg.KV.cfg.State.Revision(), nil }
 	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	begin := time.Now()
 	if err := b.cfg.Log.Checkpoint(checkpointFor); err != nil {
-		return nil, fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
-			web.ErrNotApplied, checkpointFor)
+		return nil, false, errCheckpoint
 	}
-	snapshot, err := b.cfg.Store.Snapshot()
+	snapshot, held, err := b.snapshot(checkpointFor - time.Since(begin))
 	if errors.Is(err, storage.ErrInterrupted) || errors.Is(err, storage.ErrRefused) {
-		return nil, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", web.ErrNotApplied)
+		return nil, held, fmt.Errorf("%w: this node has no whole checkpoint: try again, or another node", web.ErrNotApplied)
+	}
+	if errors.Is(err, errCheckpoint) {
+		return nil, held, err
 	}
 	if err != nil {
-		return nil, b.cfg.KV.damage(err)
+		return nil, held, b.cfg.KV.damage(err)
 	}
 	info, err := storage.ParseSnapshot(snapshot.Header())
 	if err != nil {
 		snapshot.Close()
-		return nil, b.cfg.KV.damage(err)
+		return nil, false, b.cfg.KV.damage(err)
 	}
 	now := time.Now()
 	return &outgoing{
 		backups: b, snapshot: snapshot, maker: backup.NewMaker(snapshot, now), info: info, began: now,
 		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
 		fileBytes: b.cfg.Store.Usage().StateFileBytes,
-	}, nil
+	}, false, nil
+}
+
+var errCheckpoint = fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
+	web.ErrNotApplied, checkpointFor)
+
+// snapshot opens a snapshot. That waits for a checkpoint that runs, which may itself wait for space on the disk: after so
+// long the caller is told so, and the place is held until the wait is over, so that few of them wait.
+func (b *Backups) snapshot(wait time.Duration) (out *storage.Snapshot, held bool, err error) {
+	type opened struct {
+		snapshot *storage.Snapshot
+		err      error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		s, err := b.cfg.Store.Snapshot()
+		done <- opened{s, err}
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case o := <-done:
+		return o.snapshot, false, o.err
+	case <-timer.C:
+	}
+	go func() {
+		if o := <-done; o.err == nil {
+			o.snapshot.Close()
+		}
+		<-b.slots
+	}()
+	return nil, true, errCheckpoint
 }
 
 // outgoing is a backup that is being read.
@@ -129,15 +166,21 @@ func (o *outgoing) Next() ([]byte, error) {
 // mayGoOn returns an error if the pages of the backup are not to be kept any longer.
 func (o *outgoing) mayGoOn() error {
 	c := &o.backups.cfg
-	space, grown := c.Disk.Space(), c.Store.Usage().StateFileBytes-o.fileBytes
-	switch {
-	case c.Lifecycle.Stopping():
+	if c.Lifecycle.Stopping() {
 		return fmt.Errorf("%w: this node is stopping", web.ErrNotApplied)
-	case time.Now().After(o.until):
+	}
+	return mayKeep(time.Until(o.until), c.Disk.Space(), c.Store.Usage().StateFileBytes-o.fileBytes, o.info.Bytes)
+}
+
+// mayKeep returns an error if the pages of a backup of so many bytes are not to be kept any longer. left is the time until
+// it must be over, and grown by how much state.db has grown since it began.
+func mayKeep(left time.Duration, space replica.Space, grown, bytes int64) error {
+	switch {
+	case left < 0:
 		return fmt.Errorf("%w: the backup is read too slowly", web.ErrNotApplied)
-	case space == replica.SpaceTight || space == replica.SpaceNone:
+	case space == replica.SpaceTight || space == replica.SpaceNone: // the quota is no reason
 		return fmt.Errorf("%w: the disk is short of space", web.ErrNotApplied)
-	case grown > max(backupGrowth, o.info.Bytes):
+	case grown > max(backupGrowth, bytes):
 		return fmt.Errorf("%w: state.db has grown by %d bytes since the backup began", web.ErrNotApplied, grown)
 	}
 	return nil
