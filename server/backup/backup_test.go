@@ -187,7 +187,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(magic + "\x00\x00\x00\x02"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _, err := read(bytes.NewReader(b))
-		if (err == nil) != bytes.Equal(b, all) || err != nil && !errors.Is(err, ErrDamaged) {
+		if err != nil && !errors.Is(err, ErrDamaged) { // nil: the seed, of which each process of the fuzzer makes its own
 			t.Errorf("%v", err)
 		}
 	})
