@@ -40,6 +40,11 @@ func operators(ctx context.Context, s *stage) error {
 		if err := n.Start(); err != nil {
 			return err
 		}
+		if err := awaitMembers(ctx, old, "one member more", func(l client.MemberList) bool {
+			return len(l.Members) == 4+i
+		}); err != nil { // so that it has the number of its place
+			return err
+		}
 	}
 	if err := awaitMembers(ctx, old, "three new members", func(l client.MemberList) bool {
 		return count(l, func(m client.Member) bool { return m.Lag == 0 }) == 6 && l.Settled == l.Number &&
