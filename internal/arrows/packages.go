@@ -88,8 +88,8 @@ var Layout = Rules{
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
-			May: []string{"server/replica", "server/wire", "storage/journal", "lease", "lease/named", "multipaxos",
-				"kv", "client", "server/members"},
+			May: []string{"server/replica", "server/wire", "server/transport", "storage/journal", "lease", "lease/named",
+				"multipaxos", "kv", "client", "server/members"},
 			Never: []string{"server"},
 		},
 	},
