@@ -83,16 +83,7 @@ func newSettings() *settings {
 	f.Var(setting(&s.advertiseClient, "", "addr", parseReachable), "advertise-client",
 		"address at which clients reach this node (default: that of --client, on the host of --advertise-peer if it is "+
 			"a wildcard)")
-	f.Var(setting(&s.join, "", "addr", parseReachable), "join",
-		"join the cluster of which a member has this address for peers, unless the data directory is a member's already")
-	f.Var(setting(&s.replace, "", "name", parseText), "replace",
-		"with --join: take the place of the voter of this name, which must be silent")
-	f.Var(setting(&s.nonVoter, "false", "bool", parseBool), "non-voter",
-		"with --join: follow the log and answer reads, but never vote")
-	f.Var(setting(&s.spare, "false", "bool", parseBool), "spare",
-		"with --join: a non-voter that may take the place of a voter that is lost (see --replace-after)")
-	f.Var(setting(&s.replaceAfter, "0", "duration", parseDuration), "replace-after",
-		"with --spare: how long a voter must not have been heard before the spare takes its place (0: never by itself)")
+	s.addJoin()
 	f.Var(setting(&s.config, "", "file", parseText), "config",
 		"TOML or YAML file with settings under the names of these flags")
 	f.Var(setting(&s.leaseTime, "500ms", "duration", parseDuration), "lease-time",
@@ -135,6 +126,21 @@ func newSettings() *settings {
 		"allow listening on addresses beyond loopback, although there is no TLS")
 	f.VisitAll(allowBareBool)
 	return s
+}
+
+// addJoin adds the flags that say as what a node joins a cluster.
+func (s *settings) addJoin() {
+	f := s.flags
+	f.Var(setting(&s.join, "", "addr", parseReachable), "join",
+		"join the cluster of which a member has this address for peers, unless the data directory is a member's already")
+	f.Var(setting(&s.replace, "", "name", parseText), "replace",
+		"with --join: take the place of the voter of this name, which must be silent")
+	f.Var(setting(&s.nonVoter, "false", "bool", parseBool), "non-voter",
+		"with --join: follow the log and answer reads, but never vote")
+	f.Var(setting(&s.spare, "false", "bool", parseBool), "spare",
+		"with --join: a non-voter that may take the place of a voter that is lost (see --replace-after)")
+	f.Var(setting(&s.replaceAfter, "0", "duration", parseDuration), "replace-after",
+		"with --spare: how long a voter must not have been heard before the spare takes its place (0: never by itself)")
 }
 
 // allowBareBool lets a boolean flag be given without a value: --insecure is --insecure=true.

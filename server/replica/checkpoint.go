@@ -120,6 +120,11 @@ func (l *Log) WantCheckpoint() multipaxos.Slot {
 	return multipaxos.Slot(l.state.Applied())
 }
 
+// Pin keeps the log above slot from being truncated, for a member that goes on from there; 0 ends it.
+func (l *Log) Pin(slot uint64) {
+	l.core.Pin(multipaxos.Slot(slot))
+}
+
 // SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no
 // bound but Config's. Where it is less than Config.CheckpointBytes the log's tail is short too.
 func (l *Log) SetCheckpointBytes(n int64) {

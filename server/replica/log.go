@@ -95,11 +95,6 @@ func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
 // Applied is the last slot in the state.
 func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
 
-// Pin keeps the log above slot from being truncated, for a member that goes on from there; 0 ends it.
-func (l *Log) Pin(slot uint64) {
-	l.core.Pin(multipaxos.Slot(slot))
-}
-
 // MasterNode is who serves as far as this node has been told, 0 if unknown.
 func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
 
