@@ -123,7 +123,8 @@ func (r *Receiver) write(fn func(*bolt.Tx) error) error {
 }
 
 func (r *Receiver) cannot(err error) error {
-	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.stream.header.Slot, plain(err))
+	return fmt.Errorf("%s: receive the snapshot through slot %d: %w", r.store.receivingPath(), r.stream.header.Slot,
+		plain(err))
 }
 
 // checkSpace returns an error unless the file system has need bytes and reserve besides.
