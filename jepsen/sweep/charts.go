@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
+
+	"tenure/jepsen/chart"
 )
 
 // colors are those of the operations; they differ in lightness too.
@@ -12,7 +14,7 @@ var colors = map[string]color.Color{put: color.RGBA{0xb5, 0x40, 0x0f, 0xff}, get
 // logSpread is from which ratio of the largest to the smallest throughput on its axis is logarithmic.
 const logSpread = 20
 
-func (f File) charts() (throughput, latency chart, err error) {
+func (f File) charts() (throughput, latency chart.Chart, err error) {
 	s, err := Find(f.Series)
 	if err != nil {
 		return throughput, latency, err
@@ -21,38 +23,38 @@ func (f File) charts() (throughput, latency chart, err error) {
 	if err != nil {
 		return throughput, latency, err
 	}
-	x := axis{label: s.What, log: s.Log, format: s.Format}
+	x := chart.Axis{Label: s.What, Log: s.Log, Format: s.Format}
 	below := f.subtitle(s, results)
-	throughput = chart{title: "Throughput by " + s.What, subtitle: below, x: x,
-		y: axis{label: "operations a second", format: number}}
-	latency = chart{title: "Latency by " + s.What, subtitle: below, x: x,
-		y: axis{label: "milliseconds", log: true, format: number}}
+	throughput = chart.Chart{Title: "Throughput by " + s.What, Subtitle: below, X: x,
+		Y: chart.Axis{Label: "operations a second", Format: chart.Number}}
+	latency = chart.Chart{Title: "Latency by " + s.What, Subtitle: below, X: x,
+		Y: chart.Axis{Label: "milliseconds", Log: true, Format: chart.Number}}
 	low, high := 0.0, 0.0
 	for _, op := range []string{put, get} {
 		groups := group(results, s, op)
 		if len(groups) == 0 {
 			continue
 		}
-		draw := func(name string, dashed bool, of func(Result) float64) line {
-			l := line{name: name, color: colors[op], dashed: dashed}
+		draw := func(name string, dashed bool, of func(Result) float64) chart.Line {
+			l := chart.Line{Name: name, Color: colors[op], Dashed: dashed}
 			for _, g := range groups {
-				l.points = append(l.points, g.point(of))
+				l.Points = append(l.Points, g.point(of))
 			}
 			return l
 		}
 		ops := draw(op, false, func(r Result) float64 { return r.OpsPerS })
-		for _, p := range ops.points {
-			high = max(high, p.high)
-			if low == 0 || p.low < low {
-				low = p.low
+		for _, p := range ops.Points {
+			high = max(high, p.High)
+			if low == 0 || p.Low < low {
+				low = p.Low
 			}
 		}
-		throughput.lines = append(throughput.lines, ops)
-		latency.lines = append(latency.lines,
+		throughput.Lines = append(throughput.Lines, ops)
+		latency.Lines = append(latency.Lines,
 			draw(op+" p50", false, func(r Result) float64 { return r.P50 }),
 			draw(op+" p99", true, func(r Result) float64 { return r.P99 }))
 	}
-	throughput.y.log = low > 0 && high/low > logSpread
+	throughput.Y.Log = low > 0 && high/low > logSpread
 	return throughput, latency, nil
 }
 
@@ -64,7 +66,7 @@ func (f File) subtitle(s Series, results []Result) string {
 	r, text := results[0], ""
 	for _, same := range []struct{ name, text string }{
 		{"nodes", fmt.Sprintf("%d nodes", r.Nodes)}, {"clients", fmt.Sprintf("%d clients", r.Clients)},
-		{"value-size", byteCount(float64(r.ValueSize)) + " values"}, {"keys", number(float64(r.Keys)) + " keys"},
+		{"value-size", chart.Bytes(float64(r.ValueSize)) + " values"}, {"keys", chart.Number(float64(r.Keys)) + " keys"},
 	} {
 		if same.name != s.Name && (s.Name != "value-size" || same.name != "keys") { // large values have fewer keys
 			text += same.text + ", "
@@ -106,12 +108,12 @@ func group(results []Result, s Series, op string) []repeats {
 }
 
 // point is the median with the range.
-func (g repeats) point(of func(Result) float64) point {
+func (g repeats) point(of func(Result) float64) chart.Point {
 	var ys []float64
 	for _, r := range g.results {
 		ys = append(ys, of(r))
 	}
 	slices.Sort(ys)
 	n := len(ys)
-	return point{x: float64(g.x), y: (ys[(n-1)/2] + ys[n/2]) / 2, low: ys[0], high: ys[n-1]}
+	return chart.Point{X: float64(g.x), Y: (ys[(n-1)/2] + ys[n/2]) / 2, Low: ys[0], High: ys[n-1]}
 }

@@ -4,5 +4,5 @@
 //   - run.go: the order of a series' measurements
 //   - trial.go: one cluster of processes, and kvctl bench on it
 //   - file.go: what was measured, as it is kept
-//   - charts.go, draw.go: from what is kept to SVG
+//   - charts.go: from what is kept to charts (package chart)
 package sweep

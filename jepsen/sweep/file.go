@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tenure/jepsen/chart"
 )
 
 // maxFileBytes bounds what Read takes; a real file has some ten kilobytes.
@@ -92,9 +94,9 @@ func Draw(name string) ([]string, error) {
 	var out []string
 	for _, x := range []struct {
 		name string
-		c    chart
+		c    chart.Chart
 	}{{"throughput", throughput}, {"latency", latency}} {
-		picture, err := x.c.svg()
+		picture, err := x.c.SVG()
 		if err != nil {
 			return out, fmt.Errorf("%s: %s: %w", name, x.name, err)
 		}

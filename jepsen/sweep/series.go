@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tenure/jepsen/chart"
 )
 
 // What stays the same while something else is varied.
@@ -51,18 +53,18 @@ type Series struct {
 var All = []Series{
 	{
 		Name: "clients", What: "clients", Points: []int{1, 4, 16, 64, 256, 1024}, Most: 16_384, Log: true,
-		Format: number,
+		Format: chart.Number,
 		set:    func(l *Load, v int) { l.Clients = v },
 		of:     func(r Result) int { return r.Clients },
 	},
 	{
-		Name: "nodes", What: "nodes", Points: []int{1, 3, 5}, Most: 7, Nodes: true, Format: number,
+		Name: "nodes", What: "nodes", Points: []int{1, 3, 5}, Most: 7, Nodes: true, Format: chart.Number,
 		set: func(*Load, int) {}, // the cluster has them
 		of:  func(r Result) int { return r.Nodes },
 	},
 	{
 		Name: "value-size", What: "value size", Points: []int{16, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10},
-		Most: 16 << 20, Log: true, Format: byteCount,
+		Most: 16 << 20, Log: true, Format: chart.Bytes,
 		set: func(l *Load, v int) {
 			l.ValueSize = v
 			l.Keys = min(max(sizeBudget/v, leastKeys), usualKeys)
@@ -71,7 +73,7 @@ var All = []Series{
 	},
 	{
 		Name: "keys", What: "keys", Points: []int{10_000, 100_000, 1_000_000, 3_000_000}, Most: 100_000_000, Log: true,
-		Format: number,
+		Format: chart.Number,
 		set:    func(l *Load, v int) { l.Keys = v },
 		of:     func(r Result) int { return r.Keys },
 	},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tenure/jepsen/chart"
 )
 
 // texts are the texts in a picture, which must be well-formed and have only finite numbers.
@@ -86,12 +88,12 @@ func TestDraw(t *testing.T) {
 }
 
 func TestChartsThatCannotBeDrawn(t *testing.T) {
-	if _, err := (chart{}).svg(); !errors.Is(err, errEmpty) {
+	if _, err := (chart.Chart{}).SVG(); !errors.Is(err, chart.ErrEmpty) {
 		t.Error(err)
 	}
-	one := chart{x: axis{format: number}, y: axis{log: true, format: number},
-		lines: []line{{name: "put", color: colors[put], points: []point{{1, 10, 10, 10}}}}}
-	svg, err := one.svg()
+	one := chart.Chart{X: chart.Axis{Format: chart.Number}, Y: chart.Axis{Log: true, Format: chart.Number},
+		Lines: []chart.Line{{Name: "put", Color: colors[put], Points: []chart.Point{{X: 1, Y: 10, Low: 10, High: 10}}}}}
+	svg, err := one.SVG()
 	if err != nil || len(texts(t, svg)) == 0 {
 		t.Errorf("a single point: %v", err)
 	}
@@ -113,23 +115,23 @@ func TestCharts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(throughput.lines) != 2 || len(latency.lines) != 4 || throughput.y.log || !latency.y.log ||
-		!throughput.x.log {
+	if len(throughput.Lines) != 2 || len(latency.Lines) != 4 || throughput.Y.Log || !latency.Y.Log ||
+		!throughput.X.Log {
 		t.Fatalf("%+v %+v", throughput, latency)
 	}
-	puts := throughput.lines[0].points
-	if len(puts) != 2 || puts[0].x != 1 || puts[1] != (point{x: 4, y: 200, low: 100, high: 300}) {
+	puts := throughput.Lines[0].Points
+	if len(puts) != 2 || puts[0].X != 1 || puts[1] != (chart.Point{X: 4, Y: 200, Low: 100, High: 300}) {
 		t.Errorf("%+v", puts)
 	}
-	if p := latency.lines[1]; p.name != "put p99" || !p.dashed || p.points[1].y != 20 {
+	if p := latency.Lines[1]; p.Name != "put p99" || !p.Dashed || p.Points[1].Y != 20 {
 		t.Errorf("%+v", p)
 	}
-	if s := throughput.subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 "+
+	if s := throughput.Subtitle; s != "3 nodes, 256 B values, 10 k keys, 2026-11-21, one machine: linux/amd64, 2 "+
 		"CPUs; 7 requests failed" {
 		t.Error(s)
 	}
 	f.Results = append(f.Results, result("get", 1, 5000, 1, 1))
-	if throughput, _, _ = f.charts(); !throughput.y.log {
+	if throughput, _, _ = f.charts(); !throughput.Y.Log {
 		t.Error("from 90 to 5,000 without a logarithm")
 	}
 }

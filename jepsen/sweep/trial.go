@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tenure/internal/buildinfo"
+	"tenure/jepsen/chart"
 	"tenure/jepsen/cluster"
 )
 
@@ -100,7 +101,7 @@ func (c Config) series(ctx context.Context, s Series, programs cluster.Binaries,
 			}
 			fmt.Fprintf(c.Out, "%s: %s, %d nodes, %d clients, %s keys, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d "+
 				"errors\n", s.Name, r.Op,
-				r.Nodes, r.Clients, number(float64(r.Keys)), byteCount(float64(r.ValueSize)), r.OpsPerS, r.P50, r.P99,
+				r.Nodes, r.Clients, chart.Number(float64(r.Keys)), chart.Bytes(float64(r.ValueSize)), r.OpsPerS, r.P50, r.P99,
 				r.Errors)
 			f.Results = append(f.Results, text)
 			return f.Write(name)
