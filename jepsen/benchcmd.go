@@ -14,12 +14,13 @@ import (
 	"tenure/jepsen/bench"
 	"tenure/jepsen/bench/million"
 	"tenure/jepsen/bench/pinned"
+	"tenure/jepsen/bench/soak"
 	"tenure/jepsen/bench/takeover"
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure the cost of leases and of scheduling settings on real processes"}
-	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand())
+	c := &cobra.Command{Use: "bench", Short: "Measure leases, scheduling settings and long runs on real processes"}
+	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand(), soakCommand())
 	return c
 }
 
@@ -105,4 +106,25 @@ func pinnedCommand() *cobra.Command {
 	f.IntSliceVar(&cfg.LoadCores, "load-cores", []int{1}, "processors of the load")
 	f.StringSliceVar(&cfg.Worlds, "worlds", []string{pinned.Apart, pinned.Shared}, "apart, shared or both")
 	return measurement(c, &cfg.Setup, 1, func(ctx context.Context) (report, error) { return pinned.Run(ctx, cfg) })
+}
+
+func soakCommand() *cobra.Command {
+	var cfg soak.Config
+	c := &cobra.Command{Use: "soak",
+		Short: "Put a cluster under full load for long, and see whether it stays as it was",
+		Long: "Put a cluster under full load for long. It ends with an error if a node takes more of its disk than its\n" +
+			"bound, if the 99.9th percentile of writes in the second half is more than 1.5 times that of the first,\n" +
+			"and with --archive if that is ever more than 5 s behind, or if a restore from it is not byte for byte what\n" +
+			"a reader saw at that revision."}
+	f := c.Flags()
+	f.SortFlags = false
+	f.DurationVar(&cfg.Time, "time", time.Hour, "how long the load lasts")
+	f.IntVar(&cfg.Clients, "clients", 64, "clients of the load, in a closed loop")
+	f.IntVar(&cfg.Keys, "keys", 100_000, "keys that they overwrite at random")
+	f.IntVar(&cfg.ValueSize, "value-size", 256, "size of the values in bytes")
+	f.BoolVar(&cfg.Archive, "archive", true, "have the nodes archive to a directory, and restore from that afterwards")
+	f.IntVar(&cfg.Restores, "restores", 10, "revisions to restore from the archive")
+	f.StringVar(&cfg.Plot, "plot", "", "write a plot of the disk use to this SVG file")
+	f.StringVar(&cfg.Results, "samples", "", "write what was seen of the disks to this file, a JSON object a line")
+	return measurement(c, &cfg.Setup, 3, func(ctx context.Context) (report, error) { return soak.Run(ctx, cfg) })
 }

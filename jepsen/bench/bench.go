@@ -4,6 +4,7 @@
 //   - million: what a million leases cost, and how their common end affects others
 //   - takeover: how long a lease has no owner after its owner's end
 //   - pinned: the effect of three scheduling settings
+//   - soak: whether a cluster under full load stays as it was
 package bench
 
 import (

@@ -1,0 +1,176 @@
+package soak
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Sample is what the nodes took of their disks at one time.
+type Sample struct {
+	At      time.Duration `json:"at_ns"` // since the first
+	Nodes   []int64       `json:"node_bytes"`
+	Archive int64         `json:"archive_bytes,omitempty"`
+	Lag     float64       `json:"archive_lag_s,omitempty"` // of the node that archives
+}
+
+// sampler looks at the nodes every sampleEvery.
+type sampler struct {
+	m       *measurement
+	stop    context.CancelFunc
+	done    chan struct{}
+	mu      sync.Mutex // held for moments
+	samples []Sample
+	files   map[string]int64 // the most that a node's file of that name took
+}
+
+func (m *measurement) startSampling(ctx context.Context) (*sampler, error) {
+	ctx, stop := context.WithCancel(ctx)
+	s := &sampler{m: m, stop: stop, done: make(chan struct{}), files: map[string]int64{}}
+	begin := time.Now()
+	if err := s.take(ctx, begin); err != nil {
+		stop()
+		return nil, err
+	}
+	go func() {
+		defer close(s.done)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(sampleEvery):
+			}
+			if err := s.take(ctx, begin); err != nil && ctx.Err() == nil {
+				m.say("a sample: %v", err)
+			}
+		}
+	}()
+	return s, nil
+}
+
+// end stops looking, and returns what was seen.
+func (s *sampler) end() ([]Sample, map[string]int64) {
+	s.stop()
+	<-s.done
+	return s.samples, s.files
+}
+
+// newest is the newest sample.
+func (s *sampler) newest() Sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.samples[len(s.samples)-1]
+}
+
+func (s *sampler) take(ctx context.Context, begin time.Time) error {
+	now := Sample{At: time.Since(begin)}
+	for _, n := range s.m.nodes.Nodes() {
+		total := int64(0)
+		for name, bytes := range used(n.Data) {
+			total += bytes
+			s.files[name] = max(s.files[name], bytes)
+		}
+		now.Nodes = append(now.Nodes, total)
+	}
+	if s.m.cfg.Archive {
+		for _, bytes := range used(s.m.archive) {
+			now.Archive += bytes
+		}
+		lag, err := s.lag(ctx)
+		if err != nil {
+			return err
+		}
+		now.Lag = lag
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples = append(s.samples, now)
+	return nil
+}
+
+// used is how many bytes each file below dir takes of the disk, by its name in dir. What vanishes meanwhile counts as
+// nothing.
+func used(dir string) map[string]int64 {
+	files := map[string]int64{}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		var st syscall.Stat_t
+		if syscall.Stat(path, &st) == nil {
+			name, _ := filepath.Rel(dir, path)
+			files[name] = st.Blocks * 512
+		}
+		return nil
+	})
+	return files
+}
+
+// lagMetric is there on the node that archives only.
+const lagMetric = "tenure_archive_lag_seconds "
+
+// lag is how far the archive is behind, by the node that archives. It is an error if no node does.
+func (s *sampler) lag(ctx context.Context) (float64, error) {
+	lag, found := 0.0, false
+	for _, n := range s.m.nodes.Nodes() {
+		text, err := page(ctx, "http://"+n.Client+"/metrics")
+		if err != nil {
+			return 0, err
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		for lines.Scan() {
+			rest, ok := strings.CutPrefix(lines.Text(), lagMetric)
+			if !ok {
+				continue
+			}
+			var one float64
+			if _, err := fmt.Sscan(rest, &one); err != nil {
+				return 0, err
+			}
+			lag, found = max(lag, one), true
+		}
+	}
+	if !found {
+		return 0, fmt.Errorf("no node has the metric %s", strings.TrimSpace(lagMetric))
+	}
+	return lag, nil
+}
+
+func page(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	rsp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer rsp.Body.Close()
+	return io.ReadAll(io.LimitReader(rsp.Body, 16<<20))
+}
+
+// archived waits until the archive has everything.
+func (m *measurement) archived(ctx context.Context, s *sampler) error {
+	for began := time.Now(); ; {
+		if s.newest().Lag == 0 {
+			return nil
+		}
+		if time.Since(began) > archiveGrace {
+			return fmt.Errorf("%v after the load the archive lags by %.1f s", archiveGrace, s.newest().Lag)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(sampleEvery):
+		}
+	}
+}
