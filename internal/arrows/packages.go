@@ -69,6 +69,7 @@ var Layout = Rules{
 			Never: []string{"server"},
 		},
 		{Path: "server/backup", May: []string{"storage", "kv"}, Never: []string{"server"}},
+		{Path: "server/backup/target", Never: []string{"server"}},
 		{Path: "server/recovery/merge", Pure: true, May: []string{"multipaxos"}},
 		{
 			Path: "server/recovery", May: []string{
@@ -82,8 +83,8 @@ var Layout = Rules{
 			"server/guardian", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
-		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "server/recovery", "client"}},
-		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/recovery", "client"}},
+		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "server/recovery", "server/backup/target", "client"}},
+		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/backup/target", "server/recovery", "client"}},
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{

@@ -1,0 +1,297 @@
+package target
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// A temporary file has a name that no object can have.
+	temporaryPrefix = ".tenure-"
+	temporarySuffix = ".partial"
+	// temporaryOld is how long nothing was written to a temporary file before it is taken for one of a process that died.
+	temporaryOld = 24 * time.Hour
+	// sweepEvery is the time between two looks for such files.
+	sweepEvery = time.Hour
+)
+
+// dir is a Target in a directory. An object is a file; the elements of its name before the last are directories.
+//
+// Put writes a temporary file in the directory of the object, syncs it, renames it, and syncs the directory. The directory
+// of the target is never made: where a disk that holds it is not mounted, Put fails instead of filling another disk.
+type dir struct {
+	root string // absolute
+
+	mu      sync.Mutex
+	durable string    // the directory of the newest Put, whose name is known to be durable
+	swept   time.Time // the last look for old temporary files
+}
+
+func newDir(path string) (Target, error) {
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrURL, err)
+	}
+	return &dir{root: root}, nil
+}
+
+func (d *dir) String() string { return d.root }
+
+func (d *dir) Close() error { return nil }
+
+func (d *dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+// problem returns an error for people and for errors.Is.
+func (d *dir) problem(doing, name string, err error) error {
+	doing += " " + name + " in " + d.root
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return problem(doing, ErrFull, err, "free space there, or name another target")
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return problem(doing, ErrDenied, err, "")
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// present returns ErrMissing unless the directory of the target is there.
+func (d *dir) present() error {
+	info, err := os.Stat(d.root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no directory %s; make it, or mount the disk that has it", ErrMissing, d.root)
+	case err != nil:
+		return d.problem("look", "", err)
+	case !info.IsDir():
+		return fmt.Errorf("%w: %s is no directory", ErrMissing, d.root)
+	}
+	return nil
+}
+
+func (d *dir) Put(ctx context.Context, name string, r io.Reader) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := d.present(); err != nil {
+		return err
+	}
+	d.sweep()
+	path := d.path(name)
+	err := d.mkdir(filepath.Dir(path))
+	if err == nil {
+		err = writeWhole(ctx, path, r)
+	}
+	if err != nil {
+		return d.problem("put", name, err)
+	}
+	return nil
+}
+
+// writeWhole makes path a durable file of what r gives, or leaves it as it is.
+func writeWhole(ctx context.Context, path string, r io.Reader) (err error) {
+	temporary := filepath.Join(filepath.Dir(path), temporaryPrefix+rand.Text()+temporarySuffix)
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, contextReader{ctx, r})
+	if err == nil {
+		err = f.Sync() // before the rename: a crash must not leave the name with less than all bytes
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// mkdir makes the directory path below the root and makes its name durable, also if another process made it and died.
+func (d *dir) mkdir(path string) error {
+	d.mu.Lock()
+	known := d.durable == path
+	d.mu.Unlock()
+	if known || path == d.root {
+		return nil
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	for parent := filepath.Dir(path); ; parent = filepath.Dir(parent) {
+		if err := syncDir(parent); err != nil {
+			return err
+		}
+		if parent == d.root {
+			break
+		}
+	}
+	d.mu.Lock()
+	d.durable = path
+	d.mu.Unlock()
+	return nil
+}
+
+func (d *dir) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(d.path(name))
+	if err == nil {
+		if info, statErr := f.Stat(); statErr != nil || !info.Mode().IsRegular() {
+			f.Close()
+			err = errors.Join(statErr, fs.ErrNotExist) // a directory is part of names, and no object
+		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		if missing := d.present(); missing != nil {
+			return nil, missing
+		}
+		return nil, fmt.Errorf("%s in %s: %w", name, d.root, ErrNotFound)
+	case err != nil:
+		return nil, d.problem("get", name, err)
+	}
+	return readCloser{contextReader{ctx, f}, f}, nil
+}
+
+func (d *dir) List(ctx context.Context, prefix string) ([]Object, error) {
+	if err := d.present(); err != nil {
+		return nil, err
+	}
+	var all []Object
+	err := d.walk(ctx, prefix, func(path, name string, entry fs.DirEntry) error {
+		if !strings.HasPrefix(name, prefix) || CheckName(name) != nil || !entry.Type().IsRegular() {
+			return nil
+		}
+		info, err := entry.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // deleted meanwhile
+		case err != nil:
+			return err
+		case len(all) == MaxObjects:
+			return fmt.Errorf("it has more than %d objects", MaxObjects)
+		}
+		all = append(all, Object{Name: name, Bytes: info.Size(), Modified: info.ModTime()})
+		return nil
+	})
+	if err != nil {
+		return nil, d.problem("list", prefix+"*", err)
+	}
+	slices.SortFunc(all, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// walk calls fn for everything in the directory but directories whose names neither begin with prefix nor lead to it.
+func (d *dir) walk(ctx context.Context, prefix string, fn func(path, name string, entry fs.DirEntry) error) error {
+	return filepath.WalkDir(d.root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, fs.ErrNotExist) && path != d.root:
+			return nil // deleted meanwhile
+		case err != nil:
+			return err
+		case path == d.root:
+			return nil
+		}
+		relative, err := filepath.Rel(d.root, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(relative)
+		if entry.IsDir() {
+			if below := name + "/"; !strings.HasPrefix(below, prefix) && !strings.HasPrefix(prefix, below) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return fn(path, name, entry)
+	})
+}
+
+func (d *dir) Delete(_ context.Context, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	if err := d.present(); err != nil {
+		return err
+	}
+	path := d.path(name)
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return d.problem("delete", name, err)
+	}
+	return nil
+}
+
+// sweep removes temporary files of processes that died, now and then. What it cannot remove stays for the next time:
+// such a file costs space and nothing else.
+func (d *dir) sweep() {
+	now := time.Now()
+	d.mu.Lock()
+	due := now.Sub(d.swept) >= sweepEvery
+	if due {
+		d.swept = now
+	}
+	d.mu.Unlock()
+	if !due {
+		return
+	}
+	_ = d.walk(context.Background(), "", func(path, _ string, entry fs.DirEntry) error {
+		base := entry.Name()
+		if !strings.HasPrefix(base, temporaryPrefix) || !strings.HasSuffix(base, temporarySuffix) {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil && now.Sub(info.ModTime()) > temporaryOld {
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// syncDir makes the names in a directory durable.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// contextReader is a reader that fails once its context has ended.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}
+
+// readCloser is a reader with another's Close.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
