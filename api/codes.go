@@ -43,6 +43,9 @@ const (
 	// CodeNoSpace: disks are at their reserve or quota, or a table of the store is full. Reads and deletes go on;
 	// retry when there is space.
 	CodeNoSpace Code = "no-space"
+	// CodeFeatureLevel: the request needs a higher feature level than the cluster's. Upgrade all nodes, raise the level,
+	// then send it again.
+	CodeFeatureLevel Code = "feature-level"
 )
 
 // The refusals of a change of the members. This copy changed nothing and will not; an earlier copy under the same
@@ -91,6 +94,7 @@ func Codes() []Code {
 	return []Code{
 		CodeCondition, CodeNotFound, CodeNoSession, CodeFenced, CodeNotNumber, CodeBusy, CodeLost,
 		CodeInvalid, CodeForbidden, CodeTooLarge, CodeKeyReused, CodeNoSpace,
+		CodeFeatureLevel,
 		CodeMemberBusy, CodeNotMember, CodeMemberState, CodeQuorumLoss,
 		CodeNotApplied, CodeOverloaded, CodeQuarantine, CodeNotReady,
 		CodeUnknown, CodeKeyTooOld, CodeInternal,

@@ -126,6 +126,8 @@ func kindOfRefusal(code api.Code) error {
 		return ErrKeyReused
 	case api.CodeNoSpace:
 		return ErrNoSpace
+	case api.CodeFeatureLevel:
+		return ErrFeatureLevel
 	case api.CodeMemberBusy, api.CodeNotMember, api.CodeMemberState, api.CodeQuorumLoss:
 		return ErrMembers
 	}

@@ -4,8 +4,8 @@ import "fmt"
 
 // Apply applies the batch chosen in slot, which must be the next one; it panics otherwise. An empty batch moves the
 // slot and nothing else. There is one result for each command, in order; what cannot be decoded gets CodeMalformed, and
-// a batch that breaks off gets one more for what is left of it. An error is damage of the state database: the node must
-// stop. batch is not kept.
+// a batch that breaks off gets one more for what is left of it. A command above the state's feature level gets CodeLevel.
+// An error is damage of the state database, or wraps ErrNewer: the node must stop. batch is not kept.
 func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 	if slot != s.applied+1 {
 		panic(fmt.Sprintf("kv: slot %d applied after slot %d", slot, s.applied))
@@ -35,6 +35,9 @@ func (s *State) applyCommand(cmd []byte) (Result, error) {
 	*c = Command{}
 	if err := decodeCommand(cmd, c); err != nil {
 		return Result{Code: CodeMalformed, Revision: s.exec.revision}, nil
+	}
+	if !s.allows(c) {
+		return Result{Code: CodeLevel, Revision: s.exec.revision}, nil
 	}
 	var h sum
 	if c.IdemKey != "" {

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/tidwall/btree"
-
-	"tenure/internal/codec"
 )
 
 // Frozen is what was applied between two calls of Freeze, on its way to the state database. Nobody changes it any more,
@@ -48,7 +46,7 @@ func (s *State) Freeze() *Frozen {
 	}
 	d, reg := &s.dedup, &s.exec.reg
 	m := meta{
-		Format: metaFormat, Slot: s.applied, Revision: s.exec.revision,
+		Slot: s.applied, Revision: s.exec.revision,
 		Floor: d.floor, First: d.queue.first, Next: d.queue.next,
 	}
 	reg.mark(&m)
@@ -107,7 +105,8 @@ func (f *Frozen) Checkpoint() *Checkpoint {
 	changes = f.registerChanges(changes, 0, SpaceTombstone)
 	changes = append(changes, f.tombstoneChanges()...)
 	changes = f.registerChanges(changes, SpaceMembers, SpaceMembers+1)
-	return &Checkpoint{Slot: f.meta.Slot, Meta: codec.Marshal(&f.meta), Changes: changes}
+	f.meta.checkLevels(changes)
+	return &Checkpoint{Slot: f.meta.Slot, Meta: f.meta.encode(), Changes: changes}
 }
 
 // registerChanges appends what changed in the registers' spaces from one to below another.

@@ -92,6 +92,13 @@
 // appended. All nodes must agree on what a command does: Limits and the bounds in limits.go are constants of the
 // format, not flags.
 //
+// The feature level (level.go) says what of the format a cluster uses. A release raises it by one when it adds an
+// operation, a field, a space or a layout: its rule (or Space.Level) says which level it needs. Below that level a
+// command gets CodeLevel and changes nothing, as in a release that does not know it, and no record of a new kind is
+// written. So nodes of two releases have the same state, and the older one can read it, until OpLevel has raised the
+// level. What commandMore holds goes into the sums of idempotency keys, so it gets no new field: a new operation uses
+// those that are there, or puts what it needs into Value.
+//
 // A command that uses none of the fields that came later is encoded as it was before them; records too have a second
 // layout for what came later, and the first is written wherever it is enough.
 package kv

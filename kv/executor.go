@@ -60,6 +60,8 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.endDelay(c), nil
 	case OpNewEra:
 		return x.newEra(), nil
+	case OpLevel:
+		return x.raise(c)
 	}
 	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
 }

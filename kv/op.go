@@ -34,6 +34,10 @@ const (
 	// IdemKey must be there and name the node's run: a copy of the command gives no second era, and nobody takes
 	// another run's for its own.
 	OpNewEra Op = 17
+
+	// OpLevel raises the cluster's feature level to Num, if it is below; Result.Count is the level now. Only the master
+	// logs it, once every member has said that it knows that level. It changes no revision.
+	OpLevel Op = 19
 )
 
 // The verbs that only a Part of a transaction has; they change nothing.
@@ -75,7 +79,7 @@ type Command struct {
 
 	Lock    Lock          // OpSet
 	TTL     time.Duration // OpSet: the key expires after that long; OpExpire. 0: permanent
-	Num     int64         // OpAdd
+	Num     int64         // OpAdd; OpLevel: the level
 	NewKey  string        // OpRename
 	Test    []byte        // OpTestAndSet
 	Session Session       // OpSession…, OpCheckSession, and with a Lock: of these only the ID

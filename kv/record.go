@@ -126,7 +126,12 @@ func parseSequenceKey(b []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(b), nil
 }
 
-const metaFormat = 1
+// The formats of the meta record. A state at feature level 0 has the first, so that the release before feature levels
+// reads it; a release that does not know levels refuses the second.
+const (
+	metaFormat      = 1
+	metaFormatLevel = 2 // from feature level 1 on
+)
 
 // firstRevision is that of a new state, so that its first change gets the one above. The index of a read is never 0,
 // and a client that has read an empty store waits for what is above that index: no change may have it.
@@ -155,6 +160,22 @@ type meta struct {
 
 	Eras    uint64
 	Members uint64
+
+	// From here on only at a feature level above 0: see metaOfLevel0.
+	Level uint64
+}
+
+// encode returns m as a checkpoint has it.
+func (m *meta) encode() []byte {
+	if m.Level > 0 {
+		return codec.Marshal(m)
+	}
+	return codec.Marshal(&metaOfLevel0{
+		m.Format, m.Slot, m.Revision, m.Floor, m.First, m.Next,
+		m.SessionsIndex, m.LeaseFloor, m.KVFloor, m.TombstoneFloor,
+		m.Sessions, m.Held, m.Expiring, m.Delays, m.Fences, m.Tombstones,
+		m.Eras, m.Members,
+	})
 }
 
 // CheckMeta returns an error unless State can be opened with the meta record of a checkpoint through slot.
@@ -164,12 +185,12 @@ func CheckMeta(slot uint64, record []byte) error {
 }
 
 // Reached is how far a state had come at a checkpoint.
-type Reached struct{ Revision, Eras uint64 }
+type Reached struct{ Revision, Eras, Level uint64 }
 
 // ReadMeta returns how far the state had come whose checkpoint through slot has this meta record. Safe with anything.
 func ReadMeta(slot uint64, record []byte) (Reached, error) {
 	m, err := decodeMeta(slot, record)
-	return Reached{m.Revision, m.Eras}, err
+	return Reached{m.Revision, m.Eras, m.Level}, err
 }
 
 // decodeMeta reads the meta record that came with slot; none with slot 0 is a new state. What there is goes
@@ -182,10 +203,10 @@ func decodeMeta(slot uint64, b []byte) (meta, error) {
 	if err := codec.Unmarshal(b, &m); err != nil {
 		return meta{}, damaged("meta record of slot %d: %w", slot, err)
 	}
+	if err := m.checkLevel(); err != nil {
+		return meta{}, err
+	}
 	switch {
-	case m.Format != metaFormat:
-		return meta{}, damaged("meta record of slot %d: format %d, this version reads format %d",
-			slot, m.Format, metaFormat)
 	case m.Slot != slot:
 		return meta{}, damaged("the state database is said to be of slot %d, its meta record is of slot %d",
 			slot, m.Slot)

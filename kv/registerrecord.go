@@ -74,7 +74,7 @@ func decodeNumber(name string, b []byte) (uint64, error) {
 	return n, nil
 }
 
-// mark writes into m what is in no space, and how many records each space has.
+// mark writes into m its format, what is in no space, and how many records each space has.
 func (r *registers) mark(m *meta) {
 	m.Eras = r.fences.eras
 	m.SessionsIndex = r.sessions.index
@@ -84,12 +84,16 @@ func (r *registers) mark(m *meta) {
 	m.Expiring, m.Delays = uint64(r.times.expiry.Len()), uint64(r.times.delays.Len())
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 	m.Members = r.members.count()
+	m.Format, m.Level = metaFormat, r.level
+	if r.level > 0 {
+		m.Format = metaFormatLevel
+	}
 }
 
 // loadRegisters reads the registers of a state database whose marks are m.
 func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r := newRegisters()
-	r.fences.eras = m.Eras
+	r.fences.eras, r.level = m.Eras, m.Level
 	r.sessions.index, r.tombstones.floor = m.SessionsIndex, m.TombstoneFloor
 	r.fences.floors = [2]uint64{m.LeaseFloor, m.KVFloor}
 	for _, l := range []struct {
@@ -129,6 +133,8 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 			return r, err
 		case broken != nil:
 			return r, broken
+		case n > 0 && l.space.Level() > m.Level:
+			return r, damaged("%d records of space %d are there at feature level %d", n, l.space, m.Level)
 		case n != l.count:
 			return r, damaged("%d records of space %d are there, there should be %d", n, l.space, l.count)
 		}
@@ -166,7 +172,7 @@ func (t *tombstones) load(key string, b []byte, m *meta) error {
 func (r *registers) digest(h hash.Hash) {
 	var m meta
 	r.mark(&m)
-	sum := sha256.Sum256(codec.Marshal(&m))
+	sum := sha256.Sum256(m.encode())
 	h.Write(sum[:])
 	write := func(space Space, key string, record []byte) {
 		h.Write(binary.BigEndian.AppendUint64([]byte{byte(space)}, uint64(len(key))))

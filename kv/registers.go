@@ -11,6 +11,7 @@ type registers struct {
 	fences     fences
 	tombstones tombstones
 	members    members
+	level      uint64  // the feature level, which never falls
 	changes    changes // of all but the tombstones, which know by themselves
 }
 
@@ -25,7 +26,8 @@ func newRegisters() registers {
 func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
-		members: r.members, changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
+		members: r.members, level: r.level,
+		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }
 

@@ -23,7 +23,10 @@ const (
 	CodeExists    Code = 13 // a session of this ID exists; nothing was changed
 	CodeTooLarge  Code = 14 // the outcome of a transaction would be larger than MaxBodyBytes; nothing was changed
 
-	maxCode = CodeTooLarge
+	// CodeLevel: the command needs a higher feature level than the state's. It is never remembered.
+	CodeLevel Code = 16
+
+	maxCode = CodeLevel
 )
 
 var codeTexts = [...]string{
@@ -32,6 +35,7 @@ var codeTexts = [...]string{
 	CodeTooMany: "too many keys to prune", CodeMissing: "no such key", CodeNoSession: "no such session",
 	CodeNotNumber: "not a number", CodeFenced: "fenced off by a larger token", CodeFull: "a table of the state is full",
 	CodeExists: "it exists", CodeTooLarge: "the outcome is too large",
+	CodeLevel: "above the cluster's feature level",
 }
 
 // String returns a text for logs and errors.

@@ -17,7 +17,7 @@ const (
 	SpaceMembers   Space = 9 // one key → the record of the cluster's members
 )
 
-// Known reports whether this version knows records of s.
+// Known reports whether this version knows records of s. See Level for when a state has any.
 func (s Space) Known() bool { return s >= SpaceData && s <= SpaceMembers }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one

@@ -106,8 +106,9 @@ const (
 type rule struct {
 	named   named // 0: the operation is not known
 	takes   fields
-	part    bool // it may be part of a transaction
-	partial bool // and nothing else
+	level   uint64 // the feature level that it needs
+	part    bool   // it may be part of a transaction
+	partial bool   // and nothing else
 }
 
 const (
@@ -134,6 +135,7 @@ var rules = [...]rule{
 	OpEndKey:         {named: byKey, takes: hasArm},
 	OpEndDelay:       {named: byKey, takes: hasArm},
 	OpNewEra:         {named: byNone, takes: idem},
+	OpLevel:          {named: byNone, takes: hasNum},
 
 	OpGet:            {named: byKey, part: true, partial: true},
 	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
@@ -225,6 +227,8 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
 	case c.Op == OpNewEra && c.IdemKey == "":
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
+	case c.Op == OpLevel && c.Num < 1:
+		return fmt.Errorf("%w: feature level %d: must be at least 1", ErrCommand, c.Num)
 	case c.Op == OpDropFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:

@@ -155,6 +155,10 @@ func notDone(c *kv.Command, code kv.Code) *refusal {
 		return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge,
 			"result too large: the entries that the transaction "+
 				"would show have too many bytes: nothing was changed: read fewer of them at a time")
+	case kv.CodeLevel:
+		return refuse(http.StatusConflict, api.CodeFeatureLevel,
+			"not applied: it needs feature level "+strconv.FormatUint(c.Level(), 10)+
+				", and the cluster is at a lower one: upgrade all nodes, then run kvctl upgrade finish")
 	}
 	return refuse(http.StatusInternalServerError, api.CodeInternal, "the cluster's nodes do not know this command: "+
 		"nothing was changed: bring all nodes to the same version")

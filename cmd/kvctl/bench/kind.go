@@ -45,7 +45,7 @@ var ofCode = map[api.Code]kind{
 	api.CodeCondition: condition, api.CodeFenced: condition, api.CodeNotNumber: condition, api.CodeNoSession: condition,
 	api.CodeKeyReused: condition, api.CodeBusy: condition, api.CodeLost: condition,
 	api.CodeMemberBusy: condition, api.CodeNotMember: condition, api.CodeMemberState: condition,
-	api.CodeQuorumLoss: condition,
+	api.CodeQuorumLoss: condition, api.CodeFeatureLevel: condition,
 	api.CodeNotFound:   notFound,
 	api.CodeNotApplied: notApplied, api.CodeOverloaded: notApplied,
 	api.CodeQuarantine: notApplied, api.CodeNotReady: notApplied,

@@ -1,0 +1,83 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// NewestLevel is the feature level of this release: the highest that a State of it can have.
+const NewestLevel = 1
+
+// ErrNewer is wrapped by errors that mean that the state is of a feature level which this release does not know. The
+// node must stop: it would apply what follows differently from the others.
+var ErrNewer = errors.New("feature level of a newer release")
+
+// newer returns the error for a state of level.
+func newer(level uint64) error {
+	return fmt.Errorf("%w: the cluster's feature level is %d, this release knows up to %d: run a release that "+
+		"knows level %d on this node; nothing is damaged", ErrNewer, level, NewestLevel, level)
+}
+
+// Level returns the cluster's feature level: 0 until an OpLevel has raised it. It never falls.
+func (s *State) Level() uint64 { return s.exec.reg.level }
+
+// Level returns the lowest feature level at which c is applied. Below it every node answers CodeLevel, or a release
+// that does not know c CodeMalformed, and changes nothing and remembers nothing: so the states stay the same.
+func (c *Command) Level() uint64 {
+	level := ruleOf(c.Op).level
+	for i := range c.Parts {
+		level = max(level, ruleOf(c.Parts[i].Op).level)
+	}
+	return level
+}
+
+// Level returns the lowest feature level at which a state has records of s.
+func (s Space) Level() uint64 {
+	if s > SpaceMembers {
+		return 1
+	}
+	return 0
+}
+
+// allows reports whether c may be applied at the state's feature level. It is asked before the idempotency keys, since a
+// release which does not know c remembers nothing of it.
+func (s *State) allows(c *Command) bool { return c.Level() <= s.Level() }
+
+// raise carries out OpLevel. A level that is reached already changes nothing.
+func (x *executor) raise(c *Command) (Result, error) {
+	level := uint64(c.Num)
+	if level > NewestLevel {
+		return Result{}, newer(level)
+	}
+	x.reg.level = max(x.reg.level, level)
+	return Result{Code: CodeDone, Revision: x.revision, Count: x.reg.level}, nil
+}
+
+// metaOfLevel0 is the meta record of a state at feature level 0, which the release before feature levels reads.
+type metaOfLevel0 struct {
+	Format, Slot, Revision, Floor, First, Next           uint64
+	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
+	Sessions, Held, Expiring, Delays, Fences, Tombstones uint64
+	Eras, Members                                        uint64
+}
+
+// checkLevel returns an error unless this release can go on from a state with the feature level of m.
+func (m *meta) checkLevel() error {
+	switch {
+	case m.Level > NewestLevel:
+		return newer(m.Level)
+	case m.Format != metaFormat && m.Format != metaFormatLevel, (m.Format == metaFormatLevel) != (m.Level > 0):
+		return damaged("meta record of slot %d: format %d with feature level %d, this version reads format %d, and %d "+
+			"from level 1 on", m.Slot, m.Format, m.Level, metaFormat, metaFormatLevel)
+	}
+	return nil
+}
+
+// checkLevels panics on a record that a state of the feature level of m must not have: the release before could not
+// read it.
+func (m *meta) checkLevels(changes []Change) {
+	if i := slices.IndexFunc(changes, func(c Change) bool { return c.Space.Level() > m.Level }); i >= 0 {
+		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, changes[i].Space, m.Level))
+	}
+}
