@@ -65,6 +65,9 @@ var ErrRefused = errors.New("every endpoint refuses connections")
 type Once struct {
 	Key  string // the idempotency key, never used for another write
 	Base uint64 // a revision seen before the first try
+	// New says that this is the first try: its outcome is not in doubt yet, and the call chooses the Base. So a caller
+	// can choose the key. It is false in Error.Once.
+	New bool
 }
 
 // Error is the error of every call of this package.

@@ -56,7 +56,7 @@ type WriteOptions struct {
 	// writes of keys, and transactions.
 	Fence Fence
 	// Once, if it has a key, makes this another try of an earlier write, whose Error.Once it is. The outcome of that
-	// earlier try counts as unknown from the start.
+	// earlier try counts as unknown from the start, unless Once.New is set.
 	Once Once
 }
 

@@ -115,13 +115,16 @@ func (s *sender) read(
 func (s *sender) write(ctx context.Context, op, key string, r request, once Once) (answer, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	doubt := once.Key != ""
+	doubt := once.Key != "" && !once.New
 	if !doubt && !r.idempotent {
 		base, err := s.base(ctx)
 		if err != nil {
 			return answer{}, &Error{Op: op, Key: key, Kind: ErrNotApplied, Err: cause(err)}
 		}
-		once = Once{Key: uuid.NewString(), Base: base}
+		once = Once{Key: once.Key, Base: base}
+		if once.Key == "" {
+			once.Key = uuid.NewString()
+		}
 	}
 	r.once = once
 	fail := func(kind, err error) (answer, error) {
