@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"tenure/internal/codec"
@@ -55,6 +56,13 @@ func decodeEntry(key string, b []byte) (Entry, error) {
 		return Entry{}, damaged("entry of key %q: %w", key, errRecord)
 	}
 	return e, nil
+}
+
+// ReadEntry returns the entry whose record in SpaceData a snapshot has under key. It copies. Safe with anything.
+func ReadEntry(key, record []byte) (Entry, error) {
+	e, err := decodeEntry(string(key), record)
+	e.Value = slices.Clone(e.Value)
+	return e, err
 }
 
 // parseEntry is decodeEntry also for what is not a whole entry.

@@ -19,3 +19,15 @@ func newBackup(*app) *cobra.Command {
 		},
 	}
 }
+
+// newExport: as newBackup, for the keys come out of one.
+func newExport(*app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "export",
+		Short:  "Write keys and values as text (on Linux)",
+		Hidden: true,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("kvctl export needs Linux; GET /v1/kv/PREFIX?recurse of a node lists keys and values as JSON")
+		},
+	}
+}

@@ -4,6 +4,7 @@
 //	format.go   the bytes, and what a backup says of itself
 //	maker.go    Maker: a backup of a storage.Snapshot, piece by piece
 //	reader.go   Reader: reads any bytes, and names the place of what is wrong with them
+//	entries.go  the keys in a backup, for those who want no more
 //
 // A backup is a prelude and frames. All numbers are big-endian:
 //

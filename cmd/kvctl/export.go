@@ -1,0 +1,171 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tenure/cmd/kvctl/internal/records"
+	"tenure/server/backup"
+)
+
+// exportFlags are those of kvctl export.
+type exportFlags struct {
+	format, file string
+	text, force  bool
+}
+
+// exported is what kvctl export tells at its end.
+type exported struct {
+	File     string `json:"file"`
+	Keys     int    `json:"keys"`
+	Revision uint64 `json:"revision"` // as of which they are
+	Expiring int    `json:"expiring"` // of the keys, those that have a TTL
+	Locked   int    `json:"locked"`   // of the keys, those that a session holds
+}
+
+func newExport(a *app) *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export [PREFIX]",
+		Short: "Write keys and values as text, all as of one revision",
+		Long: "Write the keys that start with PREFIX (all without one), with value, flags and time to live, as they\n" +
+			"are after one write: the keys come out of a backup, so the store is read once, whole, and writes go on\n" +
+			"meanwhile. Sessions, locks and fences are not exported; kvctl backup create has all.\n\n" +
+			"ndjson is a JSON object a line, its fields always in this order, the last two left out if they are 0:\n" +
+			"{\"key\":\"a\",\"value\":\"MTA=\",\"flags\":7,\"ttl\":\"30s\"}\n" +
+			"The value is base64; with --text, a value that is UTF-8 is \"text\" instead. consul is the JSON array\n" +
+			"that consul kv export prints and consul kv import reads; it has no place for a time to live.\n\n" +
+			"With -o the file has its name once it is whole; otherwise only exit code 0 says that it is.",
+		Example: "  kvctl export -o all.ndjson\n  kvctl export jobs/ --text | jq -r .key\n" +
+			"  kvctl export --format consul | consul kv import -",
+		Args: arguments(0, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.noReadMode(); err != nil {
+				return err
+			}
+			if f.format != string(records.NDJSON) && f.format != string(records.Consul) {
+				return usage("--format %q: there is ndjson, and consul", f.format)
+			}
+			if f.text && f.format != string(records.NDJSON) {
+				return usage("--text is for ndjson")
+			}
+			ctx := cmd.Context()
+			if cmd.Flags().Changed("timeout") {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, a.timeout)
+				defer cancel()
+			}
+			return a.export(ctx, optional(args), &f)
+		},
+		ValidArgsFunction: a.completeKeys,
+	}
+	cmd.Flags().StringVar(&f.format, "format", string(records.NDJSON), "ndjson or consul")
+	cmd.Flags().StringVarP(&f.file, "output", "o", "-", "the file to write")
+	cmd.Flags().BoolVar(&f.text, "text", false, "write values that are UTF-8 as they are, instead of base64")
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace the file if it is there, once the new one is whole")
+	a.timeoutFlag(cmd, "time limit (default: none, but 10s to find a node)")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, prefix string, f *exportFlags) error {
+	if f.file == "-" {
+		out, err := a.exportTo(ctx, a.stdout, prefix, f)
+		if err != nil {
+			return err
+		}
+		a.noteExported(&out, f)
+		return nil
+	}
+	if err := mayWrite(f.file, f.force); err != nil {
+		return err
+	}
+	partial, err := openPartial(f.file + ".partial")
+	if err != nil {
+		return err
+	}
+	defer partial.Close() // its lock goes with it, so only when it has its name
+	out, err := a.exportTo(ctx, partial, prefix, f)
+	if err == nil {
+		err = partial.Sync()
+	}
+	if err == nil {
+		err = mayWrite(f.file, f.force)
+	}
+	if err == nil {
+		err = os.Rename(partial.Name(), f.file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(partial.Name()))
+	}
+	if err := syncDir(filepath.Dir(f.file)); err != nil {
+		return err
+	}
+	out.File = f.file
+	if a.json {
+		return a.print(out, nil)
+	}
+	a.noteExported(&out, f)
+	return nil
+}
+
+// noteExported says how much was exported, and what was not.
+func (a *app) noteExported(out *exported, f *exportFlags) {
+	lost := ""
+	if f.format == string(records.Consul) && out.Expiring > 0 {
+		lost = "; the format has no place for the time to live of " + plural(out.Expiring, "key")
+	}
+	if out.Locked > 0 {
+		lost += "; " + plural(out.Locked, "key") + " locked by a session, without its lock"
+	}
+	a.note("%s, as of revision %d%s", plural(out.Keys, "key"), out.Revision, lost)
+}
+
+// exportTo writes the keys with prefix to w. Behind the last one the whole backup has been verified.
+func (a *app) exportTo(ctx context.Context, w io.Writer, prefix string, f *exportFlags) (out exported, err error) {
+	c, err := a.client()
+	if err != nil {
+		return out, err
+	}
+	body, err := c.Nodes().Backup(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer body.Close()
+	b, err := backup.Open(body)
+	if err != nil {
+		return out, err
+	}
+	meter := a.backupMeter("export", int64(b.Info().Records))
+	defer meter.End()
+	to := records.NewWriter(w, records.Format(f.format), f.text)
+	read := int64(0)
+	err = b.Entries(func(e backup.Entry) error {
+		if read++; read%1000 == 0 {
+			meter.Set(read, "")
+		}
+		if !strings.HasPrefix(e.Key, prefix) {
+			return nil
+		}
+		out.Keys++
+		if e.TTL > 0 {
+			out.Expiring++
+		}
+		if e.Session != "" {
+			out.Locked++
+		}
+		return to.Write(&records.Record{Key: e.Key, Value: e.Value, Flags: e.Flags, TTL: e.TTL})
+	})
+	if err != nil {
+		return out, err
+	}
+	out.Revision = b.Info().Revision
+	return out, to.Close()
+}

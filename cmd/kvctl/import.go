@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/load"
+	"tenure/cmd/kvctl/internal/records"
+	"tenure/internal/progress"
+)
+
+// importWait is how long a write may take, through failures of nodes.
+const importWait = time.Minute
+
+// importFlags are those of kvctl import.
+type importFlags struct {
+	format, prefix, strip, conflict, resume string
+	dryRun                                  bool
+}
+
+// imported is what kvctl import tells at its end.
+type imported struct {
+	Written int    `json:"written"`
+	Skipped int    `json:"skipped"` // because they existed
+	Before  int    `json:"before"`  // by the run that was resumed
+	Unknown int    `json:"unknown"`
+	Resume  string `json:"resume,omitempty"`
+}
+
+func newImport(a *app) *cobra.Command {
+	var f importFlags
+	cmd := &cobra.Command{
+		Use:   "import FILE|-",
+		Short: "Write the keys of a file: of kvctl export or consul kv export",
+		Long: "Write every key of FILE (- is standard input): what kvctl export or consul kv export has written. The\n" +
+			"format is told by the first character: { begins ndjson, [ the array of consul.\n\n" +
+			"A FILE is read whole first: if a line of it is wrong, nothing is written. Keys are written in\n" +
+			"transactions of up to " + fmt.Sprint(client.MaxTxnOps) + ", several at a time, each with an idempotency key: exactly once, also\n" +
+			"when nodes fail. If the import ends early it says how many keys were written, of how many the outcome\n" +
+			"is unknown, and a text for --resume: the same command with it goes on there, and writes nothing twice.\n" +
+			"If it was killed and could not say so, run it anew with --on-conflict skip.\n\n" +
+			"A key with a time to live begins it anew.",
+		Example: "  kvctl import all.ndjson\n  consul kv export | kvctl import - --prefix consul/\n" +
+			"  kvctl import all.ndjson --strip prod/ --prefix test/ --dry-run",
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if cmd.Flags().Changed("timeout") {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, a.timeout)
+				defer cancel()
+			}
+			return a.importFile(ctx, args[0], &f)
+		},
+	}
+	f.addTo(cmd)
+	a.timeoutFlag(cmd, "time limit (default: none, but 1m for each write)")
+	return cmd
+}
+
+func (f *importFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.format, "format", string(records.Auto), "ndjson, consul, or auto: by the first character")
+	cmd.Flags().StringVar(&f.strip, "strip", "", "what to take off the beginning of every key; a key without it is an error")
+	cmd.Flags().StringVar(&f.prefix, "prefix", "", "what to put before every key, after --strip")
+	cmd.Flags().StringVar(&f.conflict, "on-conflict", string(load.Overwrite),
+		"what to do with a key that exists: overwrite, skip, or fail (the keys before it stay)")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "go on where the import has ended that printed this text")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read and check everything, and write nothing; needs no cluster")
+}
+
+// config returns what f says of a run.
+func (f *importFlags) config() (load.Config, error) {
+	c := load.Config{Conflict: load.Conflict(f.conflict), Resume: load.NewResume(), Wait: importWait}
+	switch records.Format(f.format) {
+	case records.Auto, records.NDJSON, records.Consul:
+	default:
+		return c, usage("--format %q: there is auto, ndjson and consul", f.format)
+	}
+	switch c.Conflict {
+	case load.Overwrite, load.Skip, load.Fail:
+	default:
+		return c, usage("--on-conflict %q: there is overwrite, skip and fail", f.conflict)
+	}
+	if f.resume == "" {
+		return c, nil
+	}
+	var err error
+	if c.Resume, err = load.ParseResume(f.resume); err != nil {
+		return c, usage("--resume %.80q: %w", f.resume, err)
+	}
+	return c, nil
+}
+
+// rename returns a source of what next has, under the keys that f gives.
+func (f *importFlags) rename(next func() (records.Record, error)) func() (records.Record, error) {
+	return func() (records.Record, error) {
+		r, err := next()
+		if err != nil {
+			return r, err
+		}
+		rest, ok := strings.CutPrefix(r.Key, f.strip)
+		if !ok {
+			return r, fmt.Errorf("key %.60q does not begin with %q, which --strip takes off", r.Key, f.strip)
+		}
+		r.Key = f.prefix + rest
+		return r, r.Validate()
+	}
+}
+
+// importFile imports a file, or standard input for "-".
+func (a *app) importFile(ctx context.Context, name string, f *importFlags) error {
+	if err := a.noReadMode(); err != nil {
+		return err
+	}
+	c, err := f.config()
+	if err != nil {
+		return err
+	}
+	in, count := a.stdin, 0
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+		// Only what can be read twice can be checked before it is written.
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			if count, err = f.count(file); err != nil {
+				return fmt.Errorf("%s: %w; nothing was written", name, err)
+			}
+			if _, err := file.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+		}
+	}
+	if f.dryRun {
+		if count == 0 {
+			if count, err = f.count(in); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return a.printf(struct {
+			Keys int `json:"keys"`
+		}{count}, "%s can be imported; nothing was written\n", plural(count, "key"))
+	}
+	r, err := records.NewReader(in, records.Format(f.format))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	c.Next = f.rename(r.Next)
+	return a.load(ctx, c, count)
+}
+
+// count reads r to its end.
+func (f *importFlags) count(r io.Reader) (n int, err error) {
+	in, err := records.NewReader(r, records.Format(f.format))
+	if err != nil {
+		return 0, err
+	}
+	return countRecords(f.rename(in.Next))
+}
+
+func countRecords(next func() (records.Record, error)) (n int, err error) {
+	for {
+		if _, err := next(); err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return n, err
+		}
+		n++
+	}
+}
+
+// load writes the records of c, of which there are total, or an unknown number if total is 0.
+func (a *app) load(ctx context.Context, c load.Config, total int) error {
+	store, err := a.client()
+	if err != nil {
+		return err
+	}
+	c.Store = store
+	var meter *progress.Meter
+	if !a.json && a.onTerminal(a.stderr) {
+		meter = progress.New(a.stderr, "import", int64(total), "keys")
+	}
+	c.Progress = func(n int) { meter.Add(int64(n)) }
+	result, err := load.Run(ctx, c)
+	meter.End()
+	out := imported{Written: result.Written, Skipped: result.Skipped, Before: result.Before, Unknown: result.Unknown}
+	if result.Resume != nil {
+		out.Resume = result.Resume.String()
+	}
+	if err := a.print(out, out.text); err != nil {
+		return err
+	}
+	if out.Resume != "" && !a.json {
+		a.note("to go on, run the same command with --resume %s", out.Resume)
+	}
+	if errors.Is(err, load.ErrExists) {
+		err = fmt.Errorf("%w; --on-conflict skip leaves such keys alone, and overwrite replaces them", err)
+	}
+	return err
+}
+
+func (i *imported) text(w io.Writer) error {
+	text := plural(i.Written, "key") + " written"
+	if i.Skipped > 0 {
+		text += fmt.Sprintf(", %d skipped because they exist", i.Skipped)
+	}
+	if i.Before > 0 {
+		text += fmt.Sprintf(", %d settled before", i.Before)
+	}
+	if i.Unknown > 0 {
+		text += fmt.Sprintf(", %d of unknown outcome", i.Unknown)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// plural returns a number of things.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
+}

@@ -1,0 +1,218 @@
+// Package load writes many records into a cluster, each once, however often connections break.
+//
+//	load.go    Run: batches on their way, some at a time
+//	batch.go   which records are written together
+//	write.go   one batch
+//	resume.go  Resume: the text with which a later run goes on
+//
+// Records become batches, in their order: transactions of at most client.MaxTxnOps operations, or single writes. Which
+// records a batch has depends on the records alone, so a run over the same records has the same batches, and batch n has
+// the idempotency key RUN-n-0. A run that ends early knows which batches have no known outcome; the run that resumes it
+// sends those again under their keys, with the base of their first tries, and goes on behind the last one.
+//
+// Batches are written some at a time, as long as keys ascend. A batch with a key that is not above all before it waits
+// for those, so that of a key that comes twice the later record is the one that stays.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/records"
+)
+
+// Concurrency is how many batches are on their way at a time.
+const Concurrency = 8
+
+// Conflict says what to do with a key that exists.
+type Conflict string
+
+// The ways.
+const (
+	Overwrite Conflict = "overwrite"
+	Skip      Conflict = "skip"
+	Fail      Conflict = "fail"
+)
+
+// ErrExists is the error of a run that Fail has ended.
+var ErrExists = errors.New("the key exists already")
+
+// Store is what Run writes to: a client.Client.
+type Store interface {
+	Set(ctx context.Context, key string, value []byte, o client.WriteOptions) (uint64, error)
+	CompareAndSet(ctx context.Context, key string, value []byte, index uint64, o client.WriteOptions) (uint64, error)
+	Txn(ctx context.Context, ops []client.TxnOp, o client.WriteOptions) (client.TxnResult, error)
+}
+
+// Config is what a Run is made of.
+type Config struct {
+	Store    Store
+	Next     func() (records.Record, error) // the next record, or io.EOF
+	Conflict Conflict
+	Resume   Resume        // with an ID at least
+	Wait     time.Duration // for the outcome of a batch, through failures of nodes
+	Progress func(n int)   // called when so many records more are settled; may be nil
+}
+
+// Result is what became of the records.
+type Result struct {
+	Written int // by this run, or by one before of which this one learned it
+	Skipped int // because they existed
+	Before  int // settled by the runs that this one resumes
+	Unknown int // written or not
+	// Resume goes on with all that is not settled. It is empty if nothing is left.
+	Resume *Resume
+}
+
+// run is a Run on its way.
+type run struct {
+	Config
+	ctx    context.Context
+	places chan struct{}
+
+	mu      sync.Mutex
+	result  Result
+	left    []Left
+	base    uint64
+	failure error
+}
+
+// Run writes the records until io.EOF or the first error, and waits for what is on its way. The error is of the kinds of
+// package client, ErrExists, or that of Next.
+func Run(ctx context.Context, c Config) (Result, error) {
+	r := &run{Config: c, ctx: ctx, places: make(chan struct{}, Concurrency)}
+	next, err := r.feed()
+	r.wait()
+	if r.failure != nil {
+		err = r.failure
+	}
+	if err != nil && !errors.Is(err, ErrExists) {
+		slices.SortFunc(r.left, func(a, b Left) int { return a.N - b.N })
+		r.result.Resume = &Resume{Run: c.Resume.Run, Base: r.base, Next: next, Left: r.left}
+	}
+	return r.result, err
+}
+
+// feed hands out the batches and returns the number behind the last one.
+func (r *run) feed() (next int, err error) {
+	in := batcher{next: r.Next}
+	n := 0
+	for ; ; n++ {
+		var b batch
+		if b, err = in.batch(n); err != nil {
+			break
+		}
+		l, todo := r.Resume.of(n)
+		if !todo {
+			r.settledBefore(len(b.records))
+			continue
+		}
+		if b.alone {
+			r.wait()
+		}
+		if !r.place() {
+			err = r.ctx.Err()
+			break
+		}
+		go r.settle(b, l)
+	}
+	if err == io.EOF {
+		err = nil
+		if n < r.Resume.Next {
+			err = fmt.Errorf("the run to resume had sent %d batches, and there are %d: is it the same file?", r.Resume.Next, n)
+		}
+	}
+	r.abandoned(n)
+	return max(n, r.Resume.Next), err
+}
+
+// abandoned notes the batches from number n on that were to be sent again and are not.
+func (r *run) abandoned(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.Resume.Left {
+		if l.N >= n {
+			r.leave(l, r.Resume.Base)
+		}
+	}
+}
+
+// settledBefore counts records that the run before has settled.
+func (r *run) settledBefore(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.result.Before += n
+	if r.Progress != nil {
+		r.Progress(n)
+	}
+}
+
+// place waits for a place for one more batch. It reports false if the run is to end.
+func (r *run) place() bool {
+	select {
+	case r.places <- struct{}{}:
+	case <-r.ctx.Done():
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure != nil || r.ctx.Err() != nil {
+		<-r.places
+		return false
+	}
+	return true
+}
+
+// wait waits until no batch is on its way.
+func (r *run) wait() {
+	for range cap(r.places) {
+		r.places <- struct{}{}
+	}
+	for range cap(r.places) {
+		<-r.places
+	}
+}
+
+// settle writes a batch and notes what became of it.
+func (r *run) settle(b batch, l Left) {
+	defer func() { <-r.places }()
+	ctx, cancel := context.WithTimeout(r.ctx, r.Wait)
+	defer cancel()
+	skipped, err := r.write(ctx, b.records, r.Resume.once(l))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.result.Written += len(b.records) - skipped
+		r.result.Skipped += skipped
+		if r.Progress != nil {
+			r.Progress(len(b.records))
+		}
+		return
+	}
+	unknown := errors.Is(err, client.ErrUnknown)
+	var e *client.Error
+	if unknown && errors.As(err, &e) {
+		r.result.Unknown += len(b.records)
+		r.leave(Left{N: l.N, Key: l.Key, Doubt: true}, e.Once.Base)
+	} else {
+		r.leave(Left{N: l.N, Key: l.Key + 1}, 0)
+	}
+	if r.failure == nil || unknown && !errors.Is(r.failure, client.ErrUnknown) {
+		first, last := b.records[0].Key, b.records[len(b.records)-1].Key
+		r.failure = fmt.Errorf("keys %.60q to %.60q: %w", first, last, err)
+	}
+}
+
+// leave notes a batch for the run that resumes this one. base is that of its first try, if it is in doubt.
+func (r *run) leave(l Left, base uint64) {
+	r.left = append(r.left, l)
+	if l.Doubt && (r.base == 0 || base < r.base) {
+		r.base = base
+	}
+}

@@ -1,0 +1,100 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"tenure/client"
+)
+
+// Resume says where a run begins: at the first batch, or where an earlier run ended.
+type Resume struct {
+	Run  string // names the idempotency keys
+	Base uint64 // no batch in doubt was sent for the first time with a lower one
+	Next int    // the first batch that was never sent
+	Left []Left // batches before Next that are to be sent again, ascending; not more than were on their way at a time
+}
+
+// Left is a batch that is not settled.
+type Left struct {
+	N     int
+	Key   int  // how many keys of the batch were used up by refusals: a refusal is remembered like any result
+	Doubt bool // it may have been applied under that key, or may still be
+}
+
+// NewResume returns that of a run from the beginning.
+func NewResume() Resume { return Resume{Run: uuid.NewString()} }
+
+// of returns batch n as it is to be sent, or false if it is settled.
+func (r *Resume) of(n int) (Left, bool) {
+	if n >= r.Next {
+		return Left{N: n}, true
+	}
+	i := slices.IndexFunc(r.Left, func(l Left) bool { return l.N == n })
+	if i < 0 {
+		return Left{}, false
+	}
+	return r.Left[i], true
+}
+
+// once returns that of the next try of a batch.
+func (r *Resume) once(l Left) client.Once {
+	once := client.Once{Key: fmt.Sprintf("%s-%d-%d", r.Run, l.N, l.Key), New: !l.Doubt}
+	if l.Doubt {
+		once.Base = r.Base
+	}
+	return once
+}
+
+// String returns what ParseResume reads.
+func (r *Resume) String() string {
+	left := make([]string, len(r.Left))
+	for i, l := range r.Left {
+		left[i] = fmt.Sprintf("%d.%d", l.N, l.Key)
+		if l.Doubt {
+			left[i] += "u"
+		}
+	}
+	return fmt.Sprintf("%s:%d:%d:%s", r.Run, r.Base, r.Next, strings.Join(left, ","))
+}
+
+var errResume = errors.New("this is not what an earlier import has printed")
+
+// ParseResume reads what String has written.
+func ParseResume(s string) (Resume, error) {
+	parts := strings.Split(s, ":")
+	if len(parts) != 4 || uuid.Validate(parts[0]) != nil || len(parts[0]) != 36 {
+		return Resume{}, errResume
+	}
+	r := Resume{Run: parts[0]}
+	for _, text := range strings.FieldsFunc(parts[3], func(c rune) bool { return c == ',' }) {
+		var l Left
+		text, l.Doubt = strings.CutSuffix(text, "u")
+		if n, err := fmt.Sscanf(text, "%d.%d", &l.N, &l.Key); n != 2 || err != nil {
+			return Resume{}, errResume
+		}
+		r.Left = append(r.Left, l)
+	}
+	var err, err2 error
+	r.Base, err = strconv.ParseUint(parts[1], 10, 64)
+	r.Next, err2 = strconv.Atoi(parts[2])
+	if err != nil || err2 != nil || r.String() != s || !r.valid() {
+		return Resume{}, errResume
+	}
+	return r, nil
+}
+
+// valid reports whether a run can have ended so.
+func (r *Resume) valid() bool {
+	for i, l := range r.Left {
+		if l.N < 0 || l.Key < 0 || l.N >= r.Next || i > 0 && l.N <= r.Left[i-1].N || l.Doubt && r.Base == 0 {
+			return false
+		}
+	}
+	return r.Next >= 0 && len(r.Left) <= 2*Concurrency
+}
