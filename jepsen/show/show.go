@@ -60,6 +60,8 @@ func Stories() []Story {
 			recoverMajority},
 		{"backup", "a backup through a follower while writes run: the cluster that is made of it has every write that was " +
 			"acknowledged before", backUp},
+		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, and the " +
+			"next run does its work", backupCrash},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
