@@ -47,6 +47,7 @@ func (f *follow) step(h *host, wait string) bool {
 // Clients that loop on the index through every node see the final state, and no index falls: while the master changes,
 // and over a restart of all nodes.
 func TestIndexesNeverFall(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 3)
 	put := func(h *host, key, value string) {
 		h.until(t, "written to", func() bool {
@@ -146,6 +147,7 @@ func metricsOf(h *host) string {
 
 // A session that is not renewed ends, and gives its lock up; watchers on a follower see all of it; a key expires.
 func TestSessionsLocksAndExpiry(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)
 	follower := hosts[int(m.cfg.Node)%3]

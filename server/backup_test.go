@@ -77,6 +77,7 @@ func TestABackupHasEveryWriteThatWasAcknowledgedBefore(t *testing.T) {
 }
 
 func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 3)
 	m := master(t, hosts)
 	must := func(h *host, method, path, body string) string {
@@ -223,6 +224,7 @@ func TestFewBackupsAtATime(t *testing.T) {
 }
 
 func TestABackupWithoutAMajorityIsRefused(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 3)
 	hosts[0].stop(t)
 	hosts[1].stop(t)

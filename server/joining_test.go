@@ -307,6 +307,7 @@ func (h *host) joiner(t *testing.T, change func(*Config)) *host {
 
 // A cluster grows from one node to three, and a node that has lost its disk comes back with one command.
 func TestAClusterGrowsAndReplaces(t *testing.T) {
+	t.Parallel()
 	one := startCluster(t, 1)[0]
 	two := one.joiner(t, nil)
 	two.awaitStatus(t, func(s api.Status) bool { return s.Node == 2 && s.Role == api.RoleFollower })

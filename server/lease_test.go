@@ -95,6 +95,7 @@ func TestNamedLeases(t *testing.T) {
 // N3, N4 and A4: after a restart a node is silent for as long as the lease may last that it has granted, and its tokens
 // are of a later era than all before.
 func TestErasAfterARestart(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 1)
 	h := hosts[0]
 	h.stop(t)

@@ -47,6 +47,7 @@ func (h *host) remove(t *testing.T, node *host) {
 // Members leave one after the other, asked for at any node, the master too. What is left goes on, and a node that was
 // removed says so and does not start again.
 func TestMembersLeave(t *testing.T) {
+	t.Parallel()
 	hosts := startCluster(t, 3)
 	if code, text, _ := hosts[0].call(http.MethodPut, "/v1/kv/k", "before"); code != 200 {
 		t.Fatalf("%d %s", code, text)

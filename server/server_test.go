@@ -258,6 +258,7 @@ func TestTransferToNobodyIsRefused(t *testing.T) {
 }
 
 func TestSingleNodeKeepsItsData(t *testing.T) {
+	t.Parallel()
 	h := startCluster(t, 1)[0]
 	if code, text, _ := h.call(http.MethodPut, "/v1/kv/k", "v"); code != 200 {
 		t.Fatalf("%d %s", code, text)

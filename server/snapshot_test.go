@@ -117,6 +117,7 @@ func (h *host) receives(t *testing.T) (from uint64) {
 // A node whose log the others have truncated gets their state, begins anew with it in the same process, and follows
 // the log from there.
 func TestANodeThatIsFarBehindGetsASnapshot(t *testing.T) {
+	t.Parallel()
 	h, others, want := behind(t, 3)
 	log := h.watchLog()
 	h.start(t)
@@ -142,6 +143,7 @@ func TestANodeThatIsFarBehindGetsASnapshot(t *testing.T) {
 
 // The sender dies in the middle: another node sends, and nothing of the first attempt is left.
 func TestTheSenderOfASnapshotDies(t *testing.T) {
+	t.Parallel()
 	h, others, want := behind(t, 5)
 	log := h.watchLog()
 	h.start(t)
@@ -160,6 +162,7 @@ func TestTheSenderOfASnapshotDies(t *testing.T) {
 
 // The receiver dies in the middle: its next run asks anew.
 func TestTheReceiverOfASnapshotDies(t *testing.T) {
+	t.Parallel()
 	h, _, want := behind(t, 3)
 	h.start(t)
 	h.receives(t)
@@ -179,6 +182,7 @@ func TestTheReceiverOfASnapshotDies(t *testing.T) {
 
 // A node that joins where the log does not reach back to the beginning gets the state, and becomes a voter with it.
 func TestANodeThatJoinsGetsASnapshot(t *testing.T) {
+	t.Parallel()
 	_, others, want := behind(t, 3)
 	log := &logText{}
 	h := master(t, others).joiner(t, func(c *Config) { c.Logger = zerolog.New(log) })
