@@ -26,6 +26,7 @@ const (
 	PathMembersCancel  = "/v1/members/cancel"
 	PathMembersDrain   = "/v1/members/drain"
 	PathBackup         = "/v1/backup"
+	PathSnapshot       = "/v1/snapshot"
 	PathStatus         = "/v1/status"
 	PathStatusLeader   = "/v1/status/leader"
 	PathStatusPeers    = "/v1/status/peers"

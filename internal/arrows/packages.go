@@ -50,7 +50,8 @@ var Layout = Rules{
 		},
 		{Path: "server/transport", May: []string{"server/wire"}, Never: []string{"server"}},
 		{Path: "server/watch", May: []string{"kv"}, Never: []string{"server"}},
-		{Path: "server/web", May: []string{"server/watch", "kv", "storage"}, Never: []string{"server"}},
+		{Path: "server/backup/tarred"},
+		{Path: "server/web", May: []string{"server/watch", "server/backup/tarred", "kv", "storage"}, Never: []string{"server"}},
 		{Path: "server/guardian", May: []string{"lease", "server/wire"}, Never: []string{"server"}},
 		{Path: "server/metrics", Never: []string{"server"}},
 		{

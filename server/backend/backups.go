@@ -96,7 +96,7 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 	}
 	now := time.Now()
 	return &outgoing{
-		backups: b, snapshot: snapshot, maker: backup.NewMaker(snapshot, now), info: info, began: now,
+		backups: b, snapshot: snapshot, maker: backup.NewMaker(snapshot, now), info: info, made: now, began: now,
 		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
 		fileBytes: b.cfg.Store.Usage().StateFileBytes,
 	}, false, nil
@@ -139,11 +139,24 @@ type outgoing struct {
 	snapshot  *storage.Snapshot
 	maker     *backup.Maker
 	info      storage.SnapshotInfo
+	made      time.Time
 	began     time.Time
 	until     time.Time
 	fileBytes int64 // of state.db when it began
 	bytes     int64
 	whole     bool
+}
+
+// Info implements web.Backup.
+func (o *outgoing) Info() web.BackupInfo {
+	i := o.maker.Info()
+	return web.BackupInfo{Cluster: i.Cluster.String(), Slot: i.Slot, Revision: i.Revision, Era: i.Era, Made: i.Made}
+}
+
+// Rewind implements web.Backup.
+func (o *outgoing) Rewind() {
+	o.maker = backup.NewMaker(o.snapshot, o.made)
+	o.bytes, o.whole = 0, false
 }
 
 // Next implements web.Backup.

@@ -14,6 +14,7 @@ import (
 // Maker makes a backup of a snapshot. It holds one piece in memory. Used by one goroutine at a time.
 type Maker struct {
 	snapshot *storage.Snapshot
+	info     Info
 	header   []byte // body; nil once it was handed out
 	all      hash.Hash
 	at       uint64 // bytes handed out
@@ -26,9 +27,17 @@ type Maker struct {
 
 // NewMaker returns a Maker. The snapshot stays the caller's to close. made is when the backup is made.
 func NewMaker(s *storage.Snapshot, made time.Time) *Maker {
-	return &Maker{snapshot: s, all: sha256.New(),
+	m := &Maker{snapshot: s, all: sha256.New(),
 		header: codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})}
+	var err error
+	if m.info, _, err = infoOf(m.header); err != nil {
+		panic("backup: the header of a snapshot cannot be read: " + err.Error())
+	}
+	return m
 }
+
+// Info returns what the backup says of itself.
+func (m *Maker) Info() Info { return m.info }
 
 // Next returns the next bytes of the backup, which stay valid until the next call, and io.EOF behind the last ones. Any
 // other error is one of the snapshot.

@@ -15,8 +15,12 @@ type Backups interface {
 
 // Backup is a backup that is being read by one goroutine.
 type Backup interface {
+	// Info returns what the backup is of.
+	Info() BackupInfo
 	// Next returns the next bytes, valid until the next call, or io.EOF behind the last ones.
 	Next() ([]byte, error)
+	// Rewind makes Next begin again, with the same bytes.
+	Rewind()
 	// Close ends it, whole or not; err says why not.
 	Close(err error)
 }

@@ -17,7 +17,9 @@ import (
 // fakeBackup hands out pieces, and then err.
 type fakeBackup struct {
 	pieces [][]byte
+	all    [][]byte
 	err    error
+	broken error // what comes at the end instead of err once it was rewound
 	closed chan error
 }
 
@@ -26,6 +28,7 @@ func newFakeBackup(n, size int, err error) *fakeBackup {
 	for i := range n {
 		b.pieces = append(b.pieces, bytes.Repeat([]byte{byte(i)}, size))
 	}
+	b.all = b.pieces
 	return b
 }
 
@@ -36,6 +39,15 @@ func (b *fakeBackup) Next() ([]byte, error) {
 	piece := b.pieces[0]
 	b.pieces = b.pieces[1:]
 	return piece, nil
+}
+
+func (b *fakeBackup) Info() BackupInfo {
+	return BackupInfo{Cluster: "c", Slot: 5, Revision: 7, Era: 3, Made: time.UnixMilli(1_790_000_000_123)}
+}
+
+func (b *fakeBackup) Rewind() {
+	b.pieces = b.all
+	b.err = cmp.Or(b.broken, b.err)
 }
 
 func (b *fakeBackup) Close(err error) { b.closed <- err }

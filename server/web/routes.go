@@ -62,6 +62,7 @@ func (h *handlers) table() []route {
 		{api.PathMembersCancel, "members-cancel", methods{"POST": h.members.cancel}},
 		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
 		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},
+		{api.PathSnapshot, "snapshot", methods{"GET": h.backup.snapshot}},
 		{api.PathCatalogNodes, "catalog-nodes", methods{"GET": h.operator.nodes}},
 		{api.PathRaft, "raft-configuration", methods{"GET": h.operator.raft}},
 		{api.PathAutopilot, "autopilot-health", methods{"GET": h.operator.health}},

@@ -60,6 +60,8 @@ var (
 		writes: true,
 		known:  nFence | nStale | nConsistent | nIndex | nWait | nCommon,
 	}
+	// A snapshot has every write that was acknowledged before: consul snapshot save may send read modes with it.
+	snapshotRules  = rules{what: "read", consul: true, known: nStale | nConsistent | nCommon}
 	fenceReadRules = rules{what: "read", known: nStale | nConsistent | nCommon, exclude: [][2]names{{nStale, nConsistent}}}
 	watchRules     = rules{what: "watch", known: nPrefix | nIndex | nCommon}
 	leasesRules    = rules{what: "read", known: nPrefix | nStart | nLimit | nCommon}

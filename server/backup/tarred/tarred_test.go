@@ -1,0 +1,85 @@
+package tarred
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+var state = func() []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, 5000)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}()
+
+func written(t testing.TB) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	m := Meta{Version: 1, ID: "tenure-1-2", Index: 1 << 63, Term: 1 << 40, Size: int64(len(state)),
+		Cluster: "8c0d3f5b7d1c4a0e9b52c3a1e6f0d7aa", Made: time.UnixMilli(1_790_000_000_123).UTC()}
+	err := Write(&b, m, func(w io.Writer) error { _, err := w.Write(state); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func read(b []byte) (m Meta, got []byte, err error) {
+	m, err = Read(bytes.NewReader(b), func(r io.Reader) (err error) {
+		got, err = io.ReadAll(r)
+		return err
+	})
+	return m, got, err
+}
+
+func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
+	b := written(t)
+	m, got, err := read(b)
+	if err != nil || !bytes.Equal(got, state) || m.Index != 1<<63 || m.Size != int64(len(state)) || !Is(b) {
+		t.Errorf("%+v, %d bytes, %v", m, len(got), err)
+	}
+	broken := errors.New("broken")
+	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return broken }); err != broken {
+		t.Error(err)
+	}
+	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := Write(io.Discard, Meta{Size: 3}, func(w io.Writer) error { _, err := w.Write([]byte("ab")); return err }); err == nil {
+		t.Error("a state shorter than it was said to be")
+	}
+}
+
+// TestEveryByteCounts: a flipped bit is noticed, unless it is one of the few of gzip's that say nothing of the content.
+func TestEveryByteCounts(t *testing.T) {
+	b := written(t)
+	idle := 0
+	for i := range b {
+		for _, damaged := range [][]byte{append(bytes.Clone(b[:i]), append([]byte{b[i] ^ 1<<(i%8)}, b[i+1:]...)...), b[:i]} {
+			_, got, err := read(damaged)
+			if err == nil {
+				idle++
+			}
+			if err == nil && (!bytes.Equal(got, state) || len(damaged) < len(b)) {
+				t.Fatalf("byte %d of %d: %d bytes and no error", i, len(b), len(damaged))
+			}
+		}
+	}
+	if idle > 12 {
+		t.Errorf("%d of %d flips were not noticed", idle, len(b))
+	}
+	if _, _, err := read(append(bytes.Clone(b), 0)); err == nil {
+		t.Error("a byte more")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(written(f))
+	f.Fuzz(func(t *testing.T, b []byte) { _, _, _ = read(b) })
+}

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/server/backup/tarred"
+)
+
+func TestSnapshot(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.backup = newFakeBackup(3, 10, io.EOF)
+	w := call(s, "GET", "/v1/snapshot?stale&dc=dc1", "")
+	if w.Code != 200 || head(w, "Content-Type") != "application/gzip" || head(w, api.HeaderIndex) != "7" ||
+		head(w, api.HeaderKnownLeader) != "true" || head(w, api.HeaderLastContact) != "0" {
+		t.Fatalf("%d %v", w.Code, w.Header())
+	}
+	var state []byte
+	m, err := tarred.Read(w.Body, func(r io.Reader) (err error) { state, err = io.ReadAll(r); return err })
+	if err != nil || m.Index != 7 || m.Term != 3 || m.Size != 30 || !bytes.Equal(state, bytes.Join(f.backup.all, nil)) {
+		t.Errorf("%+v, %d bytes, %v", m, len(state), err)
+	}
+	if err := <-f.backup.closed; err != nil {
+		t.Error(err)
+	}
+	f.backup = newFakeBackup(2, 10, fmt.Errorf("%w: the disk is short of space", ErrNotApplied))
+	if w = call(s, "GET", "/v1/snapshot", ""); w.Code != 503 || head(w, api.HeaderError) != string(api.CodeNotApplied) {
+		t.Errorf("broken in the first pass: %d %v", w.Code, w.Header())
+	}
+	<-f.backup.closed
+	f.backup = newFakeBackup(2, 10, io.EOF)
+	if w = call(s, "HEAD", "/v1/snapshot", ""); w.Code != 200 || len(f.backup.pieces) != 2 {
+		t.Errorf("HEAD: %d, %d pieces left", w.Code, len(f.backup.pieces))
+	}
+	<-f.backup.closed
+}
+
+// TestASnapshotThatBreaksOffIsCut: the client must not take it for whole.
+func TestASnapshotThatBreaksOffIsCut(t *testing.T) {
+	f := newFake(t)
+	f.backup = newFakeBackup(2, 1<<20, io.EOF)
+	f.backup.broken = fmt.Errorf("%w: the node is stopping", ErrNotApplied)
+	url := serveBackup(t, f, time.Minute)
+	resp, err := http.Get(url[:len(url)-len(api.PathBackup)] + api.PathSnapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("%d bytes and no error", len(b))
+	}
+	if err := <-f.backup.closed; err == nil {
+		t.Error("it was taken for read")
+	}
+}
