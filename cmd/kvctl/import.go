@@ -22,8 +22,8 @@ const importWait = time.Minute
 
 // importFlags are those of kvctl import.
 type importFlags struct {
-	format, prefix, strip, conflict, resume string
-	dryRun                                  bool
+	format, only, prefix, strip, conflict, resume, etcd string
+	dryRun                                              bool
 }
 
 // imported is what kvctl import tells at its end.
@@ -38,8 +38,8 @@ type imported struct {
 func newImport(a *app) *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
-		Use:   "import FILE|-",
-		Short: "Write the keys of a file: of kvctl export or consul kv export",
+		Use:   "import FILE|-\n  kvctl import --from-etcd SNAPSHOT",
+		Short: "Write the keys of a file: of kvctl export, consul kv export or etcd",
 		Long: "Write every key of FILE (- is standard input): what kvctl export or consul kv export has written. The\n" +
 			"format is told by the first character: { begins ndjson, [ the array of consul.\n\n" +
 			"A FILE is read whole first: if a line of it is wrong, nothing is written. Keys are written in\n" +
@@ -47,16 +47,28 @@ func newImport(a *app) *cobra.Command {
 			"when nodes fail. If the import ends early it says how many keys were written, of how many the outcome\n" +
 			"is unknown, and a text for --resume: the same command with it goes on there, and writes nothing twice.\n" +
 			"If it was killed and could not say so, run it anew with --on-conflict skip.\n\n" +
-			"A key with a time to live begins it anew.",
+			"A key with a time to live begins it anew.\n\n" +
+			"With --from-etcd the keys come from the file that etcdctl snapshot save makes, each as of its newest\n" +
+			"revision. Its checksum is verified. Leases are not taken over: a key that had one stays. Users, roles\n" +
+			"and older revisions are not taken over either.",
 		Example: "  kvctl import all.ndjson\n  consul kv export | kvctl import - --prefix consul/\n" +
-			"  kvctl import all.ndjson --strip prod/ --prefix test/ --dry-run",
-		Args: arguments(1, 1),
+			"  kvctl import all.ndjson --strip prod/ --prefix test/ --dry-run\n" +
+			"  kvctl import --from-etcd snapshot.db --only /app/ --strip /",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.etcd != "" {
+				return arguments(0, 0)(cmd, args)
+			}
+			return arguments(1, 1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if cmd.Flags().Changed("timeout") {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, a.timeout)
 				defer cancel()
+			}
+			if f.etcd != "" {
+				return a.importEtcd(ctx, &f)
 			}
 			return a.importFile(ctx, args[0], &f)
 		},
@@ -68,6 +80,8 @@ func newImport(a *app) *cobra.Command {
 
 func (f *importFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "format", string(records.Auto), "ndjson, consul, or auto: by the first character")
+	cmd.Flags().StringVar(&f.etcd, "from-etcd", "", "a file of etcdctl snapshot save, or a stopped etcd's member/snap/db")
+	cmd.Flags().StringVar(&f.only, "only", "", "import the keys that begin so, and no others")
 	cmd.Flags().StringVar(&f.strip, "strip", "", "what to take off the beginning of every key; a key without it is an error")
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "what to put before every key, after --strip")
 	cmd.Flags().StringVar(&f.conflict, "on-conflict", string(load.Overwrite),
@@ -103,6 +117,9 @@ func (f *importFlags) config() (load.Config, error) {
 func (f *importFlags) rename(next func() (records.Record, error)) func() (records.Record, error) {
 	return func() (records.Record, error) {
 		r, err := next()
+		for err == nil && !strings.HasPrefix(r.Key, f.only) {
+			r, err = next()
+		}
 		if err != nil {
 			return r, err
 		}
@@ -148,9 +165,7 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		return a.printf(struct {
-			Keys int `json:"keys"`
-		}{count}, "%s can be imported; nothing was written\n", plural(count, "key"))
+		return a.printImportable(count)
 	}
 	r, err := records.NewReader(in, records.Format(f.format))
 	if err != nil {
@@ -158,6 +173,13 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 	}
 	c.Next = f.rename(r.Next)
 	return a.load(ctx, c, count)
+}
+
+// printImportable ends a run with --dry-run.
+func (a *app) printImportable(keys int) error {
+	return a.printf(struct {
+		Keys int `json:"keys"`
+	}{keys}, "%s can be imported; nothing was written\n", plural(keys, "key"))
 }
 
 // count reads r to its end.

@@ -41,6 +41,7 @@ var Layout = Rules{
 		{Path: "kv", Pure: true},
 		{Path: "storage/journal", Pure: true, May: []string{"multipaxos"}},
 		{Path: "storage", May: []string{"storage/journal", "multipaxos", "kv"}},
+		{Path: "storage/etcdsnap", May: []string{"storage"}},
 		{Path: "server/members", Pure: true},
 		{Path: "server/replica", Pure: true, May: []string{"lease", "lease/named", "multipaxos", "kv", "server/members"}},
 		{
@@ -85,7 +86,8 @@ var Layout = Rules{
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "server/recovery", "server/backup/target", "client"}},
-		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/backup/target", "server/recovery", "client"}},
+		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap",
+			"client"}},
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
@@ -114,7 +116,7 @@ var Layout = Rules{
 		{Path: "internal/suggest", Pure: true},
 	},
 	Only: map[string][]string{
-		"go.etcd.io/bbolt":                   {"storage"},
+		"go.etcd.io/bbolt":                   {"storage", "storage/etcdsnap"},
 		"github.com/hashicorp/go-msgpack/v2": {"internal/codec"},
 	},
 	PureModules: []string{"github.com/tidwall/btree"},

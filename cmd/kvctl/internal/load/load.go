@@ -54,6 +54,7 @@ type Store interface {
 type Config struct {
 	Store    Store
 	Next     func() (records.Record, error) // the next record, or io.EOF
+	Distinct bool                           // no key comes twice: batches need not wait for each other
 	Conflict Conflict
 	Resume   Resume        // with an ID at least
 	Wait     time.Duration // for the outcome of a batch, through failures of nodes
@@ -113,7 +114,7 @@ func (r *run) feed() (next int, err error) {
 			r.settledBefore(len(b.records))
 			continue
 		}
-		if b.alone {
+		if b.alone && !r.Distinct {
 			r.wait()
 		}
 		if !r.place() {

@@ -1,0 +1,95 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"tenure/cmd/kvctl/internal/records"
+	"tenure/storage/etcdsnap"
+)
+
+// importEtcd imports the snapshot of an etcd.
+func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
+	if err := a.noReadMode(); err != nil {
+		return err
+	}
+	c, err := f.config()
+	if err == nil && f.format != string(records.Auto) {
+		err = usage("--format is not for --from-etcd")
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(f.etcd)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	s, err := etcdsnap.Open(file, info.Size())
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.etcd, err)
+	}
+	leased := 0
+	next, stop := etcdRecords(s, &leased)
+	count, err := countRecords(f.rename(next))
+	stop()
+	if err != nil {
+		return fmt.Errorf("%s: %w; nothing was written", f.etcd, err)
+	}
+	a.noteEtcd(s, leased)
+	if f.dryRun {
+		return a.printImportable(count)
+	}
+	next, stop = etcdRecords(s, new(int))
+	defer stop()
+	c.Next, c.Distinct = f.rename(next), true
+	return a.load(ctx, c, count)
+}
+
+// noteEtcd says what a snapshot is, and what of it is not imported.
+func (a *app) noteEtcd(s *etcdsnap.Snapshot, leased int) {
+	if !s.Summed {
+		a.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
+	}
+	if leased > 0 {
+		a.note("of %s in the file the lease is dropped: they stay until they are deleted", plural(leased, "key"))
+	}
+	a.note("the file is of revision %d of that etcd", s.Revision)
+}
+
+// etcdRecords returns the keys of s one by one. leased counts those that had a lease. stop ends it.
+func etcdRecords(s *etcdsnap.Snapshot, leased *int) (next func() (records.Record, error), stop func()) {
+	var failed error
+	pull, stop := iter.Pull(func(yield func(records.Record) bool) {
+		stopped := errors.New("stopped")
+		failed = s.Each(func(kv etcdsnap.KeyValue) error {
+			if kv.Leased {
+				*leased++
+			}
+			if !yield(records.Record{Key: string(kv.Key), Value: append([]byte{}, kv.Value...)}) {
+				return stopped
+			}
+			return nil
+		})
+	})
+	return func() (records.Record, error) {
+		r, ok := pull()
+		switch {
+		case !ok && failed != nil:
+			return r, failed
+		case !ok:
+			return r, io.EOF
+		}
+		return r, nil
+	}, stop
+}

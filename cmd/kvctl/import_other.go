@@ -1,0 +1,13 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+// importEtcd: bbolt files are read by the code that reads a data directory, which needs Linux.
+func (a *app) importEtcd(context.Context, *importFlags) error {
+	return errors.New("kvctl import --from-etcd needs Linux")
+}
