@@ -45,11 +45,13 @@ func verifySnapshot(t *testing.T, r io.Reader) (index uint64, size int64) {
 	archive := tar.NewReader(z)
 	hashes := map[string]hash.Hash{"meta.json": sha256.New(), "state.bin": sha256.New()}
 	var meta struct {
-		Version            int
-		ID                 string
-		Index, Term        uint64
-		Peers              []byte
-		Configuration      struct{ Servers []struct{ ID, Address string } }
+		Version       int
+		ID            string
+		Index, Term   uint64
+		Peers         []byte
+		Configuration struct {
+			Servers []struct{ ID, Address string }
+		}
 		ConfigurationIndex uint64
 		Size               int64
 	}
