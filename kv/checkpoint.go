@@ -16,9 +16,11 @@ type Frozen struct {
 	queue      dedupQueue
 	changed    *btree.Map[string, []byte] // of the registers
 	tombstones tombstones
+	quotas     quotas
 
 	old           meta // of the checkpoint before
 	oldTombstones tombstones
+	oldQuotas     quotas
 }
 
 // checkpoint is the newest checkpoint in the state database and the one on its way there.
@@ -26,6 +28,7 @@ type checkpoint struct {
 	frozen     *Frozen    // or nil
 	newest     meta       // of the newest checkpoint in the state database
 	tombstones tombstones // of that checkpoint
+	quotas     quotas     // likewise
 }
 
 // done notes that the frozen changes are durable. slot is that of the state database.
@@ -33,7 +36,8 @@ func (c *checkpoint) done(slot uint64) error {
 	if slot != c.frozen.meta.Slot {
 		return damaged("slot %d was checkpointed, the state database is at slot %d", c.frozen.meta.Slot, slot)
 	}
-	c.newest, c.tombstones, c.frozen = c.frozen.meta, c.frozen.tombstones, nil
+	f := c.frozen
+	c.newest, c.tombstones, c.quotas, c.frozen = f.meta, f.tombstones, f.quotas, nil
 	return nil
 }
 
@@ -52,7 +56,8 @@ func (s *State) Freeze() *Frozen {
 	reg.mark(&m)
 	f := &Frozen{
 		meta: m, bytes: s.unwritten(), queue: d.queue.share(), changed: reg.changes.records,
-		tombstones: reg.tombstones.copy(), old: s.checkpoint.newest, oldTombstones: s.checkpoint.tombstones,
+		tombstones: reg.tombstones.copy(), quotas: reg.quotas.copy(),
+		old: s.checkpoint.newest, oldTombstones: s.checkpoint.tombstones, oldQuotas: s.checkpoint.quotas,
 	}
 	f.data = s.exec.entries.freeze()
 	reg.changes, d.bytes = newChanges(), 0
@@ -105,6 +110,7 @@ func (f *Frozen) Checkpoint() *Checkpoint {
 	changes = f.registerChanges(changes, 0, SpaceTombstone)
 	changes = append(changes, f.tombstoneChanges()...)
 	changes = f.registerChanges(changes, SpaceMembers, SpaceMembers+1)
+	changes = append(changes, f.quotaChanges()...)
 	f.meta.checkLevels(changes)
 	return &Checkpoint{Slot: f.meta.Slot, Meta: f.meta.encode(), Changes: changes}
 }

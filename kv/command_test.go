@@ -17,7 +17,7 @@ import (
 
 func TestCommandRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawCommand(t, newModel(small))
+		c := drawCommand(t, newModel(small), allOps)
 		got, err := DecodeCommand(EncodeCommand(&c))
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ type plainHeader struct {
 
 func TestHeadersAreTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawCommand(t, newModel(small))
+		c := drawCommand(t, newModel(small), allOps)
 		c.Key = strings.Repeat("k", rapid.IntRange(0, 70_000).Draw(t, "key bytes"))
 		c.Base, c.Flags, c.Index = rapid.Uint64().Draw(t, "base"), rapid.Uint64().Draw(t, "flags"),
 			rapid.Uint64().Draw(t, "index")

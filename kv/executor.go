@@ -60,6 +60,8 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.endDelay(c), nil
 	case OpNewEra:
 		return x.newEra(), nil
+	case OpQuota:
+		return x.setQuota(c)
 	case OpLevel:
 		return x.raise(c)
 	}
@@ -80,6 +82,7 @@ func (x *executor) unchanged(c Code) Result { return Result{Code: c, Revision: x
 // place makes e the newest of its key. old is what was there, zero for nothing.
 func (x *executor) place(e, old *Entry) {
 	x.entries.put(e.Key, e)
+	x.reg.quotas.charge(grows(e.Key, e, old))
 	if e.Session != old.Session {
 		if old.Session != "" {
 			x.reg.sessions.unhold(old.Session, e.Key, &x.reg.changes)
@@ -91,16 +94,17 @@ func (x *executor) place(e, old *Entry) {
 	x.notes.key(x.revision, e.Key, e)
 }
 
-// erase deletes a key that is there, with what hangs on it: the lock of a session, or "", and its TTL, or 0.
-func (x *executor) erase(key, session string, ttl time.Duration) {
+// erase deletes a key that is there, with what hangs on it.
+func (x *executor) erase(d doomed) {
 	revision := x.stamp()
-	x.entries.put(key, nil)
-	x.reg.tombstones.add(key, revision, x.limits.Tombstones)
-	if session != "" {
-		x.reg.sessions.unhold(session, key, &x.reg.changes)
+	x.entries.put(d.key, nil)
+	x.reg.quotas.charge(growth{key: d.key, bytes: -int64(len(d.key) + d.valueBytes), keys: -1})
+	x.reg.tombstones.add(d.key, revision, x.limits.Tombstones)
+	if d.session != "" {
+		x.reg.sessions.unhold(d.session, d.key, &x.reg.changes)
 	}
-	x.setExpiry(key, ttl, 0)
-	x.notes.key(x.revision, key, nil)
+	x.setExpiry(d.key, d.ttl, 0)
+	x.notes.key(x.revision, d.key, nil)
 }
 
 // setExpiry makes ttl the time of key from the command on, or ends it if ttl is 0. was is its time so far.

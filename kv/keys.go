@@ -8,7 +8,7 @@ import (
 // The commands that write, move and delete keys.
 
 func (x *executor) set(c *Command) (Result, error) {
-	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 {
+	if !c.HasIndex && c.Lock == LockNone && c.TTL == 0 && !x.reg.quotas.cover(c.Key) {
 		return x.overwrite(c)
 	}
 	old, found, err := x.entries.indexes(c.Key)
@@ -25,13 +25,17 @@ func (x *executor) set(c *Command) (Result, error) {
 	if !x.reg.times.mayExpire(old.TTL, c.TTL, x.limits.ExpiringKeys) {
 		return x.unchanged(CodeFull), nil
 	}
+	if len(c.Value) > 0 {
+		e.Value = c.Value
+	}
+	// A lock is released while a quota is full as it is while a disk is.
+	if r, over := x.overQuota(grows(e.Key, e, &old), growth{}); over && !c.Frees() {
+		return r, nil
+	}
 	e.ModifyIndex = x.stamp()
 	e.CreateIndex = e.ModifyIndex
 	if found {
 		e.CreateIndex = old.CreateIndex
-	}
-	if len(c.Value) > 0 {
-		e.Value = c.Value
 	}
 	x.place(e, &old)
 	x.setExpiry(e.Key, old.TTL, e.TTL)
@@ -82,27 +86,33 @@ func (x *executor) delete(c *Command) (Result, error) {
 	if c.HasIndex && c.Index != old.ModifyIndex {
 		return x.unchanged(CodeCondition), nil
 	}
-	x.erase(c.Key, old.Session, old.TTL)
+	x.erase(doom(c.Key, &old))
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
 }
 
-// doomed is a key that a prune deletes.
+// doomed is a key that is being deleted, and what hangs on it.
 type doomed struct {
-	key, session string
+	key, session string // the session that has locked it, or ""
 	ttl          time.Duration
+	valueBytes   int // 0 also if no quota needs to know
+}
+
+// doom returns what the deletion of key, which has the entry e, must know.
+func doom(key string, e *Entry) doomed {
+	return doomed{key: key, session: e.Session, ttl: e.TTL, valueBytes: len(e.Value)}
 }
 
 // prune finds the keys first and deletes them then, for a scan must not see its own tombstones come.
 func (x *executor) prune(c *Command) (Result, error) {
 	var keys []doomed
 	var broken error
-	bare := x.reg.sessions.held.Len()+x.reg.times.expiry.Len() == 0
+	bare := x.reg.sessions.held.Len()+x.reg.times.expiry.Len()+x.reg.quotas.byPrefix.Len() == 0
 	err := x.entries.scan(span{lo: c.Key, hi: prefixEnd(c.Key)}, func(h *hit) bool {
 		d := doomed{key: h.name()}
 		if !bare {
 			var e Entry
 			e, broken = h.peek()
-			d.session, d.ttl = e.Session, e.TTL
+			d = doom(d.key, &e)
 		}
 		keys = append(keys, d)
 		return broken == nil && len(keys) <= x.limits.PruneKeys
@@ -114,7 +124,7 @@ func (x *executor) prune(c *Command) (Result, error) {
 		return x.unchanged(CodeTooMany), nil
 	}
 	for _, d := range keys {
-		x.erase(d.key, d.session, d.ttl)
+		x.erase(d)
 	}
 	return Result{Code: CodeDone, Revision: x.revision, Count: uint64(len(keys))}, nil
 }
@@ -136,9 +146,12 @@ func (x *executor) rename(c *Command) (Result, error) {
 	if from.Session != "" || to.Session != "" {
 		return x.unchanged(CodeCondition), nil
 	}
-	x.erase(c.Key, "", from.TTL)
-	e := &Entry{Key: c.NewKey, Value: from.Value, Flags: from.Flags, CreateIndex: x.revision, ModifyIndex: x.revision,
-		LockIndex: to.LockIndex, TTL: from.TTL}
+	e := &Entry{Key: c.NewKey, Value: from.Value, Flags: from.Flags, LockIndex: to.LockIndex, TTL: from.TTL}
+	if r, over := x.overQuota(grows(e.Key, e, &to), grows(c.Key, nil, from)); over {
+		return r, nil
+	}
+	x.erase(doom(c.Key, from))
+	e.CreateIndex, e.ModifyIndex = x.revision, x.revision
 	if found {
 		e.CreateIndex = to.CreateIndex
 	}
@@ -152,7 +165,7 @@ func (x *executor) remove(c *Command) (Result, error) {
 	if err != nil || old == nil {
 		return x.unchanged(CodeMissing), err
 	}
-	x.erase(c.Key, old.Session, old.TTL)
+	x.erase(doom(c.Key, old))
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: EncodeEntries(*old)}, nil
 }
 
@@ -184,6 +197,6 @@ func (x *executor) expireKey(c *Command) (Result, error) {
 	if !found || old.TTL != t.after {
 		return Result{}, damaged("key %q is said to expire after %v, which it does not", c.Key, t.after)
 	}
-	x.erase(c.Key, old.Session, old.TTL)
+	x.erase(doom(c.Key, &old))
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1}, nil
 }

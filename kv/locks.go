@@ -90,7 +90,7 @@ func (x *executor) endSession(e *Session) (Result, error) {
 		case old == nil || old.Session != e.ID:
 			return Result{}, damaged("session %s is said to hold the lock of key %q, which it does not", e.ID, key)
 		case e.Behavior == Delete:
-			x.erase(key, e.ID, old.TTL)
+			x.erase(doom(key, old))
 			deleted++
 		default:
 			free := *old

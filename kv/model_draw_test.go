@@ -45,14 +45,15 @@ var (
 	plainOps = []Op{OpSet, OpSet, OpSet, OpDelete, OpDelete, OpPrune}
 	allOps   = append([]Op{OpSet, OpSet, OpAdd, OpTestAndSet, OpRename, OpRemove, OpExpire, OpTransaction,
 		OpTransaction, OpSessionCreate, OpSessionCreate,
-		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay}, plainOps...)
+		OpSessionDestroy, OpSessionRenew, OpDropFence, OpEndSession, OpEndKey, OpEndDelay,
+		OpQuota, OpQuota}, plainOps...)
 	partOps = append([]Op{OpSet, OpAdd, OpRename, OpGet, OpGetOrEmpty, OpGetTree, OpCheckIndex, OpCheckSession,
 		OpCheckNotExists, OpCheckValue}, plainOps...)
 )
 
 // drawCommand draws a valid command, mostly one that does something to m.
-func drawCommand(t *rapid.T, m *model) Command {
-	c := drawOp(t, m, rapid.SampledFrom(allOps).Draw(t, "op"))
+func drawCommand(t *rapid.T, m *model, ops []Op) Command {
+	c := drawOp(t, m, rapid.SampledFrom(ops).Draw(t, "op"))
 	takes := rules[c.Op].takes
 	if takes&hasIdem != 0 && rapid.Bool().Draw(t, "keyed") {
 		c.IdemKey = rapid.StringMatching("[k-p]").Draw(t, "idem")
@@ -129,6 +130,8 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 			}
 			c.Parts = append(c.Parts, p)
 		}
+	case OpQuota:
+		drawQuota(t, m, c)
 	case OpEndKey:
 		c.Arm = m.expiry[c.Key].arm
 	case OpEndDelay:
@@ -146,7 +149,7 @@ func drawRest(t *rapid.T, m *model, c *Command, takes fields) {
 	if c.Op == OpEndSession {
 		c.Arm = m.sessions[c.Session.ID].Renewals
 	}
-	if takes&hasArm != 0 && rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
+	if takes&hasArm != 0 && c.Op != OpQuota && rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
 		c.Arm++
 	}
 }
@@ -161,9 +164,17 @@ type mirror struct {
 }
 
 func newWorld(t testing.TB, l Limits) *world {
-	w := &world{machine: newMachine(t, l), model: newModel(l)}
+	w := &world{machine: newMachine(t, l), model: newModel(l), ops: allOps}
 	w.seen = mirror{entries: map[string]Entry{}, timed: map[string]Timed{}, last: true}
 	w.observe()
+	raise := func(slot uint64, s *State) error { // operations that need it are drawn
+		_, err := s.Apply(slot, batchOf(level(NewestLevel)))
+		return err
+	}
+	if err := raise(1, w.State); err != nil {
+		t.Fatal(err)
+	}
+	w.log = append(w.log, raise)
 	return w
 }
 
@@ -210,6 +221,14 @@ func (s *mirror) check(t *rapid.T, w *world) {
 			n++
 			if got := runs[timedKey(Timed{Kind: TimedSession, Name: id})]; got.Arm != e.Renewals || got.After != e.TTL {
 				t.Fatalf("time of session %s: %+v, want %+v", id, got, e)
+			}
+		}
+	}
+	for prefix, q := range w.model.quotas {
+		if q.counting {
+			n++
+			if got := runs[timedKey(Timed{Kind: TimedQuota, Name: prefix})]; got.Arm != q.steps {
+				t.Fatalf("count of prefix %q: %+v, want %+v", prefix, got, q)
 			}
 		}
 	}

@@ -24,6 +24,7 @@ type model struct {
 	floors         map[string]uint64 // by the first part of a fence's name
 	tombstones     map[string]uint64
 	tombstoneFloor uint64
+	quotas         map[string]modelQuota
 
 	used    []modelKey
 	dropped int // used[:dropped] are forgotten
@@ -37,7 +38,8 @@ type modelKey struct {
 func newModel(l Limits) *model {
 	return &model{l: l, revision: 1, entries: map[string]Entry{}, expiry: map[string]running{},
 		delays: map[string]running{}, sessions: map[string]Session{},
-		fences: map[string]uint64{}, floors: map[string]uint64{}, tombstones: map[string]uint64{}}
+		fences: map[string]uint64{}, floors: map[string]uint64{}, tombstones: map[string]uint64{},
+		quotas: map[string]modelQuota{}}
 }
 
 func (m *model) clone() *model {
@@ -45,6 +47,7 @@ func (m *model) clone() *model {
 	c.entries, c.expiry, c.delays, c.sessions = maps.Clone(m.entries), maps.Clone(m.expiry), maps.Clone(m.delays),
 		maps.Clone(m.sessions)
 	c.fences, c.floors, c.tombstones = maps.Clone(m.fences), maps.Clone(m.floors), maps.Clone(m.tombstones)
+	c.quotas = maps.Clone(m.quotas)
 	return &c
 }
 
@@ -209,7 +212,10 @@ func (m *model) set(c Command) Result {
 	if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
 		return m.answer(CodeFull)
 	}
-	return m.put(e, false)
+	if c.Lock == LockRelease && len(c.Value) <= smallValueBytes {
+		return m.put(e, false)
+	}
+	return m.within(func() Result { return m.put(e, false) })
 }
 
 func (m *model) execute(c Command) Result {
@@ -230,6 +236,8 @@ func (m *model) execute(c Command) Result {
 		return m.eraseAll(keys)
 	case OpSessionCreate, OpSessionDestroy, OpSessionRenew, OpEndSession:
 		return m.session(c)
+	case OpQuota:
+		return m.quota(c)
 	case OpEndDelay:
 		if d, ok := m.delays[c.Key]; !ok || d.arm != c.Arm {
 			return m.answer(CodeCondition)
@@ -271,8 +279,10 @@ func (m *model) change(c Command, old Entry) (r Result) {
 			return m.answer(CodeNotNumber)
 		}
 		e.Value = strconv.AppendInt(nil, n+c.Num, 10)
-		r = m.put(e, true)
-		r.Body = string(e.Value)
+		r = m.within(func() Result { return m.put(e, true) })
+		if r.Code == CodeDone {
+			r.Body = string(e.Value)
+		}
 	case OpTestAndSet:
 		if !bytes.Equal(old.Value, c.Test) {
 			r = m.answer(CodeDone)
@@ -280,8 +290,10 @@ func (m *model) change(c Command, old Entry) (r Result) {
 			return r
 		}
 		e.Value = c.Value
-		r = m.put(e, true)
-		r.Body, r.Count = string(c.Value), 1
+		r = m.within(func() Result { return m.put(e, true) })
+		if r.Code == CodeDone {
+			r.Body, r.Count = string(c.Value), 1
+		}
 	case OpExpire:
 		if c.TTL > 0 && old.TTL == 0 && len(m.expiry) >= m.l.ExpiringKeys {
 			return m.answer(CodeFull)
@@ -299,9 +311,11 @@ func (m *model) change(c Command, old Entry) (r Result) {
 		if old.Session != "" || to.Session != "" {
 			return m.answer(CodeCondition)
 		}
-		m.erase(c.Key)
-		e.Key, e.LockIndex = c.NewKey, to.LockIndex
-		r = m.put(e, false)
+		r = m.within(func() Result {
+			m.erase(c.Key)
+			e.Key, e.LockIndex = c.NewKey, to.LockIndex
+			return m.put(e, false)
+		})
 	}
 	return r
 }
@@ -358,8 +372,12 @@ func (m *model) session(c Command) Result {
 func (m *model) transaction(c Command) Result {
 	work := m.clone()
 	var o Outcomes
+	var overs []string
 	for i, p := range c.Parts {
-		results, what := work.part(p)
+		results, what, over := work.part(p)
+		if over != "" {
+			overs = append(overs, over)
+		}
 		for _, e := range results {
 			o.Results = append(o.Results, Outcome{i, &e})
 		}
@@ -368,6 +386,9 @@ func (m *model) transaction(c Command) Result {
 		}
 	}
 	r := m.answer(CodeCondition)
+	if len(o.Errors) > 0 && len(overs) == len(o.Errors) {
+		return Result{Code: CodeQuota, Revision: m.revision, Body: overs[0]}
+	}
 	if len(o.Errors) > 0 {
 		o.Results = nil
 	} else {
@@ -379,7 +400,7 @@ func (m *model) transaction(c Command) Result {
 }
 
 // part is what a part answers, or why it fails.
-func (m *model) part(p Part) (out []Entry, what string) {
+func (m *model) part(p Part) (out []Entry, what, over string) {
 	old, found := m.entries[p.Key]
 	bare := func(key string) []Entry {
 		e := m.entries[key]
@@ -389,9 +410,9 @@ func (m *model) part(p Part) (out []Entry, what string) {
 	if to := map[bool]string{p.Lock == LockAcquire: "lock", p.Lock == LockRelease: "unlock",
 		p.Op == OpCheckSession: "check the session of"}[true]; to != "" {
 		if _, lives := m.sessions[p.Session.ID]; p.Session.ID == "" {
-			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key)
+			return nil, fmt.Sprintf("failed to %s key %q, missing session", to, p.Key), ""
 		} else if !lives {
-			return nil, fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID)
+			return nil, fmt.Sprintf("failed to %s key %q, invalid session %q", to, p.Key, p.Session.ID), ""
 		}
 	}
 	switch p.Op {
@@ -399,51 +420,56 @@ func (m *model) part(p Part) (out []Entry, what string) {
 		for _, k := range m.keys(p.Key) {
 			out = append(out, m.entries[k])
 		}
-		return out, ""
+		return out, "", ""
 	case OpGetOrEmpty:
 		old.Key = p.Key
-		return []Entry{old}, ""
+		return []Entry{old}, "", ""
 	case OpCheckNotExists:
 		if found {
-			return nil, fmt.Sprintf("key %q exists", p.Key)
+			return nil, fmt.Sprintf("key %q exists", p.Key), ""
 		}
-		return nil, ""
+		return nil, "", ""
 	case OpGet, OpCheckIndex, OpCheckSession, OpCheckValue:
 		if !found {
-			return nil, fmt.Sprintf("key %q doesn't exist", p.Key)
+			return nil, fmt.Sprintf("key %q doesn't exist", p.Key), ""
 		}
 	}
 	switch p.Op {
 	case OpGet:
-		return []Entry{old}, ""
+		return []Entry{old}, "", ""
 	case OpCheckIndex:
 		if old.ModifyIndex != p.Index {
 			return nil, fmt.Sprintf("failed index check for key %q: its modify index is %d, not %d", p.Key,
-				old.ModifyIndex, p.Index)
+				old.ModifyIndex, p.Index), ""
 		}
-		return bare(p.Key), ""
+		return bare(p.Key), "", ""
 	case OpCheckSession:
 		if old.Session != p.Session.ID {
 			return nil, fmt.Sprintf("failed session check for key %q: its session is %q, not %q", p.Key, old.Session,
-				p.Session.ID)
+				p.Session.ID), ""
 		}
-		return bare(p.Key), ""
+		return bare(p.Key), "", ""
 	case OpCheckValue:
 		if !bytes.Equal(old.Value, p.Value) {
-			return nil, fmt.Sprintf("failed value check for key %q: it holds another value", p.Key)
+			return nil, fmt.Sprintf("failed value check for key %q: it holds another value", p.Key), ""
 		}
-		return bare(p.Key), ""
+		return bare(p.Key), "", ""
 	}
-	if r := m.execute(p); r.Code != CodeDone {
-		return nil, whyFailed(&p, r.Code)
+	switch r := m.execute(p); r.Code {
+	case CodeDone:
+	case CodeQuota:
+		o, _ := DecodeOverQuota(r.Body)
+		return nil, fmt.Sprintf("failed at key %q: %s", p.Key, o), r.Body
+	default:
+		return nil, whyFailed(&p, r.Code), ""
 	}
 	switch p.Op {
 	case OpSet:
-		return bare(p.Key), ""
+		return bare(p.Key), "", ""
 	case OpRename:
-		return bare(p.NewKey), ""
+		return bare(p.NewKey), "", ""
 	case OpAdd:
-		return []Entry{m.entries[p.Key]}, ""
+		return []Entry{m.entries[p.Key]}, "", ""
 	}
-	return nil, ""
+	return nil, "", ""
 }

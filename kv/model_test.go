@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -75,6 +76,7 @@ type world struct {
 	// parted is the checkpoint of which a part is in the state database.
 	parted *Checkpoint
 	seen   mirror
+	ops    []Op // that are drawn
 }
 
 type heldSnapshot struct {
@@ -89,7 +91,7 @@ func (w *world) step(t *rapid.T) {
 		var batch []byte
 		var want []Result
 		for range rapid.IntRange(0, 4).Draw(t, "commands") {
-			c := drawCommand(t, w.model)
+			c := drawCommand(t, w.model, w.ops)
 			batch = AppendBatch(batch, EncodeCommand(&c))
 			want = append(want, w.model.apply(c))
 		}
@@ -203,6 +205,9 @@ func checkSnapshot(t *rapid.T, h heldSnapshot) {
 		t.Fatalf("revision %d, want %d", h.Revision(), h.model.revision)
 	}
 	checkSessions(t, h)
+	if d := cmp.Diff(h.model.allQuotas(), h.Quotas()); d != "" {
+		t.Fatalf("quotas: %s", d)
+	}
 	if got, want := h.Deleted(r.Prefix), h.model.deleted(r.Prefix); got != want {
 		t.Fatalf("deleted under %q at %d, want %d", r.Prefix, got, want)
 	}
@@ -219,6 +224,8 @@ func TestStateFollowsTheModel(t *testing.T) {
 			ExpiringKeys:   rapid.IntRange(1, 4).Draw(rt, "expiring keys"),
 			Fences:         rapid.IntRange(1, 3).Draw(rt, "fences"),
 			Tombstones:     rapid.IntRange(1, 8).Draw(rt, "tombstones"),
+			Quotas:         rapid.IntRange(1, 3).Draw(rt, "quotas"),
+			CountKeys:      rapid.IntRange(1, 4).Draw(rt, "keys counted at a time"),
 		}
 		w := newWorld(t, l)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {

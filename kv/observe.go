@@ -13,6 +13,7 @@ const (
 	TimedSession TimedKind = 1 // Name is a session's ID
 	TimedKey     TimedKind = 2 // Name is a key that expires
 	TimedDelay   TimedKind = 3 // Name is a key in lock-delay
+	TimedQuota   TimedKind = 4 // Name is a prefix whose keys are counted for its quota: the next step is due
 )
 
 // Timed is a time that runs. The state has no clock: whoever is master measures After from when it learned of this very

@@ -35,6 +35,10 @@ const (
 	// another run's for its own.
 	OpNewEra Op = 17
 
+	// OpQuota sets the quota of the keys that start with Key to Value (QuotaLimits), or ends it if Value is empty. What
+	// is there is counted in steps: with an Arm it is the next one, which the master logs. It changes no revision.
+	OpQuota Op = 18
+
 	// OpLevel raises the cluster's feature level to Num, if it is below; Result.Count is the level now. Only the master
 	// logs it, once every member has said that it knows that level. It changes no revision.
 	OpLevel Op = 19

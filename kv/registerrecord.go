@@ -18,6 +18,7 @@ import (
 //	SpaceFence      name                1, largest token (uvarint)
 //	SpaceTombstone  key                 1, revision (uvarint)
 //	SpaceMembers    "record"            1, what SetMembers was given
+//	SpaceQuota      prefix              1, limits and use in bytes and keys, counting, steps (uvarints), next key
 
 func appendSession(buf []byte, e *Session) []byte {
 	bare := *e
@@ -84,6 +85,7 @@ func (r *registers) mark(m *meta) {
 	m.Expiring, m.Delays = uint64(r.times.expiry.Len()), uint64(r.times.delays.Len())
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 	m.Members = r.members.count()
+	m.Quotas = uint64(r.quotas.byPrefix.Len())
 	m.Format, m.Level = metaFormat, r.level
 	if r.level > 0 {
 		m.Format = metaFormatLevel
@@ -120,6 +122,7 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 		}},
 		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
 		{SpaceMembers, m.Members, r.members.load},
+		{SpaceQuota, m.Quotas, r.quotas.load},
 	} {
 		var broken error
 		var n uint64
@@ -201,4 +204,8 @@ func (r *registers) digest(h hash.Hash) {
 	if r.members.record != nil {
 		write(SpaceMembers, membersKey, appendMembers(nil, r.members.record))
 	}
+	r.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
+		write(SpaceQuota, prefix, appendQuota(nil, q))
+		return true
+	})
 }

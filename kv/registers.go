@@ -11,14 +11,15 @@ type registers struct {
 	fences     fences
 	tombstones tombstones
 	members    members
+	quotas     quotas
 	level      uint64  // the feature level, which never falls
-	changes    changes // of all but the tombstones, which know by themselves
+	changes    changes // of all but the tombstones and quotas, which know by themselves
 }
 
 func newRegisters() registers {
 	return registers{
 		sessions: newSessions(), times: newTimes(), fences: newFences(), tombstones: newTombstones(),
-		changes: newChanges(),
+		quotas: newQuotas(), changes: newChanges(),
 	}
 }
 
@@ -26,7 +27,7 @@ func newRegisters() registers {
 func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
-		members: r.members, level: r.level,
+		members: r.members, level: r.level, quotas: r.quotas.copy(),
 		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }

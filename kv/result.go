@@ -23,6 +23,8 @@ const (
 	CodeExists    Code = 13 // a session of this ID exists; nothing was changed
 	CodeTooLarge  Code = 14 // the outcome of a transaction would be larger than MaxBodyBytes; nothing was changed
 
+	CodeQuota Code = 15 // the quota of a prefix does not allow it; Result.Body says which (DecodeOverQuota)
+
 	// CodeLevel: the command needs a higher feature level than the state's. It is never remembered.
 	CodeLevel Code = 16
 
@@ -34,7 +36,7 @@ var codeTexts = [...]string{
 	CodeKeyTooOld: "key too old", CodeMalformed: "malformed command", CodeBaseAhead: "base ahead of the store",
 	CodeTooMany: "too many keys to prune", CodeMissing: "no such key", CodeNoSession: "no such session",
 	CodeNotNumber: "not a number", CodeFenced: "fenced off by a larger token", CodeFull: "a table of the state is full",
-	CodeExists: "it exists", CodeTooLarge: "the outcome is too large",
+	CodeExists: "it exists", CodeTooLarge: "the outcome is too large", CodeQuota: "over a quota",
 	CodeLevel: "above the cluster's feature level",
 }
 

@@ -10,6 +10,7 @@ type Snapshot struct {
 	sessions   sessions
 	fences     fences
 	tombstones tombstones
+	quotas     quotas
 	applied    uint64
 	revision   uint64
 }
@@ -25,6 +26,7 @@ func (s *State) Snapshot() (*Snapshot, error) {
 	return &Snapshot{
 		layers:   layers{active: x.entries.active.Copy(), frozen: x.entries.frozen, stateDB: stateDB},
 		sessions: x.reg.sessions.copy(), fences: x.reg.fences.copy(), tombstones: x.reg.tombstones.copy(),
+		quotas:  x.reg.quotas.copy(),
 		applied: s.applied, revision: x.revision,
 	}, nil
 }

@@ -47,7 +47,7 @@ func (s *State) load(m *meta) error {
 	if s.exec.reg, err = loadRegisters(view, m); err != nil {
 		return err
 	}
-	s.checkpoint.tombstones = s.exec.reg.tombstones.copy()
+	s.checkpoint.tombstones, s.checkpoint.quotas = s.exec.reg.tombstones.copy(), s.exec.reg.quotas.copy()
 	return nil
 }
 

@@ -15,10 +15,12 @@ const (
 	SpaceFence     Space = 7 // fence name → largest token
 	SpaceTombstone Space = 8 // key → revision of its deletion
 	SpaceMembers   Space = 9 // one key → the record of the cluster's members
+
+	SpaceQuota Space = 10 // prefix → limits and usage of the keys under it
 )
 
 // Known reports whether this version knows records of s. See Level for when a state has any.
-func (s Space) Known() bool { return s >= SpaceData && s <= SpaceMembers }
+func (s Space) Known() bool { return s >= SpaceData && s <= SpaceQuota }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
 // byte.

@@ -65,7 +65,7 @@ func (t *times) endDelay(key string, arm uint64, c *changes) (Timed, bool) {
 	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm}, true
 }
 
-// Timed calls fn with everything that runs now: sessions, keys, lock-delays, each in order.
+// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, each in order.
 func (s *State) Timed(fn func(Timed)) {
 	reg := &s.exec.reg
 	reg.sessions.byID.Scan(func(id string, e *Session) bool {
@@ -80,6 +80,12 @@ func (s *State) Timed(fn func(Timed)) {
 	})
 	reg.times.delays.Scan(func(key string, t running) bool {
 		fn(Timed{Kind: TimedDelay, Name: key, Arm: t.arm, After: t.after})
+		return true
+	})
+	reg.quotas.byPrefix.Scan(func(_ string, q *quota) bool {
+		if q.Counting {
+			fn(q.timed(countPause))
+		}
 		return true
 	})
 }

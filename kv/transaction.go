@@ -10,6 +10,9 @@ type attempt struct {
 	Outcomes
 	bytes int
 	full  bool
+	// over is the body of the first part that a quota refused, and overs is how many it refused.
+	over  string
+	overs int
 }
 
 // transact runs all parts of c in order, each on what those before have made. If any fails, everything is as before,
@@ -29,6 +32,9 @@ func transact(x *executor, c *Command) (Result, error) {
 	code := CodeDone
 	if len(t.Errors) > 0 {
 		x.restore(before)
+		if t.overs == len(t.Errors) { // with space it would be done
+			return Result{Code: CodeQuota, Revision: x.revision, Body: t.over}, nil
+		}
 		code, t.Results = CodeCondition, nil
 	}
 	body := EncodeOutcomes(t.Outcomes)
@@ -60,6 +66,18 @@ func (t *attempt) fail(i int, format string, args ...any) {
 	t.Errors = append(t.Errors, PartError{Part: i, What: fmt.Sprintf(format, args...)})
 }
 
+// refused notes that a quota refuses part i, which body tells.
+func (t *attempt) refused(i int, p *Part, body string) {
+	if t.overs++; t.overs == 1 {
+		t.over = body
+	}
+	o, err := DecodeOverQuota(body)
+	if err != nil {
+		panic(err)
+	}
+	t.fail(i, "failed at key %q: %s", p.Key, o)
+}
+
 // run runs one part and keeps what it answers.
 func (t *attempt) run(x *executor, i int, p *Part) error {
 	if why := noSession(&x.reg.sessions, p); why != "" {
@@ -75,6 +93,10 @@ func (t *attempt) run(x *executor, i int, p *Part) error {
 	r, err := x.execute(p)
 	if err != nil {
 		return err
+	}
+	if r.Code == CodeQuota {
+		t.refused(i, p, r.Body)
+		return nil
 	}
 	if r.Code != CodeDone {
 		t.fail(i, "%s", whyFailed(p, r.Code))

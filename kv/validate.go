@@ -135,6 +135,7 @@ var rules = [...]rule{
 	OpEndKey:         {named: byKey, takes: hasArm},
 	OpEndDelay:       {named: byKey, takes: hasArm},
 	OpNewEra:         {named: byNone, takes: idem},
+	OpQuota:          {named: byKey, takes: hasValue | hasArm | idem, level: 1},
 	OpLevel:          {named: byNone, takes: hasNum},
 
 	OpGet:            {named: byKey, part: true, partial: true},
@@ -227,6 +228,8 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: a lock and an index exclude each other", ErrCommand)
 	case c.Op == OpNewEra && c.IdemKey == "":
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
+	case c.Op == OpQuota:
+		return c.validateQuota()
 	case c.Op == OpLevel && c.Num < 1:
 		return fmt.Errorf("%w: feature level %d: must be at least 1", ErrCommand, c.Num)
 	case c.Op == OpDropFence && c.Fence == "":
@@ -236,6 +239,24 @@ func (c *Command) validateMore() error {
 	}
 	if c.Fence != "" {
 		return ValidateFence(c.Fence)
+	}
+	return nil
+}
+
+// validateQuota checks what an OpQuota asks for.
+func (c *Command) validateQuota() error {
+	if len(c.Key) > MaxQuotaPrefixBytes {
+		return fmt.Errorf("%w: the prefix of a quota has %d bytes, at most %d are allowed", ErrCommand, len(c.Key),
+			MaxQuotaPrefixBytes)
+	}
+	if c.Arm != 0 && len(c.Value) > 0 {
+		return fmt.Errorf("%w: a quota is counted or set, not both", ErrCommand)
+	}
+	if len(c.Value) == 0 {
+		return nil
+	}
+	if _, _, ok := parseQuotaLimits(c.Value); !ok {
+		return fmt.Errorf("%w: a quota must have a limit of bytes or of keys, of at most %d", ErrCommand, uint64(MaxQuota))
 	}
 	return nil
 }

@@ -19,7 +19,9 @@ func (x *executor) add(c *Command) (Result, error) {
 		return x.unchanged(CodeNotNumber), nil
 	}
 	body := strconv.FormatInt(sum, 10)
-	x.rewrite(old, []byte(body))
+	if r, over := x.rewrite(old, []byte(body)); over {
+		return r, nil
+	}
 	return Result{Code: CodeDone, Revision: x.revision, Body: body}, nil
 }
 
@@ -46,16 +48,22 @@ func (x *executor) testAndSet(c *Command) (Result, error) {
 	case !bytes.Equal(old.Value, c.Test):
 		return Result{Code: CodeDone, Revision: x.revision, Body: string(old.Value)}, nil
 	}
-	x.rewrite(old, c.Value)
+	if r, over := x.rewrite(old, c.Value); over {
+		return r, nil
+	}
 	return Result{Code: CodeDone, Revision: x.revision, Count: 1, Body: string(c.Value)}, nil
 }
 
-// rewrite replaces the value of old, and nothing else.
-func (x *executor) rewrite(old *Entry, value []byte) {
+// rewrite replaces the value of old, and nothing else. over is true, with the refusal, if a quota does not allow that.
+func (x *executor) rewrite(old *Entry, value []byte) (refused Result, over bool) {
 	e := *old
-	e.Value, e.ModifyIndex = nil, x.stamp()
-	if len(value) > 0 {
+	if e.Value = nil; len(value) > 0 {
 		e.Value = value
 	}
+	if refused, over = x.overQuota(grows(e.Key, &e, old), growth{}); over {
+		return refused, true
+	}
+	e.ModifyIndex = x.stamp()
 	x.place(&e, old)
+	return Result{}, false
 }

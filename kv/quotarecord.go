@@ -1,0 +1,100 @@
+package kv
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// OverQuota says why a command was refused with CodeQuota.
+type OverQuota struct {
+	Prefix string // of the quota
+	Keys   bool   // the numbers are of keys, else of bytes
+	Limit  uint64
+	Used   uint64
+	More   uint64 // what the command needed besides Used
+}
+
+// String says what is full.
+func (o OverQuota) String() string {
+	what := "bytes"
+	if o.Keys {
+		what = "keys"
+	}
+	return fmt.Sprintf("the quota of prefix %q is %d %s, %d are in use, and this needs %d more", o.Prefix, o.Limit, what,
+		o.Used, o.More)
+}
+
+// encode returns o as Result.Body.
+func (o OverQuota) encode() string {
+	kind := byte(0)
+	if o.Keys {
+		kind = 1
+	}
+	b := []byte{kind}
+	for _, n := range [...]uint64{o.Limit, o.Used, o.More} {
+		b = binary.AppendUvarint(b, n)
+	}
+	return string(append(b, o.Prefix...))
+}
+
+// DecodeOverQuota reads the Body of a Result whose code is CodeQuota. Of a transaction it is about the first part that
+// a quota refused. Errors wrap ErrBody.
+func DecodeOverQuota(body string) (OverQuota, error) {
+	r := reader{b: []byte(body)}
+	kind := r.uvarint()
+	o := OverQuota{Keys: kind == 1, Limit: r.uvarint(), Used: r.uvarint(), More: r.uvarint()}
+	if o.Prefix = string(r.b); r.bad || kind > 1 || o.Prefix == "" {
+		return OverQuota{}, fmt.Errorf("%w: a quota", ErrBody)
+	}
+	return o, nil
+}
+
+func appendQuota(buf []byte, q *quota) []byte {
+	counting := uint64(0)
+	if q.Counting {
+		counting = 1
+	}
+	buf = append(buf, recordVersion)
+	for _, n := range [...]uint64{q.Bytes, q.Keys, q.UsedBytes, q.UsedKeys, counting, q.steps} {
+		buf = binary.AppendUvarint(buf, n)
+	}
+	return append(buf, q.next...)
+}
+
+// load reads a record of SpaceQuota.
+func (q *quotas) load(prefix string, b []byte) error {
+	r := reader{b: b}
+	r.version()
+	e := quota{Quota: Quota{Prefix: prefix, Bytes: r.uvarint(), Keys: r.uvarint(), UsedBytes: r.uvarint(),
+		UsedKeys: r.uvarint()}}
+	counting := r.uvarint()
+	e.steps, e.Counting, e.next = r.uvarint(), counting == 1, string(r.b)
+	switch {
+	case r.bad, counting > 1, prefix == "", e.Bytes|e.Keys == 0, !e.Counting && e.next != "",
+		e.Counting && !strings.HasPrefix(e.next, prefix):
+		return damaged("quota of prefix %q: %w", prefix, errRecord)
+	}
+	q.byPrefix.Set(prefix, &e)
+	return nil
+}
+
+// quotaChanges returns the quotas that are not as they were at the last checkpoint.
+func (f *Frozen) quotaChanges() (changes []Change) {
+	f.oldQuotas.byPrefix.Scan(func(prefix string, _ *quota) bool {
+		if _, there := f.quotas.byPrefix.Get(prefix); !there {
+			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix)})
+		}
+		return true
+	})
+	f.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
+		if old, _ := f.oldQuotas.byPrefix.Get(prefix); old != q {
+			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix), Value: slices.Clip(appendQuota(nil, q))})
+		}
+		return true
+	})
+	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(string(a.Key), string(b.Key)) })
+	return changes
+}
