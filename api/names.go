@@ -12,6 +12,8 @@ const (
 	PathSessionNode    = "/v1/session/node/"
 	PathSessionList    = "/v1/session/list"
 	PathFence          = "/v1/fence/"
+	PathQuotas         = "/v1/quota"  // lists all
+	PathQuota          = "/v1/quota/" // followed by the prefix
 	PathWatch          = "/v1/watch"
 	PathLease          = "/v1/lease/" // followed by the name, and a verb unless the lease is only shown
 	PathLeases         = "/v1/leases"

@@ -7,7 +7,7 @@ import (
 // Client is a handle on one cluster. All methods are safe for concurrent use.
 //
 // The methods of Client read and write keys. Everything else is grouped by what it is about; see Locks, Sessions,
-// Leases, Fences, Nodes and Members.
+// Leases, Fences, Nodes, Members and Quotas.
 type Client struct {
 	kv
 	locks    *Locks
@@ -16,6 +16,7 @@ type Client struct {
 	fences   *Fences
 	nodes    *Nodes
 	members  *Members
+	quotas   *Quotas
 }
 
 // New checks cfg and returns a client. It does not connect yet.
@@ -39,6 +40,7 @@ func newClient(s *sender, now func() time.Duration) *Client {
 		fences:   &Fences{s},
 		nodes:    &Nodes{s},
 		members:  &Members{s},
+		quotas:   &Quotas{s},
 	}
 }
 
@@ -59,6 +61,9 @@ func (c *Client) Nodes() *Nodes { return c.nodes }
 
 // Members returns the calls on the members of the cluster.
 func (c *Client) Members() *Members { return c.members }
+
+// Quotas returns the calls on the quotas of prefixes.
+func (c *Client) Quotas() *Quotas { return c.quotas }
 
 // Endpoints returns the endpoints as URLs: those of the Config in their order, and then the other members, as far as
 // they have been learned, see Config.NoLearning.

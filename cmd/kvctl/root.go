@@ -81,7 +81,8 @@ func newRoot(a *app) *cobra.Command {
 		newPrune(a),
 		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a),
 		newSession(a),
-		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newMaster(a), newDev(a), newBench(a), newVersion(a),
+		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newQuota(a), newMaster(a),
+		newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

@@ -126,7 +126,7 @@ func TestCodesOfResults(t *testing.T) {
 		kv.CodeKeyReused: api.CodeKeyReused, kv.CodeKeyTooOld: api.CodeKeyTooOld, kv.CodeBaseAhead: api.CodeInvalid,
 		kv.CodeTooMany: api.CodeTooLarge, kv.CodeMissing: api.CodeNotFound, kv.CodeNoSession: api.CodeNoSession,
 		kv.CodeNotNumber: api.CodeNotNumber, kv.CodeFenced: api.CodeFenced, kv.CodeFull: api.CodeNoSpace,
-		kv.CodeExists: api.CodeKeyReused, kv.CodeTooLarge: api.CodeTooLarge,
+		kv.CodeExists: api.CodeKeyReused, kv.CodeTooLarge: api.CodeTooLarge, kv.CodeQuota: api.CodeNoSpace,
 	} {
 		f := newFake(t)
 		f.result = kv.Result{Code: code, Revision: 1}

@@ -7,6 +7,7 @@ type handlers struct {
 	session  *sessionHandler
 	lease    *leaseHandler
 	fence    *fenceHandler
+	quota    *quotaHandler
 	watch    *watchHandler
 	transfer *transferHandler
 	members  *membersHandler
@@ -32,6 +33,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 			nodeName: name, minTTL: cfg.SessionTTLMin},
 		lease: &leaseHandler{leases: b, timeouts: limits, bodies: in, waiting: &m.waiting, maxTTL: cfg.MaxLeaseTime},
 		fence: &fenceHandler{reads: reads, writes: writes},
+		quota: &quotaHandler{reads: reads, writes: writes, bodies: in},
 		watch: &watchHandler{reads: reads, waits: w, open: &m.streams,
 			heartbeat: cfg.Heartbeat, timeout: cfg.EventTimeout},
 		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},

@@ -30,7 +30,7 @@ func (h *kvHandler) post(x *exchange) error {
 		x.json(bodyFalse)
 		return nil
 	case res.Code != kv.CodeDone:
-		return notDone(&c, res.Code)
+		return notDone(&c, &res)
 	}
 	return x.posted(&c, &res)
 }

@@ -17,6 +17,7 @@ var misspeltBodies = map[string]string{
 	"PUT /v1/session/destroy/{id}":  "",
 	"PUT /v1/session/renew/{id}":    "",
 	"PUT /v1/kv/{key}":              "", // the value
+	"PUT /v1/quota/{prefix}":        `{"bytes":1,"Colour":"red"}`,
 	"POST /v1/kv/{key}":             `{"Op":"add","Num":1,"Colour":"red"}`,
 	"POST /v1/lease/{name}/acquire": `{"Owner":"o","TTL":"1s","Colour":"red"}`,
 	"POST /v1/lease/{name}/renew":   `{"Owner":"o","Grant":"g","Colour":"red"}`,

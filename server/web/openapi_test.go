@@ -45,7 +45,7 @@ var rulesOf = map[string]*rules{
 	"kvGet": &readRules, "kvPut": &putRules, "kvDelete": &deleteRules, "kvPost": &postRules, "txn": &txnRules,
 	"sessionCreate": &consulWriteRules, "sessionDestroy": &consulWriteRules, "sessionRenew": &consulWriteRules,
 	"sessionInfo": &sessionRules, "sessionNode": &sessionRules, "sessionList": &sessionRules,
-	"fenceGet": &fenceReadRules, "fenceDrop": &plainWriteRules, "watch": &watchRules,
+	"fenceGet": &fenceReadRules, "fenceDrop": &plainWriteRules, "quotasList": &quotaReadRules, "quotaGet": &quotaReadRules, "quotaPut": &plainWriteRules, "quotaDrop": &plainWriteRules, "watch": &watchRules,
 	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
 	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "membersList": &plainRules, "backup": &plainRules, "snapshotGet": &snapshotRules, "membersAdd": &plainWriteRules, "membersRemove": &plainWriteRules,

@@ -48,6 +48,8 @@ func (h *handlers) table() []route {
 		{api.PathLeases, "leases-list", methods{"GET": h.lease.list}},
 
 		{api.PathFence + "{name}", "fence", methods{"GET": h.fence.get, "DELETE": h.fence.drop}},
+		{api.PathQuotas, "quotas", methods{"GET": h.quota.list}},
+		{api.PathQuota + "{prefix}", "quota", methods{"GET": h.quota.get, "PUT": h.quota.put, "DELETE": h.quota.drop}},
 		{api.PathWatch, "watch", methods{"GET": h.watch.stream}},
 
 		{api.PathMembers, "members", methods{"GET": h.members.list}},

@@ -25,6 +25,8 @@ func TestMethodsAndAllow(t *testing.T) {
 		"/v1/session/node/x":    "GET, HEAD",
 		"/v1/session/list":      "GET, HEAD",
 		"/v1/fence/kv/x":        "DELETE, GET, HEAD",
+		"/v1/quota":             "GET, HEAD",
+		"/v1/quota/a/":          "DELETE, GET, HEAD, PUT",
 		"/v1/openapi.json":      "GET, HEAD",
 		"/v1/status":            "GET, HEAD",
 		"/v1/status/leader":     "GET, HEAD",

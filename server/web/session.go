@@ -53,7 +53,7 @@ func (h *sessionHandler) renew(x *exchange) error {
 	case res.Code == kv.CodeNoSession:
 		return sessionGone(id)
 	case res.Code != kv.CodeDone:
-		return notDone(&c, res.Code)
+		return notDone(&c, &res)
 	}
 	return h.renewed(x, c.Session.ID)
 }

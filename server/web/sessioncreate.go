@@ -84,7 +84,7 @@ func (h *sessionHandler) create(x *exchange) error {
 		return err
 	}
 	if res.Code != kv.CodeDone {
-		return notDone(&c, res.Code)
+		return notDone(&c, &res)
 	}
 	x.json([]byte(`{"ID":"` + c.Session.ID + `"}`))
 	return nil

@@ -206,7 +206,7 @@ func (h *txnHandler) apply(x *exchange, c *kv.Command) error {
 		return err
 	}
 	if res.Code != kv.CodeDone && res.Code != kv.CodeCondition {
-		return notDone(c, res.Code)
+		return notDone(c, &res)
 	}
 	var out kv.Outcomes
 	if !res.Dropped {

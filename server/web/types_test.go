@@ -39,6 +39,7 @@ func TestAnswersAreThoseOfPackageAPI(t *testing.T) {
 		{"GET", api.PathSessionList, "", &[]api.Session{}},
 		{"GET", api.PathSessionInfo + id + "?details", "", &[]api.Session{}},
 		{"GET", api.PathFence + "kv/a", "", &api.Fence{}},
+		{"GET", api.PathQuotas, "", &api.QuotaList{}},
 		{"GET", api.PathStatus, "", &api.Status{}},
 		{"GET", api.PathMembers, "", &api.MemberList{}},
 		{"POST", api.PathMembersRemove, `{"node":2}`, &api.MemberOperation{}},

@@ -109,14 +109,14 @@ func (w *writes) run(x *exchange, c kv.Command) error {
 	case kv.CodeCondition:
 		x.json(bodyFalse)
 	default:
-		return notDone(&c, res.Code)
+		return notDone(&c, &res)
 	}
 	return nil
 }
 
 // notDone returns the answer to a command that came through the log and was not applied.
-func notDone(c *kv.Command, code kv.Code) *refusal {
-	switch code {
+func notDone(c *kv.Command, res *kv.Result) *refusal {
+	switch res.Code {
 	case kv.CodeKeyReused:
 		return refuse(http.StatusConflict, api.CodeKeyReused,
 			api.HeaderIdempotencyKey+" was used by another write: "+
@@ -148,6 +148,8 @@ func notDone(c *kv.Command, code kv.Code) *refusal {
 		return refuse(http.StatusInsufficientStorage, api.CodeNoSpace,
 			"no room: as many sessions, locks, expiring keys "+
 				"or fences are kept as can be: nothing was changed: end some, then try again")
+	case kv.CodeQuota:
+		return overQuota(res)
 	case kv.CodeExists:
 		return refuse(http.StatusConflict, api.CodeKeyReused, "a session of this ID exists: use a new "+
 			api.HeaderIdempotencyKey+" for each session")
@@ -162,6 +164,16 @@ func notDone(c *kv.Command, code kv.Code) *refusal {
 	}
 	return refuse(http.StatusInternalServerError, api.CodeInternal, "the cluster's nodes do not know this command: "+
 		"nothing was changed: bring all nodes to the same version")
+}
+
+// overQuota refuses what a quota does not allow.
+func overQuota(res *kv.Result) *refusal {
+	what := "the quota of a prefix does not allow it"
+	if o, err := kv.DecodeOverQuota(res.Body); err == nil {
+		what = o.String()
+	}
+	return refuse(http.StatusInsufficientStorage, api.CodeNoSpace, "no space: "+what+
+		": nothing was changed: delete keys under that prefix, or have its quota raised, then try again")
 }
 
 // noSession is Consul's answer to a lock with a session that is none: its clients look for the first words.

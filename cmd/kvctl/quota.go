@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"tenure/api"
+	"tenure/client"
+	"tenure/cmd/kvctl/internal/output"
+)
+
+func newQuota(a *app) *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "quota",
+		Short: "Bound what the keys under a prefix may take",
+		Long: "Bound what the keys under a prefix may take. A write that would take more is refused, and the refusal\n" +
+			"names the prefix. Deletes, and writes that make nothing larger, are never refused. A key counts for\n" +
+			"every quota whose prefix it starts with.",
+	}, newQuotaSet(a), newQuotaList(a), newQuotaShow(a), newQuotaDelete(a))
+}
+
+func newQuotaSet(a *app) *cobra.Command {
+	var w writeFlags
+	bytes := sized{units: byteUnits, like: "such as 1048576, 512KiB or 100MiB"}
+	keys := sized{units: countUnits, like: "such as 10000 or 10k"}
+	cmd := &cobra.Command{
+		Use:   "set PREFIX",
+		Short: "Set the quota of a prefix",
+		Long: "Set the quota of a prefix, in place of the one that it has. Without --bytes there may be any number of\n" +
+			"bytes, without --keys any number of keys. A byte is one of a key or of its value. What is there\n" +
+			"already is kept, even if it is more.",
+		Example:           "  kvctl quota set tenants/a/ --bytes 100MiB --keys 10000",
+		Args:              arguments(1, 1),
+		ValidArgsFunction: a.completeKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkQuotaPrefix(args[0]); err != nil {
+				return err
+			}
+			if bytes.n == 0 && keys.n == 0 {
+				return usage("a quota needs a limit: give --bytes or --keys, or both; kvctl quota delete ends one")
+			}
+			limits := client.QuotaLimits{Bytes: bytes.n, Keys: keys.n}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.Quotas().Set(ctx, args[0], limits, client.WriteOptions{Once: w.once}); err != nil {
+					return err
+				}
+				return a.printf(quotaSet{args[0], bytes.n, keys.n}, "quota of %s: %s, %s\n", output.OneLine(args[0]),
+					limitText(bytes.n, "bytes"), limitText(keys.n, "keys"))
+			})
+		},
+	}
+	cmd.Flags().Var(&bytes, "bytes", "most bytes of keys and values, such as 100MiB")
+	cmd.Flags().Var(&keys, "keys", "most keys, such as 10000 or 10k")
+	w.addOnceTo(cmd)
+	return cmd
+}
+
+func newQuotaList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the quotas and what is used of them",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					list, meta, err := c.Quotas().List(ctx, client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printQuotas(list)
+				})
+		},
+	}
+}
+
+func newQuotaShow(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:               "show PREFIX",
+		Short:             "Show the quota of a prefix and what is used of it",
+		Args:              arguments(1, 1),
+		ValidArgsFunction: a.completeQuotas,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkQuotaPrefix(args[0]); err != nil {
+				return err
+			}
+			return a.read(cmd.Context(),
+				func(ctx context.Context, c *client.Client, mode client.Mode) (client.Meta, error) {
+					q, meta, err := c.Quotas().Get(ctx, args[0], client.ReadOptions{Mode: mode})
+					if err != nil {
+						return meta, err
+					}
+					return meta, a.printQuotas([]client.Quota{q})
+				})
+		},
+	}
+}
+
+func newQuotaDelete(a *app) *cobra.Command {
+	var w writeFlags
+	cmd := &cobra.Command{
+		Use:               "delete PREFIX",
+		Short:             "End the quota of a prefix",
+		Long:              "End the quota of a prefix. Its keys stay. Deleting an absent quota succeeds.",
+		Args:              arguments(1, 1),
+		ValidArgsFunction: a.completeQuotas,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkQuotaPrefix(args[0]); err != nil {
+				return err
+			}
+			return a.write(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if err := c.Quotas().Delete(ctx, args[0], client.WriteOptions{Once: w.once}); err != nil {
+					return err
+				}
+				return a.printf(quotaSet{Prefix: args[0]}, "quota of %s ended\n", output.OneLine(args[0]))
+			})
+		},
+	}
+	w.addOnceTo(cmd)
+	return cmd
+}
+
+// checkQuotaPrefix refuses a prefix that can have no quota.
+func checkQuotaPrefix(prefix string) error {
+	switch {
+	case prefix == "":
+		return usage("the prefix is empty; what a node's disk may take in all is bounded by kvnode --quota-bytes")
+	case len(prefix) > api.MaxQuotaPrefixBytes:
+		return usage("the prefix has %d bytes; a quota takes one of at most %d", len(prefix), api.MaxQuotaPrefixBytes)
+	}
+	return nil
+}
+
+// quotaSet is a quota that was set or ended, with --json.
+type quotaSet struct {
+	Prefix string `json:"prefix"`
+	Bytes  uint64 `json:"bytes"` // 0: any number
+	Keys   uint64 `json:"keys"`  // 0: any number
+}
+
+func limitText(limit uint64, what string) string {
+	if limit == 0 {
+		return "any number of " + what
+	}
+	return fmt.Sprintf("%d %s", limit, what)
+}
+
+func (p *printer) printQuotas(list []client.Quota) error {
+	var rows [][]string
+	counting := ""
+	for _, q := range list {
+		rows = append(rows, []string{output.OneLine(q.Prefix), output.Bytes(int64(q.UsedBytes)), bytesLimit(q.Bytes),
+			percentOf(q.UsedBytes, q.Bytes), strconv.FormatUint(q.UsedKeys, 10), keysLimit(q.Keys),
+			percentOf(q.UsedKeys, q.Keys)})
+		if q.Counting {
+			counting = q.Prefix
+		}
+	}
+	err := p.print(append([]client.Quota{}, list...), func(w io.Writer) error {
+		return table(w, []string{"PREFIX", "USED", "BYTES", "%", "USED KEYS", "KEYS", "%"}, rows)
+	})
+	if err == nil && counting != "" && !p.json {
+		p.note("what is under %s is still being counted", quoteWord(counting))
+	}
+	return err
+}
+
+func bytesLimit(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return output.Bytes(int64(n))
+}
+
+func keysLimit(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// percentOf returns how much of limit is used, in percent, or "-" without a limit.
+func percentOf(used, limit uint64) string {
+	if limit == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(used)/float64(limit), 'f', 0, 64)
+}
+
+// completeQuotas completes the prefix of a quota as the first argument.
+func (a *app) completeQuotas(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	a.complete(cmd, func(ctx context.Context, c *client.Client) {
+		list, _, _ := c.Quotas().List(ctx, client.ReadOptions{Mode: client.Stale})
+		for _, q := range list[:min(len(list), completeLimit)] {
+			out = append(out, q.Prefix)
+		}
+	})
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
