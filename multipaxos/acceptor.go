@@ -21,6 +21,7 @@ type acceptor struct {
 	writes      writes
 	space       space
 	pin         Slot // nothing above it is truncated; 0: it does not bind
+	kept        bool // see Core.KeepAll
 	ignored     uint64
 }
 

@@ -133,6 +133,7 @@ func (s *state) acceptor(a *acceptor) {
 	s.writes(&a.writes)
 	s.num(uint64(a.space.full), uint64(a.pin))
 	s.flag(a.space.short)
+	s.flag(a.kept)
 	s.num(uint64(a.space.jam.from), uint64(a.space.jam.ticks))
 }
 

@@ -200,6 +200,10 @@ func (c *Core) SetFull(least Need) {
 // will go on from there. 0 ends it.
 func (c *Core) Pin(s Slot) { c.acceptor.pin = s }
 
+// KeepAll says whether the log is kept whole: nothing is truncated, whatever its size, until it is called with false.
+// What is missing below the state database at a start is another matter (Checkpointed).
+func (c *Core) KeepAll(keep bool) { c.acceptor.kept = keep }
+
 // SetShort reports whether space is short: then the tail of the log that is kept for members that lag is short too.
 func (c *Core) SetShort(short bool) { c.acceptor.space.short = short }
 

@@ -17,6 +17,9 @@ func (a *acceptor) checkpointed(s Slot) {
 // truncate deletes a bounded number of entries through slot own, which the state database has, but for the tail that is
 // kept for members that lag and what is pinned.
 func (a *acceptor) truncate(own Slot) {
+	if a.kept {
+		return
+	}
 	t := min(a.beyondTail(own), a.log.truncated+maxTruncate)
 	if a.pin > 0 {
 		t = min(t, a.pin)
