@@ -2,6 +2,8 @@ package kv
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/tidwall/btree"
@@ -62,6 +64,36 @@ func (m *MemStateDB) View() (StateDB, error) { return &memView{records: m.record
 
 // Loaded returns the slot and meta record of the newest merged checkpoint; its error is always nil.
 func (m *MemStateDB) Loaded() (slot uint64, meta []byte, err error) { return m.slot, m.meta, nil }
+
+// Digest returns a digest of slot, meta record and all records, 0 for a new state: what storage keeps up, read whole.
+func (m *MemStateDB) Digest() uint64 {
+	if m.slot == 0 {
+		return 0
+	}
+	h := sha256.New()
+	buf := binary.BigEndian.AppendUint64(nil, m.slot)
+	add := func(b string) { buf = append(binary.BigEndian.AppendUint64(buf, uint64(len(b))), b...) }
+	add(string(m.meta))
+	m.records.Scan(func(key string, record []byte) bool {
+		add(key)
+		add(string(record))
+		h.Write(buf)
+		buf = buf[:0]
+		return true
+	})
+	h.Write(buf)
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// Tamper replaces the record of key by other, or drops it if other is nil, as nothing that is applied would: for tests.
+func (m *MemStateDB) Tamper(space Space, key, other []byte) {
+	m.records = m.records.Copy()
+	if other == nil {
+		m.records.Delete(recordKey(space, key))
+		return
+	}
+	m.records.Set(recordKey(space, key), other)
+}
 
 func recordKey(space Space, key []byte) string {
 	b := make([]byte, 0, 1+len(key))

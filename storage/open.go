@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ func Open(dir string, o Options) (*Store, error) {
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
+	}
+	if err := (files{dir}).refuseDiffers(); err != nil {
+		return nil, errors.Join(err, lock.Close())
 	}
 	s := newStore(dir, o.withDefaults(), lock)
 	if err := s.open(); err != nil {

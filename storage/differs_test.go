@@ -1,0 +1,86 @@
+package storage
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tenure/kv"
+)
+
+// A directory that is marked is not opened again, for work or for reading, and the error says why and what to do.
+// Moving its files aside takes the mark along.
+func TestAMarkedDirectoryIsRefused(t *testing.T) {
+	s := formed(t, t.TempDir())
+	must(t, s.MarkDiffers("at slot 64 its digest is 1, and nodes [1 2] have 2"))
+	must(t, s.Close())
+	for _, o := range []Options{{}, {Offline: true}} {
+		_, err := Open(s.dir, o)
+		wantError(t, err, ErrDiffers, "at slot 64", filepath.Join(s.dir, "differs"), "kvnode rejoin", "replace")
+	}
+	must(t, os.Truncate(filepath.Join(s.dir, "differs"), 0)) // as a crash may leave it
+	if _, err := Open(s.dir, Options{}); !errors.Is(err, ErrDiffers) {
+		t.Errorf("with an empty mark: %v", err)
+	}
+	moved, err := SetAside(s.dir, "aside")
+	if err != nil || !moved {
+		t.Fatal(moved, err)
+	}
+	open(t, s.dir, Options{})
+}
+
+// The digest of the state is a matter of slot, records and meta record, and of nothing else: not of the checkpoints
+// that led there, nor of the store, nor of a start.
+func TestTheDigestIsThatOfTheState(t *testing.T) {
+	change := func(key, value string) kv.Change {
+		c := kv.Change{Space: kv.SpaceData, Key: []byte(key)}
+		if value != "" {
+			c.Value = []byte(value)
+		}
+		return c
+	}
+	a, b := formed(t, t.TempDir()), formed(t, t.TempDir())
+	if slot, sum := a.Digest(); slot != 0 || sum != 0 {
+		t.Errorf("a new store: %d %x", slot, sum)
+	}
+	fill(t, a, 40, 10)
+	fill(t, b, 40, 10)
+	take := func(s *Store, slot uint64, meta string, changes ...kv.Change) {
+		t.Helper()
+		must(t, s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: []byte(meta), Changes: changes}))
+	}
+	take(a, 10, "m", change("k", "old"), change("l", "1"))
+	take(a, 20, "n", change("k", "new"), change("x", ""))
+	take(b, 20, "n", change("k", "new"), change("l", "1"))
+	slot, sum := a.Digest()
+	if other, otherSum := b.Digest(); slot != 20 || other != 20 || sum == 0 || sum != otherSum {
+		t.Errorf("the same state: %d %x and %d %x", slot, sum, other, otherSum)
+	}
+	b = reopen(t, b)
+	if _, again := b.Digest(); again != sum {
+		t.Errorf("after a start: %x and %x", again, sum)
+	}
+	for what, f := range map[string]*kv.Checkpoint{
+		"a value":         {Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("k", "nex")}},
+		"a key more":      {Slot: 20, Meta: []byte("n"), Changes: []kv.Change{change("k", "new"), change("m", "1")}},
+		"the meta record": {Slot: 20, Meta: []byte("o"), Changes: []kv.Change{change("m", "")}},
+		"the slot":        {Slot: 21, Meta: []byte("n")},
+	} {
+		before := *b.state.checkpointed.Load()
+		must(t, b.Checkpoint(f))
+		if _, other := b.Digest(); other == sum {
+			t.Errorf("%s differs, and the digest does not", what)
+		}
+		must(t, b.Checkpoint(&kv.Checkpoint{Slot: max(20, f.Slot), Meta: before.Meta,
+			Changes: []kv.Change{change("k", "new"), change("m", "")}}))
+	}
+}
+
+// In the middle of a checkpoint the digest is that of no state, and is not told.
+func TestNoDigestInTheMiddleOfACheckpoint(t *testing.T) {
+	m := checkpointMarks{Slot: 10, Meta: []byte("m"), Records: digest{Count: 3, Sum: 7}, Plan: checkpointPlan{Slot: 20}}
+	if slot, sum := m.digest(); slot != 0 || sum != 0 {
+		t.Errorf("%d %x", slot, sum)
+	}
+}
