@@ -42,8 +42,10 @@ type Config struct {
 	MaxValueBytes int
 	SessionTTLMin time.Duration // the shortest TTL of a session; 0: 10 s
 	QuotaBytes    int64         // 0: none
-	MaxLeases     int           // bound on the named leases that this node remembers; 0: 2,000,000
-	Insecure      bool          // listeners beyond loopback are allowed
+	// CompareEvery is about how often a checkpoint is made so that replicas can compare digests; 0: 10 s.
+	CompareEvery time.Duration
+	MaxLeases    int  // bound on the named leases that this node remembers; 0: 2,000,000
+	Insecure     bool // listeners beyond loopback are allowed
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"time"
 
 	"tenure/internal/ballot"
@@ -54,6 +55,10 @@ const (
 	keepBytes   = 64 << 20
 )
 
+// compareEvery is about how often a checkpoint is made for the sake of its digest. One of ten seconds' changes costs
+// some syncs; a node that differs is found within about two of them.
+const compareEvery = 10 * time.Second
+
 // replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,
 // windows and caches stays below some 200 MiB with values of the default size.
 func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Config {
@@ -69,5 +74,6 @@ func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Con
 			4*batch),
 		MaxForwarded: 16384, MaxReads: 16384, ApplyBytes: 1 << 20, CheckpointBytes: 16 << 20, CheckpointLogBytes: 64 << 20,
 		MasterTimeout: max(4*c.LeaseTime, 500*time.Millisecond), Progress: replica.ProgressFor(c.LeaseTime),
+		CompareEvery: cmp.Or(c.CompareEvery, compareEvery),
 	}
 }

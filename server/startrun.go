@@ -115,6 +115,7 @@ func (n *node) openLog(state *kv.State, id storage.Identity) (*replica.Log, erro
 	if err != nil {
 		return nil, err
 	}
+	_, cfg.Digest = n.store.Digest()
 	core, err := multipaxos.New(cfg.Core, base, durable, n.store)
 	if err != nil {
 		return nil, err

@@ -56,6 +56,7 @@ type input struct {
 	read         *attempt
 	persisted    uint64
 	checkpointed bool
+	digest       uint64 // of checkpointed
 	up, down     ballot.NodeID
 	call         func()
 	ask          *memberAsk
@@ -195,7 +196,7 @@ func (l *logLoop) do(e replica.Effect) bool {
 	case replica.EffectCheckpoint:
 		l.disk.ends(kindCheckpoint, l.disk.beginCheckpoint(out.Checkpoint), func() {
 			l.disk.endCheckpoint()
-			l.put(input{checkpointed: true})
+			l.put(input{checkpointed: true, digest: l.disk.stateDB.Digest()})
 		})
 	}
 	return true
@@ -228,7 +229,8 @@ func (l *logLoop) take() {
 // event returns e as the driver takes it.
 func (l *logLoop) event(e *input) *replica.Event {
 	out := &replica.Event{
-		Log: e.log, Peer: e.peer, Persisted: e.persisted, Checkpointed: e.checkpointed, Up: e.up, Down: e.down,
+		Log: e.log, Peer: e.peer, Persisted: e.persisted, Checkpointed: e.checkpointed, Digest: e.digest,
+		Up: e.up, Down: e.down,
 	}
 	switch {
 	case e.peer != nil:

@@ -207,7 +207,7 @@ func (n *node) openLog() (err error) {
 	}
 	cfg := n.plan.part
 	cfg.Self, cfg.Core.Self, cfg.Timing = p.self, p.self, n.plan.timing
-	cfg.Membership = n.disk.members
+	cfg.Membership, cfg.Digest = n.disk.members, n.disk.stateDB.Digest()
 	base, err := replica.BaseMembership(l.state, cfg.Membership, n.disk.marks, n.disk)
 	if err != nil {
 		return err

@@ -229,6 +229,7 @@ func (p *plan) drawNode(r *random) {
 		CheckpointLogBytes: 100 * pick(r, int64(5), 30, 200),
 		MasterTimeout:      max(4*p.lease, 500*time.Millisecond),
 		Progress:           replica.ProgressFor(p.lease),
+		CompareEvery:       time.Second,
 	}
 }
 

@@ -149,9 +149,10 @@ func (t *transfers) serve() {
 		tell()
 	}
 	t.asks = nil
+	status := t.log.log.Status(t.reading())
 	step := t.sender.Next(t.reading(), replica.SenderView{
-		Checkpointed: uint64(t.disk.checkpointed()), Applied: t.log.log.Status(t.reading()).Applied,
-		Short: t.disk.space != replica.SpaceEnough,
+		Checkpointed: uint64(t.disk.checkpointed()), Applied: status.Applied,
+		Short: t.disk.space != replica.SpaceEnough, Withheld: status.Withheld,
 	})
 	if step.Wait > 0 {
 		t.timer.set(t.machine, kindMembers, t.now+t.clock.span(step.Wait)+50*time.Microsecond, t.serve)

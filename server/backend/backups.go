@@ -75,6 +75,9 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 	if _, err := b.cfg.KV.read(timeout, web.Default, take); err != nil {
 		return nil, false, err
 	}
+	if err := b.mustAgree(); err != nil {
+		return nil, false, err
+	}
 	begin := time.Now()
 	if err := b.cfg.Log.Checkpoint(checkpointFor); err != nil {
 		return nil, false, errCheckpoint
@@ -100,6 +103,15 @@ func (b *Backups) open(timeout time.Duration) (out *outgoing, held bool, err err
 		until:     now.Add(backupFor + time.Duration(info.Bytes/backupRate)*time.Second),
 		fileBytes: b.cfg.Store.Usage().StateFileBytes,
 	}, false, nil
+}
+
+// mustAgree returns an error while voters differ and nobody knows which of them is right: a backup of a wrong state
+// would be kept for the day on which it is needed.
+func (b *Backups) mustAgree() error {
+	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
+		return fmt.Errorf("%w: %v", web.ErrNotApplied, d)
+	}
+	return nil
 }
 
 var errCheckpoint = fmt.Errorf("%w: the checkpoint that a backup needs has not ended within %v: try again, or another node",
@@ -181,6 +193,9 @@ func (o *outgoing) mayGoOn() error {
 	c := &o.backups.cfg
 	if c.Lifecycle.Stopping() {
 		return fmt.Errorf("%w: this node is stopping", web.ErrNotApplied)
+	}
+	if err := o.backups.mustAgree(); err != nil {
+		return err
 	}
 	return mayKeep(time.Until(o.until), c.Disk.Space(), c.Store.Usage().StateFileBytes-o.fileBytes, o.info.Bytes)
 }

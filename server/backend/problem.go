@@ -35,6 +35,9 @@ func (b *Cluster) problem() string {
 	if silent := b.cfg.Health.Standing().DiskSilent; silent >= runner.DiskComplaint {
 		return fmt.Sprintf("the disk has not answered for %d s", silent/time.Second)
 	}
+	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
+		return d.String()
+	}
 	if why := b.cfg.Snapshots.Problem(); why != "" {
 		return why
 	}

@@ -12,6 +12,7 @@ type checkpoints struct {
 
 	frozen  *kv.Frozen // taken out of the state, not yet durable
 	handed  bool
+	compare bool   // its digest is to be compared
 	done    uint64 // slot of the newest durable checkpoint
 	wanted  uint64 // slot through which somebody waits for one
 	logged  int64  // bytes of the values applied since the last one began
@@ -86,7 +87,7 @@ const entryOverhead = 64
 // begin starts a checkpoint.
 func (c *checkpoints) begin(state *kv.State, tick uint64) {
 	if c.frozen == nil {
-		c.frozen, c.handed, c.logged, c.begun = state.Freeze(), false, 0, tick
+		c.frozen, c.handed, c.compare, c.logged, c.begun = state.Freeze(), false, false, 0, tick
 	}
 }
 

@@ -31,7 +31,11 @@ type Config struct {
 	CheckpointBytes    int64
 	CheckpointLogBytes int64         // values applied since the last checkpoint that start one: the bound of the log
 	MasterTimeout      time.Duration // without heartbeats for so long, the master is unknown
-	Progress           ProgressConfig
+	// CompareEvery is about how often a checkpoint is made so that the digests of the nodes can be compared.
+	CompareEvery time.Duration
+	// Digest is that of the state database as it was opened; 0: it is not known.
+	Digest   uint64
+	Progress ProgressConfig
 	// Membership is the durable one of this node's identity. It holds as long as the state has no record of the members.
 	Membership ident.Membership
 	// Timing is that of the leases: how long those under an older membership may live yet.
@@ -49,7 +53,8 @@ func (c Config) Validate() error {
 		{"MaxForwarded", int64(c.MaxForwarded)}, {"MaxReads", int64(c.MaxReads)},
 		{"ApplyBytes", int64(c.ApplyBytes)}, {"CheckpointBytes", c.CheckpointBytes}, {"CheckpointLogBytes",
 			c.CheckpointLogBytes},
-		{"MasterTimeout", int64(c.MasterTimeout)}, {"Progress.Bound", int64(c.Progress.Bound)},
+		{"MasterTimeout", int64(c.MasterTimeout)},
+		{"CompareEvery", int64(c.CompareEvery)}, {"Progress.Bound", int64(c.Progress.Bound)},
 		{"Progress.StandBack", int64(c.Progress.StandBack)}, {"Progress.MaxStandBack", int64(c.Progress.MaxStandBack)},
 	} {
 		if b.value <= 0 {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"errors"
 	"math/rand/v2"
 	"sort"
 	"testing"
@@ -80,7 +81,7 @@ func testConfig(self ballot.Incarnation, voters quorum.Set) Config {
 			CacheBytes: 1 << 16, KeepEntries: 8, NeedOf: NeedOf, MembershipOf: MembershipOf},
 		MaxBatchBytes: 4096, MaxInFlight: 2, MaxQueued: 64, MaxQueuedBytes: 1 << 20, MaxForwarded: 64, MaxReads: 64,
 		ApplyBytes: 1 << 16, CheckpointBytes: 1 << 14, CheckpointLogBytes: 50 * (entryOverhead + 40),
-		MasterTimeout: time.Second, Progress: ProgressFor(time.Second),
+		MasterTimeout: time.Second, Progress: ProgressFor(time.Second), CompareEvery: time.Second,
 	}
 }
 
@@ -107,6 +108,7 @@ type testNode struct {
 	handsOver     ballot.NodeID          // to this node; 0: it does not
 	attempts      map[ballot.Ballot]bool // for the lease, in this run
 	letGo         []LetGo                // in this run
+	differs       *Differs               // what it has ended of
 }
 
 // envelope is a message under way.
@@ -129,6 +131,7 @@ type cluster struct {
 	cut    func(from, to ballot.NodeID) bool // true: the message is lost
 	large  ballot.NodeID                     // of this node frames above smallFrame are lost
 	lastID uint64                            // of the requests about members
+	loads  uint64                            // writes of load
 	config func(*Config)                     // changes what every start begins with
 }
 
@@ -201,7 +204,7 @@ func (c *cluster) start(n *testNode) {
 		c.t.Fatal(err)
 	}
 	cfg := testConfig(self, quorum.Set{})
-	cfg.Membership = n.disk.identity
+	cfg.Membership, cfg.Digest = n.disk.identity, n.disk.stateDB.Digest()
 	c.config(&cfg)
 	base, err := BaseMembership(n.state, n.disk.identity, n.disk.durable, n.disk)
 	c.must(err)
@@ -306,7 +309,7 @@ func (c *cluster) round(n *testNode) {
 	c.handOver(n)
 	if n.checkpointing != nil && !n.frozen {
 		n.disk.stateDB.Merge(n.checkpointing.Checkpoint())
-		n.input(Event{Checkpointed: true})
+		n.input(Event{Checkpointed: true, Digest: n.disk.stateDB.Digest()})
 		n.checkpointing = nil
 	}
 	if c.now >= n.nextTick {
@@ -320,6 +323,10 @@ func (c *cluster) round(n *testNode) {
 func (c *cluster) stepLog(n *testNode) {
 	for {
 		e, err := n.round.Next()
+		if errors.As(err, &n.differs) {
+			c.crash(n)
+			return
+		}
 		c.must(err)
 		if e == EffectDone {
 			return

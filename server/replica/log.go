@@ -24,21 +24,24 @@ type Log struct {
 	// stopping takes up no new work as master: the node hands over, or it is leaving.
 	stopping, leaving bool
 
-	members     membersView
-	changes     changes
-	settling    settling
-	own         ownForce
-	master      masterView
-	queue       queue
-	batches     batches
-	forwards    forwards
-	reads       readers
-	checkpoints checkpoints
-	timers      timers
-	progress    progress
-	now         time.Duration // the newest clock reading
-	ticks       uint64
-	out         outbox
+	members      membersView
+	changes      changes
+	settling     settling
+	own          ownForce
+	master       masterView
+	queue        queue
+	batches      batches
+	forwards     forwards
+	reads        readers
+	checkpoints  checkpoints
+	compareSlots compareSlots
+	digests      digests
+	differing    differing
+	timers       timers
+	progress     progress
+	now          time.Duration // the newest clock reading
+	ticks        uint64
+	out          outbox
 }
 
 // NewLog is the log part of a run; core and state belong to it from here on.
@@ -69,12 +72,14 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
 		forwards: forwards{max: cfg.MaxForwarded, maxBytes: cfg.MaxQueuedBytes, maxMessage: cfg.MaxBatchBytes,
 			nonce: self.Nonce},
-		reads:       readers{max: cfg.MaxReads, nonce: self.Nonce},
-		checkpoints: checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
-		timers:      timers{byName: map[timerName]*timer{}},
-		progress:    newProgress(cfg.Progress, self.Node, newest.Voters()),
-		out:         outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
+		reads:        readers{max: cfg.MaxReads, nonce: self.Nonce},
+		checkpoints:  checkpoints{maxBytes: cfg.CheckpointBytes, logBytes: cfg.CheckpointLogBytes, done: state.Applied()},
+		compareSlots: newCompareSlots(cfg.CompareEvery, state.Applied()),
+		timers:       timers{byName: map[timerName]*timer{}},
+		progress:     newProgress(cfg.Progress, self.Node, newest.Voters()),
+		out:          outbox{self: self.Node, maxBytes: cfg.MaxBatchBytes},
 	}
+	l.digests.add(Digest{Slot: state.Applied(), Sum: cfg.Digest}, false)
 	state.Observe(kv.Observer{Timed: l.timers.learn})
 	state.Timed(l.timers.learn)
 	// Checkpointed comes first: the chosen mark on disk may be behind the state database, which proves that its slots
@@ -208,6 +213,9 @@ func (l *Log) disconnected(peer ballot.NodeID) {
 func (l *Log) tick(now time.Duration, p Published) error {
 	l.ticks++
 	l.now = now
+	if err := l.tickDigests(now, p); err != nil {
+		return err
+	}
 	l.tickProgress(now, p)
 	why := l.master.whyWaiting(l.epoch.ready, l.ticks)
 	l.queue.expire(now, why, &l.out)
@@ -236,6 +244,9 @@ const (
 func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
 	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
 	h.Membership, h.Excluding = l.own.told(now, l.core.SyncedThrough())
+	if h.Digests = l.digests.told; len(h.Digests) > 0 {
+		h.DigestFormat = kv.DigestFormat
+	}
 	return h
 }
 
@@ -326,6 +337,7 @@ func (l *Log) apply() error {
 			return err
 		}
 		l.checkpoints.applied(e)
+		l.compareHere()
 		l.epoch.applied(e)
 	}
 	l.core.Applied(multipaxos.Slot(l.state.Applied()))

@@ -7,7 +7,8 @@ import (
 	"tenure/multipaxos"
 )
 
-// Event is one input of the log part. Exactly one of its fields is set (From belongs to Health), or none: then it only
+// Event is one input of the log part. Exactly one of its fields is set (From belongs to Health, Digest to
+// Checkpointed), or none: then it only
 // makes a round happen. What it points to belongs to the log part from then on.
 type Event struct {
 	Log          *multipaxos.Message
@@ -16,6 +17,7 @@ type Event struct {
 	Read         *ReadRequest
 	Persisted    uint64 // every Persist up to this one is durable
 	Checkpointed bool   // what EffectCheckpoint has handed out is durable and visible
+	Digest       uint64 // of Checkpointed: of the whole state that is durable now; 0: it is not known
 	Tick         bool   // comes every TickEvery
 	Health       *Health
 	From         ballot.NodeID // of Health
@@ -49,6 +51,7 @@ type LogRound struct {
 	taken  int  // of events, so many are with the log part
 	tick   bool // there is a tick among them
 	again  bool
+	digest uint64 // of the checkpoint that EffectCheckpointed is about
 	out    Output
 	acks   bool // out is of the second half of a pass
 
@@ -136,7 +139,7 @@ func (r *LogRound) Locked() error {
 	case EffectApply:
 		return l.apply()
 	case EffectCheckpointed:
-		return l.checkpoints.end(l.state, l.core)
+		return l.checkpointed(r.digest)
 	case EffectFreeze:
 		l.checkpoints.begin(l.state, l.ticks)
 		return nil
@@ -170,6 +173,7 @@ func (r *LogRound) handle() (Effect, error) {
 		r.tick = r.tick || e.Tick
 		if e.Checkpointed {
 			r.at-- // the rest comes after it
+			r.digest = e.Digest
 			return r.lock(EffectCheckpointed)
 		}
 		if err := r.log.handle(r.clock.now, e); err != nil {
@@ -188,8 +192,7 @@ func (r *LogRound) passTime() (Effect, error) {
 }
 
 func (r *LogRound) freeze() (Effect, error) {
-	l := r.log
-	if r.tick && l.checkpoints.due(l.state.TableBytes(), l.members.space, l.ticks) {
+	if r.tick && r.log.freezes() {
 		return r.lock(EffectFreeze)
 	}
 	return 0, nil

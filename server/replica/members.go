@@ -7,6 +7,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
+	"tenure/kv"
 )
 
 // membersView is what this node knows of the members: who they are, who is connected, and how much space is on their
@@ -33,6 +34,7 @@ type peerView struct {
 	heard     time.Duration // 0: never
 	inForce   uint64        // as it said when it was heard
 	excluding time.Duration // as it said then
+	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
 // maxStrangers bounds the connected nodes that newest does not list, beside those that it does.
@@ -107,6 +109,9 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 	// Number and exclusion are of one heartbeat: a node that has restarted does not know yet what it excludes, and has
 	// acknowledged nothing until it does.
 	p.inForce, p.excluding = h.Membership, h.Excluding
+	if p.digests = nil; h.DigestFormat == kv.DigestFormat {
+		p.digests = h.Digests
+	}
 	return true
 }
 

@@ -46,6 +46,10 @@ type Heartbeat struct {
 	// Excluding is how long, on the sender's clock, what its acceptors granted or may have granted under older stamps can
 	// live yet.
 	Excluding time.Duration
+	// Digests are those of the sender's state at its newest checkpoint and at some before it, at most MaxDigests; slots
+	// rise. They are of DigestFormat. None: the sender is of a version that compares none, or has no checkpoint.
+	DigestFormat uint64
+	Digests      []Digest
 }
 
 // Space is what is left on a node's disk.

@@ -52,11 +52,12 @@ const (
 	ReasonStuck   = "stuck"
 	ReasonHung    = "hung" // the log loop itself, as the shell finds it
 	ReasonNoVoter = "no voter any more"
+	ReasonDiffers = "differs" // its state is not that of the others
 )
 
 // LetGoReasons returns all reasons of a LetGo.
 func LetGoReasons() []string {
-	return []string{ReasonUnready, ReasonBehind, ReasonStuck, ReasonHung, ReasonNoVoter}
+	return []string{ReasonUnready, ReasonBehind, ReasonStuck, ReasonHung, ReasonNoVoter, ReasonDiffers}
 }
 
 // reading is what the log part shows of itself once a tick.

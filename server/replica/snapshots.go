@@ -36,6 +36,8 @@ const (
 	SnapshotNone  SnapshotRefusal = 2 // it has no state that is ahead of the asking node's
 	SnapshotBusy  SnapshotRefusal = 3 // it sends another one
 	SnapshotShort SnapshotRefusal = 4 // its disk is short of space, and would fill while it keeps a snapshot
+
+	SnapshotDisputed SnapshotRefusal = 5 // voters differ, and a snapshot to another voter would decide who is right
 )
 
 // String returns the refusal for people.
@@ -49,6 +51,8 @@ func (r SnapshotRefusal) String() string {
 		return "sends another snapshot"
 	case SnapshotShort:
 		return "is short of space"
+	case SnapshotDisputed:
+		return "is not sure of its state: replicas differ"
 	}
 	return "refused"
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 const (
@@ -58,6 +59,9 @@ type SenderView struct {
 	Applied      uint64
 	Short        bool // the own disk is short of space
 	LogBytes     int64
+	// Withheld are members that get no snapshot: the voters, while it is not known which of them has the right state. One
+	// that takes it from another would agree with it, and so decide for it.
+	Withheld quorum.Set
 }
 
 // SenderStep is what there is to do. At most one field but Pin and Wait is set.
@@ -143,7 +147,7 @@ func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
 	}
 	a := &s.askers[0]
 	s.newest = now
-	switch why := s.refusal(&a.ask, v); {
+	switch why := s.refusal(a.node, &a.ask, v); {
 	case why != SnapshotGiven:
 		m := &Message{Kind: KindSnapshotPiece, To: a.node, Snapshot: &SnapshotPart{ID: a.ask.ID, Refused: why}}
 		s.drop(0)
@@ -160,8 +164,10 @@ func (s *SnapshotSender) next(now time.Duration, v SenderView) SenderStep {
 }
 
 // refusal returns why an ask is not answered with a piece.
-func (s *SnapshotSender) refusal(a *SnapshotPart, v SenderView) SnapshotRefusal {
+func (s *SnapshotSender) refusal(node ballot.NodeID, a *SnapshotPart, v SenderView) SnapshotRefusal {
 	switch {
+	case v.Withheld.Has(node):
+		return SnapshotDisputed
 	case a.ID != 0 && (!s.open || a.ID != s.id):
 		return SnapshotGone
 	case a.ID != 0:

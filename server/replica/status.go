@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 	"tenure/server/members"
 )
 
@@ -28,6 +29,10 @@ type Status struct {
 	Behind       bool            // others have truncated what this node lacks: it needs a snapshot
 	Gone         uint64          // the highest slot that another is known to have truncated
 	Peers        []PeerStatus    // the other members
+	Agreed       uint64          // the newest slot at which a majority of the voters had the same digest as this node
+	Compared     uint64          // the newest slot of which this node has told a digest
+	Dispute      Dispute         // voters differ, and no majority tells who is right; Slot 0: they do not
+	Withheld     quorum.Set      // members that get no snapshot while there is a Dispute; see SenderView
 	// Record is that of the members, as applied here.
 	Record members.Record
 	// Of the ready master alone: what the operation under way, or the newest membership, waits for, and how long that lasts
@@ -58,6 +63,10 @@ func (l *Log) Status(now time.Duration) Status {
 		if p := &l.members.peers[i]; p.listed {
 			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard})
 		}
+	}
+	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
+	if s.Dispute.Slot != 0 {
+		s.Withheld = l.members.voters
 	}
 	s.Record = l.changes.record
 	if l.epoch.ready {

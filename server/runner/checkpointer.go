@@ -42,6 +42,7 @@ func (c *checkpointer) run(stop <-chan struct{}) error {
 		}
 		c.seconds.Observe(time.Since(begin).Seconds())
 		_ = c.disk.measure() // an error shows at the next commit
-		c.inbox.put(logEvent{Event: replica.Event{Checkpointed: true}})
+		_, digest := c.store.Digest()
+		c.inbox.put(logEvent{Event: replica.Event{Checkpointed: true, Digest: digest}})
 	}
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -155,10 +156,20 @@ func (l *Log) drain() {
 // turn is one round, and reports whether the turn goes on. A failure ends the run, and nobody steps any more.
 func (l *Log) turn() bool {
 	if err := l.round(); err != nil {
-		l.cfg.Lifecycle.Fail(err)
+		l.cfg.Lifecycle.Fail(l.marked(err))
 		l.inbox.close()
 	}
 	return !l.inbox.release()
+}
+
+// marked makes it durable that this node's state differs from that of the others, if err says so: the node must not be
+// started on its data directory again.
+func (l *Log) marked(err error) error {
+	var d *replica.Differs
+	if !errors.As(err, &d) {
+		return err
+	}
+	return errors.Join(err, l.cfg.Store.MarkDiffers(d.Error()))
 }
 
 // endOnPanic ends the process with a panic of the log part. The goroutine may be one of net/http's, whose requests are

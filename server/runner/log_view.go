@@ -30,6 +30,7 @@ func (l *Log) publishView(now time.Duration) {
 		l.masterChanged(old.Master, v)
 	}
 	l.fullChanged(old.Full, v.Full)
+	l.disputeChanged(old.Dispute, v.Dispute)
 	if old.Record.NextNode != 0 { // else it is the first view
 		l.operationsChanged(&old.Record, &v.Record)
 	}
@@ -61,6 +62,16 @@ func (l *Log) masterChanged(old ballot.NodeID, v *LogView) {
 		return
 	}
 	l.cfg.Logger.Info().Uint64("master", uint64(v.Master)).Uint64("epoch", v.Epoch).Msg("the master is ready")
+}
+
+// disputeChanged logs that replicas differ while nobody knows which of them is right, and that this is over.
+func (l *Log) disputeChanged(old, now replica.Dispute) {
+	switch {
+	case now.Slot != 0 && old.Slot == 0:
+		l.cfg.Logger.Error().Uint64("slot", now.Slot).Msg(now.String())
+	case now.Slot == 0 && old.Slot != 0:
+		l.cfg.Logger.Info().Uint64("slot", old.Slot).Msg("no replicas differ any more, as far as this node knows")
+	}
 }
 
 // readyChanged logs that this node's mastership began or ended.

@@ -50,9 +50,10 @@ func (s *Snapshots) asked(a snapshotAsk) {
 }
 
 func (s *Snapshots) senderView() replica.SenderView {
+	log := s.cfg.Log.View()
 	return replica.SenderView{
-		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: s.cfg.Log.View().Applied,
-		LogBytes: s.cfg.Store.Usage().LogBytes,
+		Checkpointed: uint64(s.cfg.Store.Checkpointed()), Applied: log.Applied,
+		LogBytes: s.cfg.Store.Usage().LogBytes, Withheld: log.Withheld,
 		// The quota is no reason: what a member sends it does not keep.
 		Short: s.cfg.Disk.Space() == replica.SpaceTight || s.cfg.Disk.Space() == replica.SpaceNone,
 	}

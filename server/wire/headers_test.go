@@ -65,6 +65,10 @@ func drawReplica(t *rapid.T) *replica.Message {
 			Membership: u.Draw(t, "membership"), Excluding: max(0, wait())},
 		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"),
 			Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
+	for range rapid.IntRange(0, replica.MaxDigests).Draw(t, "digests") {
+		m.Heartbeat.DigestFormat = u.Draw(t, "format")
+		m.Heartbeat.Digests = append(m.Heartbeat.Digests, replica.Digest{Slot: u.Draw(t, "slot"), Sum: u.Draw(t, "sum")})
+	}
 	if rapid.IntRange(0, 3).Draw(t, "snapshot") == 0 {
 		m.Snapshot = &replica.SnapshotPart{ID: u.Draw(t, "id"), Above: u.Draw(t, "above"), Pieces: u.Draw(t, "pieces"),
 			Refused: replica.SnapshotRefusal(rapid.Byte().Draw(t, "refused")), After: drawBytes(t), Next: drawBytes(t),

@@ -18,7 +18,8 @@ import (
 //	    1 From     0: the connection knows
 //	    2 To       0: the connection knows
 //	    3 Heartbeat   array of 5: Master (bool), Epoch, Applied, LeaseLeft (ns), Space;
-//	                  of 6 with Membership, of 7 with Membership, Excluding (ns)
+//	                  of 6 with Membership, of 7 with Membership, Excluding (ns); of 9 with those, DigestFormat, and
+//	                  Digests: an array of at most MaxDigests arrays of 2: Slot, Sum
 //	    4 Writes   nil, or an array of arrays of 4: ID, nil in place of Command, Frees (bool), WaitFor (ns)
 //	    5 Answers  nil, or an array of arrays of 4: ID, Outcome, Reason, Result
 //	               Result: array of 3: Code, Revision, Count; or of 5 if it was dropped: nil in place of Body, true
@@ -123,6 +124,8 @@ func appendLengths[T any](b []byte, list []T, length func(*T) int) []byte {
 func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	fields := 5
 	switch {
+	case len(v.Digests) > 0:
+		fields = 9
 	case v.Excluding != 0:
 		fields = 7
 	case v.Membership != 0:
@@ -140,7 +143,34 @@ func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	if fields > 6 {
 		b = codec.AppendInt(b, int64(v.Excluding))
 	}
+	if fields > 7 {
+		b = codec.AppendUint(b, v.DigestFormat)
+		b = codec.AppendArray(b, len(v.Digests))
+		for _, d := range v.Digests {
+			b = codec.AppendArray(b, 2)
+			b = codec.AppendUint(b, d.Slot)
+			b = codec.AppendUint(b, d.Sum)
+		}
+	}
 	return b
+}
+
+// readDigests reads the digests of a heartbeat, and passes over those beyond MaxDigests.
+func readDigests(r *codec.Reader) []replica.Digest {
+	n := r.Array()
+	if n == 0 {
+		return nil
+	}
+	list := make([]replica.Digest, 0, min(n, replica.MaxDigests))
+	for i := 0; i < n && !r.Failed(); i++ {
+		x := r.Struct()
+		d := replica.Digest{Slot: x.Uint(), Sum: x.Uint()}
+		x.End()
+		if len(list) < replica.MaxDigests {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 func appendWrites(b []byte, writes []replica.ForwardedWrite) []byte {
@@ -229,6 +259,12 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(),
 		LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8)),
 		Membership: v.Uint(), Excluding: max(0, time.Duration(v.Int()))}
+	if v.More() {
+		m.Heartbeat.DigestFormat = v.Uint()
+		if v.Next() {
+			m.Heartbeat.Digests = readDigests(&r.Reader)
+		}
+	}
 	v.End()
 	if f.Next() {
 		readWrites(&r.Reader, len(header), m)
