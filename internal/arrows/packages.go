@@ -89,6 +89,7 @@ var Layout = Rules{
 		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap",
 			"client"}},
 		{Path: "jepsen/compare/flease", Pure: true},
+		{Path: "jepsen/tamper", May: []string{"storage", "kv"}, Never: []string{"server"}},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},
 		{
 			Path: "jepsen/...",
