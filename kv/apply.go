@@ -1,61 +1,97 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Apply applies the batch chosen in slot, which must be the next one; it panics otherwise. An empty batch moves the
 // slot and nothing else. There is one result for each command, in order; what cannot be decoded gets CodeMalformed, and
 // a batch that breaks off gets one more for what is left of it. A command above the state's feature level gets CodeLevel.
 // An error is damage of the state database, or wraps ErrNewer: the node must stop. batch is not kept.
 func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
+	results, _, err := s.apply(slot, batch, math.MaxUint64)
+	return results, err
+}
+
+// ApplyUpTo is Apply for who wants the state as it was at a revision: it leaves out the first command that would take the
+// state beyond revision, and all after it. whole tells that there was none. If there was one, s is not to be given more
+// slots: it is as it was in the middle of this one.
+func (s *State) ApplyUpTo(revision, slot uint64, batch []byte) (whole bool, err error) {
+	_, whole, err = s.apply(slot, batch, revision)
+	return whole, err
+}
+
+func (s *State) apply(slot uint64, batch []byte, limit uint64) (results []Result, whole bool, err error) {
 	if slot != s.applied+1 {
 		panic(fmt.Sprintf("kv: slot %d applied after slot %d", slot, s.applied))
 	}
 	defer s.release()
-	results := make([]Result, 0, countCommands(batch))
+	results, whole = make([]Result, 0, countCommands(batch)), true
 	for len(batch) > 0 {
 		cmd, rest, ok := cutPiece(batch)
 		if !ok || len(results) == MaxBatchCommands {
 			results = append(results, Result{Code: CodeMalformed, Revision: s.exec.revision})
 			break
 		}
-		r, err := s.applyCommand(cmd)
+		r, within, err := s.applyCommand(cmd, limit)
 		if err != nil {
-			return results, fmt.Errorf("kv: apply slot %d: %w", slot, err)
+			return results, false, fmt.Errorf("kv: apply slot %d: %w", slot, err)
+		}
+		if !within {
+			whole = false
+			break
 		}
 		results = append(results, r)
 		batch = rest
 	}
 	s.applied = slot
-	return results, nil
+	return results, whole, nil
 }
 
-// applyCommand applies one command, at most once if it has an idempotency key.
-func (s *State) applyCommand(cmd []byte) (Result, error) {
+// applyCommand applies one command, at most once if it has an idempotency key, and not if that would take the state
+// beyond revision limit, at or below which it must be: within is false then.
+func (s *State) applyCommand(cmd []byte, limit uint64) (r Result, within bool, err error) {
 	c := &s.command
 	*c = Command{}
 	if err := decodeCommand(cmd, c); err != nil {
-		return Result{Code: CodeMalformed, Revision: s.exec.revision}, nil
+		return Result{Code: CodeMalformed, Revision: s.exec.revision}, true, nil
 	}
 	if !s.allows(c) {
-		return Result{Code: CodeLevel, Revision: s.exec.revision}, nil
+		return Result{Code: CodeLevel, Revision: s.exec.revision}, true, nil
 	}
 	var h sum
 	if c.IdemKey != "" {
 		h = s.dedup.hash(c)
 		if r, fresh := s.dedup.check(c, h, s.exec.revision); !fresh {
-			return r, nil
+			return r, true, nil
 		}
 	}
-	r, err := s.execute(c)
-	if err != nil {
-		return Result{}, err
+	r, within, err = s.executeUpTo(limit, c)
+	if err != nil || !within {
+		return Result{}, within, err
 	}
 	if c.IdemKey != "" {
 		s.dedup.remember(c.IdemKey, h, r)
 	}
 	s.dedup.forget(s.exec.revision)
 	s.exec.notes.tell()
-	return r, nil
+	return r, true, nil
+}
+
+// executeUpTo is execute, but for a command that would take the state beyond revision limit. A command takes it to the
+// next revision at most.
+func (s *State) executeUpTo(limit uint64, c *Command) (r Result, within bool, err error) {
+	if s.exec.revision < limit {
+		r, err = s.execute(c)
+		return r, true, err
+	}
+	before := s.exec.save()
+	if r, err = s.execute(c); err == nil && s.exec.revision > limit {
+		s.exec.restore(before)
+		return Result{}, false, nil
+	}
+	return r, true, err
 }
 
 // execute carries out a command, a fenced one only if its fence lets it through.
