@@ -121,9 +121,27 @@ func (l *Log) WantCheckpoint() multipaxos.Slot {
 	return multipaxos.Slot(l.state.Applied())
 }
 
-// Pin keeps the log above slot from being truncated, for a member that goes on from there; 0 ends it.
-func (l *Log) Pin(slot uint64) {
-	l.core.Pin(multipaxos.Slot(slot))
+// Pinner is who needs the log from a slot on.
+type Pinner int
+
+// The pinners.
+const (
+	PinSnapshot Pinner = iota // a member that was sent the state of that slot, and goes on from there
+	PinArchive                // the archive, which has the slots up to that one
+	pinners
+)
+
+// Pin keeps the log above slot from being truncated, for one of the pinners; 0 ends that. It is for the pinner to see to
+// it that the log does not grow for ever.
+func (l *Log) Pin(by Pinner, slot uint64) {
+	l.pins[by] = multipaxos.Slot(slot)
+	lowest := multipaxos.Slot(0)
+	for _, s := range l.pins {
+		if s > 0 && (lowest == 0 || s < lowest) {
+			lowest = s
+		}
+	}
+	l.core.Pin(lowest)
 }
 
 // SetCheckpointBytes tells how large a checkpoint the disk has space for, on top of all else that it writes; 0 is no

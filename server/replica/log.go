@@ -34,6 +34,7 @@ type Log struct {
 	forwards     forwards
 	reads        readers
 	checkpoints  checkpoints
+	pins         [pinners]multipaxos.Slot
 	compareSlots compareSlots
 	digests      digests
 	differing    differing

@@ -21,6 +21,7 @@ type Status struct {
 	Checkpointed uint64
 	Truncated    uint64
 	Revision     uint64
+	Synced       uint64          // through it every slot is chosen, and durable here
 	TableBytes   int64           // applied and not yet checkpointed
 	Queued       int             // writes
 	InFlight     int             // slots
@@ -55,6 +56,7 @@ func (l *Log) Status(now time.Duration) Status {
 		Master: l.master.node, Epoch: l.master.epoch, CaughtUp: l.master.caughtUp(l.state.Applied()),
 		Promised: l.core.Promised(), Chosen: uint64(l.core.Chosen()), Applied: l.state.Applied(),
 		Checkpointed: l.checkpoints.done, Truncated: uint64(l.core.Truncated()), Revision: l.state.Revision(),
+		Synced:     uint64(l.core.SyncedThrough()),
 		TableBytes: l.state.TableBytes(), Queued: len(l.queue.items) + l.forwards.open, InFlight: len(l.batches.inFlight),
 		Reads: l.reads.count(), Full: l.members.full(), Behind: l.core.Behind(), Gone: uint64(l.core.Gone()),
 	}

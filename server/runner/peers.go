@@ -33,7 +33,12 @@ type MemberQuestions interface {
 	Drained(d wire.Drained)
 }
 
-// PeersConfig is what a Peers is made of. All fields are required.
+// Archive takes what the node that archives says. Its method must not wait.
+type Archive interface {
+	Told(from ballot.NodeID, a wire.Archived)
+}
+
+// PeersConfig is what a Peers is made of. All fields but Archive are required.
 type PeersConfig struct {
 	Self      ballot.NodeID
 	LeaseTime time.Duration
@@ -45,6 +50,7 @@ type PeersConfig struct {
 	Transfers Transfers
 	Members   MemberQuestions
 	Snapshots *Snapshots
+	Archive   Archive // nil: this node has no archive
 	Registry  prometheus.Registerer
 	Logger    zerolog.Logger
 }
@@ -101,6 +107,8 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 		p.cfg.Members.Drain(from, *b.Drain)
 	case b.Drained != nil:
 		p.cfg.Members.Drained(*b.Drained)
+	case b.Archived != nil && p.cfg.Archive != nil:
+		p.cfg.Archive.Told(from, *b.Archived)
 	}
 }
 

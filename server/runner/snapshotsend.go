@@ -139,5 +139,5 @@ func (s *Snapshots) pin(slot uint64) {
 		s.cfg.Logger.Warn().Msg("the log behind a snapshot that was sent has become too large and is not kept any more")
 	}
 	s.pinned = slot
-	s.cfg.Log.Do(func(part *replica.Log) { part.Pin(slot) })
+	s.cfg.Log.Do(func(part *replica.Log) { part.Pin(replica.PinSnapshot, slot) })
 }

@@ -56,6 +56,13 @@ func (s *State) Revision() uint64 {
 	return s.kv.Revision()
 }
 
+// Point returns the newest applied slot, and the revision of the state after it.
+func (s *State) Point() (slot, revision uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.kv.Applied(), s.kv.Revision()
+}
+
 // locked runs f with the lock held for writing.
 func (s *State) locked(f func() error) error {
 	s.mu.Lock()

@@ -23,6 +23,7 @@ const (
 	typeMembersTold byte = 10
 	typeDrain       byte = 11
 	typeDrained     byte = 12
+	typeArchived    byte = 14
 )
 
 // kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.
@@ -30,7 +31,8 @@ var kindOf = [...]Kind{
 	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease,
 	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
 	typeMembersAsk: KindLog, typeMembersTold: KindLog, typeDrain: KindLog, typeDrained: KindLog,
-	typeNamed: KindNamed,
+	typeArchived: KindLog,
+	typeNamed:    KindNamed,
 }
 
 // Known reports whether this version knows the type of body on a connection of kind k. The decoder of that kind returns

@@ -106,6 +106,8 @@ func FuzzReplica(f *testing.F) {
 			return EncodeMembersTold(b.MembersTold)
 		case b.Drain != nil:
 			return EncodeDrain(*b.Drain)
+		case b.Archived != nil:
+			return EncodeArchived(b.Archived)
 		case b.Drained != nil:
 			return EncodeDrained(*b.Drained)
 		}

@@ -150,7 +150,10 @@ func goldenReplica() []golden {
 	return append(out, golden{"transfer", EncodeTransfer(Transfer{ID: 9, To: 3})},
 		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
 		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
-		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no"})})
+		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no"})},
+		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,
+			Full:     Copy{Slot: 7, Revision: 8, MadeMS: 9, WhenMS: 0},
+			Verified: Copy{Slot: 1, Revision: 2, MadeMS: 3, WhenMS: 4}})})
 }
 
 func someMembersAsk() *MembersAsk {

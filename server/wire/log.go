@@ -20,6 +20,7 @@ type LogBody struct {
 	MembersTold *MembersTold
 	Drain       *Drain
 	Drained     *Drained
+	Archived    *Archived
 }
 
 // DecodeLog decodes a body from the log connection by which node from speaks to node to. The values of entries and
@@ -53,6 +54,9 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 	case typeDrained:
 		b.Drained = new(Drained)
 		err = decode(body, b.Drained)
+	case typeArchived:
+		b.Archived = new(Archived)
+		err = decode(body, b.Archived)
 	default:
 		err = fmt.Errorf("%w: %d", ErrUnknownType, body[0])
 	}
