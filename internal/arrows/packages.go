@@ -72,10 +72,11 @@ var Layout = Rules{
 		},
 		{Path: "server/backup", May: []string{"storage", "kv"}, Never: []string{"server"}},
 		{Path: "server/backup/target", Never: []string{"server"}},
+		{Path: "server/archive", Pure: true},
 		{Path: "server/recovery/merge", Pure: true, May: []string{"multipaxos"}},
 		{
 			Path: "server/recovery", May: []string{
-				"server/recovery/merge", "server/backup", "server/members", "server/replica", "storage", "multipaxos", "kv",
+				"server/recovery/merge", "server/archive", "server/backup", "server/members", "server/replica", "storage", "multipaxos", "kv",
 			},
 			Never: []string{"server"},
 		},

@@ -36,7 +36,11 @@ func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 	}
 	out, err := whole(dir, func(dir string) (Result, error) {
 		return newCluster(dir, m.Members[0].Node, storage.StartRecord{Restart: 1}, func(to *rebuild) error {
-			return to.restore(b, m)
+			if err := to.restore(b, m); err != nil {
+				return err
+			}
+			to.moveHosts()
+			return nil
 		})
 	})
 	return out, b.Info(), err
@@ -60,9 +64,13 @@ func (b *rebuild) restore(from *backup.Reader, m ident.Membership) error {
 		}
 	}
 	b.nextNode = members.First(m).NextNode
-	for i := range record.Membership.Members { // of the machines on which the old cluster ran
-		record.Membership.Members[i].PeerAddr, record.Membership.Members[i].ClientAddr = "", ""
-	}
 	b.follow(record)
 	return nil
+}
+
+// moveHosts forgets the addresses of the members: they are of the machines on which the old cluster ran.
+func (b *rebuild) moveHosts() {
+	for i := range b.record.Membership.Members {
+		b.record.Membership.Members[i].PeerAddr, b.record.Membership.Members[i].ClientAddr = "", ""
+	}
 }

@@ -1,0 +1,146 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"tenure/internal/codec"
+	"tenure/internal/ident"
+)
+
+// Content is a segment that was read.
+type Content struct {
+	Cluster     ident.ClusterID
+	First, Last uint64
+	Before      Chain
+	After       Chain
+	Moments     []Moment // by slot; the last one is of Last
+	Values      [][]byte // of the slots from First on; they alias what was read
+}
+
+// ReadSegment reads a segment, and checks all of it, also that it is the one of that name. It is safe with anything. An
+// error wraps ErrDamaged.
+func ReadSegment(c ident.ClusterID, name Segment, b []byte) (Content, error) {
+	out, err := readSegment(b)
+	if err != nil {
+		return Content{}, err
+	}
+	sum := sha256.Sum256(b)
+	switch {
+	case out.Cluster != c:
+		return Content{}, damagedAt(0, "it is of cluster %s, not of %s", out.Cluster, c)
+	case [hashBytes]byte(sum[:hashBytes]) != name.Hash || out.First != name.First || out.Last != name.Last ||
+		out.After != name.After:
+		return Content{}, damagedAt(0, "it has the slots %d to %d, and another segment has its name", out.First, out.Last)
+	}
+	return out, nil
+}
+
+func readSegment(b []byte) (Content, error) {
+	if len(b) < preludeBytes || string(b[:len(magic)]) != magic {
+		return Content{}, damagedAt(0, "it does not begin as a segment does")
+	}
+	if v := binary.BigEndian.Uint32(b[len(magic):]); v != version {
+		return Content{}, damagedAt(len(magic), "version %d of the format; this program reads version %d", v, version)
+	}
+	at := preludeBytes
+	body, next, err := frame(b, at, kindHeader, headerLimit)
+	if err != nil {
+		return Content{}, err
+	}
+	var h header
+	if err := codec.Unmarshal(body, &h); err != nil {
+		return Content{}, damagedAt(at, "the header: %w", err)
+	}
+	if err := h.check(uint64(len(b))); err != nil {
+		return Content{}, damagedAt(at, "the header: %w", err)
+	}
+	out := Content{Cluster: h.Cluster, First: h.First, Last: h.Last, Before: h.Before, After: h.Before, Moments: h.Moments}
+	for slot := h.First; slot <= h.Last; slot++ {
+		at = next
+		if body, next, err = frame(b, at, kindValue, valueLimit); err != nil {
+			return Content{}, err
+		}
+		out.Values = append(out.Values, body)
+		out.After = out.After.Next(slot, body)
+	}
+	return out, out.end(b, next)
+}
+
+// check returns an error if h cannot be the header of a segment of so many bytes.
+func (h *header) check(bytes uint64) error {
+	switch {
+	case h.First == 0 || h.First > h.Last || h.Last-h.First >= bytes:
+		return fmt.Errorf("it has the slots %d to %d", h.First, h.Last)
+	case len(h.Moments) == 0 || h.Moments[len(h.Moments)-1].Slot != h.Last:
+		return fmt.Errorf("it does not say when its last slot was applied")
+	}
+	for i, m := range h.Moments {
+		if m.Slot < h.First || i > 0 && (m.Slot <= h.Moments[i-1].Slot || m.TimeMS < h.Moments[i-1].TimeMS) {
+			return fmt.Errorf("its moments are not in order")
+		}
+	}
+	return nil
+}
+
+// end checks the last frame, at byte at.
+func (c *Content) end(b []byte, at int) error {
+	body, next, err := frame(b, at, kindEnd, endLimit)
+	if err != nil {
+		return err
+	}
+	var e end
+	if err := codec.Unmarshal(body, &e); err != nil {
+		return damagedAt(at, "the end: %w", err)
+	}
+	switch {
+	case e.After != c.After:
+		return damagedAt(at, "the end is of other slots")
+	case e.SHA256 != sha256.Sum256(b[:at]):
+		return damagedAt(at, "the end has another SHA-256")
+	case next != len(b):
+		return damagedAt(next, "there is something behind the end")
+	}
+	return nil
+}
+
+// frame reads the frame at byte at, which must be of a kind, and returns where the next one begins.
+func frame(b []byte, at int, kind byte, limit int) (body []byte, next int, err error) {
+	if len(b)-at < frameHeadBytes+crcBytes {
+		return nil, 0, damagedAt(at, "it ends within a frame")
+	}
+	length := int(binary.BigEndian.Uint32(b[at+1:]))
+	if length > limit || length > len(b)-at-frameHeadBytes-crcBytes {
+		return nil, 0, damagedAt(at, "a frame of kind %d with %d bytes", b[at], length)
+	}
+	end := at + frameHeadBytes + length
+	if sumOf(uint64(at), b[at:end]) != binary.BigEndian.Uint32(b[end:]) {
+		return nil, 0, damagedAt(at, "a frame of %d bytes fails its checksum", length)
+	}
+	if b[at] != kind {
+		return nil, 0, damagedAt(at, "a frame of kind %d instead of %d", b[at], kind)
+	}
+	return b[at+frameHeadBytes : end : end], end + crcBytes, nil
+}
+
+// damagedAt returns an ErrDamaged that names the place.
+func damagedAt(at int, format string, args ...any) error {
+	return fmt.Errorf("%w at byte %d: %w", ErrDamaged, at, fmt.Errorf(format, args...))
+}
+
+// Follows returns an error if c is not the same log as a segment, or several, of which end is the last slot and after the
+// chain after it. c must have slot end+1. A new chain, after a gap or at the beginning of an archive, follows anything.
+func (c *Content) Follows(end uint64, after Chain) error {
+	if c.Before == BeginChain(c.Cluster, c.First) {
+		return nil
+	}
+	chain := c.Before
+	for i := 0; c.First+uint64(i) <= end; i++ {
+		chain = chain.Next(c.First+uint64(i), c.Values[i])
+	}
+	if chain != after {
+		return fmt.Errorf("%w: it goes on with another log than the segment before it", ErrDamaged)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package archive
+
+import (
+	"slices"
+	"time"
+)
+
+// Schedule says what an archive has besides its segments. All durations are positive.
+type Schedule struct {
+	FullEvery   time.Duration // between two full copies
+	Keep        time.Duration // how far back every revision can be restored
+	VerifyEvery time.Duration // between two verifications
+}
+
+// FullDue reports whether a full copy is due at now.
+func (s Schedule) FullDue(l *Listing, now time.Time) bool {
+	n := len(l.Fulls)
+	return n == 0 || now.Sub(l.Fulls[n-1].Made) >= s.FullEvery
+}
+
+// VerifyDue reports whether a verification is due at now: the last one is long ago, or there was none.
+func (s Schedule) VerifyDue(l *Listing, now time.Time) bool {
+	n := len(l.Verified)
+	return len(l.Fulls) > 0 && (n == 0 || now.Sub(l.Verified[n-1].When) >= s.VerifyEvery)
+}
+
+// Kept returns the full copies that are still needed at now, by Slot: every one that is younger than s.Keep; the newest
+// one that is older, with which that time begins; and the newest one that was verified.
+func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
+	begin := now.Add(-s.Keep)
+	verified, ok := l.NewestVerified()
+	for i, f := range l.Fulls {
+		last := i == len(l.Fulls)-1 || l.Fulls[i+1].Made.After(begin)
+		if f.Made.After(begin) || last || ok && f == verified.Full {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// ExpiredSegments returns the names of the segments of l that none of the full copies kept, which are sorted by Slot,
+// needs. They are deleted before the full copies: what is left of an archive when that breaks off is found again.
+func ExpiredSegments(l *Listing, kept []Full) (names []string) {
+	for _, s := range l.Segments {
+		if len(kept) > 0 && s.Last <= kept[0].Slot {
+			names = append(names, s.Name(l.Cluster))
+		}
+	}
+	return names
+}
+
+// ExpiredCopies returns the names of the full copies that are not kept, and of what says more than once, or of them, that
+// they were verified. At least one full copy must be kept.
+func ExpiredCopies(l *Listing, kept []Full) (names []string) {
+	if len(kept) == 0 {
+		return nil
+	}
+	newest := map[Full]Verified{}
+	for _, v := range l.Verified { // by When
+		newest[v.Full] = v
+	}
+	for _, v := range l.Verified {
+		if !slices.Contains(kept, v.Full) || newest[v.Full] != v {
+			names = append(names, v.Name(l.Cluster))
+		}
+	}
+	for _, f := range l.Fulls {
+		if !slices.Contains(kept, f) {
+			names = append(names, f.Name(l.Cluster))
+		}
+	}
+	return names
+}

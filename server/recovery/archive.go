@@ -1,0 +1,258 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/multipaxos"
+	"tenure/server/archive"
+	"tenure/server/backup"
+	"tenure/server/replica"
+	"tenure/storage"
+)
+
+// Archive gives the objects of an archive, decrypted. An error says what went wrong without naming the object.
+type Archive interface {
+	// Full opens a full copy, which the caller closes.
+	Full(ctx context.Context, c ident.ClusterID, f archive.Full) (io.ReadCloser, error)
+	// Segment returns a segment of at most archive.MaxSegmentBytes.
+	Segment(ctx context.Context, c ident.ClusterID, s archive.Segment) ([]byte, error)
+}
+
+// Restored is how far a restore from an archive has come.
+type Restored struct {
+	Revision uint64 // of the old cluster
+	Slot     uint64
+	Reached  time.Time // the state had been reached by then; zero: not known
+	Segments int       // that were read
+}
+
+// RestoreArchive is Restore from an archive, with the state as it was at at. Slots are applied up to the first command
+// that would lead beyond it. If the newest full copy at or below it is damaged, it takes the one before, and tells so
+// with note. An error about a segment names it, and the last revision that can be restored. tell is told of each segment
+// that was applied.
+func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at archive.At, dir string,
+	note func(string), tell func(Restored)) (Result, Restored, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Result{}, Restored{}, err
+	}
+	if err := mustBeEmpty(dir); err != nil {
+		return Result{}, Restored{}, err
+	}
+	for {
+		plan, err := archive.PlanRestore(&l, at)
+		if err != nil {
+			return Result{}, Restored{}, err
+		}
+		r := replay{ctx: ctx, from: from, cluster: l.Cluster, plan: plan, tell: tell}
+		out, err := r.restore(dir)
+		if !errors.Is(err, backup.ErrDamaged) || !l.Drop(plan.Full) {
+			return out, r.at, err
+		}
+		note(fmt.Sprintf("%v: the full copy before it is taken instead", err))
+	}
+}
+
+// ReplayArchive makes the state of a plan in dir, a directory for it alone, and returns the number and the digest of the
+// records of its state database, as storage.Store.Records does. What is in dir is of no use else.
+func ReplayArchive(ctx context.Context, from Archive, c ident.ClusterID, plan archive.Plan, dir string) (records,
+	digest uint64, err error) {
+	to, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	b := &rebuild{to: to, ballot: ballot.Ballot{Counter: 1, Restart: 1, Node: 1, Nonce: 1}}
+	r := replay{ctx: ctx, from: from, cluster: c, plan: plan, tell: func(Restored) {}}
+	full, err := r.open()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer full.close()
+	if err := r.fill(b, full); err != nil {
+		return 0, 0, err
+	}
+	if err := b.checkpoint(); err != nil {
+		return 0, 0, err
+	}
+	records, digest = to.Records()
+	return records, digest, nil
+}
+
+// replay makes a state from a full copy and segments.
+type replay struct {
+	ctx     context.Context
+	from    Archive
+	cluster ident.ClusterID
+	plan    archive.Plan
+	tell    func(Restored)
+	at      Restored
+	after   archive.Chain // after the last slot that was applied
+	known   bool          // after is
+	ended   bool          // where the plan goes to was reached
+}
+
+// opened is a full copy that is being read.
+type opened struct {
+	*backup.Reader
+	close func() error
+}
+
+// open begins to read the full copy.
+func (r *replay) open() (opened, error) {
+	f := r.plan.Full
+	in, err := r.from.Full(r.ctx, r.cluster, f)
+	if err != nil {
+		return opened{}, r.fullError(err)
+	}
+	b, err := backup.Open(in)
+	if err == nil {
+		if i := b.Info(); i.Cluster != r.cluster || i.Slot != f.Slot || i.Revision != f.Revision {
+			err = fmt.Errorf("%w: it is of cluster %s, slot %d and revision %d", backup.ErrDamaged, i.Cluster, i.Slot, i.Revision)
+		}
+	}
+	if err != nil {
+		return opened{}, errors.Join(r.fullError(err), in.Close())
+	}
+	return opened{b, in.Close}, nil
+}
+
+func (r *replay) fullError(err error) error {
+	return fmt.Errorf("the full copy %s: %w", r.plan.Full.Name(r.cluster), err)
+}
+
+// restore makes dir the directory of a new cluster.
+func (r *replay) restore(dir string) (Result, error) {
+	full, err := r.open()
+	if err != nil {
+		return Result{}, err
+	}
+	defer full.close()
+	m := full.Membership()
+	if len(m.Members) == 0 {
+		return Result{}, refuse("the full copy names no voter")
+	}
+	return whole(dir, func(dir string) (Result, error) {
+		return newCluster(dir, m.Members[0].Node, storage.StartRecord{Restart: 1}, func(b *rebuild) error {
+			if err := r.fill(b, full); err != nil {
+				return err
+			}
+			b.moveHosts()
+			return nil
+		})
+	})
+}
+
+// fill makes the state of the full copy, and applies the segments up to where the plan goes to.
+func (r *replay) fill(b *rebuild, full opened) error {
+	if err := b.restore(full.Reader, full.Membership()); err != nil {
+		return r.fullError(err)
+	}
+	r.at = Restored{Revision: b.state.Revision(), Slot: b.state.Applied(), Reached: r.plan.Full.Made}
+	for _, s := range r.plan.Segments {
+		if r.ended {
+			return nil
+		}
+		if err := r.segment(b, s); err != nil {
+			return err
+		}
+		r.at.Segments++
+		r.tell(r.at)
+	}
+	return r.end()
+}
+
+// end returns an error if the plan goes further than its segments.
+func (r *replay) end() error {
+	p := &r.plan
+	last := fmt.Sprintf("the last revision that can be restored is %d (--at %d)", r.at.Revision, r.at.Revision)
+	switch {
+	case r.ended || p.At.Revision > 0 && r.at.Revision == p.At.Revision:
+		return nil
+	case p.Missing.First > 0:
+		return fmt.Errorf("%w: the slots %d to %d are missing, before %s: %s", archive.ErrNotThere, p.Missing.First,
+			p.Missing.Last, p.At, last)
+	case p.At.Revision > 0 || p.At.Slot > r.at.Slot:
+		return fmt.Errorf("%w: %s is after its end: %s", archive.ErrNotThere, p.At, last)
+	}
+	return nil
+}
+
+// segment reads a segment and applies what the state lacks of it.
+func (r *replay) segment(b *rebuild, s archive.Segment) error {
+	c, err := r.read(s)
+	if err != nil {
+		return fmt.Errorf("the segment %s: %w; the last revision that can be restored without it is %d (--at %d)",
+			s.Name(r.cluster), err, r.at.Revision, r.at.Revision)
+	}
+	last, here := r.plan.Stop(&c)
+	r.ended = here
+	moments := c.Moments
+	for slot := r.at.Slot + 1; slot <= last; slot++ {
+		whole, err := b.applyUpTo(r.limit(), slot, c.Values[slot-c.First])
+		if err != nil {
+			return fmt.Errorf("the segment %s: slot %d: %w", s.Name(r.cluster), slot, err)
+		}
+		r.at.Revision, r.at.Slot = b.state.Revision(), slot
+		if !whole {
+			r.ended = true
+			return nil
+		}
+		for len(moments) > 0 && moments[0].Slot <= slot {
+			if m := moments[0]; m.Slot == slot && m.Revision > 0 && m.Revision != r.at.Revision {
+				return fmt.Errorf("the segment %s: slot %d leads to revision %d, and it says that it was %d: it is not of the log "+
+					"that the full copy is of", s.Name(r.cluster), slot, r.at.Revision, m.Revision)
+			}
+			r.at.Reached = moments[0].Time()
+			moments = moments[1:]
+		}
+	}
+	r.after, r.known = c.After, true
+	return nil
+}
+
+// read reads a segment, and checks that it goes on where the one before has ended.
+func (r *replay) read(s archive.Segment) (archive.Content, error) {
+	b, err := r.from.Segment(r.ctx, r.cluster, s)
+	if err != nil {
+		return archive.Content{}, err
+	}
+	c, err := archive.ReadSegment(r.cluster, s, b)
+	if err == nil && r.known {
+		err = c.Follows(r.at.Slot, r.after)
+	}
+	return c, err
+}
+
+// limit returns the last revision that the state may reach.
+func (r *replay) limit() uint64 {
+	if r.plan.At.Revision > 0 {
+		return r.plan.At.Revision
+	}
+	return math.MaxUint64
+}
+
+// applyUpTo applies what was chosen in a slot up to a revision. whole: nothing of it was left out.
+func (b *rebuild) applyUpTo(revision, slot uint64, value []byte) (whole bool, err error) {
+	batch, record, err := replica.Content(multipaxos.Entry{Slot: multipaxos.Slot(slot), Value: value})
+	if err != nil {
+		return false, err
+	}
+	if whole = true; record == nil {
+		whole, err = b.state.ApplyUpTo(revision, slot, batch)
+	} else {
+		err = b.setMembers(slot, record)
+	}
+	if err != nil || b.state.TableBytes() < checkpointBytes {
+		return whole, err
+	}
+	return whole, b.checkpoint()
+}
