@@ -38,9 +38,11 @@ type Status struct {
 	Draining bool `json:"draining,omitempty"`
 	// Snapshot is the copy of the state that this node receives now.
 	Snapshot *SnapshotStatus `json:"snapshot,omitempty"`
-	Disk     DiskStatus      `json:"disk"`
-	Guardian Guardian        `json:"guardian"`
-	Leases   LeasesStatus    `json:"leases"`
+	// Archive is the archive of the cluster, if this node was given one.
+	Archive  *ArchiveStatus `json:"archive,omitempty"`
+	Disk     DiskStatus     `json:"disk"`
+	Guardian Guardian       `json:"guardian"`
+	Leases   LeasesStatus   `json:"leases"`
 	// Able: the node could serve as master: its disk answers, it has space, it does not stand back.
 	Able bool `json:"able"`
 	// StandingBackMS is how long the node still makes way for others after it let go of the master lease because it got
@@ -113,6 +115,32 @@ type PeerStatus struct {
 	Connected     bool   `json:"connected"`
 	Chosen        uint64 `json:"chosen"`
 	LastHeardMS   int64  `json:"last_heard_ms"` // -1: never in this run
+}
+
+// ArchiveStatus is the archive of the cluster as far as a node knows. Times are in milliseconds since 1970.
+type ArchiveStatus struct {
+	Target string `json:"target"`
+	Active bool   `json:"active"` // this node archives
+	Node   uint64 `json:"node"`   // that archives, as far as this one has heard; 0: none
+	Known  bool   `json:"known"`  // how far the archive is; else the following four say nothing
+	// Slot is the last one in the archive, and ReachedMS when it had been applied.
+	Slot      uint64 `json:"slot"`
+	ReachedMS int64  `json:"reached_ms"`
+	// LagMS is the age of the oldest change that this node has applied and the archive does not have, and LagSlots how many
+	// slots there are of these.
+	LagMS    int64         `json:"lag_ms"`
+	LagSlots uint64        `json:"lag_slots"`
+	Full     *ArchivedCopy `json:"full,omitempty"`     // the newest
+	Verified *ArchivedCopy `json:"verified,omitempty"` // the newest one that was verified
+	Problem  string        `json:"problem,omitempty"`  // why this node, which archives, does not get on
+}
+
+// ArchivedCopy is a full copy in the archive.
+type ArchivedCopy struct {
+	Slot       uint64 `json:"slot"`
+	Revision   uint64 `json:"revision"`
+	MadeMS     int64  `json:"made_ms"`
+	VerifiedMS int64  `json:"verified_ms,omitempty"` // when it was verified
 }
 
 // DiskStatus is the use of the data directory's disk.

@@ -15,6 +15,8 @@ import (
 	"tenure/internal/quorum"
 	"tenure/kv"
 	"tenure/lease/named"
+	"tenure/server/archive"
+	"tenure/server/backup/target"
 	"tenure/server/watch"
 )
 
@@ -22,6 +24,13 @@ import (
 type Address struct {
 	Node ballot.NodeID
 	Addr string // host:port
+}
+
+// Archive is where the cluster is archived, and how.
+type Archive struct {
+	Target   target.Target // stays the caller's to close
+	Schedule archive.Schedule
+	Readable bool // this node can read what is written there, and so verify it: see archiver.Config
 }
 
 // Config is fixed for a run of a node. See api.md's section on kvnode for the flags that fill it.
@@ -67,6 +76,9 @@ type Config struct {
 	NonVoter, Spare bool
 	ReplaceAfter    time.Duration
 
+	// Archive is where the cluster is archived while this node is the master. Nil Target: nowhere.
+	Archive Archive
+
 	Version  string
 	Revision string // the commit that was built, or ""
 	Logger   zerolog.Logger
@@ -93,6 +105,9 @@ func (c Config) Validate() error {
 		strings.ContainsFunc(c.NodeName, unicode.IsControl) {
 		return fmt.Errorf("%w: --node-name %.80q: must be at most %d bytes of UTF-8 without control characters", ErrConfig,
 			c.NodeName, kv.MaxSessionNameBytes)
+	}
+	if s := c.Archive.Schedule; c.Archive.Target != nil && (s.FullEvery <= 0 || s.Keep <= 0 || s.VerifyEvery <= 0) {
+		return fmt.Errorf("%w: --archive-full-every, --archive-keep and --archive-verify-every must be positive", ErrConfig)
 	}
 	if c.Data == "" {
 		return fmt.Errorf("%w: no data directory: name one with --data", ErrConfig)

@@ -1,7 +1,11 @@
 package server
 
 import (
+	"time"
+
+	"tenure/api"
 	"tenure/internal/ident"
+	"tenure/server/archiver"
 	"tenure/server/backend"
 	"tenure/server/replica"
 	"tenure/server/runner"
@@ -21,6 +25,7 @@ type runners struct {
 	drain    *runner.Drain
 	backend  *backend.Backend
 	guardian *guard
+	archiver *archiver.Archiver // nil: none
 
 	members    *runner.Members
 	mastership *runner.Mastership
@@ -63,15 +68,48 @@ func (n *node) wire(p *parts) *runners {
 		Store: n.store, Log: r.log, Disk: r.disk, Clock: n.clock, Send: n.ports.peers, Lifecycle: r.life,
 		Registry: n.registry, Logger: n.log,
 	})
+	r.archiver = n.newArchiver(p, r)
 	r.backend = n.newBackend(p, r)
 	r.backend.Register(n.registry)
 	n.admission = r.backend.Members
-	r.peers = runner.NewPeers(runner.PeersConfig{
+	peers := runner.PeersConfig{
 		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
 		Health: r.health, Transfers: r.backend.Transfers, Members: r.backend.Members,
 		Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
-	})
+	}
+	if r.archiver != nil {
+		peers.Archive = r.archiver
+	}
+	r.peers = runner.NewPeers(peers)
 	return r
+}
+
+// newArchiver returns the archiver of this run, nil if the node was given no archive.
+func (n *node) newArchiver(p *parts, r *runners) *archiver.Archiver {
+	if n.cfg.Archive.Target == nil {
+		return nil
+	}
+	return archiver.New(archiver.Config{
+		Target: n.cfg.Archive.Target, Schedule: n.cfg.Archive.Schedule, Readable: n.cfg.Archive.Readable, Data: n.cfg.Data,
+		Self: n.self.Node, Cluster: p.identity.Cluster, Members: r.members, Clock: n.clock, Wall: time.Now,
+		Mastership: r.mastership, Log: r.log, State: r.state, Store: n.store, Disk: r.disk, Send: n.ports.peers,
+		Backup: func(timeout time.Duration) (archiver.Copy, error) {
+			b, err := r.backend.Backup(timeout)
+			if err != nil {
+				return nil, err
+			}
+			return b, nil
+		},
+		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+	})
+}
+
+// archiveStatus returns how the archive is, nil if this node was given none.
+func (r *runners) archiveStatus() *api.ArchiveStatus {
+	if r.archiver == nil {
+		return nil
+	}
+	return r.archiver.Status()
 }
 
 func (n *node) newDisk(p *parts) *runner.Disk {
@@ -84,7 +122,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Identity: p.identity, Members: r.members, ClientAddr: n.cfg.clientAdvertised(), Version: n.cfg.Version,
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
-		Snapshots: r.snapshot,
+		Snapshots: r.snapshot, Archive: r.archiveStatus,
 		Lifecycle: r.life, Draining: r.drain.On, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
 	})
 	transfers := backend.NewTransfers(backend.TransfersConfig{
@@ -109,6 +147,10 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 
 // loops are the goroutines of the run, each of which ends the run if it fails.
 func (r *runners) loops() [][]runner.Loop {
-	return [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
+	all := [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
 		r.changes.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve}}
+	if r.archiver != nil {
+		all = append(all, r.archiver.Loops())
+	}
+	return all
 }

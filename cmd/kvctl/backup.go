@@ -23,7 +23,7 @@ import (
 
 func newBackup(a *app) *cobra.Command {
 	return group(&cobra.Command{Use: "backup", Short: "Make and verify backups of the whole store"},
-		newBackupCreate(a), newBackupVerify(a))
+		newBackupCreate(a), newBackupVerify(a), newBackupStatus(a))
 }
 
 // backupJSON is what is told of a backup with --json.

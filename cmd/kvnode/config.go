@@ -12,7 +12,7 @@ import (
 func (s *settings) build() (server.Config, error) {
 	for _, check := range []func() error{
 		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners,
-		s.checkAdvertised,
+		s.checkAdvertised, s.checkArchive,
 	} {
 		if err := check(); err != nil {
 			return server.Config{}, err
@@ -28,7 +28,12 @@ func (s *settings) build() (server.Config, error) {
 	if s.join != "" && !s.known && !s.given("id") {
 		id = 0
 	}
+	archived, err := s.archived()
+	if err != nil {
+		return server.Config{}, err
+	}
 	return server.Config{
+		Archive:       archived,
 		Guardian:      command,
 		NoGuardian:    why,
 		Node:          id,

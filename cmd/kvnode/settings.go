@@ -54,6 +54,11 @@ type settings struct {
 	adapt     bool
 	slack     time.Duration
 
+	archive            string
+	archiveFullEvery   time.Duration
+	archiveKeep        time.Duration
+	archiveVerifyEvery time.Duration
+
 	join            string
 	replace         string
 	nonVoter        bool
@@ -84,6 +89,7 @@ func newSettings() *settings {
 		"address at which clients reach this node (default: that of --client, on the host of --advertise-peer if it is "+
 			"a wildcard)")
 	s.addJoin()
+	s.addArchive()
 	f.Var(setting(&s.config, "", "file", parseText), "config",
 		"TOML or YAML file with settings under the names of these flags")
 	f.Var(setting(&s.leaseTime, "500ms", "duration", parseDuration), "lease-time",
@@ -141,6 +147,19 @@ func (s *settings) addJoin() {
 		"with --join: a non-voter that may take the place of a voter that is lost (see --replace-after)")
 	f.Var(setting(&s.replaceAfter, "0", "duration", parseDuration), "replace-after",
 		"with --spare: how long a voter must not have been heard before the spare takes its place (0: never by itself)")
+}
+
+// addArchive adds the flags of the archive.
+func (s *settings) addArchive() {
+	f := s.flags
+	f.Var(setting(&s.archive, "", "target", parseText), "archive",
+		"archive the cluster to this directory or bucket (s3://BUCKET/PREFIX), one node at a time of those that are told so")
+	f.Var(setting(&s.archiveFullEvery, "24h", "duration", parseDays), "archive-full-every",
+		"with --archive: time between two full copies, 1m or more")
+	f.Var(setting(&s.archiveKeep, "7d", "duration", parseDays), "archive-keep",
+		"with --archive: how far back every revision can be restored")
+	f.Var(setting(&s.archiveVerifyEvery, "24h", "duration", parseDays), "archive-verify-every",
+		"with --archive: time between two verifications, which restore the newest full copy and what came after it, 1m or more")
 }
 
 // allowBareBool lets a boolean flag be given without a value: --insecure is --insecure=true.

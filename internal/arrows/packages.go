@@ -80,15 +80,26 @@ var Layout = Rules{
 			},
 			Never: []string{"server"},
 		},
+		{
+			Path: "server/archiver", May: []string{
+				"server/archive", "server/backup", "server/backup/target", "server/recovery", "server/runner", "server/replica",
+				"server/wire", "server/metrics", "storage", "multipaxos",
+			},
+			Never: []string{"server"},
+		},
 		{Path: "server", May: []string{
 			"server/replica", "server/members", "server/runner", "server/backend", "server/wire", "server/transport", "server/web",
 			"server/watch",
-			"server/guardian", "server/metrics", "storage", "lease", "lease/named", "multipaxos", "kv",
+			"server/guardian", "server/metrics", "server/archive", "server/archiver", "server/backup/target",
+			"storage", "lease", "lease/named", "multipaxos", "kv",
 		}},
 		{Path: "client/..."},
-		{Path: "cmd/kvnode/...", May: []string{"server", "server/guardian", "server/recovery", "server/backup/target", "client"}},
-		{Path: "cmd/kvctl/...", May: []string{"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap",
-			"client"}},
+		{Path: "cmd/kvnode/...", May: []string{
+			"server", "server/guardian", "server/recovery", "server/archive", "server/archiver", "server/backup/target", "client",
+		}},
+		{Path: "cmd/kvctl/...", May: []string{
+			"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap", "client",
+		}},
 		{Path: "jepsen/compare/flease", Pure: true},
 		{Path: "jepsen/tamper", May: []string{"storage", "kv"}, Never: []string{"server"}},
 		{Path: "jepsen/compare/majority", Pure: true, May: []string{"lease"}},

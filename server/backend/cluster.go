@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tenure/api"
 	"tenure/internal/ballot"
 	"tenure/internal/clock"
 	"tenure/server/guardian"
@@ -30,6 +31,7 @@ type ClusterConfig struct {
 	Leases     *runner.Leases
 	Disk       *runner.Disk
 	Snapshots  *runner.Snapshots
+	Archive    func() *api.ArchiveStatus
 	Lifecycle  *runner.Lifecycle
 	Draining   func() bool
 	Links      func() []transport.PeerState

@@ -22,7 +22,7 @@ func (b *Cluster) Status() api.Status {
 			QuotaBytes: u.QuotaBytes},
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
 		Able: standing.Able, Draining: b.cfg.Draining(), StandingBackMS: standing.StandBack.Milliseconds(),
-		Snapshot: b.snapshotStatus(),
+		Snapshot: b.snapshotStatus(), Archive: b.cfg.Archive(),
 		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
 	}
 }

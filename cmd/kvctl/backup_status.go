@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/api"
+	"tenure/client"
+)
+
+func newBackupStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show how far the archive is, and when it was last verified",
+		Long: "Ask all nodes how the archive is to which they write (kvnode --archive): who archives, how far that is\n" +
+			"behind, and how old the newest full copy is and the newest one that was restored and compared. The exit\n" +
+			"code is 1 if no node archives, or if the one that does does not get on.",
+		Example: "  kvctl backup status\n  kvctl backup status --json",
+		Args:    arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				s, found := takeSurvey(ctx, c).archive()
+				if !found {
+					return errors.New("no node that answers has an archive: start the nodes with --archive")
+				}
+				err := a.print(&s, func(w io.Writer) error { return writeArchive(w, &s, time.Now()) })
+				return errors.Join(err, archiveProblem(&s))
+			})
+		},
+	}
+}
+
+// archive returns what the node says of the archive that archives, or else the one that knows most; false if no node has
+// one.
+func (s survey) archive() (best api.ArchiveStatus, found bool) {
+	for _, n := range s {
+		a := n.status.Archive
+		if !n.answers() || a == nil {
+			continue
+		}
+		if better := a.Active && !best.Active || a.Active == best.Active && a.Slot > best.Slot; !found || better ||
+			!best.Active && a.Problem != "" {
+			best, found = *a, true
+		}
+	}
+	return best, found
+}
+
+func archiveProblem(s *api.ArchiveStatus) error {
+	switch {
+	case s.Problem != "":
+		return errors.New("the archive does not get on: " + s.Problem)
+	case !s.Active:
+		return errors.New("no node archives now: the master does, if it was started with --archive")
+	}
+	return nil
+}
+
+func writeArchive(w io.Writer, s *api.ArchiveStatus, now time.Time) error {
+	node, slot := "nobody", "nothing known"
+	if s.Node != 0 {
+		node = fmt.Sprint("node ", s.Node)
+	}
+	if s.Known {
+		slot = fmt.Sprintf("slot %d, %.1f s behind", s.Slot, float64(s.LagMS)/1000)
+	}
+	_, err := fmt.Fprintf(w, "target     %s\narchiving  %s\narchived   %s\nfull copy  %s\nverified   %s\n", s.Target, node, slot,
+		copyAge(s.Full, now, func(c *api.ArchivedCopy) int64 { return c.MadeMS }),
+		copyAge(s.Verified, now, func(c *api.ArchivedCopy) int64 { return c.VerifiedMS }))
+	return err
+}
+
+// copyAge says which full copy it is, and how long ago what of says was.
+func copyAge(c *api.ArchivedCopy, now time.Time, of func(*api.ArchivedCopy) int64) string {
+	if c == nil {
+		return "none"
+	}
+	return fmt.Sprintf("revision %d, %v ago", c.Revision, max(0, now.Sub(time.UnixMilli(of(c)))).Truncate(time.Second))
+}

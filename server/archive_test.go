@@ -1,0 +1,201 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+	"tenure/server/archive"
+	"tenure/server/archiver"
+	"tenure/server/backup/target"
+	"tenure/server/recovery"
+	"tenure/storage"
+)
+
+// archived gives a node an archive in dir.
+func archived(t *testing.T, dir string) func(*Config) {
+	x := openTarget(t, dir)
+	return func(c *Config) {
+		c.Archive = Archive{Target: x, Readable: true,
+			Schedule: archive.Schedule{FullEvery: time.Hour, Keep: time.Hour, VerifyEvery: time.Hour}}
+	}
+}
+
+func openTarget(t *testing.T, dir string) target.Target {
+	t.Helper()
+	x, err := target.Open(dir, target.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// listing lists the archive in x.
+func listing(t *testing.T, x target.Target) archive.Listing {
+	t.Helper()
+	all, err := x.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range all {
+		names = append(names, o.Name)
+	}
+	clusters := archive.Clusters(names)
+	if len(clusters) != 1 {
+		t.Fatalf("archives of %v", clusters)
+	}
+	return archive.List(clusters[0], names)
+}
+
+// reading is everything as a reader saw it at a revision: one line for each key.
+type reading struct {
+	revision uint64
+	keys     string
+}
+
+// writeAndRead lists everything through h again and again while writers write through h.
+func writeAndRead(t *testing.T, h *host, times int) (seen []reading) {
+	t.Helper()
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer close(stop)
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				key := fmt.Sprintf("/v1/kv/w%d/%d", w, i%7)
+				if i%5 == 4 {
+					h.call(http.MethodDelete, key, "")
+				} else {
+					h.call(http.MethodPut, key+"?flags="+strconv.Itoa(i), fmt.Sprint(h.cfg.Node, " ", i))
+				}
+			}
+		})
+	}
+	for len(seen) < times {
+		seen = append(seen, readAll(t, h))
+	}
+	return seen
+}
+
+// readAll lists everything through h. The index of a listing of everything is the revision, since only keys change.
+func readAll(t *testing.T, h *host) (r reading) {
+	t.Helper()
+	code, text, header := h.call(http.MethodGet, "/v1/kv/?recurse", "")
+	var entries []struct {
+		Key                                        string
+		Value                                      []byte
+		Flags, CreateIndex, ModifyIndex, LockIndex uint64
+	}
+	err := json.Unmarshal([]byte(text), &entries)
+	if code == 200 && err == nil {
+		r.revision, err = strconv.ParseUint(header.Get("X-Tenure-Index"), 10, 64)
+	}
+	if code != 200 || err != nil {
+		t.Fatalf("%d %s %v", code, text, err)
+	}
+	for _, e := range entries {
+		r.keys += fmt.Sprintln(e.Key, string(e.Value), e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex)
+	}
+	return r
+}
+
+// restored restores the archive in x to at, and returns what is there.
+func restored(t *testing.T, x target.Target, at archive.At) (string, recovery.Restored) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "new")
+	r, got, err := recovery.RestoreArchive(t.Context(), archiver.Objects{Target: x}, listing(t, x), at, dir,
+		func(s string) { t.Error(s) }, func(recovery.Restored) {})
+	if err != nil {
+		t.Fatalf("%s: %v", at, err)
+	}
+	if r.Revision != got.Revision+1<<40+1 {
+		t.Errorf("restored at %d, and goes on at %d", got.Revision, r.Revision)
+	}
+	s, err := storage.Open(dir, storage.Options{LogInitialBytes: 64 << 10, JournalBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	state, err := kv.Open(s, kv.DefaultLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := state.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Close()
+	var b strings.Builder
+	err = view.Walk(kv.Range{}, func(e kv.Entry) bool {
+		fmt.Fprintln(&b, e.Key, string(e.Value), e.Flags, e.CreateIndex, e.ModifyIndex, e.LockIndex)
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), got
+}
+
+// archiveOf returns what h says of the archive.
+func (h *host) archiveOf(t *testing.T) api.ArchiveStatus {
+	t.Helper()
+	s := h.status(t).Archive
+	if s == nil {
+		t.Fatal("no archive")
+	}
+	return *s
+}
+
+// TestArchive writes, has another node go on with the archive when the master stops, writes on, and restores what readers
+// saw at revisions under both.
+func TestArchive(t *testing.T) {
+	x := openTarget(t, t.TempDir())
+	hosts := startCluster(t, 3, archived(t, x.String()))
+	m := master(t, hosts)
+	if code, text, _ := m.call(http.MethodPut, "/v1/kv/first", "1"); code != 200 {
+		t.Fatal(text)
+	}
+	m.until(t, "verified", func() bool { return m.archiveOf(t).Verified != nil })
+	seen := writeAndRead(t, m, 40)
+	m.stop(t)
+	next := master(t, hosts)
+	next.until(t, "archiving", func() bool { return next.archiveOf(t).Active })
+	seen = append(seen, writeAndRead(t, next, 40)...)
+	last := readAll(t, next)
+	next.until(t, "archived", func() bool { s := next.archiveOf(t); return s.Active && s.LagSlots == 0 })
+	for _, h := range hosts {
+		if h.done != nil {
+			h.until(t, "told of the archive", func() bool { s := h.archiveOf(t); return s.LagSlots == 0 && s.Verified != nil })
+		}
+	}
+	for i := 0; i < len(seen); i += 16 {
+		if got, r := restored(t, x, archive.At{Revision: seen[i].revision}); got != seen[i].keys || r.Revision != seen[i].revision {
+			t.Errorf("at revision %d a reader saw\n%s\nand what was restored at %d is\n%s", seen[i].revision, seen[i].keys, r.Revision, got)
+		}
+	}
+	if got, r := restored(t, x, archive.At{}); got != last.keys || r.Revision != last.revision {
+		t.Errorf("in the end a reader saw at %d\n%s\nand what was restored at %d is\n%s", last.revision, last.keys, r.Revision, got)
+	}
+	if got, r := restored(t, x, archive.At{Time: time.Now()}); got != last.keys {
+		t.Errorf("now a reader saw at %d\n%s\nand what was restored at %d is\n%s", last.revision, last.keys, r.Revision, got)
+	}
+	if l := listing(t, x); len(l.Fulls) != 1 {
+		t.Errorf("%d full copies: the one who came later made another", len(l.Fulls))
+	}
+}
