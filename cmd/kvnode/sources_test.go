@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"maps"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server"
+	"tenure/server/archive"
 	"tenure/storage"
 )
 
@@ -64,6 +66,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
 		"realtime": "true", "monitor-slack": "1ms",
 		"node-name": "rack 7", "advertise-peer": "peer.example:81", "advertise-client": "client.example:80",
+		"archive": "backups", "archive-full-every": "2d", "archive-keep": "90d", "archive-verify-every": "36h",
 		"join": "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
 	}
 	want := server.Config{
@@ -75,6 +78,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80",
+		Archive: server.Archive{Readable: true, Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
+			VerifyEvery: 36 * time.Hour}},
 	}
 	newSettings().flags.VisitAll(func(f *pflag.Flag) {
 		if _, ok := values[f.Name]; !ok && f.Name != "config" {
@@ -123,7 +128,10 @@ func fromEverySource(t *testing.T, values map[string]string, want server.Config)
 			t.Errorf("%s: %s", name, o.stderr)
 			continue
 		}
-		if d := cmp.Diff(want, *o.config,
+		if x := o.config.Archive.Target; x == nil || filepath.Base(x.String()) != values["archive"] {
+			t.Errorf("%s: an archive in %v", name, x)
+		}
+		if d := cmp.Diff(want, *o.config, cmpopts.IgnoreFields(server.Archive{}, "Target"),
 			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
