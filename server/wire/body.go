@@ -23,7 +23,7 @@ const (
 	typeMembersTold byte = 10
 	typeDrain       byte = 11
 	typeDrained     byte = 12
-	typeArchived    byte = 14
+	typeArchived    byte = 20
 )
 
 // kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.

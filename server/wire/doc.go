@@ -15,7 +15,7 @@
 //	6     Transferred            log         msgpack                        handover.go
 //	7     replica.LeaseBatch     named       varints                        named.go
 //	8     replica.Health         lease       msgpack                        lease.go
-//	14    Archived               log         msgpack                        archived.go
+//	20    Archived               log         msgpack                        archived.go
 //
 // Structs are msgpack arrays of their fields (internal/codec): fields are only ever added, at the end, and a field that
 // an older version left out is zero. Nothing is encoded that the connection knows, as the sender of a message of the
