@@ -45,6 +45,7 @@ type acceptorLog struct {
 	logHigh  int64              // bytes up to the last page in use, as of the transaction before
 	logEnd   int64              // size of the file, at least
 	first    multipaxos.Slot    // lowest slot that may have an entry on disk
+	txid     uint64             // of the last transaction
 	trimming atomic.Bool        // truncated entries are still on disk
 	logged   atomic.Pointer[logMarks]
 }
@@ -74,11 +75,12 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 	s.first = c.first
 	s.trimming.Store(c.first != 0 && c.first <= c.marks.Truncated)
 	s.logged.Store(&c.marks)
-	s.pending.start(&c.marks)
+	s.pending.start(c)
 	if s.db, err = openBolt(s.logPath(), s.options.MapBytes, logBolt); err != nil {
 		return err
 	}
 	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
+	s.txid = c.txid
 	return nil
 }
 
@@ -86,7 +88,11 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 // durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
 func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
 	next.Generation++
+	s.txid++
 	return s.failure.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
+		if uint64(tx.ID()) != s.txid { // bbolt takes the older of two meta pages if the newer one is damaged
+			return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, s.txid-1)
+		}
 		if err := fn(tx); err != nil {
 			return err
 		}

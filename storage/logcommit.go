@@ -123,19 +123,20 @@ func advance(m *multipaxos.Durable, p *multipaxos.Persist) {
 type logWriter struct {
 	bucket *bolt.Bucket
 	digest digest
+	sums   *sumsEditor
 	last   multipaxos.Slot // highest slot that may have an entry
 	first  multipaxos.Slot // lowest, 0 if there is none
 	arena  *arena
 	key    [8]byte // bbolt keeps a copy
 }
 
-func newLogWriter(tx *bolt.Tx, m *logMarks, first multipaxos.Slot, a *arena) (*logWriter, error) {
+func newLogWriter(tx *bolt.Tx, m *logMarks, home *slotSums, first multipaxos.Slot, a *arena) (*logWriter, error) {
 	b := tx.Bucket([]byte(entryBucket))
 	if b == nil {
 		return nil, fmt.Errorf("%w: the bucket of the entries is missing", errBadRecord)
 	}
 	b.FillPercent = 1 // slots rise: no page is ever split in its middle
-	return &logWriter{bucket: b, digest: m.Entries, last: m.Last, first: first, arena: a}, nil
+	return &logWriter{bucket: b, digest: m.Entries, sums: home.edit(), last: m.Last, first: first, arena: a}, nil
 }
 
 func (w *logWriter) put(entries []multipaxos.Entry) error {
@@ -143,11 +144,8 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 		e := &entries[i]
 		key := binary.BigEndian.AppendUint64(w.key[:0], uint64(e.Slot))
 		if e.Slot <= w.last {
-			if old := w.bucket.Get(key); old != nil {
-				if _, err := openEntry(key, old); err != nil {
-					return fmt.Errorf("%w: %w", errBadRecord, err)
-				}
-				w.digest.remove(old)
+			if err := w.replace(e.Slot, key); err != nil {
+				return fmt.Errorf("%w: %w", errBadRecord, err)
 			}
 		}
 		record := sealEntry(w.arena.take(len(e.Value)+ballotBytes+crcBytes), key, e)
@@ -155,12 +153,25 @@ func (w *logWriter) put(entries []multipaxos.Entry) error {
 			return err
 		}
 		w.digest.add(record)
+		w.sums.set(e.Slot, record)
 		w.last = max(w.last, e.Slot)
 		if w.first == 0 || e.Slot < w.first {
 			w.first = e.Slot
 		}
 	}
 	return nil
+}
+
+// replace takes what a slot has out of the digest.
+func (w *logWriter) replace(slot multipaxos.Slot, key []byte) error {
+	old := w.bucket.Get(key)
+	if old != nil {
+		if _, err := openEntry(key, old); err != nil {
+			return err
+		}
+		w.digest.remove(old)
+	}
+	return w.sums.check(slot, old)
 }
 
 // trim deletes at most limit entries up to and including slot `through`; the rest is for later commits, and is not
@@ -177,6 +188,9 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 		if err != nil || len(record) < crcBytes {
 			return fmt.Errorf("%w: it is no entry", errBadRecord)
 		}
+		if err := w.sums.check(slot, record); err != nil {
+			return fmt.Errorf("%w: %w", errBadRecord, err)
+		}
 		if slot > through || len(gone) == limit {
 			w.first = slot
 			break
@@ -188,6 +202,7 @@ func (w *logWriter) trim(through multipaxos.Slot, limit int) error {
 		if err := w.bucket.Delete(slotKey(slot)); err != nil {
 			return err
 		}
+		w.sums.set(slot, nil)
 	}
 	return nil
 }

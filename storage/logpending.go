@@ -18,6 +18,7 @@ type pending struct {
 	number  uint64             // of the last record
 	bytes   int64              // that the records take in the ring
 	entries []pendingEntry     // the last write of each slot, by rising slot
+	home    *slotSums          // of the entries in log.db
 }
 
 type pendingEntry struct {
@@ -25,8 +26,10 @@ type pendingEntry struct {
 	number uint64 // of its record
 }
 
-// start sets the marks to m, with nothing pending.
-func (p *pending) start(m *logMarks) { p.marks, p.number = m.durable(), m.Journaled }
+// start sets the marks to those of log.db, which holds c, with nothing pending.
+func (p *pending) start(c *logContent) {
+	p.marks, p.number, p.home = c.marks.durable(), c.marks.Journaled, c.sums
+}
 
 func (p *pending) durable() multipaxos.Durable {
 	p.mu.RLock()
@@ -88,7 +91,7 @@ func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.from = max(m.from, p.marks.Truncated+1)
+	m.from, m.home = max(m.from, p.marks.Truncated+1), p.home
 	i, _ := p.find(m.from)
 	for size := 0; i < len(p.entries) && p.entries[i].Slot <= m.through; i++ {
 		m.recent = append(m.recent, p.entries[i].Entry)

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -46,12 +47,17 @@ type merger struct {
 	from, through multipaxos.Slot
 	maxBytes      int
 	recent        []multipaxos.Entry // pending ones that were not taken yet, by rising slot
+	home          *slotSums          // of what log.db must have
 	size          int
 	out           []multipaxos.Entry
 }
 
 func (m *merger) merge(tx *bolt.Tx) error {
-	c := tx.Bucket([]byte(entryBucket)).Cursor()
+	b := tx.Bucket([]byte(entryBucket))
+	if b == nil {
+		return errors.New("the bucket of the entries is missing")
+	}
+	c, expected := b.Cursor(), m.from
 	for key, record := c.Seek(slotKey(m.from)); key != nil; key, record = c.Next() {
 		if len(key) == 8 && binary.BigEndian.Uint64(key) > uint64(m.through) {
 			break
@@ -60,6 +66,13 @@ func (m *merger) merge(tx *bolt.Tx) error {
 		if err != nil {
 			return err
 		}
+		if err := m.nothingBetween(expected, e.Slot); err != nil {
+			return err
+		}
+		if err := m.home.check(e.Slot, record); err != nil {
+			return err
+		}
+		expected = e.Slot + 1
 		if !m.takeRecent(e.Slot) {
 			return nil
 		}
@@ -71,7 +84,22 @@ func (m *merger) merge(tx *bolt.Tx) error {
 			return nil
 		}
 	}
+	if err := m.nothingBetween(expected, m.through+1); err != nil {
+		return err
+	}
 	m.takeRecent(^multipaxos.Slot(0))
+	return nil
+}
+
+// nothingBetween returns an error unless log.db has no entry from one slot to below another, as far as was asked. A slot
+// that does not rise is one of a page that is not where it was.
+func (m *merger) nothingBetween(from, below multipaxos.Slot) error {
+	if below < from && below != m.through+1 {
+		return fmt.Errorf("the entry of slot %d comes behind that of slot %d", below, from-1)
+	}
+	if slot, ok := m.home.next(from, min(below-1, m.through)); ok {
+		return m.home.check(slot, nil)
+	}
 	return nil
 }
 

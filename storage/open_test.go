@@ -427,7 +427,7 @@ func TestNegativeOptionsAreRefused(t *testing.T) {
 // Only what waits to be written to log.db is pending.
 func TestPendingTellsWhetherAnythingIs(t *testing.T) {
 	var p pending
-	p.start(&logMarks{Journaled: 6})
+	p.start(&logContent{marks: logMarks{Journaled: 6}})
 	if n, any := p.last(); n != 6 || any {
 		t.Errorf("before any record: %d, %v", n, any)
 	}

@@ -18,6 +18,8 @@ type logContent struct {
 	disk     diskRecord
 	marks    logMarks
 	first    multipaxos.Slot // lowest slot with an entry, 0 if there is none
+	sums     *slotSums       // of the entries
+	txid     uint64          // of the transaction
 }
 
 // readLog reads and checks all of log.db. Gaps between entries are no damage, since an acceptor need not have been
@@ -27,9 +29,10 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &logContent{}
+	c := &logContent{txid: m.txid}
 	var found digest
 	var last multipaxos.Slot
+	sums := new(slotSums).edit()
 	records := map[string]func(key, record []byte) error{
 		nodeBucket + "/" + string(identityKey): func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.identity) },
 		nodeBucket + "/" + string(startKey):    func(k, v []byte) error { return nodeSeed.openInto(k, v, &c.start) },
@@ -48,6 +51,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 				c.first = e.Slot
 			}
 			found.add(record)
+			sums.set(e.Slot, record)
 			last = e.Slot
 			return nil
 		}
@@ -68,6 +72,7 @@ func readLog(r io.ReaderAt, size int64) (*logContent, error) {
 	if len(records) > 0 {
 		return nil, fmt.Errorf("%d of its own records are missing", len(records))
 	}
+	c.sums = sums.done()
 	return c, c.check(found, last)
 }
 

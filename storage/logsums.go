@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+
+	"tenure/multipaxos"
+)
+
+// slotSums has the checksum of each entry in log.db, outside of it: four bytes an entry. log.db is read through bbolt's
+// map while the store is open, and "there is no entry" is an answer too, on which a vote depends: an element count that
+// lost a bit, a page from another time or the older of two meta pages would hide entries, or show older ones, with
+// checksums that hold. A slotSums never changes, so that a view of log.db keeps the one that belongs to it.
+type slotSums struct{ blocks map[multipaxos.Slot]*sumBlock }
+
+// sumBlock has the checksums of sumBlockSlots slots in a row; 0: there is no entry.
+type sumBlock [sumBlockSlots]uint32
+
+const sumBlockSlots = 1024
+
+// recordSum returns the checksum at the end of a sealed record; never 0.
+func recordSum(record []byte) uint32 {
+	return max(1, binary.BigEndian.Uint32(record[len(record)-crcBytes:]))
+}
+
+// get returns the checksum of the entry in a slot, 0 if there is none.
+func (s *slotSums) get(slot multipaxos.Slot) uint32 {
+	if s == nil || s.blocks[slot/sumBlockSlots] == nil {
+		return 0
+	}
+	return s.blocks[slot/sumBlockSlots][slot%sumBlockSlots]
+}
+
+// check compares what log.db has in a slot with what was written there; a nil record says that it has nothing.
+func (s *slotSums) check(slot multipaxos.Slot, record []byte) error {
+	want := s.get(slot)
+	switch {
+	case record == nil && want != 0:
+		return fmt.Errorf("the entry of slot %d is missing", slot)
+	case record != nil && want != recordSum(record):
+		return fmt.Errorf("the entry of slot %d is not the one that was written last", slot)
+	}
+	return nil
+}
+
+// next returns the lowest slot in [from, through] that has an entry.
+func (s *slotSums) next(from, through multipaxos.Slot) (slot multipaxos.Slot, ok bool) {
+	if s == nil {
+		return 0, false
+	}
+	for left := len(s.blocks); left > 0 && from <= through; {
+		block := s.blocks[from/sumBlockSlots]
+		if block == nil {
+			if from, ok = s.nextBlock(from / sumBlockSlots); !ok {
+				return 0, false
+			}
+			continue
+		}
+		for i := from % sumBlockSlots; i < sumBlockSlots; i++ {
+			if block[i] != 0 {
+				slot = from - from%sumBlockSlots + i
+				return slot, slot <= through
+			}
+		}
+		if from = from - from%sumBlockSlots + sumBlockSlots; from == 0 { // behind the last slot of all
+			break
+		}
+		left--
+	}
+	return 0, false
+}
+
+// nextBlock returns the first slot of the lowest block above one.
+func (s *slotSums) nextBlock(above multipaxos.Slot) (from multipaxos.Slot, ok bool) {
+	for n := range s.blocks { // few: one for 1,024 slots, and looked for only where slots were left out
+		if n > above && (!ok || n*sumBlockSlots < from) {
+			from, ok = n*sumBlockSlots, true
+		}
+	}
+	return from, ok
+}
+
+// sumsEditor makes the slotSums of the next transaction. It copies each block that it changes.
+type sumsEditor struct {
+	slotSums
+	own map[multipaxos.Slot]bool
+}
+
+func (s *slotSums) edit() *sumsEditor {
+	e := &sumsEditor{own: map[multipaxos.Slot]bool{}, slotSums: slotSums{blocks: map[multipaxos.Slot]*sumBlock{}}}
+	if s != nil {
+		maps.Copy(e.blocks, s.blocks)
+	}
+	return e
+}
+
+// set notes the checksum of a slot's record; nil: it was deleted.
+func (e *sumsEditor) set(slot multipaxos.Slot, record []byte) {
+	n := slot / sumBlockSlots
+	if !e.own[n] {
+		block := new(sumBlock)
+		if old := e.blocks[n]; old != nil {
+			*block = *old
+		}
+		e.blocks[n], e.own[n] = block, true
+	}
+	sum := uint32(0)
+	if record != nil {
+		sum = recordSum(record)
+	}
+	e.blocks[n][slot%sumBlockSlots] = sum
+}
+
+// done returns the result, without blocks that are empty. The editor is not used again.
+func (e *sumsEditor) done() *slotSums {
+	for n := range e.own {
+		if *e.blocks[n] == (sumBlock{}) {
+			delete(e.blocks, n)
+		}
+	}
+	return &e.slotSums
+}

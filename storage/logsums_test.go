@@ -1,0 +1,142 @@
+package storage
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"tenure/multipaxos"
+)
+
+// What log.db hides or brings back while it is open is no answer: neither "there is no entry", on which a promise would
+// depend, nor an entry that was replaced. All checksums of records hold in each case.
+func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, text, older []byte){
+		"an element count is lower": func(t *testing.T, text, _ []byte) {
+			p := entryLeaf(t, text)
+			order.PutUint16(p.data[10:], uint16(p.count()-1))
+		},
+		"a leaf is one of before": func(t *testing.T, text, older []byte) {
+			p := entryLeaf(t, text)
+			q := entryLeaf(t, older)
+			copy(p.data, q.data)
+			order.PutUint64(p.data, p.id)
+		},
+		"the newest meta page is damaged": func(t *testing.T, text, _ []byte) {
+			m, err := readMetas(bytes.NewReader(text))
+			must(t, err)
+			newest := 0
+			if m[1].txid > m[0].txid {
+				newest = 1
+			}
+			text[newest*m[0].pageBytes+pageHeaderBytes+16] ^= 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := formed(t, t.TempDir())
+			fill(t, s, 20, 10)
+			must(t, s.log.flush())
+			older := readFile(t, s.logPath())
+			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(20, 2, "newer"), entry(21, 2, "last")}}}))
+			must(t, s.log.flush())
+			text := readFile(t, s.logPath())
+			spoil(t, text, older)
+			overwriteKeeping(t, s.logPath(), text)
+			_, err := s.Entries(1, 100, 1<<30)
+			wantError(t, err, ErrDamaged, s.logPath(), "entry of slot 2")
+			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), ErrDamaged, s.logPath())
+		})
+	}
+}
+
+// A transaction is not built on the older of two meta pages, which bbolt would take.
+func TestTheLogIsNotWrittenFromTheOlderMetaPage(t *testing.T) {
+	s := formed(t, t.TempDir())
+	fill(t, s, 20, 10)
+	must(t, s.log.flush())
+	text := readFile(t, s.logPath())
+	m, err := readMetas(bytes.NewReader(text))
+	must(t, err)
+	newest := 0
+	if m[1].txid > m[0].txid {
+		newest = 1
+	}
+	text[newest*m[0].pageBytes+pageHeaderBytes+16] ^= 1
+	overwriteKeeping(t, s.logPath(), text)
+	fill(t, s, 1, 10)
+	wantError(t, s.log.flush(), ErrDamaged, s.logPath(), "meta page of transaction")
+}
+
+// entryLeaf returns the leaf of text that has the last entries.
+func entryLeaf(t *testing.T, text []byte) (last page) {
+	t.Helper()
+	newest := uint64(0)
+	for _, p := range pagesOf(t, text, flagLeaf) {
+		_, key, _, err := p.leafElement(p.count() - 1)
+		must(t, err)
+		if slot, err := decodeSlot(key); err == nil && len(key) == 8 && uint64(slot) >= newest && slot < 1000 {
+			newest, last = uint64(slot), p
+		}
+	}
+	if last.data == nil {
+		t.Fatal("no leaf has entries")
+	}
+	return last
+}
+
+// The checksums of slots are those that were set, whatever the order, and a copy that a view has does not change.
+func TestSlotSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	want := map[multipaxos.Slot]uint32{}
+	s := new(slotSums)
+	for round := range 200 {
+		before, kept := maps.Clone(want), s
+		e := s.edit()
+		for range r.IntN(30) {
+			slot := multipaxos.Slot(1 + r.IntN(5*sumBlockSlots))
+			record := fmt.Appendf(nil, "%08d", r.Uint32())
+			if r.IntN(3) == 0 {
+				record = nil
+			}
+			e.set(slot, record)
+			delete(want, slot)
+			if record != nil {
+				want[slot] = recordSum(record)
+			}
+		}
+		s = e.done()
+		for _, c := range []struct {
+			sums *slotSums
+			want map[multipaxos.Slot]uint32
+		}{{kept, before}, {s, want}} {
+			var all []multipaxos.Slot
+			for slot, ok := c.sums.next(0, ^multipaxos.Slot(0)); ok; slot, ok = c.sums.next(slot+1, ^multipaxos.Slot(0)) {
+				if c.sums.get(slot) != c.want[slot] {
+					t.Fatalf("round %d: slot %d has %x, want %x", round, slot, c.sums.get(slot), c.want[slot])
+				}
+				all = append(all, slot)
+			}
+			if !slices.Equal(all, slices.Sorted(maps.Keys(c.want))) {
+				t.Fatalf("round %d: %d slots, want %d", round, len(all), len(c.want))
+			}
+		}
+		from := multipaxos.Slot(r.IntN(5 * sumBlockSlots))
+		if slot, ok := s.next(from, from+3); ok && (slot < from || slot > from+3) {
+			t.Fatalf("round %d: slot %d is not in %d to %d", round, slot, from, from+3)
+		}
+	}
+}
+
+// overwriteKeeping puts b into the file at path, whose size stays.
+func overwriteKeeping(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteAt(b, 0)
+	must(t, err)
+	must(t, f.Close())
+}
