@@ -129,8 +129,9 @@ type StartRecord struct {
 // StartRecord returns what is durable.
 func (s *Store) StartRecord() StartRecord { return s.node.startRecord() }
 
-func (s *nodeRecords) startRecord() StartRecord {
-	r := s.start.Load()
+func (s *nodeRecords) startRecord() StartRecord { return s.start.Load().public() }
+
+func (r *startRecord) public() StartRecord {
 	return StartRecord{Restart: r.Restart, Quarantine: Quarantine{Master: r.Master, User: r.User}, Bucket: r.Bucket,
 		Longest: r.Longest}
 }

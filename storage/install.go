@@ -85,12 +85,12 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 	}
 	w := walker{r: f, meta: m, skeleton: size > wholeBytes}
 	for _, path := range sums {
-		side, table, err := loadSums(path, &m)
+		side, table, err := loadSums(path, os.O_RDONLY, &m)
 		if err != nil {
 			return nil, err
 		}
 		if side == nil {
-			return nil, errors.New("the checksums of its pages are missing")
+			return nil, errNoSums
 		}
 		defer side.file.Close()
 		t := checkedFile{pageBytes: m.pageBytes}
@@ -99,6 +99,9 @@ func readStateMarks(path string, wholeBytes int64, sums ...string) (*stateConten
 	}
 	return readState(&w)
 }
+
+// errNoSums: nobody has the checksums of the pages of a file.
+var errNoSums = errors.New("the checksums of its pages are missing")
 
 // refuseReceived drops a received file that cannot be read because of err, unless the log has been cut for it already:
 // then the state that goes with the log is lost.

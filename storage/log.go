@@ -45,7 +45,7 @@ type acceptorLog struct {
 	logHigh  int64              // bytes up to the last page in use, as of the transaction before
 	logEnd   int64              // size of the file, at least
 	first    multipaxos.Slot    // lowest slot that may have an entry on disk
-	txid     uint64             // of the last transaction
+	edited   *slotSums          // of the entries, with the transaction that runs
 	trimming atomic.Bool        // truncated entries are still on disk
 	logged   atomic.Pointer[logMarks]
 }
@@ -80,7 +80,6 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 		return err
 	}
 	s.db.AllocSize = int(min(s.options.LogGrowBytes, 1<<30)) // for when the log outruns the grower
-	s.txid = c.txid
 	return nil
 }
 
@@ -88,16 +87,22 @@ func (s *acceptorLog) open(c *logContent) (err error) {
 // durable. The caller holds mu, or is Open, and publishes next. Any error ends the store.
 func (s *acceptorLog) write(what string, next *logMarks, fn func(*bolt.Tx) error) error {
 	next.Generation++
-	s.txid++
-	return s.failure.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
-		if uint64(tx.ID()) != s.txid { // bbolt takes the older of two meta pages if the newer one is damaged
-			return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, s.txid-1)
+	was := s.pending.home // changed under mu only
+	s.edited = was.sums
+	err := s.failure.write(s.db, s.logPath(), what, nil, func(tx *bolt.Tx) error {
+		if uint64(tx.ID()) != was.txid+1 { // bbolt takes the older of two meta pages if the newer one is damaged
+			return fmt.Errorf("%w: the meta page of transaction %d", errBadPage, was.txid)
 		}
 		if err := fn(tx); err != nil {
 			return err
 		}
+		s.pending.announce(homeSums{was.txid + 1, s.edited})
 		return put(tx.Bucket([]byte(acceptorBucket)), acceptorSeed, marksKey, next)
 	})
+	if err == nil {
+		s.pending.arrived()
+	}
+	return err
 }
 
 // measure looks at log.db.

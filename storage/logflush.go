@@ -118,13 +118,13 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	if r != nil {
 		b.marks, b.entries = r.Marks, append(b.entries, r.Entries...)
 	}
-	next, first, home := *was, s.first, (*slotSums)(nil)
+	next, first := *was, s.first
 	next.setDurable(b.marks)
 	next.Journaled = b.number
 	s.arena.reset()
 	err = s.write("commit", &next, func(tx *bolt.Tx) error {
 		s.logHigh = tx.Size()
-		w, err := newLogWriter(tx, was, s.pending.home, first, &s.arena)
+		w, err := newLogWriter(tx, was, s.edited, first, &s.arena)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 		if err := w.trim(next.Truncated, max(trimEntries, 4*len(b.entries))); err != nil {
 			return err
 		}
-		next.Entries, first, home = w.digest, w.first, w.sums.done()
+		next.Entries, first, s.edited = w.digest, w.first, w.sums.done()
 		return nil
 	})
 	s.stats.entries.Add(uint64(len(b.entries)))
@@ -147,7 +147,6 @@ func (s *acceptorLog) moveHome(r *journal.Record) error {
 	s.trimming.Store(first != 0 && first <= next.Truncated)
 	s.pending.drop(&b, func() {
 		s.logged.Store(&next)
-		s.pending.home = home
 		if r != nil {
 			s.pending.marks = r.Marks
 		}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -18,7 +19,14 @@ type pending struct {
 	number  uint64             // of the last record
 	bytes   int64              // that the records take in the ring
 	entries []pendingEntry     // the last write of each slot, by rising slot
-	home    *slotSums          // of the entries in log.db
+	home    homeSums           // of the entries in log.db
+	coming  homeSums           // likewise, once the transaction that is being committed is there
+}
+
+// homeSums is the checksums of the entries in log.db as of a transaction.
+type homeSums struct {
+	txid uint64
+	sums *slotSums
 }
 
 type pendingEntry struct {
@@ -28,7 +36,21 @@ type pendingEntry struct {
 
 // start sets the marks to those of log.db, which holds c, with nothing pending.
 func (p *pending) start(c *logContent) {
-	p.marks, p.number, p.home = c.marks.durable(), c.marks.Journaled, c.sums
+	p.marks, p.number, p.home = c.marks.durable(), c.marks.Journaled, homeSums{c.txid, c.sums}
+}
+
+// announce says what log.db will have as of a transaction that is about to be committed.
+func (p *pending) announce(h homeSums) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.coming = h
+}
+
+// arrived says that the transaction that was announced is there.
+func (p *pending) arrived() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.home = p.coming
 }
 
 func (p *pending) durable() multipaxos.Durable {
@@ -91,7 +113,16 @@ func (p *pending) view(db *bolt.DB, m *merger) (*bolt.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.from, m.home = max(m.from, p.marks.Truncated+1), p.home
+	switch uint64(tx.ID()) {
+	case p.home.txid:
+		m.home = p.home.sums
+	case p.coming.txid:
+		m.home = p.coming.sums
+	default: // bbolt takes the older of two meta pages if the newer one is damaged
+		tx.Rollback()
+		return nil, fmt.Errorf("%w: the meta page of transaction %d", errBadPage, p.home.txid)
+	}
+	m.from = max(m.from, p.marks.Truncated+1)
 	i, _ := p.find(m.from)
 	for size := 0; i < len(p.entries) && p.entries[i].Slot <= m.through; i++ {
 		m.recent = append(m.recent, p.entries[i].Entry)

@@ -26,6 +26,9 @@ func (s *acceptorLog) entries(from, through multipaxos.Slot, maxBytes int) (entr
 	err = guard(s.logPath(), func() error {
 		m := merger{from: from, through: through, maxBytes: maxBytes}
 		tx, err := s.pending.view(s.db, &m)
+		if errors.Is(err, errBadPage) {
+			return damage(s.logPath(), "%w", err)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: open a view: %w", s.logPath(), err)
 		}

@@ -36,6 +36,10 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 			text[newest*m[0].pageBytes+pageHeaderBytes+16] ^= 1
 		},
 	} {
+		say := map[string]string{"the newest meta page is damaged": "meta page of transaction"}
+		if say[name] == "" {
+			say[name] = "the entry of slot 2"
+		}
 		t.Run(name, func(t *testing.T) {
 			s := formed(t, t.TempDir())
 			fill(t, s, 20, 10)
@@ -47,7 +51,7 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 			spoil(t, text, older)
 			overwriteKeeping(t, s.logPath(), text)
 			_, err := s.Entries(1, 100, 1<<30)
-			wantError(t, err, ErrDamaged, s.logPath(), "entry of slot 2")
+			wantError(t, err, ErrDamaged, s.logPath(), say[name])
 			wantError(t, s.Commit([]multipaxos.Persist{{Chosen: 1}}), ErrDamaged, s.logPath())
 		})
 	}

@@ -76,10 +76,10 @@ func (f *sumsFile) append(t *sumTable, ids []uint64, m *metaPage) error {
 	return dataSync(f.file)
 }
 
-// loadSums opens the file at path and reads the checksums of the pages of m's transaction. The table is nil if the file
-// is missing or not of that transaction.
-func loadSums(path string, m *metaPage) (*sumsFile, []uint32, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+// loadSums opens the file at path, with that flag of os.OpenFile, and reads the checksums of the pages of m's
+// transaction. The table is nil if the file is missing or not of that transaction.
+func loadSums(path string, flag int, m *metaPage) (*sumsFile, []uint32, error) {
+	f, err := os.OpenFile(path, flag, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}

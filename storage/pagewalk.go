@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -57,6 +58,9 @@ type walker struct {
 	check func(id uint64, data []byte) error
 	// free is called with each page of the free list. It may be nil.
 	free func(id uint64)
+	// skip is called with what is wrong with a page or an element, and the walk goes on behind it. Nil: the walk ends
+	// with the first such error. It does not get errWalked, with which visit ends the walk.
+	skip func(err error)
 	// pause is called before each page, so that a long walk can be ended. It may be nil.
 	pause func() error
 }
@@ -66,10 +70,22 @@ func (w *walker) walk() error {
 	w.seen = make(bitmap, w.meta.highWater/64+1)
 	w.seen.set(0)
 	w.seen.set(1)
-	if _, err := w.tree("", w.meta.root, nil, nil, 0); err != nil {
+	if _, err := w.tree("", w.meta.root, nil, nil, 0); w.pass(err) != nil {
 		return err
 	}
-	return w.freelist()
+	return w.pass(w.freelist())
+}
+
+// errWalked ends a walk early.
+var errWalked = errors.New("seen enough")
+
+// pass returns err unless the walk goes on after it.
+func (w *walker) pass(err error) error {
+	if err == nil || w.skip == nil || errors.Is(err, errWalked) {
+		return err
+	}
+	w.skip(err)
+	return nil
 }
 
 // claim notes that pages id to id+more are in use, by one page.
@@ -166,7 +182,7 @@ func (w *walker) branch(bucket string, p page, low, high []byte, level int) erro
 		} else {
 			overLeaves, err = w.tree(bucket, child, key, next, level+1)
 		}
-		if err != nil {
+		if err = w.pass(err); err != nil {
 			return err
 		}
 		low = key
@@ -181,7 +197,10 @@ func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error 
 			return err
 		}
 		if err := rising(p.id, i, low, key, high); err != nil {
-			return err
+			if err = w.pass(err); err != nil {
+				return err
+			}
+			continue
 		}
 		low = key
 		switch {
@@ -192,7 +211,7 @@ func (w *walker) leaf(bucket string, p page, low, high []byte, level int) error 
 		case w.visit != nil:
 			err = w.visit(bucket, key, value)
 		}
-		if err != nil {
+		if err = w.pass(err); err != nil {
 			return err
 		}
 	}

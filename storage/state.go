@@ -77,7 +77,7 @@ func (s *stateDB) open(owner ident.StoreID, log multipaxos.Durable) error {
 func (s *stateDB) readStateDB(
 	m *metaPage, size int64, owner ident.StoreID, log multipaxos.Durable,
 ) (*stateContent, error) {
-	side, sums, err := loadSums(s.sumsPath(), m)
+	side, sums, err := loadSums(s.sumsPath(), os.O_RDWR, m)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (s *stateDB) readStateDB(
 	return content, nil
 }
 
-// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says, and
-// else err.
+// foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
+// is not even that, it is state.sums that is damaged. Else it returns err.
 func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, err error) error {
 	c, unreadable := readState(&walker{r: s.file, meta: *m})
 	if unreadable != nil {
@@ -119,7 +119,7 @@ func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durab
 	if other := belongTogether(s.files, c, owner, log); other != nil {
 		return other
 	}
-	return err
+	return damage(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%v)", stateName, err)
 }
 
 // belongTogether compares the state database with the log. The log ends at or behind the state database, because only

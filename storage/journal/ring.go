@@ -47,10 +47,53 @@ type Ring struct {
 // before ended, and what was read may then be in memory only. Before the first Append the caller must bring the
 // records, and the number Last, home. Errors wrap ErrDamaged or ErrHomeOlder, or are those of file.
 func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Record, error) {
-	if size < MinBytes || size > MaxBytes || size%SectorBytes != 0 {
-		return nil, nil, fmt.Errorf("%w: no journal has %d bytes", ErrDamaged, size)
+	g, err := newRing(file, size, store)
+	if err != nil {
+		return nil, nil, err
 	}
-	g := &Ring{file: file, seed: seedOf(store), sectors: int(size / SectorBytes), next: 1}
+	runs, records, err := g.read(home)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(runs) == 0 {
+		return g, records, nil
+	}
+	last := runs[len(runs)-1]
+	g.next = last.number + 1
+	for i := range runs {
+		if r := &runs[i]; r.complete() {
+			g.head = r.start + r.count // ends with that of the highest number
+		}
+	}
+	if last.number == home.Journaled {
+		return g, records, nil
+	}
+	return g, records, g.settle(last)
+}
+
+// Read returns the records that Open would, and whether a commit behind them was cut off. It changes nothing.
+func Read(file File, size int64, store ident.StoreID, home Home) (records []Record, cutOff bool, err error) {
+	g, err := newRing(file, size, store)
+	if err != nil {
+		return nil, false, err
+	}
+	runs, records, err := g.read(home)
+	if err != nil || len(runs) == 0 {
+		return nil, false, err
+	}
+	return records, runs[len(runs)-1].number > home.Journaled+uint64(len(records)), nil
+}
+
+// newRing returns the ring in a file of that size, of which nothing was read.
+func newRing(file File, size int64, store ident.StoreID) (*Ring, error) {
+	if size < MinBytes || size > MaxBytes || size%SectorBytes != 0 {
+		return nil, fmt.Errorf("%w: no journal has %d bytes", ErrDamaged, size)
+	}
+	return &Ring{file: file, seed: seedOf(store), sectors: int(size / SectorBytes), next: 1}, nil
+}
+
+// read reads and checks the whole file: all records in it, and the content of those that are not in the home.
+func (g *Ring) read(home Home) ([]run, []Record, error) {
 	runs, err := g.scan(home)
 	if err != nil {
 		return nil, nil, err
@@ -67,20 +110,7 @@ func Open(file File, size int64, store ident.StoreID, home Home) (*Ring, []Recor
 		}
 		records = append(records, rec)
 	}
-	if len(runs) == 0 {
-		return g, records, nil
-	}
-	last := runs[len(runs)-1]
-	g.next = last.number + 1
-	for i := range runs {
-		if r := &runs[i]; r.complete() {
-			g.head = r.start + r.count // ends with that of the highest number
-		}
-	}
-	if last.number == home.Journaled {
-		return g, records, nil
-	}
-	return g, records, g.settle(last)
+	return runs, records, nil
 }
 
 // settle writes the sectors of r that are there once more, as they are.

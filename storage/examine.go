@@ -1,0 +1,188 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"tenure/internal/ballot"
+	"tenure/multipaxos"
+	"tenure/storage/journal"
+)
+
+// Examination is what is in the directory of a node that does not run. Nothing in it was changed to find out: it may lie
+// on a file system that is mounted read-only. Close ends it; until then no node starts on the directory.
+type Examination struct {
+	Dir   string
+	Files []FileInfo
+	// Problems are why a node would not start on it, or end: at most one for each file.
+	Problems []Problem
+	// Notes are what a person should know and no node minds.
+	Notes []string
+
+	Identity *Identity    // nil: it cannot be read
+	Start    *StartRecord // likewise
+	Log      *LogInfo     // nil: log.db is damaged
+	Journal  *JournalInfo // nil: the journal is damaged
+	State    *StateInfo   // nil: the state database is damaged
+
+	files
+	lock *os.File // nil: there is none
+}
+
+// FileInfo is a file of the directory.
+type FileInfo struct {
+	Name  string
+	Bytes int64
+	What  string // "" for a file that is none of a node
+}
+
+// Problem is what is wrong with a file.
+type Problem struct{ File, Text string }
+
+// LogInfo is what log.db holds.
+type LogInfo struct {
+	Promised  ballot.Ballot
+	Chosen    multipaxos.Slot // every slot through it is known to be chosen
+	Truncated multipaxos.Slot // entries through it are gone
+	First     multipaxos.Slot // the lowest slot with an entry, 0 if there is none
+	Last      multipaxos.Slot
+	Entries   uint64
+	Digest    uint64 // of the entries, found as it must be
+
+	disk  diskRecord
+	marks logMarks
+}
+
+// JournalInfo is what the journal holds and log.db does not.
+type JournalInfo struct {
+	Bytes   int64
+	Records int
+	CutOff  bool // a commit behind them was never whole, and acknowledged to nobody
+	// Durable are the marks of the log with these records.
+	Durable multipaxos.Durable
+
+	records []journal.Record
+}
+
+// StateInfo is what the state database holds.
+type StateInfo struct {
+	Slot    multipaxos.Slot // of the newest whole checkpoint
+	Records uint64
+	Digest  uint64 // of the records, found as it must be
+	// Unfinished is the slot of a checkpoint that was interrupted, and that the next start completes; 0: none.
+	Unfinished multipaxos.Slot
+}
+
+// what says what each file is for.
+var what = map[string]string{
+	lockName: "lock", logName: "identity and log", journalName: "newest commits", stateName: "state database",
+	sumsName: "checksums of the pages of the state database", redoName: "changes of a checkpoint in parts",
+	reserveName: "held space", newLogName: "a store that was being made",
+	receivingName: "a snapshot that was coming in", receivedName: "a snapshot to install",
+	receivedSumsName: "its checksums", acceptedName: "an operator's word that the directory was moved",
+}
+
+// Examine reads all that is in the directory of a node that does not run. Damage is in the result and no error; an error
+// wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
+func Examine(dir string) (*Examination, error) {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return nil, unusable("cannot look at %s: %w; name the data directory of a node", dir, plain(err))
+	case !info.IsDir():
+		return nil, unusable("%s is a file and no data directory", dir)
+	}
+	x := &Examination{Dir: dir, files: files{dir}}
+	if err := x.list(); err != nil {
+		return nil, err
+	}
+	if err := x.hold(); err != nil {
+		return nil, err
+	}
+	x.readLog()
+	x.readJournal()
+	x.readState()
+	x.readReceived()
+	return x, nil
+}
+
+// Close lets nodes start on the directory again.
+func (x *Examination) Close() error { return closeFiles(x.lock) }
+
+// list notes the files. It refuses a directory without any of a node's.
+func (x *Examination) list() error {
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return unusable("cannot look into %s: %w", x.dir, plain(err))
+	}
+	known := false
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return cannotStat(filepath.Join(x.dir, e.Name()), err)
+		case info.IsDir():
+			continue // what was moved aside
+		}
+		f := FileInfo{Name: e.Name(), Bytes: info.Size(), What: what[e.Name()]}
+		if f.What == "" {
+			x.Notes = append(x.Notes, fmt.Sprintf("%s is no file of this release's nodes: nothing reads it", f.Name))
+		}
+		known = known || f.Name == logName || f.Name == stateName || f.Name == journalName
+		x.Files = append(x.Files, f)
+	}
+	switch {
+	case len(entries) == 0:
+		return unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster", x.dir)
+	case !known:
+		return unusable("%s holds no store: it has no file %s; name the data directory of a node", x.dir, logName)
+	}
+	return nil
+}
+
+// hold takes the lock, if there is one, for reading: no node starts meanwhile, and nothing is written.
+func (x *Examination) hold() error {
+	f, err := os.Open(filepath.Join(x.dir, lockName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return unusable("cannot open %s: %w", filepath.Join(x.dir, lockName), plain(err))
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("%w: %s is held by %s; stop that node first", ErrInUse, x.dir, holder(f))
+		}
+		return unusable("cannot lock %s: %w", f.Name(), err)
+	}
+	x.lock = f
+	return nil
+}
+
+// problem notes what is wrong with a file: err, without what errors of this package say of all damage.
+func (x *Examination) problem(name string, err error) {
+	x.Problems = append(x.Problems, Problem{File: name, Text: err.Error()})
+}
+
+// open opens a file for reading. A file that is missing or cannot be opened is a problem.
+func (x *Examination) open(name string) (f *os.File, size int64, ok bool) {
+	f, err := os.Open(filepath.Join(x.dir, name))
+	if err == nil {
+		size, err = fileSize(f)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = errors.New("the file is missing")
+	case err == nil:
+		return f, size, true
+	}
+	x.problem(name, plain(err))
+	return nil, 0, false
+}

@@ -1,0 +1,128 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"tenure/kv"
+	"tenure/multipaxos"
+)
+
+// Entries calls fn with the entries of log.db in [from, through] that can be read, by rising slot as far as pages are
+// where they belong, then with those of the journal, which replace them. What cannot be read is skipped and told to
+// skipped. An entry's value is valid until fn returns; if that returns false nothing more is read.
+func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxos.Entry, inJournal bool) bool,
+	skipped func(file string, err error)) {
+	more := true
+	tell := func(file string) func(error) {
+		return func(err error) {
+			if more {
+				skipped(file, err)
+			}
+		}
+	}
+	x.walkLog(func(bucket string, key, record []byte) error {
+		if bucket != entryBucket {
+			return nil
+		}
+		e, err := openEntry(key, record)
+		if err != nil || e.Slot < from || e.Slot > through {
+			return err
+		}
+		if more = fn(e, false); !more {
+			return errWalked
+		}
+		return nil
+	}, tell(logName))
+	if x.Journal == nil {
+		tell(journalName)(errors.New("it was not read"))
+		return
+	}
+	for i := range x.Journal.records {
+		for _, e := range x.Journal.records[i].Entries {
+			if e.Slot >= from && e.Slot <= through && more {
+				more = fn(e, true)
+			}
+		}
+	}
+}
+
+// walkLog goes through what can be read of log.db.
+func (x *Examination) walkLog(visit func(bucket string, key, record []byte) error, skipped func(error)) error {
+	return salvage(x.logPath(), visit, skipped)
+}
+
+// Records calls fn with the records of one space of the state database, or of all if space is negative, whose keys begin
+// with prefix, by rising space and key as far as pages are where they belong. What cannot be read is skipped and told to
+// skipped. Key and value are valid until fn returns; if that returns false nothing more is read.
+func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
+	skipped func(file string, err error)) {
+	err := salvage(x.statePath(), func(bucket string, key, record []byte) error {
+		if len(bucket) != len(spacePrefix)+1 || bucket[:len(spacePrefix)] != spacePrefix {
+			return nil
+		}
+		is := kv.Space(bucket[len(spacePrefix)])
+		if space >= 0 && int(is) != space || !bytes.HasPrefix(key, prefix) {
+			return nil
+		}
+		value, err := spaceSeeds[is].open(key, record)
+		if err != nil {
+			return fmt.Errorf("the record of key %q %w", key, err)
+		}
+		if !fn(is, key, value) {
+			return errWalked
+		}
+		return nil
+	}, func(err error) { skipped(stateName, err) })
+	if err != nil && !errors.Is(err, errWalked) {
+		skipped(stateName, err)
+	}
+}
+
+// salvage goes through what can be read of a bbolt file that may be damaged. Its memory is bounded as that of any walk.
+func salvage(path string, visit func(bucket string, key, record []byte) error, skipped func(error)) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := fileSize(f)
+	if err != nil {
+		return err
+	}
+	m, err := anyMeta(f, size, skipped)
+	if err != nil {
+		skipped(err)
+		return nil
+	}
+	w := walker{r: f, meta: m, visit: visit, skip: skipped}
+	return w.walk()
+}
+
+// anyMeta returns the meta page of the last transaction that has one which holds. A file that was cut short has the pages
+// that it has.
+func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
+	if best, err = newestMeta(r, size); err == nil {
+		return best, nil
+	}
+	skipped(err)
+	first, err := readMeta(r, 0)
+	step := int64(first.pageBytes)
+	if err != nil {
+		step = 4096
+	}
+	second, other := readMeta(r, step)
+	switch {
+	case err != nil && other != nil:
+		return best, errors.New("neither meta page holds: nothing in the file can be found")
+	case err != nil || other == nil && second.txid > first.txid:
+		best = second
+	default:
+		best = first
+	}
+	best.highWater = min(best.highWater, uint64(size)/uint64(best.pageBytes))
+	return best, nil
+}
