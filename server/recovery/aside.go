@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -45,6 +46,9 @@ func mustBeSpent(dir string, giveUp bool) (moves bool, err error) {
 		return true, nil
 	}
 	defer s.Close()
+	if s.Verify(context.Background()) != nil { // Open does not read all of a large state
+		return true, nil
+	}
 	switch id := s.Identity(); {
 	case !id.Formed:
 		return id.Node != 0 || giveUp, nil

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"tenure/server/recovery"
+)
+
+// errDamaged is what check ends with if it finds damage. It has said everything before.
+var errDamaged = errors.New("the data directory is damaged: see above")
+
+// newCheck tells what is wrong with the files of a node that does not run.
+func newCheck(stdout io.Writer) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check DIR",
+		Short: "Say what is wrong with the files of a stopped node, and what to do",
+		Long: "Read every page and record in the data directory of a node that does not run, and say what is wrong with its\n" +
+			"files and what to do. Nothing is changed, not even the lock: the directory may be a copy, or lie on a file\n" +
+			"system that is mounted read-only. A directory on which a node runs is refused.\n\n" +
+			"The exit code is 0 if it is sound, 1 if it is damaged, and 2 if it is no data directory or in use.",
+		Example: "  kvnode check /var/lib/kvnode",
+		Args:    oneDirectory("check"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			r, err := recovery.Check(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = r.WriteJSON(stdout)
+			} else {
+				err = r.Write(stdout)
+			}
+			if err == nil && !r.Sound {
+				err = errDamaged
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write a JSON object")
+	return cmd
+}
+
+// newInspect shows what is in the files of a node that does not run.
+func newInspect(stdout io.Writer) *cobra.Command {
+	i := recovery.Inspection{To: math.MaxUint64}
+	cmd := &cobra.Command{
+		Use:   "inspect DIR",
+		Short: "Show the log and the state in the files of a stopped node",
+		Long: "Show what is in the data directory of a node that does not run: the entries of its log (--log), those of the\n" +
+			"journal last, which replace them, and the records of its state database (--state). Without either, the same as\n" +
+			"kvnode check. Damaged files are read as far as they can be; what is skipped is said.\n\n" +
+			"Nothing is changed. Values are shortened unless --values is given.",
+		Example: "  kvnode inspect /var/lib/kvnode --log --from 5000\n" +
+			"  kvnode inspect /var/lib/kvnode --state --prefix config/ --json",
+		Args: oneDirectory("inspect"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if i.Log || i.State {
+				return recovery.Inspect(args[0], i, stdout)
+			}
+			r, err := recovery.Check(args[0])
+			if err != nil {
+				return err
+			}
+			if i.JSON {
+				return r.WriteJSON(stdout)
+			}
+			return r.Write(stdout)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&i.Log, "log", false, "show the entries of the log")
+	f.Uint64Var(&i.From, "from", 0, "with --log, the first slot")
+	f.Uint64Var(&i.To, "to", i.To, "with --log, the last slot")
+	f.BoolVar(&i.State, "state", false, "show the records of the state database")
+	f.StringVar(&i.Space, "space", "", "with --state, this space only: data, dedup, session, held, expiry, delay, fence, "+
+		"tombstone or members")
+	f.StringVar(&i.Prefix, "prefix", "", "with --state, keys that begin with this")
+	f.BoolVar(&i.Values, "values", false, "show values whole")
+	f.BoolVar(&i.JSON, "json", false, "write a JSON object a line")
+	return cmd
+}
+
+// oneDirectory accepts the arguments of a command that takes a data directory.
+func oneDirectory(name string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return badConfig("%s: name one data directory: kvnode %s DIR", name, name)
+		}
+		return nil
+	}
+}

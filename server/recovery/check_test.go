@@ -1,0 +1,233 @@
+package recovery
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tenure/storage"
+)
+
+// snapshot is every file of a directory, with its time.
+func snapshot(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = info.ModTime().String() + string(b)
+	}
+	return all
+}
+
+// spoil inverts a byte of the last page of a file that is not zeros.
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	invert(t, path, int64(len(bytes.TrimRight(b, "\x00"))-1))
+}
+
+// spoilMeta inverts a bit of a bbolt file's first meta page.
+func spoilMeta(t *testing.T, path string) {
+	t.Helper()
+	invert(t, path, 40)
+}
+
+// invert inverts a bit of a byte.
+func invert(t *testing.T, path string, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], off); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 0x40
+	if _, err := f.WriteAt(b[:], off); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var checked = log{state: 2, chosen: 4, entries: []string{"a=1", "b=2", "c=3", "-", "d=5"}}
+
+func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		do   func(t *testing.T, path string)
+		says string
+	}{
+		{"log.db", spoilMeta, "the meta page at byte 0 fails its checksum"},
+		{"state.db", spoil, "page"},
+		{"state.sums", spoil, "state.db is whole"},
+		{"journal", spoil, "fails its checksum"},
+		{"journal", truncated, "it has 100 bytes and was made with"},
+		{"state.db", truncated, "cannot be read"},
+		{"log.db", missing, "the file is missing"},
+		{"state.db", missing, "the file is missing"},
+		{"journal", missing, "the file is missing"},
+	} {
+		w := newWorld(t, 1, 2, 3)
+		dir := w.make(2, checked)
+		r, err := Check(dir)
+		if err != nil || !r.Sound || len(r.Problems) != 0 || r.Identity.Name != "rack 2" || len(r.Identity.Members) != 3 ||
+			r.Log.Chosen != 4 || r.Log.Last != 5 || r.State.Slot != 2 {
+			t.Fatalf("undamaged: %+v %v", r, err)
+		}
+		c.do(t, filepath.Join(dir, c.file))
+		before := snapshot(t, dir)
+		r, err = Check(dir)
+		if err != nil || r.Sound {
+			t.Fatalf("%s: %+v %v", c.file, r, err)
+		}
+		if len(r.Problems) != 1 || r.Problems[0].File != c.file || !strings.Contains(r.Problems[0].Problem, c.says) {
+			t.Errorf("%s, want %q: %+v", c.file, c.says, r.Problems)
+		}
+		if !strings.Contains(r.Do, "kvnode rejoin --data "+dir+" --join HOST:PORT") {
+			t.Errorf("%s: what to do: %s", c.file, r.Do)
+		}
+		var out bytes.Buffer
+		w.must(r.Write(&out))
+		if !strings.Contains(out.String(), dir+": DAMAGED\n"+c.file+": ") {
+			t.Errorf("%s: %s", c.file, &out)
+		}
+		out.Reset()
+		w.must(r.WriteJSON(&out))
+		var again Report
+		w.must(json.Unmarshal(out.Bytes(), &again))
+		if again.Sound || again.Problems[0].File != c.file {
+			t.Errorf("%s, as JSON: %s", c.file, &out)
+		}
+		w.must(Inspect(dir, Inspection{Log: true, To: math.MaxUint64, State: true}, &out))
+		if after := snapshot(t, dir); !maps.Equal(before, after) {
+			t.Errorf("%s: files were changed", c.file)
+		}
+	}
+}
+
+func truncated(t *testing.T, path string) {
+	if err := os.Truncate(path, 100); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func missing(t *testing.T, path string) {
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	w := newWorld(t, 1)
+	dir := w.make(1, checked)
+	for path, says := range map[string]string{
+		filepath.Join(w.dir, "nowhere"): "no such file",
+		filepath.Join(dir, "log.db"):    "is a file and no data directory",
+		t.TempDir():                     "is empty: it holds no store",
+		w.dir:                           "holds no store",
+	} {
+		if _, err := Check(path); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", path, err, says)
+		}
+	}
+	s, err := storage.Open(dir, small)
+	w.must(err)
+	defer s.Close()
+	if _, err := Check(dir); !errors.Is(err, storage.ErrInUse) || !errors.Is(err, ErrRefused) {
+		t.Errorf("a node that runs: %v", err)
+	}
+}
+
+func TestInspectShowsLogAndState(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	dir := w.make(2, log{state: 2, chosen: 4, entries: []string{"a=1", "b=" + strings.Repeat("x", 100), "c=3", "-", "d=5"}})
+	show := func(i Inspection) string {
+		t.Helper()
+		var out bytes.Buffer
+		w.must(Inspect(dir, i, &out))
+		return out.String()
+	}
+	for _, c := range []struct {
+		i       Inspection
+		has     []string
+		without []string
+	}{
+		{Inspection{Log: true, To: math.MaxUint64}, []string{"slot 3", `set "c" = "3"`, "slot 4", "barrier", `set "d" = "5"`},
+			[]string{"skipped", "slot 2 "}},
+		{Inspection{Log: true, From: 4, To: 4}, []string{"slot 4"}, []string{"slot 3", "slot 5"}},
+		{Inspection{State: true}, []string{`data "a" = "1"`, `data "b" = "xxxx`, "… (100 bytes)"}, []string{"skipped", `"c"`}},
+		{Inspection{State: true, Prefix: "b", Space: "data", Values: true}, []string{strings.Repeat("x", 100)}, []string{`"a"`}},
+		{Inspection{State: true, JSON: true, Space: "data"}, []string{`"kind":"record"`, `"key":"a"`}, []string{"data \""}},
+	} {
+		out := show(c.i)
+		for _, text := range c.has {
+			if !strings.Contains(out, text) {
+				t.Errorf("%+v lacks %q:\n%s", c.i, text, out)
+			}
+		}
+		for _, text := range c.without {
+			if strings.Contains(out, text) {
+				t.Errorf("%+v has %q:\n%s", c.i, text, out)
+			}
+		}
+	}
+	if err := Inspect(dir, Inspection{State: true, Space: "nothing"}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
+		t.Errorf("no space of that name: %v", err)
+	}
+	if err := Inspect(dir, Inspection{Log: true, From: 2, To: 1}, &bytes.Buffer{}); !errors.Is(err, ErrRefused) {
+		t.Errorf("no slot: %v", err)
+	}
+}
+
+// What can be read of a damaged file is shown, and what cannot is said.
+func TestInspectReadsDamagedFiles(t *testing.T) {
+	w := newWorld(t, 1, 2, 3)
+	l := log{state: 1, entries: []string{"a=1"}}
+	for range 60 {
+		l.entries = append(l.entries, "k="+strings.Repeat("v", 400))
+	}
+	l.chosen = len(l.entries)
+	dir := w.make(2, l)
+	path := filepath.Join(dir, "log.db")
+	b, err := os.ReadFile(path)
+	w.must(err)
+	at := bytes.LastIndex(b, bytes.Repeat([]byte("v"), 400))
+	b[at] ^= 1
+	w.must(os.WriteFile(path, b, 0o600))
+	var out bytes.Buffer
+	w.must(Inspect(dir, Inspection{Log: true, To: math.MaxUint64, JSON: true}, &out))
+	kinds := map[string]int{}
+	for text := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
+		var l line
+		w.must(json.Unmarshal([]byte(text), &l))
+		kinds[l.Kind]++
+		if l.Kind == "skipped" && !slices.Contains([]string{"log.db", "journal"}, l.Where) {
+			t.Errorf("skipped in %q: %s", l.Where, l.Problem)
+		}
+	}
+	if kinds["entry"] < 50 || kinds["skipped"] == 0 {
+		t.Errorf("%v", kinds)
+	}
+}
