@@ -96,7 +96,7 @@ func (s *stateDB) readStateDB(
 	}
 	content, err := readState(&w)
 	if err != nil {
-		return nil, s.foreign(m, owner, log, damage(s.statePath(), "%w", err))
+		return nil, s.foreign(m, owner, log, err)
 	}
 	if err := c.noteMetas(m); err != nil {
 		return nil, damage(s.statePath(), "%w", err)
@@ -110,16 +110,16 @@ func (s *stateDB) readStateDB(
 }
 
 // foreign returns why state.db is another node's or of another time if it is whole but not what state.sums says. If it
-// is not even that, it is state.sums that is damaged. Else it returns err.
-func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, err error) error {
+// is not even that, it is state.sums that is damaged. Else state.db is, in the place that found names.
+func (s *stateDB) foreign(m *metaPage, owner ident.StoreID, log multipaxos.Durable, found error) error {
 	c, unreadable := readState(&walker{r: s.file, meta: *m})
 	if unreadable != nil {
-		return err
+		return damage(s.statePath(), "%w", found)
 	}
 	if other := belongTogether(s.files, c, owner, log); other != nil {
 		return other
 	}
-	return damage(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%v)", stateName, err)
+	return damage(s.sumsPath(), "%s is whole, and these are not the checksums of its pages (%w)", stateName, found)
 }
 
 // belongTogether compares the state database with the log. The log ends at or behind the state database, because only

@@ -47,6 +47,14 @@ func spoil(t *testing.T, path string) {
 	invert(t, path, int64(len(bytes.TrimRight(b, "\x00"))-1))
 }
 
+// spoilSums inverts a bit of the checksum of each of the first pages.
+func spoilSums(t *testing.T, path string) {
+	t.Helper()
+	for id := range int64(8) {
+		invert(t, path, 4096+4*id)
+	}
+}
+
 // spoilMeta inverts a bit of a bbolt file's first meta page.
 func spoilMeta(t *testing.T, path string) {
 	t.Helper()
@@ -80,8 +88,8 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		says string
 	}{
 		{"log.db", spoilMeta, "the meta page at byte 0 fails its checksum"},
-		{"state.db", spoil, "page"},
-		{"state.sums", spoil, "state.db is whole"},
+		{"state.db", spoilMeta, "the meta page at byte 0 fails its checksum"},
+		{"state.sums", spoilSums, "state.db is whole"},
 		{"journal", spoil, "fails its checksum"},
 		{"journal", truncated, "it has 100 bytes and was made with"},
 		{"state.db", truncated, "cannot be read"},
