@@ -131,6 +131,7 @@ var Layout = Rules{
 	Only: map[string][]string{
 		"go.etcd.io/bbolt":                   {"storage", "storage/etcdsnap"},
 		"github.com/hashicorp/go-msgpack/v2": {"internal/codec"},
+		"github.com/minio/minio-go/v7":       {"server/backup/target"},
 	},
 	PureModules: []string{"github.com/tidwall/btree"},
 }

@@ -28,8 +28,9 @@ const (
 
 // dir is a Target in a directory. An object is a file; the elements of its name before the last are directories.
 //
-// Put writes a temporary file in the directory of the object, syncs it, renames it, and syncs the directory. The directory
-// of the target is never made: where a disk that holds it is not mounted, Put fails instead of filling another disk.
+// Put writes a temporary file in the directory of the object, syncs it, renames it, and syncs the directory. The
+// directory of the target is never made: where a disk that holds it is not mounted, Put fails instead of filling
+// another disk.
 type dir struct {
 	root string // absolute
 
