@@ -58,7 +58,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 		if err := c.begin(tx); err != nil {
 			return err
 		}
-		w := newCheckpointer(tx, c, last.Records)
+		w := newCheckpointer(tx, c, last.Records, &s.recount)
 		for i := range changes {
 			if err := w.apply(&changes[i]); err != nil {
 				return err
@@ -87,6 +87,7 @@ func (s *stateDB) merge(changes []kv.Change, next *checkpointMarks) error {
 type checkpointer struct {
 	tx      *bolt.Tx
 	digest  digest
+	recount *recount     // follows the digest for what it has read already
 	name    string       // of the bucket
 	bucket  *bolt.Bucket // the current one
 	root    bucketRoot   // of what it held before the transaction
@@ -96,8 +97,8 @@ type checkpointer struct {
 	scratch []byte
 }
 
-func newCheckpointer(tx *bolt.Tx, c *checkedFile, d digest) *checkpointer {
-	w := &checkpointer{tx: tx, digest: d, scratch: make([]byte, c.pageBytes)}
+func newCheckpointer(tx *bolt.Tx, c *checkedFile, d digest, r *recount) *checkpointer {
+	w := &checkpointer{tx: tx, digest: d, recount: r, scratch: make([]byte, c.pageBytes)}
 	for _, cursor := range []*cursor{&w.buckets, &w.cursor} {
 		cursor.reset(c, c.writer.meta.highWater)
 		cursor.seen = c.writer.seen
@@ -119,6 +120,9 @@ func (w *checkpointer) apply(c *kv.Change) error {
 			return fmt.Errorf("%w: the record of key %q %w", errBadRecord, c.Key, err)
 		}
 		w.digest.remove(old)
+		if w.recount.covers(c) {
+			w.recount.found.remove(old)
+		}
 		if c.Value == nil {
 			return w.bucket.Delete(c.Key)
 		}
@@ -128,6 +132,9 @@ func (w *checkpointer) apply(c *kv.Change) error {
 	}
 	record := seed.seal(w.arena.take(len(c.Value)+crcBytes), c.Key, c.Value)
 	w.digest.add(record)
+	if w.recount.covers(c) {
+		w.recount.found.add(record)
+	}
 	return w.bucket.Put(c.Key, record)
 }
 

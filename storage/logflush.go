@@ -13,7 +13,9 @@ import (
 // each slot only, in slot order, and without what was truncated meanwhile. Commits go on beside it.
 
 // stats counts what the journal does, and checkpoints that were interrupted.
-type stats struct{ syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed, installed atomic.Uint64 }
+type stats struct {
+	syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed, recounts, installed atomic.Uint64
+}
 
 // Stats are counts since Open, and what is pending now.
 type Stats struct {
@@ -26,6 +28,7 @@ type Stats struct {
 	PendingBytes   int64  // of the journal that log.db does not have
 	Resumed        uint64 // checkpoints that a crash had cut off between two parts, and of which Open made the rest
 	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
+	Recounts       uint64 // times that Recount has found the digest to be that of the records
 	Installed      uint64 // slot of the snapshot that Open put in the place of the state database; 0: none
 }
 
@@ -35,7 +38,7 @@ func (s *Store) Stats() Stats {
 		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
 		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
 		PendingBytes: s.log.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
-		Installed: s.stats.installed.Load(),
+		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(),
 	}
 }
 

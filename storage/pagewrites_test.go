@@ -70,7 +70,7 @@ func TestDamageDuringACheckpointIsNotMadeWhole(t *testing.T) {
 	before := c.views.settled.Load()
 	err := s.state.write("fold", func(tx *bolt.Tx) error {
 		must(t, c.begin(tx))
-		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records)
+		w := newCheckpointer(tx, c, s.state.checkpointed.Load().Records, &recount{})
 		must(t, w.apply(&kv.Change{Space: kv.SpaceData, Key: []byte("key001000"), Value: []byte("new")}))
 		leaf := w.cursor.levels[len(w.cursor.levels)-1].page
 		at := bytes.Index(leaf.data, []byte("v1003"))

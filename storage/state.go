@@ -34,6 +34,7 @@ type stateDB struct {
 	mu           sync.Mutex // held by Checkpoint; taken last
 	checkpointed atomic.Pointer[checkpointMarks]
 	redo         redo
+	recount      recount // guarded by mu
 }
 
 // open reads state.db, compares it with the log, then has bbolt open it, and completes a checkpoint that was

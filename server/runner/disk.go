@@ -32,6 +32,8 @@ type Disk struct {
 	space           atomic.Uint32 // a replica.Space
 	stateDBBytes    atomic.Int64  // what decides how much is checkpointed at once
 	checkpointBytes atomic.Int64  // what the disk has space for
+	scrubbed        atomic.Int64  // Unix time in ns at which state.db was last read whole and found right; 0: not yet
+	scrubTook       atomic.Int64  // ns that this took
 	unmeasured      int           // bytes committed since the disk was last measured; the persister's
 	written         time.Duration // the quarantine on disk
 }

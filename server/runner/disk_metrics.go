@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"time"
+
 	"tenure/server/metrics"
 	"tenure/storage"
 )
@@ -18,6 +20,14 @@ func (d *Disk) registerGauges() {
 		func(s storage.Stats) uint64 { return s.Flushes })
 	metrics.Gauge(d.cfg.Registry, "journal_pending_bytes", "What the journal holds and log.db does not.", nil,
 		func() float64 { return float64(d.cfg.Store.Stats().PendingBytes) })
+	metrics.CounterFunc(d.cfg.Registry, "scrub_passes_total",
+		"Times that state.db was read whole and found to be what was written; anything else ends the node.",
+		func() float64 { return float64(d.cfg.Store.Stats().Recounts) })
+	metrics.Gauge(d.cfg.Registry, "scrub_finished_timestamp_seconds",
+		"When the last such pass ended, in seconds since 1970; 0 if none has ended in this run.", nil,
+		func() float64 { return float64(d.scrubbed.Load()) / 1e9 })
+	metrics.Gauge(d.cfg.Registry, "scrub_seconds", "How long the last such pass took.", nil,
+		func() float64 { return time.Duration(d.scrubTook.Load()).Seconds() })
 	gauge := func(name, help string, read func(storage.Usage) int64) {
 		metrics.Gauge(d.cfg.Registry, name, help, nil, func() float64 { return float64(read(d.cfg.Store.Usage())) })
 	}

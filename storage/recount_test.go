@@ -1,0 +1,86 @@
+package storage
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tenure/kv"
+)
+
+// The digest that is made anew is the one that is kept up, whatever checkpoints change while it is made, at, above and
+// below the place that it has reached.
+func TestRecountBesideCheckpoints(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 9))
+	s := formed(t, t.TempDir())
+	s.options.CheckpointPartBytes = 50 << 10
+	fill(t, s, 200, 10)
+	slot := uint64(0)
+	write := func(n int) {
+		slot++
+		changes := map[string]kv.Change{}
+		for range n {
+			c := kv.Change{Space: kv.Space(1 + r.IntN(3)), Key: fmt.Appendf(nil, "%03d", r.IntN(400))}
+			if r.IntN(3) > 0 {
+				c.Value = make([]byte, 1+r.IntN(5000))
+			}
+			changes[fmt.Sprintf("%d %s", c.Space, c.Key)] = c
+		}
+		must(t, s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: []byte("m"), Changes: sortedChanges(changes)}))
+	}
+	write(1000)
+	for range 20 {
+		s.state.recount = recount{running: true}
+		pieces := 0
+		for more := true; more; pieces++ {
+			var err error
+			_, more, err = s.state.countPiece()
+			must(t, err)
+			if more {
+				write(1 + r.IntN(40))
+			}
+		}
+		s.state.recount = recount{}
+		if pieces < 4 {
+			t.Fatalf("read in %d pieces: the test does not test it", pieces)
+		}
+	}
+	must(t, s.Recount(t.Context(), 1<<40))
+	if n := s.Stats().Recounts; n != 21 {
+		t.Errorf("%d times", n)
+	}
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Recount(stopped, 1); err != context.Canceled {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A digest that is not that of the records ends the store.
+func TestRecountNoticesAnotherDigest(t *testing.T) {
+	s := formed(t, t.TempDir())
+	fill(t, s, 20, 10)
+	checkpointKeys(t, s, 0, 20, "v")
+	m := *s.state.checkpointed.Load()
+	m.Records.Sum++
+	s.state.checkpointed.Store(&m)
+	wantError(t, s.Recount(t.Context(), 1<<40), ErrDamaged, stateName, "or not these")
+	if _, err := s.View(); err == nil {
+		t.Error("the store goes on")
+	}
+}
+
+func sortedChanges(m map[string]kv.Change) (out []kv.Change) {
+	for _, c := range m {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b kv.Change) int {
+		return cmp.Or(cmp.Compare(a.Space, b.Space), bytes.Compare(a.Key, b.Key))
+	})
+	return out
+}
