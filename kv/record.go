@@ -282,7 +282,3 @@ func appendPiece(buf []byte, p string) []byte {
 	buf = binary.AppendUvarint(buf, uint64(len(p)))
 	return append(buf, p...)
 }
-
-// ReadEntry reads the value that a key has in SpaceData of a state database, for who looks at one without a State. The
-// entry's Value is a part of record.
-func ReadEntry(key string, record []byte) (Entry, error) { return decodeEntry(key, record) }

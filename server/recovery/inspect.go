@@ -177,7 +177,7 @@ func (p *inspector) shorten(value []byte) string {
 func (p *inspector) record(space kv.Space, key, value []byte) bool {
 	l := line{Kind: "record", Space: spaceName(space), Key: string(key)}
 	if space == kv.SpaceData {
-		e, err := kv.ReadEntry(string(key), value)
+		e, err := kv.ReadEntry(key, value)
 		if err != nil {
 			l.Problem = err.Error()
 		} else {
