@@ -13,11 +13,15 @@ const NewestLevel = 1
 // node must stop: it would apply what follows differently from the others.
 var ErrNewer = errors.New("feature level of a newer release")
 
-// newer returns the error for a state of level.
-func newer(level uint64) error {
-	return fmt.Errorf("%w: the cluster's feature level is %d, this release knows up to %d: run a release that "+
-		"knows level %d on this node; nothing is damaged", ErrNewer, level, NewestLevel, level)
+// newer returns the error for a state of level, to which a node of release has raised it.
+func newer(level uint64, release string) error {
+	return fmt.Errorf("%w: the cluster's feature level is %d, of release %.*q, and this one knows up to level %d: run "+
+		"that release or a later one on this node; nothing is damaged", ErrNewer, level, MaxReleaseBytes, release,
+		NewestLevel)
 }
+
+// MaxReleaseBytes bounds the name of a release in an OpLevel.
+const MaxReleaseBytes = 64
 
 // Level returns the cluster's feature level: 0 until an OpLevel has raised it. It never falls.
 func (s *State) Level() uint64 { return s.exec.reg.level }
@@ -48,9 +52,11 @@ func (s *State) allows(c *Command) bool { return c.Level() <= s.Level() }
 func (x *executor) raise(c *Command) (Result, error) {
 	level := uint64(c.Num)
 	if level > NewestLevel {
-		return Result{}, newer(level)
+		return Result{}, newer(level, string(c.Value))
 	}
-	x.reg.level = max(x.reg.level, level)
+	if level > x.reg.level {
+		x.reg.level, x.reg.release = level, string(c.Value)
+	}
 	return Result{Code: CodeDone, Revision: x.revision, Count: x.reg.level}, nil
 }
 
@@ -66,7 +72,7 @@ type metaOfLevel0 struct {
 func (m *meta) checkLevel() error {
 	switch {
 	case m.Level > NewestLevel:
-		return newer(m.Level)
+		return newer(m.Level, m.Release)
 	case m.Format != metaFormat && m.Format != metaFormatLevel, (m.Format == metaFormatLevel) != (m.Level > 0):
 		return damaged("meta record of slot %d: format %d with feature level %d, this version reads format %d, and %d "+
 			"from level 1 on", m.Slot, m.Format, m.Level, metaFormat, metaFormatLevel)

@@ -5,12 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"tenure/internal/codec"
 )
 
-func level(n int64) Command { return Command{Op: OpLevel, Num: n} }
+func level(n int64) Command { return Command{Op: OpLevel, Num: n, Value: []byte("v9")} }
 
 // atLevel1 makes an operation need level 1 while a test runs.
 func atLevel1(t *testing.T, op Op) {
@@ -89,8 +90,9 @@ func TestWhoDoesNotKnowTheLevelRefuses(t *testing.T) {
 	if err := codec.Unmarshal(m.stateDB.meta, &first); err != nil || first.Format != metaFormatLevel {
 		t.Errorf("the release before reads format %d, %v", first.Format, err)
 	}
-	later := meta{Format: metaFormatLevel, Slot: 1, Revision: 1, Level: NewestLevel + 1}
-	if err := CheckMeta(1, codec.Marshal(&later)); !errors.Is(err, ErrNewer) || errors.Is(err, ErrDamaged) {
+	later := meta{Format: metaFormatLevel, Slot: 1, Revision: 1, Level: NewestLevel + 1, Release: "v9"}
+	if err := CheckMeta(1, codec.Marshal(&later)); !errors.Is(err, ErrNewer) || errors.Is(err, ErrDamaged) ||
+		!strings.Contains(err.Error(), `release "v9"`) {
 		t.Errorf("a state of the next level: %v", err)
 	}
 	for _, bad := range []meta{{Format: metaFormatLevel, Slot: 1}, {Format: metaFormat, Slot: 1, Level: 1}} {

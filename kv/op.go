@@ -39,8 +39,9 @@ const (
 	// is there is counted in steps: with an Arm it is the next one, which the master logs. It changes no revision.
 	OpQuota Op = 18
 
-	// OpLevel raises the cluster's feature level to Num, if it is below; Result.Count is the level now. Only the master
-	// logs it, once every member has said that it knows that level. It changes no revision.
+	// OpLevel raises the cluster's feature level to Num, if it is below; Result.Count is the level now. Value names the
+	// release whose level that is. Only the master logs it, once every member has said that it knows that level. It
+	// changes no revision.
 	OpLevel Op = 19
 )
 

@@ -170,8 +170,9 @@ type meta struct {
 	Members uint64
 
 	// From here on only at a feature level above 0: see metaOfLevel0.
-	Level  uint64
-	Quotas uint64
+	Level   uint64
+	Release string // that has raised it: what an older one names when it refuses the state
+	Quotas  uint64
 }
 
 // encode returns m as a checkpoint has it.

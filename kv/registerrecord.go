@@ -86,7 +86,7 @@ func (r *registers) mark(m *meta) {
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
 	m.Members = r.members.count()
 	m.Quotas = uint64(r.quotas.byPrefix.Len())
-	m.Format, m.Level = metaFormat, r.level
+	m.Format, m.Level, m.Release = metaFormat, r.level, r.release
 	if r.level > 0 {
 		m.Format = metaFormatLevel
 	}
@@ -95,7 +95,7 @@ func (r *registers) mark(m *meta) {
 // loadRegisters reads the registers of a state database whose marks are m.
 func loadRegisters(view StateDB, m *meta) (registers, error) {
 	r := newRegisters()
-	r.fences.eras, r.level = m.Eras, m.Level
+	r.fences.eras, r.level, r.release = m.Eras, m.Level, m.Release
 	r.sessions.index, r.tombstones.floor = m.SessionsIndex, m.TombstoneFloor
 	r.fences.floors = [2]uint64{m.LeaseFloor, m.KVFloor}
 	for _, l := range []struct {

@@ -13,6 +13,7 @@ type registers struct {
 	members    members
 	quotas     quotas
 	level      uint64  // the feature level, which never falls
+	release    string  // that has raised it
 	changes    changes // of all but the tombstones and quotas, which know by themselves
 }
 
@@ -27,7 +28,7 @@ func newRegisters() registers {
 func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
-		members: r.members, level: r.level, quotas: r.quotas.copy(),
+		members: r.members, level: r.level, release: r.release, quotas: r.quotas.copy(),
 		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }

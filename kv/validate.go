@@ -136,7 +136,7 @@ var rules = [...]rule{
 	OpEndDelay:       {named: byKey, takes: hasArm},
 	OpNewEra:         {named: byNone, takes: idem},
 	OpQuota:          {named: byKey, takes: hasValue | hasArm | idem, level: 1},
-	OpLevel:          {named: byNone, takes: hasNum},
+	OpLevel:          {named: byNone, takes: hasNum | hasValue},
 
 	OpGet:            {named: byKey, part: true, partial: true},
 	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
@@ -230,8 +230,9 @@ func (c *Command) validateMore() error {
 		return fmt.Errorf("%w: a new era without the key of the run that asks for it", ErrCommand)
 	case c.Op == OpQuota:
 		return c.validateQuota()
-	case c.Op == OpLevel && c.Num < 1:
-		return fmt.Errorf("%w: feature level %d: must be at least 1", ErrCommand, c.Num)
+	case c.Op == OpLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
+		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at most %d",
+			ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
 	case c.Op == OpDropFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:
