@@ -40,6 +40,7 @@ type Config struct {
 	Membership ident.Membership
 	// Timing is that of the leases: how long those under an older membership may live yet.
 	Timing lease.Timing
+	Level  LevelConfig
 }
 
 // Validate tells which bound is missing.

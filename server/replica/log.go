@@ -27,6 +27,7 @@ type Log struct {
 	members      membersView
 	changes      changes
 	settling     settling
+	levels       levels
 	own          ownForce
 	master       masterView
 	queue        queue
@@ -68,6 +69,7 @@ func NewLog(cfg Config, core *multipaxos.Core, state *kv.State) (*Log, error) {
 		changes:  changes{record: record},
 		own:      ownForce{applied: applied},
 		settling: settling{timing: cfg.Timing},
+		levels:   levels{cfg: cfg.Level},
 		master:   masterView{self: self.Node},
 		queue:    queue{max: cfg.MaxQueued, maxBytes: cfg.MaxQueuedBytes},
 		batches:  batches{max: cfg.MaxInFlight, maxBytes: cfg.MaxBatchBytes, gather: cfg.GatherFor},
@@ -101,6 +103,9 @@ func (l *Log) Chosen() multipaxos.Slot { return l.core.Chosen() }
 // Applied is the last slot in the state.
 func (l *Log) Applied() multipaxos.Slot { return multipaxos.Slot(l.state.Applied()) }
 
+// Level is the cluster's feature level, as applied.
+func (l *Log) Level() uint64 { return l.state.Level() }
+
 // MasterNode is who serves as far as this node has been told, 0 if unknown.
 func (l *Log) MasterNode() ballot.NodeID { return l.master.node }
 
@@ -130,6 +135,8 @@ func (l *Log) handle(now time.Duration, e *Event) error {
 		l.disconnected(e.Down)
 	case e.Members != nil:
 		l.askMembers(now, e.Members)
+	case e.Level != nil:
+		l.askLevel(now, e.Level)
 	case e.InForce != nil:
 		l.own.put(now, *e.InForce)
 		l.members.announce(l.heartbeat(now, 0), &l.out)
@@ -232,6 +239,7 @@ func (l *Log) tick(now time.Duration, p Published) error {
 	if l.epoch.ready && !l.stopping && p.HeldAs(l.epoch.tenure, now) {
 		l.timers.ask(now, &l.queue)
 	}
+	l.tickLevels(now, p)
 	return l.core.Tick()
 }
 
@@ -248,6 +256,7 @@ func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
 	if h.Digests = l.digests.told; len(h.Digests) > 0 {
 		h.DigestFormat = kv.DigestFormat
 	}
+	h.Level = l.levels.cfg.Newest
 	return h
 }
 
@@ -333,6 +342,7 @@ func (l *Log) apply() error {
 	if err != nil {
 		return err
 	}
+	level := l.state.Level()
 	for _, e := range entries {
 		if err := l.applyEntry(e); err != nil {
 			return err
@@ -342,6 +352,9 @@ func (l *Log) apply() error {
 		l.epoch.applied(e)
 	}
 	l.core.Applied(multipaxos.Slot(l.state.Applied()))
+	if l.state.Level() > level {
+		l.WantCheckpoint() // from which a release that does not know the level sees that it must not run here
+	}
 	return nil
 }
 

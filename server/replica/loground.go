@@ -23,6 +23,7 @@ type Event struct {
 	From         ballot.NodeID // of Health
 	Up, Down     ballot.NodeID // the log connection to that peer stands, or is broken
 	Members      *MembersRequest
+	Level        *LevelRequest
 	InForce      *MembersInForce
 	Call         func(now time.Duration)
 }

@@ -34,6 +34,8 @@ type peerView struct {
 	heard     time.Duration // 0: never
 	inForce   uint64        // as it said when it was heard
 	excluding time.Duration // as it said then
+	level     uint64        // the highest feature level that it knows, as it said then
+	told      bool          // it said so since it is connected
 	digests   []Digest      // as it said then; of another format than this node's: none
 }
 
@@ -90,7 +92,7 @@ func (m *membersView) connected(peer ballot.NodeID, up bool) {
 	p := m.peer(peer)
 	switch {
 	case p != nil:
-		p.connected = up
+		p.connected, p.told = up, false
 		if !up && !p.listed {
 			m.peers = slices.DeleteFunc(m.peers, func(p peerView) bool { return p.node == peer })
 		}
@@ -112,6 +114,7 @@ func (m *membersView) hear(now time.Duration, from ballot.NodeID, h Heartbeat) b
 	if p.digests = nil; h.DigestFormat == kv.DigestFormat {
 		p.digests = h.Digests
 	}
+	p.level, p.told = h.Level, true
 	return true
 }
 

@@ -46,6 +46,8 @@ type Heartbeat struct {
 	// Excluding is how long, on the sender's clock, what its acceptors granted or may have granted under older stamps can
 	// live yet.
 	Excluding time.Duration
+	// Level is the highest feature level that the sender knows. 0: it is of a release before there were levels.
+	Level uint64
 	// Digests are those of the sender's state at its newest checkpoint and at some before it, at most MaxDigests; slots
 	// rise. They are of DigestFormat. None: the sender is of a version that compares none, or has no checkpoint.
 	DigestFormat uint64

@@ -94,6 +94,7 @@ type Reply struct {
 	Ticket   Ticket
 	Ticketed bool
 	Members  *MembersAnswer // to a MembersRequest; else nil
+	Level    *LevelAnswer   // to a LevelRequest; else nil
 }
 
 // MembersRequest asks for a change of the members, or takes one back. Only the master carries it out.

@@ -40,6 +40,7 @@ type Status struct {
 	// yet, 0 if it is not known.
 	Waits      string
 	SettleLeft time.Duration
+	Level      LevelStatus
 }
 
 // PeerStatus is another member as the log part has heard of it.
@@ -48,6 +49,8 @@ type PeerStatus struct {
 	Connected bool
 	Applied   uint64
 	Heard     time.Duration // 0: never
+	Level     uint64        // the highest feature level that it knows, as last heard
+	LevelTold bool          // it is connected, and said so just now
 }
 
 // Status is a copy: the caller may keep it.
@@ -63,14 +66,15 @@ func (l *Log) Status(now time.Duration) Status {
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
 		if p := &l.members.peers[i]; p.listed {
-			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard})
+			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard,
+				Level: p.level, LevelTold: p.told && p.alive(now)})
 		}
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
 	if s.Dispute.Slot != 0 {
 		s.Withheld = l.members.voters
 	}
-	s.Record = l.changes.record
+	s.Record, s.Level = l.changes.record, l.levelStatus(now)
 	if l.epoch.ready {
 		s.Waits, s.SettleLeft = l.changes.step.Why, l.settling.left(now)
 	}

@@ -100,8 +100,7 @@ func (t *timers) ask(now time.Duration, q *queue) {
 	for t.out < maxAsked && len(t.queue) > 0 && t.queue[0].due <= now {
 		x := t.queue[0]
 		c := x.command()
-		q.push(write{command: kv.EncodeCommand(&c), frees: true, own: true, at: now, until: math.MaxInt64})
-		t.out++
+		t.push(&c, now, q)
 		x.due = now + askAgain
 		heap.Fix(&t.queue, 0)
 	}
@@ -120,6 +119,12 @@ func (x *timer) command() kv.Command {
 		return kv.Command{Op: kv.OpQuota, Key: x.name, Arm: x.arm}
 	}
 	panic("replica: a time of an unknown kind runs")
+}
+
+// push queues a command that nobody waits for.
+func (t *timers) push(c *kv.Command, now time.Duration, q *queue) {
+	q.push(write{command: kv.EncodeCommand(c), frees: true, own: true, at: now, until: math.MaxInt64})
+	t.out++
 }
 
 // over takes the commands among writes off those on their way.

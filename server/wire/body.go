@@ -23,6 +23,8 @@ const (
 	typeMembersTold byte = 10
 	typeDrain       byte = 11
 	typeDrained     byte = 12
+	typeRaise       byte = 13
+	typeRaised      byte = 14
 	typeArchived    byte = 20
 )
 
@@ -31,8 +33,8 @@ var kindOf = [...]Kind{
 	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease,
 	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
 	typeMembersAsk: KindLog, typeMembersTold: KindLog, typeDrain: KindLog, typeDrained: KindLog,
-	typeArchived: KindLog,
-	typeNamed:    KindNamed,
+	typeRaise: KindLog, typeRaised: KindLog, typeArchived: KindLog,
+	typeNamed: KindNamed,
 }
 
 // Known reports whether this version knows the type of body on a connection of kind k. The decoder of that kind returns

@@ -15,6 +15,12 @@
 //	6     Transferred            log         msgpack                        handover.go
 //	7     replica.LeaseBatch     named       varints                        named.go
 //	8     replica.Health         lease       msgpack                        lease.go
+//	9     MembersAsk             log         msgpack                        membersask.go
+//	10    MembersTold            log         msgpack                        membersask.go
+//	11    Drain                  log         msgpack                        membersask.go
+//	12    Drained                log         msgpack                        membersask.go
+//	13    Raise                  log         msgpack                        raise.go
+//	14    Raised                 log         msgpack                        raise.go
 //	20    Archived               log         msgpack                        archived.go
 //
 // Structs are msgpack arrays of their fields (internal/codec): fields are only ever added, at the end, and a field that

@@ -110,6 +110,10 @@ func FuzzReplica(f *testing.F) {
 			return EncodeArchived(b.Archived)
 		case b.Drained != nil:
 			return EncodeDrained(*b.Drained)
+		case b.Raise != nil:
+			return EncodeRaise(*b.Raise)
+		case b.Raised != nil:
+			return EncodeRaised(b.Raised)
 		}
 		return EncodeTransferred(*b.Transferred)
 	})

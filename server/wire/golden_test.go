@@ -140,7 +140,8 @@ func goldenReplica() []golden {
 		m.From, m.To = 2, 1
 		out = append(out, golden{fmt.Sprintf("replica %d, kind %d", i, m.Kind), EncodeReplica(&m)})
 	}
-	for _, h := range []replica.Heartbeat{{Membership: 1}, {Membership: 300, Excluding: time.Second}} {
+	for _, h := range []replica.Heartbeat{{Membership: 1}, {Membership: 300, Excluding: time.Second},
+		{Level: 1}} {
 		m := replica.Message{Kind: replica.KindHeartbeat, From: 2, To: 1, Heartbeat: h}
 		out = append(out, golden{fmt.Sprintf("heartbeat under membership %d", h.Membership), EncodeReplica(&m)})
 	}
@@ -151,6 +152,8 @@ func goldenReplica() []golden {
 		golden{"transferred", EncodeTransferred(Transferred{ID: 9, Problem: "no"})},
 		golden{"members ask", EncodeMembersAsk(someMembersAsk())}, golden{"members told", EncodeMembersTold(someMembersTold())},
 		golden{"drain", EncodeDrain(Drain{ID: 4, Off: true})}, golden{"drained", EncodeDrained(Drained{ID: 4, Problem: "no"})},
+		golden{"raise", EncodeRaise(Raise{ID: 5})},
+		golden{"raised", EncodeRaised(&Raised{ID: 5, Done: true, Master: 2, Older: []ballot.NodeID{3}, Unheard: []ballot.NodeID{1, 7}})},
 		golden{"archived", EncodeArchived(&Archived{Slot: 300, ReachedMS: 1_790_000_000_123,
 			Full:     Copy{Slot: 7, Revision: 8, MadeMS: 9, WhenMS: 0},
 			Verified: Copy{Slot: 1, Revision: 2, MadeMS: 3, WhenMS: 4}})})

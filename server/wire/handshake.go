@@ -10,17 +10,26 @@ import (
 	"tenure/internal/ident"
 )
 
-// Version is the version of the protocol between nodes, and of the commands in the log, which all nodes must apply
-// alike. Nodes of different versions refuse each other; what only adds fields or message types that may be ignored
-// keeps the version.
-const Version uint16 = 4
+// Version is the newest version of the protocol between nodes that this release speaks, and OldestVersion the oldest: a
+// release speaks that of the one before. What only adds fields or message types that may be ignored keeps the version;
+// the commands in the log have feature levels (package kv).
+//
+// A message of the handshake carries the sender's OldestVersion, so that every release that speaks it can read it, and
+// Hello.Speaks its newest. The connection is in the version that Common returns.
+const (
+	Version       uint16 = 4
+	OldestVersion uint16 = 4
+)
+
+// Common returns the version in which this node and one that speaks up to newest talk: the newest that both speak.
+func Common(newest uint16) uint16 { return max(OldestVersion, min(Version, newest)) }
 
 // A message of the handshake, or of the bootstrap of a cluster, is the body of one frame:
 //
 //	offset  bytes  content
 //	0       4      "TNUR"
 //	4       1      message type
-//	5       2      Version, big endian
+//	5       2      OldestVersion of the sender, big endian
 //	7              msgpack of the type's struct
 //
 //	type  struct      from                          says
@@ -108,6 +117,7 @@ const (
 	ReasonLists      Reason = 12 // the nodes were started with different lists
 	ReasonRemoved    Reason = 13 // the node is no member any more
 	ReasonJoin       Reason = 14 // the node cannot join as it wants to
+	ReasonLevel      Reason = 15 // a node is of a release that does not know the cluster's feature level
 )
 
 // AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has
@@ -179,14 +189,14 @@ type VersionError struct {
 
 // Error names both versions.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("protocol version %d, this node speaks version %d", e.Theirs, Version)
+	return fmt.Sprintf("protocol version %d, this node speaks versions %d to %d", e.Theirs, OldestVersion, Version)
 }
 
 // EncodeHandshake returns the body of m.
 func EncodeHandshake(m HandshakeMsg) []byte {
 	b := append(make([]byte, 0, 256), magic...)
 	b = append(b, m.handshakeType())
-	b = binary.BigEndian.AppendUint16(b, Version)
+	b = binary.BigEndian.AppendUint16(b, OldestVersion)
 	return codec.Append(b, m)
 }
 
@@ -197,7 +207,7 @@ func DecodeHandshake(body []byte) (HandshakeMsg, error) {
 		return nil, ErrHandshake
 	}
 	typ, version := body[len(magic)], binary.BigEndian.Uint16(body[len(magic)+1:])
-	if version != Version && typ != typeRefuse {
+	if (version < OldestVersion || version > Version) && typ != typeRefuse {
 		return nil, &VersionError{version}
 	}
 	m := newHandshakeMsg(typ)

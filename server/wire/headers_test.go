@@ -62,7 +62,7 @@ func drawReplica(t *rapid.T) *replica.Message {
 		Heartbeat: replica.Heartbeat{Master: rapid.Bool().Draw(t, "master"), Epoch: u.Draw(t, "epoch"),
 			Applied:   u.Draw(t, "applied"),
 			LeaseLeft: wait(), Space: replica.Space(rapid.Byte().Draw(t, "space")),
-			Membership: u.Draw(t, "membership"), Excluding: max(0, wait())},
+			Membership: u.Draw(t, "membership"), Excluding: max(0, wait()), Level: u.Draw(t, "level")},
 		Read: replica.ReadPoint{ID: u.Draw(t, "id"), Consistent: rapid.Bool().Draw(t, "consistent"),
 			Granted: rapid.Bool().Draw(t, "granted"), Slot: u.Draw(t, "slot")}}
 	for range rapid.IntRange(0, replica.MaxDigests).Draw(t, "digests") {

@@ -26,6 +26,8 @@ type JoinMsg struct {
 	ReplaceAfter    time.Duration
 	// Constants must be those of the cluster.
 	Constants Constants
+	// Level is the highest feature level that the node knows.
+	Level uint64
 }
 
 // JoinedMsg answers a JoinMsg: the node is a member now, under the id Node. Or it is to ask another node, and everything

@@ -20,6 +20,8 @@ type LogBody struct {
 	MembersTold *MembersTold
 	Drain       *Drain
 	Drained     *Drained
+	Raise       *Raise
+	Raised      *Raised
 	Archived    *Archived
 }
 
@@ -54,6 +56,12 @@ func DecodeLog(body []byte, from, to ballot.NodeID) (b LogBody, err error) {
 	case typeDrained:
 		b.Drained = new(Drained)
 		err = decode(body, b.Drained)
+	case typeRaise:
+		b.Raise = new(Raise)
+		err = decode(body, b.Raise)
+	case typeRaised:
+		b.Raised = new(Raised)
+		err = decode(body, b.Raised)
 	case typeArchived:
 		b.Archived = new(Archived)
 		err = decode(body, b.Archived)

@@ -125,7 +125,9 @@ func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 	fields := 5
 	switch {
 	case len(v.Digests) > 0:
-		fields = 9
+		fields = 10
+	case v.Level != 0:
+		fields = 8
 	case v.Excluding != 0:
 		fields = 7
 	case v.Membership != 0:
@@ -144,6 +146,9 @@ func appendHeartbeat(b []byte, v *replica.Heartbeat) []byte {
 		b = codec.AppendInt(b, int64(v.Excluding))
 	}
 	if fields > 7 {
+		b = codec.AppendUint(b, v.Level)
+	}
+	if fields > 8 {
 		b = codec.AppendUint(b, v.DigestFormat)
 		b = codec.AppendArray(b, len(v.Digests))
 		for _, d := range v.Digests {
@@ -258,7 +263,7 @@ func readReplica(header, values []byte, m *replica.Message) error {
 	v := f.Struct()
 	m.Heartbeat = replica.Heartbeat{Master: v.Bool(), Epoch: v.Uint(), Applied: v.Uint(),
 		LeaseLeft: time.Duration(v.Int()), Space: replica.Space(v.Small(math.MaxUint8)),
-		Membership: v.Uint(), Excluding: max(0, time.Duration(v.Int()))}
+		Membership: v.Uint(), Excluding: max(0, time.Duration(v.Int())), Level: v.Uint()}
 	if v.More() {
 		m.Heartbeat.DigestFormat = v.Uint()
 		if v.Next() {

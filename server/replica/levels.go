@@ -1,0 +1,171 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/kv"
+)
+
+// LevelConfig is what a node does about the cluster's feature level.
+type LevelConfig struct {
+	// Newest is the highest level that this node knows, and says so to the others. It raises the cluster's to no higher
+	// one.
+	Newest uint64
+	// Release is written into the log with the level, at most kv.MaxReleaseBytes.
+	Release string
+	// After is for how long every member must have known a level before the master raises the cluster's to it by itself.
+	// 0: never.
+	After time.Duration
+}
+
+// levels raises the feature level. Every node follows what the members know, so that a new master need not count After
+// from its own beginning; the ready master alone raises.
+//
+// The level is raised to what every member of the newest membership knows, voter or not, and only while each of them is
+// alive and has said so over the connection that stands now: a member that runs a release of before would not apply what
+// needs the level, and so have another state.
+type levels struct {
+	cfg    LevelConfig
+	common uint64        // what all members know, as last heard
+	since  time.Duration // when it became that
+	asked  uint64        // the level in a command that is queued or in flight; 0: none
+	again  uint64        // tick from which one may be asked for again, if nothing came of it
+}
+
+// LevelRequest asks the master to raise the feature level to the newest that all members know, now. Reply.Level answers
+// it: Done if the command was proposed, or the level was reached before.
+type LevelRequest struct {
+	ID uint64 // drawn by the shell
+}
+
+// LevelAnswer goes with the Reply to a LevelRequest. Refused with Reason NoMaster: ask Master, if that is not 0. Refused
+// otherwise: nothing can be raised yet, because of Older and Unheard.
+type LevelAnswer struct {
+	Master ballot.NodeID
+	// Older are the members that run a release which knows no higher level than the cluster's, and Unheard those of which
+	// the master does not know it, since they are not connected. By rising id.
+	Older, Unheard []ballot.NodeID
+}
+
+// levelTicks is when a level is asked for again of which nothing came: the command was lost with an earlier mastership.
+const levelTicks = 100
+
+// follow takes note of what the members know. now is the newest reading of the clock.
+func (v *levels) follow(now time.Duration, m *membersView) {
+	common := v.cfg.Newest
+	for i := range m.peers {
+		if p := &m.peers[i]; p.listed {
+			common = min(common, p.level)
+		}
+	}
+	if common != v.common {
+		v.common, v.since = common, now
+	}
+}
+
+// blocking returns the members for which the level cannot be raised above level.
+func (v *levels) blocking(now time.Duration, level uint64, m *membersView) (older, unheard []ballot.NodeID) {
+	if v.cfg.Newest <= level {
+		older = append(older, m.self)
+	}
+	for _, x := range m.newest.All() {
+		p := m.peer(x.Node)
+		switch {
+		case x.Node == m.self:
+		case p == nil || !p.alive(now) || !p.told:
+			unheard = append(unheard, x.Node)
+		case p.level <= level:
+			older = append(older, x.Node)
+		}
+	}
+	return older, unheard
+}
+
+// due reports whether the master is to raise the level by itself: all members have known a higher one for long enough,
+// or the cluster is new, and there is nothing that an older release would have to read.
+func (v *levels) due(now time.Duration, state *kv.State, epoch *epoch) bool {
+	fresh := epoch.number() == 1 || state.Revision() == firstRevision
+	return v.common > state.Level() && (fresh || v.cfg.After > 0 && now-v.since >= v.cfg.After)
+}
+
+// firstRevision is that of a store into which nobody has written.
+const firstRevision = 1
+
+// left returns in how long the level is raised by itself at the earliest; ok is false if it is not.
+func (v *levels) left(now time.Duration, level uint64) (time.Duration, bool) {
+	if v.common <= level || v.cfg.After <= 0 {
+		return 0, false
+	}
+	return max(0, v.since+v.cfg.After-now), true
+}
+
+// tickLevels follows the members, and has the ready master raise the level when it is due.
+func (l *Log) tickLevels(now time.Duration, p Published) {
+	v := &l.levels
+	v.follow(now, &l.members)
+	if !l.epoch.ready || l.stopping || !p.HeldAs(l.epoch.tenure, now) || !v.due(now, l.state, &l.epoch) {
+		return
+	}
+	l.raise(now)
+}
+
+// raise queues the command that raises the level, unless a member stands in the way or one is on its way already.
+func (l *Log) raise(now time.Duration) (older, unheard []ballot.NodeID) {
+	v := &l.levels
+	v.follow(now, &l.members)
+	older, unheard = v.blocking(now, l.state.Level(), &l.members)
+	if len(older)+len(unheard) > 0 || v.asked == v.common && l.ticks < v.again {
+		return older, unheard
+	}
+	v.asked, v.again = v.common, l.ticks+levelTicks
+	c := kv.Command{Op: kv.OpLevel, Num: int64(v.common), Value: []byte(v.cfg.Release)}
+	l.timers.push(&c, now, &l.queue)
+	return nil, nil
+}
+
+// askLevel takes a request to raise the level. Only the ready master carries it out.
+func (l *Log) askLevel(now time.Duration, q *LevelRequest) {
+	r := Reply{ID: q.ID, Outcome: Refused, Reason: NoMaster, Level: &LevelAnswer{Master: l.master.other()}}
+	switch {
+	case l.leaving:
+		r.Reason = Stopping
+	case l.epoch.ready && !l.stopping:
+		older, unheard := l.levels.blocking(now, l.state.Level(), &l.members)
+		if l.state.Level() >= l.levels.cfg.Newest {
+			older, unheard = nil, nil // it is reached
+		} else if len(older)+len(unheard) == 0 {
+			older, unheard = l.raise(now)
+		}
+		r.Reason, r.Level = NoReason, &LevelAnswer{Older: older, Unheard: unheard}
+		if len(older)+len(unheard) == 0 {
+			r.Outcome = Done
+		}
+	}
+	l.out.reply(r)
+}
+
+// alive reports whether p is connected, and was heard just now.
+func (p *peerView) alive(now time.Duration) bool {
+	return p.connected && p.heard > 0 && now-p.heard < aliveFor
+}
+
+// LevelStatus is the feature level for a status page.
+type LevelStatus struct {
+	Cluster uint64 // applied here
+	Newest  uint64 // that this node knows
+	// Older and Unheard are as in LevelAnswer, as this node knows the members.
+	Older, Unheard []ballot.NodeID
+	// RaisesIn is in how long the master raises it by itself, at the earliest, if Raises.
+	RaisesIn time.Duration
+	Raises   bool
+}
+
+func (l *Log) levelStatus(now time.Duration) LevelStatus {
+	s := LevelStatus{Cluster: l.state.Level(), Newest: l.levels.cfg.Newest}
+	if s.Cluster < s.Newest {
+		s.Older, s.Unheard = l.levels.blocking(now, s.Cluster, &l.members)
+	}
+	s.RaisesIn, s.Raises = l.levels.left(now, s.Cluster)
+	return s
+}
