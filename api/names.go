@@ -29,6 +29,8 @@ const (
 	PathMembersDrain   = "/v1/members/drain"
 	PathBackup         = "/v1/backup"
 	PathSnapshot       = "/v1/snapshot"
+	PathUpgrade        = "/v1/upgrade"
+	PathUpgradeFinish  = "/v1/upgrade/finish"
 	PathStatus         = "/v1/status"
 	PathStatusLeader   = "/v1/status/leader"
 	PathStatusPeers    = "/v1/status/peers"

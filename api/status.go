@@ -49,6 +49,8 @@ type Status struct {
 	// nowhere; at least 1 while its disk has not answered since.
 	StandingBackMS int64 `json:"standing_back_ms"`
 	UptimeMS       int64 `json:"uptime_ms"`
+	// FeatureLevel is the cluster's, as this node has applied it; see Upgrade.
+	FeatureLevel uint64 `json:"feature_level"`
 	// Full lists the members whose disks are short of space, as the node knows it: itself, and those connected to it.
 	Full []uint64 `json:"full"`
 	// Problem says what keeps the node from working as it should: it takes no part (its Role is RoleNone then), or

@@ -79,6 +79,10 @@ type Config struct {
 	// Archive is where the cluster is archived while this node is the master. Nil Target: nowhere.
 	Archive Archive
 
+	// UpgradeAfter is for how long all members must have known a feature level before the master raises the cluster's to it
+	// by itself. 0: never.
+	UpgradeAfter time.Duration
+
 	Version  string
 	Revision string // the commit that was built, or ""
 	Logger   zerolog.Logger

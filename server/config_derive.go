@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/kv"
 	"tenure/lease"
 	"tenure/lease/named"
 	"tenure/multipaxos"
@@ -59,12 +60,16 @@ const (
 // some syncs; a node that differs is found within about two of them.
 const compareEvery = 10 * time.Second
 
+// releaseName returns the name of a release as the log has it.
+func releaseName(version string) string { return version[:min(len(version), kv.MaxReleaseBytes)] }
+
 // replica is the bounds of the log part. The sums matter more than the parts: what one node can hold of requests,
 // windows and caches stays below some 200 MiB with values of the default size.
 func (c Config) replica(self ballot.Incarnation, m ident.Membership) replica.Config {
 	batch := max(1<<20, c.MaxValueBytes+8<<10)
 	return replica.Config{
 		Self: self, Membership: m, Timing: c.timing(),
+		Level: replica.LevelConfig{Newest: kv.NewestLevel, Release: releaseName(c.Version), After: c.UpgradeAfter},
 		Core: multipaxos.Config{
 			Self: self, PageBytes: 1 << 20, WindowEntries: 4096, WindowBytes: max(8<<20, 2*batch),
 			CacheBytes: 4 << 20, KeepEntries: keepEntries, KeepBytes: keepBytes,

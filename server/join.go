@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tenure/internal/ident"
+	"tenure/kv"
 	"tenure/server/transport"
 	"tenure/server/wire"
 )
@@ -43,5 +44,6 @@ func (n *node) hello() wire.Hello {
 	return wire.Hello{
 		Cluster: id.Cluster, Node: n.cfg.Node, Store: id.Store, Incarnation: n.self, ClientAddr: n.cfg.clientAdvertised(),
 		Constants: n.cfg.constants(), Marks: wire.Marks{Promised: d.Promised, Accepted: uint64(d.Last)},
+		Level: kv.NewestLevel, ClusterLevel: n.level(), Speaks: wire.Version,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
+	"tenure/kv"
 	"tenure/server/transport"
 	"tenure/server/wire"
 	"tenure/storage"
@@ -130,6 +131,7 @@ func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 		Operation: "join-" + rand.Text(), Store: n.store.Identity().Store, Name: name, Replace: n.cfg.Replace,
 		PeerAddr: n.cfg.peerAdvertised(), ClientAddr: n.cfg.clientAdvertised(), NonVoter: n.cfg.NonVoter, Spare: n.cfg.Spare,
 		ReplaceAfter: n.cfg.ReplaceAfter, Constants: n.cfg.constants(),
+		Level: kv.NewestLevel,
 	}, nil
 }
 

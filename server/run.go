@@ -36,6 +36,7 @@ type node struct {
 	ports     *ports
 	store     *storage.Store
 	admission admission          // of nodes that join; set before anybody can ask
+	level     func() uint64      // the cluster's feature level, as applied; likewise
 	self      ballot.Incarnation // of this run, from the start record on
 }
 

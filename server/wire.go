@@ -71,11 +71,11 @@ func (n *node) wire(p *parts) *runners {
 	r.archiver = n.newArchiver(p, r)
 	r.backend = n.newBackend(p, r)
 	r.backend.Register(n.registry)
-	n.admission = r.backend.Members
+	n.admission, n.level = r.backend.Members, func() uint64 { return r.log.View().Level.Cluster }
 	peers := runner.PeersConfig{
 		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
 		Health: r.health, Transfers: r.backend.Transfers, Members: r.backend.Members,
-		Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
+		Levels: r.backend.Upgrades, Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
 	}
 	if r.archiver != nil {
 		peers.Archive = r.archiver
@@ -142,6 +142,8 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
 			Runner: r.leases}),
 		Transfers: transfers,
+		Upgrades: backend.NewUpgrades(backend.UpgradesConfig{Self: n.cfg.Node, FirstID: p.firstID, Members: r.members,
+			Log: r.log, Lifecycle: r.life, Send: n.ports.peers}),
 	}
 }
 

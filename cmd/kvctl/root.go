@@ -82,7 +82,7 @@ func newRoot(a *app) *cobra.Command {
 		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a),
 		newSession(a),
 		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newQuota(a), newMaster(a),
-		newDev(a), newBench(a), newVersion(a),
+		newUpgrade(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)

@@ -21,7 +21,7 @@ func (s survey) headline() string {
 	}
 	if m, ok := s.master(); ok {
 		parts = append(parts, fmt.Sprintf("master is node %d", m.Node), fmt.Sprintf("epoch %d", m.Epoch),
-			fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS))
+			fmt.Sprintf("lease %d ms left", m.Lease.RemainingMS), fmt.Sprintf("feature level %d", m.FeatureLevel))
 	} else if n := s.unasked(); n != 0 {
 		parts = append(parts, fmt.Sprintf("master is node %d, which is not among the endpoints", n))
 	} else if n := s.believed(); n != 0 {

@@ -26,7 +26,7 @@ func TestStatus(t *testing.T) {
 		t.Fatalf("exit %d, %q", o.code, o.errOut)
 	}
 	for _, want := range []string{
-		"cluster pretended, master is node 1, epoch 1, lease 800 ms left, 2 of 3 nodes answering\n",
+		"cluster pretended, master is node 1, epoch 1, lease 800 ms left, feature level 0, 2 of 3 nodes answering\n",
 		"unreachable", ": connection refused\n", ": takes no part: its directory was empty\n", "~800 ms", "  800 ms  ",
 	} {
 		if !strings.Contains(o.out, want) {
@@ -69,7 +69,7 @@ func TestStatusFails(t *testing.T) {
 		says      string
 	}{
 		{"all is well", func() {}, c.Endpoints(), 0, ""},
-		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0, "master is node 1, epoch 1, lease 800 ms left, 3 of 3"},
+		{"one follower is asked", func() {}, c.Endpoints()[1:2], 0, "master is node 1, epoch 1, lease 800 ms left, feature level 0, 3 of 3"},
 		{"one follower is asked that does not tell of the others",
 			func() { c.EditMembers(func(l []api.Member) []api.Member { return l[:0] }) }, c.Endpoints()[1:2], 0,
 			"master is node 1, which is not among the endpoints"},

@@ -54,6 +54,7 @@ func (s *settings) build() (server.Config, error) {
 		Insecure:      s.insecure,
 
 		WatchHistoryBytes: s.history,
+		UpgradeAfter:      s.upgradeAfter,
 		PeerAdvertise:     s.advertisePeer,
 		ClientAdvertise:   s.advertisedClient(),
 

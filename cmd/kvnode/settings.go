@@ -64,6 +64,7 @@ type settings struct {
 	nonVoter        bool
 	spare           bool
 	replaceAfter    time.Duration
+	upgradeAfter    time.Duration
 	advertisePeer   string
 	advertiseClient string
 }
@@ -110,6 +111,9 @@ func newSettings() *settings {
 		"memory for the newest changes, kept for watches, 64KiB to 1GiB; used even if nobody watches")
 	f.Var(setting(&s.maxLeases, "2000000", "number", parseCount), "max-leases",
 		"most named leases to remember, some 130 bytes each if their names are short, 1 to 268435456")
+	f.Var(setting(&s.upgradeAfter, "24h", "duration", parseDuration), "upgrade-after",
+		"how long all members must have run a new release before the master raises the cluster's feature level to it; "+
+			"there is no way back then (0: only kvctl upgrade finish does)")
 	f.Var(setting(&s.guardian, "true", "bool", parseBool), "guardian",
 		"run a small second process that releases the master lease if this one crashes; false: the cluster waits for "+
 			"the lease's end")

@@ -68,6 +68,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"node-name": "rack 7", "advertise-peer": "peer.example:81", "advertise-client": "client.example:80",
 		"archive": "backups", "archive-full-every": "2d", "archive-keep": "90d", "archive-verify-every": "36h",
 		"join": "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
+		"upgrade-after": "7h",
 	}
 	want := server.Config{
 		Node: 2, NodeName: "rack 7",
@@ -77,7 +78,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
-		ClientAdvertise: "client.example:80",
+		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
 		Archive: server.Archive{Readable: true, Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
 			VerifyEvery: 36 * time.Hour}},
 	}

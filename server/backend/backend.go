@@ -10,6 +10,7 @@ type Backend struct {
 	*Cluster
 	*Members
 	*Backups
+	*Upgrades
 }
 
 var _ web.Backend = (*Backend)(nil)

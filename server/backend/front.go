@@ -74,6 +74,23 @@ func (f *Front) Backup(timeout time.Duration) (web.Backup, error) {
 	return nil, f.refuse()
 }
 
+// Upgrade returns what this node knows of the feature level.
+func (f *Front) Upgrade() api.Upgrade {
+	if b := f.backend.Load(); b != nil {
+		return b.Upgrade()
+	}
+	return api.Upgrade{NewestLevel: kv.NewestLevel, RaisesInMS: -1, Members: []api.MemberLevel{},
+		Blocked: f.starting.Load().Problem}
+}
+
+// FinishUpgrade has the master raise the feature level.
+func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.FinishUpgrade(timeout)
+	}
+	return api.Upgrade{}, f.refuse()
+}
+
 // Transfer asks the master to hand over.
 func (f *Front) Transfer(ctx context.Context, to ballot.NodeID) error {
 	if b := f.backend.Load(); b != nil {

@@ -23,7 +23,8 @@ func (b *Cluster) Status() api.Status {
 		Guardian: b.guardianStatus(), Leases: b.leasesStatus(now),
 		Able: standing.Able, Draining: b.cfg.Draining(), StandingBackMS: standing.StandBack.Milliseconds(),
 		Snapshot: b.snapshotStatus(), Archive: b.cfg.Archive(),
-		UptimeMS: (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
+		FeatureLevel: v.Level.Cluster,
+		UptimeMS:     (now - b.cfg.Started).Milliseconds(), Problem: b.problem(), Full: numbers(v.Full),
 	}
 }
 

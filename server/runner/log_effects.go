@@ -96,6 +96,8 @@ func (l *Log) note() {
 			l.waiting[e.Read.ID] = waiter{reply: e.reply}
 		case e.Members != nil:
 			l.waiting[e.Members.ID] = waiter{reply: e.reply}
+		case e.Level != nil:
+			l.waiting[e.Level.ID] = waiter{reply: e.reply}
 		case e.Persisted != 0:
 			l.stages.persisted(now, e.Persisted)
 		}

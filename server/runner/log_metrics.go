@@ -47,6 +47,10 @@ func (l *Log) registerGauges() {
 	view("log_truncated_slot", "Slots up to this one are gone from the log.",
 		func(v *LogView) float64 { return float64(v.Truncated) })
 	view("revision", "Revision of the state.", func(v *LogView) float64 { return float64(v.Revision) })
+	view("feature_level", "The cluster's feature level, as applied here.",
+		func(v *LogView) float64 { return float64(v.Level.Cluster) })
+	view("feature_level_known", "The highest feature level that this node knows.",
+		func(v *LogView) float64 { return float64(v.Level.Newest) })
 	view("table_bytes", "Applied changes that are not yet checkpointed.",
 		func(v *LogView) float64 { return float64(v.TableBytes) })
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.",

@@ -58,6 +58,17 @@ func (l *Log) Members(wait time.Duration, q replica.MembersRequest) (replica.Rep
 	return r.wait(wait, l.cfg.Lifecycle.Ended())
 }
 
+// Raise has the log part raise the feature level, if this node is the master, or say who is. The error is ErrOverloaded
+// or ErrNoAnswer.
+func (l *Log) Raise(wait time.Duration) (replica.Reply, error) {
+	r := newReplyWait()
+	if !l.inbox.putClient(logEvent{reply: r.reply, Event: replica.Event{
+		Level: &replica.LevelRequest{ID: l.nextID.Add(1)}}}) {
+		return replica.Reply{}, ErrOverloaded
+	}
+	return r.wait(wait, l.cfg.Lifecycle.Ended())
+}
+
 // Remaining returns about how long the time that runs on name has left, if one is known to run. The log part's timers
 // belong to whoever steps it, so this is a round.
 func (l *Log) Remaining(kind kv.TimedKind, name string) (left time.Duration, runs bool) {

@@ -38,6 +38,14 @@ type Archive interface {
 	Told(from ballot.NodeID, a wire.Archived)
 }
 
+// LevelQuestions takes the messages about the feature level. Its methods must not wait.
+type LevelQuestions interface {
+	// Asked takes a request that another node has passed on to this one, the master as far as it knows.
+	Asked(from ballot.NodeID, r wire.Raise)
+	// Told takes the answer to one that this node has passed on.
+	Told(r wire.Raised)
+}
+
 // PeersConfig is what a Peers is made of. All fields but Archive are required.
 type PeersConfig struct {
 	Self      ballot.NodeID
@@ -49,6 +57,7 @@ type PeersConfig struct {
 	Health    *Health
 	Transfers Transfers
 	Members   MemberQuestions
+	Levels    LevelQuestions
 	Snapshots *Snapshots
 	Archive   Archive // nil: this node has no archive
 	Registry  prometheus.Registerer
@@ -109,6 +118,10 @@ func (p *Peers) LogFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte, 
 		p.cfg.Members.Drained(*b.Drained)
 	case b.Archived != nil && p.cfg.Archive != nil:
 		p.cfg.Archive.Told(from, *b.Archived)
+	case b.Raise != nil:
+		p.cfg.Levels.Asked(from, *b.Raise)
+	case b.Raised != nil:
+		p.cfg.Levels.Told(*b.Raised)
 	}
 }
 

@@ -95,6 +95,9 @@ func (s *peers) checkJoin(m *wire.JoinMsg) *Refusal {
 		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",
 			difference(called(ours.Node), &ours.Constants, "the node that joins", &m.Constants))
 	}
+	if m.Level < ours.ClusterLevel {
+		return LevelRefusal("the node that joins", m.Level, ours.ClusterLevel)
+	}
 	for _, x := range membership.All() {
 		_, voter, _ := membership.Find(x.Node)
 		if x.Store != m.Store || !voter && !s.handshake.history.tookPart(x.Node, x.Store) {

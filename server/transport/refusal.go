@@ -59,11 +59,33 @@ func checkHello(ours, theirs *wire.Hello, m ident.Membership, dialled, answered 
 	if r := checkMember(theirs, m, ours.Node); r != nil {
 		return r
 	}
+	if r := checkLevels(ours, theirs); r != nil {
+		return r
+	}
 	if theirs.Constants != ours.Constants {
 		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",
 			difference(called(ours.Node), &ours.Constants, called(theirs.Node), &theirs.Constants))
 	}
 	return nil
+}
+
+// checkLevels returns why a node whose release does not know the feature level of the cluster must be refused, by
+// either side: it would not apply what the others do.
+func checkLevels(ours, theirs *wire.Hello) *Refusal {
+	at := max(ours.ClusterLevel, theirs.ClusterLevel)
+	for _, h := range [...]*wire.Hello{ours, theirs} {
+		if h.Level < at {
+			return LevelRefusal(called(h.Node), h.Level, at)
+		}
+	}
+	return nil
+}
+
+// LevelRefusal returns the refusal of the node of that name, whose release knows up to level known while the cluster is
+// at the feature level at.
+func LevelRefusal(name string, known, at uint64) *Refusal {
+	return refuse(wire.ReasonLevel, "the cluster's feature level is %d, and %s runs a release that knows up to level %d: "+
+		"run there the release of the other members, or a later one", at, name, known)
 }
 
 // checkMember returns why a node of the same cluster must be refused by node self, which goes by m; nil if it need not

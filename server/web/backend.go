@@ -16,6 +16,7 @@ type Backend interface {
 	Cluster
 	Members
 	Backups
+	Upgrades
 	Health
 }
 

@@ -55,6 +55,9 @@ type fake struct {
 	memberErr                                error
 	backup                                   *fakeBackup
 	backupErr                                error
+	upgrade                                  api.Upgrade
+	upgradeErr                               error
+	finished                                 int
 }
 
 func newFake(t testing.TB) *fake {

@@ -12,6 +12,7 @@ type handlers struct {
 	transfer *transferHandler
 	members  *membersHandler
 	backup   *backupHandler
+	upgrade  *upgradeHandler
 	operator *operatorHandler
 	status   *statusHandler
 	agent    *agentHandler
@@ -39,6 +40,7 @@ func newHandlers(cfg Config, b Backend, m *metrics, w *waits, addr func() string
 		transfer: &transferHandler{cluster: b, timeouts: limits, bodies: in},
 		members:  &membersHandler{members: b, timeouts: limits, bodies: in},
 		backup:   &backupHandler{backups: b, timeouts: limits, piece: cfg.EventTimeout},
+		upgrade:  &upgradeHandler{upgrades: b, timeouts: limits, bodies: in},
 		operator: &operatorHandler{members: b, timeouts: limits, version: cfg.Version},
 		status:   &statusHandler{cluster: b},
 		agent: &agentHandler{cluster: b, name: name, addr: addr,

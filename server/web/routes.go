@@ -65,6 +65,8 @@ func (h *handlers) table() []route {
 		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
 		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},
 		{api.PathSnapshot, "snapshot", methods{"GET": h.backup.snapshot}},
+		{api.PathUpgradeFinish, "upgrade-finish", methods{"POST": h.upgrade.finish}},
+		{api.PathUpgrade, "upgrade", methods{"GET": h.upgrade.show}},
 		{api.PathCatalogNodes, "catalog-nodes", methods{"GET": h.operator.nodes}},
 		{api.PathRaft, "raft-configuration", methods{"GET": h.operator.raft}},
 		{api.PathAutopilot, "autopilot-health", methods{"GET": h.operator.health}},
