@@ -14,7 +14,7 @@
 //	checkpointer   writes applied changes to the state database in the background
 //	named leases   runs replica.LeasesRound; a writer of buckets beside it
 //	snapshots      one sends the state to members that are too far behind, another receives it for this node
-//	disk           measures the disk four times a second; another goroutine scrubs state.db
+//	disk           measures the disk four times a second; others scrub state.db and give back its free pages
 //	guardian       waits for the end of the guardian process, to start it again (package guardian)
 //	transport      readers and writers of the peer connections (package transport)
 //	web            one goroutine a client request (package web)

@@ -133,50 +133,37 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	if err != nil || unused >= need {
 		return need, err
 	}
+	if s.solid() < int64(s.checked.views.newest().highWater)*int64(s.checked.pageBytes) {
+		return need, nil // a large value may come to lie in a hole
+	}
 	return need - space, nil
 }
 
-// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes. In a file that is too
-// large to be searched it counts half of the free pages.
+// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes, before the first hole: bbolt
+// takes the first row that is long enough. In a file that is too large to be searched it counts half of the free pages.
 func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	size, err := s.measure()
 	if err != nil || size.file > maxRunsFile {
 		return size.reusable / 2, err
 	}
-	tx, _, err := s.pinState()
-	if err != nil {
-		return 0, err
-	}
-	defer tx.Rollback()
-	err = guard(s.statePath(), func() error {
-		pageBytes := int64(s.db.Info().PageSize)
-		length := int64(0)
-		for id := 2; int64(id)*pageBytes < tx.Size(); {
-			p, err := tx.Page(id)
-			if err != nil || p == nil {
-				return err
-			}
-			if p.Type == "free" {
-				length += pageBytes
-				id++
-				continue
-			}
-			if length >= run {
-				free += length
-			}
-			length = 0
-			id += 1 + p.OverflowCount
+	pageBytes := int64(s.checked.pageBytes)
+	end := min(int64(s.checked.views.newest().highWater), s.solid()/pageBytes)
+	length := int64(0)
+	for id := int64(2); id <= end; id++ {
+		if id < end && s.checked.writer.free.has(uint64(id)) {
+			length += pageBytes
+			continue
 		}
 		if length >= run {
 			free += length
 		}
-		return nil
-	})
-	return free, err
+		length = 0
+	}
+	return free, nil
 }
 
 // maxRunsFile is the largest state.db of which freeRuns looks at every page.
-const maxRunsFile = 1 << 30
+const maxRunsFile = 16 << 30
 
 // awaitSpace returns once the file system has as many bytes free as missing returns, with what the reserve file gives
 // up; nothing is missing at 0 or below. It returns an error when the store has ended or after Interrupt, and at once

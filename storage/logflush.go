@@ -14,7 +14,7 @@ import (
 
 // stats counts what the journal does, and checkpoints that were interrupted.
 type stats struct {
-	syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed, recounts, installed atomic.Uint64
+	syncs, waits, flushes, entries, replayed, cutOff, resumed, scrubbed, recounts, installed, given atomic.Uint64
 }
 
 // Stats are counts since Open, and what is pending now.
@@ -29,6 +29,7 @@ type Stats struct {
 	Resumed        uint64 // checkpoints that a crash had cut off between two parts, and of which Open made the rest
 	ScrubbedPages  uint64 // pages of state.db that Scrub has passed
 	Recounts       uint64 // times that Recount has found the digest to be that of the records
+	GivenBack      uint64 // bytes of state.db that GiveBack has given back to the file system
 	Installed      uint64 // slot of the snapshot that Open put in the place of the state database; 0: none
 }
 
@@ -38,7 +39,7 @@ func (s *Store) Stats() Stats {
 		JournalSyncs: s.stats.syncs.Load(), JournalWaits: s.stats.waits.Load(), Flushes: s.stats.flushes.Load(),
 		FlushedEntries: s.stats.entries.Load(), Replayed: s.stats.replayed.Load(), CutOff: s.stats.cutOff.Load() > 0,
 		PendingBytes: s.log.pending.size(), Resumed: s.stats.resumed.Load(), ScrubbedPages: s.stats.scrubbed.Load(),
-		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(),
+		Recounts: s.stats.recounts.Load(), Installed: s.stats.installed.Load(), GivenBack: s.stats.given.Load(),
 	}
 }
 

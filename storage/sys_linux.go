@@ -32,6 +32,20 @@ func allocate(f *os.File, off, n int64) error {
 	return err
 }
 
+// punch gives the blocks of n bytes of f at off back to the file system. They read as zeros then.
+func punch(f *os.File, off, n int64) error {
+	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+}
+
+// firstHole returns the first byte of f that has no block, its size if there is none, or 0 if that is not known.
+func firstHole(f *os.File) int64 {
+	off, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_HOLE)
+	if err != nil {
+		return 0
+	}
+	return off
+}
+
 // unmapPages drops n bytes at address from this process's page table. They stay in the kernel's page cache, which maps
 // them again when they are read. A failure does not matter: this only saves memory.
 func unmapPages(address uintptr, n int64) {

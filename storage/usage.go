@@ -132,7 +132,8 @@ func (u *Usage) classify(was Usage, logSpace, stateSpace int64) {
 type measures struct {
 	live     int64 // bytes in use
 	file     int64 // its size
-	reusable int64 // bytes that it has on disk and does not use
+	reusable int64 // bytes that it has on disk and does not use, as far as bbolt takes them before others
+	blocks   int64 // bytes that it has on disk and does not use
 }
 
 func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
@@ -142,7 +143,8 @@ func measure(db *bolt.DB, tx *bolt.Tx, f *os.File) (measures, error) {
 		return measures{}, cannotStat(f.Name(), err)
 	}
 	m := measures{live: u.live, file: st.Size}
-	m.reusable = max(0, min(st.Size, st.Blocks*512)-u.live)
+	m.blocks = max(0, min(st.Size, st.Blocks*512)-u.live)
+	m.reusable = m.blocks
 	return m, nil
 }
 

@@ -49,7 +49,7 @@ func NewDisk(c DiskConfig) *Disk {
 }
 
 // Loops returns the goroutines that look after the disk.
-func (d *Disk) Loops() []Loop { return []Loop{d.run, d.scrub} }
+func (d *Disk) Loops() []Loop { return []Loop{d.run, d.scrub, d.giveBack} }
 
 // Space returns how much space there is, as last measured.
 func (d *Disk) Space() replica.Space { return replica.Space(d.space.Load()) }

@@ -18,6 +18,8 @@ func (d *Disk) registerGauges() {
 		func(s storage.Stats) uint64 { return s.JournalWaits })
 	counter("journal_flushes_total", "Transactions that moved commits to log.db.",
 		func(s storage.Stats) uint64 { return s.Flushes })
+	counter("disk_given_back_bytes_total", "Bytes of free pages that were given back to the file system.",
+		func(s storage.Stats) uint64 { return s.GivenBack })
 	metrics.Gauge(d.cfg.Registry, "journal_pending_bytes", "What the journal holds and log.db does not.", nil,
 		func() float64 { return float64(d.cfg.Store.Stats().PendingBytes) })
 	metrics.CounterFunc(d.cfg.Registry, "scrub_passes_total",

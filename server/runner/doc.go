@@ -7,7 +7,7 @@
 //	Elector   the election of the master; one goroutine with a thread of its own
 //	Log       the log, and the state that it is applied to; with a persister and a checkpointer
 //	Leases    named leases; with a writer of buckets
-//	Disk      measures the disk, and scrubs state.db
+//	Disk      measures the disk, scrubs state.db, and gives back its free pages
 //	Snapshots a sender and a receiver of the state, for members that are too far behind
 //	Lifecycle starts the loops of these, and ends them
 //
