@@ -149,10 +149,11 @@ type Status struct {
 		RemainingMS  int64 `json:"remaining_ms"`
 		QuarantineMS int64 `json:"quarantine_ms"`
 	} `json:"lease"`
-	Chosen   uint64 `json:"chosen"`
-	Applied  uint64 `json:"applied"`
-	Revision uint64 `json:"revision"`
-	Disk     struct {
+	Chosen       uint64 `json:"chosen"`
+	Checkpointed uint64 `json:"checkpointed"`
+	Applied      uint64 `json:"applied"`
+	Revision     uint64 `json:"revision"`
+	Disk         struct {
 		FreeBytes int64 `json:"free_bytes"`
 	} `json:"disk"`
 	Guardian struct {
@@ -164,6 +165,7 @@ type Status struct {
 		Records int    `json:"records"`
 		Era     uint32 `json:"era"`
 	} `json:"leases"`
+	FeatureLevel   uint64 `json:"feature_level"`
 	Able           bool   `json:"able"`
 	StandingBackMS int64  `json:"standing_back_ms"`
 	UptimeMS       int64  `json:"uptime_ms"`

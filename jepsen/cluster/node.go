@@ -62,6 +62,13 @@ func (n *Node) Start() error {
 	return nil
 }
 
+// Run makes binary the program that the next Start starts.
+func (n *Node) Run(binary string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.binary = binary
+}
+
 // Running reports whether the process runs.
 func (n *Node) Running() bool {
 	n.mu.Lock()

@@ -25,6 +25,8 @@ var required = []string{
 	"FleaseLateExpiry", "FleaseNoSafetyWait", "FleaseNoRestartWait", "FleaseRestartWaitOfThePaper", "FleaseScalarQuorum",
 	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",
 	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
+	// the feature level
+	"LevelRaisedWhileAMemberIsOlder", "CommandAboveTheLevelIsApplied",
 	// identity
 	"WipedNodeVotes", "EmptyListBootstrapTwice",
 	// the log and its disk

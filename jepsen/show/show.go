@@ -62,6 +62,8 @@ func Stories() []Story {
 			"acknowledged before", backUp},
 		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, and the " +
 			"next run does its work", backupCrash},
+		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: every " +
+			"key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},
