@@ -79,6 +79,7 @@ var outcomes = []struct {
 	{client.ErrUnavailable, "unavailable"}, {client.ErrNoSession, "no session"}, {client.ErrFenced, "fenced"},
 	{client.ErrNotNumber, "not a number"}, {client.ErrDropped, "result lost"}, {client.ErrLost, "lost"},
 	{client.ErrBusy, "busy"}, {client.ErrMembers, "members not changed"},
+	{client.ErrFeatureLevel, "feature level too low"},
 }
 
 // failure is a failed command with --json.
