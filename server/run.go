@@ -23,6 +23,10 @@ import (
 // ErrConfig is wrapped by errors that a change of flags or of the data directory mends; the process exits with 2.
 var ErrConfig = errors.New("configuration")
 
+// ErrDamaged is wrapped by errors that say that the node's data is not what was written: it must not be started on it
+// again.
+var ErrDamaged = storage.ErrDamaged
+
 // node is what a call of Run has opened.
 type node struct {
 	cfg       Config

@@ -55,7 +55,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 			go adaptProcessors(ctx)
 		}
 	}
-	err := run(ctx, cfg)
+	err := s.withCommand(run(ctx, cfg))
 	if err != nil && exitCode(err) != 2 {
 		// the line on standard error is for people, this one for log collectors
 		cfg.Logger.Error().Err(err).Msg("stopped")

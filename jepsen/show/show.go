@@ -43,6 +43,8 @@ func Stories() []Story {
 			lostReply},
 		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
 			"where", damage},
+		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and that brings " +
+			"it back", rejoined},
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
 			"acknowledged is lost", replaced},

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"tenure/server"
+)
+
+// The last line of a node that ends with damage is the command that mends it.
+func TestDamageTellsTheCommandToRejoin(t *testing.T) {
+	inEmptyDir(t, nil)
+	formed(t, "my d", 1, 3, 4, 5)
+	found := fmt.Errorf("%w: my d/state.db: page 7 fails its checksum", server.ErrDamaged)
+	list := "3=127.0.0.1:83,4=127.0.0.1:84,5=127.0.0.1:85"
+	for _, c := range []struct {
+		result error
+		spoil  string // what happens to log.db first
+		env    []string
+		args   []string
+		says   string
+	}{
+		{found, "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d", "--client", "127.0.0.1:9", "--quota-bytes", "1GiB"},
+			"page 7 fails its checksum; to rebuild it from the other members: kvnode rejoin --join 127.0.0.1:84 " +
+				"--peer 127.0.0.1:83 --data 'my d' --client 127.0.0.1:9 --quota-bytes 1GiB"},
+		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84", "--peer", "127.0.0.1:83"},
+			"kvnode rejoin --join 127.0.0.1:84 --data 'my d' --peer 127.0.0.1:83"},
+		{errors.New("no network"), "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"}, "kvnode: no network"},
+		{found, "log.db", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"},
+			"kvnode rejoin --join 127.0.0.1:84 --node-name node-3 --peer 127.0.0.1:83 --data 'my d'"},
+	} {
+		if c.spoil != "" {
+			if err := os.Truncate("my d/"+c.spoil, 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := command(t, c.result, c.env, c.args...)
+		if last := strings.TrimSpace(o.stderr); o.code != 1 || !strings.HasSuffix(last, c.says) {
+			t.Errorf("%q: %d\n%s\nwant\n…%s", c.args, o.code, o.stderr, c.says)
+		}
+	}
+}
