@@ -152,7 +152,13 @@ func (c *client) askOne(ctx context.Context, s *state, key string) (right bool, 
 		text = ""
 	}
 	if !s.right(key, text, code == http.StatusOK) {
-		return false, fmt.Errorf("key %s: status %d, %.60q, and %.60q was written", key, code, text, s.want[key])
+		want := s.want[key]
+		at := 0
+		for at < min(len(text), len(want)) && text[at] == want[at] {
+			at++
+		}
+		return false, fmt.Errorf("key %s: status %d, %d bytes, and %d were written; they differ at byte %d: %.40q, %.40q", key, code,
+			len(text), len(want), at, text[at:], want[at:])
 	}
 	return true, nil
 }

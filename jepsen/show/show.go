@@ -43,6 +43,8 @@ func Stories() []Story {
 			lostReply},
 		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
 			"where", damage},
+		{"disk-errors", "a node's disk fails in writes, syncs or reads, or is read-only: the node ends and names the file, does not " +
+			"start on it, and the others go on", diskFails},
 		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and that brings " +
 			"it back", rejoined},
 		{"wiped", "a wiped node does not vote and says why", wiped},

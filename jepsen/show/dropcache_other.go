@@ -1,0 +1,8 @@
+//go:build !linux
+
+package show
+
+import "os"
+
+// dropCache does nothing here.
+func dropCache(*os.File) {}
