@@ -23,7 +23,8 @@
 //	Receiver     a state database from such a stream               receive.go
 //	checkedFile  the pages of state.db and their checksums         page*.go, scrub.go, verify.go
 //
-// ReadIdentity (peek.go), SetAside (aside.go) and Options.Offline are for directories of nodes that do not run.
+// ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for directories
+// of nodes that do not run.
 //
 // How bbolt is called is in bolt.go, what the directory and its names need in dir.go.
 //
@@ -45,7 +46,7 @@
 //	a membership never gives way to an older one       SetMembership, Join (membership.go)
 //	never retry an fsync                               fail (failure.go): the first error is returned for ever
 //	damage is noticed and never served                 record.go (checksums, digest), guard (bolt.go), page*.go,
-//	                                                   verify.go, scrub.go, journal/sector.go
+//	                                                   logsums.go, verify.go, scrub.go, journal/sector.go
 //	a copied disk is refused as far as can be seen     copied.go
 //	the reserve heals by itself                        usage.go
 //

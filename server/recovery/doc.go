@@ -1,5 +1,6 @@
 // Package recovery works on the data directories of nodes that do not run: it makes a new cluster of what is left of
-// one that has lost its majority for good, or of a backup, and moves files aside with which a node cannot go on.
+// one that has lost its majority for good, or of a backup, moves files aside with which a node cannot go on, and says what
+// is wrong with them.
 //
 //	survivors.go   opens what the survivors have left; nothing of it is changed
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
@@ -8,6 +9,7 @@
 //	restore.go     Restore: the new directory of a backup instead, by the same way
 //	rebuild.go     the state of the new directory, and its jumps
 //	aside.go       SetAside, for a node that joins again under its own name
+//	check.go       Check: what is wrong with a directory, and what to do; inspect.go: Inspect, what is in it
 //
 // What the new cluster consists of is decided by package merge (M3). It is one voter, to which the others join. It has a
 // cluster id of its own, so no old node can ever speak to it, and it goes on above everything that the old cluster may
