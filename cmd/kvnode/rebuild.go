@@ -16,6 +16,9 @@ func (s *settings) withCommand(err error) error {
 	if !errors.Is(err, server.ErrDamaged) {
 		return err
 	}
+	if s.wasAlone() {
+		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE --data DIR", err)
+	}
 	return fmt.Errorf("%w; to rebuild it from the other members: %s", err, s.rejoinCommand())
 }
 
@@ -36,10 +39,20 @@ func (s *settings) rejoinCommand() string {
 			return // it takes the place that it had
 		}
 		if s.given(f.Name) && strings.HasPrefix(s.origin[f.Name], "--") {
-			add(f.Name, f.Value.String())
+			if f.NoOptDefVal != "" { // what follows a bare flag would be an argument
+				args = append(args, "--"+f.Name+"="+f.Value.String())
+			} else {
+				add(f.Name, f.Value.String())
+			}
 		}
 	})
 	return strings.Join(args, " ")
+}
+
+// wasAlone reports whether the data directory can be read so far, and says that the node had a cluster to itself.
+func (s *settings) wasAlone() bool {
+	id, ok, err := server.Identify(s.data)
+	return err == nil && ok && len(id.Membership.Members) == 1
 }
 
 // anotherMember returns an address for peers at which another member may be: of the command line, else of the data

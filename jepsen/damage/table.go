@@ -85,11 +85,11 @@ func (t *table) counts(rounds []Round, title string, by func(*Round) string) {
 }
 
 // directory is the path of the data directory of a node of the campaign.
-var directory = regexp.MustCompile(`/[^ "]*/node\d+/`)
+var directory = regexp.MustCompile(`/[^ "]*/node\d+`)
 
 // said writes one line that a node ended with for each file.
 func (t *table) said(rounds []Round) {
-	t.line("What nodes said, one line for each file:")
+	t.line("What nodes said, one line for each file, without what to do:")
 	t.line("")
 	seen := map[string]bool{}
 	sorted := slices.Clone(rounds)
@@ -100,6 +100,10 @@ func (t *table) said(rounds []Round) {
 			continue
 		}
 		seen[r.File] = true
-		t.line("- `%s`, %s: `%s`", r.File, r.What, directory.ReplaceAllString(r.Said, "DIR/"))
+		said, advice, _ := strings.Cut(directory.ReplaceAllString(r.Said, "DIR"), "; take this node out of service")
+		if advice != "" {
+			said += "; …"
+		}
+		t.line("- `%s`, %s: `%s`", r.File, r.What, said)
 	}
 }
