@@ -55,15 +55,15 @@ const damageHead = `# Faults of a disk
 
 %s, %s, %s/%s, %d processors, in %.0f s.
 
-Each round takes a node that was killed, plants one fault in one of its files, while it is stopped or while it runs and is
-written to, asks it for every key and for a listing, stale, ends it, starts it again and asks once more. The node is alone
-in its cluster, so that nobody else can give back what it lost. A broken promise is an answer that is not what was
+Each round takes a node that was killed, plants one fault in one of its files, while it is stopped or while it runs and
+is written to, asks it for every key and for a listing, stale, ends it, starts it again and asks once more. The node is
+alone in its cluster, so that nobody else can give back what it lost. A broken promise is an answer that is not what was
 written, a crash, or an end without a line that names the file. A file and that of its checksums count as one: of a page
 that does not go with its checksum nobody can tell which of the two has changed.
 
 Nothing in use: the bytes are still as the fault left them, and nobody needs them. Written anew: nothing was missed, and
-the node has replaced them. Not installed, by name: a received snapshot does not hold; the node says so, keeps the state it
-had, and is sent another one. Dropped as cut off: the end of the journal looked like a commit that nobody was told of
+the node has replaced them. Not installed, by name: a received snapshot does not hold; the node says so, keeps the
+state it had, and is sent another one. Dropped as cut off: the end of the journal looked like a commit that nobody was told of
 ([why](../storage/DESIGN.md#what-is-left)).
 
 `
@@ -76,7 +76,7 @@ func writeDamage(file string, cfg *damage.Config, r *damage.Report) error {
 	}
 	command := fmt.Sprintf("`go run ./jepsen damage --flips %d --truncations %d --pages %d --seed %d`",
 		cfg.Faults[damage.Flip], cfg.Faults[damage.Truncate], cfg.Faults[damage.Page], cfg.Seed)
-	_, err = fmt.Fprintf(f, damageHead, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.GOOS, runtime.GOARCH,
-		runtime.NumCPU(), r.Took.Seconds())
+	_, err = fmt.Fprintf(f, damageHead, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.GOOS,
+		runtime.GOARCH, runtime.NumCPU(), r.Took.Seconds())
 	return errors.Join(err, r.Tell(f), f.Close())
 }

@@ -13,8 +13,8 @@ import (
 	"tenure/storage/journal"
 )
 
-// Examination is what is in the directory of a node that does not run. Nothing in it was changed to find out: it may lie
-// on a file system that is mounted read-only. Close ends it; until then no node starts on the directory.
+// Examination is what is in the directory of a node that does not run. Nothing in it was changed to find out: it may
+// lie on a file system that is mounted read-only. Close ends it; until then no node starts on the directory.
 type Examination struct {
 	Dir   string
 	Files []FileInfo
@@ -86,8 +86,8 @@ var what = map[string]string{
 	receivedSumsName: "its checksums", acceptedName: "an operator's word that the directory was moved",
 }
 
-// Examine reads all that is in the directory of a node that does not run. Damage is in the result and no error; an error
-// wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
+// Examine reads all that is in the directory of a node that does not run. Damage is in the result and no error; an
+// error wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
 func Examine(dir string) (*Examination, error) {
 	info, err := os.Stat(dir)
 	switch {

@@ -79,7 +79,8 @@ func TestExamineReadsThePendingCommits(t *testing.T) {
 	s := formed(t, t.TempDir())
 	fill(t, s, 5, 10)
 	must(t, s.log.flush())
-	must(t, s.Commit([]multipaxos.Persist{{Chosen: 4, Entries: []multipaxos.Entry{entry(5, 2, "newer"), entry(6, 2, "new")}}}))
+	must(t, s.Commit([]multipaxos.Persist{{Chosen: 4, Entries: []multipaxos.Entry{
+		entry(5, 2, "newer"), entry(6, 2, "new")}}}))
 	must(t, os.Remove(filepath.Join(s.dir, lockName))) // as if its process had ended here
 	x := examined(t, s.dir)
 	if len(x.Problems) > 0 || x.Journal.Records != 1 || x.Journal.Durable.Chosen != 4 || x.Journal.Durable.Last != 6 {

@@ -125,7 +125,8 @@ func (x *Examination) readState() {
 	x.readRedo(&c.marks.Plan)
 }
 
-// replaced reports whether the next start puts a received snapshot in the place of the state: the log may be cut for it.
+// replaced reports whether the next start puts a received snapshot in the place of the state: the log may be cut for
+// it.
 func (x *Examination) replaced(c *stateContent) bool {
 	there, err := exists(x.receivedPath())
 	return err == nil && there && c.owner != (ident.StoreID{})
@@ -152,7 +153,8 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 		x.problem(redoName, fmt.Errorf("its changes are not those of the checkpoint through slot %d", plan.Slot))
 		return
 	}
-	x.Notes = append(x.Notes, fmt.Sprintf("a checkpoint through slot %d was interrupted: the next start completes it", plan.Slot))
+	x.Notes = append(x.Notes, fmt.Sprintf("a checkpoint through slot %d was interrupted: the next start completes it",
+		plan.Slot))
 }
 
 // readReceived reads a snapshot that the next start would install.

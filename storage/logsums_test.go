@@ -45,7 +45,8 @@ func TestTheLogHidesNoEntryWhileItIsOpen(t *testing.T) {
 			fill(t, s, 20, 10)
 			must(t, s.log.flush())
 			older := readFile(t, s.logPath())
-			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{entry(20, 2, "newer"), entry(21, 2, "last")}}}))
+			must(t, s.Commit([]multipaxos.Persist{{Entries: []multipaxos.Entry{
+				entry(20, 2, "newer"), entry(21, 2, "last")}}}))
 			must(t, s.log.flush())
 			text := readFile(t, s.logPath())
 			spoil(t, text, older)

@@ -55,9 +55,9 @@ func (x *Examination) walkLog(visit func(bucket string, key, record []byte) erro
 	return salvage(x.logPath(), visit, skipped)
 }
 
-// Records calls fn with the records of one space of the state database, or of all if space is negative, whose keys begin
-// with prefix, by rising space and key as far as pages are where they belong. What cannot be read is skipped and told to
-// skipped. Key and value are valid until fn returns; if that returns false nothing more is read.
+// Records calls fn with the records of one space of the state database, or of all if space is negative, whose keys
+// begin with prefix, by rising space and key as far as pages are where they belong. What cannot be read is skipped and
+// told to skipped. Key and value are valid until fn returns; if that returns false nothing more is read.
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
 	err := salvage(x.statePath(), func(bucket string, key, record []byte) error {
@@ -102,8 +102,8 @@ func salvage(path string, visit func(bucket string, key, record []byte) error, s
 	return w.walk()
 }
 
-// anyMeta returns the meta page of the last transaction that has one which holds. A file that was cut short has the pages
-// that it has.
+// anyMeta returns the meta page of the last transaction that has one which holds. A file that was cut short has the
+// pages that it has.
 func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
 	if best, err = newestMeta(r, size); err == nil {
 		return best, nil

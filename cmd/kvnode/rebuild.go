@@ -11,13 +11,15 @@ import (
 	"tenure/server/recovery"
 )
 
-// withCommand adds to an error that says that the data is damaged what to type to have the node rebuilt from the others.
+// withCommand adds to an error that says that the data is damaged what to type to have the node rebuilt from the
+// others.
 func (s *settings) withCommand(err error) error {
 	if !errors.Is(err, server.ErrDamaged) {
 		return err
 	}
 	if s.wasAlone() {
-		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE --data DIR", err)
+		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE --data DIR",
+			err)
 	}
 	return fmt.Errorf("%w; to rebuild it from the other members: %s", err, s.rejoinCommand())
 }

@@ -23,10 +23,12 @@ func TestDamageTellsTheCommandToRejoin(t *testing.T) {
 		args   []string
 		says   string
 	}{
-		{found, "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d", "--client", "127.0.0.1:9", "--quota-bytes", "1GiB", "--insecure"},
+		{found, "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d", "--client", "127.0.0.1:9",
+			"--quota-bytes", "1GiB", "--insecure"},
 			"page 7 fails its checksum; to rebuild it from the other members: kvnode rejoin --join 127.0.0.1:84 " +
 				"--peer 127.0.0.1:83 --data 'my d' --client 127.0.0.1:9 --quota-bytes 1GiB --insecure=true"},
-		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84", "--peer", "127.0.0.1:83"},
+		{found, "", []string{"KVNODE_CLIENT=127.0.0.1:9"}, []string{"--data", "my d", "--join", "127.0.0.1:84",
+			"--peer", "127.0.0.1:83"},
 			"kvnode rejoin --join 127.0.0.1:84 --data 'my d' --peer 127.0.0.1:83"},
 		{errors.New("no network"), "", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"}, "kvnode: no network"},
 		{found, "log.db", nil, []string{"--id", "3", "--cluster", list, "--data", "my d"},

@@ -104,8 +104,8 @@ func (s *state) right(key, value string, found bool) bool {
 	return found == (want != "") && value == want
 }
 
-// ask asks the node for all keys, stale and in any order, and for a listing. It returns how many answers were right; what
-// was not is an error. A node that answers no more, or says that it cannot, has given no answer.
+// ask asks the node for all keys, stale and in any order, and for a listing. It returns how many answers were right;
+// what was not is an error. A node that answers no more, or says that it cannot, has given no answer.
 func (c *client) ask(ctx context.Context, r *rand.Rand, s *state) (right int, wrong error) {
 	keys := make([]string, 0, len(s.want)+len(s.maybe))
 	for k := range s.want {
@@ -157,8 +157,8 @@ func (c *client) askOne(ctx context.Context, s *state, key string) (right bool, 
 		for at < min(len(text), len(want)) && text[at] == want[at] {
 			at++
 		}
-		return false, fmt.Errorf("key %s: status %d, %d bytes, and %d were written; they differ at byte %d: %.40q, %.40q", key, code,
-			len(text), len(want), at, text[at:], want[at:])
+		return false, fmt.Errorf("key %s: status %d, %d bytes, and %d were written; they differ at byte %d: %.40q, %.40q",
+			key, code, len(text), len(want), at, text[at:], want[at:])
 	}
 	return true, nil
 }

@@ -1,5 +1,5 @@
-// Package damage plants faults of a disk in the files of real nodes, while they are stopped and while they run, and asks
-// them for every key they hold.
+// Package damage plants faults of a disk in the files of real nodes, while they are stopped and while they run, and
+// asks them for every key they hold.
 //
 // A round takes a node from the same files, as a copy of which each worker keeps them in memory, plants one fault, and
 // starts the node, or plants it while the node runs and writes. It asks for each key, stale, and for listings, ends the

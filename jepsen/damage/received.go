@@ -12,8 +12,8 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// makeReceived makes the files of a node that has received a snapshot whole and was killed before it was installed. In a
-// round it is alone: its peers do not run, so that nobody can send it the state again.
+// makeReceived makes the files of a node that has received a snapshot whole and was killed before it was installed. In
+// a round it is alone: its peers do not run, so that nobody can send it the state again.
 func makeReceived(ctx context.Context, bin cluster.Binaries, dir string) (*template, error) {
 	c, err := cluster.New(cluster.Config{Binaries: bin, Dir: dir, Nodes: 3, Flags: nodeFlags})
 	if err != nil {

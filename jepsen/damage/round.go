@@ -19,7 +19,8 @@ import (
 // Outcome is what a fault came to.
 type Outcome int
 
-// The outcomes. Of the first two nothing was noticed but by the one who looks: the node ran, and every answer was right.
+// The outcomes. Of the first two nothing was noticed but by the one who looks: the node ran, and every answer was
+// right.
 const (
 	Unused  Outcome = iota // the bytes are still as the fault left them: nobody needs them
 	Mended                 // the node has written them anew

@@ -164,6 +164,7 @@ func (c *campaign) note(r Round, err error) {
 		for _, k := range c.Faults {
 			total += k
 		}
-		fmt.Fprintf(c.Out, "%d of %d rounds, %d promises broken, %.0f s\n", n, total, len(c.broken), time.Since(c.began).Seconds())
+		fmt.Fprintf(c.Out, "%d of %d rounds, %d promises broken, %.0f s\n", n, total, len(c.broken),
+			time.Since(c.began).Seconds())
 	}
 }

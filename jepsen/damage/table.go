@@ -18,8 +18,8 @@ func (r *Report) Tell(w io.Writer) error {
 		}
 		right += rounds[i].Right
 	}
-	t.line("%d faults, %d of them planted while the node ran; %d right answers; **%d broken promises**.", len(rounds), running,
-		right, len(r.Broken))
+	t.line("%d faults, %d of them planted while the node ran; %d right answers; **%d broken promises**.", len(rounds),
+		running, right, len(r.Broken))
 	for _, err := range r.Broken {
 		t.line("\n- %.500s", strings.ReplaceAll(err.Error(), "\n", " "))
 	}

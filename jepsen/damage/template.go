@@ -34,14 +34,14 @@ type template struct {
 	sizes map[string]int64
 	want  map[string]string // "" for a key that was deleted
 	alone bool              // it has a master, itself, and can be written to
-	// applied is the slot that the node must reach before it can be asked, if it has no master; else it is asked once it is
-	// ready.
+	// applied is the slot that the node must reach before it can be asked, if it has no master; else it is asked once
+	// it is ready.
 	applied uint64
 }
 
 // nodeFlags are those of every node here: short leases, since each start waits for the last one to end.
-var nodeFlags = []string{"--lease-time", "100ms", "--max-lease-time", "200ms", "--guardian=false", "--quota-bytes", quota,
-	"--session-ttl-min", "10s"}
+var nodeFlags = []string{"--lease-time", "100ms", "--max-lease-time", "200ms", "--guardian=false",
+	"--quota-bytes", quota, "--session-ttl-min", "10s"}
 
 // makeAlone fills a node that is a cluster by itself, and kills it.
 func makeAlone(ctx context.Context, bin cluster.Binaries, dir string) (*template, error) {

@@ -43,7 +43,8 @@ func diskFails(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer func() { _ = unmount() }() // what cannot be unmounted fails nothing
-	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir, Flags: []string{shortLeases}})
+	c, err := cluster.New(cluster.Config{Binaries: s.bin, Dir: s.dir, Nodes: 3, DataDir: dataDir,
+		Flags: []string{shortLeases}})
 	if err != nil {
 		return err
 	}

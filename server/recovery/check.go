@@ -89,8 +89,8 @@ type StateOf struct {
 	Digest     string `json:"digest"`
 }
 
-// Check reads everything in the data directory of a node that does not run, and changes nothing. An error wraps ErrRefused
-// if there is no such directory, or a node runs on it.
+// Check reads everything in the data directory of a node that does not run, and changes nothing. An error wraps
+// ErrRefused if there is no such directory, or a node runs on it.
 func Check(dir string) (Report, error) {
 	x, err := examine(dir)
 	if err != nil {
@@ -153,7 +153,8 @@ func whose(x *storage.Examination) *Whose {
 		if m.Node == id.Node {
 			w.Name = members.NameOf(m)
 		}
-		w.Members = append(w.Members, MemberOf{Node: m.Node, Name: members.NameOf(m), Peer: m.PeerAddr, Client: m.ClientAddr})
+		w.Members = append(w.Members, MemberOf{Node: m.Node, Name: members.NameOf(m), Peer: m.PeerAddr,
+			Client: m.ClientAddr})
 	}
 	return w
 }
@@ -164,8 +165,8 @@ func (r *Report) advice() string {
 		return "nothing is wrong: start the node as before"
 	}
 	if r.Identity != nil && len(r.Identity.Members) == 1 {
-		return "the node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the directory, " +
-			"and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY)"
+		return "the node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the " +
+			"directory, and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY)"
 	}
 	join, name := "HOST:PORT", ""
 	if r.Identity == nil {
@@ -216,8 +217,8 @@ func (r *Report) Write(w io.Writer) error {
 		line("members\t%s (list %d)", strings.Join(names, ", "), i.Membership)
 	}
 	if l := r.Log; l != nil {
-		line("log.db\t%d entries, slots %d to %d, chosen through %d, promised %s; digest %s is right", l.Entries, l.First, l.Last,
-			l.Chosen, l.Promised, l.Digest)
+		line("log.db\t%d entries, slots %d to %d, chosen through %d, promised %s; digest %s is right", l.Entries,
+			l.First, l.Last, l.Chosen, l.Promised, l.Digest)
 	}
 	if j := r.Journal; j != nil {
 		line("journal\t%d commits that log.db lacks, through slot %d, chosen through %d", j.Records, j.Last, j.Chosen)

@@ -61,8 +61,8 @@ func parseSpace(name string) (int, error) {
 	if n, err := strconv.ParseUint(name, 10, 8); err == nil {
 		return int(n), nil
 	}
-	return 0, refuse("there is no space %q in a state database; there are data, dedup, session, held, expiry, delay, fence, "+
-		"tombstone and members, and those of other releases by number", name)
+	return 0, refuse("there is no space %q in a state database; there are data, dedup, session, held, expiry, delay, "+
+		"fence, tombstone and members, and those of other releases by number", name)
 }
 
 // inspector writes lines until one fails.
@@ -75,7 +75,8 @@ type inspector struct {
 }
 
 // Inspect shows entries of the log and records of the state database in the directory of a node that does not run, also
-// of damaged files: what cannot be read is skipped, and said. It changes nothing, and needs memory for a page and a value.
+// of damaged files: what cannot be read is skipped, and said. It changes nothing, and needs memory for a page and a
+// value.
 func Inspect(dir string, i Inspection, w io.Writer) error {
 	space, err := parseSpace(i.Space)
 	if err != nil {
