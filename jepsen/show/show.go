@@ -66,6 +66,8 @@ func Stories() []Story {
 			"acknowledged before", backUp},
 		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, and the " +
 			"next run does its work", backupCrash},
+		{"archive", "an archive under load, the nodes that write it killed, its target gone for a while: restored at ten random " +
+			"revisions it is what a reader saw there", archived},
 		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: every " +
 			"key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
