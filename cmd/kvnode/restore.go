@@ -38,8 +38,8 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			if isArchive(args[0]) {
 				return restoreArchive(cmd.Context(), args[0], f, stdout, stderr)
 			}
-			if f.at != "" || f.cluster != "" {
-				return badConfig("restore: --at and --cluster-id are for an archive, and %s is a backup, which has one revision only",
+			if f.at != "" || f.cluster != "" || f.identity != "" {
+				return badConfig("restore: --at, --identity and --cluster-id are for an archive, and %s is a backup, which has one revision only",
 					args[0])
 			}
 			in, size := cmd.InOrStdin(), int64(0)
@@ -72,6 +72,7 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.data, "data", "./kvnode-data", "data directory to make; must be empty, or not there")
 	cmd.Flags().StringVar(&f.at, "at", "", "of an archive: the revision or the time (RFC 3339) to restore; default: its end")
+	cmd.Flags().StringVar(&f.identity, "identity", "", "file of age identities, of an archive that is encrypted")
 	cmd.Flags().StringVar(&f.cluster, "cluster-id", "", "of an archive of several clusters: which one, by the beginning of its id")
 	return cmd
 }

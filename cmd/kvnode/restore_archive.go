@@ -20,9 +20,10 @@ import (
 
 // restoreFlags are the flags of kvnode restore.
 type restoreFlags struct {
-	data    string
-	at      string
-	cluster string
+	data     string
+	at       string
+	cluster  string
+	identity string // file
 }
 
 // isArchive reports whether what is to be restored is an archive: a bucket, or a directory.
@@ -54,7 +55,11 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if err != nil {
 		return err
 	}
-	from, err := target.Open(name, target.Config{})
+	keys, err := identities(f.identity)
+	if err != nil {
+		return badConfig("--identity: %v", err)
+	}
+	from, err := target.Open(name, target.Config{Identities: keys})
 	if err != nil {
 		return badConfig("%v", err)
 	}

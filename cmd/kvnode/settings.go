@@ -55,6 +55,8 @@ type settings struct {
 	slack     time.Duration
 
 	archive            string
+	archiveRecipients  []string
+	archiveIdentity    string
 	archiveFullEvery   time.Duration
 	archiveKeep        time.Duration
 	archiveVerifyEvery time.Duration
@@ -158,6 +160,10 @@ func (s *settings) addArchive() {
 	f := s.flags
 	f.Var(setting(&s.archive, "", "target", parseText), "archive",
 		"archive the cluster to this directory or bucket (s3://BUCKET/PREFIX), one node at a time of those that are told so")
+	f.Var(setting(&s.archiveRecipients, "", "list", parseList), "archive-recipient",
+		"with --archive: encrypt to these age recipients, age1…,…; the same on all nodes")
+	f.Var(setting(&s.archiveIdentity, "", "file", parseText), "archive-identity",
+		"with --archive-recipient: file of age identities, without which this node cannot verify what it has encrypted")
 	f.Var(setting(&s.archiveFullEvery, "24h", "duration", parseDays), "archive-full-every",
 		"with --archive: time between two full copies, 1m or more")
 	f.Var(setting(&s.archiveKeep, "7d", "duration", parseDays), "archive-keep",

@@ -66,8 +66,10 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"watch-history-bytes": "64KiB", "max-leases": "1234", "batch-scheduling": "false", "adapt-processors": "false",
 		"realtime": "true", "monitor-slack": "1ms",
 		"node-name": "rack 7", "advertise-peer": "peer.example:81", "advertise-client": "client.example:80",
-		"archive": "backups", "archive-full-every": "2d", "archive-keep": "90d", "archive-verify-every": "36h",
-		"join": "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
+		"archive": "backups", "archive-full-every": "2d", "archive-keep": "90d", "archive-identity": "",
+		"archive-recipient":    "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+		"archive-verify-every": "36h",
+		"join":                 "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
 		"upgrade-after": "7h",
 	}
 	want := server.Config{
@@ -79,7 +81,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
-		Archive: server.Archive{Readable: true, Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
+		Archive: server.Archive{Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
 			VerifyEvery: 36 * time.Hour}},
 	}
 	newSettings().flags.VisitAll(func(f *pflag.Flag) {

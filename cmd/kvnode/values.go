@@ -154,6 +154,20 @@ func parseDuration(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseList reads texts between commas.
+func parseList(s string) ([]string, error) {
+	if s == "" {
+		return nil, nil
+	}
+	list := strings.Split(s, ",")
+	for i := range list {
+		if list[i] = strings.TrimSpace(list[i]); list[i] == "" {
+			return nil, fmt.Errorf("%q has an empty element; remove the comma", s)
+		}
+	}
+	return list, nil
+}
+
 // parseDays is parseDuration, with days: 7d.
 func parseDays(s string) (time.Duration, error) {
 	text, days := strings.CutSuffix(s, "d")
