@@ -59,7 +59,7 @@ func (s *sized) Set(text string) error {
 			}
 		}
 		if size == 0 {
-			return fmt.Errorf("%q is no unit%s; write it %s", name, suggest.Question(name, text[:end], names), s.like)
+			return fmt.Errorf("%q is no unit; write it %s%s", name, s.like, suggest.Question(name, text[:end], names))
 		}
 	}
 	switch {
