@@ -1,15 +1,21 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"filippo.io/age"
 
 	"tenure/api"
 	"tenure/kv"
@@ -21,8 +27,9 @@ import (
 )
 
 // archived gives a node an archive in dir.
-func archived(t *testing.T, dir string) func(*Config) {
-	x := openTarget(t, dir)
+func archived(t *testing.T, dir string) func(*Config) { return archivedIn(openTarget(t, dir)) }
+
+func archivedIn(x target.Target) func(*Config) {
 	return func(c *Config) {
 		c.Archive = Archive{Target: x, Readable: true,
 			Schedule: archive.Schedule{FullEvery: time.Hour, Keep: time.Hour, VerifyEvery: time.Hour}}
@@ -197,5 +204,63 @@ func TestArchive(t *testing.T) {
 	}
 	if l := listing(t, x); len(l.Fulls) != 1 {
 		t.Errorf("%d full copies: the one who came later made another", len(l.Fulls))
+	}
+}
+
+// flaky is a target that stores every other segment and loses the answer, as with a process that dies then; and while it is
+// down it stores none.
+type flaky struct {
+	target.Target
+	down atomic.Bool
+	puts atomic.Int64
+}
+
+func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
+	if !strings.Contains(name, "/log/") {
+		return f.Target.Put(ctx, name, r)
+	}
+	if f.down.Load() {
+		return errors.New("the target is down")
+	}
+	if err := f.Target.Put(ctx, name, r); err != nil || f.puts.Add(1)%2 == 0 {
+		return err
+	}
+	return errors.New("the answer is lost")
+}
+
+// TestATargetThatFailsLosesNothing writes to such a target, encrypted, hands mastership over while it is down, and compares
+// what nodes say is archived with what is there.
+func TestATargetThatFailsLosesNothing(t *testing.T) {
+	keys, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := target.Encrypted(openTarget(t, t.TempDir()), []age.Recipient{keys.Recipient()}, []age.Identity{keys})
+	f := &flaky{Target: x}
+	hosts := startCluster(t, 3, archivedIn(f))
+	m := master(t, hosts)
+	if code, text, _ := m.call(http.MethodPut, "/v1/kv/first", "1"); code != 200 {
+		t.Fatal(text)
+	}
+	m.until(t, "verified", func() bool { return m.archiveOf(t).Verified != nil })
+	seen := writeAndRead(t, m, 20)
+	m.until(t, "archived", func() bool { return m.archiveOf(t).LagSlots == 0 })
+	f.down.Store(true)
+	seen = append(seen, writeAndRead(t, m, 20)...)
+	m.until(t, "in trouble", func() bool { return m.archiveOf(t).Problem != "" })
+	l := listing(t, x)
+	if end, _ := l.End(); end.Last != m.archiveOf(t).Slot {
+		t.Errorf("slot %d is said to be archived, and the archive ends at %d", m.archiveOf(t).Slot, end.Last)
+	}
+	m.stop(t)
+	next := master(t, hosts)
+	f.down.Store(false)
+	seen = append(seen, writeAndRead(t, next, 20)...)
+	last := readAll(t, next)
+	next.until(t, "archived", func() bool { s := next.archiveOf(t); return s.Active && s.LagSlots == 0 })
+	for _, r := range []reading{seen[5], seen[len(seen)/2], last} {
+		if got, _ := restored(t, x, archive.At{Revision: r.revision}); got != r.keys {
+			t.Errorf("at revision %d a reader saw\n%s\nand what was restored is\n%s", r.revision, r.keys, got)
+		}
 	}
 }
