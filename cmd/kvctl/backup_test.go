@@ -101,7 +101,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"backup":                         "needs a command: create, verify",
+		"backup":                         "needs a command: create, verify, list, prune",
 		"backup create":                  "wrong number of arguments",
 		"backup verify b --temp d":       "--temp is for --restore",
 		"backup create b --stale":        "leave them out here",

@@ -1,20 +1,23 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
-	"os"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"tenure/internal/progress"
+	"tenure/server/backup"
+	"tenure/server/backup/target"
 	"tenure/server/recovery"
 )
 
 func newRestore(stdout, stderr io.Writer) *cobra.Command {
 	var f restoreFlags
 	cmd := &cobra.Command{
-		Use:   "restore FILE|-|TARGET",
+		Use:   "restore FILE|URL|-|TARGET",
 		Short: "Make the data directory of a new cluster's first node from a backup or an archive",
 		Long: "Make a new data directory, of a cluster of one voter with a new cluster id, from a file that kvctl backup\n" +
 			"create has written, or from the directory or bucket to which the nodes have archived (kvnode --archive):\n" +
@@ -27,6 +30,7 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 		Example: "  kvnode restore tenure.backup --data ./new1\n" +
 			"  kvnode restore s3://backups/tenure --at 2026-11-23T02:00:00Z --data ./new1\n" +
 			"  kvnode restore /mnt/archive --at 48211 --data ./new1\n" +
+			"  kvnode restore 's3://backups/tenure/NAME.backup.age?region=eu-central-1' --identity key.txt --data ./new1\n" +
 			"  kvnode --data ./new1 --peer 10.0.0.1:8300 --client 10.0.0.1:8500 --insecure",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -38,43 +42,57 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			if isArchive(args[0]) {
 				return restoreArchive(cmd.Context(), args[0], f, stdout, stderr)
 			}
-			if f.at != "" || f.cluster != "" || f.identity != "" {
-				return badConfig("restore: --at, --identity and --cluster-id are for an archive, and %s is a backup, which has one revision only",
+			if f.at != "" || f.cluster != "" {
+				return badConfig("restore: --at and --cluster-id are for an archive, and %s is a backup, which has one revision only",
 					args[0])
 			}
-			in, size := cmd.InOrStdin(), int64(0)
-			if args[0] != "-" {
-				f, err := os.Open(args[0])
-				if err != nil {
-					return badConfig("%v; give the file that kvctl backup create has written", err)
-				}
-				defer f.Close()
-				if info, err := f.Stat(); err == nil {
-					size = info.Size()
-				}
-				in = f
+			keys, err := target.Identities(f.identities)
+			if err != nil {
+				return badConfig("%v", err)
 			}
+			r, size := io.NopCloser(cmd.InOrStdin()), int64(0)
+			if args[0] != "-" {
+				if r, size, err = target.OpenObject(cmd.Context(), args[0]); err != nil {
+					return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written", err)
+				}
+			}
+			defer r.Close()
 			var meter *progress.Meter
 			if progress.IsTerminal(stderr) {
 				meter = progress.New(stderr, "restore", size, "bytes")
 			}
-			r, info, err := recovery.Restore(&metered{in, meter}, f.data)
+			made, info, err := restoreBackup(&metered{r, meter}, keys, f.data)
 			meter.End()
 			if err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of cluster %s "+
 				"at revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT "+
-				"--client HOST:PORT\n", r.Dir, r.Node, r.Cluster, r.Revision, info.Cluster, info.Revision,
-				info.Made.UTC().Format("2006-01-02 15:04:05 MST"), r.Dir)
+				"--client HOST:PORT\n", made.Dir, made.Node, made.Cluster, made.Revision, info.Cluster, info.Revision,
+				info.Made.UTC().Format("2006-01-02 15:04:05 MST"), made.Dir)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "./kvnode-data", "data directory to make; must be empty, or not there")
+	cmd.Flags().StringArrayVar(&f.identities, "identity", nil, "file with the age identity to decrypt with (repeatable)")
 	cmd.Flags().StringVar(&f.at, "at", "", "of an archive: the revision or the time (RFC 3339) to restore; default: its end")
-	cmd.Flags().StringVar(&f.identity, "identity", "", "file of age identities, of an archive that is encrypted")
 	cmd.Flags().StringVar(&f.cluster, "cluster-id", "", "of an archive of several clusters: which one, by the beginning of its id")
 	return cmd
+}
+
+// restoreBackup restores a backup, which may be encrypted.
+func restoreBackup(r io.Reader, keys []age.Identity, data string) (recovery.Result, backup.Info, error) {
+	plain, _, err := target.Plain(r, keys)
+	switch {
+	case errors.Is(err, target.ErrNoIdentity):
+		err = fmt.Errorf("the backup: %w; give --identity FILE", err)
+	case errors.Is(err, target.ErrWrongIdentity):
+		err = fmt.Errorf("the backup: %w; give the --identity of one of its recipients", err)
+	}
+	if err != nil {
+		return recovery.Result{}, backup.Info{}, err
+	}
+	return recovery.Restore(plain, data)
 }
 
 // metered shows how much was read.

@@ -20,16 +20,18 @@ import (
 
 // restoreFlags are the flags of kvnode restore.
 type restoreFlags struct {
-	data     string
-	at       string
-	cluster  string
-	identity string // file
+	data       string
+	at         string
+	cluster    string
+	identities []string // files
 }
 
-// isArchive reports whether what is to be restored is an archive: a bucket, or a directory.
+// isArchive reports whether what is to be restored is an archive: a directory, or a URL that does not end in the name of
+// a backup.
 func isArchive(name string) bool {
-	if strings.Contains(name, "://") {
-		return true
+	if target.IsURL(name) {
+		_, last, err := target.Split(name)
+		return err != nil || !strings.HasSuffix(strings.TrimSuffix(last, ".age"), ".backup")
 	}
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
@@ -55,9 +57,9 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if err != nil {
 		return err
 	}
-	keys, err := identities(f.identity)
+	keys, err := target.Identities(f.identities)
 	if err != nil {
-		return badConfig("--identity: %v", err)
+		return badConfig("%v", err)
 	}
 	from, err := target.Open(name, target.Config{Identities: keys})
 	if err != nil {

@@ -95,7 +95,8 @@ var Layout = Rules{
 		}},
 		{Path: "client/..."},
 		{Path: "cmd/kvnode/...", May: []string{
-			"server", "server/guardian", "server/recovery", "server/archive", "server/archiver", "server/backup/target", "client",
+			"server", "server/guardian", "server/recovery", "server/archive", "server/archiver", "server/backup",
+			"server/backup/target", "client",
 		}},
 		{Path: "cmd/kvctl/...", May: []string{
 			"server", "server/backup", "server/backup/target", "server/recovery", "storage/etcdsnap", "client",

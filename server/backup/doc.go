@@ -5,6 +5,8 @@
 //	maker.go    Maker: a backup of a storage.Snapshot, piece by piece
 //	reader.go   Reader: reads any bytes, and names the place of what is wrong with them
 //	entries.go  the keys in a backup, for those who want no more
+//	name.go      the names of backups that are kept together
+//	retention.go which of them to keep
 //
 // A backup is a prelude and frames. All numbers are big-endian:
 //

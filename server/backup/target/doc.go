@@ -6,6 +6,7 @@
 //	name.go      which names an object may have
 //	dir.go       a directory
 //	s3*.go       a bucket: its methods, reading across broken connections, errors in plain words, and what a URL says
+//	object.go    one object or file by its text, encrypted or not
 //	encrypt.go   Encrypted: a Target that encrypts what goes to another one
 //	keys.go      recipients and identities, from flags and files
 //

@@ -46,18 +46,17 @@ func (e *encrypted) Put(ctx context.Context, name string, r io.Reader) error {
 	if strings.HasSuffix(name, EncryptedSuffix) {
 		return fmt.Errorf("%w: %q ends with %s", ErrName, name, EncryptedSuffix)
 	}
-	stored, other := name, name+EncryptedSuffix
-	if len(e.recipients) > 0 {
-		stored, other = other, stored
-		var err error
-		if r, err = age.EncryptReader(r, e.recipients...); err != nil {
-			return fmt.Errorf("put %s in %s: encrypt: %w", name, e, err)
+	if len(e.recipients) == 0 {
+		if err := e.Target.Put(ctx, name, r); err != nil {
+			return err
 		}
+		return e.Target.Delete(ctx, name+EncryptedSuffix) // Get would find it first
 	}
-	if err := e.Target.Put(ctx, stored, r); err != nil {
-		return err
+	sealed, err := age.EncryptReader(r, e.recipients...)
+	if err != nil {
+		return fmt.Errorf("put %s in %s: encrypt: %w", name, e, err)
 	}
-	return e.Target.Delete(ctx, other) // it would be an older object of the same name
+	return e.Target.Put(ctx, name+EncryptedSuffix, sealed)
 }
 
 func (e *encrypted) Get(ctx context.Context, name string) (io.ReadCloser, error) {

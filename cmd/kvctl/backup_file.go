@@ -1,0 +1,99 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"filippo.io/age"
+	"golang.org/x/sys/unix"
+
+	"tenure/client"
+)
+
+func (a *app) backupToFile(
+	ctx context.Context, c *client.Client, file string, force bool, recipients []age.Recipient,
+) error {
+	if err := mayWrite(file, force); err != nil {
+		return err
+	}
+	f, err := openPartial(file + ".partial")
+	if err != nil {
+		return err
+	}
+	defer f.Close() // its lock goes with it, so only when it has its name
+	out, err := a.receiveBackup(ctx, c, f, recipients)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = mayWrite(file, force)
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := syncDir(filepath.Dir(file)); err != nil {
+		return err
+	}
+	out.File = file
+	return a.print(out, out.text)
+}
+
+// mayWrite refuses a file that is there already.
+func mayWrite(file string, force bool) error {
+	if _, err := os.Lstat(file); !force && !errors.Is(err, fs.ErrNotExist) {
+		return usage("%s is there already, and kept; --force replaces it", file)
+	}
+	return nil
+}
+
+// openPartial opens an empty file that no other kvctl writes to. What one that was killed has left is used again.
+func openPartial(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = fmt.Errorf("%s is being written by another kvctl", name)
+	}
+	if err == nil {
+		err = isStill(f, name) // else it got its name, or was removed, before the lock
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// isStill returns an error unless name is the name of f.
+func isStill(f *os.File, name string) error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(name); err != nil || !os.SameFile(own, now) {
+		return fmt.Errorf("%s was being written by another kvctl", name)
+	}
+	return nil
+}
+
+// syncDir makes the names in dir durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,99 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tenure/server/backup"
+	"tenure/server/backup/target"
+)
+
+// listedBackup is a backup in a target, as its name and its length tell.
+type listedBackup struct {
+	backup.File
+	bytes int64
+}
+
+// listBackups returns the backups in a target, those of each cluster from the newest to the oldest. What is not a
+// backup by its name is left out.
+func listBackups(ctx context.Context, t target.Target) ([]listedBackup, error) {
+	objects, err := t.List(ctx, "tenure-")
+	if err != nil {
+		return nil, err
+	}
+	var all []listedBackup
+	for _, o := range objects {
+		if f, is := backup.ParseName(o.Name); is {
+			all = append(all, listedBackup{f, o.Bytes})
+		}
+	}
+	slices.SortFunc(all, func(a, b listedBackup) int { return backup.Newest(a.File, b.File) })
+	return all, nil
+}
+
+// listedJSON is a listed backup as --json prints it.
+type listedJSON struct {
+	Name      string    `json:"name"`
+	Cluster   string    `json:"cluster"`
+	Made      time.Time `json:"made"`
+	Revision  uint64    `json:"revision"`
+	Bytes     int64     `json:"bytes"`
+	Encrypted bool      `json:"encrypted"`
+}
+
+func newBackupList(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list DIR|URL",
+		Aliases: []string{"ls"},
+		Short:   "List the backups in a directory or a bucket, by their names",
+		Long: "List the backups in a directory or a bucket, the newest first: name, when it was made, revision, length as\n" +
+			"it is kept, and whether it is encrypted. That comes from the names, so that nothing is read or decrypted;\n" +
+			"kvctl backup verify reads a backup. What has another name than kvctl backup create gives is left out.",
+		Example: "  kvctl backup list /backups\n  kvctl backup list 's3://backups/tenure?region=eu-central-1'",
+		Args:    arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.noReadMode(); err != nil {
+				return err
+			}
+			t, err := openTarget(args[0])
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			found, err := listBackups(ctx, t)
+			if err != nil {
+				return err
+			}
+			return a.printBackups(found)
+		},
+	}
+	a.timeoutFlag(cmd, "time limit (default: none)")
+	return cmd
+}
+
+func (p *printer) printBackups(found []listedBackup) error {
+	out := []listedJSON{}
+	var rows [][]string
+	for _, b := range found {
+		out = append(out, listedJSON{b.Name, b.Cluster, b.Made, b.Revision, b.bytes, b.Encrypted})
+		encrypted := "no"
+		if b.Encrypted {
+			encrypted = "yes"
+		}
+		rows = append(rows, []string{
+			b.Name, b.Made.Format(time.RFC3339), fmt.Sprint(b.Revision), fmt.Sprint(b.bytes), encrypted,
+		})
+	}
+	return p.print(out, func(w io.Writer) error {
+		return table(w, []string{"NAME", "MADE", "REVISION", "BYTES", "ENCRYPTED"}, rows)
+	})
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tenure/internal/progress"
+	"tenure/server/backup"
+	"tenure/server/backup/target"
+)
+
+func newBackupPrune(a *app) *cobra.Command {
+	var keep backup.Retention
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "prune DIR|URL",
+		Short: "Delete the backups in a directory or a bucket that no --keep flag keeps",
+		Long: "Delete the backups in a directory or a bucket that no --keep flag keeps, the oldest first. The flags work\n" +
+			"on the backups of each cluster by themselves, and add up: what one of them keeps is kept. Days, weeks (from\n" +
+			"Monday) and months are those of UTC, and only those count that have a backup; of each the newest is kept.\n\n" +
+			"The newest backup of each cluster is never deleted, nor is anything that is not a backup by its name.\n" +
+			"Nothing is read: verify the newest one first. --dry-run says what is kept and why, and deletes nothing.",
+		Example: "  kvctl backup prune /backups --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run\n" +
+			"  kvctl backup prune /backups --keep-within 720h",
+		Args: arguments(1, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.noReadMode(); err != nil {
+				return err
+			}
+			if err := checkRetention(keep); err != nil {
+				return err
+			}
+			t, err := openTarget(args[0])
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			return a.prune(ctx, t, keep, dryRun)
+		},
+	}
+	cmd.Flags().IntVar(&keep.Last, "keep-last", 0, "keep so many of the newest")
+	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
+	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
+	cmd.Flags().IntVar(&keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
+	cmd.Flags().DurationVar(&keep.Within, "keep-within", 0, "keep all that were made within this time before the newest")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
+	a.timeoutFlag(cmd, "time limit (default: none)")
+	return cmd
+}
+
+// checkRetention refuses what keeps nothing but the newest: it is more likely a flag that was forgotten.
+func checkRetention(keep backup.Retention) error {
+	if min(keep.Last, keep.Daily, keep.Weekly, keep.Monthly) < 0 || keep.Within < 0 {
+		return usage("a --keep flag is negative; give how many to keep, or leave it out")
+	}
+	if keep.IsZero() {
+		return usage("no --keep flag says what to keep; to keep the newest only, give --keep-last 1")
+	}
+	return nil
+}
+
+// prunedJSON is what --json prints for each backup.
+type prunedJSON struct {
+	Name string   `json:"name"`
+	Kept bool     `json:"kept"`
+	Why  []string `json:"why,omitempty"`
+}
+
+// prune deletes what keep does not keep, and says of each backup what becomes of it.
+func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention, dryRun bool) error {
+	found, err := listBackups(ctx, t)
+	if err != nil {
+		return err
+	}
+	files := make([]backup.File, len(found))
+	for i, b := range found {
+		files[i] = b.File
+	}
+	out := []prunedJSON{}
+	var rows [][]string
+	var doomed []string
+	for _, d := range keep.Decide(files) {
+		out = append(out, prunedJSON{d.Name, d.Keep(), d.Why})
+		verb := "keep"
+		if !d.Keep() {
+			verb = "delete"
+			doomed = append(doomed, d.Name)
+		}
+		rows = append(rows, []string{verb, d.Name, orDash(strings.Join(d.Why, ", "))})
+	}
+	if !dryRun {
+		if err := a.deleteBackups(ctx, t, doomed); err != nil {
+			return err
+		}
+	}
+	return a.print(out, func(w io.Writer) error {
+		if err := table(w, []string{"", "NAME", "WHY"}, rows); err != nil {
+			return err
+		}
+		done := "deleted"
+		if dryRun {
+			done = "to delete, which was not done"
+		}
+		_, err := fmt.Fprintf(w, "%d kept, %d %s\n", len(out)-len(doomed), len(doomed), done)
+		return err
+	})
+}
+
+// deleteBackups deletes the backups of the given names, which come from the newest to the oldest, in the other order: if
+// it is interrupted, the oldest are gone.
+func (a *app) deleteBackups(ctx context.Context, t target.Target, names []string) error {
+	var meter *progress.Meter
+	if !a.json && a.onTerminal(a.stderr) && len(names) > 0 {
+		meter = progress.New(a.stderr, "prune", int64(len(names)), "backups")
+	}
+	defer meter.End()
+	for i, name := range slices.Backward(names) {
+		if err := t.Delete(ctx, name); err != nil {
+			return fmt.Errorf("%w; %d of %d are deleted", err, len(names)-1-i, len(names))
+		}
+		meter.Add(1)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"tenure/server/backup/target"
+	"tenure/server/recovery"
+)
+
+// backupVerifyFlags are the flags of kvctl backup verify.
+type backupVerifyFlags struct {
+	restore, newest bool
+	temp            string
+	identityFiles   []string
+	identities      []age.Identity
+}
+
+func newBackupVerify(a *app) *cobra.Command {
+	var f backupVerifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify FILE|URL|-...",
+		Short: "Read backups, check all of each, and say what it is",
+		Long: "Read all of a backup and check it: every checksum, the order and the number of the records, and that it\n" +
+			"is whole. No cluster is needed. With --restore the backup is restored into a temporary directory as\n" +
+			"kvnode restore does it, what is there is read back and compared by digest, and removed again.\n\n" +
+			"A URL names a backup of a bucket. With --newest the arguments are directories and buckets, and the\n" +
+			"newest backup of each cluster in them is verified: to be run after each backup, or on a schedule.",
+		Example: "  kvctl backup verify tenure.backup\n" +
+			"  kvctl backup verify --newest --restore 's3://backups/tenure?region=eu-central-1' --identity key.txt",
+		Args: arguments(1, many),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.noReadMode(); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("temp") && !f.restore {
+				return usage("--temp is for --restore")
+			}
+			var err error
+			if f.identities, err = readIdentities(f.identityFiles); err != nil {
+				return err
+			}
+			ctx, cancel := a.bounded(cmd)
+			defer cancel()
+			if f.newest {
+				if args, err = newestBackups(ctx, args); err != nil {
+					return err
+				}
+			}
+			return a.verifyAll(ctx, args, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.restore, "restore", false, "restore it into a temporary directory, and compare")
+	cmd.Flags().StringVar(&f.temp, "temp", "", "where to make that directory (default: that of the system)")
+	cmd.Flags().BoolVar(&f.newest, "newest", false,
+		"the arguments are directories and buckets: verify the newest backup there")
+	identityFlag(cmd, &f.identityFiles)
+	a.timeoutFlag(cmd, "time limit (default: none)")
+	return cmd
+}
+
+// newestBackups returns the newest backup of each cluster in the targets.
+func newestBackups(ctx context.Context, targets []string) (all []string, err error) {
+	for _, text := range targets {
+		t, err := openTarget(text)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		found, err := listBackups(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("there is no backup in %s: nothing was verified", t)
+		}
+		for i, b := range found {
+			if i == 0 || b.Cluster != found[i-1].Cluster {
+				all = append(all, target.Locate(t, b.Name))
+			}
+		}
+	}
+	return all, nil
+}
+
+// verifyAll verifies each of the backups, also after one that is damaged.
+func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) error {
+	var errs []error
+	for i, text := range all {
+		out, err := a.verifyOne(ctx, text, f)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", text, withAdvice(err)))
+			continue
+		}
+		err = a.print(out, func(w io.Writer) error {
+			if len(all) > 1 || f.newest {
+				space := "\n"
+				if i == 0 {
+					space = ""
+				}
+				fmt.Fprintf(w, "%sfile      %s\n", space, text)
+			}
+			if err := out.text(w); err != nil || !f.restore {
+				return err
+			}
+			_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest is "+
+				"that of the backup")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *app) verifyOne(ctx context.Context, text string, f backupVerifyFlags) (backupJSON, error) {
+	r := io.NopCloser(a.stdin)
+	if text != "-" {
+		var err error
+		if r, _, err = target.OpenObject(ctx, text); err != nil {
+			return backupJSON{}, err
+		}
+	}
+	defer r.Close()
+	plain, encrypted, err := target.Plain(r, f.identities)
+	if err != nil {
+		return backupJSON{}, err
+	}
+	out, err := a.verifyBackup(plain, f.restore, f.temp)
+	out.File, out.Encrypted = text, encrypted
+	return out, err
+}
+
+func (a *app) verifyBackup(r io.Reader, restore bool, temp string) (backupJSON, error) {
+	if !restore {
+		return a.readBackup(r, "verify")
+	}
+	dir, err := os.MkdirTemp(temp, "kvctl-restore-")
+	if err != nil {
+		return backupJSON{}, err
+	}
+	counted := &countingReader{r: r}
+	_, info, err := recovery.Restore(counted, dir)
+	err = errors.Join(err, os.RemoveAll(dir))
+	out := backupOut("", info, counted.bytes)
+	out.Restored = err == nil
+	return out, err
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	r     io.Reader
+	bytes uint64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.bytes += uint64(n)
+	return n, err
+}

@@ -1,0 +1,98 @@
+package backup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Retention says which backups of each cluster to keep. One that any field keeps is kept, and so is the newest of each
+// cluster, whatever the fields say.
+type Retention struct {
+	Last int // so many of the newest
+	// The newest of each of so many days, weeks (from Monday) and months in UTC that have a backup at all.
+	Daily, Weekly, Monthly int
+	// All that are not older than so much before the newest one. It counts from there and not from today, so that a
+	// schedule that has stopped does not lose what is left.
+	Within time.Duration
+}
+
+// IsZero reports whether the retention keeps nothing but the newest.
+func (r Retention) IsZero() bool { return r == Retention{} }
+
+// Decision is what a Retention says of one backup.
+type Decision struct {
+	File
+	Why []string // why it is kept; empty: it is not
+}
+
+// Keep reports whether the backup is kept.
+func (d Decision) Keep() bool { return len(d.Why) > 0 }
+
+// Newest orders backups by their clusters, and those of a cluster from the newest to the oldest. The revision tells
+// which is newer, since a clock may have been wrong.
+func Newest(a, b File) int {
+	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(b.Revision, a.Revision), b.Made.Compare(a.Made),
+		cmp.Compare(a.Name, b.Name))
+}
+
+// Decide returns a decision on each of the backups, in the order of Newest.
+func (r Retention) Decide(files []File) []Decision {
+	files = slices.Clone(files)
+	slices.SortFunc(files, Newest)
+	all := make([]Decision, 0, len(files))
+	var rules []rule
+	var newest File
+	for i, f := range files {
+		d := Decision{File: f}
+		if i == 0 || f.Cluster != newest.Cluster {
+			newest, rules = f, r.rules()
+			d.Why = append(d.Why, "newest")
+		}
+		for j := range rules {
+			if why, keep := rules[j].keep(f); keep {
+				d.Why = append(d.Why, why)
+			}
+		}
+		if r.Within > 0 && !f.Made.Before(newest.Made.Add(-r.Within)) {
+			d.Why = append(d.Why, "within "+r.Within.String())
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// rule keeps the newest backup of each of some periods.
+type rule struct {
+	left   int
+	period func(File) string
+	seen   map[string]bool
+}
+
+func (r Retention) rules() []rule {
+	last := 0
+	return []rule{
+		{r.Last, func(File) string { last++; return fmt.Sprintf("last %d", last) }, map[string]bool{}},
+		{r.Daily, func(f File) string { return f.Made.UTC().Format("day 2006-01-02") }, map[string]bool{}},
+		{r.Weekly, func(f File) string {
+			year, week := f.Made.UTC().ISOWeek()
+			return fmt.Sprintf("week %d-W%02d", year, week)
+		}, map[string]bool{}},
+		{r.Monthly, func(f File) string { return f.Made.UTC().Format("month 2006-01") }, map[string]bool{}},
+	}
+}
+
+// keep takes the backups of a cluster from the newest on.
+func (r *rule) keep(f File) (why string, keep bool) {
+	if r.left == 0 {
+		return "", false
+	}
+	period := r.period(f)
+	if r.seen[period] {
+		return "", false
+	}
+	r.seen[period] = true
+	r.left--
+	return period, true
+}
