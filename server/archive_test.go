@@ -211,8 +211,8 @@ func TestArchive(t *testing.T) {
 // down it stores none.
 type flaky struct {
 	target.Target
-	down atomic.Bool
-	puts atomic.Int64
+	down          atomic.Bool
+	puts, refused atomic.Int64
 }
 
 func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
@@ -220,6 +220,7 @@ func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
 		return f.Target.Put(ctx, name, r)
 	}
 	if f.down.Load() {
+		f.refused.Add(1)
 		return errors.New("the target is down")
 	}
 	if err := f.Target.Put(ctx, name, r); err != nil || f.puts.Add(1)%2 == 0 {
@@ -247,7 +248,7 @@ func TestATargetThatFailsLosesNothing(t *testing.T) {
 	m.until(t, "archived", func() bool { return m.archiveOf(t).LagSlots == 0 })
 	f.down.Store(true)
 	seen = append(seen, writeAndRead(t, m, 20)...)
-	m.until(t, "in trouble", func() bool { return m.archiveOf(t).Problem != "" })
+	m.until(t, "in trouble", func() bool { return f.refused.Load() > 0 && m.archiveOf(t).Problem != "" })
 	l := listing(t, x)
 	if end, _ := l.End(); end.Last != m.archiveOf(t).Slot {
 		t.Errorf("slot %d is said to be archived, and the archive ends at %d", m.archiveOf(t).Slot, end.Last)
