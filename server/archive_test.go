@@ -208,22 +208,25 @@ func TestArchive(t *testing.T) {
 }
 
 // flaky is a target that stores every other segment and loses the answer, as with a process that dies then; and while it is
-// down it stores none.
+// down it stores no new one.
 type flaky struct {
 	target.Target
 	down          atomic.Bool
 	puts, refused atomic.Int64
+	stored        sync.Map // names
 }
 
 func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
 	if !strings.Contains(name, "/log/") {
 		return f.Target.Put(ctx, name, r)
 	}
-	if f.down.Load() {
+	if _, again := f.stored.Load(name); !again && f.down.Load() {
 		f.refused.Add(1)
 		return errors.New("the target is down")
 	}
-	if err := f.Target.Put(ctx, name, r); err != nil || f.puts.Add(1)%2 == 0 {
+	err := f.Target.Put(ctx, name, r)
+	f.stored.Store(name, true)
+	if err != nil || f.puts.Add(1)%2 == 0 {
 		return err
 	}
 	return errors.New("the answer is lost")
