@@ -99,8 +99,11 @@ func (s *State) execute(c *Command) (Result, error) {
 	if code := s.exec.begin(c); code != CodeDone {
 		return s.exec.unchanged(code), nil
 	}
-	if c.Op == OpTransaction {
+	switch c.Op {
+	case OpTransaction:
 		return transact(&s.exec, c)
+	case OpInstall:
+		return s.install(c)
 	}
 	return s.exec.execute(c)
 }

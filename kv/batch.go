@@ -61,7 +61,7 @@ const smallValueBytes = 1 << 10
 func (c *Command) Frees() bool {
 	switch c.Op {
 	case OpDelete, OpPrune, OpRemove, OpSessionDestroy, OpSessionRenew, OpDropFence,
-		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota:
+		OpEndSession, OpEndKey, OpEndDelay, OpNewEra, OpLevel, OpQuota, OpDropStaged:
 		return true
 	case OpSet:
 		return c.Lock == LockRelease && len(c.Value) <= smallValueBytes

@@ -64,6 +64,10 @@ func (x *executor) execute(c *Command) (Result, error) {
 		return x.setQuota(c)
 	case OpLevel:
 		return x.raise(c)
+	case OpStage:
+		return x.stage(c), nil
+	case OpDropStaged:
+		return x.dropStaged(c), nil
 	}
 	panic(fmt.Sprintf("kv: operation %d passed validation", c.Op))
 }

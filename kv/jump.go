@@ -21,9 +21,7 @@ func (s *State) Jump(slots, revisions uint64) error {
 
 // forgetAll drops every key, and refuses every base up to revision from now on.
 func (d *dedup) forgetAll(revision uint64) {
-	for d.queue.first < d.queue.next {
-		delete(d.index, d.queue.at(d.queue.first).key)
-		d.queue.pop()
-	}
+	d.index = make(map[string]uint64)
+	d.queue.first, d.queue.chunks = d.queue.next, nil
 	d.floor = max(d.floor, revision+1)
 }

@@ -14,6 +14,7 @@ const (
 	TimedKey     TimedKind = 2 // Name is a key that expires
 	TimedDelay   TimedKind = 3 // Name is a key in lock-delay
 	TimedQuota   TimedKind = 4 // Name is a prefix whose keys are counted for its quota: the next step is due
+	TimedUpload  TimedKind = 5 // Name is an upload that nobody goes on with
 )
 
 // Timed is a time that runs. The state has no clock: whoever is master measures After from when it learned of this very

@@ -43,6 +43,11 @@ const (
 	// release whose level that is. Only the master logs it, once every member has said that it knows that level. It
 	// changes no revision.
 	OpLevel Op = 19
+
+	// An upload of a whole state, named by Session.ID (see staged.go).
+	OpStage      Op = 20 // Value is piece Num of it, from 0; Result.Count is how many there are now
+	OpInstall    Op = 21 // the upload, of Num pieces, replaces the state; Result.Count is how many keys it has
+	OpDropStaged Op = 22 // forget the upload; with an Arm, which the master gives, only if it has so many pieces
 )
 
 // The verbs that only a Part of a transaction has; they change nothing.
@@ -84,10 +89,10 @@ type Command struct {
 
 	Lock    Lock          // OpSet
 	TTL     time.Duration // OpSet: the key expires after that long; OpExpire. 0: permanent
-	Num     int64         // OpAdd; OpLevel: the level
+	Num     int64         // OpAdd; OpLevel: the level; OpStage and OpInstall: see there
 	NewKey  string        // OpRename
 	Test    []byte        // OpTestAndSet
-	Session Session       // OpSession…, OpCheckSession, and with a Lock: of these only the ID
+	Session Session       // OpSession…, OpCheckSession, with a Lock, and an upload: of these only the ID
 	Arm     uint64        // OpEnd…
 	Parts   []Part        // OpTransaction, at most MaxParts
 	// Fence and Token refuse the command with CodeFenced if a larger token of that name was seen, and else make Token

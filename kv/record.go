@@ -173,6 +173,7 @@ type meta struct {
 	Level   uint64
 	Release string // that has raised it: what an older one names when it refuses the state
 	Quotas  uint64
+	Staged  uint64
 }
 
 // encode returns m as a checkpoint has it.

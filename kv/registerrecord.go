@@ -19,6 +19,7 @@ import (
 //	SpaceTombstone  key                 1, revision (uvarint)
 //	SpaceMembers    "record"            1, what SetMembers was given
 //	SpaceQuota      prefix              1, limits and use in bytes and keys, counting, steps (uvarints), next key
+//	SpaceStaged     number, 8 bytes BE  1, ID of the upload (piece), what OpStage brought
 
 func appendSession(buf []byte, e *Session) []byte {
 	bare := *e
@@ -84,7 +85,7 @@ func (r *registers) mark(m *meta) {
 	m.Sessions, m.Held = uint64(r.sessions.byID.Len()), uint64(r.sessions.held.Len())
 	m.Expiring, m.Delays = uint64(r.times.expiry.Len()), uint64(r.times.delays.Len())
 	m.Fences, m.Tombstones = uint64(r.fences.largest.Len()), uint64(r.tombstones.byKey.Len())
-	m.Members = r.members.count()
+	m.Members, m.Staged = r.members.count(), uint64(len(r.staged.pieces))
 	m.Quotas = uint64(r.quotas.byPrefix.Len())
 	m.Format, m.Level, m.Release = metaFormat, r.level, r.release
 	if r.level > 0 {
@@ -123,6 +124,7 @@ func loadRegisters(view StateDB, m *meta) (registers, error) {
 		{SpaceTombstone, m.Tombstones, func(key string, b []byte) error { return r.tombstones.load(key, b, m) }},
 		{SpaceMembers, m.Members, r.members.load},
 		{SpaceQuota, m.Quotas, r.quotas.load},
+		{SpaceStaged, m.Staged, r.staged.load},
 	} {
 		var broken error
 		var n uint64
@@ -201,6 +203,9 @@ func (r *registers) digest(h hash.Hash) {
 		write(SpaceTombstone, key, appendTombstone(nil, n))
 		return true
 	})
+	for n, piece := range r.staged.pieces {
+		write(SpaceStaged, string(sequenceKey(uint64(n))), appendStagedPiece(nil, r.staged.id, piece))
+	}
 	if r.members.record != nil {
 		write(SpaceMembers, membersKey, appendMembers(nil, r.members.record))
 	}

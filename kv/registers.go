@@ -12,6 +12,7 @@ type registers struct {
 	tombstones tombstones
 	members    members
 	quotas     quotas
+	staged     staged
 	level      uint64  // the feature level, which never falls
 	release    string  // that has raised it
 	changes    changes // of all but the tombstones and quotas, which know by themselves
@@ -28,7 +29,7 @@ func newRegisters() registers {
 func (r *registers) copy() registers {
 	return registers{
 		sessions: r.sessions.copy(), times: r.times.copy(), fences: r.fences.copy(), tombstones: r.tombstones.copy(),
-		members: r.members, level: r.level, release: r.release, quotas: r.quotas.copy(),
+		members: r.members, level: r.level, release: r.release, quotas: r.quotas.copy(), staged: r.staged.copy(),
 		changes: changes{records: r.changes.records.Copy(), bytes: r.changes.bytes},
 	}
 }

@@ -16,11 +16,12 @@ const (
 	SpaceTombstone Space = 8 // key → revision of its deletion
 	SpaceMembers   Space = 9 // one key → the record of the cluster's members
 
-	SpaceQuota Space = 10 // prefix → limits and usage of the keys under it
+	SpaceQuota  Space = 10 // prefix → limits and usage of the keys under it
+	SpaceStaged Space = 11 // number (8 bytes, big-endian) → a piece of an upload
 )
 
 // Known reports whether this version knows records of s. See Level for when a state has any.
-func (s Space) Known() bool { return s >= SpaceData && s <= SpaceQuota }
+func (s Space) Known() bool { return s >= SpaceData && s <= SpaceStaged }
 
 // Change is one record of a checkpoint. A nil Value deletes, also what is not there; other values have at least one
 // byte.

@@ -65,7 +65,8 @@ func (t *times) endDelay(key string, arm uint64, c *changes) (Timed, bool) {
 	return Timed{Kind: TimedDelay, Name: key, Arm: r.arm}, true
 }
 
-// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, each in order.
+// Timed calls fn with everything that runs now: sessions, keys, lock-delays, counts of quotas, each in order, and an
+// upload.
 func (s *State) Timed(fn func(Timed)) {
 	reg := &s.exec.reg
 	reg.sessions.byID.Scan(func(id string, e *Session) bool {
@@ -88,4 +89,7 @@ func (s *State) Timed(fn func(Timed)) {
 		}
 		return true
 	})
+	if reg.staged.id != "" {
+		fn(reg.staged.timed())
+	}
 }

@@ -138,6 +138,10 @@ var rules = [...]rule{
 	OpQuota:          {named: byKey, takes: hasValue | hasArm | idem, level: 1},
 	OpLevel:          {named: byNone, takes: hasNum | hasValue},
 
+	OpStage:      {named: byNone, takes: hasSessionID | hasNum | hasValue, level: 1},
+	OpInstall:    {named: byNone, takes: hasSessionID | hasNum | idem, level: 1},
+	OpDropStaged: {named: byNone, takes: hasSessionID | hasArm, level: 1},
+
 	OpGet:            {named: byKey, part: true, partial: true},
 	OpGetOrEmpty:     {named: byKey, part: true, partial: true},
 	OpGetTree:        {named: byPrefix, part: true, partial: true},
@@ -233,6 +237,8 @@ func (c *Command) validateMore() error {
 	case c.Op == OpLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
 		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at most %d",
 			ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
+	case (c.Op == OpStage || c.Op == OpInstall) && c.Num < 0:
+		return fmt.Errorf("%w: piece %d of an upload: must be from 0 up", ErrCommand, c.Num)
 	case c.Op == OpDropFence && c.Fence == "":
 		return fmt.Errorf("%w: no fence is named", ErrCommand)
 	case c.Fence == "" && c.Token != 0:

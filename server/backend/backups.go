@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -42,6 +43,8 @@ type BackupsConfig struct {
 type Backups struct {
 	cfg   BackupsConfig
 	slots chan struct{} // one for each that is being read
+
+	restoring sync.Mutex // held while an upload is on its way through this node
 }
 
 // NewBackups returns a Backups.

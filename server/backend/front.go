@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -89,6 +90,14 @@ func (f *Front) FinishUpgrade(timeout time.Duration) (api.Upgrade, error) {
 		return b.FinishUpgrade(timeout)
 	}
 	return api.Upgrade{}, f.refuse()
+}
+
+// Restore replaces the state of the cluster.
+func (f *Front) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
+	if b := f.backend.Load(); b != nil {
+		return b.Restore(timeout, body, install)
+	}
+	return kv.Result{}, f.refuse()
 }
 
 // Transfer asks the master to hand over.

@@ -1,9 +1,12 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
+
+	"tenure/kv"
 )
 
 // Backups makes backups.
@@ -11,7 +14,18 @@ type Backups interface {
 	// Backup begins a backup that has every write which was acknowledged before the call. The wait for a master is
 	// bounded by timeout.
 	Backup(timeout time.Duration) (Backup, error)
+	// Restore replaces the state of the cluster by the snapshot that body has, once all of it was verified. install has
+	// the idempotency key, if there is one. Besides those of a Backend its errors are ErrSnapshot and
+	// ErrSnapshotTooLarge; after these, and any result but kv.CodeDone, nothing was changed.
+	Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error)
 }
+
+var (
+	// ErrSnapshot: what was uploaded is not a whole snapshot.
+	ErrSnapshot = errors.New("not a whole snapshot of Tenure")
+	// ErrSnapshotTooLarge: what was uploaded is more than a running cluster takes.
+	ErrSnapshotTooLarge = errors.New("the snapshot is larger than a running cluster takes")
+)
 
 // Backup is a backup that is being read by one goroutine.
 type Backup interface {
@@ -28,6 +42,7 @@ type Backup interface {
 // backupHandler answers those who want a backup.
 type backupHandler struct {
 	backups  Backups
+	writes   *writes
 	timeouts timeouts
 	piece    time.Duration // for a client to take what Next returns
 }

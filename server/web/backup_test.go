@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/kv"
 )
 
 // fakeBackup hands out pieces, and then err.
@@ -51,6 +52,12 @@ func (b *fakeBackup) Rewind() {
 }
 
 func (b *fakeBackup) Close(err error) { b.closed <- err }
+
+func (f *fake) Restore(_ time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
+	f.restored, _ = io.ReadAll(body)
+	f.install = install
+	return f.restoreResult, f.restoreErr
+}
 
 func (f *fake) Backup(time.Duration) (Backup, error) {
 	if err := cmp.Or(f.backupErr, f.readErr); err != nil {

@@ -58,6 +58,10 @@ type fake struct {
 	upgrade                                  api.Upgrade
 	upgradeErr                               error
 	finished                                 int
+	restored                                 []byte     // the body of a Restore
+	install                                  kv.Command // of a Restore
+	restoreResult                            kv.Result
+	restoreErr                               error
 }
 
 func newFake(t testing.TB) *fake {

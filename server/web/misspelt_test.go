@@ -12,6 +12,7 @@ import (
 // misspeltBodies are the JSON bodies of all routes that take one, each with a member that is not one of theirs. "" says
 // that a route takes no JSON.
 var misspeltBodies = map[string]string{
+	"PUT /v1/snapshot":              "", // a snapshot
 	"PUT /v1/txn":                   `[{"KV":{"Verb":"set","Key":"k","Colour":"red"}}]`,
 	"PUT /v1/session/create":        `{"TTL":"15s","Colour":"red"}`,
 	"PUT /v1/session/destroy/{id}":  "",

@@ -48,7 +48,7 @@ var rulesOf = map[string]*rules{
 	"fenceGet": &fenceReadRules, "fenceDrop": &plainWriteRules, "quotasList": &quotaReadRules, "quotaGet": &quotaReadRules, "quotaPut": &plainWriteRules, "quotaDrop": &plainWriteRules, "watch": &watchRules,
 	"status": &plainRules, "statusLeader": &consulRules, "statusPeers": &consulRules, "agentSelf": &consulRules, "openAPI": &plainRules,
 	"leaseShow": &plainRules, "leaseAcquire": &plainWriteRules, "leaseRenew": &plainWriteRules, "leaseRelease": &plainWriteRules,
-	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "membersList": &plainRules, "backup": &plainRules, "upgrade": &plainRules, "upgradeFinish": &plainWriteRules, "snapshotGet": &snapshotRules, "membersAdd": &plainWriteRules, "membersRemove": &plainWriteRules,
+	"leasesRenew": &plainWriteRules, "leasesList": &leasesRules, "masterTransfer": &plainWriteRules, "membersList": &plainRules, "backup": &plainRules, "upgrade": &plainRules, "upgradeFinish": &plainWriteRules, "snapshotGet": &snapshotRules, "snapshotPut": &consulWriteRules, "membersAdd": &plainWriteRules, "membersRemove": &plainWriteRules,
 	"membersReplace": &plainWriteRules, "membersPromote": &plainWriteRules, "membersUpdate": &plainWriteRules, "membersCancel": &plainWriteRules, "membersDrain": &plainWriteRules,
 	"catalogNodes": &consulRules, "raftConfiguration": &consulRules, "autopilotHealth": &consulRules, "healthLive": &probeRules, "healthReady": &probeRules, "metrics": &probeRules,
 }

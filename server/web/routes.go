@@ -64,7 +64,7 @@ func (h *handlers) table() []route {
 		{api.PathMembersCancel, "members-cancel", methods{"POST": h.members.cancel}},
 		{api.PathMembersDrain, "members-drain", methods{"POST": h.members.drain}},
 		{api.PathBackup, "backup", methods{"GET": h.backup.stream}},
-		{api.PathSnapshot, "snapshot", methods{"GET": h.backup.snapshot}},
+		{api.PathSnapshot, "snapshot", methods{"GET": h.backup.snapshot, "PUT": h.backup.restore}},
 		{api.PathUpgradeFinish, "upgrade-finish", methods{"POST": h.upgrade.finish}},
 		{api.PathUpgrade, "upgrade", methods{"GET": h.upgrade.show}},
 		{api.PathCatalogNodes, "catalog-nodes", methods{"GET": h.operator.nodes}},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/kv"
 	"tenure/server/backup/tarred"
 )
 
@@ -57,5 +58,37 @@ func TestASnapshotThatBreaksOffIsCut(t *testing.T) {
 	}
 	if err := <-f.backup.closed; err == nil {
 		t.Error("it was taken for read")
+	}
+}
+
+func TestRestore(t *testing.T) {
+	f := newFake(t)
+	s := newServer(t, f)
+	f.restoreResult = kv.Result{Code: kv.CodeDone, Revision: 1 << 41, Count: 3}
+	w := call(s, "PUT", "/v1/snapshot?token=x", "body", api.HeaderIdempotencyKey+": mine", api.HeaderBase+": 7")
+	if w.Code != 200 || w.Body.String() != "true" || head(w, api.HeaderRevision) != "2199023255552" ||
+		head(w, api.HeaderCount) != "3" || string(f.restored) != "body" || f.install.IdemKey != "mine" || f.install.Base != 7 {
+		t.Errorf("%d %v %s, %+v", w.Code, w.Header(), w.Body, f.install)
+	}
+	if call(s, "PUT", "/v1/snapshot", "body"); f.install.IdemKey == "" || f.install.IdemKey == "mine" {
+		t.Errorf("%+v", f.install)
+	}
+	for _, c := range []struct {
+		code   kv.Code
+		err    error
+		status int
+		want   api.Code
+	}{
+		{code: kv.CodeExists, status: 503, want: api.CodeOverloaded}, {code: kv.CodeMissing, status: 503, want: api.CodeNotApplied},
+		{code: kv.CodeTooMany, status: 413, want: api.CodeTooLarge}, {code: kv.CodeTooLarge, status: 413, want: api.CodeTooLarge},
+		{code: kv.CodeMalformed, status: 400, want: api.CodeInvalid}, {code: kv.CodeLevel, status: 409, want: api.CodeFeatureLevel},
+		{err: ErrSnapshot, status: 400, want: api.CodeInvalid}, {err: ErrSnapshotTooLarge, status: 413, want: api.CodeTooLarge},
+		{err: ErrNotApplied, status: 503, want: api.CodeNotApplied}, {err: ErrUnknown, status: 504, want: api.CodeUnknown},
+	} {
+		f.restoreResult, f.restoreErr = kv.Result{Code: c.code}, c.err
+		w := call(s, "PUT", "/v1/snapshot", "body")
+		if w.Code != c.status || head(w, api.HeaderError) != string(c.want) {
+			t.Errorf("%v %v: %d %s %s", c.code, c.err, w.Code, head(w, api.HeaderError), w.Body)
+		}
 	}
 }

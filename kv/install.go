@@ -1,0 +1,114 @@
+package kv
+
+// install carries out OpInstall: it replaces entries, sessions, locks and times by those of the upload, all at one
+// revision, InstallRevisions above whatever was seen here or there. The members, the feature level and, of each fence,
+// the larger token stay. Every idempotency key is forgotten, and F rises with the revision: a retry of a command that was
+// applied before the install, or in the uploaded state, is refused.
+//
+// Entries get the new revision as their ModifyIndex: a condition on an index that was read before must not hold, and
+// every watch and blocking query must see them.
+func (s *State) install(c *Command) (Result, error) {
+	x := &s.exec
+	up := &x.reg.staged
+	switch {
+	case up.id == "" || c.Session.ID != up.id:
+		return x.unchanged(CodeMissing), nil
+	case int64(len(up.pieces)) != c.Num:
+		return x.unchanged(CodeCondition), nil
+	}
+	u, ok := up.read()
+	if !ok {
+		return x.unchanged(CodeMalformed), nil
+	}
+	base, eras := max(x.revision, u.meta.Revision), max(x.reg.fences.eras, u.meta.Eras)
+	if base+InstallRevisions+1 < base || eras+InstallEras > maxEra {
+		return x.unchanged(CodeTooLarge), nil
+	}
+	if code, err := x.replaceable(); code != CodeDone || err != nil {
+		return x.unchanged(code), err
+	}
+	renewals := x.renewals()
+	x.endUpload()
+	x.revision = base + InstallRevisions
+	s.dedup.forgetAll(x.revision)
+	revision := x.stamp()
+	x.clear(revision)
+	x.reg.fences.eras = eras + InstallEras
+	x.install(&u, renewals)
+	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, x.eraseOlder(revision)
+}
+
+// replaceable returns CodeTooMany if there are more keys and sessions than an install may replace.
+func (x *executor) replaceable() (Code, error) {
+	n := x.reg.sessions.byID.Len()
+	err := x.entries.scan(span{}, func(*hit) bool {
+		n++
+		return n <= MaxInstallKeys
+	})
+	if n > MaxInstallKeys {
+		return CodeTooMany, err
+	}
+	return CodeDone, err
+}
+
+// renewals returns those of each session: a command that is to end one of them must not end one of the same ID that is
+// uploaded.
+func (x *executor) renewals() map[string]uint64 {
+	out := make(map[string]uint64, x.reg.sessions.byID.Len())
+	x.reg.sessions.byID.Scan(func(id string, e *Session) bool {
+		out[id] = e.Renewals
+		return true
+	})
+	return out
+}
+
+// install puts what was uploaded in place, beside what is older.
+func (x *executor) install(u *upload, renewals map[string]uint64) {
+	r, revision := &x.reg, x.revision
+	for _, e := range u.sessions {
+		e.Renewals = max(e.Renewals, renewals[e.ID]) + 1
+		e.CreateIndex, e.ModifyIndex = min(e.CreateIndex, revision), revision
+		x.notes.time(r.sessions.put(e, &r.changes))
+		x.notes.session(revision, e.ID)
+	}
+	for _, name := range u.names {
+		if token, _ := r.fences.get(name); u.fences[name] >= token {
+			r.fences.largest.Set(name, u.fences[name])
+			r.changes.set(SpaceFence, name, appendFence(nil, u.fences[name]))
+		}
+	}
+	r.fences.floors[0] = max(r.fences.floors[0], u.meta.LeaseFloor)
+	r.fences.floors[1] = max(r.fences.floors[1], u.meta.KVFloor)
+	for _, t := range u.delays {
+		x.notes.time(r.times.setDelay(t.Name, t.After, revision, &r.changes))
+	}
+	for _, e := range u.entries {
+		e.CreateIndex, e.ModifyIndex = min(e.CreateIndex, revision), revision
+		if !r.sessions.lives(e.Session) {
+			e.Session = ""
+		}
+		x.place(e, &Entry{})
+		x.setExpiry(e.Key, 0, e.TTL)
+	}
+}
+
+// eraseOlder deletes every key that was not written at revision. The floor of the tombstones says so already.
+func (x *executor) eraseOlder(revision uint64) error {
+	var old []string
+	var broken error
+	err := x.entries.scan(span{}, func(h *hit) bool {
+		var e Entry
+		if e, broken = h.peek(); broken == nil && e.ModifyIndex != revision {
+			old = append(old, e.Key)
+		}
+		return broken == nil
+	})
+	if err == nil {
+		err = broken
+	}
+	for _, key := range old {
+		x.entries.put(key, nil)
+		x.notes.key(revision, key, nil)
+	}
+	return err
+}

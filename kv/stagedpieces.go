@@ -1,0 +1,57 @@
+package kv
+
+import (
+	"errors"
+	"fmt"
+)
+
+// stagedPieceBytes is how large pieces become: not much more than other commands, so that those need not wait long.
+const stagedPieceBytes = 256 << 10
+
+// ErrUploadTooLarge is the error for a state that is beyond the bounds of an upload.
+var ErrUploadTooLarge = errors.New("too large to replace the state of a running cluster")
+
+// Pieces makes the pieces of an upload of the records of a checkpoint.
+type Pieces struct {
+	header  []byte
+	places  [len(stagedSpaces)][][]byte
+	bytes   int
+	records int
+}
+
+// NewPieces returns the Pieces of a checkpoint through slot with that meta record.
+func NewPieces(slot uint64, record []byte) (*Pieces, error) {
+	header, err := stageHeader(slot, record)
+	return &Pieces{header: header, bytes: len(header)}, err
+}
+
+// Add adds a record, which is copied. Records of spaces that no upload has are left out. The error is ErrUploadTooLarge.
+func (p *Pieces) Add(c Change) error {
+	place, ok := c.Space.Staged()
+	if !ok {
+		return nil
+	}
+	list := &p.places[place]
+	if n := len(*list); n == 0 || len((*list)[n-1])+len(c.Key)+len(c.Value) > stagedPieceBytes {
+		*list = append(*list, nil)
+	}
+	last := &(*list)[len(*list)-1]
+	was := len(*last)
+	*last = appendStaged(*last, c)
+	p.bytes += len(*last) - was
+	p.records++
+	if p.bytes > MaxStagedBytes || p.records > MaxStagedRecords || len(*last) > MaxValueBytes {
+		return fmt.Errorf("%w: at most %d MiB, %d keys, sessions and fences, and values somewhat below %d MiB",
+			ErrUploadTooLarge, MaxStagedBytes>>20, MaxStagedRecords, MaxValueBytes>>20)
+	}
+	return nil
+}
+
+// List returns the pieces.
+func (p *Pieces) List() [][]byte {
+	out := [][]byte{p.header}
+	for _, list := range p.places {
+		out = append(out, list...)
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package backend
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tenure/kv"
+	"tenure/server/backup"
+	"tenure/server/backup/tarred"
+	"tenure/server/web"
+)
+
+const (
+	// stageFor is how long a piece of an upload may take, through changes of the master; it is sent again meanwhile.
+	stageFor = 30 * time.Second
+	// stageAgain is the pause before a piece is sent again.
+	stageAgain = 200 * time.Millisecond
+)
+
+// uploadSpace makes of an idempotency key the ID of an upload, so that a copy of the request has the same one.
+var uploadSpace = uuid.MustParse("0b7f4d0e-6a52-4c43-9d0f-5a3d0b8f2e61")
+
+// Restore replaces the state of the cluster by the backup that body has, plain or in the archive of GET /v1/snapshot. It
+// verifies all of it before it sends anything, and holds its records in memory: kv bounds them. install has the
+// idempotency key, or none. timeout is for the install, at whose slot everything is replaced; a result without an error
+// is that of the install, or of the piece that was refused.
+func (b *Backups) Restore(timeout time.Duration, body io.Reader, install kv.Command) (kv.Result, error) {
+	if !b.restoring.TryLock() {
+		return kv.Result{}, fmt.Errorf("%w: this node is uploading another snapshot: try again later", web.ErrOverloaded)
+	}
+	defer b.restoring.Unlock()
+	pieces, err := readPieces(body)
+	if err != nil {
+		return kv.Result{}, err
+	}
+	id := uuid.NewString()
+	if install.IdemKey != "" {
+		id = uuid.NewSHA1(uploadSpace, []byte(install.IdemKey)).String()
+	}
+	upload := kv.Session{ID: id}
+	began := time.Now()
+	for n, piece := range pieces {
+		r, err := b.stage(timeout, kv.Command{Op: kv.OpStage, Session: upload, Num: int64(n), Value: piece})
+		if err != nil || r.Code != kv.CodeDone {
+			if r.Code != kv.CodeExists { // it is somebody else's
+				b.dropUpload(timeout, upload)
+			}
+			return r, err
+		}
+	}
+	install.Op, install.Session, install.Num = kv.OpInstall, upload, int64(len(pieces))
+	r, err := b.cfg.KV.Write(timeout, install)
+	if err != nil || r.Code != kv.CodeDone || install.IdemKey != "" {
+		// After a copy of the request that was carried out before, nothing took the pieces. It is not sent while the
+		// outcome is unknown: then the pieces end by themselves.
+		if !errors.Is(err, web.ErrUnknown) {
+			b.dropUpload(timeout, upload)
+		}
+	}
+	if err == nil && r.Code == kv.CodeDone {
+		b.cfg.Logger.Warn().Uint64("revision", r.Revision).Uint64("keys", r.Count).Int("pieces", len(pieces)).
+			Dur("took", time.Since(began)).Msg("the state of the cluster was replaced by an uploaded snapshot")
+	}
+	return r, err
+}
+
+// stage sends a piece until its outcome is known. A copy that comes twice changes nothing.
+func (b *Backups) stage(timeout time.Duration, c kv.Command) (r kv.Result, err error) {
+	for end := time.Now().Add(stageFor); ; time.Sleep(stageAgain) {
+		r, err = b.cfg.KV.Write(timeout, c)
+		if err == nil || errors.Is(err, web.ErrNoSpace) {
+			return r, err
+		}
+		if time.Now().After(end) || b.cfg.Lifecycle.Stopping() {
+			return r, fmt.Errorf("%w: piece %d of the snapshot was not taken: nothing was replaced: %v", web.ErrNotApplied, c.Num,
+				err)
+		}
+	}
+}
+
+// dropUpload ends an upload, if that can be done now; else it ends by itself.
+func (b *Backups) dropUpload(timeout time.Duration, upload kv.Session) {
+	_, _ = b.cfg.KV.Write(timeout, kv.Command{Op: kv.OpDropStaged, Session: upload})
+}
+
+// readPieces reads a backup to its end, and returns it in the pieces of an upload.
+func readPieces(body io.Reader) ([][]byte, error) {
+	in := bufio.NewReaderSize(body, 64<<10)
+	begin, err := in.Peek(2)
+	if err != nil {
+		return nil, fmt.Errorf("%w: it ends after %d bytes", web.ErrSnapshot, len(begin))
+	}
+	var pieces *kv.Pieces
+	read := func(r io.Reader) (err error) {
+		pieces, err = readBackup(r)
+		return err
+	}
+	if tarred.Is(begin) {
+		_, err = tarred.Read(in, read)
+	} else {
+		err = read(in)
+	}
+	switch {
+	case errors.Is(err, kv.ErrUploadTooLarge):
+		return nil, fmt.Errorf("%w: %w", web.ErrSnapshotTooLarge, err)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", web.ErrSnapshot, err)
+	}
+	return pieces.List(), nil
+}
+
+func readBackup(r io.Reader) (*kv.Pieces, error) {
+	b, err := backup.Open(r)
+	if err != nil {
+		return nil, err
+	}
+	pieces, err := kv.NewPieces(b.Info().Slot, b.Info().Meta)
+	if err != nil {
+		return nil, err
+	}
+	return pieces, b.Records(pieces.Add)
+}

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/api"
+	"tenure/internal/ballot"
+	"tenure/internal/ident"
+	"tenure/kv"
+	"tenure/multipaxos"
+	"tenure/server/backup"
+	"tenure/server/recovery"
+	"tenure/storage"
+)
+
+// atLevel1 makes a backup of a state at feature level 1 that has nothing else.
+func atLevel1(t *testing.T) []byte {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := storage.Open(t.TempDir(), storage.Options{LogInitialBytes: 64 << 10, JournalBytes: 64 << 10})
+	must(err)
+	defer s.Close()
+	must(s.SetNode(1))
+	must(s.Found(ident.ClusterID{7}, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
+	must(s.Start(storage.StartRecord{Restart: 1, Bucket: time.Second}))
+	state, err := kv.Open(s, kv.DefaultLimits)
+	must(err)
+	_, err = state.Apply(1, kv.AppendBatch(nil, kv.EncodeCommand(&kv.Command{Op: kv.OpLevel, Num: 1})))
+	must(err)
+	must(s.Commit([]multipaxos.Persist{{Seq: 1, Chosen: 1,
+		Entries: []multipaxos.Entry{{Slot: 1, Ballot: ballot.Ballot{Counter: 1, Restart: 1, Node: 1}}}}}))
+	must(s.Checkpoint(state.Freeze().Checkpoint()))
+	out, err := s.Snapshot()
+	must(err)
+	defer out.Close()
+	var b []byte
+	for m := backup.NewMaker(out, time.Now()); ; {
+		piece, err := m.Next()
+		if err != nil {
+			return b
+		}
+		b = append(b, piece...)
+	}
+}
+
+// startAtLevel1 runs a cluster of one at feature level 1.
+func startAtLevel1(t *testing.T) *host {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	r, _, err := recovery.Restore(bytes.NewReader(atLevel1(t)), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := startCluster(t, 1)[0]
+	h.stop(t)
+	one := &host{cfg: h.cfg}
+	one.cfg.Node, one.cfg.Cluster, one.cfg.Data = r.Node, nil, dir
+	one.start(t)
+	one.awaitReady(t)
+	return one
+}
+
+func revisionOf(h http.Header) (n uint64) {
+	_, _ = fmt.Sscan(h.Get(api.HeaderRevision), &n)
+	return n
+}
+
+// ok makes a request that must succeed.
+func (h *host) ok(t *testing.T, method, path, body string) (text string, header http.Header) {
+	t.Helper()
+	code, text, header := h.call(method, path, body)
+	if code != 200 {
+		t.Fatalf("%s %s: %d %s", method, path, code, text)
+	}
+	return text, header
+}
+
+func TestAnUploadReplacesTheState(t *testing.T) {
+	h := startAtLevel1(t)
+	for i := range 300 {
+		h.ok(t, "PUT", fmt.Sprintf("/v1/kv/k%03d", i), strings.Repeat("v", 3000))
+	}
+	snapshot, _ := h.ok(t, "GET", api.PathSnapshot, "")
+	want, _ := h.ok(t, "GET", "/v1/kv/?keys", "")
+	plain, _ := h.ok(t, "GET", api.PathBackup, "")
+
+	h.ok(t, "PUT", "/v1/kv/later", "v")
+	_, header := h.ok(t, "GET", "/v1/kv/later", "")
+	index := header.Get(api.HeaderIndex)
+	_, header = h.ok(t, "DELETE", "/v1/kv/k007", "")
+	blocked := make(chan string, 1)
+	go func() {
+		_, text, header := h.call("GET", "/v1/kv/later?wait=60s&index="+index, "")
+		blocked <- fmt.Sprint(text, header.Get(api.HeaderIndex))
+	}()
+	events := watchEvents(t, h)
+	before := revisionOf(header)
+
+	_, header = h.ok(t, "PUT", api.PathSnapshot, snapshot)
+	if header.Get(api.HeaderCount) != "300" {
+		t.Errorf("%v", header)
+	}
+	after := revisionOf(header)
+	if after < before+kv.InstallRevisions {
+		t.Errorf("revision %d after %d", after, before)
+	}
+	select {
+	case got := <-blocked:
+		if got != fmt.Sprint(after) {
+			t.Errorf("the blocking query got %s", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the blocking query was not woken")
+	}
+	for deadline := time.After(20 * time.Second); ; {
+		select {
+		case e := <-events:
+			if !strings.Contains(e, "later") {
+				continue
+			}
+		case <-deadline:
+			t.Error("the watch was told nothing")
+		}
+		break
+	}
+	check := func() {
+		t.Helper()
+		if got, _ := h.ok(t, "GET", "/v1/kv/?keys", ""); got != want {
+			t.Errorf("%.200s\nwant %.200s", got, want)
+		}
+		_, header := h.ok(t, "GET", "/v1/kv/k007", "")
+		if header.Get(api.HeaderIndex) != fmt.Sprint(after) {
+			t.Errorf("%v", header)
+		}
+	}
+	check()
+	h.stop(t)
+	h.start(t)
+	h.awaitReady(t)
+	check()
+
+	// A plain backup, and what is none.
+	_, header = h.ok(t, "PUT", api.PathSnapshot, plain)
+	after = revisionOf(header)
+	check()
+	for i, bad := range []string{"", "hello", snapshot[:len(snapshot)-9], plain[:len(plain)/2],
+		strings.Replace(plain, "vvvvvvvv", "vvvvwvvv", 1), strings.Replace(snapshot, snapshot[5000:5003], "xyz", 1)} {
+		if code, text, _ := h.call("PUT", api.PathSnapshot, bad); code != 400 {
+			t.Errorf("%d: %d %s", i, code, text)
+		}
+	}
+	check()
+}
+
+// TestAnUploadIsDoneOnce: a copy of the request gets the answer of the first one.
+func TestAnUploadIsDoneOnce(t *testing.T) {
+	h := startAtLevel1(t)
+	h.ok(t, "PUT", "/v1/kv/k", "v")
+	snapshot, _ := h.ok(t, "GET", api.PathSnapshot, "")
+	_, header := h.ok(t, "PUT", "/v1/kv/k", "2")
+	base := header.Get(api.HeaderRevision)
+	keyed := func() string {
+		t.Helper()
+		req, err := http.NewRequest("PUT", "http://"+h.cfg.ClientAddr+api.PathSnapshot, strings.NewReader(snapshot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(api.HeaderIdempotencyKey, "mine")
+		req.Header.Set(api.HeaderBase, base)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return fmt.Sprint(resp.StatusCode, " ", resp.Header.Get(api.HeaderRevision))
+	}
+	first := keyed()
+	h.ok(t, "PUT", "/v1/kv/k", "3")
+	if again := keyed(); !strings.HasPrefix(first, "200 ") || again != first {
+		t.Errorf("%s, and again %s", first, again)
+	}
+	if got, _ := h.ok(t, "GET", "/v1/kv/k?raw", ""); got != "3" {
+		t.Errorf("the copy was applied: %s", got)
+	}
+}

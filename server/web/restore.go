@@ -1,0 +1,90 @@
+package web
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"tenure/api"
+	"tenure/kv"
+)
+
+const (
+	// restoreTimeout bounds a PUT of a snapshot, from its headers to its answer.
+	restoreTimeout = 10 * time.Minute
+	// maxRestoreBytes bounds its body: what takes more has more than a running cluster takes.
+	maxRestoreBytes = 256 << 20
+)
+
+// restore replaces the state of the cluster by the snapshot in the body, at one slot.
+func (h *backupHandler) restore(x *exchange) error {
+	c, err := h.writes.command(x, &consulWriteRules, kv.OpInstall)
+	if err != nil {
+		return err
+	}
+	if x.r.ContentLength > maxRestoreBytes {
+		return tooLargeToRestore(ErrSnapshotTooLarge)
+	}
+	rc := http.NewResponseController(x.w)
+	_ = rc.SetReadDeadline(x.began.Add(restoreTimeout)) // an error: a test's answer that has no deadlines
+	_ = rc.SetWriteDeadline(x.began.Add(restoreTimeout + h.timeouts.response))
+	body := &sawEnd{r: io.LimitReader(x.r.Body, maxRestoreBytes)}
+	r, err := h.backups.Restore(h.timeouts.of(x.r), body, c)
+	x.bodyRead = body.end
+	switch {
+	case errors.Is(err, ErrSnapshotTooLarge):
+		return tooLargeToRestore(err)
+	case errors.Is(err, ErrSnapshot):
+		return badRequest("%s: nothing was changed", err)
+	case err != nil:
+		return inDoubt(err)
+	}
+	if err := notRestored(&c, r.Code); err != nil {
+		return err
+	}
+	header := x.w.Header()
+	header[api.HeaderRevision] = []string{strconv.FormatUint(r.Revision, 10)}
+	header[api.HeaderCount] = []string{strconv.FormatUint(r.Count, 10)}
+	x.json(bodyTrue)
+	return nil
+}
+
+// notRestored returns the answer to an upload that was refused, or nil.
+func notRestored(c *kv.Command, code kv.Code) error {
+	switch code {
+	case kv.CodeDone:
+		return nil
+	case kv.CodeTooMany, kv.CodeTooLarge:
+		return tooLargeToRestore(errors.New("the snapshot, or what it is to replace, has too many keys, or its revision " +
+			"is near the last one"))
+	case kv.CodeExists:
+		return refuse(http.StatusServiceUnavailable, api.CodeOverloaded, "another snapshot is being uploaded: nothing was "+
+			"changed: try again when it has ended, or in two minutes if it was given up")
+	case kv.CodeMissing, kv.CodeCondition:
+		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "the upload was interrupted: nothing was changed: "+
+			"send it again")
+	case kv.CodeMalformed:
+		return badRequest("a record of the snapshot is not one that this release knows: nothing was changed")
+	}
+	return notDone(c, code)
+}
+
+func tooLargeToRestore(err error) error {
+	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the cluster "+
+		"and make a new one of it with kvnode restore")
+}
+
+// sawEnd notes whether the end of what it reads was seen.
+type sawEnd struct {
+	r   io.Reader
+	end bool
+}
+
+// Read implements io.Reader.
+func (s *sawEnd) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.end = s.end || err == io.EOF
+	return n, err
+}
