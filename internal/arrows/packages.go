@@ -65,7 +65,7 @@ var Layout = Rules{
 		{
 			Path: "server/backend", May: []string{
 				"server/runner", "server/replica", "server/members", "server/wire", "server/transport", "server/web",
-				"server/guardian", "server/metrics", "server/backup",
+				"server/guardian", "server/metrics", "server/backup", "server/backup/tarred",
 				"storage", "lease", "lease/named", "kv",
 			},
 			Never: []string{"server"},
