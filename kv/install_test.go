@@ -232,7 +232,7 @@ func fill(m *machine, prefix string, n, bytes int) {
 	}
 }
 
-// BenchmarkInstall measures for how long the largest install holds up everything else: 25,000 keys that replace as many.
+// BenchmarkInstall measures for how long the largest install holds up everything else: 10,000 keys that replace as many.
 func BenchmarkInstall(b *testing.B) {
 	for _, c := range []struct{ keys, bytes int }{{MaxStagedRecords - 100, 16}, {MaxStagedRecords - 100, 1200}, {100, 600_000}} {
 		b.Run(fmt.Sprintf("%dx%d", c.keys, c.bytes), func(b *testing.B) {

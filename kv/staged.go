@@ -20,9 +20,9 @@ import (
 // Bounds of an upload. They keep an install, which holds up everything else, below 50 ms (BenchmarkInstall).
 const (
 	MaxStagedBytes   = 64 << 20 // of all its pieces
-	MaxStagedRecords = 25_000   // in all its pieces
+	MaxStagedRecords = 10_000   // in all its pieces
 	// MaxInstallKeys is how many keys and sessions the state may have that an install replaces.
-	MaxInstallKeys = 25_000
+	MaxInstallKeys = 10_000
 	// StagedFor is how long an upload lives after its last piece.
 	StagedFor = 2 * time.Minute
 )
