@@ -2,8 +2,9 @@ package kv
 
 // install carries out OpInstall: it replaces entries, sessions, locks and times by those of the upload, all at one
 // revision, InstallRevisions above whatever was seen here or there. The members, the feature level and, of each fence,
-// the larger token stay. Every idempotency key is forgotten, and F rises with the revision: a retry of a command that was
-// applied before the install, or in the uploaded state, is refused.
+// the larger token stay, and so do the quotas: they count what was uploaded, also beyond their limits. Every idempotency
+// key is forgotten, and F rises with the revision: a retry of a command that was applied before the install, or in the
+// uploaded state, is refused.
 //
 // Entries get the new revision as their ModifyIndex: a condition on an index that was read before must not hold, and
 // every watch and blocking query must see them.
@@ -33,6 +34,7 @@ func (s *State) install(c *Command) (Result, error) {
 	s.dedup.forgetAll(x.revision)
 	revision := x.stamp()
 	x.clear(revision)
+	x.resetQuotas()
 	x.reg.fences.eras = eras + InstallEras
 	x.install(&u, renewals)
 	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, x.eraseOlder(revision)

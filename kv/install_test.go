@@ -155,6 +155,37 @@ func checkInstalled(t *testing.T, m *machine, revision uint64) {
 	}
 }
 
+// A quota, also one that is still counting, counts what an install has put there, and nothing of what was there before.
+func TestQuotasCountWhatIsInstalled(t *testing.T) {
+	m := backedUp(t)
+	pieces := piecesOf(t, m)
+	later(t, m)
+	m.exec.limits.CountKeys = 1
+	m.do(quotaOf("a", 0, 1), quotaOf("l", 0, 2), quotaOf("m", 0, 1))
+	stageAll(m, uploadA, pieces)
+	m.do(install(uploadA, len(pieces)))
+	for prefix, want := range map[string]uint64{"a": 1, "l": 1, "m": 0} {
+		if q, there := m.exec.reg.quotas.byPrefix.Get(prefix); !there || q.UsedKeys != want || q.Counting {
+			t.Errorf("%s: %+v", prefix, q)
+		}
+	}
+	m.Timed(func(x Timed) {
+		if x.Kind == TimedQuota {
+			t.Errorf("%s is still being counted", x.Name)
+		}
+	})
+	digest := m.digest()
+	m.takeCheckpoint()
+	m.reopen()
+	if m.digest() != digest {
+		t.Error("the checkpoint changed the state")
+	}
+	if r := m.do(set("a2", "1"))[0]; r.Code != CodeQuota {
+		t.Errorf("one key too many under a: %+v", r)
+	}
+	m.want(set("m2", "1"), Result{Code: CodeDone, Revision: m.Revision() + 1})
+}
+
 func TestAnUploadIsStagedPieceByPiece(t *testing.T) {
 	old := backedUp(t)
 	pieces := piecesOf(t, old)

@@ -179,6 +179,17 @@ func (x *executor) setQuota(c *Command) (Result, error) {
 	return x.countOn(quota{Quota: Quota{Prefix: c.Key, Bytes: bytes, Keys: keys, Counting: true}, next: c.Key})
 }
 
+// resetQuotas makes every quota one of no keys, counted to the end: for who puts other keys in the place of all.
+func (x *executor) resetQuotas() {
+	fresh := newQuotas()
+	x.reg.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
+		x.notes.time(q.timed(0))
+		fresh.byPrefix.Set(prefix, &quota{Quota: Quota{Prefix: prefix, Bytes: q.Bytes, Keys: q.Keys}, steps: q.steps})
+		return true
+	})
+	x.reg.quotas = fresh
+}
+
 // timed returns the time that runs for a step of counting, or with an after of 0 that it has ended.
 func (q *quota) timed(after time.Duration) Timed {
 	if !q.Counting {

@@ -41,7 +41,7 @@ func (h *backupHandler) restore(x *exchange) error {
 	case err != nil:
 		return inDoubt(err)
 	}
-	if err := notRestored(&c, r.Code); err != nil {
+	if err := notRestored(&c, &r); err != nil {
 		return err
 	}
 	header := x.w.Header()
@@ -52,8 +52,8 @@ func (h *backupHandler) restore(x *exchange) error {
 }
 
 // notRestored returns the answer to an upload that was refused, or nil.
-func notRestored(c *kv.Command, code kv.Code) error {
-	switch code {
+func notRestored(c *kv.Command, res *kv.Result) error {
+	switch res.Code {
 	case kv.CodeDone:
 		return nil
 	case kv.CodeTooMany, kv.CodeTooLarge:
@@ -68,7 +68,7 @@ func notRestored(c *kv.Command, code kv.Code) error {
 	case kv.CodeMalformed:
 		return badRequest("a record of the snapshot is not one that this release knows: nothing was changed")
 	}
-	return notDone(c, code)
+	return notDone(c, res)
 }
 
 func tooLargeToRestore(err error) error {
