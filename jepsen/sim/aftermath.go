@@ -191,7 +191,7 @@ func (x *aftermath) await() {
 		for _, n := range x.nodes {
 			n.disk.space = replica.SpaceEnough
 		}
-	case x.phase == phaseConverging && x.equal():
+	case x.phase == phaseConverging && x.equal() && x.found():
 		x.phase = phaseReading
 		x.clients.readAll()
 	case x.phase == phaseReading && x.idle():

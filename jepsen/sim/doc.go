@@ -33,6 +33,7 @@
 //	                                       over), snapshots.go, install.go
 //	spares                                 spares.go
 //	copied disks                           copies.go
+//	states that differ                     differ.go
 //	faults                                 plan.go, fault.go, nemesis.go, stuck.go
 //	what follows the faults                aftermath.go
 //	clients                                caller.go, attempt.go; client.go: registers;

@@ -38,9 +38,10 @@ const (
 	Cut                         // frames are cut off: the connection breaks in the middle of one
 	Garble                      // bytes of a frame change on the way
 	Copied                      // a process starts with a copy of a disk that others have seen newer
+	Differ                      // the state of a node comes to differ from that of the others: it must stop
 
-	allFaults  = Copied<<1 - 1
-	latecomers = Guardian | StuckDisk | LargeLost | Cut | Garble | Copied // drawn from streams of their own
+	allFaults  = Differ<<1 - 1
+	latecomers = Guardian | StuckDisk | LargeLost | Cut | Garble | Copied | Differ // drawn from streams of their own
 )
 
 // index returns the place of a single class in faultNames.
@@ -50,7 +51,7 @@ var faultNames = [...]string{"drop", "duplicate", "reorder", "delay", "logdrop",
 	"crash", "crashall",
 	"pause", "lag", "drift", "freeze", "slowdisk", "stalldisk", "eio", "rot", "wipe", "low", "handover", "guardian",
 	"stuckdisk", "largelost",
-	"cut", "garble", "copied"}
+	"cut", "garble", "copied", "differ"}
 
 // String returns the names of the classes, joined by commas.
 func (f Fault) String() string {

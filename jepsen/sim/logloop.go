@@ -43,6 +43,7 @@ type logLoop struct {
 // life is what a loop asks of the node that it runs on.
 type life struct {
 	damaged  func(err error)          // the disk is damaged: the node must stop
+	differs  func(*replica.Differs)   // its state is not that of the others: the node must stop
 	ioFailed func()                   // a commit failed: the process must end
 	relieve  func(next ballot.NodeID) // the master hands over to another node
 	goOver   func(ident.Membership)   // a membership is chosen and applied
@@ -139,7 +140,12 @@ func (l *logLoop) settled() bool {
 // sound takes the error of a step of the log part. It reports false if the node had to stop: an error is damage, and
 // damage must be an error.
 func (l *logLoop) sound(err error) bool {
-	if err != nil {
+	var differs *replica.Differs
+	switch {
+	case errors.As(err, &differs):
+		l.life.differs(differs)
+		return false
+	case err != nil:
 		l.life.damaged(err)
 		return false
 	}

@@ -19,6 +19,7 @@ type nemesis struct {
 	streams   [len(faultNames)]random
 	stucks    random // of the phase of stuck nodes
 	lost      int    // nodes whose disk is gone for good
+	differs   bool   // a node's state was made to differ
 }
 
 func newNemesis(g *engine, nodes []*node, net *network, guardians *guardians) *nemesis {
@@ -39,6 +40,7 @@ var misdeeds = map[Fault]misdeed{
 	Drift: driftOne, Freeze: freezeOne,
 	SlowDisk: slowOne, StallDisk: stallOne, EIO: failOne, Rot: rotOne, Wipe: wipeOne, Low: lowerOne,
 	StuckDisk: stuckOne, LargeLost: largeOne, Copied: copyOne,
+	Differ: differOne,
 }
 
 // start schedules the classes of the plan.

@@ -198,7 +198,7 @@ func (n *node) openLog() (err error) {
 	l := &logLoop{
 		machine: n.machine, own: n.run, loops: &n.site.loops, disk: n.disk, net: n.site.net, end: n.end, board: n.board,
 		elector: p.elector, waiting: map[uint64]*attempt{}, asked: map[uint64]*memberAsk{},
-		life: life{damaged: n.damaged, ioFailed: n.ioFailed, goOver: n.goOver,
+		life: life{damaged: n.damaged, differs: n.differs, ioFailed: n.ioFailed, goOver: n.goOver,
 			relieve: func(next ballot.NodeID) { n.handOver(next, false) }},
 	}
 	n.disk.resume()

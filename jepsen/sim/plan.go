@@ -142,6 +142,7 @@ func draw(c Config) plan {
 	p.drawLeasers(c)
 	p.drawMembers(c)
 	p.drawCopies(c.Seed)
+	p.drawDiffer(c.Seed)
 	p.faults &^= c.Without
 	if c.Clients > 0 {
 		p.clients.count = min(p.clients.count, c.Clients)
