@@ -32,11 +32,11 @@ func (h *host) tamper(t *testing.T, key string) {
 		t.Fatal(err)
 	}
 	record, err := v.Get(kv.SpaceData, []byte(key))
-	if err != nil || record == nil {
+	record = append([]byte(nil), record...)
+	v.Close() // a store waits for its views
+	if err != nil || len(record) == 0 {
 		t.Fatalf("%s is not in the checkpoint of slot %d: %v", key, slot, err)
 	}
-	record = append([]byte(nil), record...)
-	v.Close()
 	record[len(record)-1] ^= 1
 	if err := s.Checkpoint(&kv.Checkpoint{Slot: slot, Meta: meta,
 		Changes: []kv.Change{{Space: kv.SpaceData, Key: []byte(key), Value: record}}}); err != nil {
@@ -44,13 +44,13 @@ func (h *host) tamper(t *testing.T, key string) {
 	}
 }
 
-// agreed waits until all nodes have a checkpoint of everything that is applied.
-func agreed(t *testing.T, hosts []*host) {
+// agreed waits until all nodes are beyond a revision, and have everything that is applied in a checkpoint.
+func agreed(t *testing.T, hosts []*host, revision uint64) {
 	t.Helper()
 	for _, h := range hosts {
 		h.until(t, "checkpointed", func() bool {
 			s := h.status(t)
-			return s.Applied > 0 && s.Checkpointed == s.Applied
+			return s.Applied > 0 && s.Revision > revision && s.Checkpointed == s.Applied
 		})
 	}
 }
@@ -72,10 +72,11 @@ func (h *host) ends(t *testing.T) error {
 // again. The others go on.
 func TestANodeThatDiffersEndsAndStaysOut(t *testing.T) {
 	hosts := startCluster(t, 3, comparing)
+	before := hosts[0].status(t).Revision
 	if code, body, _ := hosts[0].call(http.MethodPut, "/v1/kv/k", "right"); code != 200 {
 		t.Fatal(code, body)
 	}
-	agreed(t, hosts)
+	agreed(t, hosts, before)
 	bad := hosts[2]
 	bad.stop(t)
 	bad.tamper(t, "k")
@@ -106,14 +107,15 @@ func TestANodeThatDiffersEndsAndStaysOut(t *testing.T) {
 // Of two that differ while the third is down neither stops. Both say so, no backup is made, and the third settles it.
 func TestTwoNodesThatDifferMakeNoBackup(t *testing.T) {
 	hosts := startCluster(t, 3, comparing)
-	agreed(t, hosts)
+	agreed(t, hosts, 0)
 	hosts[0].stop(t)
 	good, bad := hosts[1], hosts[2]
 	good.awaitReady(t)
+	before := good.status(t).Revision
 	if code, body, _ := good.call(http.MethodPut, "/v1/kv/k", "right"); code != 200 {
 		t.Fatal(code, body)
 	}
-	agreed(t, hosts[1:])
+	agreed(t, hosts[1:], before)
 	bad.stop(t)
 	bad.tamper(t, "k")
 	bad.start(t)
