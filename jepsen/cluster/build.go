@@ -20,6 +20,11 @@ func BuildKvctl(ctx context.Context, dir string) (string, error) {
 	return compile(ctx, dir, "kvctl", "./cmd/kvctl")
 }
 
+// BuildTamper compiles into dir the program that changes a value in the state of a stopped node, and returns its path.
+func BuildTamper(ctx context.Context, dir string) (string, error) {
+	return compile(ctx, dir, "tamper", "./jepsen/tamper")
+}
+
 // BuildTestClock is Build with a clock that errs on purpose: see Clocks.
 func BuildTestClock(ctx context.Context, dir string) (Binaries, error) {
 	return build(ctx, dir, "kvnode-testclock", "-tags", "tenure_testclock")

@@ -61,6 +61,15 @@ func (c *Cluster) Prepare(n, via *Node, name string, flags ...string) {
 	n.Args, n.name, n.member = c.args(n, args...), name, 0
 }
 
+// Rejoin has the next start of n, which must not run, set its data aside and take its own place, by way of via.
+func (c *Cluster) Rejoin(n, via *Node) {
+	_, _, join := c.network.Addresses(via.ID)
+	_, _, own := c.network.Addresses(n.ID)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.Args, n.member = append([]string{"rejoin"}, c.args(n, "--join", join, "--advertise-peer", own)...), 0
+}
+
 // Settle has the next start of n, which must not run, be on a data directory that says which member it is.
 func (c *Cluster) Settle(n *Node, data string) {
 	n.mu.Lock()

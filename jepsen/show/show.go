@@ -47,6 +47,8 @@ func Stories() []Story {
 			"start on it, and the others go on", diskFails},
 		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and that brings " +
 			"it back", rejoined},
+		{"differ", "a value in the state.db of a stopped node is changed, with right checksums: the others find it, it " +
+			"ends and stays out, and kvnode rejoin mends it", differ},
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
 			"acknowledged is lost", replaced},

@@ -186,3 +186,13 @@ func TestSlotsAreChosenAlike(t *testing.T) {
 		t.Error("a slot is taken before the rate is known")
 	}
 }
+
+// A non-voter that differs is its own affair: the voters hear it, and go on without a dispute.
+func TestNonVotersDoNotCount(t *testing.T) {
+	d := digests{}
+	d.add(Digest{Slot: 64, Sum: 1}, true)
+	peers := []peerView{{node: 8, digests: []Digest{{64, 2}}}, {node: 9, digests: []Digest{{64, 2}}}}
+	if err := d.compare(1, quorum.Of(1, 2, 3), peers); err != nil || d.dispute.Slot != 0 {
+		t.Errorf("two non-voters that differ: %v, %+v", err, d.dispute)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/quorum"
 )
 
 // transfer is a receiver, node 1, and senders of a snapshot of so many pieces, with a network between them.
@@ -533,5 +534,27 @@ func TestAnAskForNoPieceIsDropped(t *testing.T) {
 	s.Ask(0, &Message{From: 1, Snapshot: &SnapshotPart{}})
 	if step := s.Next(0, SenderView{Checkpointed: 9}); step.Open || step.Read != nil || step.Refuse != nil {
 		t.Errorf("%+v", step)
+	}
+}
+
+// While voters differ none of them is given a snapshot, begun or not: with the state of another it would agree with
+// it. A node that is to take the place of one of them gets its own.
+func TestVotersThatDifferGetNoSnapshot(t *testing.T) {
+	for _, id := range []uint64{0, 9} {
+		var s SnapshotSender
+		v := SenderView{Checkpointed: 70, Withheld: quorum.Of(1, 2, 3)}
+		if id != 0 {
+			s.open, s.id, s.slot = true, id, 70
+		}
+		ask := func(node ballot.NodeID) SenderStep {
+			s.Ask(time.Minute, &Message{From: node, Snapshot: &SnapshotPart{ID: id, Above: 5, Pieces: 1}})
+			return s.Next(time.Minute, v)
+		}
+		if st := ask(3); st.Refuse == nil || st.Refuse.Snapshot.Refused != SnapshotDisputed {
+			t.Errorf("a voter: %+v", st)
+		}
+		if st := ask(4); st.Refuse != nil || !st.Open && st.Read == nil {
+			t.Errorf("a node that joins: %+v", st)
+		}
 	}
 }
