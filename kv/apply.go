@@ -7,16 +7,16 @@ import (
 
 // Apply applies the batch chosen in slot, which must be the next one; it panics otherwise. An empty batch moves the
 // slot and nothing else. There is one result for each command, in order; what cannot be decoded gets CodeMalformed, and
-// a batch that breaks off gets one more for what is left of it. A command above the state's feature level gets CodeLevel.
-// An error is damage of the state database, or wraps ErrNewer: the node must stop. batch is not kept.
+// a batch that breaks off gets one more for what is left of it. A command above the state's feature level gets
+// CodeLevel. An error is damage of the state database, or wraps ErrNewer: the node must stop. batch is not kept.
 func (s *State) Apply(slot uint64, batch []byte) ([]Result, error) {
 	results, _, err := s.apply(slot, batch, math.MaxUint64)
 	return results, err
 }
 
-// ApplyUpTo is Apply for who wants the state as it was at a revision: it leaves out the first command that would take the
-// state beyond revision, and all after it. whole tells that there was none. If there was one, s is not to be given more
-// slots: it is as it was in the middle of this one.
+// ApplyUpTo is Apply for who wants the state as it was at a revision: it leaves out the first command that would take
+// the state beyond revision, and all after it. whole tells that there was none. If there was one, s is not to be given
+// more slots: it is as it was in the middle of this one.
 func (s *State) ApplyUpTo(revision, slot uint64, batch []byte) (whole bool, err error) {
 	_, whole, err = s.apply(slot, batch, revision)
 	return whole, err

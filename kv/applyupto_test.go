@@ -2,8 +2,8 @@ package kv
 
 import "testing"
 
-// TestApplyUpTo stops a batch at each revision, and compares the state with one to which just the commands before the one
-// that leads beyond it were given.
+// TestApplyUpTo stops a batch at each revision, and compares the state with one to which just the commands before the
+// one that leads beyond it were given.
 func TestApplyUpTo(t *testing.T) {
 	first := batchOf(set("a", "0"), set("b", "0"))
 	all := []Command{

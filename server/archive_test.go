@@ -169,8 +169,8 @@ func (h *host) archiveOf(t *testing.T) api.ArchiveStatus {
 	return *s
 }
 
-// TestArchive writes, has another node go on with the archive when the master stops, writes on, and restores what readers
-// saw at revisions under both.
+// TestArchive writes, has another node go on with the archive when the master stops, writes on, and restores what
+// readers saw at revisions under both.
 func TestArchive(t *testing.T) {
 	x := openTarget(t, t.TempDir())
 	hosts := startCluster(t, 3, archived(t, x.String()))
@@ -207,8 +207,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// flaky is a target that stores every other segment and loses the answer, as with a process that dies then; and while it is
-// down it stores no new one.
+// flaky is a target that stores every other segment and loses the answer, as with a process that dies then; and while
+// it is down it stores no new one.
 type flaky struct {
 	target.Target
 	down          atomic.Bool
@@ -232,8 +232,8 @@ func (f *flaky) Put(ctx context.Context, name string, r io.Reader) error {
 	return errors.New("the answer is lost")
 }
 
-// TestATargetThatFailsLosesNothing writes to such a target, encrypted, hands mastership over while it is down, and compares
-// what nodes say is archived with what is there.
+// TestATargetThatFailsLosesNothing writes to such a target, encrypted, hands mastership over while it is down, and
+// compares what nodes say is archived with what is there.
 func TestATargetThatFailsLosesNothing(t *testing.T) {
 	keys, err := age.GenerateX25519Identity()
 	if err != nil {

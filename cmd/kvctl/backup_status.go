@@ -37,8 +37,8 @@ func newBackupStatus(a *app) *cobra.Command {
 	}
 }
 
-// archive returns what the node says of the archive that archives, or else the one that knows most; false if no node has
-// one.
+// archive returns what the node says of the archive that archives, or else the one that knows most; false if no node
+// has one.
 func (s survey) archive() (best api.ArchiveStatus, found bool) {
 	for _, n := range s {
 		a := n.status.Archive

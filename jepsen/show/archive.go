@@ -29,8 +29,8 @@ const (
 	archiveCatches = 30 * time.Second // within which the archive has what was written meanwhile
 )
 
-// archived has a cluster archive under load while its masters are killed and the target goes away, and restores revisions at
-// which a reader has read everything.
+// archived has a cluster archive under load while its masters are killed and the target goes away, and restores
+// revisions at which a reader has read everything.
 func archived(ctx context.Context, s *stage) error {
 	to := filepath.Join(s.dir, "archive")
 	if err := os.MkdirAll(to, 0o755); err != nil {

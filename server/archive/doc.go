@@ -22,10 +22,10 @@
 //	CLUSTER/verified/SLOT-REVISION-TIME-NODE-THROUGH-WHEN     the full copy of that name was restored, with the segments
 //	                                                          through slot THROUGH, and compared, at WHEN
 //
-// Slots and revisions have 20 digits and times, in milliseconds since 1970, 13, so that names sort as numbers do. TIME is
-// when the state is known to have been there, and HOUR that of a segment's, like 2026-11-23T22: whoever knows about when
-// need not list all segments. CHAIN is what the chain is after LAST, and CONTENT the beginning of the SHA-256 of the
-// segment before it was encrypted: no object is ever overwritten by another one.
+// Slots and revisions have 20 digits and times, in milliseconds since 1970, 13, so that names sort as numbers do. TIME
+// is when the state is known to have been there, and HOUR that of a segment's, like 2026-11-23T22: whoever knows about
+// when need not list all segments. CHAIN is what the chain is after LAST, and CONTENT the beginning of the SHA-256 of
+// the segment before it was encrypted: no object is ever overwritten by another one.
 //
 // # Segments
 //

@@ -63,8 +63,8 @@ func (m *Moments) at(slot uint64) int {
 }
 
 // Between returns the moments of the slots from first to last, at most limit of them, evenly chosen. The last one is of
-// slot last: if it is not known when that was applied, it is the first time at which it is known to have been. ok is false
-// if that is not known either.
+// slot last: if it is not known when that was applied, it is the first time at which it is known to have been. ok is
+// false if that is not known either.
 func (m *Moments) Between(first, last uint64, limit int) (out []Moment, ok bool) {
 	from, through := m.at(first), m.at(last)
 	if through == len(m.all) {

@@ -47,16 +47,16 @@ type Plan struct {
 	At       At
 	Full     Full
 	Segments []Segment
-	// Missing are the slots that no segment has, where the segments break off although there are later ones; 0 if there is
-	// no later one.
+	// Missing are the slots that no segment has, where the segments break off although there are later ones; 0 if there
+	// is no later one.
 	Missing Gap
 }
 
 // Gap is slots that an archive lacks.
 type Gap struct{ First, Last uint64 }
 
-// PlanRestore returns what a restore to at reads: the newest full copy at or below it, and as many segments after that as
-// may be needed. An error wraps ErrNotThere.
+// PlanRestore returns what a restore to at reads: the newest full copy at or below it, and as many segments after that
+// as may be needed. An error wraps ErrNotThere.
 func PlanRestore(l *Listing, at At) (Plan, error) {
 	p := Plan{At: at}
 	found := false

@@ -129,8 +129,9 @@ func damagedAt(at int, format string, args ...any) error {
 	return fmt.Errorf("%w at byte %d: %w", ErrDamaged, at, fmt.Errorf(format, args...))
 }
 
-// Follows returns an error if c is not the same log as a segment, or several, of which end is the last slot and after the
-// chain after it. c must have slot end+1. A new chain, after a gap or at the beginning of an archive, follows anything.
+// Follows returns an error if c is not the same log as a segment, or several, of which end is the last slot and after
+// the chain after it. c must have slot end+1. A new chain, after a gap or at the beginning of an archive, follows
+// anything.
 func (c *Content) Follows(end uint64, after Chain) error {
 	if c.Before == BeginChain(c.Cluster, c.First) {
 		return nil

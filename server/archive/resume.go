@@ -11,9 +11,9 @@ type Resumed struct {
 	Gap     bool      // there are slots before First that were to be archived and are not
 }
 
-// Resume returns where the archive goes on of which l has the end, at a node that has truncated its log through one slot
-// and applied it through another. That is behind the last segment; without one behind the newest full copy; and where the
-// log does not reach back to that, behind what is applied.
+// Resume returns where the archive goes on of which l has the end, at a node that has truncated its log through one
+// slot and applied it through another. That is behind the last segment; without one behind the newest full copy; and
+// where the log does not reach back to that, behind what is applied.
 func Resume(l *Listing, truncated, applied uint64) Resumed {
 	end, found := l.End()
 	r := Resumed{First: end.Last + 1, Before: end.After, Reached: end.Reached}

@@ -49,8 +49,8 @@ func ExpiredSegments(l *Listing, kept []Full) (names []string) {
 	return names
 }
 
-// ExpiredCopies returns the names of the full copies that are not kept, and of what says more than once, or of them, that
-// they were verified. At least one full copy must be kept.
+// ExpiredCopies returns the names of the full copies that are not kept, and of what says more than once, or of them,
+// that they were verified. At least one full copy must be kept.
 func ExpiredCopies(l *Listing, kept []Full) (names []string) {
 	if len(kept) == 0 {
 		return nil

@@ -31,7 +31,8 @@ func chainAt(slot uint64) Chain {
 	return c
 }
 
-// segment returns the segment of the slots first to last. Slot s is applied s seconds after base, and has revision 10·s.
+// segment returns the segment of the slots first to last. Slot s is applied s seconds after base, and has revision
+// 10·s.
 func segment(t testing.TB, first, last uint64) (Segment, []byte) {
 	t.Helper()
 	var m Moments

@@ -13,8 +13,8 @@
 // one at the same time, since a master that was deposed does not notice at once: names have what is in the objects, and
 // both write the same slots. See DESIGN.md.
 //
-// Nothing here holds up the cluster: the goroutines read what others have published, and the log from the disk. What was
-// not archived yet is kept in the log, within a bound, and nowhere else.
+// Nothing here holds up the cluster: the goroutines read what others have published, and the log from the disk. What
+// was not archived yet is kept in the log, within a bound, and nowhere else.
 package archiver
 
 import (

@@ -103,7 +103,8 @@ func (a *Archiver) relist(ctx context.Context, c *keeper) error {
 	return nil
 }
 
-// fullDue reports whether a full copy is due: by the schedule, or since the archive has begun anew behind the newest one.
+// fullDue reports whether a full copy is due: by the schedule, or since the archive has begun anew behind the newest
+// one.
 func (a *Archiver) fullDue(c *keeper, now time.Time) bool {
 	a.mu.Lock()
 	begins := a.begins
@@ -193,7 +194,8 @@ func (a *Archiver) retain(ctx context.Context, c *keeper) error {
 	return errors.Join(err, a.relist(ctx, c))
 }
 
-// hourMargin is how far the time of a segment may be from that of a full copy beside it: the clocks of two nodes differ.
+// hourMargin is how far the time of a segment may be from that of a full copy beside it: the clocks of two nodes
+// differ.
 const hourMargin = 2 * time.Hour
 
 func (a *Archiver) delete(ctx context.Context, names []string) error {

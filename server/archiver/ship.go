@@ -124,8 +124,8 @@ func (a *Archiver) marked(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all, func(o target.Object) bool { return o.Name == name }), err
 }
 
-// find looks where the archive ends, and goes on there: behind the last segment, behind the newest full copy if there is
-// no segment, or, if the own log does not reach back to that or there is nothing, here and now with a new chain.
+// find looks where the archive ends, and goes on there: behind the last segment, behind the newest full copy if there
+// is no segment, or, if the own log does not reach back to that or there is nothing, here and now with a new chain.
 func (a *Archiver) find(ctx context.Context) error {
 	there, err := a.marked(ctx)
 	if err != nil {

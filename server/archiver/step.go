@@ -90,7 +90,8 @@ func (a *Archiver) gap() {
 	a.mu.Unlock()
 }
 
-// encode makes the segment that is to be written next. It is false if it is not known yet when its last slot was applied.
+// encode makes the segment that is to be written next. It is false if it is not known yet when its last slot was
+// applied.
 func (a *Archiver) encode() bool {
 	l := a.line
 	a.mu.Lock()

@@ -36,8 +36,8 @@ type Restored struct {
 
 // RestoreArchive is Restore from an archive, with the state as it was at at. Slots are applied up to the first command
 // that would lead beyond it. If the newest full copy at or below it is damaged, it takes the one before, and tells so
-// with note. An error about a segment names it, and the last revision that can be restored. tell is told of each segment
-// that was applied.
+// with note. An error about a segment names it, and the last revision that can be restored. tell is told of each
+// segment that was applied.
 func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at archive.At, dir string,
 	note func(string), tell func(Restored)) (Result, Restored, error) {
 	dir, err := filepath.Abs(dir)
@@ -61,8 +61,8 @@ func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at arc
 	}
 }
 
-// ReplayArchive makes the state of a plan in dir, a directory for it alone, and returns the number and the digest of the
-// records of its state database, as storage.Store.Records does. What is in dir is of no use else.
+// ReplayArchive makes the state of a plan in dir, a directory for it alone, and returns the number and the digest of
+// the records of its state database, as storage.Store.Records does. What is in dir is of no use else.
 func ReplayArchive(ctx context.Context, from Archive, c ident.ClusterID, plan archive.Plan, dir string) (records,
 	digest uint64, err error) {
 	to, err := storage.Open(dir, storage.Options{})
