@@ -7,6 +7,7 @@
 //	failover_test.go  the same library's locks, semaphores and watch plans while the master is killed
 //	template_test.go  consul-template renders, also while the master is killed
 //	keys_test.go      ten thousand awkward keys, byte for byte
+//	s3_test.go        backups in the buckets of a versitygw, which s3server_test.go builds and starts
 //	clients_test.go   clients in other languages, each a script in ./clients
 //
 // Larger programs have scripts of their own; README.md lists them all, with what came of each.
