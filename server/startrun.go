@@ -24,7 +24,8 @@ type parts struct {
 	// began is the one reading from which A4 counts, the acceptors' silence and the second write alike.
 	began      time.Duration
 	quarantine lease.Quarantine
-	silence    time.Duration // of the acceptor of named leases, from began on
+	silence    time.Duration    // of the acceptor of named leases, from began on
+	exclusion  [2]time.Duration // how long a master lease and a named one may live that this node has granted
 	elector    *replica.Elector
 	leases     *replica.Leases
 	log        *replica.Log
@@ -48,6 +49,10 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	master, err := timing.Exclusion(timing.MaxMaster)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	longest, err := timing.Exclusion(timing.MaxUser)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
@@ -63,7 +68,8 @@ func (n *node) startRun(fresh bool) (*parts, error) {
 		return nil, err
 	}
 	p := &parts{identity: n.store.Identity(), state: state, firstID: binary.BigEndian.Uint64(seed[8:]) >> 1,
-		began: begin, quarantine: plan, silence: bucket.Silence}
+		began: begin, quarantine: plan, silence: bucket.Silence,
+		exclusion: [2]time.Duration{master, longest}}
 	m := p.identity.Membership
 	p.elector, err = replica.NewElector(replica.ElectorConfig{
 		Self: n.self, Membership: m.Number, Voters: m.Voters(), Timing: timing, Duration: n.cfg.LeaseTime, Seed: p.firstID,

@@ -27,6 +27,7 @@ type runners struct {
 	guardian *guard
 	archiver *archiver.Archiver // nil: none
 
+	clocks     *runner.Clocks
 	members    *runner.Members
 	mastership *runner.Mastership
 	health     *runner.Health
@@ -43,9 +44,11 @@ func (n *node) wire(p *parts) *runners {
 		health: runner.NewHealth(members, replica.ProgressFor(n.cfg.LeaseTime).Bound),
 		disk:   n.newDisk(p), guardian: n.newGuard(p, members),
 	}
+	r.clocks = runner.NewClocks(runner.ClocksConfig{DriftPPM: n.cfg.ClockDriftPPM, Master: p.exclusion[0],
+		User: p.exclusion[1], Clock: n.clock, Members: members, Send: n.ports.peers, Registry: n.registry, Logger: n.log})
 	r.elector = runner.NewElector(runner.ElectorConfig{
 		Part: p.elector, LeaseTime: n.cfg.LeaseTime, Members: members, Clock: n.clock, Mastership: r.mastership,
-		Health: r.health, Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+		Health: r.health, Send: n.ports.peers, Guardian: r.guardian, Lifecycle: r.life, Distrusted: r.clocks.Distrusted, Registry: n.registry, Logger: n.log,
 	})
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
@@ -75,7 +78,7 @@ func (n *node) wire(p *parts) *runners {
 	peers := runner.PeersConfig{
 		Self: n.cfg.Node, LeaseTime: n.cfg.LeaseTime, Clock: n.clock, Elector: r.elector, Log: r.log, Leases: r.leases,
 		Health: r.health, Transfers: r.backend.Transfers, Members: r.backend.Members,
-		Levels: r.backend.Upgrades, Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
+		Levels: r.backend.Upgrades, Clocks: r.clocks, Snapshots: r.snapshot, Registry: n.registry, Logger: n.log,
 	}
 	if r.archiver != nil {
 		peers.Archive = r.archiver
@@ -123,7 +126,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Started: n.started, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Elector: r.elector, Log: r.log, Leases: r.leases, Disk: r.disk,
 		Snapshots: r.snapshot, Archive: r.archiveStatus,
-		Lifecycle: r.life, Draining: r.drain.On, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
+		Lifecycle: r.life, Draining: r.drain.On, Clocks: r.clocks, Links: n.ports.peers.Peers, Guardian: r.guardian.state,
 	})
 	transfers := backend.NewTransfers(backend.TransfersConfig{
 		Self: n.cfg.Node, FirstID: p.firstID, Clock: n.clock, Mastership: r.mastership, Log: r.log, Handover: r.handover,
@@ -140,7 +143,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 		Backups: backend.NewBackups(backend.BackupsConfig{KV: keys, Log: r.log, Store: n.store, Disk: r.disk,
 			Lifecycle: r.life, Logger: n.log}),
 		Leases: backend.NewLeases(backend.LeasesConfig{Cluster: p.identity.Cluster, Timing: n.cfg.timing(), Clock: n.clock,
-			Runner: r.leases}),
+			Clocks: r.clocks, Runner: r.leases}),
 		Transfers: transfers,
 		Upgrades: backend.NewUpgrades(backend.UpgradesConfig{Self: n.cfg.Node, FirstID: p.firstID, Members: r.members,
 			Log: r.log, Lifecycle: r.life, Send: n.ports.peers}),
@@ -150,7 +153,7 @@ func (n *node) newBackend(p *parts, r *runners) *backend.Backend {
 // loops are the goroutines of the run, each of which ends the run if it fails.
 func (r *runners) loops() [][]runner.Loop {
 	all := [][]runner.Loop{r.log.Loops(), r.disk.Loops(), r.elector.Loops(), r.leases.Loops(),
-		r.changes.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve}}
+		r.changes.Loops(), r.clocks.Loops(), r.drain.Loops(), r.snapshot.Loops(), {r.backend.Relieve}}
 	if r.archiver != nil {
 		all = append(all, r.archiver.Loops())
 	}

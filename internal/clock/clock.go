@@ -28,6 +28,10 @@ func New() *Clock {
 	return c
 }
 
+// Suspended returns for how long the machine was suspended since it was booted, as the newest reading has found it.
+// Where the clock does not count that, it is 0.
+func (c *Clock) Suspended() time.Duration { return c.source.slept() }
+
 // Now returns the time elapsed since a fixed instant before the process started. The reading is true for some instant
 // between the call and the return, and no reading that begins after another has returned is below it.
 func (c *Clock) Now() time.Duration {

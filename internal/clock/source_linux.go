@@ -63,6 +63,9 @@ func (s *source) read() time.Duration {
 	return time.Duration(raw + s.resumed())
 }
 
+// slept returns the kept offset.
+func (s *source) slept() time.Duration { return time.Duration(s.suspended.Load()) }
+
 // resumed decides whether the machine was suspended or only this thread lost its processor, and returns the offset to
 // use.
 func (s *source) resumed() int64 {

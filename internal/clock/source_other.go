@@ -12,4 +12,6 @@ type source struct{ start time.Time }
 
 func (s *source) init() { s.start = time.Now() }
 
+func (s *source) slept() time.Duration { return 0 }
+
 func (s *source) read() time.Duration { return time.Since(s.start) }

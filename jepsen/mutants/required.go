@@ -27,6 +27,8 @@ var required = []string{
 	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
 	// the feature level
 	"LevelRaisedWhileAMemberIsOlder", "CommandAboveTheLevelIsApplied",
+	// clocks
+	"ClockRateNeverCompared", "SuspendedNodeGoesOn",
 	// identity
 	"WipedNodeVotes", "EmptyListBootstrapTwice",
 	// the log and its disk

@@ -34,6 +34,7 @@ type ClusterConfig struct {
 	Archive    func() *api.ArchiveStatus
 	Lifecycle  *runner.Lifecycle
 	Draining   func() bool
+	Clocks     *runner.Clocks
 	Links      func() []transport.PeerState
 	Guardian   func() guardian.State
 }

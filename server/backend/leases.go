@@ -21,6 +21,7 @@ type LeasesConfig struct {
 	Cluster ident.ClusterID
 	Timing  lease.Timing
 	Clock   *clock.Clock
+	Clocks  *runner.Clocks
 	Runner  *runner.Leases
 }
 
@@ -36,6 +37,9 @@ var leaseOps = map[web.LeaseOp]replica.LeaseOp{
 
 // Lease carries out r. When ctx ends, a request that only waits ends too.
 func (b *Leases) Lease(ctx context.Context, r web.LeaseCommand) (web.LeaseGrant, error) {
+	if why := b.cfg.Clocks.Problem(); why != "" && r.Op != web.LeaseRelease {
+		return web.LeaseGrant{}, fmt.Errorf("%w: this node takes no part in leases: %s; ask another node", web.ErrNotApplied, why)
+	}
 	a, err := b.cfg.Runner.Lease(ctx, replica.LeaseRequest{
 		Op: leaseOps[r.Op], Name: b.name(r.Name), Acquisition: r.Acquisition, Owner: r.Owner, Text: r.Name,
 		Duration: r.TTL, Timeout: max(r.Timeout, 1), Wait: r.Wait,

@@ -38,6 +38,9 @@ func (b *Cluster) problem() string {
 	if d := b.cfg.Log.View().Dispute; d.Slot != 0 {
 		return d.String()
 	}
+	if why := b.cfg.Clocks.Problem(); why != "" {
+		return "this node takes no part in leases: " + why
+	}
 	if why := b.cfg.Snapshots.Problem(); why != "" {
 		return why
 	}

@@ -52,12 +52,13 @@ const (
 	ReasonStuck   = "stuck"
 	ReasonHung    = "hung" // the log loop itself, as the shell finds it
 	ReasonNoVoter = "no voter any more"
-	ReasonDiffers = "differs" // its state is not that of the others
+	ReasonDiffers = "differs"                     // its state is not that of the others
+	ReasonClock   = "its clock cannot be trusted" // as the shell finds it
 )
 
 // LetGoReasons returns all reasons of a LetGo.
 func LetGoReasons() []string {
-	return []string{ReasonUnready, ReasonBehind, ReasonStuck, ReasonHung, ReasonNoVoter, ReasonDiffers}
+	return []string{ReasonUnready, ReasonBehind, ReasonStuck, ReasonHung, ReasonNoVoter, ReasonDiffers, ReasonClock}
 }
 
 // reading is what the log part shows of itself once a tick.

@@ -31,6 +31,7 @@ type ElectorConfig struct {
 	Send       Sender
 	Guardian   Guardian
 	Lifecycle  *Lifecycle
+	Distrusted func() bool // reports whether the clock cannot be trusted
 	Registry   prometheus.Registerer
 	Logger     zerolog.Logger
 }
@@ -194,10 +195,15 @@ func (e *Elector) readClock() {
 	gap := e.gap.read(now)
 	e.noteLateness(now-e.due, gap)
 	e.cfg.Part.Gap(gap)
+	distrusted := e.cfg.Distrusted()
 	if in := e.driver.Event(); *in == (replica.ElectorEvent{}) {
-		in.LetGo = e.cfg.Health.hung(now, e.cfg.Part.State(now).Tenure)
+		tenure := e.cfg.Part.State(now).Tenure
+		in.LetGo = e.cfg.Health.hung(now, tenure)
+		if distrusted && tenure != 0 {
+			in.LetGo = replica.LetGo{Tenure: tenure, Reason: replica.ReasonClock}
+		}
 	}
-	e.driver.Read(now, e.cfg.Health.Standing().Barred)
+	e.driver.Read(now, distrusted || e.cfg.Health.Standing().Barred)
 }
 
 // publish shows the others whether the lease is held, and until when.

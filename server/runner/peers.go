@@ -58,6 +58,7 @@ type PeersConfig struct {
 	Transfers Transfers
 	Members   MemberQuestions
 	Levels    LevelQuestions
+	Clocks    *Clocks
 	Snapshots *Snapshots
 	Archive   Archive // nil: this node has no archive
 	Registry  prometheus.Registerer
@@ -78,8 +79,11 @@ func NewPeers(c PeersConfig) *Peers {
 
 // Connected and Disconnected follow the connections. Only that of the log matters to anybody.
 func (p *Peers) Connected(peer ballot.NodeID, kind wire.Kind) {
-	if kind == wire.KindLog {
+	switch kind {
+	case wire.KindLog:
 		p.cfg.Log.inbox.put(logEvent{Event: replica.Event{Up: peer}})
+	case wire.KindLease:
+		p.cfg.Clocks.connected(peer)
 	}
 }
 
@@ -132,8 +136,10 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 		return
 	}
 	switch {
+	case b.Clock != nil:
+		p.cfg.Clocks.Hear(from, *b.Clock)
 	case b.Message != nil:
-		if b.Message.From == from && b.Message.To == p.cfg.Self {
+		if !p.cfg.Clocks.Distrusted() && b.Message.From == from && b.Message.To == p.cfg.Self {
 			p.cfg.Elector.put(replica.ElectorEvent{Message: b.Message})
 		}
 	case b.Nudge != nil && ballot.NodeID(b.Nudge.Node) == p.cfg.Self:
@@ -148,7 +154,7 @@ func (p *Peers) LeaseFrame(from ballot.NodeID, _ ballot.Incarnation, body []byte
 // NamedFrame takes a frame of named leases from a peer.
 func (p *Peers) NamedFrame(from ballot.NodeID, inc ballot.Incarnation, body []byte, more bool) {
 	b, err := wire.DecodeNamed(body)
-	if p.decoded(from, err) {
+	if p.decoded(from, err) && p.cfg.Clocks.Problem() == "" {
 		p.cfg.Leases.inbox.putPeer(leasesEvent{LeasesEvent: replica.LeasesEvent{Batch: b, From: inc}}, more)
 	}
 }

@@ -25,12 +25,13 @@ const (
 	typeDrained     byte = 12
 	typeRaise       byte = 13
 	typeRaised      byte = 14
+	typeClock       byte = 15
 	typeArchived    byte = 20
 )
 
 // kindOf has the kind of the connections on which bodies of each type are sent, for all types but keepalives.
 var kindOf = [...]Kind{
-	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease,
+	typeLease: KindLease, typeNudge: KindLease, typeHealth: KindLease, typeClock: KindLease,
 	typeLog: KindLog, typeReplica: KindLog, typeTransfer: KindLog, typeTransferred: KindLog,
 	typeMembersAsk: KindLog, typeMembersTold: KindLog, typeDrain: KindLog, typeDrained: KindLog,
 	typeRaise: KindLog, typeRaised: KindLog, typeArchived: KindLog,

@@ -72,6 +72,8 @@ func FuzzLease(f *testing.F) {
 			return EncodeLease(b.Message)
 		case b.Nudge != nil:
 			return EncodeNudge(*b.Nudge)
+		case b.Clock != nil:
+			return EncodeClock(*b.Clock)
 		}
 		return EncodeHealth(b.Health)
 	})

@@ -64,7 +64,8 @@ var (
 )
 
 func goldenLease() []golden {
-	out := []golden{{"nudge", EncodeNudge(Nudge{Node: 3})}, {"nudge nobody", EncodeNudge(Nudge{})},
+	out := []golden{{"clock stamp", EncodeClock(replica.ClockStamp{Sent: 3, Seen: 70000, At: 1 << 40})},
+		{"nudge", EncodeNudge(Nudge{Node: 3})}, {"nudge nobody", EncodeNudge(Nudge{})},
 		{"health", EncodeHealth(&replica.Health{Able: true, GetsOn: true})},
 		{"health fit", EncodeHealth(&replica.Health{Fit: true})}}
 	for k := lease.KindPrepare; k <= lease.KindRelease; k++ {

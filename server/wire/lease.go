@@ -16,6 +16,7 @@ type LeaseBody struct {
 	Message *lease.Message
 	Nudge   *Nudge
 	Health  *replica.Health
+	Clock   *replica.ClockStamp
 }
 
 // AppendLease appends the body of m: its type, and msgpack of m, written by hand because there are so many of them.
@@ -58,6 +59,9 @@ func AppendHealth(b []byte, h *replica.Health) []byte { return encode(b, typeHea
 // EncodeHealth returns the body of h in new memory.
 func EncodeHealth(h *replica.Health) []byte { return AppendHealth(nil, h) }
 
+// EncodeClock returns the body of s.
+func EncodeClock(s replica.ClockStamp) []byte { return encode(nil, typeClock, &s) }
+
 // DecodeLease decodes a body from a lease connection. The error wraps ErrMalformed or ErrUnknownType.
 func DecodeLease(body []byte) (b LeaseBody, err error) {
 	if len(body) == 0 {
@@ -72,6 +76,9 @@ func DecodeLease(body []byte) (b LeaseBody, err error) {
 	case typeHealth:
 		b.Health = new(replica.Health)
 		err = decode(body, b.Health)
+	case typeClock:
+		b.Clock = new(replica.ClockStamp)
+		err = decode(body, b.Clock)
 	default:
 		err = fmt.Errorf("%w: %d", ErrUnknownType, body[0])
 	}

@@ -1,0 +1,142 @@
+package replica
+
+import (
+	"slices"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// ClockStamp is what two nodes send each other to compare the rates of their elapsed clocks.
+type ClockStamp struct {
+	Sent time.Duration // the sender's clock when it sent this
+	// Seen is the newest Sent that the sender has had from the receiver, and At the sender's clock when it came. 0: none.
+	Seen, At time.Duration
+}
+
+// clockRates compares this node's elapsed clock with those of its peers.
+//
+// By how much a peer's clock is ahead is bounded from above by a stamp of this node that came there, and from below by
+// one of the peer that came here, for neither came before it was sent. Two such bounds of different kinds, some time
+// apart, bound the rate. Delays and pauses make the bounds wider and never wrong: a rate within the limit is never taken
+// for one beyond it. Of the bounds in a bucket of time the tightest is kept.
+type clockRates struct {
+	limitPPM int64 // half of the drift that is allowed
+	peers    []peerRate
+}
+
+// peerRate is what the stamps of a peer say of its clock.
+type peerRate struct {
+	node      ballot.NodeID
+	seen, at  time.Duration // the peer's newest stamp, and when it came here
+	low, high ends          // the bounds on how far it is ahead, from below and above
+	// The newest measured bounds of the rate, in parts per million, and which of them are there.
+	lowPPM, highPPM int64
+	hasLow, hasHigh bool
+}
+
+// ends are the tightest bounds of the first bucket of a window and of the newest.
+type ends struct{ first, last offset }
+
+// offset bounds by how much the peer's clock is ahead at a reading of this node's.
+type offset struct {
+	at, ahead time.Duration
+	known     bool
+}
+
+// Bounds that are close together say little of rates, and old ones little of now.
+const (
+	rateBucket = 2 * time.Second
+	rateWindow = 60 * time.Second
+)
+
+func (c *clockRates) peer(id ballot.NodeID) *peerRate {
+	i := slices.IndexFunc(c.peers, func(p peerRate) bool { return p.node == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.peers[i]
+}
+
+// stamp returns what to send to a peer at now.
+func (c *clockRates) stamp(now time.Duration, to ballot.NodeID) ClockStamp {
+	s := ClockStamp{Sent: now}
+	if p := c.peer(to); p != nil {
+		s.Seen, s.At = p.seen, p.at
+	}
+	return s
+}
+
+// hear takes a stamp that came from a peer at now.
+func (c *clockRates) hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
+	p := c.peer(from)
+	if p == nil {
+		c.peers = append(c.peers, peerRate{node: from})
+		p = &c.peers[len(c.peers)-1]
+	}
+	p.seen, p.at = s.Sent, now
+	if s.Seen > 0 && s.Seen <= now && s.At <= s.Sent {
+		p.high.take(offset{at: s.Seen, ahead: s.At - s.Seen, known: true}, func(a, b time.Duration) bool { return a < b })
+	}
+	p.low.take(offset{at: now, ahead: s.Sent - now, known: true}, func(a, b time.Duration) bool { return a > b })
+	p.measure()
+}
+
+// forget drops what is known of a peer: its process, and with it perhaps its clock, is another one.
+func (c *clockRates) forget(peer ballot.NodeID) {
+	c.peers = slices.DeleteFunc(c.peers, func(p peerRate) bool { return p.node == peer })
+}
+
+// take uses a bound: the tighter one of a bucket is kept, and the newest bucket is that of the end.
+func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
+	switch {
+	case !e.first.known:
+		e.first, e.last = o, o
+	case o.at-e.first.at < rateBucket:
+		if tighter(o.ahead, e.first.ahead) {
+			e.first = o
+		}
+		e.last = e.first
+	case o.at-e.last.at >= rateBucket || tighter(o.ahead, e.last.ahead):
+		e.last = o
+	}
+}
+
+// measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two.
+func (p *peerRate) measure() {
+	if span := p.low.last.at - p.high.first.at; p.high.first.known && span >= rateBucket {
+		p.lowPPM, p.hasLow = ppmOf(p.low.last.ahead-p.high.first.ahead, span), true
+	}
+	if span := p.high.last.at - p.low.first.at; p.high.last.known && span >= rateBucket {
+		p.highPPM, p.hasHigh = ppmOf(p.high.last.ahead-p.low.first.ahead, span), true
+	}
+	if p.low.last.at-p.low.first.at >= rateWindow && p.high.last.at-p.high.first.at >= rateWindow {
+		p.low.first, p.high.first = p.low.last, p.high.last // what was measured stays until the next window says more
+	}
+}
+
+// ppmOf returns a difference over a span in parts per million.
+func ppmOf(d, span time.Duration) int64 { return int64(float64(d) / float64(span) * 1e6) }
+
+// RateDiffers is a peer whose clock certainly runs at another rate.
+type RateDiffers struct {
+	Node ballot.NodeID
+	// PPM is by how much the peer's clock is faster at least; negative: slower.
+	PPM int64
+}
+
+// differing returns the voters whose clocks certainly differ by more than the limit, by rising id.
+func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
+	for _, p := range c.peers {
+		switch {
+		case !voters.Has(p.node):
+		case p.hasLow && p.lowPPM > c.limitPPM:
+			out = append(out, RateDiffers{p.node, p.lowPPM})
+		case p.hasHigh && p.highPPM < -c.limitPPM:
+			out = append(out, RateDiffers{p.node, p.highPPM})
+		}
+	}
+	slices.SortFunc(out, func(a, b RateDiffers) int { return int(a.Node) - int(b.Node) })
+	return out
+}

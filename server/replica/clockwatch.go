@@ -1,0 +1,93 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+// ClockWatch decides whether this node's elapsed clock may be trusted with leases. It is pure: it is told readings.
+//
+// A node whose clock differs from those of a majority of the voters by more than half of the allowed drift is out: it
+// lets go of the master lease, answers nothing about leases, and asks for none. So is one that was suspended. It comes
+// back by itself when its clock agrees again and it has then been silent for as long as anything lives that it may have
+// granted before: as after a restart (A4), for whatever it recorded it recorded by a clock that erred.
+//
+// If only one other disagrees, it is not known which of the two errs, and neither goes: two nodes alone go on.
+type ClockWatch struct {
+	rates     clockRates
+	started   bool
+	suspended time.Duration // of the machine, as last told
+	erred     bool          // it ever was out
+	last      time.Duration // when the clock was last known to err
+	why       string
+}
+
+// NewClockWatch returns the watch of a node that may drift by driftPPM.
+func NewClockWatch(driftPPM int64) *ClockWatch {
+	return &ClockWatch{rates: clockRates{limitPPM: driftPPM / 2}}
+}
+
+// Stamp returns what to send to a peer at now, again and again.
+func (w *ClockWatch) Stamp(now time.Duration, to ballot.NodeID) ClockStamp {
+	return w.rates.stamp(now, to)
+}
+
+// Hear takes a stamp that came from a peer at now.
+func (w *ClockWatch) Hear(now time.Duration, from ballot.NodeID, s ClockStamp) {
+	w.rates.hear(now, from, s)
+}
+
+// Forget drops what is known of a peer that has connected anew.
+func (w *ClockWatch) Forget(peer ballot.NodeID) { w.rates.forget(peer) }
+
+// Step looks at the clock at now. suspended is for how long the machine was suspended since it was booted.
+func (w *ClockWatch) Step(now, suspended time.Duration, voters quorum.Set) {
+	slept := suspended - w.suspended
+	w.suspended = suspended
+	if !w.started {
+		w.started = true // what was before this run does not matter: the run began with A4
+		return
+	}
+	differs := w.rates.differing(voters)
+	var with quorum.Set
+	for _, d := range differs {
+		with.Add(d.Node)
+	}
+	switch {
+	case quorum.Reached(voters, with):
+		w.err(now, "its clock runs at another rate than those of "+describe(differs))
+	case slept > 0:
+		w.err(now, fmt.Sprintf("its machine was suspended for %v", slept.Round(time.Millisecond)))
+	}
+}
+
+func (w *ClockWatch) err(now time.Duration, why string) { w.erred, w.last, w.why = true, now, why }
+
+// Out returns why this node takes no part now in leases that live for up to silence after they were granted, "" if it
+// does.
+func (w *ClockWatch) Out(now, silence time.Duration) string {
+	if !w.erred || now-w.last >= silence {
+		return ""
+	}
+	return w.why
+}
+
+// Differing returns the voters whose clocks certainly run at another rate.
+func (w *ClockWatch) Differing(voters quorum.Set) []RateDiffers { return w.rates.differing(voters) }
+
+// describe names peers and by how much this node's clock is faster or slower than theirs.
+func describe(differs []RateDiffers) string {
+	var parts []string
+	for _, d := range differs {
+		ppm, word := d.PPM, "slower"
+		if ppm < 0 {
+			ppm, word = -ppm, "faster"
+		}
+		parts = append(parts, fmt.Sprintf("node %d (%d ppm %s at least)", d.Node, ppm, word))
+	}
+	return strings.Join(parts, " and ")
+}

@@ -1,0 +1,141 @@
+package replica
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/quorum"
+)
+
+const testSilence = 30 * time.Second
+
+// clockNet is three nodes with clocks of their own, whose stamps are delayed, lost and held up at random.
+type clockNet struct {
+	random  *rand.Rand
+	watches [3]*ClockWatch
+	rates   [3]int64 // ppm
+	mail    []clockMail
+	asleep  [3]time.Duration
+	delay   time.Duration // the longest
+}
+
+type clockMail struct {
+	due      time.Duration
+	from, to int
+	stamp    ClockStamp
+}
+
+func newClockNet(seed uint64, delay time.Duration, rates ...int64) *clockNet {
+	n := &clockNet{random: rand.New(rand.NewPCG(seed, 7)), delay: delay}
+	for i := range n.watches {
+		n.watches[i], n.rates[i] = NewClockWatch(10_000), rates[i]
+	}
+	return n
+}
+
+func (n *clockNet) reading(i int, now time.Duration) time.Duration {
+	return time.Duration(i+1)*time.Hour + now + time.Duration(int64(now)/1_000_000*n.rates[i])
+}
+
+// run lets time pass, with a stamp from each to each every 500 ms. Every node is paused for a second now and then.
+func (n *clockNet) run(from, to time.Duration) {
+	const step = 20 * time.Millisecond
+	var paused [3]time.Duration
+	for now := from; now < to; now += step {
+		for i := range n.watches {
+			if n.random.IntN(500) == 0 {
+				paused[i] = now + time.Second
+			}
+		}
+		kept := n.mail[:0]
+		for _, m := range n.mail {
+			if m.due > now || paused[m.to] > now {
+				kept = append(kept, m)
+				continue
+			}
+			n.watches[m.to].Hear(n.reading(m.to, now), ballot.NodeID(m.from+1), m.stamp)
+		}
+		n.mail = kept
+		for i, w := range n.watches {
+			if paused[i] > now || now%(500*time.Millisecond) != 0 {
+				continue
+			}
+			w.Step(n.reading(i, now), n.asleep[i], quorum.Of(1, 2, 3))
+			for j := range n.watches {
+				if j != i && n.random.IntN(10) > 0 {
+					due := now + time.Duration(n.random.Int64N(int64(n.delay)+1))
+					n.mail = append(n.mail, clockMail{due, i, j, w.Stamp(n.reading(i, now), ballot.NodeID(j+1))})
+				}
+			}
+		}
+	}
+}
+
+func (n *clockNet) out(i int, now time.Duration) string {
+	return n.watches[i].Out(n.reading(i, now), testSilence)
+}
+
+// Clocks within half of the drift of one another are never said to err, whatever the delays and pauses are.
+func TestClocksWithinTheBoundAreNeverOut(t *testing.T) {
+	for seed := range uint64(20) {
+		delay := []time.Duration{time.Millisecond, 100 * time.Millisecond, 3 * time.Second}[seed%3]
+		n := newClockNet(seed, delay, 0, 4_900, 2_000)
+		for now := time.Duration(0); now < 3*time.Minute; now += 10 * time.Second {
+			n.run(now, now+10*time.Second)
+			for i := range n.watches {
+				if why := n.out(i, now+10*time.Second); why != "" {
+					t.Fatalf("seed %d, delays to %v: node %d after %v: %s", seed, delay, i+1, now, why)
+				}
+			}
+		}
+	}
+}
+
+// A node whose clock errs by more goes, and says by how much from whom; the others go on.
+func TestAClockBeyondTheBoundIsOut(t *testing.T) {
+	for seed, ppm := range []int64{6_000, -6_000, 50_000, -50_000} {
+		n := newClockNet(uint64(seed), 10*time.Millisecond, 0, 0, ppm)
+		n.run(0, 90*time.Second)
+		why := n.out(2, 90*time.Second)
+		if !strings.Contains(why, "node 1 (") || !strings.Contains(why, "node 2 (") ||
+			strings.Contains(why, "faster") != (ppm > 0) {
+			t.Fatalf("%d ppm: it says %q", ppm, why)
+		}
+		for i := range 2 {
+			if why := n.out(i, 90*time.Second); why != "" {
+				t.Fatalf("%d ppm: node %d goes too: %s", ppm, i+1, why)
+			}
+		}
+	}
+}
+
+func TestASuspendedNodeIsOutForTheSilence(t *testing.T) {
+	n := newClockNet(1, time.Millisecond, 0, 0, 0)
+	n.run(0, 10*time.Second)
+	n.asleep[1] = 2 * time.Hour
+	n.run(10*time.Second, 11*time.Second)
+	if why := n.out(1, 11*time.Second); !strings.Contains(why, "suspended for 2h") {
+		t.Errorf("it says %q", why)
+	}
+	n.run(11*time.Second, 12*time.Second+testSilence)
+	if why := n.out(1, 12*time.Second+testSilence); why != "" {
+		t.Errorf("after the silence it says %q", why)
+	}
+}
+
+// With one other node nobody knows which of the two errs.
+func TestOneOtherClockProvesNothing(t *testing.T) {
+	n := newClockNet(1, time.Millisecond, 0, 50_000, 0)
+	for i := range n.watches {
+		n.watches[i].rates.limitPPM = 5_000
+	}
+	n.run(0, 20*time.Second)
+	n.watches[0].Forget(3)
+	n.watches[0].Step(n.reading(0, 20*time.Second), 0, quorum.Of(1, 2))
+	if why := n.out(0, 20*time.Second); why != "" {
+		t.Errorf("it says %q", why)
+	}
+}
