@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/kv"
 )
 
 type leaseReply struct {
@@ -54,6 +55,7 @@ func TestNamedLeases(t *testing.T) {
 	hosts := startCluster(t, 3)
 	for _, h := range hosts {
 		h.awaitEra(t)
+		h.until(t, "at the newest feature level", func() bool { return h.status(t).FeatureLevel == kv.NewestLevel })
 	}
 	chosen := hosts[0].mark(t)
 	code, a := hosts[0].lease(t, "jobs/1/acquire", `{"Owner":"a","TTL":"1900ms"}`)

@@ -191,7 +191,7 @@ func (u *upgrade) asks(ctx context.Context) error {
 		for _, n := range u.c.Nodes() {
 			key := fmt.Sprintf("asked/%d/%d", i, n.ID)
 			for _, args := range [][]string{{"set", key, "v"}, {"get", key}, {"status"}} {
-				if out, err := u.run(ctx, program, n.Client, args...); err != nil {
+				if out, err := u.runSoon(ctx, program, n.Client, args...); err != nil {
 					return fmt.Errorf("%s %s of node %d: %w: %s", filepath.Base(filepath.Dir(program)), strings.Join(args, " "),
 						n.ID, err, out)
 				}
@@ -199,6 +199,17 @@ func (u *upgrade) asks(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// runSoon is run, again for a while if it fails: the master may have changed just now.
+func (u *upgrade) runSoon(ctx context.Context, program, endpoint string, args ...string) (out string, err error) {
+	for range 50 {
+		if out, err = u.run(ctx, program, endpoint, args...); err == nil {
+			break
+		}
+		sleep(ctx, 100*time.Millisecond)
+	}
+	return out, err
 }
 
 func (u *upgrade) run(ctx context.Context, program, endpoint string, args ...string) (string, error) {
