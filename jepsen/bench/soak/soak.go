@@ -13,6 +13,7 @@ package soak
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -69,6 +70,9 @@ func Run(ctx context.Context, c Config) (r Report, err error) {
 	var flags []string
 	archive := filepath.Join(c.Dir, "archive")
 	if c.Archive {
+		if err := os.MkdirAll(archive, 0o755); err != nil { // a node makes none
+			return r, err
+		}
 		flags = append(flags, "--archive", "file://"+archive)
 	}
 	nodes, err := c.Cluster(flags)
