@@ -90,6 +90,9 @@ func (u *upgrade) play(ctx context.Context) error {
 		if err := u.change(ctx, c.Node(step.node), step.new); err != nil {
 			return err
 		}
+		if err := u.checkpoint(ctx, all, c.Node(step.node)); err != nil {
+			return err
+		}
 	}
 	before, err := c.Status(ctx, c.Node(2))
 	if err != nil {
@@ -183,6 +186,26 @@ func (u *upgrade) change(ctx context.Context, n *cluster.Node, toNew bool) error
 	}
 	sleep(ctx, 500*time.Millisecond)
 	return nil
+}
+
+// checkpointBytes is more than a node keeps in memory before it writes a checkpoint.
+const checkpointBytes = 20 << 20
+
+// checkpoint has a node write its state database, which the next program reads.
+func (u *upgrade) checkpoint(ctx context.Context, all *client.Client, n *cluster.Node) error {
+	before, err := u.c.Status(ctx, n)
+	if err != nil {
+		return err
+	}
+	if err := overwrite(ctx, all, checkpointBytes); err != nil {
+		return err
+	}
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); sleep(ctx, 20*time.Millisecond) {
+		if s, err := u.c.Status(ctx, n); err == nil && s.Checkpointed > before.Applied {
+			return nil
+		}
+	}
+	return fmt.Errorf("node %d has written no checkpoint since slot %d", n.ID, before.Applied)
 }
 
 // asks has kvctl of both releases write and read through every node.
