@@ -151,14 +151,16 @@ func TestABackupThatBreaksOffLeavesNothing(t *testing.T) {
 	if whole.code != 0 {
 		t.Fatalf("%+v", whole)
 	}
-	dir := t.TempDir()
+	dir, target := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "b")
 	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	last := whole.out[len(whole.out)-1]
 	for name, send := range map[string]func(http.ResponseWriter){
 		"cut":       func(w http.ResponseWriter) { w.Write([]byte(whole.out)[:200]); panic(http.ErrAbortHandler) },
 		"too short": func(w http.ResponseWriter) { w.Write([]byte(whole.out)[:200]) },
+		"last byte": func(w http.ResponseWriter) { w.Write([]byte(whole.out[:len(whole.out)-1])); w.Write([]byte{^last}) },
 		"flipped":   func(w http.ResponseWriter) { w.Write([]byte(strings.Replace(whole.out, "TENUREBK", "TENUREBJ", 1))) },
 		"refused": func(w http.ResponseWriter) {
 			w.Header()[api.HeaderNode], w.Header()[api.HeaderError] = []string{"1"}, []string{string(api.CodeOverloaded)}
@@ -167,7 +169,11 @@ func TestABackupThatBreaksOffLeavesNothing(t *testing.T) {
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { send(w) }))
 		o := against(s.Listener.Addr().String(), "", "backup", "create", file, "--force", "--timeout", "1s")
+		in := against(s.Listener.Addr().String(), "", "backup", "create", target, "--timeout", "1s")
 		s.Close()
+		if left, err := os.ReadDir(target); in.code != 1 || in.out != "" || err != nil || len(left) != 0 {
+			t.Errorf("%s, to a directory: %+v, %v %v", name, in, left, err)
+		}
 		b, err := os.ReadFile(file)
 		files, _ := os.ReadDir(dir)
 		if o.code != 1 || string(b) != "before" || err != nil || len(files) != 1 {
