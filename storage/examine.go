@@ -53,7 +53,6 @@ type LogInfo struct {
 	Entries   uint64
 	Digest    uint64 // of the entries, found as it must be
 
-	disk  diskRecord
 	marks logMarks
 }
 
