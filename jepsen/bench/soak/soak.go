@@ -39,6 +39,9 @@ const (
 	lookEvery    = 5 * time.Second // a reader lists everything that the few clients write
 	stopGrace    = 10 * time.Second
 	archiveGrace = 30 * time.Second // after the load, until the archive has everything
+
+	// Often enough that an hour has several of each, and that none of the restores reads more than that.
+	fullEvery, verifyEvery = 10 * time.Minute, 15 * time.Minute
 )
 
 // Validate returns an error that tells what is out of range.
@@ -73,7 +76,8 @@ func Run(ctx context.Context, c Config) (r Report, err error) {
 		if err := os.MkdirAll(archive, 0o755); err != nil { // a node makes none
 			return r, err
 		}
-		flags = append(flags, "--archive", "file://"+archive)
+		flags = append(flags, "--archive", "file://"+archive, "--archive-full-every", fullEvery.String(),
+			"--archive-verify-every", verifyEvery.String())
 	}
 	nodes, err := c.Cluster(flags)
 	if err != nil {
