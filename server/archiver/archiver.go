@@ -26,10 +26,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
-	"tenure/internal/clock"
 	"tenure/internal/ident"
 	"tenure/server/archive"
 	"tenure/server/backup/target"
+	"tenure/server/replica"
 	"tenure/server/runner"
 	"tenure/server/wire"
 	"tenure/storage"
@@ -39,6 +39,13 @@ import (
 type Copy interface {
 	Next() ([]byte, error)
 	Close(err error)
+}
+
+// Log is the node's log, as runner.Log.
+type Log interface {
+	View() *runner.LogView
+	Do(func(part *replica.Log)) bool
+	Checkpoint(timeout time.Duration) error
 }
 
 // Config is what an Archiver is made of. All fields are required.
@@ -51,10 +58,10 @@ type Config struct {
 	Self       ballot.NodeID
 	Cluster    ident.ClusterID
 	Members    *runner.Members
-	Clock      *clock.Clock
+	Clock      interface{ Now() time.Duration }
 	Wall       func() time.Time // the time for people
 	Mastership *runner.Mastership
-	Log        *runner.Log
+	Log        Log
 	State      *runner.State
 	Store      *storage.Store
 	Disk       *runner.Disk
