@@ -2,7 +2,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -25,11 +24,8 @@ func backUp(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer done()
-	fenced := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 7}}
-	if _, err := all.Set(ctx, "flagged", []byte("v"), client.WriteOptions{Flags: 42}); err != nil {
-		return err
-	}
-	if _, err := all.Set(ctx, "fenced", []byte("v"), fenced); err != nil {
+	e, err := plantEstate(ctx, c, all)
+	if err != nil {
 		return err
 	}
 	l := writeLedger(ctx, c)
@@ -57,13 +53,39 @@ func backUp(ctx context.Context, s *stage) error {
 	if err := s.restored(ctx, c, file); err != nil {
 		return err
 	}
-	if err := s.hasAll(ctx, c.Node(1), l, before, newest); err != nil {
+	if err := s.hasAll(ctx, c, &e, l, before, newest); err != nil {
 		return err
 	}
 	if err := s.joinAnew(ctx, c); err != nil {
 		return err
 	}
-	return same(ctx, c, "")
+	if err := same(ctx, c, ""); err != nil {
+		return err
+	}
+	return s.bySnapshot(ctx, c, &e)
+}
+
+// bySnapshot ends the node that was restored: what the others have came to them by a snapshot.
+func (s *stage) bySnapshot(ctx context.Context, c *cluster.Cluster, e *estate) error {
+	for _, n := range []*cluster.Node{c.Node(2), c.Node(3)} {
+		if err := saysInLog(ctx, s, n, "the snapshot is whole"); err != nil {
+			return err
+		}
+	}
+	if err := c.Node(1).Kill(); err != nil {
+		return err
+	}
+	two, err := client.New(client.Config{Endpoints: []string{c.Node(2).Client, c.Node(3).Client}, Timeout: comesBack,
+		NoLearning: true})
+	if err != nil {
+		return err
+	}
+	defer two.Close()
+	if err := e.unchanged(ctx, two); err != nil {
+		return fmt.Errorf("by a snapshot: %w", err)
+	}
+	s.say("keys, flags, locks, sessions, quotas and fences are the same at the two nodes that got them by a snapshot")
+	return nil
 }
 
 // restored has the node in place 1 go on with a new cluster, at its old address, while the others of the old one run.
@@ -115,10 +137,11 @@ func statusOf(ctx context.Context, n *cluster.Node) (client.Status, error) {
 	return one.Nodes().Status(ctx)
 }
 
-// hasAll compares what the new cluster has with what was acknowledged before the backup began. newest is a revision that
-// the old cluster had reached.
-func (s *stage) hasAll(ctx context.Context, n *cluster.Node, l *load, before map[string]uint64, newest uint64) error {
-	one, err := client.New(client.Config{Endpoints: []string{n.Client}, Timeout: 20 * time.Second, NoLearning: true})
+// hasAll compares what node 1, the new cluster, has with what was acknowledged before the backup began. newest is a
+// revision that the old cluster had reached.
+func (s *stage) hasAll(ctx context.Context, c *cluster.Cluster, e *estate, l *load, before map[string]uint64,
+	newest uint64) error {
+	one, err := client.New(client.Config{Endpoints: []string{c.Node(1).Client}, Timeout: 20 * time.Second, NoLearning: true})
 	if err != nil {
 		return err
 	}
@@ -151,14 +174,13 @@ func (s *stage) hasAll(ctx context.Context, n *cluster.Node, l *load, before map
 	if len(before) < 1000 || acked <= len(before) {
 		return fmt.Errorf("%d and %d writes are no load", len(before), acked)
 	}
-	e, _, err := one.Get(ctx, "flagged", client.ReadOptions{})
-	if err != nil || e.Flags != 42 {
-		return fmt.Errorf("flagged: %+v %v", e, err)
+	if err := e.unchanged(ctx, one); err != nil {
+		return fmt.Errorf("restored: %w", err)
 	}
-	late := client.WriteOptions{Fence: client.Fence{Name: "kv/job", Token: 6}}
-	if _, err := one.Set(ctx, "fenced", nil, late); !errors.Is(err, client.ErrFenced) {
-		return fmt.Errorf("a write under a token that is too old got %v", err)
+	if err := e.surpassed(ctx, one, c.Node(1)); err != nil {
+		return err
 	}
+	s.say("keys, flags, locks, sessions, quotas and fences are the same; token and epoch are above those of the old cluster")
 	revision, err := one.Set(ctx, "new", nil, client.WriteOptions{})
 	if err == nil && revision < newest+1<<39 {
 		err = fmt.Errorf("the first write is at %d, the old cluster had reached %d", revision, newest)
