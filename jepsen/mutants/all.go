@@ -1,15 +1,16 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Options are what `jepsen mutants` is asked to do.
@@ -65,15 +66,12 @@ func Run(ctx context.Context, root string, o Options) error {
 	}
 	fmt.Fprintf(o.Out, "%d of %d mutants are in one program, compiled in %.0f s\n",
 		len(s.joint.number), len(ms), time.Since(begin).Seconds())
-	bad, err := s.clean(ctx)
+	base, err := s.clean(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "without any mutant: %d killers do not pass, %.0f s\n", len(bad), time.Since(begin).Seconds())
-	for _, k := range sortedKeys(bad) {
-		fmt.Fprintf(o.Out, "%s: %s\n%s\n", bad[k].verdict, k, tail(bad[k].output))
-	}
-	rows, err := runAll(ctx, s, ms, o)
+	showBaseline(o, base, time.Since(begin))
+	rows, err := runAll(ctx, root, s, ms, o)
 	if err != nil {
 		return err
 	}
@@ -84,8 +82,9 @@ func Run(ctx context.Context, root string, o Options) error {
 		}
 	}
 	fmt.Fprintf(o.Out, "%d of %d mutants killed in %.0f s\n", len(rows)-survivors, len(rows), time.Since(begin).Seconds())
-	for _, k := range sortedKeys(bad) { // once more: what was printed at the start may be far up by now
-		fmt.Fprintf(o.Out, "%s without any mutant: %s\n", bad[k].verdict, k)
+	bad := base.bad()
+	for _, k := range bad { // once more: what was printed at the start may be far up by now
+		fmt.Fprintf(o.Out, "%s without any mutant: %s\n", base[k].verdict, k)
 	}
 	if survivors > 0 || len(bad) > 0 {
 		return fmt.Errorf("%d mutants are not killed, %d killers do not pass without them", survivors, len(bad))
@@ -96,35 +95,48 @@ func Run(ctx context.Context, root string, o Options) error {
 	return nil
 }
 
-// runAll tries the mutants, some at a time, and prints them in their order as they are done.
-func runAll(ctx context.Context, s *suite, ms []Mutant, o Options) ([]row, error) {
-	rows := make([]row, len(ms))
-	done := make([]chan struct{}, len(ms))
-	for i := range done {
-		done[i] = make(chan struct{})
+// runAll tries the mutants, some at a time, and prints them as they are done. Those that took longest when they were
+// last run for results.toml come first, so that none of them is what all the others wait for at the end.
+func runAll(ctx context.Context, root string, s *suite, ms []Mutant, o Options) ([]row, error) {
+	known, err := readResults(root)
+	if err != nil {
+		return nil, err
 	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(o.Workers + 1) // the printer is one of them
-	g.Go(func() error {
-		for i := range rows {
-			select {
-			case <-done[i]:
-				show(o, rows[i])
-			case <-ctx.Done():
-				return ctx.Err()
-			}
+	seconds := func(m Mutant) (sum float64) {
+		for _, k := range m.Killers {
+			sum += known[m.Name+" "+k.String()].Seconds
 		}
-		return nil
-	})
-	for i, m := range ms {
-		g.Go(func() error {
-			fs, err := s.try(ctx, m)
-			rows[i] = row{m, fs}
-			close(done[i])
-			return err
-		})
+		return sum
 	}
-	return rows, g.Wait()
+	order := make([]int, len(ms))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(seconds(ms[b]), seconds(ms[a])) })
+	rows := make([]row, len(ms))
+	var mu sync.Mutex
+	err = s.each(ctx, len(ms), func(ctx context.Context, n int) error {
+		i := order[n]
+		fs, err := s.try(ctx, ms[i])
+		mu.Lock()
+		defer mu.Unlock()
+		rows[i] = row{ms[i], fs}
+		show(o, rows[i])
+		return err
+	})
+	return rows, err
+}
+
+// showBaseline prints what came of the killers without a mutant, and which took longest.
+func showBaseline(o Options, base baseline, took time.Duration) {
+	bad := base.bad()
+	fmt.Fprintf(o.Out, "without any mutant: %d of %d killers do not pass, %.0f s\n", len(bad), len(base), took.Seconds())
+	for _, k := range bad {
+		fmt.Fprintf(o.Out, "%s: %s\n%s\n", base[k].verdict, k, tail(base[k].output))
+	}
+	for _, k := range base.slowest(5) {
+		fmt.Fprintf(o.Out, "%6.1f s  %s\n", base[k].took.Seconds(), k)
+	}
 }
 
 // show prints a mutant's line for each killer, and what a killer printed that did not kill.

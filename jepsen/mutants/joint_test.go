@@ -39,6 +39,23 @@ func Note(n int, _ string) { last = n }
 
 // Few reports whether n is within the limit.
 func Few(n int) bool { return n <= limit }
+
+var (
+	least       = 1
+	steps       = []func(int) int{double, next} // in their order
+	wide  int64 = 1 << 40
+)
+
+func double(n int) int { return 2 * n }
+func next(n int) int   { return n + 1 }
+
+// Go takes the steps.
+func Go(n int) int {
+	for _, s := range steps {
+		n = s(n)
+	}
+	return max(n, least)
+}
 `,
 	"rule/rule_test.go": `package rule
 
@@ -59,6 +76,15 @@ func TestRule(t *testing.T) {
 	if !Few(3) || Few(4) {
 		t.Error("few")
 	}
+	if n := Go(3); n != 7 {
+		t.Error("go", n)
+	}
+	if Go(-9) != 1 {
+		t.Error("least")
+	}
+	if wide != 1<<40 {
+		t.Error("wide", wide)
+	}
 }
 `,
 	"jepsen/mutants/patches/Add.patch":   "x.\n--- rule/rule.go\n@@\n-\tt.seen[k]++\n",
@@ -66,13 +92,17 @@ func TestRule(t *testing.T) {
 	"jepsen/mutants/patches/Note.patch":  "x.\n--- rule/rule.go\n@@\n-func Note(n int, _ string) { last = n }\n+func Note(n int, _ string) { last = n - 1 }\n",
 	"jepsen/mutants/patches/Few.patch":   "x.\n--- rule/rule.go\n@@\n-func Few(n int) bool { return n <= limit }\n+func Few(n int) bool { return n < limit }\n",
 	"jepsen/mutants/patches/Many.patch":  "x.\n--- rule/rule.go\n@@\n-func Few(n int) bool { return n <= limit }\n+func Few(n int) bool { return true }\n",
+	"jepsen/mutants/patches/All.patch":   "x.\n--- rule/rule.go\n@@\n-func Few(n int) bool { return n <= limit }\n+func Few(int) bool { return true }\n",
+	"jepsen/mutants/patches/Steps.patch": "x.\n--- rule/rule.go\n@@\n-\tsteps       = []func(int) int{double, next} // in their order\n+\tsteps       = []func(int) int{next, double} // in their order\n",
+	"jepsen/mutants/patches/Wide.patch":  "x.\n--- rule/rule.go\n@@\n-\twide  int64 = 1 << 40\n+\twide  int64 = 7\n",
 	"jepsen/mutants/patches/Limit.patch": "x.\n--- rule/rule.go\n@@\n-const limit = 3\n+const limit = 2\n",
 }
 
 // Each mutant of a joint program breaks its own function and nothing else; one that changes more than bodies of
 // functions is not in it.
 func TestJointProgram(t *testing.T) {
-	shows := map[string]string{"Add": "add 0", "First": "first", "Note": "note 4", "Few": "few", "Many": "few", "Limit": "few"}
+	shows := map[string]string{"Add": "add 0", "First": "first", "Note": "note 4", "Few": "few", "Many": "few", "Limit": "few",
+		"All": "few", "Steps": "go 8", "Wide": "wide 7"}
 	table := ""
 	for _, name := range sortedKeys(shows) {
 		table += fmt.Sprintf("[[mutant]]\nname = %q\nrule = \"x\"\nkiller = [{ how = \"rule\", package = \"./rule\", run = \"TestRule\", shows = %q }]\n",
@@ -93,7 +123,7 @@ func TestJointProgram(t *testing.T) {
 	if b := s.bins["./rule"]; b.bin == "" {
 		t.Fatal(b.output)
 	}
-	if bad, err := s.clean(t.Context()); err != nil || len(bad) != 0 {
+	if bad, err := s.clean(t.Context()); err != nil || len(bad.bad()) != 0 {
 		t.Errorf("without a mutant: %v, %v", bad, err)
 	}
 	for _, m := range ms {

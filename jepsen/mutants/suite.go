@@ -1,8 +1,10 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -13,7 +15,7 @@ type suite struct {
 	builder
 	joint   *joint
 	bins    map[string]built // by package
-	killers []Killer         // each once
+	killers []Killer         // each once; the longest come first, and those that another one covers are left out
 	workers int
 }
 
@@ -24,16 +26,12 @@ func newSuite(ctx context.Context, root string, ms []Mutant, workers int) (*suit
 		return nil, err
 	}
 	s := &suite{builder: builder{root: root, temp: temp}, bins: map[string]built{}, workers: workers}
-	seen := map[string]bool{}
 	for _, m := range ms {
 		for _, k := range m.Killers {
-			if !seen[k.String()] {
-				seen[k.String()] = true
-				s.killers = append(s.killers, k)
-				s.bins[k.Package] = built{}
-			}
+			s.bins[k.Package] = built{}
 		}
 	}
+	s.killers = uncovered(ms)
 	if s.joint, err = join(root, temp, ms); err != nil {
 		s.close()
 		return nil, err
@@ -66,25 +64,60 @@ func (s *suite) each(ctx context.Context, n int, f func(context.Context, int) er
 	return g.Wait()
 }
 
-// clean runs every killer once without a mutant, where it must pass, and returns those that do not.
-func (s *suite) clean(ctx context.Context) (map[string]finding, error) {
-	bad := map[string]finding{}
+// uncovered returns the killers of ms whose passes without a mutant show that all pass: each once, and of searches that
+// differ in their bounds only the one that goes farthest, which has the others in it. Those with the highest bounds come
+// first.
+func uncovered(ms []Mutant) []Killer {
+	var out []Killer
+	for _, m := range ms {
+		for _, k := range m.Killers {
+			if slices.ContainsFunc(out, func(o Killer) bool { return o.covers(k) }) {
+				continue
+			}
+			out = append(slices.DeleteFunc(out, k.covers), k)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Killer) int { return cmp.Compare(b.bound(), a.bound()) })
+	return out
+}
+
+// baseline is what came of the killers without a mutant, by Killer.String.
+type baseline map[string]finding
+
+// clean runs the killers without a mutant, where each must pass.
+func (s *suite) clean(ctx context.Context) (baseline, error) {
+	all := baseline{}
 	var mu sync.Mutex
 	err := s.each(ctx, len(s.killers), func(ctx context.Context, i int) error {
 		k := s.killers[i]
 		f := s.attempt(ctx, s.bins[k.Package], 0, k)
-		if f.verdict == Survived { // as it should be
-			return ctx.Err()
-		}
 		if f.verdict == Killed || f.verdict == OtherCause {
 			f.verdict = NotClean
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		bad[k.String()] = f
+		all[k.String()] = f
 		return ctx.Err()
 	})
-	return bad, err
+	return all, err
+}
+
+// bad returns the killers that do not pass, sorted.
+func (b baseline) bad() []string {
+	var names []string
+	for _, name := range sortedKeys(b) {
+		if b[name].verdict != Survived {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// slowest returns the n killers that took longest, the longest first.
+func (b baseline) slowest(n int) []string {
+	names := sortedKeys(b)
+	slices.SortStableFunc(names, func(x, y string) int { return cmp.Compare(b[y].took, b[x].took) })
+	return names[:min(n, len(names))]
 }
 
 // try runs a mutant against its killers; one finding for each. A mutant that is not in the joint program, or whose

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -136,6 +138,30 @@ func (k Killer) String() string {
 		s += " -args " + strings.Join(k.Args, " ")
 	}
 	return s
+}
+
+// bounded matches the flags of a killer that only say how far its search goes. A search that goes farther begins in the
+// same way: neither the explorer nor the simulator draws from anything but its configuration and its seeds.
+var bounded = regexp.MustCompile(`^(-states=|-seeds=)(\d+)$`)
+
+// bound returns how far a search goes, 0 if k is none.
+func (k Killer) bound() int {
+	for _, a := range k.Args {
+		if m := bounded.FindStringSubmatch(a); m != nil {
+			n, _ := strconv.Atoi(m[2])
+			return n
+		}
+	}
+	return 0
+}
+
+// covers reports whether k runs all that o runs: it is the same killer, or the same search with a bound as high.
+func (k Killer) covers(o Killer) bool {
+	same := func(a, b string) bool {
+		x, y := bounded.FindStringSubmatch(a), bounded.FindStringSubmatch(b)
+		return a == b || x != nil && y != nil && x[1] == y[1]
+	}
+	return k.Package == o.Package && k.Run == o.Run && slices.EqualFunc(k.Args, o.Args, same) && k.bound() >= o.bound()
 }
 
 // patches reads what the mutant consists of.

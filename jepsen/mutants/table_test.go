@@ -110,3 +110,23 @@ func testsOf(t *testing.T, root, pkg string) []string {
 	parsed[pkg] = names
 	return names
 }
+
+// Of searches that differ in their bounds only, the one that goes farthest is run without a mutant, and before shorter ones.
+func TestUncovered(t *testing.T) {
+	k := func(run string, args ...string) Killer { return Killer{Package: "./p", Run: run, Args: args} }
+	ms := []Mutant{
+		{Killers: []Killer{k("A"), k("S", "-config=a", "-states=100"), k("S", "-seeds=5", "-members")}},
+		{Killers: []Killer{k("A"), k("S", "-config=a", "-states=300"), k("S", "-seeds=50"), k("S", "-config=b", "-states=90")}},
+		{Killers: []Killer{k("B"), k("S", "-config=a", "-states=200"), k("S", "-first=3", "-seeds=50"), k("S", "-steps=7")}},
+		{Killers: []Killer{k("S", "-states=5"), k("S", "-steps=9")}},
+	}
+	var got []string
+	for _, k := range uncovered(ms) {
+		got = append(got, strings.Join(append([]string{k.Run}, k.Args...), " "))
+	}
+	want := []string{"S -config=a -states=300", "S -config=b -states=90", "S -seeds=50", "S -first=3 -seeds=50",
+		"S -seeds=5 -members", "S -states=5", "A", "B", "S -steps=7", "S -steps=9"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
