@@ -121,6 +121,7 @@ var Layout = Rules{
 		{Path: "internal/devcluster"},
 		{Path: "internal/docs"},
 		{Path: "internal/faultfs"},
+		{Path: "internal/frames", Pure: true},
 		{Path: "internal/freeport"},
 		{Path: "internal/ident", Pure: true},
 		{Path: "internal/leasehold", Pure: true},

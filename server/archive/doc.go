@@ -29,11 +29,9 @@
 //
 // # Segments
 //
-// A segment is a prelude and frames, like a backup (package backup). All numbers are big-endian:
+// A segment is a prelude and frames, like a backup: see package frames.
 //
-//	prelude   the 8 bytes "TENURESG", the version of the format (4 bytes)
-//	frame     its kind (1 byte), the length of its body (4 bytes), the body, a CRC32C (4 bytes) over where the frame
-//	          begins in the segment (8 bytes), its kind, its length and its body
+//	prelude    the 8 bytes "TENURESG", and the version of the format
 //
 //	1, header  msgpack of type header: cluster, first and last slot, the chain before the first slot, moments
 //	2, value   what was chosen in the next slot, as it is in the log; one for each slot

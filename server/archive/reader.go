@@ -2,10 +2,10 @@ package archive
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 
 	"tenure/internal/codec"
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 )
 
@@ -38,14 +38,11 @@ func ReadSegment(c ident.ClusterID, name Segment, b []byte) (Content, error) {
 }
 
 func readSegment(b []byte) (Content, error) {
-	if len(b) < preludeBytes || string(b[:len(magic)]) != magic {
-		return Content{}, damagedAt(0, "it does not begin as a segment does")
+	if err := format.CheckPrelude(b); err != nil {
+		return Content{}, err
 	}
-	if v := binary.BigEndian.Uint32(b[len(magic):]); v != version {
-		return Content{}, damagedAt(len(magic), "version %d of the format; this program reads version %d", v, version)
-	}
-	at := preludeBytes
-	body, next, err := frame(b, at, kindHeader, headerLimit)
+	at := frames.PreludeBytes
+	body, next, err := frame(b, at, kindHeader)
 	if err != nil {
 		return Content{}, err
 	}
@@ -59,7 +56,7 @@ func readSegment(b []byte) (Content, error) {
 	out := Content{Cluster: h.Cluster, First: h.First, Last: h.Last, Before: h.Before, After: h.Before, Moments: h.Moments}
 	for slot := h.First; slot <= h.Last; slot++ {
 		at = next
-		if body, next, err = frame(b, at, kindValue, valueLimit); err != nil {
+		if body, next, err = frame(b, at, kindValue); err != nil {
 			return Content{}, err
 		}
 		out.Values = append(out.Values, body)
@@ -86,7 +83,7 @@ func (h *header) check(bytes uint64) error {
 
 // end checks the last frame, at byte at.
 func (c *Content) end(b []byte, at int) error {
-	body, next, err := frame(b, at, kindEnd, endLimit)
+	body, next, err := frame(b, at, kindEnd)
 	if err != nil {
 		return err
 	}
@@ -106,27 +103,32 @@ func (c *Content) end(b []byte, at int) error {
 }
 
 // frame reads the frame at byte at, which must be of a kind, and returns where the next one begins.
-func frame(b []byte, at int, kind byte, limit int) (body []byte, next int, err error) {
-	if len(b)-at < frameHeadBytes+crcBytes {
+func frame(b []byte, at int, kind byte) (body []byte, next int, err error) {
+	if len(b)-at < frames.HeadBytes+frames.SumBytes {
 		return nil, 0, damagedAt(at, "it ends within a frame")
 	}
-	length := int(binary.BigEndian.Uint32(b[at+1:]))
-	if length > limit || length > len(b)-at-frameHeadBytes-crcBytes {
-		return nil, 0, damagedAt(at, "a frame of kind %d with %d bytes", b[at], length)
+	head := b[at : at+frames.HeadBytes]
+	found, length, err := format.CheckHead(uint64(at), head)
+	if err != nil {
+		return nil, 0, err
 	}
-	end := at + frameHeadBytes + length
-	if sumOf(uint64(at), b[at:end]) != binary.BigEndian.Uint32(b[end:]) {
-		return nil, 0, damagedAt(at, "a frame of %d bytes fails its checksum", length)
+	begin := at + frames.HeadBytes
+	end := begin + length
+	if end > len(b)-frames.SumBytes {
+		return nil, 0, damagedAt(at, "it ends within a frame of %d bytes", length)
 	}
-	if b[at] != kind {
-		return nil, 0, damagedAt(at, "a frame of kind %d instead of %d", b[at], kind)
+	next = end + frames.SumBytes
+	if err := format.CheckSum(uint64(at), head, b[begin:end], b[end:next]); err != nil {
+		return nil, 0, err
 	}
-	return b[at+frameHeadBytes : end : end], end + crcBytes, nil
+	if found != kind {
+		return nil, 0, damagedAt(at, "a frame of kind %d instead of %d", found, kind)
+	}
+	return b[begin:end:end], next, nil
 }
 
-// damagedAt returns an ErrDamaged that names the place.
-func damagedAt(at int, format string, args ...any) error {
-	return fmt.Errorf("%w at byte %d: %w", ErrDamaged, at, fmt.Errorf(format, args...))
+func damagedAt(at int, text string, args ...any) error {
+	return format.DamagedAt(uint64(at), text, args...)
 }
 
 // Follows returns an error if c is not the same log as a segment, or several, of which end is the last slot and after

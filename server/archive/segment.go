@@ -2,24 +2,16 @@ package archive
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"time"
 
 	"tenure/internal/codec"
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 )
 
 const (
-	magic   = "TENURESG"
-	version = 1
-
-	preludeBytes   = len(magic) + 4
-	frameHeadBytes = 1 + 4
-	crcBytes       = 4
-
 	kindHeader = 1
 	kindValue  = 2
 	kindEnd    = 3
@@ -42,6 +34,21 @@ const (
 
 // ErrDamaged is wrapped by every error that says that a segment is not what a Builder made.
 var ErrDamaged = errors.New("the segment is damaged")
+
+var format = frames.Format{Magic: "TENURESG", Version: 1, Name: "a segment", Damaged: ErrDamaged, Limit: limitOf}
+
+// limitOf bounds the body of a frame.
+func limitOf(kind byte) int {
+	switch kind {
+	case kindHeader:
+		return headerLimit
+	case kindValue:
+		return valueLimit
+	case kindEnd:
+		return endLimit
+	}
+	return 0
+}
 
 // header is the body of the first frame. Fields are only added at the end.
 type header struct {
@@ -86,7 +93,7 @@ func (b *Builder) Add(slot uint64, value []byte, now time.Duration) {
 	}
 	b.values = append(b.values, value)
 	b.after = b.after.Next(slot, value)
-	b.bytes += len(value) + frameHeadBytes + crcBytes
+	b.bytes += frames.HeadBytes + len(value) + frames.SumBytes
 }
 
 // Full reports whether no more slots should be added.
@@ -107,29 +114,13 @@ func (b *Builder) Encode(m *Moments) (name Segment, segment []byte, ok bool) {
 		return Segment{}, nil, false
 	}
 	out := make([]byte, 0, b.bytes+4096+32*len(h.Moments))
-	out = binary.BigEndian.AppendUint32(append(out, magic...), version)
-	out = appendFrame(out, kindHeader, codec.Marshal(&h))
+	out = append(out, format.Begin()...)
+	out = frames.Append(out, uint64(len(out)), kindHeader, codec.Marshal(&h))
 	for _, v := range b.values {
-		out = appendFrame(out, kindValue, v)
+		out = frames.Append(out, uint64(len(out)), kindValue, v)
 	}
-	out = appendFrame(out, kindEnd, codec.Marshal(&end{After: b.after, SHA256: sha256.Sum256(out)}))
+	out = frames.Append(out, uint64(len(out)), kindEnd, codec.Marshal(&end{After: b.after, SHA256: sha256.Sum256(out)}))
 	sum := sha256.Sum256(out)
 	return Segment{First: h.First, Last: h.Last, Reached: h.Moments[len(h.Moments)-1].Time(), After: b.after,
 		Hash: [hashBytes]byte(sum[:hashBytes])}, out, true
-}
-
-func appendFrame(b []byte, kind byte, body []byte) []byte {
-	begin := len(b)
-	b = binary.BigEndian.AppendUint32(append(b, kind), uint32(len(body)))
-	b = append(b, body...)
-	return binary.BigEndian.AppendUint32(b, sumOf(uint64(begin), b[begin:]))
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sumOf returns the checksum of a frame that begins at byte at; frame is its head and its body.
-func sumOf(at uint64, frame []byte) uint32 {
-	var place [8]byte
-	binary.BigEndian.PutUint64(place[:], at)
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, frame)
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 )
 
@@ -167,8 +168,8 @@ func FuzzReadSegment(f *testing.F) {
 	name, all := segment(f, 3, 8)
 	f.Add(all)
 	f.Add(all[:len(all)/2])
-	f.Add([]byte(magic + "\x00\x00\x00\x01\x01\xff\xff\xff\xff"))
-	resealed := appendFrame(bytes.Clone(all[:preludeBytes]), kindHeader, []byte{0x95, 0xc4, 0x10})
+	f.Add([]byte(format.Magic + "\x00\x00\x00\x01\x01\xff\xff\xff\xff"))
+	resealed := frames.Append(format.Begin(), frames.PreludeBytes, kindHeader, []byte{0x95, 0xc4, 0x10})
 	f.Add(resealed)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := ReadSegment(cluster, name, b)
@@ -180,13 +181,13 @@ func FuzzReadSegment(f *testing.F) {
 		}
 		// As if the checksums were right, to reach what they guard.
 		sealed := bytes.Clone(b)
-		for at := preludeBytes; at+frameHeadBytes+crcBytes <= len(sealed); {
-			end := at + frameHeadBytes + int(binary.BigEndian.Uint32(sealed[at+1:]))
-			if end < at || end+crcBytes > len(sealed) {
+		for at := frames.PreludeBytes; at+frames.HeadBytes+frames.SumBytes <= len(sealed); {
+			end := at + frames.HeadBytes + int(binary.BigEndian.Uint32(sealed[at+1:]))
+			if end < at || end+frames.SumBytes > len(sealed) {
 				break
 			}
-			binary.BigEndian.PutUint32(sealed[end:], sumOf(uint64(at), sealed[at:end]))
-			at = end + crcBytes
+			binary.BigEndian.PutUint32(sealed[end:], frames.Sum(uint64(at), sealed[at:end]))
+			at = end + frames.SumBytes
 		}
 		if _, err := readSegment(sealed); err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("%v", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/multipaxos"
@@ -56,8 +57,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// frames returns the parts of a backup as Maker hands them out.
-func frames(t testing.TB, s *storage.Snapshot) (all [][]byte) {
+// parts returns the parts of a backup as Maker hands them out.
+func parts(t testing.TB, s *storage.Snapshot) (all [][]byte) {
 	t.Helper()
 	m := NewMaker(s, made)
 	for {
@@ -86,7 +87,7 @@ func read(r io.Reader) (info Info, keys []string, err error) {
 }
 
 func TestABackupIsReadAsItWasMade(t *testing.T) {
-	all := bytes.Join(frames(t, snapshot(t, 40, 100_000)), nil) // several pieces, with records across them
+	all := bytes.Join(parts(t, snapshot(t, 40, 100_000)), nil) // several pieces, with records across them
 	for _, r := range []io.Reader{bytes.NewReader(all), iotest.OneByteReader(bytes.NewReader(all))} {
 		info, keys, err := read(r)
 		must(t, err)
@@ -102,7 +103,7 @@ func TestABackupIsReadAsItWasMade(t *testing.T) {
 
 // TestEveryByteCounts flips a bit of every byte, and cuts the backup off before every byte.
 func TestEveryByteCounts(t *testing.T) {
-	all := bytes.Join(frames(t, snapshot(t, 3, 10)), nil)
+	all := bytes.Join(parts(t, snapshot(t, 3, 10)), nil)
 	for i := range all {
 		damaged := bytes.Clone(all)
 		damaged[i] ^= 1 << (i % 8)
@@ -119,15 +120,15 @@ func TestEveryByteCounts(t *testing.T) {
 }
 
 func TestFramesThatAreMovedAreNoticed(t *testing.T) {
-	f := frames(t, snapshot(t, 40, 100_000))
-	other := frames(t, snapshot(t, 41, 100_000))
+	f := parts(t, snapshot(t, 40, 100_000))
+	other := parts(t, snapshot(t, 41, 100_000))
 	if len(f) < 6 {
 		t.Fatalf("only %d frames", len(f))
 	}
 	at := len(f[0]) + len(f[1])
 	for name, c := range map[string]struct {
-		frames [][]byte
-		at     int
+		parts [][]byte
+		at    int
 	}{
 		"missing":         {slices.Concat(f[:2], f[3:]), at},
 		"doubled":         {slices.Concat(f[:2], f[1:]), at},
@@ -136,7 +137,7 @@ func TestFramesThatAreMovedAreNoticed(t *testing.T) {
 		"without end":     {f[:len(f)-1], len(bytes.Join(f[:len(f)-1], nil))},
 		"another's piece": {slices.Concat(f[:1], other[1:2], f[2:]), len(f[0])},
 	} {
-		_, _, err := read(bytes.NewReader(bytes.Join(c.frames, nil)))
+		_, _, err := read(bytes.NewReader(bytes.Join(c.parts, nil)))
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), fmt.Sprintf("at byte %d:", c.at)) {
 			t.Errorf("%s: %v, want byte %d", name, err, c.at)
 		}
@@ -145,17 +146,17 @@ func TestFramesThatAreMovedAreNoticed(t *testing.T) {
 
 // TestAFrameOfNoPlace seals frames anew where they stand, so that only what is in them can tell.
 func TestAFrameOfNoPlace(t *testing.T) {
-	f := frames(t, snapshot(t, 40, 100_000))
-	other := frames(t, snapshot(t, 41, 100_000))
-	for name, frames := range map[string][][]byte{
+	f := parts(t, snapshot(t, 40, 100_000))
+	other := parts(t, snapshot(t, 41, 100_000))
+	for name, parts := range map[string][][]byte{
 		"missing": slices.Concat(f[:2], f[3:]), "doubled": slices.Concat(f[:2], f[1:]),
 		"another's piece": slices.Concat(f[:1], other[1:2], f[2:]), "another's end": slices.Concat(f[:len(f)-1], other[len(other)-1:]),
 		"an unknown kind": slices.Concat(f[:1], [][]byte{{9, 0, 0, 0, 0, 0, 0, 0, 0}}, f[1:]),
 	} {
-		all := bytes.Clone(frames[0])
-		for _, b := range frames[1:] {
-			body := b[:len(b)-crcBytes]
-			all = binary.BigEndian.AppendUint32(append(all, body...), sumOf(uint64(len(all)), body))
+		all := bytes.Clone(parts[0])
+		for _, b := range parts[1:] {
+			body := b[:len(b)-frames.SumBytes]
+			all = binary.BigEndian.AppendUint32(append(all, body...), frames.Sum(uint64(len(all)), body))
 		}
 		if _, _, err := read(bytes.NewReader(all)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -164,7 +165,7 @@ func TestAFrameOfNoPlace(t *testing.T) {
 }
 
 func TestErrorsOfTheReaderAreItsOwn(t *testing.T) {
-	all := bytes.Join(frames(t, snapshot(t, 3, 10)), nil)
+	all := bytes.Join(parts(t, snapshot(t, 3, 10)), nil)
 	broken := errors.New("the disk is gone")
 	for _, n := range []int{0, 20, len(all) - 3, len(all)} {
 		_, _, err := read(io.MultiReader(bytes.NewReader(all[:n]), iotest.ErrReader(broken)))
@@ -180,11 +181,11 @@ func TestErrorsOfTheReaderAreItsOwn(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	all := bytes.Join(frames(f, snapshot(f, 3, 10)), nil)
+	all := bytes.Join(parts(f, snapshot(f, 3, 10)), nil)
 	f.Add(all)
 	f.Add(all[:len(all)/2])
-	f.Add([]byte(magic + "\x00\x00\x00\x01\x01\xff\xff\xff\xff"))
-	f.Add([]byte(magic + "\x00\x00\x00\x02"))
+	f.Add([]byte(format.Magic + "\x00\x00\x00\x01\x01\xff\xff\xff\xff"))
+	f.Add([]byte(format.Magic + "\x00\x00\x00\x02"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, _, err := read(bytes.NewReader(b))
 		if err != nil && !errors.Is(err, ErrDamaged) { // nil: the seed, of which each process of the fuzzer makes its own

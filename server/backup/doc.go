@@ -8,11 +8,9 @@
 //	name.go      the names of backups that are kept together
 //	retention.go which of them to keep
 //
-// A backup is a prelude and frames. All numbers are big-endian:
+// A backup is a prelude and frames: see package frames.
 //
-//	prelude   the 8 bytes "TENUREBK", the version of the format (4 bytes)
-//	frame     its kind (1 byte), the length of its body (4 bytes), the body, a CRC32C (4 bytes) over where the frame
-//	          begins in the backup (8 bytes), its kind, its length and its body
+//	prelude      the 8 bytes "TENUREBK", and the version of the format
 //
 // The frames come in this order, and nothing comes behind the last one:
 //

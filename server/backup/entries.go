@@ -23,7 +23,7 @@ func (b *Reader) Entries(fn func(Entry) error) error {
 		}
 		e, err := kv.ReadEntry(c.Key, c.Value)
 		if err != nil {
-			return damagedAt(b.at, "%w", err)
+			return format.DamagedAt(b.at, "%w", err)
 		}
 		return fn(Entry{Key: e.Key, Value: e.Value, Flags: e.Flags, TTL: e.TTL, Session: e.Session})
 	})

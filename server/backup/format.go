@@ -1,26 +1,17 @@
 package backup
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"time"
 
 	"tenure/internal/codec"
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/storage"
 )
 
 const (
-	magic   = "TENUREBK"
-	version = 1
-
-	preludeBytes   = len(magic) + 4
-	frameHeadBytes = 1 + 4
-	crcBytes       = 4
-
 	kindHeader = 1
 	kindPiece  = 2
 	kindEnd    = 3
@@ -31,6 +22,21 @@ const (
 
 // ErrDamaged is wrapped by every error that says that a backup is not what a Maker made.
 var ErrDamaged = errors.New("the backup is damaged")
+
+var format = frames.Format{Magic: "TENUREBK", Version: 1, Name: "a backup", Damaged: ErrDamaged, Limit: limitOf}
+
+// limitOf bounds the body of a frame.
+func limitOf(kind byte) int {
+	switch kind {
+	case kindHeader:
+		return headerLimit
+	case kindPiece:
+		return storage.MaxSnapshotPieceBytes
+	case kindEnd:
+		return endLimit
+	}
+	return 0
+}
 
 // header is the body of the first frame. Fields are only added at the end.
 type header struct {
@@ -73,22 +79,4 @@ func infoOf(body []byte) (info Info, snapshot []byte, err error) {
 	}
 	return Info{Cluster: s.Cluster, Slot: uint64(s.Slot), Revision: reached.Revision, Era: reached.Eras,
 		Made: time.UnixMilli(h.Made), Records: s.Records, Digest: s.Digest, Bytes: s.Bytes, Meta: s.Meta}, h.Snapshot, nil
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// sumOf returns the checksum of a frame that begins at byte at; frame is its head and its body.
-func sumOf(at uint64, frame ...[]byte) uint32 {
-	var place [8]byte
-	binary.BigEndian.PutUint64(place[:], at)
-	sum := crc32.Checksum(place[:], castagnoli)
-	for _, part := range frame {
-		sum = crc32.Update(sum, castagnoli, part)
-	}
-	return sum
-}
-
-// damagedAt returns an ErrDamaged that names the place.
-func damagedAt(at uint64, format string, args ...any) error {
-	return fmt.Errorf("%w at byte %d: %w", ErrDamaged, at, fmt.Errorf(format, args...))
 }

@@ -2,12 +2,12 @@ package backup
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"hash"
 	"io"
 	"time"
 
 	"tenure/internal/codec"
+	"tenure/internal/frames"
 	"tenure/storage"
 )
 
@@ -45,7 +45,7 @@ func (m *Maker) Next() ([]byte, error) {
 	m.buf = m.buf[:0]
 	switch {
 	case m.header != nil:
-		m.buf = binary.BigEndian.AppendUint32(append(m.buf, magic...), version)
+		m.buf = append(m.buf, format.Begin()...)
 		m.frame(kindHeader, m.header)
 		m.header = nil
 	case !m.last:
@@ -69,8 +69,5 @@ func (m *Maker) Next() ([]byte, error) {
 
 // frame puts a frame behind what is in buf.
 func (m *Maker) frame(kind byte, body []byte) {
-	begin := len(m.buf)
-	m.buf = binary.BigEndian.AppendUint32(append(m.buf, kind), uint32(len(body)))
-	m.buf = append(m.buf, body...)
-	m.buf = binary.BigEndian.AppendUint32(m.buf, sumOf(m.at+uint64(begin), m.buf[begin:]))
+	m.buf = frames.Append(m.buf, m.at+uint64(len(m.buf)), kind, body)
 }

@@ -3,13 +3,13 @@ package backup
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 
 	"tenure/internal/codec"
+	"tenure/internal/frames"
 	"tenure/internal/ident"
 	"tenure/kv"
 	"tenure/storage"
@@ -40,14 +40,14 @@ func Open(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if kind != kindHeader {
-		return nil, damagedAt(at, "a frame of kind %d instead of the header", kind)
+		return nil, format.DamagedAt(at, "a frame of kind %d instead of the header", kind)
 	}
 	var snapshot []byte
 	if b.info, snapshot, err = infoOf(body); err == nil {
 		b.stream, err = storage.OpenSnapshotStream(snapshot)
 	}
 	if err != nil {
-		return nil, damagedAt(at, "the header: %w", err)
+		return nil, format.DamagedAt(at, "the header: %w", err)
 	}
 	return b, nil
 }
@@ -77,7 +77,7 @@ func (b *Reader) Records(fn func(kv.Change) error) error {
 		case kind == kindEnd:
 			return b.end(at, body, before)
 		default:
-			err = damagedAt(at, "a frame of kind %d instead of a piece or the end", kind)
+			err = format.DamagedAt(at, "a frame of kind %d instead of a piece or the end", kind)
 		}
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (b *Reader) piece(at uint64, body []byte, fn func(kv.Change) error) error {
 	case failed != nil:
 		return failed
 	case err != nil:
-		return damagedAt(at, "piece %d: %w", b.pieces, err)
+		return format.DamagedAt(at, "piece %d: %w", b.pieces, err)
 	}
 	return nil
 }
@@ -115,18 +115,18 @@ func (b *Reader) piece(at uint64, body []byte, fn func(kv.Change) error) error {
 func (b *Reader) end(at uint64, body, sum []byte) error {
 	var e end
 	if err := codec.Unmarshal(body, &e); err != nil {
-		return damagedAt(at, "the end: %w", err)
+		return format.DamagedAt(at, "the end: %w", err)
 	}
 	if e.Pieces != b.pieces || !bytes.Equal(e.SHA256, sum) {
-		return damagedAt(at, "the end is of %d pieces with SHA-256 %x, and %d came, with %x", e.Pieces, e.SHA256, b.pieces, sum)
+		return format.DamagedAt(at, "the end is of %d pieces with SHA-256 %x, and %d came, with %x", e.Pieces, e.SHA256, b.pieces, sum)
 	}
 	if err := b.stream.End(); err != nil {
-		return damagedAt(at, "%w", err)
+		return format.DamagedAt(at, "%w", err)
 	}
 	var more [1]byte
 	n, err := io.ReadFull(b.r, more[:])
 	if n > 0 {
-		return damagedAt(b.at, "there is something behind the end")
+		return format.DamagedAt(b.at, "there is something behind the end")
 	}
 	if err != io.EOF {
 		return err
@@ -135,53 +135,30 @@ func (b *Reader) end(at uint64, body, sum []byte) error {
 }
 
 func (b *Reader) prelude() error {
-	var p [preludeBytes]byte
+	var p [frames.PreludeBytes]byte
 	if err := b.read(p[:], 0, "the first bytes"); err != nil {
 		return err
 	}
-	if string(p[:len(magic)]) != magic {
-		return damagedAt(0, "it does not begin as a backup does")
-	}
-	if v := binary.BigEndian.Uint32(p[len(magic):]); v != version {
-		return damagedAt(uint64(len(magic)), "version %d of the format; this program reads version %d", v, version)
-	}
-	return nil
+	return format.CheckPrelude(p[:])
 }
 
 // frame reads a frame. The body is valid until the next one is read.
 func (b *Reader) frame() (kind byte, body []byte, err error) {
 	at := b.at
-	var head [frameHeadBytes]byte
+	var head [frames.HeadBytes]byte
 	if err := b.read(head[:], at, "a frame"); err != nil {
 		return 0, nil, err
 	}
-	kind = head[0]
-	length, limit := binary.BigEndian.Uint32(head[1:]), limitOf(kind)
-	if length > uint32(limit) {
-		return 0, nil, damagedAt(at, "a frame of kind %d with %d bytes", kind, length)
+	kind, length, err := format.CheckHead(at, head[:])
+	if err != nil {
+		return 0, nil, err
 	}
-	b.buf = slices.Grow(b.buf[:0], int(length)+crcBytes)[:int(length)+crcBytes]
+	b.buf = slices.Grow(b.buf[:0], length+frames.SumBytes)[:length+frames.SumBytes]
 	if err := b.read(b.buf, at, fmt.Sprintf("a frame of %d bytes", length)); err != nil {
 		return 0, nil, err
 	}
 	body = b.buf[:length]
-	if sumOf(at, head[:], body) != binary.BigEndian.Uint32(b.buf[length:]) {
-		return 0, nil, damagedAt(at, "a frame of %d bytes fails its checksum", length)
-	}
-	return kind, body, nil
-}
-
-// limitOf bounds the body of a frame.
-func limitOf(kind byte) int {
-	switch kind {
-	case kindHeader:
-		return headerLimit
-	case kindPiece:
-		return storage.MaxSnapshotPieceBytes
-	case kindEnd:
-		return endLimit
-	}
-	return 0
+	return kind, body, format.CheckSum(at, head[:], body, b.buf[length:])
 }
 
 // read fills p. from is where what it is a part of begins.
@@ -190,7 +167,7 @@ func (b *Reader) read(p []byte, from uint64, what string) error {
 	b.at += uint64(n)
 	b.all.Write(p[:n])
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return damagedAt(b.at, "it ends there, and %s had begun at byte %d", what, from)
+		return format.DamagedAt(b.at, "it ends there, and %s had begun at byte %d", what, from)
 	}
 	return err
 }
