@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"time"
+)
+
+// follow implements M1 and M5: a tenure of the lease that is new to this part opens a new epoch and forgets any
+// earlier recovery; the end of the tenure ends leading; a higher promise ends readiness and starts recovery again
+// under a new ballot within the same tenure. Continuity is decided by the tenure's number, which is stored data.
+func (l *Log) follow(now time.Duration, p Published) {
+	held := p.Held(now) && p.Tenure != l.letGo.Tenure && l.members.votes()
+	leads := l.epoch.tenure
+	if leads == 0 && l.stopping {
+		return
+	}
+	switch {
+	case leads != 0 && !l.members.votes():
+		l.letGo = LetGo{Tenure: leads, Reason: ReasonNoVoter}
+		l.stepDown(now)
+	case leads != 0 && (!held || p.Tenure != leads):
+		l.stepDown(now)
+		if held {
+			l.epoch.lead(l.core, p.Tenure)
+		}
+	case leads == 0 && held:
+		l.epoch.lead(l.core, p.Tenure)
+	case leads != 0 && l.core.Preempted():
+		l.closeEpoch()
+		l.epoch.lead(l.core, p.Tenure)
+	}
+}
+
+// stepDown ends leading: the lease was lost or is about to be given up.
+func (l *Log) stepDown(now time.Duration) {
+	l.closeEpoch()
+	l.core.Retire()
+	l.epoch.tenure = 0
+	l.members.announce(l.heartbeat(now, 0), &l.out)
+}
+
+// closeEpoch ends readiness. What was proposed and not acknowledged stays unknown; what waits to be proposed waits on.
+func (l *Log) closeEpoch() {
+	l.epoch.close()
+	l.master.resign()
+	l.changes.end(l.master.node, &l.out)
+	l.settling.reset()
+	l.batches.abandon(&l.out)
+	l.timers.recall(&l.queue)
+	l.timers.out = 0 // those in flight are lost: the next ready master asks again
+	l.queue.sendBack(&l.out)
+	l.reads.refuseRemote(&l.out)
+}
+
+// becomeMaster tells everybody that this node is ready to serve, and begins to measure times.
+func (l *Log) becomeMaster(now time.Duration, p Published) {
+	l.master.become(l.epoch.number(), now)
+	l.forwards.recall(l.cfg.Self.Node, &l.queue)
+	l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
+	l.timers.rearm(now)
+	l.changes.begin(now, l.state.Applied(), l.ticks)
+}

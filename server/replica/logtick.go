@@ -1,0 +1,50 @@
+package replica
+
+import (
+	"time"
+
+	"tenure/kv"
+)
+
+// tick drives retransmission, heartbeats, time-outs and timers; it comes every TickEvery.
+func (l *Log) tick(now time.Duration, p Published) error {
+	l.ticks++
+	l.now = now
+	if err := l.tickDigests(now, p); err != nil {
+		return err
+	}
+	l.tickProgress(now, p)
+	why := l.master.whyWaiting(l.epoch.ready, l.ticks)
+	l.queue.expire(now, why, &l.out)
+	l.batches.expire(now, &l.out)
+	l.forwards.expire(now, &l.out)
+	l.reads.expire(now, why, &l.out)
+	l.master.expire(now, l.cfg.MasterTimeout)
+	l.changes.expire(now, &l.out)
+	l.changes.tick(l.ticks, l.state.Applied())
+	if l.ticks%heartbeatTicks == 0 {
+		l.members.announce(l.heartbeat(now, p.Deadline), &l.out)
+	}
+	if l.epoch.ready && !l.stopping && p.HeldAs(l.epoch.tenure, now) {
+		l.timers.ask(now, &l.queue)
+	}
+	l.tickLevels(now, p)
+	return l.core.Tick()
+}
+
+// TickEvery is the distance between two Ticks, and heartbeatTicks the number of them between two heartbeats.
+const (
+	TickEvery      = 20 * time.Millisecond
+	heartbeatTicks = 5
+)
+
+// heartbeat is what this node says of itself.
+func (l *Log) heartbeat(now, deadline time.Duration) Heartbeat {
+	h := l.epoch.heartbeat(l.state.Applied(), l.members.space, now, deadline)
+	h.Membership, h.Excluding = l.own.told(now, l.core.SyncedThrough())
+	if h.Digests = l.digests.told; len(h.Digests) > 0 {
+		h.DigestFormat = kv.DigestFormat
+	}
+	h.Level = l.levels.cfg.Newest
+	return h
+}
