@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"tenure/api"
@@ -17,8 +15,8 @@ import (
 	"tenure/server/wire"
 )
 
-// maxMemberQuestions bounds what waits at one node for the master's answer about members, and what one node works on for
-// others.
+// maxMemberQuestions bounds the questions about members that wait at one node for the master's answer, and those that one
+// node works on for others; likewise the drains of other nodes.
 const maxMemberQuestions = 64
 
 // MembersConfig is what a Members is made of. All fields are required.
@@ -35,19 +33,14 @@ type MembersConfig struct {
 // Members lists the members and has them changed: by the master, to which it passes on what it is asked.
 type Members struct {
 	cfg    MembersConfig
-	nextID atomic.Uint64
-	busy   atomic.Int64 // questions of others that are worked on here
-
-	mu      sync.Mutex
-	waiting map[uint64]chan wire.MembersTold
-	drains  map[uint64]chan string
+	asks   *questions[wire.MembersTold] // for the master
+	drains *questions[string]           // for any node, which answers what is wrong, "" if nothing is
 }
 
 // NewMembers returns a Members.
 func NewMembers(c MembersConfig) *Members {
-	m := &Members{cfg: c, waiting: map[uint64]chan wire.MembersTold{}, drains: map[uint64]chan string{}}
-	m.nextID.Store(c.FirstID)
-	return m
+	return &Members{cfg: c, asks: newQuestions[wire.MembersTold](c.FirstID, maxMemberQuestions),
+		drains: newQuestions[string](c.FirstID, maxMemberQuestions)}
 }
 
 // ChangeMembers begins an operation, wherever the master is.
@@ -141,24 +134,21 @@ func (m *Members) askOnce(wait time.Duration, to ballot.NodeID, q wire.MembersAs
 	if to == 0 || to == m.cfg.Self {
 		return m.here(wait, q), nil
 	}
-	answer := make(chan wire.MembersTold, 1)
-	q.ID, q.Wait = m.nextID.Add(1), wait
-	if !m.open(func() { m.waiting[q.ID] = answer }) {
-		return wire.MembersTold{}, fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded,
-			maxMemberQuestions)
+	q.Wait = wait
+	told, how := m.asks.ask(wait, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
+		q.ID = id
+		return m.cfg.Send.SendLog(to, wire.EncodeMembersAsk(&q))
+	})
+	switch how {
+	case tooMany:
+		return told, errTooManyAsked
+	case unanswered:
+		told.Unknown = true
 	}
-	defer m.close(func() { delete(m.waiting, q.ID) })
-	if !m.cfg.Send.SendLog(to, wire.EncodeMembersAsk(&q)) {
-		return wire.MembersTold{}, nil // not connected: nothing was asked
-	}
-	select {
-	case told := <-answer:
-		return told, nil
-	case <-time.After(wait):
-	case <-m.cfg.Lifecycle.Ended():
-	}
-	return wire.MembersTold{Unknown: true}, nil
+	return told, nil // of unsent: nothing was asked
 }
+
+var errTooManyAsked = fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded, maxMemberQuestions)
 
 // here asks this node's own log part.
 func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
@@ -182,33 +172,23 @@ func (m *Members) here(wait time.Duration, q wire.MembersAsk) wire.MembersTold {
 	return told
 }
 
-// Asked answers a question that another node has passed on to this one. It runs apart from the connection's reader,
-// which must not wait.
+// Asked answers a question that another node has passed on to this one. One too many is answered as if this node knew no
+// master.
 func (m *Members) Asked(from ballot.NodeID, q wire.MembersAsk) {
-	if m.busy.Add(1) > maxMemberQuestions {
-		m.busy.Add(-1)
-		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&wire.MembersTold{ID: q.ID}))
-		return
-	}
-	go func() {
-		defer m.busy.Add(-1)
+	taken := m.asks.work(func() {
 		told := m.here(min(max(q.Wait, 0), maxMemberWait), q)
 		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&told))
-	}()
+	})
+	if !taken {
+		m.cfg.Send.SendLog(from, wire.EncodeMembersTold(&wire.MembersTold{ID: q.ID}))
+	}
 }
 
 // maxMemberWait bounds how long a question of another node is worked on.
 const maxMemberWait = time.Minute
 
 // Told takes the master's answer to a question that was passed on.
-func (m *Members) Told(t wire.MembersTold) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.waiting[t.ID]; c != nil {
-		c <- t
-		delete(m.waiting, t.ID)
-	}
-}
+func (m *Members) Told(t wire.MembersTold) { m.asks.take(t.ID, t) }
 
 // DrainNode makes a node hand mastership over and take no new clients, or take them again.
 func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off bool) error {
@@ -218,68 +198,35 @@ func (m *Members) DrainNode(timeout time.Duration, node ballot.NodeID, off bool)
 	if _, _, ok := m.cfg.Cluster.cfg.Members.Load().Find(node); !ok {
 		return &web.MemberError{Code: api.CodeNotMember, Text: fmt.Sprintf("node %d is not a member: nothing was changed", node)}
 	}
-	id, answer := m.nextID.Add(1), make(chan string, 1)
-	if !m.open(func() { m.drains[id] = answer }) {
-		return fmt.Errorf("%w: %d questions about members wait already", web.ErrOverloaded, maxMemberQuestions)
-	}
-	defer m.close(func() { delete(m.drains, id) })
-	if !m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off})) {
+	problem, how := m.drains.ask(timeout, m.cfg.Lifecycle.Ended(), func(id uint64) bool {
+		return m.cfg.Send.SendLog(node, wire.EncodeDrain(wire.Drain{ID: id, Off: off}))
+	})
+	switch {
+	case how == tooMany:
+		return errTooManyAsked
+	case how == unsent:
 		return fmt.Errorf("%w: node %d is not connected to this node", web.ErrNotApplied, node)
+	case how == unanswered:
+		return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
+	case problem != "":
+		return fmt.Errorf("%w: %s", web.ErrNotApplied, problem)
 	}
-	select {
-	case problem := <-answer:
-		if problem != "" {
-			return fmt.Errorf("%w: %s", web.ErrNotApplied, problem)
-		}
-		return nil
-	case <-time.After(timeout):
-	case <-m.cfg.Lifecycle.Ended():
-	}
-	return fmt.Errorf("%w: node %d did not answer in time; ask again", web.ErrUnknown, node)
+	return nil
 }
 
-// Drain drains this node because another one was asked to.
+// Drain drains this node because another one was asked to. One too many is not answered.
 func (m *Members) Drain(from ballot.NodeID, d wire.Drain) {
-	if m.busy.Add(1) > maxMemberQuestions {
-		m.busy.Add(-1)
-		return
-	}
-	go func() {
-		defer m.busy.Add(-1)
+	m.drains.work(func() {
 		answer := wire.Drained{ID: d.ID}
 		if err := m.cfg.Drain(d.Off); err != nil {
 			answer.Problem = err.Error()
 		}
 		m.cfg.Send.SendLog(from, wire.EncodeDrained(answer))
-	}()
+	})
 }
 
 // Drained takes a node's answer to a drain.
-func (m *Members) Drained(d wire.Drained) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.drains[d.ID]; c != nil {
-		c <- d.Problem
-		delete(m.drains, d.ID)
-	}
-}
-
-// open adds a question, unless too many wait.
-func (m *Members) open(add func()) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.waiting)+len(m.drains) >= maxMemberQuestions {
-		return false
-	}
-	add()
-	return true
-}
-
-func (m *Members) close(remove func()) {
-	m.mu.Lock()
-	remove()
-	m.mu.Unlock()
-}
+func (m *Members) Drained(d wire.Drained) { m.drains.take(d.ID, d.Problem) }
 
 // operationOf returns the operation that c asks for.
 func operationOf(c web.MemberChange) members.Operation {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"tenure/api"
@@ -34,18 +32,12 @@ type UpgradesConfig struct {
 // Upgrades tells which feature level the cluster has, and has the master raise it.
 type Upgrades struct {
 	cfg    UpgradesConfig
-	nextID atomic.Uint64
-	busy   atomic.Int64 // requests of others that are worked on here
-
-	mu      sync.Mutex
-	waiting map[uint64]chan wire.Raised
+	raises *questions[wire.Raised] // for the master
 }
 
 // NewUpgrades returns an Upgrades.
 func NewUpgrades(c UpgradesConfig) *Upgrades {
-	u := &Upgrades{cfg: c, waiting: map[uint64]chan wire.Raised{}}
-	u.nextID.Store(c.FirstID)
-	return u
+	return &Upgrades{cfg: c, raises: newQuestions[wire.Raised](c.FirstID, maxRaises)}
 }
 
 // Upgrade returns what this node knows of the feature level.
@@ -161,21 +153,13 @@ func (u *Upgrades) ask(wait time.Duration, to ballot.NodeID) (told wire.Raised, 
 		told, unknown = u.here(wait)
 		return told, unknown, nil
 	}
-	id, answer, err := u.open()
-	if err != nil {
-		return told, false, err
+	told, how := u.raises.ask(wait, u.cfg.Lifecycle.Ended(), func(id uint64) bool {
+		return u.cfg.Send.SendLog(to, wire.EncodeRaise(wire.Raise{ID: id}))
+	})
+	if how == tooMany {
+		return told, false, fmt.Errorf("%w: %d requests to raise the feature level wait already", web.ErrOverloaded, maxRaises)
 	}
-	defer u.close(id)
-	if !u.cfg.Send.SendLog(to, wire.EncodeRaise(wire.Raise{ID: id})) {
-		return told, false, nil // not connected: nothing was asked
-	}
-	select {
-	case told = <-answer:
-		return told, false, nil
-	case <-time.After(wait):
-	case <-u.cfg.Lifecycle.Ended():
-	}
-	return told, true, nil
+	return told, how == unanswered, nil
 }
 
 // here asks this node's own log part.
@@ -188,20 +172,14 @@ func (u *Upgrades) here(wait time.Duration) (told wire.Raised, unknown bool) {
 		Unheard: r.Level.Unheard}, false
 }
 
-// Asked answers a request that another node has passed on to this one. It runs apart from the connection's reader, which
-// must not wait.
+// Asked answers a request that another node has passed on to this one. One too many is not answered.
 func (u *Upgrades) Asked(from ballot.NodeID, r wire.Raise) {
-	if u.busy.Add(1) > maxRaises {
-		u.busy.Add(-1)
-		return
-	}
-	go func() {
-		defer u.busy.Add(-1)
+	u.raises.work(func() {
 		told, unknown := u.here(raiseWait)
 		if told.ID = r.ID; !unknown {
 			u.cfg.Send.SendLog(from, wire.EncodeRaised(&told))
 		}
-	}()
+	})
 }
 
 // raiseWait bounds how long a request of another node is worked on.
@@ -209,13 +187,8 @@ const raiseWait = time.Second
 
 // Told takes the master's answer to a request that was passed on.
 func (u *Upgrades) Told(r wire.Raised) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if c := u.waiting[r.ID]; c != nil {
-		r.Older, r.Unheard = shown(r.Older), shown(r.Unheard)
-		c <- r
-		delete(u.waiting, r.ID)
-	}
+	r.Older, r.Unheard = shown(r.Older), shown(r.Unheard)
+	u.raises.take(r.ID, r)
 }
 
 // shown cuts a list of another node to what can be a cluster's.
@@ -223,21 +196,3 @@ func shown(ids []ballot.NodeID) []ballot.NodeID { return slices.Clip(ids[:min(le
 
 // maxShown is more than the members of a cluster.
 const maxShown = 64
-
-func (u *Upgrades) open() (uint64, chan wire.Raised, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.waiting) >= maxRaises {
-		return 0, nil, fmt.Errorf("%w: %d requests to raise the feature level wait already", web.ErrOverloaded,
-			len(u.waiting))
-	}
-	id, answer := u.nextID.Add(1), make(chan wire.Raised, 1)
-	u.waiting[id] = answer
-	return id, answer, nil
-}
-
-func (u *Upgrades) close(id uint64) {
-	u.mu.Lock()
-	delete(u.waiting, id)
-	u.mu.Unlock()
-}

@@ -1,0 +1,78 @@
+package backend
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuestions[string](100, 2)
+		sent := make(chan uint64, 9)
+		send := func(id uint64) bool { sent <- id; return true }
+		type result struct {
+			answer string
+			how    asked
+		}
+		results := make(chan result, 9)
+		ask := func(ended chan struct{}) uint64 {
+			go func() {
+				answer, how := q.ask(time.Second, ended, send)
+				results <- result{answer, how}
+			}()
+			synctest.Wait()
+			return <-sent
+		}
+		want := func(w result) {
+			t.Helper()
+			if r := <-results; r != w {
+				t.Errorf("%+v, want %+v", r, w)
+			}
+		}
+
+		first, second := ask(nil), ask(nil)
+		if first <= 100 || first == second {
+			t.Errorf("ids %d and %d", first, second)
+		}
+		if _, how := q.ask(time.Second, nil, send); how != tooMany || len(sent) != 0 {
+			t.Errorf("a third: %v, %d sent", how, len(sent))
+		}
+		q.take(second, "second")
+		want(result{"second", answered})
+		q.take(second, "again")
+		want(result{"", unanswered}) // the first, after a second
+		q.take(first, "late")
+
+		ended := make(chan struct{})
+		ask(ended)
+		close(ended)
+		want(result{"", unanswered})
+		if _, how := q.ask(time.Second, nil, func(uint64) bool { return false }); how != unsent {
+			t.Errorf("without a connection: %v", how)
+		}
+		if len(q.waiting) != 0 {
+			t.Errorf("%d still wait", len(q.waiting))
+		}
+	})
+}
+
+func TestWorkIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuestions[string](0, 2)
+		on := make(chan struct{})
+		done := 0
+		work := func() bool { return q.work(func() { <-on; done++; on <- struct{}{} }) }
+		if !work() || !work() || work() {
+			t.Error("not just two are worked on")
+		}
+		for range 2 {
+			on <- struct{}{}
+			<-on
+		}
+		synctest.Wait()
+		if done != 2 || !q.work(func() {}) {
+			t.Errorf("%d done", done)
+		}
+	})
+}
