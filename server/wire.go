@@ -53,7 +53,7 @@ func (n *node) wire(p *parts) *runners {
 	r.log = runner.NewLog(runner.LogConfig{
 		Part: p.log, State: r.state, Store: n.store, Data: n.cfg.Data, FirstID: p.firstID, Members: members, Clock: n.clock,
 		Mastership: r.mastership, Health: r.health, Disk: r.disk, Send: n.ports.peers, LetGo: r.elector.LetGo,
-		Lifecycle: r.life, Registry: n.registry, Logger: n.log,
+		RequireLevel: n.ports.peers.RequireLevel, Lifecycle: r.life, Registry: n.registry, Logger: n.log,
 	})
 	r.leases = runner.NewLeases(runner.LeasesConfig{
 		Part: p.leases, Self: n.self, Quarantine: p.began + p.silence, FirstID: p.firstID, Clock: n.clock, Store: n.store,

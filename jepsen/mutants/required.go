@@ -26,7 +26,8 @@ var required = []string{
 	"FleaseWriteIgnoresRead", "FleaseReadTakesTheLast", "FleaseBallotNotFromClock",
 	"MajorityNoRestartWait", "MajorityScalarQuorum", "MajorityLateTimer", "MajorityVoteChanges",
 	// the feature level
-	"LevelRaisedWhileAMemberIsOlder", "CommandAboveTheLevelIsApplied",
+	"LevelRaisedWhileAMemberIsOlder", "CommandAboveTheLevelIsApplied", "OlderNodesStayWhileTheLevelIsRaised",
+	"MembersChangeWhileTheLevelIsRaised", "LevelRaisedWhileTheMembersChange", "OlderPeerStaysConnected",
 	// clocks
 	"ClockRateNeverCompared", "SuspendedNodeGoesOn",
 	// identity

@@ -190,7 +190,7 @@ func (c *changes) acknowledge(now time.Duration, p Published, tenure uint64, out
 func (l *Log) driveMembers(now time.Duration) {
 	c := &l.changes
 	c.holds = false
-	if c.proposed != nil || len(c.waiting) == 0 && !c.due {
+	if c.proposed != nil || len(c.waiting) == 0 && !c.due || l.levels.raising(l.state.Level()) {
 		return
 	}
 	f := l.facts(now)

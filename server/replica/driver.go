@@ -56,6 +56,9 @@ const (
 	// EffectData: take what the read is about.
 	EffectData
 
+	// EffectLevel: end the connections to nodes that do not know the feature level Output.Level, and admit none.
+	EffectLevel
+
 	// EffectTimer: make a round happen at Wake at the latest.
 	EffectTimer
 	// EffectDone: the round is over.
@@ -64,7 +67,7 @@ const (
 
 var effectNames = [...]string{
 	"", "take", "clock", "apply", "freeze", "checkpointed", "standing", "persist", "ready", "progress", "send", "reply",
-	"checkpoint", "members", "lease", "tenures", "note", "in force", "bucket", "era", "data", "timer", "done",
+	"checkpoint", "members", "lease", "tenures", "note", "in force", "bucket", "era", "data", "level", "timer", "done",
 }
 
 // String returns the name of the effect, for traces.

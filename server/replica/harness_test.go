@@ -98,6 +98,7 @@ type testNode struct {
 	round         *LogRound
 	events        []*Event
 	state         *kv.State
+	requires      uint64 // feature level
 	pub           Published
 	persists      []multipaxos.Persist
 	checkpointing *kv.Frozen
@@ -218,7 +219,7 @@ func (c *cluster) start(n *testNode) {
 	n.round, n.events = NewLogRound(n.log), nil
 	n.pub, n.persists, n.checkpointing, n.replies = Published{}, nil, nil, map[uint64]Reply{}
 	n.attempts, n.letGo, n.inForce, n.handsOver = map[ballot.Ballot]bool{}, nil, nil, 0
-	n.up, n.paused, n.nextTick = true, false, c.now
+	n.up, n.paused, n.nextTick, n.requires = true, false, c.now, 0
 	for _, o := range c.nodes {
 		if o != n && o.up {
 			n.input(Event{Up: o.id})
@@ -379,6 +380,8 @@ func (c *cluster) do(n *testNode, e Effect) {
 		n.persists = append(n.persists, out.Persists...)
 	case EffectReady:
 		n.pub = n.pub.WithReady(out.Ready, out.Epoch)
+	case EffectLevel:
+		n.requires = out.Level
 	case EffectProgress:
 		c.progress(n, out)
 	case EffectSend:

@@ -25,6 +25,11 @@ type LevelConfig struct {
 // The level is raised to what every member of the newest membership knows, voter or not, and only while each of them is
 // alive and has said so over the connection that stands now: a member that runs a release of before would not apply what
 // needs the level, and so have another state.
+//
+// From when the command is asked for until it is applied, or the mastership is over, nodes that do not know the level
+// are as little admitted as afterwards: Output.Level has their connections ended before the command leaves, and no
+// change of the members begins. A successor may find the command in the log. It applies it before it is ready, and so
+// before anything that needs the level.
 type levels struct {
 	cfg    LevelConfig
 	common uint64        // what all members know, as last heard
@@ -50,6 +55,15 @@ type LevelAnswer struct {
 
 // levelTicks is when a level is asked for again of which nothing came: the command was lost with an earlier mastership.
 const levelTicks = 100
+
+// raising reports whether the command that raises the level above level may be on its way.
+func (v *levels) raising(level uint64) bool { return v.asked > level }
+
+// required returns the level that a node must know to be connected to this one.
+func (v *levels) required(level uint64) uint64 { return max(v.asked, level) }
+
+// end is told that this node is not the ready master any more: what it asked for is lost, or its successor's.
+func (v *levels) end() { v.asked, v.again = 0, 0 }
 
 // follow takes note of what the members know. now is the newest reading of the clock.
 func (v *levels) follow(now time.Duration, m *membersView) {
@@ -104,11 +118,15 @@ func (v *levels) left(now time.Duration, level uint64) (time.Duration, bool) {
 func (l *Log) tickLevels(now time.Duration, p Published) {
 	v := &l.levels
 	v.follow(now, &l.members)
-	if !l.epoch.ready || l.stopping || !p.HeldAs(l.epoch.tenure, now) || !v.due(now, l.state, &l.epoch) {
+	if !l.mayRaise() || !p.HeldAs(l.epoch.tenure, now) || !v.due(now, l.state, &l.epoch) {
 		return
 	}
 	l.raise(now)
 }
+
+// mayRaise reports whether this node is to raise the level if nothing stands in the way. While a change of the members is
+// in flight it is not: the newest membership may be another one by the time that the command is chosen.
+func (l *Log) mayRaise() bool { return l.epoch.ready && !l.stopping && l.changes.proposed == nil }
 
 // raise queues the command that raises the level, unless a member stands in the way or one is on its way already.
 func (l *Log) raise(now time.Duration) (older, unheard []ballot.NodeID) {
@@ -124,13 +142,16 @@ func (l *Log) raise(now time.Duration) (older, unheard []ballot.NodeID) {
 	return nil, nil
 }
 
-// askLevel takes a request to raise the level. Only the ready master carries it out.
+// askLevel takes a request to raise the level. Only the ready master carries it out. While it may not it is to be asked
+// again.
 func (l *Log) askLevel(now time.Duration, q *LevelRequest) {
 	r := Reply{ID: q.ID, Outcome: Refused, Reason: NoMaster, Level: &LevelAnswer{Master: l.master.other()}}
 	switch {
 	case l.leaving:
 		r.Reason = Stopping
-	case l.epoch.ready && !l.stopping:
+	case l.epoch.ready && !l.stopping && l.changes.proposed != nil:
+		r.Level.Master = l.cfg.Self.Node
+	case l.mayRaise():
 		older, unheard := l.levels.blocking(now, l.state.Level(), &l.members)
 		if l.state.Level() >= l.levels.cfg.Newest {
 			older, unheard = nil, nil // it is reached

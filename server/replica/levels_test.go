@@ -52,6 +52,17 @@ func (r *releases) used() {
 	r.writes("and more")
 }
 
+// upgraded has all nodes know level 1, and returns the master.
+func (r *releases) upgraded() *testNode {
+	r.t.Helper()
+	r.used()
+	for id := range ballot.NodeID(3) {
+		r.upgrade(id+1, 1)
+	}
+	r.run(time.Second)
+	return r.awaitMaster()
+}
+
 // finish asks a node to raise the level.
 func (r *releases) finish(n *testNode) Reply {
 	r.t.Helper()
@@ -195,5 +206,69 @@ func TestAMemberMustHaveSaidItOverTheConnectionThatStands(t *testing.T) {
 	m.hear(sec, 3, Heartbeat{})
 	if older, unheard := v.blocking(sec, 0, &m); fmt.Sprint(older) != "[3]" || unheard != nil {
 		t.Errorf("after a heartbeat of the release before: older %v, unheard %v", older, unheard)
+	}
+}
+
+// From when the command is asked for, before anybody has it, nodes that do not know the level are out. With the end of
+// the mastership they are let in again, unless the command was applied.
+func TestOlderNodesAreOutWhileTheLevelIsRaised(t *testing.T) {
+	r := newReleases(t, 46, 0)
+	m := r.upgraded()
+	if m.requires != 0 {
+		t.Fatalf("level %d is required before", m.requires)
+	}
+	if a := r.finish(m); a.Outcome != Done || m.state.Level() != 0 {
+		t.Fatalf("%+v, %+v, level %d is applied", a, a.Level, m.state.Level())
+	}
+	if m.requires != 1 {
+		t.Errorf("level %d is required while the level is raised", m.requires)
+	}
+	m.log.closeEpoch()
+	if level := m.log.take().Level; level != 0 {
+		t.Errorf("level %d is required after the mastership", level)
+	}
+	r.crash(m)
+	r.run(2 * testLease)
+	if a := r.finish(r.awaitMaster()); a.Outcome != Done {
+		t.Fatalf("%+v, %+v", a, a.Level)
+	}
+}
+
+// A member that is added while the level is raised is listed after that, and so not let in if it is older.
+func TestNoMemberIsAddedWhileTheLevelIsRaised(t *testing.T) {
+	r := newReleases(t, 47, 0)
+	m := r.upgraded()
+	const ask, add = 1<<41 - 1, 1<<41 - 2
+	m.input(Event{Level: &LevelRequest{ID: ask}})
+	m.input(Event{Members: &MembersRequest{ID: add, Until: r.now + time.Second,
+		Op: members.Operation{ID: "late", Kind: members.Add, NonVoter: true, Member: comer(4)}}})
+	r.until("the new member", 2*time.Second, func() bool {
+		_, listed := m.log.changes.record.WithStore(comer(4).Store)
+		if listed && m.state.Level() == 0 {
+			t.Fatal("it is listed before the level is raised")
+		}
+		return listed
+	})
+	if a := m.replies[add]; a.Outcome != Done {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A request to raise the level waits for a change of the members that is in flight, and then for the new member.
+func TestTheLevelIsNotRaisedWhileAMemberIsAdded(t *testing.T) {
+	r := newReleases(t, 48, 0)
+	m := r.upgraded()
+	m.input(Event{Members: &MembersRequest{ID: 1<<41 - 2, Until: r.now + time.Second,
+		Op: members.Operation{ID: "early", Kind: members.Add, NonVoter: true, Member: comer(4)}}})
+	r.until("the change to be in flight", time.Second, func() bool { return m.log.changes.proposed != nil })
+	if a := r.finish(m); a.Outcome != Refused || a.Reason != NoMaster || a.Level.Master != m.id {
+		t.Fatalf("while it is in flight: %+v, %+v", a, a.Level)
+	}
+	r.until("the new member", time.Second, func() bool {
+		_, listed := m.log.changes.record.WithStore(comer(4).Store)
+		return listed
+	})
+	if a := r.finish(m); a.Outcome != Refused || fmt.Sprint(a.Level.Unheard) != "[4]" {
+		t.Errorf("with a member that nobody has heard: %+v, %+v", a, a.Level)
 	}
 }

@@ -91,6 +91,7 @@ func (l *Log) take() Output {
 	out := l.out.take()
 	out.Persists, out.Log = o.Persists, o.Messages
 	out.Apply = uint64(l.core.Chosen()) > l.state.Applied()
+	out.Level = l.levels.required(l.state.Level())
 	if l.epoch.ready {
 		out.Ready, out.Epoch = l.epoch.tenure, l.epoch.number()
 	}

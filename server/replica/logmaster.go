@@ -43,6 +43,7 @@ func (l *Log) closeEpoch() {
 	l.epoch.close()
 	l.master.resign()
 	l.changes.end(l.master.node, &l.out)
+	l.levels.end()
 	l.settling.reset()
 	l.batches.abandon(&l.out)
 	l.timers.recall(&l.queue)

@@ -57,6 +57,7 @@ type LogRound struct {
 	acks   bool // out is of the second half of a pass
 
 	ready, epoch uint64 // as last handed out
+	level        uint64 // likewise
 }
 
 // logStep is one step of the order: it does what is pure, and returns what the caller has to do, or 0.
@@ -79,6 +80,7 @@ var logBeginning = []logStep{
 var logPass = []logStep{
 	(*LogRound).advance,
 	(*LogRound).persist,
+	(*LogRound).require,
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
@@ -89,6 +91,7 @@ var logPass = []logStep{
 	(*LogRound).readClockAgain,
 	(*LogRound).finish,
 	(*LogRound).persist,
+	(*LogRound).require,
 	(*LogRound).publish,
 	(*LogRound).progress,
 	(*LogRound).members,
@@ -208,6 +211,15 @@ func (r *LogRound) advance() (Effect, error) {
 
 func (r *LogRound) persist() (Effect, error) {
 	return EffectPersist.unless(len(r.out.Persists) == 0), nil
+}
+
+// require hands out the level that peers must know when it has changed.
+func (r *LogRound) require() (Effect, error) {
+	if r.out.Level == r.level {
+		return 0, nil
+	}
+	r.level = r.out.Level
+	return EffectLevel, nil
 }
 
 // publish hands readiness out when it has changed.

@@ -38,9 +38,11 @@ type LogConfig struct {
 	Disk       *Disk
 	Send       Sender
 	LetGo      func(replica.LetGo) // has the elector give the lease up; must not wait
-	Lifecycle  *Lifecycle
-	Registry   prometheus.Registerer
-	Logger     zerolog.Logger
+	// RequireLevel ends the connections to nodes that do not know a feature level, and refuses new ones; must not wait.
+	RequireLevel func(level uint64)
+	Lifecycle    *Lifecycle
+	Registry     prometheus.Registerer
+	Logger       zerolog.Logger
 }
 
 // Log runs the log part: on whichever goroutine the inbox has chosen, one at a time. A goroutine of its own ticks, and

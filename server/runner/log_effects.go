@@ -47,6 +47,8 @@ func (l *Log) do(e replica.Effect) error {
 	case replica.EffectReady:
 		l.cfg.Mastership.SetReady(out.Ready, out.Epoch)
 		l.readyChanged(out.Ready, out.Epoch)
+	case replica.EffectLevel:
+		l.cfg.RequireLevel(out.Level)
 	case replica.EffectProgress:
 		l.deliverProgress(out)
 	case replica.EffectMembers:

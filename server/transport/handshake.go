@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"sync/atomic"
+
 	"tenure/internal/ballot"
 	"tenure/internal/ident"
 	"tenure/server/wire"
@@ -11,12 +13,14 @@ type handshaker struct {
 	say        func() wire.Hello // of this node, now, but for the membership
 	membership func() ident.Membership
 	history    *History
+	required   *atomic.Uint64 // feature level, as Transport.RequireLevel
 }
 
 // hello returns what this node says of itself, and the membership that it goes by.
 func (h *handshaker) hello() (wire.Hello, ident.Membership) {
 	ours, m := h.say(), h.membership()
 	ours.Membership, ours.Change = m.Number, m.Change
+	ours.ClusterLevel = max(ours.ClusterLevel, h.required.Load())
 	return ours, m
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,7 @@ var (
 	errReplaced = errors.New("replaced by a newer connection")
 	errOldRun   = errors.New("the peer was started again")
 	errRemoved  = errors.New("the peer is no member any more")
+	errOlder    = errors.New("the peer runs a release that does not know the feature level to which the cluster's is raised")
 )
 
 // link is an established connection. The goroutine that runs it reads; another writes.
@@ -30,18 +32,24 @@ type link struct {
 	history *History // takes the marks in keepalives
 	log     zerolog.Logger
 
+	level    uint64         // feature level that the peer knows
+	required *atomic.Uint64 // feature level that it must know, as Transport.RequireLevel
+
 	once     sync.Once
 	done     chan struct{} // closed when the link is to end
 	cause    error         // why; set before done is closed
 	finished chan struct{} // closed when the handler is not called for this link any more
 }
 
+// older reports whether the peer does not know the feature level that is required by now.
+func (l *link) older() bool { return l.level < l.required.Load() }
+
 func newLink(
 	cfg *Config, inc ballot.Incarnation, kind wire.Kind, c *conn, t *traffic, past *History, log zerolog.Logger,
 ) *link {
 	l := &link{
 		cfg: cfg, inc: inc, kind: kind, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
-		done: make(chan struct{}), finished: make(chan struct{}),
+		required: new(atomic.Uint64), done: make(chan struct{}), finished: make(chan struct{}),
 	}
 	switch kind {
 	case wire.KindLease:

@@ -17,7 +17,9 @@ func linked(n *node, kind wire.Kind, nc net.Conn) (*peer, *link) {
 	s := n.peers.Load()
 	p := s.list()[0]
 	inc, c := honest(p.node).Incarnation, newConn(nc, 0, time.Time{})
-	return p, newLink(s.cfg, inc, kind, c, &p.end(kind).traffic, s.handshake.history, s.log.Logger)
+	l := newLink(s.cfg, inc, kind, c, &p.end(kind).traffic, s.handshake.history, s.log.Logger)
+	l.required = s.handshake.required
+	return p, l
 }
 
 // piped runs a link of n to its only peer over nc. The channel returns why it ended.

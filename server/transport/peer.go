@@ -139,6 +139,10 @@ func (p *peer) run(l *link, h Handler) error {
 		return l.cause
 	default:
 	}
+	if l.older() { // the level may have been required before end.link.Swap
+		l.close(errOlder)
+		return l.cause
+	}
 	h.Connected(p.node, l.kind)
 	defer h.Disconnected(p.node, l.kind)
 	return l.run(h)

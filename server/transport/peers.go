@@ -29,10 +29,11 @@ type peers struct {
 
 // newPeers returns the peers of m.
 func newPeers(
-	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *History, s *sockets, log *rareLog,
+	cfg *Config, h Handler, m ident.Membership, addrs map[ballot.NodeID]string, past *History, required *atomic.Uint64, s *sockets,
+	log *rareLog,
 ) *peers {
 	p := &peers{cfg: cfg, handler: h, sockets: s, log: log, joining: make(chan struct{}, maxJoins)}
-	p.handshake = handshaker{say: cfg.Hello, membership: p.membership, history: past}
+	p.handshake = handshaker{say: cfg.Hello, membership: p.membership, history: past, required: required}
 	p.now.Store(&table{})
 	p.replace(m, addrs)
 	return p
@@ -87,11 +88,23 @@ func (s *peers) serve(c *conn, p *peer, kind wire.Kind, h *wire.Hello) error {
 		Stringer("incarnation", h.Incarnation).Logger()
 	log.Info().Str("remote", c.remote()).Msg("peer connected")
 	l := newLink(s.cfg, h.Incarnation, kind, c, &p.end(kind).traffic, s.handshake.history, log)
+	l.level, l.required = h.Level, s.handshake.required
 	cause := p.run(l, s.handler)
 	if !s.sockets.ended() {
 		log.Info().AnErr("cause", cause).Msg("peer disconnected")
 	}
 	return nil
+}
+
+// dropOlder ends the connections to peers that do not know the feature level that is required by now.
+func (s *peers) dropOlder() {
+	for _, p := range s.list() {
+		for i := range p.ends {
+			if l := p.ends[i].link.Load(); l != nil && l.older() {
+				l.close(errOlder)
+			}
+		}
+	}
 }
 
 // send puts a body in the queue for a peer. It reports false if the peer is not connected, or the body is larger than

@@ -43,6 +43,7 @@ type Transport struct {
 	sockets   *sockets
 	rareLog   rareLog
 	histories History
+	required  atomic.Uint64 // see RequireLevel
 
 	early struct { // what SetMembership got before Serve
 		sync.Mutex
@@ -95,7 +96,7 @@ func (t *Transport) Serve(h Handler, membership ident.Membership, addrs map[ball
 	if t.early.membership.Newer(membership) {
 		membership, addrs = t.early.membership, t.early.hints
 	}
-	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, t.sockets, &t.rareLog)
+	p := newPeers(&t.cfg, h, membership, addrs, &t.histories, &t.required, t.sockets, &t.rareLog)
 	if !t.peers.CompareAndSwap(nil, p) {
 		panic("transport: Serve called twice")
 	}
@@ -118,6 +119,15 @@ func (t *Transport) SetMembership(m ident.Membership, addrs map[ballot.NodeID]st
 	}
 	p.replace(m, addrs)
 	p.dialAll()
+}
+
+// RequireLevel ends the connections to peers that do not know a feature level, and has new ones refused, from before Serve
+// on if need be. A lower level than before admits them again. It does not wait.
+func (t *Transport) RequireLevel(level uint64) {
+	t.required.Store(level)
+	if p := t.peers.Load(); p != nil {
+		p.dropOlder()
+	}
 }
 
 // answer serves an inbound connection, which begins with one of four messages.
