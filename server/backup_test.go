@@ -208,7 +208,7 @@ func TestFewBackupsAtATime(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", api.PathBackup)
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", api.PathBackup)
 		if _, err := io.ReadFull(c, make([]byte, 12)); err != nil { // it has begun
 			t.Fatal(err)
 		}

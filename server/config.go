@@ -18,6 +18,7 @@ import (
 	"tenure/server/archive"
 	"tenure/server/backup/target"
 	"tenure/server/watch"
+	"tenure/server/web"
 )
 
 // Address is where a member of the static list listens for its peers.
@@ -55,6 +56,9 @@ type Config struct {
 	CompareEvery time.Duration
 	MaxLeases    int  // bound on the named leases that this node remembers; 0: 2,000,000
 	Insecure     bool // listeners beyond loopback are allowed
+	// AllowedHosts are names by which clients address this node, beside those of its addresses and of the machine. A
+	// request for another name is refused: it may be a web page's.
+	AllowedHosts []string
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest
@@ -127,6 +131,11 @@ func (c Config) Validate() error {
 	} {
 		if err := c.validateListener(l.flag, l.addr); err != nil {
 			return err
+		}
+	}
+	for _, name := range c.AllowedHosts {
+		if err := web.ValidateHost(name); err != nil {
+			return fmt.Errorf("%w: --allowed-hosts %w", ErrConfig, err)
 		}
 	}
 	return nil

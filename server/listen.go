@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +39,7 @@ func (n *node) listen() (err error) {
 	p.clients, err = web.New(web.Config{
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
-		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime,
+		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
 	}, n.front)
 	if err != nil {
 		return err
@@ -45,7 +47,7 @@ func (n *node) listen() (err error) {
 	if err := p.clients.Listen(); err != nil {
 		return err
 	}
-	if p.admin, err = listenAdmin(n.cfg.AdminAddr); err != nil {
+	if p.admin, err = listenAdmin(n.cfg.AdminAddr, n.cfg.hosts()); err != nil {
 		return err
 	}
 	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
@@ -58,6 +60,20 @@ func (n *node) listen() (err error) {
 	go func() { p.served <- p.clients.Serve() }()
 	n.ports = p
 	return nil
+}
+
+// hosts returns the names by which clients may address this node.
+func (c *Config) hosts() []string {
+	names := slices.Clone(c.AllowedHosts)
+	for _, addr := range []string{c.ClientAddr, c.ClientAdvertise, c.PeerAdvertise} {
+		if host, _, err := net.SplitHostPort(addr); err == nil && host != "" && net.ParseIP(host) == nil {
+			names = append(names, host)
+		}
+	}
+	if name, err := os.Hostname(); err == nil && name != "" && net.ParseIP(name) == nil {
+		names = append(names, name)
+	}
+	return names
 }
 
 // isRemoved takes the word of a member with a newer membership that this node is not in it. Once is enough.
@@ -93,8 +109,8 @@ type admin struct {
 	server   *http.Server
 }
 
-// listenAdmin returns nil without an address.
-func listenAdmin(addr string) (*admin, error) {
+// listenAdmin returns nil without an address. hosts are the names by which it may be addressed.
+func listenAdmin(addr string, hosts []string) (*admin, error) {
 	if addr == "" {
 		return nil, nil
 	}
@@ -108,9 +124,20 @@ func listenAdmin(addr string) (*admin, error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	a := &admin{listener: l, server: &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}}
+	a := &admin{listener: l, server: &http.Server{Handler: guarded(web.NewHosts(hosts), mux), ReadHeaderTimeout: 10 * time.Second}}
 	go func() { _ = a.server.Serve(l) }() // ends with close; its error only says so
 	return a, nil
+}
+
+// guarded passes requests on to next that are addressed to one of the hosts, and refuses all others: see web.Hosts.
+func guarded(hosts web.Hosts, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts.Serves(r.Host) {
+			http.Error(w, hosts.Refusal(r.Host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // close may come before Serve has taken the listener over: then Server.Close leaves the listener open.

@@ -122,7 +122,7 @@ func beClients(t *testing.T, where string) {
 			t.Fatal(err)
 		}
 		defer conns[i].Close()
-		if _, err := fmt.Fprintf(conns[i], "GET /v1/kv/wait/%d?index=1&wait=10m HTTP/1.1\r\nHost: x\r\nUser-Agent: test\r\nAccept-Encoding: gzip\r\n\r\n", i); err != nil {
+		if _, err := fmt.Fprintf(conns[i], "GET /v1/kv/wait/%d?index=1&wait=10m HTTP/1.1\r\nHost: localhost\r\nUser-Agent: test\r\nAccept-Encoding: gzip\r\n\r\n", i); err != nil {
 			t.Fatal(err)
 		}
 	}

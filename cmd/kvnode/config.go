@@ -52,6 +52,7 @@ func (s *settings) build() (server.Config, error) {
 		QuotaBytes:    s.quota,
 		MaxLeases:     s.maxLeases,
 		Insecure:      s.insecure,
+		AllowedHosts:  s.hosts,
 
 		WatchHistoryBytes: s.history,
 		UpgradeAfter:      s.upgradeAfter,

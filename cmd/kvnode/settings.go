@@ -47,6 +47,7 @@ type settings struct {
 	logLevel  zerolog.Level
 	logFormat string
 	insecure  bool
+	hosts     []string
 	nodeName  string
 	guardian  bool
 	batch     bool
@@ -136,6 +137,9 @@ func newSettings() *settings {
 		"json or console (default: console on a terminal, else json)")
 	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure",
 		"allow listening on addresses beyond loopback, although there is no TLS")
+	f.Var(setting(&s.hosts, "", "list", parseList), "allowed-hosts",
+		"names, NAME,…, by which clients may address this node beside localhost, its own names and its addresses; requests "+
+			"for others are refused, since web pages can have a browser send them")
 	f.VisitAll(allowBareBool)
 	return s
 }

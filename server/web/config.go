@@ -28,6 +28,9 @@ type Config struct {
 	NodeName string
 	// Insecure allows listening where others can reach the node: there is no TLS and no authentication.
 	Insecure bool
+	// AllowedHosts are the names by which clients may address the node, beside localhost and addresses in figures: see
+	// hosts.go.
+	AllowedHosts []string
 	// Logger gets panics and what net/http complains about.
 	Logger zerolog.Logger
 	// Registry is what /metrics shows; the HTTP metrics are registered in it. Nil: one of the server's own.
@@ -99,6 +102,11 @@ func (c Config) Validate() error {
 	c = c.withDefaults()
 	if err := checkAddr(c.Addr, c.Insecure); err != nil {
 		return err
+	}
+	for _, name := range c.AllowedHosts {
+		if err := ValidateHost(name); err != nil {
+			return fmt.Errorf("web: allowed host %w", err)
+		}
 	}
 	if c.MaxValueBytes < 1 || c.MaxValueBytes > api.MaxValueBytes {
 		return fmt.Errorf("web: largest value of %d bytes: must be from 1 to %d", c.MaxValueBytes, api.MaxValueBytes)

@@ -22,6 +22,7 @@
 //
 // # Where each promise is kept
 //
+//	what the pages of others have a browser send           hosts.go
 //	404, 405 and Allow; panics are logged, never fatal     exchange.go
 //	which query names belong together; contradictions      query.go, rules.go
 //	what Consul's clients send and no endpoint takes       foreign.go

@@ -62,6 +62,7 @@ type dispatcher struct {
 	node        []string // value of api.HeaderNode
 	metrics     *metrics
 	log         zerolog.Logger
+	hosts       Hosts
 	crossOrigin *http.CrossOriginProtection
 }
 
@@ -99,6 +100,9 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 	if method == http.MethodHead {
 		method = http.MethodGet // net/http keeps the body back
 	}
+	if err := d.fromBrowser(x.r); err != nil {
+		return nil, err
+	}
 	h := e.handlers[method]
 	switch {
 	case len(x.r.RequestURI) > api.MaxURLBytes:
@@ -111,10 +115,6 @@ func (d *dispatcher) handlerOf(x *exchange, e *endpoint) (handler, error) {
 		return nil, &refusal{status: http.StatusMethodNotAllowed, code: api.CodeInvalid, allow: allow,
 			text: "method " + x.r.Method + " is not allowed here, only " + allow +
 				misspeltVerb(x.r.Method, x.r.URL.Path)}
-	case method == http.MethodPost && d.crossOrigin.Check(x.r) != nil:
-		// The one method that a page of another origin may send without asking first.
-		return nil, refuse(http.StatusForbidden, api.CodeForbidden,
-			"refused: sent by a browser from a page of another origin")
 	}
 	return h, nil
 }

@@ -218,7 +218,10 @@ func (f *fake) set(t testing.TB, pairs ...string) {
 	}
 }
 
-func testConfig() Config { return Config{Addr: "127.0.0.1:0", Version: "1.2.3", Logger: zerolog.Nop()} }
+// testConfig is served under the names that httptest and the tests that write to a connection use.
+func testConfig() Config {
+	return Config{Addr: "127.0.0.1:0", Version: "1.2.3", Logger: zerolog.Nop(), AllowedHosts: []string{"example.com", "x"}}
+}
 
 func newServer(t testing.TB, f *fake, change ...func(*Config)) *Server {
 	cfg := testConfig()

@@ -100,8 +100,8 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		fk.writes = 0
-		r := httptest.NewRequest("PUT", "http://h/v1/kv/x", nil)
-		if r.URL, err = url.ParseRequestURI("http://h/v1/kv/" + path); err != nil {
+		r := httptest.NewRequest("PUT", "http://x/v1/kv/x", nil)
+		if r.URL, err = url.ParseRequestURI("http://x/v1/kv/" + path); err != nil {
 			return
 		}
 		w := httptest.NewRecorder()

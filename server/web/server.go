@@ -44,7 +44,8 @@ func New(cfg Config, b Backend) (*Server, error) {
 	s.waits = &waits{hub: cfg.Hub, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{})}
 	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
 	s.router = newRouter(s.routes, &dispatcher{
-		node: []string{s.node}, metrics: m, log: cfg.Logger, crossOrigin: http.NewCrossOriginProtection()})
+		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts),
+		crossOrigin: http.NewCrossOriginProtection()})
 	s.conns.open = &m.conns
 	s.http = &http.Server{
 		Handler:           s.router,

@@ -1,0 +1,104 @@
+package web
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tenure/api"
+)
+
+// A page of anybody can have a browser send requests here by a name of its own: none of them is answered, whatever
+// they ask for, and none changes anything.
+func TestOtherHostsAreRefused(t *testing.T) {
+	cfg := testConfig()
+	cfg.AllowedHosts = []string{"KV.example.com", "kv1"}
+	b := newFake(t)
+	s, err := New(cfg, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, served := range map[string]bool{
+		"": true, "localhost": true, "localhost:8500": true, "LocalHost.:8500": true, "127.0.0.1": true, "127.0.0.1:8500": true,
+		"10.1.2.3:8500": true, "[::1]": true, "[::1]:8500": true, "[fe80::1%25eth0]:80": true, "kv.example.com": true,
+		"kv.example.com:443": true, "kv.EXAMPLE.com.": true, "kv1:1": true,
+
+		"evil.example": false, "evil.example:8500": false, "example.com": false, "a.kv.example.com": false,
+		"kv.example.com.evil.example": false, "localhost.evil.example": false, "127.0.0.1.evil.example": false,
+		"127.0.0.1.": false, "127.0.0.1:8500.evil.example": false, "[::1]evil.example": false, ":8500": false, "2130706433": false,
+		"xn--kv-": false, "kv1:": true, "[kv1]": false,
+	} {
+		for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS"} {
+			for _, path := range []string{"/v1/kv/k", "/v1/kv/?recurse", "/metrics", "/v1/health/live", "/", "/v1/snapshot"} {
+				r := httptest.NewRequest(method, path, nil)
+				r.Host = host
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				refused := w.Code == http.StatusForbidden && code(w) == api.CodeForbidden
+				if refused == served {
+					t.Errorf("%s %s with Host %q: status %d %s", method, path, host, w.Code, w.Body)
+				}
+				if refused && method == "PUT" && !strings.Contains(w.Body.String(), "--allowed-hosts") {
+					t.Errorf("Host %q: it is not said what to do: %s", host, w.Body)
+				}
+			}
+		}
+	}
+}
+
+// No method that changes something is open to pages of another origin, also where the browser asks nobody first.
+func TestOtherOriginsAreRefused(t *testing.T) {
+	s, err := New(testConfig(), newFake(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		header, value string
+		refused       bool
+	}{
+		{"Origin", "http://evil.example", true}, {"Origin", "null", true}, {"Origin", "http://example.com:81", true},
+		{"Sec-Fetch-Site", "cross-site", true}, {"Sec-Fetch-Site", "same-site", true},
+		{"Origin", "http://example.com", false}, {"Sec-Fetch-Site", "same-origin", false}, {"Sec-Fetch-Site", "none", false},
+		{"User-Agent", "curl", false},
+	} {
+		for _, method := range []string{"PUT", "DELETE", "POST", "PATCH", "PURGE"} {
+			r := httptest.NewRequest(method, "/v1/kv/k", nil)
+			r.Header.Set(c.header, c.value)
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if refused := w.Code == http.StatusForbidden; refused != c.refused {
+				t.Errorf("%s with %s %q: status %d %s", method, c.header, c.value, w.Code, w.Body)
+			}
+			if w.Header().Get("Access-Control-Allow-Origin") != "" {
+				t.Errorf("%s with %s %q: CORS", method, c.header, c.value)
+			}
+		}
+	}
+}
+
+func TestValidateHost(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"kv.example.com": true, "kv1": true, "a_b.c-d": true, "kv.example.com.": true,
+		"": false, ".": false, "*": false, "*.example.com": false, "kv:8500": false, "http://kv": false, "127.0.0.1": false,
+		"::1": false, "[::1]": false, "a b": false, "a/b": false, strings.Repeat("a", 254): false,
+	} {
+		if err := ValidateHost(name); (err == nil) != ok {
+			t.Errorf("ValidateHost(%.20q) = %v", name, err)
+		}
+	}
+}
+
+func BenchmarkHosts(b *testing.B) {
+	h := NewHosts([]string{"kv1"})
+	for _, host := range []string{"127.0.0.1:8500", "kv1:8500", "localhost:8500"} {
+		b.Run(host, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if !h.Serves(host) {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}
