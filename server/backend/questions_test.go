@@ -63,8 +63,10 @@ func TestWorkIsBounded(t *testing.T) {
 		on := make(chan struct{})
 		done := 0
 		work := func() bool { return q.work(func() { <-on; done++; on <- struct{}{} }) }
-		if !work() || !work() || work() {
-			t.Error("not just two are worked on")
+		for i, want := range []bool{true, true, false} {
+			if got := work(); got != want {
+				t.Errorf("work %d: %v", i, got)
+			}
 		}
 		for range 2 {
 			on <- struct{}{}
