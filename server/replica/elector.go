@@ -38,6 +38,7 @@ type Elector struct {
 	// Of a hand-over that is under way: this node is the one that should try, or should let another try until then.
 	favoured bool
 	standOff time.Duration
+	outdated time.Duration // no fresh attempt before: see outdatedPause
 	out      []lease.Message
 	notes    lease.Notes
 	tenures  tenures
@@ -109,7 +110,7 @@ func (e *Elector) doDue(now time.Duration) {
 		}
 		return
 	}
-	if now < e.tryAt || e.barred || !e.votes() || e.waitForOther(now) {
+	if now < max(e.tryAt, e.outdated) || e.barred || !e.votes() || e.waitForOther(now) {
 		return
 	}
 	e.start(now)
@@ -117,7 +118,7 @@ func (e *Elector) doDue(now time.Duration) {
 
 // nextWake is the next time at which Tick has something to do.
 func (e *Elector) nextWake(now time.Duration) time.Duration {
-	next := e.tryAt
+	next := max(e.tryAt, e.outdated)
 	_, held := e.proposer.Held(now)
 	switch {
 	case !e.votes(), e.barred && !held:
@@ -244,6 +245,12 @@ func (e *Elector) waitForOther(now time.Duration) bool {
 	return true
 }
 
+// outdatedPause is for how many lease times a node tries no more whose attempt was refused for a newer membership, unless
+// it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can succeed no more,
+// but each of them takes its promise away from the attempts of the others: those wait for their deadline before they ask
+// with a higher ballot, and its own are refused at once, so that it would always be ahead of them.
+const outdatedPause = 4
+
 // settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.
 func (e *Elector) settle(now time.Duration) {
 	if !e.trying || e.proposer.Attempt().Phase != lease.PhaseNone {
@@ -259,6 +266,9 @@ func (e *Elector) settle(now time.Duration) {
 	wait := e.proposer.RetryAfter(now, e.random.next())
 	if _, held := e.proposer.Held(now); !held {
 		e.route(now, e.proposer.Release(now)) // what the attempt left at acceptors would block everybody, this node too
+	}
+	if last.Reason == lease.EndOutdated {
+		e.outdated = now + outdatedPause*e.cfg.Duration
 	}
 	if last.Reason == lease.EndBlocked && last.Blocker.Left > 0 {
 		wait += e.rank(last.Blocker.Owner.Node)

@@ -25,6 +25,7 @@ func (e *Elector) setMembership(now time.Duration, m InForce) {
 	e.acceptor.SetMembership(m.Number)
 	e.proposer.SetMembership(m.Number, m.Voters)
 	e.cfg.Voters, e.tenures.voters = m.Voters, m.Voters
+	e.outdated = 0
 	if !voted && e.votes() {
 		// The acceptor of a new voter has no record yet of the lease that somebody holds.
 		e.tryAt = max(e.tryAt, now+e.cfg.Duration+e.rank(0))

@@ -175,3 +175,43 @@ func TestMembersNamedLeasesGoOver(t *testing.T) {
 		t.Errorf("the only voter: %+v", w.answers[id])
 	}
 }
+
+// refuse answers the Prepares among sent for two voters that have a newer membership in force.
+func refuse(r *ElectorRound, now time.Duration, sent []lease.Message) (more []lease.Message) {
+	for _, m := range sent {
+		if m.Kind == lease.KindPrepare {
+			_, out := oneRound(r, now, ElectorEvent{Message: &lease.Message{Kind: lease.KindPrepareRejected, From: m.To, To: m.From,
+				Resource: m.Resource, Class: m.Class, Ballot: m.Ballot, Membership: 2}})
+			more = append(more, out...)
+		}
+	}
+	return more
+}
+
+// A node whose attempt was refused for a newer membership leaves its promise to the others for some lease times, and
+// tries at once when it has learned the membership.
+func TestMembersAnOutdatedVoterMakesWay(t *testing.T) {
+	for _, learns := range []bool{false, true} {
+		r := newTestElectorRound(t, 1, 2, 3)
+		oneRound(r, 0, ElectorEvent{})
+		tried := r.Wake()
+		_, sent := oneRound(r, tried, ElectorEvent{})
+		if len(sent) != 2 {
+			t.Fatalf("the attempt: %v", sent)
+		}
+		if more := refuse(r, tried, sent); len(more) > 0 {
+			t.Fatalf("after the refusals: %v", more)
+		}
+		if learns {
+			oneRound(r, tried, ElectorEvent{Membership: &InForce{Number: 2, Voters: quorum.Of(1, 2, 3)}})
+		}
+		again := tried
+		for sent = nil; len(sent) == 0 && again < tried+10*testLease; again += testLease / 50 {
+			_, sent = oneRound(r, again, ElectorEvent{})
+		}
+		waited := again - tried
+		if learns && waited > testLease/4 || !learns && (waited < outdatedPause*testLease || waited > (outdatedPause+1)*testLease) {
+			t.Errorf("it has learned the membership: %v; it tried again after %v", learns, waited)
+		}
+	}
+}
