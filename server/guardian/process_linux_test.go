@@ -274,6 +274,7 @@ func TestOnlyTheEndOfTheProcessEndsTheWait(t *testing.T) {
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _, _ = sleeper.Process.Kill(), sleeper.Wait() }() // also if the test fails: it is stopped for ever
 	fd, err := unix.PidfdOpen(sleeper.Process.Pid, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +292,6 @@ func TestOnlyTheEndOfTheProcessEndsTheWait(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	_ = sleeper.Wait()
 	if err := awaitDeath(1 << 20); err == nil {
 		t.Error("a file that is none was taken for the kernel's word")
 	}
