@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tenure/jepsen/bench"
+	"tenure/jepsen/bench/install"
 	"tenure/jepsen/bench/million"
 	"tenure/jepsen/bench/pinned"
 	"tenure/jepsen/bench/soak"
@@ -19,8 +20,8 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure leases, scheduling settings and long runs on real processes"}
-	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand(), soakCommand())
+	c := &cobra.Command{Use: "bench", Short: "Measure leases, scheduling settings, uploads and long runs on real processes"}
+	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand(), soakCommand(), installCommand())
 	return c
 }
 
@@ -106,6 +107,16 @@ func pinnedCommand() *cobra.Command {
 	f.IntSliceVar(&cfg.LoadCores, "load-cores", []int{1}, "processors of the load")
 	f.StringSliceVar(&cfg.Worlds, "worlds", []string{pinned.Apart, pinned.Shared}, "apart, shared or both")
 	return measurement(c, &cfg.Setup, 1, func(ctx context.Context) (report, error) { return pinned.Run(ctx, cfg) })
+}
+
+func installCommand() *cobra.Command {
+	var cfg install.Config
+	c := &cobra.Command{Use: "install",
+		Short: "Measure for how long the upload of a snapshot holds up other requests"}
+	c.Flags().IntVar(&cfg.Keys, "keys", 9900, "keys in the snapshot")
+	c.Flags().IntVar(&cfg.ValueBytes, "value-bytes", 700, "bytes of each value")
+	c.Flags().IntVar(&cfg.Trials, "trials", 10, "uploads")
+	return measurement(c, &cfg.Setup, 3, func(ctx context.Context) (report, error) { return install.Run(ctx, cfg) })
 }
 
 func soakCommand() *cobra.Command {

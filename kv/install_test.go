@@ -236,7 +236,7 @@ func TestAnInstallIsBounded(t *testing.T) {
 	for i := 0; err == nil && i < 100; i++ {
 		err = big.Add(Change{Space: SpaceData, Key: []byte{byte(i)}, Value: value})
 	}
-	if err == nil || big.bytes > MaxStagedBytes+1<<21 {
+	if err == nil || big.bytes > MaxUploadBytes+1<<21 {
 		t.Errorf("%d bytes, %v", big.bytes, err)
 	}
 	m := backedUp(t)
@@ -265,7 +265,7 @@ func fill(m *machine, prefix string, n, bytes int) {
 
 // BenchmarkInstall measures for how long the largest install holds up everything else: 10,000 keys that replace as many.
 func BenchmarkInstall(b *testing.B) {
-	for _, c := range []struct{ keys, bytes int }{{MaxStagedRecords - 100, 16}, {MaxStagedRecords - 100, 1200}, {100, 600_000}} {
+	for _, c := range []struct{ keys, bytes int }{{MaxStagedRecords - 100, 16}, {MaxStagedRecords - 100, 750}, {12, 600_000}} {
 		b.Run(fmt.Sprintf("%dx%d", c.keys, c.bytes), func(b *testing.B) {
 			old := newMachine(b, DefaultLimits)
 			old.do(level(1))

@@ -17,7 +17,7 @@ import (
 // The first piece is what stageHeader returns, the others records of the uploaded state (Pieces), in the order of
 // stagedSpaces: what an entry points to comes before it.
 
-// Bounds of an upload. They keep an install, which holds up everything else, below 50 ms (BenchmarkInstall).
+// Bounds of an upload that the state machine takes. What a node sends is less: MaxUploadBytes.
 const (
 	MaxStagedBytes   = 64 << 20 // of all its pieces
 	MaxStagedRecords = 10_000   // in all its pieces

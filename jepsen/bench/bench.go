@@ -5,6 +5,7 @@
 //   - takeover: how long a lease has no owner after its owner's end
 //   - pinned: the effect of three scheduling settings
 //   - soak: whether a cluster under full load stays as it was
+//   - install: how long the upload of a snapshot holds up other requests
 package bench
 
 import (
