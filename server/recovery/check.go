@@ -164,6 +164,13 @@ func (r *Report) advice() string {
 	if r.Sound {
 		return "nothing is wrong: start the node as before"
 	}
+	if r.Identity != nil && len(r.Identity.Members) == 1 && r.onlySums() {
+		return "state.db reads whole, so that either a checksum or a page in which nothing is missing has changed: the " +
+			"node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the directory, " +
+			"and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY); if there is none that is new " +
+			"enough, move state.sums out of the directory and start the node: it reads all of state.db and makes the " +
+			"checksums anew"
+	}
 	if r.Identity != nil && len(r.Identity.Members) == 1 {
 		return "the node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the " +
 			"directory, and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY)"
@@ -181,6 +188,16 @@ func (r *Report) advice() string {
 	}
 	return fmt.Sprintf("do not start the node on it; look at the disk, then rebuild the node from the other members: "+
 		"kvnode rejoin --data %s --join %s%s, with the node's own flags (--peer, --client) as before", r.Dir, join, name)
+}
+
+// onlySums reports whether nothing but the checksums of the state database's pages is wrong.
+func (r *Report) onlySums() bool {
+	for _, p := range r.Problems {
+		if p.File != "state.sums" {
+			return false
+		}
+	}
+	return true
 }
 
 // WriteJSON writes r as JSON.

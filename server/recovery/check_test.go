@@ -135,6 +135,36 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A node that was alone can go on with a whole state.db, in the way that the advice says; with nothing else damaged.
+func TestCheckSaysWhatToDoWithoutChecksums(t *testing.T) {
+	const says = "move state.sums out of the directory"
+	w := newWorld(t, 1)
+	dir := w.make(1, log{state: 2, chosen: 3, entries: []string{"a=1", "b=2", "c=3"}})
+	sums := filepath.Join(dir, "state.sums")
+	spoilSums(t, sums)
+	r, err := Check(dir)
+	if err != nil || r.Sound || !strings.Contains(r.Do, says) {
+		t.Fatalf("%+v %v", r, err)
+	}
+	if s, err := storage.Open(dir, small); !errors.Is(err, storage.ErrDamaged) {
+		s.Close()
+		t.Fatalf("it opens: %v", err)
+	}
+	journal := filepath.Join(dir, "journal")
+	spoil(t, journal)
+	if r, err = Check(dir); err != nil || r.Sound || strings.Contains(r.Do, says) {
+		t.Errorf("with a damaged journal: %+v %v", r, err)
+	}
+	spoil(t, journal) // as it was
+	missing(t, sums)
+	s, err := storage.Open(dir, small)
+	w.must(err)
+	w.must(s.Close())
+	if r, err = Check(dir); err != nil || !r.Sound {
+		t.Fatalf("%+v %v", r, err)
+	}
+}
+
 func truncated(t *testing.T, path string) {
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
