@@ -78,7 +78,7 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		Data:    "d", ClientAddr: "0.0.0.0:80", PeerAddr: ":81", AdminAddr: "127.0.0.1:82",
 		LeaseTime: time.Second, MaxLeaseTime: time.Minute, ClockDriftPPM: 5000, LeaseMargin: 20 * time.Millisecond,
 		MaxValueBytes: 1 << 20, QuotaBytes: 10 << 30, Insecure: true, SessionTTLMin: 2 * time.Second,
-		AllowedHosts: []string{"kv.example.com", "kv1"},
+		AllowedHosts:      []string{"kv.example.com", "kv1"},
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
