@@ -63,10 +63,13 @@ func (g *changes) mayPropose(chain []quorum.Set) bool {
 	return g.chosen < len(chain) && g.record(chain).IsSettled()
 }
 
+// asks reports whether the master asks for acknowledgements.
+func (g *changes) asks() bool { return !g.waiting && g.settled != g.chosen }
+
 // acknowledge begins the wait after which the newest membership is settled, if the acknowledgements are enough: those
 // of acceptors that have it in force, durably.
 func (g *changes) acknowledge(chain []quorum.Set, t lease.Timing, acked []replica.Acknowledgement) bool {
-	if g.waiting || g.settled == g.chosen {
+	if !g.asks() {
 		return false
 	}
 	wait, ok := replica.SettleWait(t, g.record(chain), acked)

@@ -18,10 +18,11 @@ const (
 	atLog    = 8 // changes
 )
 
-// changeModel is the model of a ChangeConfig. Everything in it but c and all is guarded by memo.mu.
+// changeModel is the model of a ChangeConfig. Everything in it but c, all and nodes is guarded by memo.mu.
 type changeModel struct {
-	c   ChangeConfig
-	all []quorum.Set // the memberships, the lost one last
+	c     ChangeConfig
+	all   []quorum.Set // the memberships, the lost one last
+	nodes int          // acceptors
 	common
 	proposers interned[changeProposer]
 	acceptors interned[changeAcceptor]
@@ -59,7 +60,7 @@ type changeMessage struct {
 const toAll = 255
 
 func newChangeModel(c ChangeConfig) *changeModel {
-	l := &changeModel{c: c, all: c.memberships()}
+	l := &changeModel{c: c, all: c.memberships(), nodes: c.acceptors()}
 	l.prepare(l.messages.sum, l.layoutOf())
 	for i := range uint8(changeProposers) {
 		p, err := lease.NewProposer(lease.ProposerConfig{Self: incarnation(i, 0), Duration: c.duration(),
@@ -69,7 +70,7 @@ func newChangeModel(c ChangeConfig) *changeModel {
 		}
 		l.first[atTryers+i] = l.proposer(changeProposer{p: p, who: i})
 	}
-	for i := range c.acceptors() {
+	for i := range l.nodes {
 		l.first[atVoters+i] = l.install(1, 0)
 	}
 	l.first[atAsks] = l.sets.of(nil)
@@ -85,7 +86,7 @@ func (l *changeModel) explorer() explorer {
 type changeExplorer struct{ access[*changeModel] }
 
 func (l *changeModel) layoutOf() layout {
-	n := l.c.acceptors()
+	n := l.nodes
 	return layout{
 		perms: permutationsOf(n, func(i, j int) bool {
 			return alikeIn(l.all, i, j) && l.c.acceptorRate(i) == l.c.acceptorRate(j)

@@ -25,8 +25,8 @@ func (x *changeExplorer) expand(s *state, emit func(next *state, a action)) {
 	if g.mayPropose(c.Chain) {
 		try(action{kind: chPropose})
 	}
-	for acked := range uint32(1) << c.acceptors() {
-		if c.Late || acked == 0 {
+	for acked := range uint32(1) << l.nodes {
+		if g.asks() && (c.Late || acked == 0) {
 			try(action{kind: chAcknowledge, arg: acked})
 		}
 	}
@@ -43,7 +43,7 @@ func (x *changeExplorer) expand(s *state, emit func(next *state, a action)) {
 			try(action{kind: chRelease, who: i})
 		}
 	}
-	for i := range uint8(c.acceptors()) {
+	for i := range uint8(l.nodes) {
 		if n := l.acceptors.get(s[atVoters+i]).a.Membership(); int(n) < g.chosen && !c.Late {
 			try(action{kind: chLearn, to: i})
 		}
@@ -90,7 +90,7 @@ func (x *changeExplorer) tick(s *state, g *changes) {
 	for i := range changeProposers {
 		x.put(s, atTryers+i, opProposer, inPass)
 	}
-	for i := range x.l.c.acceptors() {
+	for i := range x.l.nodes {
 		x.put(s, atVoters+i, opPass, uint32(i))
 	}
 	g.pass(x.l.c.masterRate())
@@ -99,15 +99,18 @@ func (x *changeExplorer) tick(s *state, g *changes) {
 // acknowledge has the master count the acceptors that have the newest membership in force. Those in late go over now;
 // each of them must be needed.
 func (x *changeExplorer) acknowledge(s *state, g *changes, late uint32) bool {
-	for i := range x.l.c.acceptors() {
+	for i := range x.l.nodes {
 		if late>>i&1 == 0 {
 			continue
 		}
-		if without := *g; x.count(s, &without, late&^(1<<i)) || int(x.l.acceptors.get(s[atVoters+i]).a.Membership()) == g.chosen {
+		if int(x.l.acceptors.get(s[atVoters+i]).a.Membership()) == g.chosen {
+			return false
+		}
+		if without := *g; x.count(s, &without, late&^(1<<i)) {
 			return false
 		}
 	}
-	for i := range x.l.c.acceptors() {
+	for i := range x.l.nodes {
 		if late>>i&1 != 0 {
 			x.put(s, atVoters+i, opLearn, uint32(g.chosen))
 		}
@@ -117,8 +120,8 @@ func (x *changeExplorer) acknowledge(s *state, g *changes, late uint32) bool {
 
 // count has the master count the acknowledgements, with those in late as if they had gone over.
 func (x *changeExplorer) count(s *state, g *changes, late uint32) bool {
-	var acked []replica.Acknowledgement
-	for i := range x.l.c.acceptors() {
+	acked := make([]replica.Acknowledgement, 0, maxNodes)
+	for i := range x.l.nodes {
 		if v := x.l.acceptors.get(s[atVoters+i]); late>>i&1 != 0 || int(v.a.Membership()) == g.chosen {
 			acked = append(acked, replica.Acknowledgement{Node: ballot.NodeID(i + 1), Excluding: v.a.OlderExclusion(v.now)})
 		}

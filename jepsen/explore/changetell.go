@@ -80,7 +80,7 @@ func (t *changeTeller) world(s *state) string {
 		}
 		parts = append(parts, w)
 	}
-	for i := range t.l.c.acceptors() {
+	for i := range t.l.nodes {
 		x := t.l.acceptors.get(s[atVoters+i])
 		w := fmt.Sprintf("%d C%d", i+1, x.a.Membership())
 		if q := x.a.QuarantineLeft(x.now); q > 0 {
