@@ -116,6 +116,8 @@ var Layout = Rules{
 		{Path: "internal/arrows"},
 		{Path: "internal/ballot", Pure: true},
 		{Path: "internal/buildinfo"},
+		{Path: "internal/certs"},
+		{Path: "internal/certs/certstest"},
 		{Path: "internal/clock"},
 		{Path: "internal/codec", Pure: true},
 		{Path: "internal/devcluster"},

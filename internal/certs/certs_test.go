@@ -1,0 +1,190 @@
+package certs
+
+import (
+	"crypto/x509"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+// authority returns a new authority of a cluster.
+func authority(t *testing.T, cluster string) *Authority {
+	t.Helper()
+	p, err := NewAuthority(cluster, now, AuthorityValidity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := parseKey("key", p.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authority{Certificate: p.Leaf, Key: key}
+}
+
+// issue returns a certificate of a, made at time at.
+func issue(t *testing.T, a *Authority, role Role, name string, at time.Time) Pair {
+	t.Helper()
+	id, err := IdentityOf(a.Certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Request{Identity: Identity{id.Cluster, role, name}, Validity: LeafValidity}
+	if role == RoleNode {
+		r.Hosts = []string{"127.0.0.1", "localhost"}
+	}
+	p, err := a.Issue(r, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func write(t *testing.T, name string, b []byte) string {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func bundle(as ...*Authority) (b []byte) {
+	for _, a := range as {
+		b = append(b, encodePEM(pemCertificate, a.Certificate.Raw)...)
+	}
+	return b
+}
+
+// files loads a pair and authorities from files of their own.
+func files(t *testing.T, p Pair, as ...*Authority) *Files {
+	t.Helper()
+	dir := t.TempDir()
+	f, err := Load(Paths{write(t, filepath.Join(dir, "c"), p.Cert), write(t, filepath.Join(dir, "k"), p.Key),
+		write(t, filepath.Join(dir, "a"), bundle(as...))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestIdentityIsReadBack(t *testing.T) {
+	for _, id := range []Identity{
+		{"prod", RoleNode, "n1"}, {"a-1", RoleClient, "Deploy_2.x"}, {"prod", RoleAuthority, ""},
+	} {
+		c := &x509.Certificate{URIs: []*url.URL{{Scheme: "https", Host: "h"}, id.url()}}
+		if got, err := IdentityOf(c); err != nil || got != id {
+			t.Errorf("%v: read back as %v, %v", id, got, err)
+		}
+	}
+}
+
+// TestOneSpelling: an identity that is spelt oddly is none, so that nobody reads it as another one.
+func TestOneSpelling(t *testing.T) {
+	for _, s := range []string{
+		"tenure://prod/node/", "tenure://prod/node", "tenure://prod/", "tenure://prod/master/n1", "tenure://Prod/node/n1",
+		"tenure://prod/node/../node/n1", "tenure://prod/node/n1/", "tenure://prod/node/n1?x=1", "tenure://prod/node/n1#x",
+		"tenure://prod/node/n%31", "tenure://prod/node%2Fn1", "tenure://prod:1/node/n1", "tenure://u@prod/node/n1",
+		"tenure:///node/n1", "tenure:prod/node/n1", "tenure://prod/node/.", "tenure://prod/node/a b", "tenure://prod/Node/n1",
+		"tenure://-prod/node/n1", "tenure://prod/authority/n1", "tenure://prod//node/n1", "tenure://prod/node//n1",
+	} {
+		u, err := url.Parse(s)
+		if err != nil {
+			t.Fatal(s, err)
+		}
+		if id, err := IdentityOf(&x509.Certificate{URIs: []*url.URL{u}}); err == nil {
+			t.Errorf("%s is read as %s", s, id)
+		}
+	}
+	two := Identity{"prod", RoleNode, "n1"}
+	if _, err := IdentityOf(&x509.Certificate{URIs: []*url.URL{two.url(), two.url()}}); err == nil {
+		t.Error("two identities are taken for one")
+	}
+	if _, err := IdentityOf(&x509.Certificate{}); err == nil {
+		t.Error("no identity is taken for one")
+	}
+}
+
+// TestWhoIsAPeer has one case for each reason to refuse a certificate between nodes.
+func TestWhoIsAPeer(t *testing.T) {
+	ours, others, unknown := authority(t, "prod"), authority(t, "prod"), authority(t, "prod")
+	test := authority(t, "test")
+	f := files(t, issue(t, ours, RoleNode, "n1", now), ours, others, test)
+	nameless, err := ours.Issue(Request{Identity: Identity{"prod", RoleNode, "n2"}, Hosts: []string{"h"},
+		Validity: time.Hour}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nameless.Leaf.URIs = nil
+	for _, c := range []struct {
+		what, want string // "": taken
+		leaf       *x509.Certificate
+		at         time.Time
+	}{
+		{"a node", "", issue(t, ours, RoleNode, "n2", now).Leaf, now},
+		{"a node of another authority that is trusted", "", issue(t, others, RoleNode, "n2", now).Leaf, now},
+		{"nobody", "it shows no certificate", nil, now},
+		{"a client", "role client, and only nodes are peers", issue(t, ours, RoleClient, "deploy", now).Leaf, now},
+		{"another cluster", "of cluster test, and this node's of cluster prod", issue(t, test, RoleNode, "n2", now).Leaf, now},
+		{"an unknown authority", "none of the authorities that are known here", issue(t, unknown, RoleNode, "n2", now).Leaf, now},
+		{"expired", "it expired on 2027-11-24 12:00 UTC", issue(t, ours, RoleNode, "n2", now).Leaf, now.Add(LeafValidity + 1)},
+		{"not yet valid", "it is not valid before 2026-11-24 12:55 UTC",
+			issue(t, ours, RoleNode, "n2", now.Add(time.Hour)).Leaf, now},
+		{"the last moment", "", issue(t, ours, RoleNode, "n2", now).Leaf, now.Add(LeafValidity)},
+		{"without a URI", "names no node", nameless.Leaf, now},
+		{"an authority", "names no node", nil, now},
+	} {
+		chain := []*x509.Certificate{c.leaf}
+		switch {
+		case c.what == "an authority":
+			chain = []*x509.Certificate{ours.Certificate}
+			c.want = "role authority, and only nodes are peers"
+		case c.leaf == nil:
+			chain = nil
+		}
+		id, err := f.checkPeer(chain, c.at)
+		switch {
+		case c.want == "" && (err != nil || id != Identity{"prod", RoleNode, "n2"}):
+			t.Errorf("%s: %v, %v", c.what, id, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, %v; want %q", c.what, id, err, c.want)
+		}
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	a := authority(t, "prod")
+	node := Identity{"prod", RoleNode, "n1"}
+	for want, r := range map[string]Request{
+		"host name or IP address": {Identity: node, Validity: time.Hour},
+		"leave out the port":      {Identity: node, Validity: time.Hour, Hosts: []string{"h:8300"}},
+		`"a..b" is neither`:       {Identity: node, Validity: time.Hour, Hosts: []string{"a..b"}},
+		"shorter than":            {Identity: node, Validity: time.Second, Hosts: []string{"h"}},
+		"beyond the year":         {Identity: node, Validity: 1<<63 - 1, Hosts: []string{"h"}},
+		"has no hosts":            {Identity: Identity{"prod", RoleClient, "c"}, Validity: time.Hour, Hosts: []string{"h"}},
+		"cannot be a name":        {Identity: Identity{"prod", RoleNode, "../n"}, Validity: time.Hour, Hosts: []string{"h"}},
+		"name of a cluster":       {Identity: Identity{"Prod", RoleNode, "n"}, Validity: time.Hour, Hosts: []string{"h"}},
+		"nodes and clients only":  {Identity: Identity{"prod", RoleAuthority, ""}, Validity: time.Hour},
+		"at most 64":              {Identity: node, Validity: time.Hour, Hosts: make([]string, 65)},
+	} {
+		at := now
+		if want == "beyond the year" {
+			at = time.Date(9900, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
+		if _, err := a.Issue(r, at); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v; want %q", r, err, want)
+		}
+	}
+	late := now.Add(AuthorityValidity - time.Hour)
+	if p, err := a.Issue(Request{Identity: node, Validity: LeafValidity, Hosts: []string{"h"}}, late); err != nil ||
+		!p.Leaf.NotAfter.Equal(a.Certificate.NotAfter) {
+		t.Errorf("a certificate outlives its authority: %v", err)
+	}
+	if _, err := a.Issue(Request{Identity: node, Validity: LeafValidity, Hosts: []string{"h"}},
+		late.Add(2*time.Hour)); err == nil {
+		t.Error("an authority that has expired signs")
+	}
+}

@@ -1,0 +1,163 @@
+package certs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// made returns the directory of a new authority.
+func made(t *testing.T) (*Dir, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ca")
+	d, err := Init(path, "prod", now, AuthorityValidity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, path
+}
+
+func node(name string) Request {
+	return Request{Identity: Identity{Role: RoleNode, Name: name}, Hosts: []string{"127.0.0.1", "n1.example"},
+		Validity: LeafValidity}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestNothingIsOverwritten(t *testing.T) {
+	d, path := made(t)
+	w, err := d.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := read(t, w.Cert) + read(t, w.Key) + read(t, filepath.Join(path, BundleName))
+	if _, err := d.Issue(node("n1"), "", now); err == nil || !strings.Contains(err.Error(), "nothing is overwritten") {
+		t.Errorf("a second certificate of that name: %v", err)
+	}
+	if _, err := Init(path, "prod", now, AuthorityValidity); err == nil || !strings.Contains(err.Error(), "overwritten") {
+		t.Errorf("a second authority: %v", err)
+	}
+	out := t.TempDir()
+	write(t, filepath.Join(out, "node-n1-key.pem"), []byte("a key"))
+	if _, err := d.Issue(node("n1"), out, now); err == nil {
+		t.Error("a key was overwritten")
+	}
+	if _, err := os.Stat(filepath.Join(out, "node-n1.pem")); err == nil {
+		t.Error("a certificate without its key was left")
+	}
+	if before != read(t, w.Cert)+read(t, w.Key)+read(t, filepath.Join(path, BundleName)) {
+		t.Error("files have changed")
+	}
+}
+
+func TestOnlyTheOwnerReadsKeys(t *testing.T) {
+	d, path := made(t)
+	w, err := d.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Renew(w.Cert, 0, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.RenewAuthority(AuthorityValidity, now); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{w.Key, filepath.Join(path, KeyName)} {
+		if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// TestRotationOfAnAuthority: at no step is a certificate in the directory one that the bundle of the step before or of
+// this one does not know.
+func TestRotationOfAnAuthority(t *testing.T) {
+	d, path := made(t)
+	w, err := d.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := read(t, filepath.Join(path, BundleName))
+	if _, err := d.Retire(); err == nil {
+		t.Error("the only authority was retired")
+	}
+	later := now.Add(300 * 24 * time.Hour)
+	if _, err := d.RenewAuthority(AuthorityValidity, later); err != nil {
+		t.Fatal(err)
+	}
+	both := read(t, filepath.Join(path, BundleName))
+	if !strings.HasSuffix(both, first) || both == first {
+		t.Fatalf("the bundle is\n%s\nafter\n%s", both, first)
+	}
+	if _, err := d.Retire(); err == nil || !strings.Contains(err.Error(), "node-n1.pem is signed by an authority") {
+		t.Errorf("an authority whose certificate is in use was retired: %v", err)
+	}
+	if d, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	renewed, err := d.Renew(w.Cert, 0, later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(Hosts(renewed.Leaf), " "); got != "n1.example 127.0.0.1" {
+		t.Errorf("renewed for %s", got)
+	}
+	if d := renewed.Leaf.NotAfter.Sub(later); d != LeafValidity {
+		t.Errorf("renewed for %v", d)
+	}
+	gone, err := d.Retire()
+	if err != nil || len(gone) != 1 || read(t, filepath.Join(path, BundleName)) != strings.TrimSuffix(both, first) {
+		t.Errorf("retired %d, %v", len(gone), err)
+	}
+	f, err := Load(Paths{renewed.Cert, renewed.Key, filepath.Join(path, BundleName)}, CheckNode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.CheckPeer(state(renewed.Leaf), later); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnlyItsOwnIsRenewed(t *testing.T) {
+	d, path := made(t)
+	if _, err := d.Renew(filepath.Join(path, BundleName), 0, now); err == nil {
+		t.Error("an authority was renewed as a certificate")
+	}
+	other, _ := made(t)
+	other.authority = *authority(t, "test")
+	w, err := other.Issue(node("n1"), "", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Renew(w.Cert, 0, now); err == nil || !strings.Contains(err.Error(), "does not sign") {
+		t.Error(err)
+	}
+	if _, err := Open(t.TempDir()); err == nil || !strings.Contains(err.Error(), "kvctl ca init") {
+		t.Error(err)
+	}
+}
+
+func TestShowNamesProblems(t *testing.T) {
+	d, _ := made(t)
+	if _, err := d.Issue(node("n1"), "", now); err != nil {
+		t.Fatal(err)
+	}
+	list, err := d.Show(now)
+	if err != nil || len(list) != 2 || !list[0].Signs || list[0].Problem+list[1].Problem != "" ||
+		list[1].Named != "tenure://prod/node/n1" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	list, err = d.Show(now.Add(LeafValidity + time.Hour))
+	if err != nil || list[0].Problem != "" || !strings.Contains(list[1].Problem, "expired") {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

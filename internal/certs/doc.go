@@ -1,0 +1,15 @@
+// Package certs makes the certificates of a cluster, reads them from files, and checks those of others. It rests on
+// crypto/x509 and crypto/tls of the standard library, and imports nothing of this module.
+//
+//	identity.go    the URI by which a certificate names cluster, role and node
+//	authority.go   an authority, and the certificates that it signs
+//	dir.go         the directory in which kvctl ca keeps both
+//	pem.go         files of certificates and keys
+//	files.go       the files of one end of TLS, read again when they change
+//	watch.go       when they are read again, and what is said of it
+//	listener.go    TLS for clients
+//	peer.go        mutual TLS between nodes
+//	explain.go     what went wrong, in a user's words
+//
+// DESIGN.md says why it is done like this.
+package certs

@@ -1,0 +1,81 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// why says what is wrong with a certificate.
+func why(err error, now time.Time) string {
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil &&
+		now.Before(invalid.Cert.NotBefore):
+		return fmt.Sprintf("it is not valid before %s, and it is %s here: check the clocks", day(invalid.Cert.NotBefore),
+			day(now))
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		return fmt.Sprintf("it expired on %s: renew it with kvctl ca renew", day(invalid.Cert.NotAfter))
+	case errors.As(err, &unknown):
+		return "none of the authorities that are known here has signed it: check the file of authorities"
+	case errors.As(err, &host):
+		names := "no host at all"
+		if list := Hosts(host.Certificate); len(list) > 0 {
+			names = plain(strings.Join(list, ", "))
+		}
+		return fmt.Sprintf("it is for %s, and not for %s: use one of those names, or make it anew with kvctl ca node --hosts",
+			names, plain(host.Host))
+	}
+	return plain(err.Error())
+}
+
+// Explain returns what an error of a connection to a server means and what to do, as an error that wraps err, if err is
+// one of TLS; ok is false if it is not.
+func Explain(err error, now time.Time) (meaning error, ok bool) {
+	var record tls.RecordHeaderError
+	var verify *tls.CertificateVerificationError
+	var remote *net.OpError
+	switch {
+	case errors.As(err, &record):
+		return explained{"it speaks no TLS: write http:// for it, or start the node with --tls-cert", err}, true
+	case errors.As(err, &verify):
+		return explained{"its certificate is refused: " + why(verify.Err, now), err}, true
+	case errors.As(err, &remote) && remote.Op == "remote error": // an alert, whose type crypto/tls keeps to itself
+		return explained{alertText(remote.Err.Error()), err}, true
+	}
+	return nil, false
+}
+
+// alerts are those that say something about this end.
+var alerts = []struct{ text, meaning string }{
+	{"certificate required", "it wants a client's certificate: give one with --client-cert and --client-key"},
+	{"unknown certificate authority", "it does not know the authority of the client's certificate"},
+	{"expired certificate", "it says that the client's certificate has expired: renew it with kvctl ca renew"},
+	{"bad certificate", "it refuses the client's certificate"},
+	{"protocol version not supported", "it speaks no version of TLS that this program does"},
+}
+
+// alertText says why the server has refused the connection.
+func alertText(text string) string {
+	for _, a := range alerts {
+		if strings.HasSuffix(text, a.text) {
+			return a.meaning
+		}
+	}
+	return "it has ended the TLS handshake: " + plain(text)
+}
+
+// explained is an error of TLS in a user's words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.err }

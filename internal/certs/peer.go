@@ -1,0 +1,86 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+)
+
+// CheckNode returns an error unless c is the certificate of a node.
+func CheckNode(c *x509.Certificate) error {
+	id, err := IdentityOf(c)
+	if err != nil {
+		return err
+	}
+	if id.Role != RoleNode {
+		return fmt.Errorf("it is that of %s, and a node needs one of role node: make it with kvctl ca node", id)
+	}
+	return nil
+}
+
+// PeerListener returns the configuration of a node's end of a connection that a peer makes. The peer's certificate is
+// not checked by the handshake: CheckPeer does that after it, so that the peer can be told why it is refused.
+func (f *Files) PeerListener() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		ClientAuth: tls.RequestClientCert,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return f.Certificate(), nil
+		},
+		SessionTicketsDisabled:      true,
+		DynamicRecordSizingDisabled: true,
+	}
+}
+
+// PeerDialler is PeerListener for the node that makes the connection.
+func (f *Files) PeerDialler() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return f.Certificate(), nil
+		},
+		InsecureSkipVerify:          true, // by names of hosts; CheckPeer verifies the node
+		SessionTicketsDisabled:      true,
+		DynamicRecordSizingDisabled: true,
+	}
+}
+
+// CheckPeer returns who is at the other end of a connection between nodes, after the handshake and before anything is
+// read. It must be a node of this cluster, by a certificate that one of the authorities has signed and that is valid
+// now. Which node it may be is for the caller to say.
+func (f *Files) CheckPeer(s tls.ConnectionState, now time.Time) (Identity, error) {
+	return f.checkPeer(s.PeerCertificates, now)
+}
+
+func (f *Files) checkPeer(chain []*x509.Certificate, now time.Time) (Identity, error) {
+	ours := f.now.Load()
+	if len(chain) == 0 {
+		return Identity{}, fmt.Errorf("it shows no certificate, and nodes of cluster %s must: start it with the files "+
+			"that kvctl ca node makes", ours.identity.Cluster)
+	}
+	leaf := chain[0]
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: ours.pool, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	})
+	if err != nil {
+		return Identity{}, fmt.Errorf("the certificate of %s is refused: %s", owner(leaf), why(err, now))
+	}
+	id, err := IdentityOf(leaf)
+	if err != nil {
+		return Identity{}, fmt.Errorf("the certificate of %s names no node: %w", owner(leaf), err)
+	}
+	if id.Cluster != ours.identity.Cluster {
+		return Identity{}, fmt.Errorf("the certificate of %s is of cluster %s, and this node's of cluster %s", id, id.Cluster,
+			ours.identity.Cluster)
+	}
+	if id.Role != RoleNode {
+		return Identity{}, fmt.Errorf("the certificate of %s is of role %s, and only nodes are peers", id, id.Role)
+	}
+	return id, nil
+}
