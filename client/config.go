@@ -26,8 +26,8 @@ const dialTimeout = time.Second
 
 // Config is the configuration of a Client. It does not change during the life of the Client.
 type Config struct {
-	// Endpoints are the client addresses of nodes, "http://host:port" or "host:port"; at least one. A missing port is
-	// DefaultPort. The first is tried first; after that, the one that answered last.
+	// Endpoints are the client addresses of nodes, "http://host:port", "https://host:port" or "host:port"; at least one. A
+	// missing port is DefaultPort, a missing scheme http, or https with TLS.Default. The first is tried first; after that, the one that answered last.
 	//
 	// Endpoints should be nodes. The answer of another server in the place of a node, such as a proxy, lacks the
 	// headers of a node: a read is then tried elsewhere, and a write is of unknown outcome.
@@ -38,8 +38,8 @@ type Config struct {
 	// It does not bound a long answer that keeps arriving.
 	AttemptTimeout time.Duration
 	// GiveUpRefused ends a call with ErrRefused when every endpoint has refused connections for so long and none has
-	// answered since the Client was made: the endpoints are wrong, or nothing runs there. 0: calls go on until their
-	// deadline.
+	// answered since the Client was made: the endpoints are wrong, or nothing runs there. If it was for TLS, the error is
+	// an ErrTLS. 0: calls go on until their deadline.
 	GiveUpRefused time.Duration
 	// NoLearning makes the Client use no address but Endpoints. Without it the Client learns the client addresses of the
 	// members from the nodes that answer, some seconds after they change, and goes on with those when all Endpoints are
@@ -49,7 +49,9 @@ type Config struct {
 	NoLearning bool
 	// MaxAnswerBytes bounds the body of an answer. A longer answer is an error.
 	MaxAnswerBytes int64
-	// DialContext opens connections; nil is plain TCP. It must not retry.
+	// TLS is for endpoints that begin with https://. Nil is the zero TLS.
+	TLS *TLS
+	// DialContext opens connections; nil is plain TCP. It must not retry. TLS is spoken above it.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -59,14 +61,25 @@ func (c Config) Validate() error {
 		return errors.New("client: no endpoints: name at least one node as http://host:port")
 	}
 	for _, s := range c.Endpoints {
-		if _, err := parseEndpoint(s); err != nil {
+		if _, err := parseEndpoint(s, c.scheme()); err != nil {
 			return err
 		}
 	}
 	if c.Timeout < 0 || c.AttemptTimeout < 0 || c.MaxAnswerBytes < 0 || c.GiveUpRefused < 0 {
 		return errors.New("client: a timeout or limit is negative: give a positive one, or 0 for the default")
 	}
+	if c.TLS != nil && (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
+		return errors.New("client: a certificate and its key go together: give both files, or none")
+	}
 	return nil
+}
+
+// scheme returns that of endpoints without one.
+func (c Config) scheme() string {
+	if c.TLS != nil && c.TLS.Default {
+		return "https"
+	}
+	return "http"
 }
 
 // setDefaults fills zero fields.
@@ -85,22 +98,19 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// parseEndpoint returns the URL of an endpoint, with its port.
-func parseEndpoint(s string) (*url.URL, error) {
+// parseEndpoint returns the URL of an endpoint, with its port, and with that scheme if it has none.
+func parseEndpoint(s, scheme string) (*url.URL, error) {
 	full := strings.TrimSpace(s)
 	if ip := net.ParseIP(full); ip != nil && ip.To4() == nil {
 		full = "[" + full + "]" // a bare IPv6 address has no port
 	}
 	if !strings.Contains(full, "://") {
-		full = "http://" + full
+		full = scheme + "://" + full
 	}
 	u, err := url.Parse(full)
-	if err == nil && u.Scheme == "https" {
-		return nil, fmt.Errorf("client: endpoint %q: there is no TLS yet: write http://%s", s, u.Host)
-	}
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" ||
+	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" ||
 		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("client: endpoint %q: want http://host:port", s)
+		return nil, fmt.Errorf("client: endpoint %q: want http://host:port or https://host:port", s)
 	}
 	if p := u.Port(); p != "" {
 		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {

@@ -23,8 +23,11 @@ func TestConfig(t *testing.T) {
 		{client.Config{Endpoints: []string{"[::1]"}}, "http://[::1]:8500"},
 		{client.Config{Endpoints: []string{"::1"}}, "http://[::1]:8500"},
 		{client.Config{Endpoints: []string{"10.0.0.1"}}, "http://10.0.0.1:8500"},
-		{client.Config{Endpoints: []string{"https://n1"}}, ""},
-		{client.Config{Endpoints: []string{"n1:8500", "https://n1:8500"}}, ""},
+		{client.Config{Endpoints: []string{"https://n1"}}, "https://n1:8500"},
+		{client.Config{Endpoints: []string{"n1:8500", "https://n1:8500"}}, "http://n1:8500"},
+		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{}}, "http://n1:8500"},
+		{client.Config{Endpoints: []string{"n1"}, TLS: &client.TLS{Default: true}}, "https://n1:8500"},
+		{client.Config{Endpoints: []string{"http://n1"}, TLS: &client.TLS{Default: true}}, "http://n1:8500"},
 		{client.Config{Endpoints: []string{"n1:x"}}, ""},
 		{client.Config{Endpoints: []string{"127.0.0.1:99999"}}, ""},
 		{client.Config{Endpoints: []string{"n1:0"}}, ""},
@@ -47,12 +50,5 @@ func TestConfig(t *testing.T) {
 		case err == nil && x.Endpoints()[0] != c.want:
 			t.Errorf("%+v: %v, want %s", c.cfg, x.Endpoints(), c.want)
 		}
-	}
-}
-
-func TestNoTLSYet(t *testing.T) {
-	_, err := client.New(client.Config{Endpoints: []string{"https://n1:8500"}})
-	if err == nil || err.Error() != `client: endpoint "https://n1:8500": there is no TLS yet: write http://n1:8500` {
-		t.Error(err)
 	}
 }

@@ -19,10 +19,10 @@ type endpoints struct {
 }
 
 // newEndpoints returns the endpoints of a Config, which are valid.
-func newEndpoints(given []string) (*endpoints, error) {
+func newEndpoints(given []string, scheme string) (*endpoints, error) {
 	var list []*endpoint
 	for _, text := range given {
-		u, err := parseEndpoint(text)
+		u, err := parseEndpoint(text, scheme)
 		if err != nil {
 			return nil, err
 		}

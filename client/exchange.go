@@ -49,7 +49,13 @@ func (s *sender) exchange(ctx context.Context, e *endpoint, r request) (a answer
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, errAnswerTooLarge) {
 			err = fmt.Errorf("no answer: %w", cause)
 		}
-		return answer{}, written.any(), fmt.Errorf("%s: %w", e, err)
+		err = tlsError(err)
+		// A node refuses a certificate in the handshake, before it reads a request.
+		refused := resp == nil && errors.Is(err, ErrTLS)
+		return answer{}, written.any() && !refused, fmt.Errorf("%s: %w", e, err)
+	}
+	if a.wantsTLS() {
+		return a, true, nil
 	}
 	s.answered.Store(true)
 	s.learner.answered(e)
@@ -109,6 +115,11 @@ func (a answer) ofNode() bool {
 	return a.header[api.HeaderRevision] != nil || a.header[api.HeaderNode] != nil || a.header[api.HeaderIndex] != nil
 }
 
+// wantsTLS reports whether a is how a node that speaks TLS refuses a request without it, before it reads it.
+func (a answer) wantsTLS() bool {
+	return a.status == http.StatusBadRequest && !a.ofNode() && oneLine(a.body) == httpToTLS
+}
+
 // inconclusive returns the error for an answer that says nothing, because it is not a node's or has no code. It wraps a
 // *StatusError, and errNotUnderstood or errNoCode.
 func (a answer) inconclusive() error {
@@ -118,6 +129,9 @@ func (a answer) inconclusive() error {
 	}
 	if a.ofNode() {
 		return fmt.Errorf("%w: %w", status, errNoCode)
+	}
+	if a.wantsTLS() {
+		return fmt.Errorf("%s: %w", a.endpoint, errWantsTLS)
 	}
 	return fmt.Errorf("%w: %w", status, errNotUnderstood)
 }

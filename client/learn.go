@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,11 +115,19 @@ func (l *learner) learn(from string, list *MemberList) {
 		return
 	}
 	l.cluster, l.change = list.Cluster, list.Change
-	l.s.endpoints.learned(l.addresses(list.Members))
+	l.s.endpoints.learned(l.addresses(list.Members, schemeOf(from)))
+}
+
+// schemeOf returns the scheme of an endpoint: the nodes of a cluster speak TLS with their clients, or none does.
+func schemeOf(endpoint string) string {
+	if strings.HasPrefix(endpoint, "https://") {
+		return "https"
+	}
+	return "http"
 }
 
 // addresses returns where clients reach the members: first those that are connected, caught up and take clients.
-func (l *learner) addresses(members []Member) []*url.URL {
+func (l *learner) addresses(members []Member, scheme string) []*url.URL {
 	later := func(m Member) int {
 		if m.Connected && !m.Draining && m.Snapshot == nil && m.Lag <= maxLearnLag {
 			return 0
@@ -130,7 +139,7 @@ func (l *learner) addresses(members []Member) []*url.URL {
 	local := slices.ContainsFunc(l.s.endpoints.all(), func(e *endpoint) bool { return e.given && isLoopback(e.Hostname()) })
 	var out []*url.URL
 	for _, m := range members[:min(len(members), maxLearned)] {
-		if u := learnable(m.ClientAddress, local); u != nil {
+		if u := learnable(m.ClientAddress, scheme, local); u != nil {
 			out = append(out, u)
 		}
 	}
@@ -140,7 +149,7 @@ func (l *learner) addresses(members []Member) []*url.URL {
 // learnable returns the URL of an address that a node has told, or nil if it is none that this process should connect
 // to: it is empty, malformed or unspecified, or it is on loopback while no address that was given is (local). A node
 // that listens on its own loopback is not at that of this machine.
-func learnable(address string, local bool) *url.URL {
+func learnable(address, scheme string, local bool) *url.URL {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" || len(address) > api.MaxMemberAddressBytes {
 		return nil
@@ -148,7 +157,7 @@ func learnable(address string, local bool) *url.URL {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || isLoopback(host) && !local {
 		return nil
 	}
-	u, err := parseEndpoint(address)
+	u, err := parseEndpoint(address, scheme)
 	if err != nil {
 		return nil
 	}

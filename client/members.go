@@ -143,7 +143,7 @@ func (m *Members) addSnapshots(ctx context.Context, list MemberList) {
 
 // askMember asks one member once, if its address is among the endpoints.
 func (m *Members) askMember(ctx context.Context, x Member, r request) (answer, error) {
-	u, err := parseEndpoint(x.ClientAddress)
+	u, err := parseEndpoint(x.ClientAddress, m.s.endpoints.preferred.Load().Scheme)
 	if err != nil {
 		return answer{}, err
 	}

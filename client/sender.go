@@ -35,15 +35,21 @@ func newSender(cfg Config) (*sender, error) {
 		return nil, err
 	}
 	cfg.setDefaults()
-	list, err := newEndpoints(cfg.Endpoints)
+	list, err := newEndpoints(cfg.Endpoints, cfg.scheme())
 	if err != nil {
 		return nil, err
 	}
 	s := &sender{cfg: cfg, endpoints: list}
+	cfg.DialContext = countBytes(cfg.DialContext)
+	secure, err := newSecure(&cfg)
+	if err != nil {
+		return nil, err
+	}
 	s.learner = newLearner(s)
 	// No proxy from the environment: an endpoint is one node, and a proxy would hide which node has failed.
 	s.transport = &http.Transport{
-		DialContext:         countBytes(cfg.DialContext),
+		DialContext:         cfg.DialContext,
+		DialTLSContext:      secure.dial,
 		MaxIdleConnsPerHost: maxIdleConnsPerHost,
 		IdleConnTimeout:     idleConnTimeout,
 		DisableCompression:  true,

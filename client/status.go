@@ -42,7 +42,7 @@ func (n *Nodes) Status(ctx context.Context) (Status, error) {
 // StatusOf returns the status of the node at endpoint, which must be among Client.Endpoints. The node is asked once.
 func (n *Nodes) StatusOf(ctx context.Context, endpoint string) (Status, error) {
 	fail := func(kind, err error) (Status, error) { return Status{}, &Error{Op: "status", Kind: kind, Err: err} }
-	want, err := parseEndpoint(endpoint)
+	want, err := parseEndpoint(endpoint, n.s.cfg.scheme())
 	if err != nil {
 		return fail(ErrInvalid, err)
 	}

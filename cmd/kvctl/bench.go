@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -165,8 +166,26 @@ func (b *benchRun) settle(cmd *cobra.Command) error {
 	default:
 		return usage("--spread %q: must be all or one", b.spread)
 	}
+	if strings.HasPrefix(c.Endpoints[0], "https://") {
+		if err := b.dialTLS(); err != nil {
+			return err
+		}
+	}
 	if err := c.Validate(); err != nil {
 		return usageError{err}
 	}
 	return nil
+}
+
+// dialTLS has the run speak TLS.
+func (b *benchRun) dialTLS() error {
+	settings, err := b.app.clientTLS()
+	if err != nil {
+		return err
+	}
+	if settings == nil {
+		settings = &client.TLS{}
+	}
+	b.cfg.Dial, err = settings.Dialler()
+	return err
 }

@@ -41,7 +41,7 @@ func TestBenchUsage(t *testing.T) {
 		{"bench lease --ttl 1ms", "--ttl 1ms"},
 		{"bench keepalive --keys 2000000", "--keys 2000000"},
 		{"bench keepalive --stale", "only writes"},
-		{"bench get --endpoints https://127.0.0.1:1", "no TLS yet"},
+		{"bench get --endpoints https://127.0.0.1:1,http://127.0.0.1:1", "TLS with all endpoints or with none"},
 	} {
 		o := kvctl(t, c, "", strings.Fields(x.line)...)
 		if o.code != exitUsage || o.out != "" || !strings.Contains(o.errOut, x.err) {

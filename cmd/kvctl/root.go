@@ -14,7 +14,7 @@ import (
 )
 
 // defaultEndpoints are the nodes of `kvnode dev`.
-var defaultEndpoints = []string{"http://127.0.0.1:8500", "http://127.0.0.1:8501", "http://127.0.0.1:8502"}
+var defaultEndpoints = []string{"127.0.0.1:8500", "127.0.0.1:8501", "127.0.0.1:8502"}
 
 const endpointsVariable = "KVCTL_ENDPOINTS"
 
@@ -25,6 +25,7 @@ type app struct {
 	stdin   io.Reader
 
 	endpoints         []string
+	tls               client.TLS
 	timeout           time.Duration
 	stale, consistent bool
 
@@ -69,6 +70,7 @@ func newRoot(a *app) *cobra.Command {
 	f.SortFlags = false
 	f.StringSliceVar(&a.endpoints, "endpoints", a.environEndpoints(),
 		"client addresses of nodes, HOST[:PORT], separated by commas ("+endpointsVariable+")")
+	a.addTLS(f)
 	f.BoolVar(&a.json, "json", false, "print JSON")
 	f.DurationVar(&a.timeout, "timeout", client.DefaultTimeout, "time limit of the whole command")
 	f.BoolVar(&a.stale, "stale", false, "read what one node has applied, however old; works without a master")
@@ -82,7 +84,7 @@ func newRoot(a *app) *cobra.Command {
 		newList(a), newCount(a), newExpire(a), newWatch(a), newTxn(a), newLock(a), newLease(a), newElect(a),
 		newSession(a),
 		newStatus(a), newMember(a), newDrain(a), newBackup(a), newExport(a), newImport(a), newQuota(a), newMaster(a),
-		newUpgrade(a), newDev(a), newBench(a), newVersion(a),
+		newUpgrade(a), newCA(a), newDev(a), newBench(a), newVersion(a),
 	)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -135,9 +137,17 @@ func (a *app) client() (*client.Client, error) {
 		return nil, usage("--timeout %v: must be above 0", a.timeout)
 	}
 	a.endpoints = cleanEndpoints(a.endpoints)
-	c, err := client.New(client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout})
+	tls, err := a.clientTLS()
 	if err != nil {
+		return nil, err
+	}
+	cfg := client.Config{Endpoints: a.endpoints, Timeout: a.timeout, GiveUpRefused: refusedTimeout, TLS: tls}
+	if err := cfg.Validate(); err != nil {
 		return nil, usage("--endpoints: %s", strings.TrimPrefix(err.Error(), "client: "))
+	}
+	c, err := client.New(cfg)
+	if err != nil {
+		return nil, usage("%s", strings.TrimPrefix(err.Error(), "client: "))
 	}
 	a.cached = c
 	return c, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -87,7 +86,7 @@ func (s survey) others(endpoints []string, list client.MemberList) survey {
 		asked[n.endpoint] = true
 		for _, m := range list.Members {
 			if n.answers() && m.Node == n.status.Node && list.Cluster == n.status.Cluster {
-				asked["http://"+m.ClientAddress] = true
+				asked["http://"+m.ClientAddress], asked["https://"+m.ClientAddress] = true, true
 			}
 		}
 	}
@@ -226,7 +225,7 @@ func (s survey) alive() int {
 func (s survey) connectedUnasked() iter.Seq[api.PeerStatus] {
 	asked := map[string]bool{}
 	for _, n := range s {
-		asked[strings.TrimPrefix(n.endpoint, "http://")] = true
+		asked[hostOf(n.endpoint)] = true
 	}
 	return func(yield func(api.PeerStatus) bool) {
 		for _, n := range s {

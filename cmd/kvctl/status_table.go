@@ -53,7 +53,7 @@ func (s survey) write(out io.Writer, list client.MemberList) error {
 }
 
 func (s survey) row(n nodeView, list client.MemberList) []string {
-	name := strings.TrimPrefix(n.endpoint, "http://")
+	name := hostOf(n.endpoint)
 	if !n.answers() {
 		row := []string{name, "-", "unreachable"}
 		for _, m := range list.Members {

@@ -55,7 +55,7 @@ type Config struct {
 	Op        string
 	Mode      string // of reads
 	ReadShare float64
-	Endpoints []string // "http://host:port"; client i begins with the i-th, round and round
+	Endpoints []string // "http://host:port", or all "https://…"; client i begins with the i-th, round and round
 	Clients   int      // that send at once, at most
 	Conns     int      // connections that they share; 1 to Clients
 	Keys      int      // Prefix00000000 to that of Keys-1, each as likely as the others
@@ -69,7 +69,7 @@ type Config struct {
 	Fill      bool          // write every key once before the warm-up
 	Seed      uint64        // of keys, values and the order of reads and writes
 
-	// Dial opens connections; nil is plain TCP.
+	// Dial opens connections; nil is plain TCP. It speaks TLS if the endpoints are https://.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Sleep waits for about d; nil is as exact as the system can. It is called by one goroutine at a time.
 	Sleep func(d time.Duration)
@@ -120,9 +120,15 @@ func (c Config) Validate() error {
 		if _, err := hostOf(e); err != nil {
 			return err
 		}
+		if c.tls() != strings.HasPrefix(e, "https://") || c.tls() && c.Dial == nil {
+			return fmt.Errorf("endpoint %q: bench speaks TLS with all endpoints or with none", e)
+		}
 	}
 	return nil
 }
+
+// tls reports whether the endpoints speak TLS.
+func (c *Config) tls() bool { return strings.HasPrefix(c.Endpoints[0], "https://") }
 
 // reads reports whether some operations are reads; leases, whether they are about leases.
 func (c *Config) reads() bool  { return c.Op == Get || c.Op == Mixed }
@@ -144,8 +150,8 @@ func checkPrefix(p string) error {
 // hostOf returns the host:port of an endpoint.
 func hostOf(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
-	if err != nil || u.Scheme != "http" || u.Port() == "" {
-		return "", fmt.Errorf("endpoint %q: bench needs http://host:port", endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Port() == "" {
+		return "", fmt.Errorf("endpoint %q: bench needs http://host:port or https://host:port", endpoint)
 	}
 	return u.Host, nil
 }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tenure/client"
+)
+
+// alone runs kvctl without a cluster.
+func alone(environ []string, args ...string) outcome {
+	var out, errOut bytes.Buffer
+	code := run(context.Background(), args, environ, strings.NewReader(""), &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+// TestCertificatesFromTheFirstToTheLast types what docs/security.md does.
+func TestCertificatesFromTheFirstToTheLast(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ca")
+	for _, x := range []struct {
+		line string
+		code int
+		out  string // in standard output
+		err  string // in standard error
+	}{
+		{"ca show --dir DIR", exitFailed, "", "make one with kvctl ca init"},
+		{"ca node n1 --hosts 10.0.0.1 --dir DIR", exitFailed, "", "make one with kvctl ca init"},
+		{"ca init DIR --cluster Prod", exitUsage, "", "--cluster: \"Prod\" cannot be the name of a cluster"},
+		{"ca init DIR --cluster prod --validity 10x", exitUsage, "", "such as 365d or 12h"},
+		{"ca init DIR --cluster prod", exitDone, "ca-key.pem   stays here", ""},
+		{"ca init DIR --cluster prod", exitFailed, "", "nothing is overwritten"},
+		{"ca renew --dir DIR", exitFailed, "", "has no certificate of a node or client"},
+		{"ca node n1 --dir DIR", exitUsage, "", "give them with --hosts"},
+		{"ca node n/1 --hosts h --dir DIR", exitUsage, "", "cannot be a name in a certificate"},
+		{"ca node n1 --hosts 10.0.0.1:8300 --dir DIR", exitFailed, "", "leave out the port"},
+		{"ca node n1 --hosts 10.0.0.1,n1.example.com --dir DIR", exitDone, "tenure://prod/node/n1, until", ""},
+		{"ca node n1 --hosts 10.0.0.1 --dir DIR", exitFailed, "", "nothing is overwritten"},
+		{"ca client deploy --dir DIR --validity 12h", exitDone, "tenure://prod/client/deploy, until", ""},
+		{"ca show --dir DIR", exitDone, "n1.example.com,10.0.0.1", ""},
+		{"ca show --dir DIR --json", exitDone, `"of":"tenure://prod/node/n1","hosts":["n1.example.com","10.0.0.1"]`, ""},
+		{"ca renew --dir DIR DIR/node-n1.pem", exitDone, "tenure://prod/node/n1, until", ""},
+		{"ca renew --authority --dir DIR x", exitUsage, "", "--authority renews no certificate"},
+		{"ca retire --dir DIR", exitFailed, "", "no authority but the one that signs"},
+		{"ca renew --authority --dir DIR", exitDone, "has the old and the new authority", ""},
+		{"ca retire --dir DIR", exitFailed, "", "renew it with kvctl ca renew first"},
+		{"ca renew --dir DIR", exitDone, "tenure://prod/client/deploy, until", ""},
+		{"ca retire --dir DIR", exitDone, "the authority that signs, and no other", ""},
+		{"ca", exitUsage, "", "kvctl ca needs a command"},
+	} {
+		o := alone(nil, strings.Fields(strings.ReplaceAll(x.line, "DIR", dir))...)
+		if o.code != x.code || !strings.Contains(o.out, x.out) || !strings.Contains(o.errOut, x.err) ||
+			x.code != exitDone && o.out != "" {
+			t.Errorf("kvctl %s: exit %d, %q, %q; want exit %d, %q, %q", x.line, o.code, o.out, o.errOut, x.code, x.out, x.err)
+		}
+	}
+	for _, name := range []string{"ca-key.pem", "node-n1-key.pem", "client-deploy-key.pem"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhereTLSIsTakenFrom(t *testing.T) {
+	for _, x := range []struct {
+		environ []string
+		flags   client.TLS
+		want    *client.TLS
+	}{
+		{nil, client.TLS{}, nil},
+		{nil, client.TLS{CAFile: "a"}, &client.TLS{CAFile: "a", Default: true}},
+		{[]string{"TENURE_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a", Default: true}},
+		{[]string{"TENURE_CACERT=a"}, client.TLS{CAFile: "b"}, &client.TLS{CAFile: "b", Default: true}},
+		{[]string{"CONSUL_CACERT=a"}, client.TLS{}, &client.TLS{CAFile: "a"}}, // Consul's may be meant for Consul
+		{[]string{"CONSUL_CACERT=a", "CONSUL_HTTP_SSL=true"}, client.TLS{}, &client.TLS{CAFile: "a", Default: true}},
+		{[]string{"TENURE_CLIENT_CERT=c", "TENURE_CLIENT_KEY=k"}, client.TLS{ServerName: "n"},
+			&client.TLS{CertFile: "c", KeyFile: "k", ServerName: "n"}},
+	} {
+		got, err := (&app{environ: x.environ, tls: x.flags}).clientTLS()
+		if err != nil || (got == nil) != (x.want == nil) || got != nil && *got != *x.want {
+			t.Errorf("%v, %+v: %+v, %v; want %+v", x.environ, x.flags, got, err, x.want)
+		}
+	}
+	for _, x := range []struct {
+		environ []string
+		line    string
+		err     string
+	}{
+		{nil, "get k --client-cert c", "--client-cert and --client-key go together"},
+		{nil, "get k --ca-cert /none", "/none: no such file"},
+		{[]string{"TENURE_HTTP_SSL=maybe"}, "get k", `TENURE_HTTP_SSL="maybe": must be true or false`},
+	} {
+		if o := alone(x.environ, strings.Fields(x.line)...); o.code != exitUsage || !strings.Contains(o.errOut, x.err) {
+			t.Errorf("kvctl %s: exit %d, %q", x.line, o.code, o.errOut)
+		}
+	}
+}
