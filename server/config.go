@@ -55,10 +55,13 @@ type Config struct {
 	// CompareEvery is about how often a checkpoint is made so that replicas can compare digests; 0: 10 s.
 	CompareEvery time.Duration
 	MaxLeases    int  // bound on the named leases that this node remembers; 0: 2,000,000
-	Insecure     bool // listeners beyond loopback are allowed
+	Insecure     bool // listeners beyond loopback are allowed without TLS
 	// AllowedHosts are names by which clients address this node, beside those of its addresses and of the machine. A
 	// request for another name is refused: it may be a web page's.
 	AllowedHosts []string
+	TLS          TLS
+	// Reload has the files of TLS read again at once, as far as they have changed. May be nil.
+	Reload <-chan struct{}
 	// WatchHistoryBytes bounds the newest changes that are remembered for watches. 0: 4 MiB.
 	WatchHistoryBytes int64
 	// Guardian is the command line that runs guardian.Main in a process of its own (P7). Empty: a crash costs the rest
@@ -126,10 +129,14 @@ func (c Config) Validate() error {
 	if err := c.validateJoin(); err != nil {
 		return err
 	}
-	for _, l := range []struct{ flag, addr string }{
-		{"--client", c.ClientAddr}, {"--peer", c.PeerAddr}, {"--admin", c.AdminAddr},
+	if err := c.TLS.validate(); err != nil {
+		return err
+	}
+	for _, l := range []listenerFlag{
+		{"--client", c.ClientAddr, !c.TLS.Clients.IsZero()}, {"--peer", c.PeerAddr, !c.TLS.Peers.IsZero()},
+		{"--admin", c.AdminAddr, false},
 	} {
-		if err := c.validateListener(l.flag, l.addr); err != nil {
+		if err := c.validateListener(l); err != nil {
 			return err
 		}
 	}
@@ -198,20 +205,38 @@ func (c Config) validateJoin() error {
 	return nil
 }
 
-// validateListener keeps listeners on loopback unless --insecure is given: there is no TLS.
-func (c Config) validateListener(flag, addr string) error {
-	if addr == "" {
+// listenerFlag is a listener and whether it speaks TLS.
+type listenerFlag struct {
+	flag, addr string
+	tls        bool
+}
+
+// validateListener refuses a listener that others can reach and that does not protect itself, unless --insecure is given.
+func (c Config) validateListener(l listenerFlag) error {
+	if l.addr == "" {
 		return nil
 	}
-	host, _, err := net.SplitHostPort(addr)
+	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
-		return fmt.Errorf("%w: %s %q is not host:port", ErrConfig, flag, addr)
+		return fmt.Errorf("%w: %s %q is not host:port", ErrConfig, l.flag, l.addr)
 	}
 	ip := net.ParseIP(host)
-	if !c.Insecure && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: %s %s is not a loopback address and there is no TLS: use 127.0.0.1, or --insecure on a "+
-			"network you trust",
-			ErrConfig, flag, addr)
+	if c.Insecure || host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
 	}
-	return nil
+	return l.protected()
+}
+
+// protected returns an error unless the listener may be reached by others: what it needs for that is decided here and
+// nowhere else.
+func (l listenerFlag) protected() error {
+	switch {
+	case l.tls:
+		return nil
+	case l.flag == "--admin":
+		return fmt.Errorf("%w: %s %s is not a loopback address, and the profiler has no TLS: use 127.0.0.1, or --insecure "+
+			"on a network you trust", ErrConfig, l.flag, l.addr)
+	}
+	return fmt.Errorf("%w: %s %s is not a loopback address, and there is no TLS: give --tls-cert, --tls-key and --tls-ca "+
+		"(kvctl ca makes the files), use 127.0.0.1, or --insecure on a network you trust", ErrConfig, l.flag, l.addr)
 }

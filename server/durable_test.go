@@ -32,7 +32,7 @@ func newNodeOn(t *testing.T, dir string) *node {
 			t.Fatal(err)
 		}
 	}
-	n := newNode(Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000, Logger: zerolog.Nop()})
+	n := newNode(Config{Node: 1, LeaseTime: time.Minute, MaxLeaseTime: time.Hour, ClockDriftPPM: 10_000, Logger: zerolog.Nop()}, nil)
 	n.store = store
 	return n
 }

@@ -6,6 +6,7 @@ import (
 
 	"tenure/internal/ident"
 	"tenure/server/guardian"
+	"tenure/server/members"
 	"tenure/server/runner"
 )
 
@@ -28,7 +29,7 @@ func (n *node) newGuard(p *parts, members *runner.Members) *guard {
 		return g
 	}
 	g.cfg = guardian.Config{Command: n.cfg.Guardian, Log: n.log,
-		Plan: guardian.Plan{Cluster: p.identity.Cluster, Store: p.identity.Store, Owner: n.self}}
+		Plan: guardian.Plan{Cluster: p.identity.Cluster, Store: p.identity.Store, Owner: n.self, TLS: n.cfg.TLS.Peers}}
 	g.follow(nil)
 	return g
 }
@@ -73,7 +74,7 @@ func (g *guard) peers(before []ident.Member) (peers []guardian.Peer) {
 		}
 		known := slices.ContainsFunc(peers, func(p guardian.Peer) bool { return p.Node == x.Node })
 		if a != "" && !known && x.Node != g.cfg.Plan.Owner.Node {
-			peers = append(peers, guardian.Peer{Node: x.Node, Addr: a})
+			peers = append(peers, guardian.Peer{Node: x.Node, Addr: a, Name: members.NameOf(x)})
 		}
 	}
 	return peers

@@ -31,7 +31,7 @@ const (
 // becomeMember returns the id of the node whose data directory that is. If it is nobody's yet, it first has the cluster
 // of Config.Join let this node in, and makes that durable. It needs no other part of a node, but opens the ports: one
 // that is taken must not cost the cluster a member that cannot run. It returns 0 if ctx has ended meanwhile.
-func (c Config) becomeMember(ctx context.Context) (ballot.NodeID, error) {
+func (c Config) becomeMember(ctx context.Context, tls *secrets) (ballot.NodeID, error) {
 	id, _, err := storage.ReadIdentity(c.Data)
 	if err != nil {
 		return 0, err
@@ -40,7 +40,7 @@ func (c Config) becomeMember(ctx context.Context) (ballot.NodeID, error) {
 		return id.Node, nil
 	}
 	c.Node = 0 // it may have been that of a directory that was lost
-	n := newNode(c)
+	n := newNode(c, tls)
 	if err := n.listen(); err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func (n *node) askToJoin(ctx context.Context, before ballot.NodeID) (*wire.Joine
 	}
 	said, at := "", time.Duration(0)
 	for wait := joinRetryMin; ; wait = min(2*wait, joinRetryMax) {
-		joined, err := transport.Join(ctx, n.cfg.Join, m)
+		joined, err := transport.Join(ctx, n.cfg.Join, m, n.tls.peerFiles())
 		if err == nil {
 			return &joined, nil
 		}
@@ -120,6 +120,9 @@ func (n *node) joinMsg(before ballot.NodeID) (wire.JoinMsg, error) {
 	name := cmp.Or(n.cfg.NodeName, n.cfg.Replace)
 	if name == "" && before != 0 {
 		name = fmt.Sprintf("node-%d", before)
+	}
+	if err := n.tls.checkJoin(name); err != nil {
+		return wire.JoinMsg{}, err
 	}
 	for _, s := range []struct{ flag, name string }{{"--node-name", name}, {"--replace", n.cfg.Replace}} {
 		if !ident.Plain(s.name, ident.MaxNameBytes) {

@@ -223,7 +223,7 @@ func (f clerk) Join(d time.Duration, op members.Operation) (members.Record, erro
 
 func TestLetIn(t *testing.T) {
 	hosts := startCluster(t, 1)
-	n := newNode(hosts[0].cfg)
+	n := newNode(hosts[0].cfg, nil)
 	hosts[0].stop(t)
 	var err error
 	if n.store, err = storage.Open(n.cfg.Data, storage.Options{}); err != nil {

@@ -40,6 +40,7 @@ func (n *node) listen() (err error) {
 		Addr: n.cfg.ClientAddr, MaxValueBytes: n.cfg.MaxValueBytes, Version: n.cfg.Version, Revision: n.cfg.Revision,
 		Node: n.cfg.Node, NodeName: n.cfg.NodeName, Insecure: n.cfg.Insecure, Logger: n.log, Registry: n.registry, Hub: n.hub,
 		SessionTTLMin: n.cfg.SessionTTLMin, MaxLeaseTime: n.cfg.MaxLeaseTime, AllowedHosts: n.cfg.hosts(),
+		TLS: n.tls.clientConfig(), CertifiedHost: n.tls.certifies,
 	}, n.front)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (n *node) listen() (err error) {
 		return err
 	}
 	p.peers, err = transport.Listen(transport.Config{Self: n.cfg.Node, Addr: n.cfg.PeerAddr, Hello: n.hello, Log: n.log,
-		Removed: p.isRemoved, Join: n.letIn})
+		Removed: p.isRemoved, Join: n.letIn, TLS: n.tls.peerFiles()})
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type node struct {
 	hub       *watch.Hub     // is told of changes while the state is held for writing
 	front     *backend.Front // what the HTTP API talks to
 	ports     *ports
+	tls       *secrets // nil without TLS
 	store     *storage.Store
 	admission admission          // of nodes that join; set before anybody can ask
 	level     func() uint64      // the cluster's feature level, as applied; likewise
@@ -60,15 +61,21 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
+	tls, err := cfg.openTLS()
+	if err != nil {
+		return err
+	}
+	cfg.NodeName = tls.nodeName(cfg.NodeName)
+	defer tls.watch(ctx, cfg.Reload)()
 	if cfg.Join != "" {
-		id, err := cfg.becomeMember(ctx)
+		id, err := cfg.becomeMember(ctx, tls)
 		if err != nil || id == 0 {
 			return err
 		}
 		cfg.Node = id
 	}
 	for {
-		if err := run(ctx, cfg); err != errSnapshot {
+		if err := run(ctx, cfg, tls); err != errSnapshot {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -78,8 +85,8 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 // run is one run of a node.
-func run(ctx context.Context, cfg Config) error {
-	n := newNode(cfg)
+func run(ctx context.Context, cfg Config, tls *secrets) error {
+	n := newNode(cfg, tls)
 	// The ports come before the data directory: one that is taken leaves an empty directory empty.
 	if err := n.listen(); err != nil {
 		return err
@@ -88,9 +95,9 @@ func run(ctx context.Context, cfg Config) error {
 	return n.open(ctx)
 }
 
-func newNode(cfg Config) *node {
+func newNode(cfg Config, tls *secrets) *node {
 	n := &node{
-		cfg: cfg, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
+		cfg: cfg, tls: tls, log: cfg.Logger.With().Uint64("node", uint64(cfg.Node)).Logger(), clock: clock.New(),
 		addresses: map[ballot.NodeID]string{}, registry: prometheus.NewRegistry(), hub: watch.New(cfg.watch()),
 		front: backend.NewFront(api.Status{Node: uint64(cfg.Node), Version: cfg.Version, Role: api.RoleNone,
 			Problem: waitsForStore}),
@@ -101,6 +108,7 @@ func newNode(cfg Config) *node {
 	}
 	n.addresses[cfg.Node] = cfg.peerAdvertised()
 	metrics.Process(n.registry, cfg.Version, cfg.Revision)
+	tls.register(n.registry)
 	return n
 }
 
@@ -134,6 +142,9 @@ func (n *node) open(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		return err
+	}
+	if err := n.tls.checkMember(n.store.Identity()); err != nil {
 		return err
 	}
 	p, err := n.startRun(fresh)

@@ -30,6 +30,19 @@ type host struct {
 // startCluster runs size nodes on free loopback ports, with what configure says, and waits until all are ready.
 func startCluster(t *testing.T, size int, configure ...func(*Config)) []*host {
 	t.Helper()
+	hosts := makeCluster(t, size, configure...)
+	for _, h := range hosts {
+		h.start(t)
+	}
+	for _, h := range hosts {
+		h.awaitReady(t)
+	}
+	return hosts
+}
+
+// makeCluster returns the nodes of startCluster before they run.
+func makeCluster(t *testing.T, size int, configure ...func(*Config)) []*host {
+	t.Helper()
 	dir := t.TempDir()
 	var list []Address
 	for i := range size {
@@ -47,10 +60,6 @@ func startCluster(t *testing.T, size int, configure ...func(*Config)) []*host {
 		for _, f := range configure {
 			f(&hosts[i].cfg)
 		}
-		hosts[i].start(t)
-	}
-	for _, h := range hosts {
-		h.awaitReady(t)
 	}
 	return hosts
 }

@@ -121,8 +121,8 @@ func (s *settings) checkListeners() error {
 	return nil
 }
 
-// checkLoopback refuses an address that other machines could reach, unless --insecure allows it. A name other than
-// localhost counts as such an address: its meaning may change.
+// checkLoopback refuses an address that other machines could reach, unless the listener is protected or --insecure
+// allows it. A name other than localhost counts as such an address: its meaning may change.
 func (s *settings) checkLoopback(flag, addr string) error {
 	if s.insecure {
 		return nil
@@ -136,8 +136,24 @@ func (s *settings) checkLoopback(flag, addr string) error {
 		return badConfig("%s: %v", name, err)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return badConfig("%s %s: may be reachable from other machines, and there is no TLS; "+
-			"use a loopback address, or accept it with --insecure", name, addr)
+		return s.checkProtected(flag, name, addr)
 	}
 	return nil
+}
+
+// checkProtected refuses a listener that other machines could reach and that lacks what it needs for that. name is what
+// the user calls it.
+func (s *settings) checkProtected(flag, name, addr string) error {
+	give := ""
+	switch {
+	case flag == "admin":
+	case flag == "client" && s.tls.clients.Cert == "":
+		give = "give --tls-cert and --tls-key, "
+	case flag == "peer" && s.forPeers().IsZero():
+		give = "give --tls-cert, --tls-key and --tls-ca, "
+	default:
+		return nil
+	}
+	return badConfig("%s %s: may be reachable from other machines, and there is no TLS; %suse a loopback address, "+
+		"or accept it with --insecure", name, addr, give)
 }

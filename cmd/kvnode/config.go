@@ -11,7 +11,7 @@ import (
 // build returns the server's configuration, without what only a running process has.
 func (s *settings) build() (server.Config, error) {
 	for _, check := range []func() error{
-		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkListeners,
+		s.identify, s.checkJoin, s.checkCluster, s.checkTimes, s.checkSizes, s.fillPeer, s.checkTLS, s.checkListeners,
 		s.checkAdvertised, s.checkArchive,
 	} {
 		if err := check(); err != nil {
@@ -53,6 +53,7 @@ func (s *settings) build() (server.Config, error) {
 		MaxLeases:     s.maxLeases,
 		Insecure:      s.insecure,
 		AllowedHosts:  s.hosts,
+		TLS:           s.serverTLS(),
 
 		WatchHistoryBytes: s.history,
 		UpgradeAfter:      s.upgradeAfter,

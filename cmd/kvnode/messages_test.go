@@ -88,16 +88,16 @@ func TestBadConfiguration(t *testing.T) {
 		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
 			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
 		{"--client 0.0.0.0:8500", "",
-			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; use a loopback " +
-				"address, or accept it with --insecure"},
-		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; use a " +
-			"loopback address, or accept it with --insecure"},
+			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; give --tls-cert and " +
+				"--tls-key, use a loopback address, or accept it with --insecure"},
+		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; give " +
+			"--tls-cert and --tls-key, use a loopback address, or accept it with --insecure"},
 		{"--admin 10.0.0.1:1", "",
 			"--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, " +
 				"or accept it with --insecure"},
 		{"--id 1 --cluster 1=10.0.0.1:1,2=10.0.0.2:1", "",
 			"this node's address in --cluster 10.0.0.1:1: may be reachable from other machines, and there is no TLS; " +
-				"use a loopback address, or accept it with --insecure"},
+				"give --tls-cert, --tls-key and --tls-ca, use a loopback address, or accept it with --insecure"},
 		{"--join 8300", "", `--join: "8300" is not HOST:PORT; write it like 127.0.0.1:8300 or [::1]:8300`},
 		{"--join 0.0.0.0:8300", "",
 			`--join: "0.0.0.0:8300" is not an address that others can reach; give a host and a port, like 10.0.0.1:8300`},
@@ -125,12 +125,29 @@ func TestBadConfiguration(t *testing.T) {
 		{"--join m:1 --client [::]:8500 --insecure", "",
 			"--client [::]:8500: others cannot reach a node there; say with --advertise-client HOST:PORT where they can"},
 		{"--join m:1 --peer 10.0.0.1:1", "",
-			"--peer 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, or " +
-				"accept it with --insecure"},
+			"--peer 10.0.0.1:1: may be reachable from other machines, and there is no TLS; give --tls-cert, --tls-key " +
+				"and --tls-ca, use a loopback address, or accept it with --insecure"},
 		{"--advertise-client :8500", "", `--advertise-client: ":8500" is not an address that others can reach; give ` +
 			`a host and a port, like 10.0.0.1:8300`},
 		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
 		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
+		{"--client 10.0.0.1:1 --tls-ca a --tls-cert c --tls-key k --admin 10.0.0.1:2", "",
+			"--admin 10.0.0.1:2: may be reachable from other machines, and there is no TLS; use a loopback address, " +
+				"or accept it with --insecure"},
+		{"--client 10.0.0.1:1 --tls-cert c --tls-key k --peer 10.0.0.1:2", "",
+			"--peer 10.0.0.1:2: may be reachable from other machines, and there is no TLS; give --tls-cert, --tls-key " +
+				"and --tls-ca, use a loopback address, or accept it with --insecure"},
+		{"--tls-cert c", "", "--tls-cert: needs --tls-key too"},
+		{"", "KVNODE_PEER_TLS_KEY=k", "KVNODE_PEER_TLS_KEY: needs --peer-tls-cert too"},
+		{"--tls-ca a", "", "--tls-ca: nodes that speak TLS need a certificate; add --tls-cert and --tls-key"},
+		{"--peer-tls-ca a", "", "--peer-tls-ca: nodes that speak TLS need a certificate; add --tls-cert and --tls-key"},
+		{"--peer-tls-cert c --peer-tls-key k", "",
+			"--peer-tls-cert: nodes that speak TLS need the authorities of the others; add --tls-ca or --peer-tls-ca"},
+		{"--tls-client-ca a", "", "--tls-client-ca: needs TLS for clients; add --tls-cert and --tls-key"},
+		{"--tls-cert c --tls-key k --tls-require-client-cert", "",
+			"--tls-require-client-cert: needs the authorities of clients; add --tls-client-ca"},
+		{"--tls-min-version 1.1", "",
+			`--tls-min-version: "1.1" is not a version of TLS that is spoken; use 1.3, or 1.2 for old clients`},
 		{"--insecure=maybe", "", `--insecure: "maybe" is neither true nor false`},
 
 		{"--config n.ini", "", "--config n.ini: has an unknown format; its name must end in .toml, .yaml or .yml"},

@@ -35,6 +35,7 @@ func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writ
 		os.Exit(1)
 	})
 	defer done()
+	cfg.Reload = onHangup(ctx, cfg.TLS)
 	if adaptive {
 		if s.slack > 0 {
 			if err := relaxMonitor(s.slack); err != nil {

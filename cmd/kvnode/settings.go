@@ -48,6 +48,7 @@ type settings struct {
 	logFormat string
 	insecure  bool
 	hosts     []string
+	tls       tlsSettings
 	nodeName  string
 	guardian  bool
 	batch     bool
@@ -93,6 +94,7 @@ func newSettings() *settings {
 		"address at which clients reach this node (default: that of --client, on the host of --advertise-peer if it is "+
 			"a wildcard)")
 	s.addJoin()
+	s.addTLS()
 	s.addArchive()
 	f.Var(setting(&s.config, "", "file", parseText), "config",
 		"TOML or YAML file with settings under the names of these flags")
@@ -136,7 +138,7 @@ func newSettings() *settings {
 	f.Var(setting(&s.logFormat, "", "format", parseFormat), "log-format",
 		"json or console (default: console on a terminal, else json)")
 	f.Var(setting(&s.insecure, "false", "bool", parseBool), "insecure",
-		"allow listening on addresses beyond loopback, although there is no TLS")
+		"allow listening on addresses beyond loopback without TLS")
 	f.Var(setting(&s.hosts, "", "list", parseList), "allowed-hosts",
 		"names, NAME,…, by which clients may address this node beside localhost, its own names and its addresses; requests "+
 			"for others are refused, since web pages can have a browser send them")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server"
 	"tenure/server/archive"
@@ -71,6 +73,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		"archive-verify-every": "36h",
 		"join":                 "", "replace": "", "non-voter": "false", "spare": "false", "replace-after": "0",
 		"upgrade-after": "7h", "allowed-hosts": "kv.example.com,kv1",
+		"tls-cert": "/c", "tls-key": "/k", "tls-ca": "/a", "peer-tls-cert": "/pc", "peer-tls-key": "/pk", "peer-tls-ca": "/pa",
+		"tls-min-version": "1.2", "tls-client-ca": "/ca", "tls-require-client-cert": "true",
 	}
 	want := server.Config{
 		Node: 2, NodeName: "rack 7",
@@ -82,6 +86,8 @@ func TestEverySettingFromEverySource(t *testing.T) {
 		WatchHistoryBytes: 64 << 10, MaxLeases: 1234,
 		NoGuardian: "switched off by --guardian=false", PeerAdvertise: "peer.example:81",
 		ClientAdvertise: "client.example:80", UpgradeAfter: 7 * time.Hour,
+		TLS: server.TLS{Clients: certs.Paths{Cert: "/c", Key: "/k"}, Peers: certs.Paths{Cert: "/pc", Key: "/pk", CA: "/pa"},
+			MinVersion: tls.VersionTLS12, ClientCA: "/ca", ClientCertRequired: true},
 		Archive: server.Archive{Schedule: archive.Schedule{FullEvery: 48 * time.Hour, Keep: 90 * 24 * time.Hour,
 			VerifyEvery: 36 * time.Hour}},
 	}
@@ -136,7 +142,7 @@ func fromEverySource(t *testing.T, values map[string]string, want server.Config)
 			t.Errorf("%s: an archive in %v", name, x)
 		}
 		if d := cmp.Diff(want, *o.config, cmpopts.IgnoreFields(server.Archive{}, "Target"),
-			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision")); d != "" {
+			cmpopts.IgnoreFields(server.Config{}, "Logger", "Version", "Revision", "Reload")); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}

@@ -2,10 +2,12 @@ package guardian
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/lease"
 	"tenure/server/wire"
 )
@@ -23,16 +25,20 @@ func speak(ctx context.Context, plan *Plan, counters []uint64) {
 	start := time.Now()
 	var g lease.Guardian
 	g.Died(0)
+	d, err := newDialler(plan.TLS)
+	if err != nil {
+		return // without a certificate no peer listens
+	}
 	r := wire.Release{Cluster: plan.Cluster, Store: plan.Store, Owner: plan.Owner, Counters: counters}
 	var all sync.WaitGroup
 	for _, p := range plan.Peers {
-		all.Go(func() { speakTo(ctx, p, r, g, start) })
+		all.Go(func() { d.speakTo(ctx, p, r, g, start) })
 	}
 	all.Wait()
 }
 
 // speakTo says r to one peer at every round of g; a connection that fails is made anew.
-func speakTo(ctx context.Context, p Peer, r wire.Release, g lease.Guardian, start time.Time) {
+func (d dialler) speakTo(ctx context.Context, p Peer, r wire.Release, g lease.Guardian, start time.Time) {
 	frame := wire.AppendFrame(nil, wire.EncodeHandshake(&wire.ReleaseMsg{To: p.Node, Release: r}))
 	var nc net.Conn
 	defer func() {
@@ -51,7 +57,7 @@ func speakTo(ctx context.Context, p Peer, r wire.Release, g lease.Guardian, star
 		g.Sent()
 		for {
 			if nc == nil {
-				nc = dial(ctx, p.Addr)
+				nc = d.dial(ctx, p)
 			}
 			if nc == nil {
 				if !sleep(ctx, dialRetry) {
@@ -69,12 +75,37 @@ func speakTo(ctx context.Context, p Peer, r wire.Release, g lease.Guardian, star
 	}
 }
 
-func dial(ctx context.Context, addr string) net.Conn {
-	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil // there is nobody to tell, and the next try is near
+// dialler connects to peers.
+type dialler struct {
+	files *certs.Files // nil without TLS
+}
+
+func newDialler(p certs.Paths) (dialler, error) {
+	if p.IsZero() {
+		return dialler{}, nil
 	}
-	return nc
+	files, err := certs.Load(p, certs.CheckNode)
+	return dialler{files}, err
+}
+
+// dial returns nil if the peer cannot be reached or, with TLS, is another node: there is nobody to tell, and the next try
+// is near.
+func (d dialler) dial(ctx context.Context, p Peer) net.Conn {
+	nc, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.Addr)
+	if err != nil {
+		return nil
+	}
+	if d.files == nil {
+		return nc
+	}
+	secure := tls.Client(nc, d.files.PeerDialler())
+	if err := secure.HandshakeContext(ctx); err == nil {
+		if id, err := d.files.CheckPeer(secure.ConnectionState(), time.Now()); err == nil && id.Name == p.Name {
+			return secure
+		}
+	}
+	_ = nc.Close()
+	return nil
 }
 
 // sleep waits for d; false if the time is over.

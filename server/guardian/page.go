@@ -18,7 +18,7 @@ import (
 //	520     8       which of the two plans holds: 0 or 1
 //	528     2       length of plan 0, big endian
 //	530             plan 0, msgpack
-//	4360            plan 1, likewise
+//	8456            plan 1, likewise
 //
 // A new plan is written where the other one is, and then holds, by one store. A counter is one aligned word, stored at
 // once, too: however suddenly the writer dies, the reader finds in each place what was stored there last, never a mixture of two. What a
@@ -26,8 +26,8 @@ import (
 // incarnation that left or were about to. Were it garbage, it would still do no harm: a Release that matches no record
 // changes nothing (A3).
 const (
-	pageBytes = 8192
-	pageMagic = "TNGUARD2"
+	pageBytes = 16384
+	pageMagic = "TNGUARD3"
 	atSlots   = 8
 	atHolds   = atSlots + 8*lease.MaxNotes
 	atPlans   = atHolds + 8

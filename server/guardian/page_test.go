@@ -79,11 +79,11 @@ func isSubset(a, b []uint64) bool {
 
 func TestPlanIsReadBack(t *testing.T) {
 	p := newPage()
-	if err := p.begin(new(testPlan(Peer{2, "a:1"}, Peer{3, "b:2"}))); err != nil {
+	if err := p.begin(new(testPlan(Peer{2, "a:1", "node-2"}, Peer{3, "b:2", ""}))); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.plan()
-	if diff := cmp.Diff(testPlan(Peer{2, "a:1"}, Peer{3, "b:2"}), got); err != nil || diff != "" {
+	if diff := cmp.Diff(testPlan(Peer{2, "a:1", "node-2"}, Peer{3, "b:2", ""}), got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
 	if c := p.counters(); len(c) > 0 {
@@ -91,7 +91,7 @@ func TestPlanIsReadBack(t *testing.T) {
 	}
 	long := testPlan()
 	for i := range 6 { // as many and as long as a cluster can have them
-		long.Peers = append(long.Peers, Peer{ballot.MaxNodeID - ballot.NodeID(i), strings.Repeat("x", 255)})
+		long.Peers = append(long.Peers, Peer{ballot.MaxNodeID - ballot.NodeID(i), strings.Repeat("x", 255), strings.Repeat("n", 64)})
 	}
 	if err := newPage().begin(&long); err != nil {
 		t.Errorf("the longest list does not fit: %v", err)
@@ -105,11 +105,11 @@ func TestPlanIsReadBack(t *testing.T) {
 // Peers come and go. Until the new plan is whole the old one holds.
 func TestNewestPlanHolds(t *testing.T) {
 	p := newPage()
-	if err := p.begin(new(testPlan(Peer{2, "a:1"}))); err != nil {
+	if err := p.begin(new(testPlan(Peer{2, "a:1", "node-2"}))); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		want := testPlan(Peer{2, "a:1"}, Peer{ballot.NodeID(3 + i), fmt.Sprintf("b:%d", i)})
+		want := testPlan(Peer{2, "a:1", "node-2"}, Peer{ballot.NodeID(3 + i), fmt.Sprintf("b:%d", i), ""})
 		if err := p.follow(&want); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestNewestPlanHolds(t *testing.T) {
 		}
 	}
 	before, _ := p.plan()
-	long := testPlan(Peer{2, strings.Repeat("x", pageBytes)})
+	long := testPlan(Peer{2, strings.Repeat("x", pageBytes), ""})
 	if err := p.follow(&long); !errors.Is(err, ErrPlan) {
 		t.Errorf("a plan that is too long: %v", err)
 	}
@@ -129,7 +129,7 @@ func TestNewestPlanHolds(t *testing.T) {
 
 func TestPagesThatAreNone(t *testing.T) {
 	good := newPage()
-	if err := good.begin(new(testPlan(Peer{2, "a:1"}))); err != nil {
+	if err := good.begin(new(testPlan(Peer{2, "a:1", "node-2"}))); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(p *page){
@@ -137,7 +137,7 @@ func TestPagesThatAreNone(t *testing.T) {
 		"magic":        func(p *page) { p.b[0]++ },
 		"length":       func(p *page) { p.b[p.at(1)] = 0xff },
 		"cut":          func(p *page) { p.b[p.at(1)+1]-- },
-		"no owner":     func(p *page) { _ = p.begin(&Plan{Peers: []Peer{{2, "a:1"}}}) },
+		"no owner":     func(p *page) { _ = p.begin(&Plan{Peers: []Peer{{2, "a:1", ""}}}) },
 		"crowd":        func(p *page) { crowd := testPlan(make([]Peer, 15)...); _ = p.begin(&crowd) },
 		"never begun":  func(p *page) { *p = newPage() },
 		"another kind": func(p *page) { copy(p.b[p.at(1)+2:], fmt.Sprintf("%200s", "")) },

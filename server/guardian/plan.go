@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/internal/codec"
 	"tenure/internal/ident"
 	"tenure/internal/quorum"
@@ -16,12 +17,15 @@ type Plan struct {
 	Store   ident.StoreID
 	Owner   ballot.Incarnation
 	Peers   []Peer // at most twice quorum.MaxVoters: those of two memberships
+	// TLS names the files of the node, which the guardian reads when it has to speak; zero: the peers speak no TLS.
+	TLS certs.Paths
 }
 
 // Peer is another member and where it listens for its peers.
 type Peer struct {
 	Node ballot.NodeID
 	Addr string // host:port
+	Name string // in its certificate; only with Plan.TLS
 }
 
 // ErrPlan is wrapped by errors about a plan or a page that cannot be read.

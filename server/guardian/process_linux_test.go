@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
+	"tenure/internal/certs/certstest"
 	"tenure/internal/ident"
 	"tenure/server/transport"
 	"tenure/server/wire"
@@ -37,16 +39,18 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	if len(os.Args) > 2 && os.Args[1] == asServer {
-		playServer(os.Args[2])
+	if len(os.Args) > 5 && os.Args[1] == asServer {
+		playServer(os.Args[2], certs.Paths{Cert: os.Args[3], Key: os.Args[4], CA: os.Args[5]})
 		return
 	}
 	os.Exit(m.Run())
 }
 
 // playServer keeps a guardian and does what standard input says, and answers each line with the guardian's state.
-func playServer(peer string) {
-	k, err := Start(Config{Command: []string{"/proc/self/exe", asGuardian}, Plan: testPlan(Peer{2, peer}), Log: zerolog.Nop()})
+func playServer(peer string, files certs.Paths) {
+	plan := testPlan(Peer{2, peer, "node-2"})
+	plan.TLS = files
+	k, err := Start(Config{Command: []string{"/proc/self/exe", asGuardian}, Plan: plan, Log: zerolog.Nop()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -73,6 +77,7 @@ func playServer(peer string) {
 type peer struct {
 	*transport.Transport
 	words chan wire.Release
+	owner certs.Paths // of the node whose guardian speaks; zero without TLS
 }
 
 func (p *peer) LeaseFrame(ballot.NodeID, ballot.Incarnation, []byte)     {}
@@ -88,11 +93,14 @@ func (p *peer) hello() wire.Hello {
 	return wire.Hello{Cluster: testPlan().Cluster, Node: 2, Store: ident.StoreID{0xaa, 2}, Incarnation: ballot.Incarnation{Node: 2, Restart: 1}}
 }
 
-func newPeer(t *testing.T) *peer {
+func newPeer(t *testing.T) *peer { return newPeerWith(t, nil, certs.Paths{}) }
+
+// newPeerWith returns a peer with these files, and those for the node whose guardian speaks.
+func newPeerWith(t *testing.T, own *certs.Files, owner certs.Paths) *peer {
 	t.Helper()
-	p := &peer{words: make(chan wire.Release, 100)}
+	p := &peer{words: make(chan wire.Release, 100), owner: owner}
 	var err error
-	if p.Transport, err = transport.Listen(transport.Config{Self: 2, Addr: "127.0.0.1:0", Hello: p.hello, Log: zerolog.Nop()}); err != nil {
+	if p.Transport, err = transport.Listen(transport.Config{Self: 2, Addr: "127.0.0.1:0", TLS: own, Hello: p.hello, Log: zerolog.Nop()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
@@ -131,7 +139,7 @@ type server struct {
 
 func startServer(t *testing.T, p *peer) *server {
 	t.Helper()
-	s := &server{Cmd: exec.Command("/proc/self/exe", asServer, p.Addr().String())}
+	s := &server{Cmd: exec.Command("/proc/self/exe", asServer, p.Addr().String(), p.owner.Cert, p.owner.Key, p.owner.CA)}
 	in, err := s.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -302,4 +310,19 @@ func TestMainRefusesToRunByHand(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Error("it ran without its files")
 	}
+}
+
+// TestTheGuardianSpeaksOverTLS: it shows the certificate of its node, also one that came into the files after it was
+// started.
+func TestTheGuardianSpeaksOverTLS(t *testing.T) {
+	ca := certstest.New(t, "prod")
+	owner := ca.Node(t, "node-1")
+	p := newPeerWith(t, certstest.Load(t, ca.Node(t, "node-2")), owner)
+	s := startServer(t, p)
+	s.does(t, "note")
+	if _, err := ca.Renew(owner.Cert, 0, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Process.Kill()
+	p.hears(t)
 }

@@ -117,7 +117,7 @@ func (t *Transport) Bootstrap(
 		err := fmt.Errorf("%w: a cluster of %d needs a peer address", ErrConfig, n)
 		return ident.ClusterID{}, ident.Membership{}, false, err
 	}
-	b := &bootstrap{cfg: cfg, settled: make(chan struct{})}
+	b := &bootstrap{cfg: cfg, tls: t.cfg.TLS, settled: make(chan struct{})}
 	b.open = !formed
 	if !t.bootstrap.CompareAndSwap(nil, &answerer{bootstrap: b, history: &t.histories, log: &t.rareLog}) {
 		panic("transport: Bootstrap called twice")

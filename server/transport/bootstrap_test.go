@@ -454,7 +454,7 @@ func TestAFormedNodeNeedsNoList(t *testing.T) {
 
 func TestANodeWithoutAnIDIsNotReady(t *testing.T) {
 	n := listen(t, 0, "", nil)
-	_, err := Join(within(t), n.Addr().String(), newcomer())
+	_, err := Join(within(t), n.Addr().String(), newcomer(), nil)
 	var r *Refusal
 	if !errors.As(err, &r) || r.Reason != wire.ReasonNotReady || !strings.Contains(r.Text, "without an id") {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ type answerer struct {
 // answer serves the connection of a node that asks. If that node may found the cluster, the connection stays open for
 // the result.
 func (a *answerer) answer(c *conn, m *wire.AskMsg) error {
-	answer, r := a.prepare(m)
+	answer, r := a.prepare(m, c.cert)
 	if r != nil {
 		return c.refuse(r)
 	}
@@ -41,7 +41,7 @@ func (a *answerer) answer(c *conn, m *wire.AskMsg) error {
 }
 
 // prepare returns the answer, or why the question must be refused.
-func (a *answerer) prepare(m *wire.AskMsg) (*wire.AnswerMsg, *Refusal) {
+func (a *answerer) prepare(m *wire.AskMsg, cert string) (*wire.AnswerMsg, *Refusal) {
 	self := a.cfg.Self
 	switch {
 	case m.From == self && m.Store == a.cfg.Store:
@@ -59,6 +59,9 @@ func (a *answerer) prepare(m *wire.AskMsg) (*wire.AnswerMsg, *Refusal) {
 	cluster, membership, formed := a.formed()
 	if formed {
 		answer.Cluster, answer.Membership = cluster, membership
+		if r := checkName(m.From, cert, membership, self); r != nil {
+			return nil, r
+		}
 		if membership.Lists(m.From, m.Store) && a.history.tookPart(m.From, m.Store) {
 			return nil, refuse(wire.ReasonRolledBack, "node %d asks for its bootstrap with store %s, "+
 				"but this store took part in cluster %s before: its data directory was rolled back. "+

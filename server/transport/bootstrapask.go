@@ -23,12 +23,13 @@ type reply struct {
 	peer   wire.Address
 	c      *conn // nil if err is not
 	answer *wire.AnswerMsg
+	cert   string // the name in its certificate, "" without TLS
 	err    error
 }
 
 // run asks the other nodes, round after round, until the bootstrap is settled or cannot be.
 func (a *asker) run(ctx context.Context) error {
-	self := ident.Member{Node: a.cfg.Self, Store: a.cfg.Store}
+	self := ident.Member{Node: a.cfg.Self, Store: a.cfg.Store, Name: a.ownName()}
 	if len(a.cfg.List) == 1 {
 		return a.adopt(newCluster(), ident.Membership{Number: 1, Members: []ident.Member{self}})
 	}
@@ -118,7 +119,7 @@ func (a *asker) ask(ctx context.Context, addr wire.Address) reply {
 		a.sockets.drop(c.nc)
 		return r
 	}
-	r.c = c
+	r.c, r.cert = c, c.cert
 	return r
 }
 
@@ -203,17 +204,23 @@ func (a *asker) found(replies []reply) error {
 	stores := map[ident.StoreID]bool{a.cfg.Store: true}
 	m := ident.Membership{Number: 1}
 	for _, addr := range a.cfg.List {
-		x := ident.Member{Node: addr.Node, Store: a.cfg.Store}
+		x := ident.Member{Node: addr.Node, Store: a.cfg.Store, Name: a.ownName()}
 		for _, r := range replies {
 			if r.peer.Node != addr.Node {
 				continue
 			}
-			x.Store = r.answer.Store
+			x.Store, x.Name = r.answer.Store, r.cert
 			if stores[x.Store] {
 				return forGood(ErrCopied, "two of the nodes have the same store %s, one of them node %d: "+
 					"one data directory is a copy of the other. Start one of them with an empty one.", x.Store, x.Node)
 			}
 			stores[x.Store] = true
+		}
+		for _, y := range m.Members {
+			if x.Name != "" && x.Name == y.Name {
+				return forGood(ErrLists, "nodes %d and %d have certificates of the same name, %s: give each its own, from "+
+					"kvctl ca node", y.Node, x.Node, x.Name)
+			}
 		}
 		m.Members = append(m.Members, x)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server/wire"
 )
@@ -14,6 +15,7 @@ import (
 // bootstrap is this node's part in the founding of its cluster, and afterwards what it answers to those who ask.
 type bootstrap struct {
 	cfg BootstrapConfig // List is sorted
+	tls *certs.Files    // nil without TLS
 
 	mu   sync.Mutex
 	open bool // this run waits and may still take part
@@ -27,6 +29,14 @@ type bootstrap struct {
 	cluster    ident.ClusterID
 	membership ident.Membership
 	err        error
+}
+
+// ownName returns the name in this node's certificate, which becomes its name in the membership, "" without TLS.
+func (b *bootstrap) ownName() string {
+	if b.tls == nil {
+		return ""
+	}
+	return b.tls.Identity().Name
 }
 
 // founder reports whether node has the lowest id of the list, and so collects the answers and founds the cluster.
@@ -101,6 +111,10 @@ func (b *bootstrap) adopt(cluster ident.ClusterID, m ident.Membership) error {
 		return refuse(wire.ReasonBootstrap, "node %d was started with the list %s and store %s: "+
 			"it does not take cluster %s with membership %s",
 			b.cfg.Self, showList(b.cfg.List), b.cfg.Store, cluster, m)
+	}
+	if self, _, _ := m.Find(b.cfg.Self); b.tls != nil && nameOf(self) != b.ownName() {
+		return refuse(wire.ReasonCertificate, "node %d has the certificate of %s: it does not take membership %s, in which "+
+			"it is %s", b.cfg.Self, b.ownName(), m, nameOf(self))
 	}
 	b.open = false
 	b.cluster, b.membership = cluster, m

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 	"tenure/server/wire"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	Self ballot.NodeID
 	// Addr is the address at which peers are listened for. Empty: none, for a cluster of one.
 	Addr string
+	// TLS has this node's certificate and the authorities for connections between nodes, all of them mutual TLS then. Nil:
+	// they are neither encrypted nor authenticated. Files are read anew for each connection.
+	TLS *certs.Files
 	// Hello is what this node says of itself now. It is called from Serve on, at each handshake and each keepalive of
 	// a log connection, from several goroutines, and must not wait for disk or locks held across I/O. May be nil
 	// until Serve is called, never after.
@@ -85,6 +89,9 @@ func (c *Config) Validate() error {
 	if c.MaxLogFrameBytes < 0 || c.QueueFrames < 0 || c.QueueBytes < 0 || c.IdleTimeout < 0 || c.HandshakeTimeout < 0 ||
 		c.DialBack < 0 {
 		return fmt.Errorf("%w: a limit is negative", ErrConfig)
+	}
+	if c.TLS != nil && (c.TLS.Identity().Role != certs.RoleNode || c.TLS.Pool() == nil) {
+		return fmt.Errorf("%w: TLS between nodes needs a node's certificate and the authorities of the others", ErrConfig)
 	}
 	d := c.withDefaults()
 	if d.QueueBytes < d.MaxLogFrameBytes {

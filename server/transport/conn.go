@@ -14,6 +14,8 @@ import (
 type conn struct {
 	self   ballot.NodeID // this node
 	nc     net.Conn
+	secure *secureConn // nc, nil without TLS
+	cert   string      // the name in the peer's certificate, "" without TLS
 	idle   *idleReader
 	frames *wire.FrameReader
 }
@@ -25,10 +27,22 @@ func newConn(nc net.Conn, self ballot.NodeID, deadline time.Time) *conn {
 	}
 	nc.SetDeadline(deadline)
 	idle := &idleReader{nc: nc}
-	return &conn{self: self, nc: nc, idle: idle, frames: wire.NewFrameReader(idle, wire.MaxHandshakeBytes)}
+	secure, _ := nc.(*secureConn)
+	return &conn{self: self, nc: nc, secure: secure, idle: idle,
+		frames: wire.NewFrameReader(idle, wire.MaxHandshakeBytes)}
 }
 
 func (c *conn) remote() string { return c.nc.RemoteAddr().String() }
+
+// host returns the address of the peer without its port, for texts: with it each connection would have a text, and so a
+// line of the log, of its own.
+func (c *conn) host() string {
+	host, _, err := net.SplitHostPort(c.remote())
+	if err != nil {
+		return c.remote()
+	}
+	return host
+}
 
 func (c *conn) send(m wire.HandshakeMsg) error {
 	_, err := c.nc.Write(wire.AppendFrame(nil, wire.EncodeHandshake(m)))
@@ -45,6 +59,10 @@ func (c *conn) refuse(r *Refusal) *Refusal {
 // version is refused, which is the error then.
 func (c *conn) receive() (wire.HandshakeMsg, error) {
 	body, err := c.frames.Next()
+	if errors.Is(err, wire.ErrTooLarge) && c.secure == nil && c.frames.SawTLS() {
+		return nil, c.refuse(refuse(wire.ReasonCertificate, "%s speaks no TLS with its peers, and the node at %s does: start all nodes "+
+			"with --tls-cert, --tls-key and --tls-ca, or none", called(c.self), c.host()))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -96,6 +96,12 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 // connect makes a connection and serves it until it ends. An error says why there was none.
 func (s *peers) connect(p *peer, kind wire.Kind) error {
 	c, err := s.sockets.dial(p.ctx, p.address())
+	var r *Refusal
+	if errors.As(err, &r) { // for its certificate
+		s.refused(p, err)
+		s.log.refusal(p.address(), r)
+		return err
+	}
 	if err != nil {
 		p.setProblem(fmt.Sprintf("cannot be reached: %v", err))
 		s.log.rarely(fmt.Sprint("dial", p.node), func() {
@@ -117,7 +123,6 @@ func (s *peers) connect(p *peer, kind wire.Kind) error {
 	}
 	s.refused(p, err)
 	s.toldRemoved(err)
-	var r *Refusal
 	if errors.As(err, &r) {
 		s.log.refusal(c.remote(), r)
 		return err

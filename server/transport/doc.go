@@ -11,7 +11,7 @@
 //
 //	rareLog     log lines that strangers can cause, each at most once in a while   rarelog.go
 //	sockets     open connections and their goroutines, bounded; dialling           sockets.go
-//	conn        a connection during the handshake or the bootstrap                 conn.go
+//	conn        a connection during the handshake or the bootstrap                 conn.go, tls.go
 //	history     what peers have had, so that a store that lost it is refused       history.go
 //	handshaker  both sides of the handshake                                        handshake.go, refusal.go
 //	queue       what waits to be written, bounded by count and bytes               queue.go
@@ -26,6 +26,8 @@
 //	listener    accepts connections                                                listener.go
 //	Transport   Listen, Bootstrap, Serve, Send…, Close                             transport.go, bootstrap.go
 //
-// The connection is neither encrypted nor authenticated. The handshake catches mistakes (a wrong address, a foreign
-// disk, contradicting settings), not malice.
+// With Config.TLS a connection is encrypted, and nothing is read from it before the other side has shown the certificate
+// of a node of this cluster (tls.go); a node is taken as the member of an id only with the name that the membership has
+// for that id. Without it the connection is neither encrypted nor authenticated. The handshake itself catches mistakes (a
+// wrong address, a foreign disk, contradicting settings), not malice.
 package transport

@@ -38,7 +38,7 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 	if m.Kind != kind {
 		return nil, unexpected(m)
 	}
-	if r := h.check(&ours, &m.Hello, membership, to, m.Hello.Node); r != nil {
+	if r := h.check(&ours, &m.Hello, membership, to, m.Hello.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if err := c.send(&wire.ReadyMsg{}); err != nil {
@@ -51,7 +51,7 @@ func (h *handshaker) dialled(c *conn, to ballot.NodeID, kind wire.Kind) (*wire.H
 // itself. dials: this node dials that peer.
 func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hello, error) {
 	ours, membership := h.hello()
-	if r := h.check(&ours, &m.Hello, membership, m.To, ours.Node); r != nil {
+	if r := h.check(&ours, &m.Hello, membership, m.To, ours.Node, c.cert); r != nil {
 		return nil, c.refuse(r)
 	}
 	if dials {
@@ -67,11 +67,15 @@ func (h *handshaker) accepted(c *conn, m *wire.HelloMsg, dials bool) (*wire.Hell
 	return h.admit(&m.Hello)
 }
 
-// check returns why a connection must be refused, nil if it need not be.
+// check returns why a connection must be refused, nil if it need not be. cert is the name in the peer's certificate, ""
+// without TLS.
 func (h *handshaker) check(
-	ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID,
+	ours, theirs *wire.Hello, m ident.Membership, dialled, answered ballot.NodeID, cert string,
 ) *Refusal {
 	if r := checkHello(ours, theirs, m, dialled, answered); r != nil {
+		return r
+	}
+	if r := checkName(theirs.Node, cert, m, ours.Node); r != nil {
 		return r
 	}
 	return h.history.Check(theirs)

@@ -8,18 +8,19 @@ import (
 	"net"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/internal/ident"
 	"tenure/server/wire"
 )
 
 // Join asks the node at addr to let the node of m into its cluster, and then whatever node it is referred to. Once it
-// has been let in, it returns how.
+// has been let in, it returns how. files are for TLS between nodes, nil if there is none.
 //
 // The error is final if it is a *Refusal of another reason than wire.ReasonNotReady. In all other cases, as when an
 // answer was lost, the caller may ask again with the same m, also another member.
-func Join(ctx context.Context, addr string, m wire.JoinMsg) (wire.JoinedMsg, error) {
+func Join(ctx context.Context, addr string, m wire.JoinMsg, files *certs.Files) (wire.JoinedMsg, error) {
 	for range maxJoinHops {
-		joined, err := joinAt(ctx, addr, &m)
+		joined, err := joinAt(ctx, addr, &m, files)
 		if err != nil {
 			return wire.JoinedMsg{}, fmt.Errorf("ask the node at %s to let this node in: %w", addr, err)
 		}
@@ -32,7 +33,7 @@ func Join(ctx context.Context, addr string, m wire.JoinMsg) (wire.JoinedMsg, err
 }
 
 // joinAt asks one node.
-func joinAt(ctx context.Context, addr string, m *wire.JoinMsg) (*wire.JoinedMsg, error) {
+func joinAt(ctx context.Context, addr string, m *wire.JoinMsg, files *certs.Files) (*wire.JoinedMsg, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*joinTimeout)
 	defer cancel()
 	nc, err := (&net.Dialer{Timeout: joinTimeout}).DialContext(ctx, "tcp", addr)
@@ -41,7 +42,10 @@ func joinAt(ctx context.Context, addr string, m *wire.JoinMsg) (*wire.JoinedMsg,
 	}
 	defer nc.Close()
 	defer context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })()
-	c := newConn(nc, 0, time.Time{})
+	c := newConn(overTLS(nc, files, dialling), 0, time.Time{})
+	if err := c.authenticate(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.send(m); err != nil {
 		return nil, err
 	}
@@ -68,7 +72,7 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 	default:
 		return c.refuse(refuse(wire.ReasonNotReady, "%d nodes join at the same time; this one has to wait", maxJoins))
 	}
-	if r := s.checkJoin(m); r != nil {
+	if r := s.checkJoin(m, c.cert); r != nil {
 		return c.refuse(r)
 	}
 	ctx, cancel := context.WithTimeout(s.sockets.ctx, joinTimeout)
@@ -89,8 +93,12 @@ func (s *peers) joins(c *conn, m *wire.JoinMsg) error {
 }
 
 // checkJoin returns why a node must not join with this store and these settings, nil if it may ask.
-func (s *peers) checkJoin(m *wire.JoinMsg) *Refusal {
+func (s *peers) checkJoin(m *wire.JoinMsg, cert string) *Refusal {
 	ours, membership := s.handshake.hello()
+	if cert != "" && m.Name != cert {
+		return refuse(wire.ReasonCertificate, "a node wants to join as %q with the certificate of %s: its name must be that "+
+			"of its certificate", m.Name, cert)
+	}
 	if m.Constants != ours.Constants {
 		return refuse(wire.ReasonConstants, "the nodes of a cluster must be started with the same lease settings: %s",
 			difference(called(ours.Node), &ours.Constants, "the node that joins", &m.Constants))

@@ -48,7 +48,7 @@ func TestJoin(t *testing.T) {
 	_, asked := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
 		return wire.JoinedMsg{Ask: master}, nil
 	})
-	joined, err := Join(within(t), asked, newcomer())
+	joined, err := Join(within(t), asked, newcomer(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestJoinIsRefused(t *testing.T) {
 	} {
 		m := newcomer()
 		c.change(&m)
-		_, err := Join(within(t), c.addr, m)
+		_, err := Join(within(t), c.addr, m, nil)
 		var r *Refusal
 		if !errors.As(err, &r) || r.Reason != c.reason || !r.ByPeer {
 			t.Errorf("%s: %v", name, err)
@@ -113,13 +113,13 @@ func TestJoinAgain(t *testing.T) {
 	m := welcome().Membership
 	m.Members = append(m.Members, ident.Member{Node: 99, Store: store(99)})
 	n.Serve(n, m, nil)
-	if joined, err := Join(within(t), n.Addr().String(), newcomer()); err != nil || joined.Node != 4 {
+	if joined, err := Join(within(t), n.Addr().String(), newcomer(), nil); err != nil || joined.Node != 4 {
 		t.Fatalf("%+v, %v", joined, err)
 	}
 	dumb(t, n.Addr().String(), honest(4), 99, wire.KindLog)
 	n.awaitEvent(t, "+log 4", 1)
 	var r *Refusal
-	if _, err := Join(within(t), n.Addr().String(), newcomer()); !errors.As(err, &r) || r.Reason != wire.ReasonRolledBack {
+	if _, err := Join(within(t), n.Addr().String(), newcomer(), nil); !errors.As(err, &r) || r.Reason != wire.ReasonRolledBack {
 		t.Fatal(err)
 	}
 }
@@ -130,7 +130,7 @@ func TestJoinTrustsNobodyTooFar(t *testing.T) {
 	_, a := host(t, 1, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) { return wire.JoinedMsg{Ask: other}, nil })
 	_, b := host(t, 2, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) { return wire.JoinedMsg{Ask: a}, nil })
 	other = b
-	if _, err := Join(within(t), a, newcomer()); err == nil || !strings.Contains(err.Error(), "do not agree") {
+	if _, err := Join(within(t), a, newcomer(), nil); err == nil || !strings.Contains(err.Error(), "do not agree") {
 		t.Error(err)
 	}
 	_, c := host(t, 3, func(context.Context, wire.JoinMsg) (wire.JoinedMsg, error) {
@@ -138,7 +138,7 @@ func TestJoinTrustsNobodyTooFar(t *testing.T) {
 		w.Membership.NonVoters[0].Store = store(9)
 		return w, nil
 	})
-	if _, err := Join(within(t), c, newcomer()); err == nil || !strings.Contains(err.Error(), "has another store") {
+	if _, err := Join(within(t), c, newcomer(), nil); err == nil || !strings.Contains(err.Error(), "has another store") {
 		t.Error(err)
 	}
 }
@@ -154,13 +154,13 @@ func TestJoinsAreBounded(t *testing.T) {
 	ended := make(chan error, maxJoins)
 	for range maxJoins {
 		go func() {
-			_, err := Join(within(t), addr, newcomer())
+			_, err := Join(within(t), addr, newcomer(), nil)
 			ended <- err
 		}()
 		<-began
 	}
 	var r *Refusal
-	if _, err := Join(within(t), addr, newcomer()); !errors.As(err, &r) || !strings.Contains(r.Text, "at the same time") {
+	if _, err := Join(within(t), addr, newcomer(), nil); !errors.As(err, &r) || !strings.Contains(r.Text, "at the same time") {
 		t.Error(err)
 	}
 	closed := time.Now()
@@ -192,7 +192,7 @@ func TestJoinEndsWithItsContext(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	if _, err := Join(ctx, l.Addr().String(), newcomer()); err == nil || time.Since(began) > testTimeout/2 {
+	if _, err := Join(ctx, l.Addr().String(), newcomer(), nil); err == nil || time.Since(began) > testTimeout/2 {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
@@ -226,7 +226,7 @@ func TestJoinAtThePortForClients(t *testing.T) {
 			nc.Close()
 		}
 	}()
-	_, err = Join(context.Background(), l.Addr().String(), newcomer())
+	_, err = Join(context.Background(), l.Addr().String(), newcomer(), nil)
 	var r *Refusal
 	if !errors.As(err, &r) || r.Reason == wire.ReasonNotReady || !strings.Contains(err.Error(), "--peer") {
 		t.Error(err)

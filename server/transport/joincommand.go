@@ -20,8 +20,11 @@ func joinCommand(addr string, x *ident.Member, data string) string {
 
 // replaceFlag returns the flag with which a node joins in place of x.
 func replaceFlag(x ident.Member) string {
-	return "--replace " + word(cmp.Or(x.Name, fmt.Sprintf("node-%d", x.Node)))
+	return "--replace " + word(nameOf(x))
 }
+
+// nameOf returns what x is called.
+func nameOf(x ident.Member) string { return cmp.Or(x.Name, fmt.Sprintf("node-%d", x.Node)) }
 
 // word returns s as a shell reads it as one word.
 func word(s string) string {

@@ -18,6 +18,7 @@ var (
 	errOldRun   = errors.New("the peer was started again")
 	errRemoved  = errors.New("the peer is no member any more")
 	errOlder    = errors.New("the peer runs a release that does not know the feature level to which the cluster's is raised")
+	errNamed    = errors.New("the peer's certificate is not of the name that it has as a member")
 )
 
 // link is an established connection. The goroutine that runs it reads; another writes.
@@ -25,6 +26,7 @@ type link struct {
 	cfg     *Config
 	inc     ballot.Incarnation // of the peer
 	kind    wire.Kind
+	cert    string // the name in the peer's certificate, "" without TLS
 	nc      net.Conn
 	frames  *wire.FrameReader
 	queue   *queue
@@ -48,7 +50,7 @@ func newLink(
 	cfg *Config, inc ballot.Incarnation, kind wire.Kind, c *conn, t *traffic, past *History, log zerolog.Logger,
 ) *link {
 	l := &link{
-		cfg: cfg, inc: inc, kind: kind, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
+		cfg: cfg, inc: inc, kind: kind, cert: c.cert, nc: c.nc, frames: c.frames, traffic: t, history: past, log: log,
 		required: new(atomic.Uint64), done: make(chan struct{}), finished: make(chan struct{}),
 	}
 	switch kind {

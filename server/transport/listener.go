@@ -62,7 +62,10 @@ func (l *listener) run() {
 
 func (l *listener) serve(c *conn) {
 	defer l.sockets.drop(c.nc)
-	err := l.answer(c)
+	err := c.authenticate(l.sockets.ctx)
+	if err == nil {
+		err = l.answer(c)
+	}
 	if err == nil || l.sockets.ended() {
 		return
 	}

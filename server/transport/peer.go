@@ -24,6 +24,7 @@ type peer struct {
 	addr       string           // where it is dialled; may be empty
 	has        ident.Membership // what it goes by, as wire.Hello.Has
 	inc        ballot.Incarnation
+	name       string // as a member; "" if the membership does not list it
 	clientAddr string
 	problem    string
 }
@@ -61,6 +62,26 @@ func (p *peer) remove() {
 			l.close(errRemoved)
 		}
 	}
+}
+
+// setName takes the name that the membership has for the peer, and ends the connections on which it has shown the
+// certificate of another.
+func (p *peer) setName(name string) {
+	p.mu.Lock()
+	p.name = name
+	p.mu.Unlock()
+	for i := range p.ends {
+		if l := p.ends[i].link.Load(); l != nil && p.misnamed(l) {
+			l.close(errNamed)
+		}
+	}
+}
+
+// misnamed reports whether the certificate that was shown on l is not of the name that the peer has as a member.
+func (p *peer) misnamed(l *link) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.cert != "" && p.name != "" && l.cert != p.name
 }
 
 // connected reports whether there is any connection to the peer.
@@ -141,6 +162,10 @@ func (p *peer) run(l *link, h Handler) error {
 	}
 	if l.older() { // the level may have been required before end.link.Swap
 		l.close(errOlder)
+		return l.cause
+	}
+	if p.misnamed(l) { // setName may have come before end.link.Swap
+		l.close(errNamed)
 		return l.cause
 	}
 	h.Connected(p.node, l.kind)

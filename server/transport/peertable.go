@@ -73,6 +73,7 @@ func (s *peers) replace(m ident.Membership, addrs map[ballot.NodeID]string) {
 			addr = "" // this node has taken its place
 		}
 		p.setAddress(addr)
+		p.setName(nameOf(x))
 		next.list = append(next.list, p)
 	}
 	var gone []*peer

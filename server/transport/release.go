@@ -13,7 +13,7 @@ const maxReleaseRounds = 16
 // released serves the connection of a guardian: it hands each of its Releases to the handler. None is answered.
 func (s *peers) released(c *conn, m *wire.ReleaseMsg) error {
 	for range maxReleaseRounds {
-		if r := s.checkRelease(m); r != nil {
+		if r := s.checkRelease(m, c.cert); r != nil {
 			return r
 		}
 		s.handler.CrashReleased(m.Release.Owner, m.Release.Counters)
@@ -31,7 +31,7 @@ func (s *peers) released(c *conn, m *wire.ReleaseMsg) error {
 
 // checkRelease returns why a Release must be refused, nil if it need not be. Neither the constants nor the marks matter
 // to it.
-func (s *peers) checkRelease(m *wire.ReleaseMsg) *Refusal {
+func (s *peers) checkRelease(m *wire.ReleaseMsg, cert string) *Refusal {
 	ours, r, members := s.cfg.Hello(), &m.Release, s.membership()
 	switch {
 	case m.To != ours.Node:
@@ -47,5 +47,5 @@ func (s *peers) checkRelease(m *wire.ReleaseMsg) *Refusal {
 			"a guardian speaks for node %d with store %s, which is not in membership %s",
 			r.Owner.Node, r.Store, members)
 	}
-	return nil
+	return checkName(r.Owner.Node, cert, members, ours.Node)
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"tenure/internal/ballot"
+	"tenure/internal/certs"
 )
 
 // sockets are the open connections of a transport and the goroutines that serve them. They end together.
 type sockets struct {
 	self      ballot.NodeID
+	tls       *certs.Files    // nil: connections are plain TCP
 	handshake time.Duration   // limit for a dial and its handshake together, and for a handshake with a dialler
 	ctx       context.Context // ends with the sockets
 	cancel    context.CancelFunc
@@ -26,8 +28,8 @@ type sockets struct {
 	pending []net.Conn // inbound ones that have not finished their handshake, oldest first
 }
 
-func newSockets(self ballot.NodeID, handshake time.Duration) *sockets {
-	s := &sockets{self: self, handshake: handshake, open: make(map[net.Conn]struct{})}
+func newSockets(self ballot.NodeID, files *certs.Files, handshake time.Duration) *sockets {
+	s := &sockets{self: self, tls: files, handshake: handshake, open: make(map[net.Conn]struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -61,7 +63,8 @@ func (s *sockets) wait() { s.work.Wait() }
 // pause waits for d. It reports false as soon as the sockets are closed.
 func (s *sockets) pause(d time.Duration) bool { return pause(s.ctx, d) }
 
-// dial connects to addr. The caller must drop the connection.
+// dial connects to addr, and with TLS makes sure that a node of this cluster is there. The caller must drop the
+// connection.
 func (s *sockets) dial(ctx context.Context, addr string) (*conn, error) {
 	deadline := time.Now().Add(s.handshake)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -70,10 +73,16 @@ func (s *sockets) dial(ctx context.Context, addr string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	nc = overTLS(nc, s.tls, dialling)
 	if !s.add(nc) {
 		return nil, ErrClosed
 	}
-	return newConn(nc, s.self, deadline), nil
+	c := newConn(nc, s.self, deadline)
+	if err := c.authenticate(ctx); err != nil {
+		s.drop(nc)
+		return nil, err
+	}
+	return c, nil
 }
 
 // add registers an open connection. It closes nc and reports false if the sockets are closed.
@@ -92,6 +101,7 @@ func (s *sockets) add(nc net.Conn) bool {
 // closed. When too many have not finished their handshake the oldest is closed: an honest handshake takes milliseconds,
 // so that those which are idle give way to it and not the other way round. The caller must drop the connection.
 func (s *sockets) accepted(nc net.Conn) *conn {
+	nc = overTLS(nc, s.tls, listening)
 	if !s.add(nc) {
 		return nil
 	}

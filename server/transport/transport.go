@@ -61,7 +61,7 @@ func Listen(cfg Config) (*Transport, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &Transport{cfg: cfg, sockets: newSockets(cfg.Self, cfg.HandshakeTimeout), rareLog: rareLog{Logger: cfg.Log}}
+	t := &Transport{cfg: cfg, sockets: newSockets(cfg.Self, cfg.TLS, cfg.HandshakeTimeout), rareLog: rareLog{Logger: cfg.Log}}
 	if cfg.Addr == "" {
 		return t, nil
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"time"
@@ -18,7 +19,7 @@ const Datacenter = "dc1"
 
 // Config is fixed for a run. A zero in any field after Registry means the default written beside it.
 type Config struct {
-	// Addr is the host:port to listen on. Beyond loopback it is refused unless Insecure.
+	// Addr is the host:port to listen on. Beyond loopback it is refused unless there is TLS, or Insecure.
 	Addr string
 	// Version is shown by /v1/agent/self and in metrics; Revision too, which is the commit that was built, or "".
 	Version, Revision string
@@ -26,11 +27,16 @@ type Config struct {
 	Node ballot.NodeID
 	// NodeName is the node's name in sessions that name none and in /v1/agent/self. Empty: node-N, N being its number.
 	NodeName string
-	// Insecure allows listening where others can reach the node: there is no TLS and no authentication.
+	// Insecure allows listening where others can reach the node without TLS.
 	Insecure bool
 	// AllowedHosts are the names by which clients may address the node, beside localhost and addresses in figures: see
 	// hosts.go.
 	AllowedHosts []string
+	// TLS is the configuration with which clients are served over TLS; nil: plain HTTP.
+	TLS *tls.Config
+	// CertifiedHost reports whether the certificate of TLS is for a name: clients may address the node by such a name too.
+	// Nil: for none.
+	CertifiedHost func(name string) bool
 	// Logger gets panics and what net/http complains about.
 	Logger zerolog.Logger
 	// Registry is what /metrics shows; the HTTP metrics are registered in it. Nil: one of the server's own.
@@ -100,7 +106,7 @@ func orDefault[T int | time.Duration](v, def T) T {
 // opens nothing.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	if err := checkAddr(c.Addr, c.Insecure); err != nil {
+	if err := checkAddr(c.Addr, c.Insecure || c.TLS != nil); err != nil {
 		return err
 	}
 	for _, name := range c.AllowedHosts {
@@ -141,17 +147,17 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func checkAddr(addr string, insecure bool) error {
+func checkAddr(addr string, anywhere bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("web: client address %q: must be host:port: %w", addr, err)
 	}
-	if insecure || host == "localhost" {
+	if anywhere || host == "localhost" {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return nil
 	}
 	return fmt.Errorf("web: client address %q is not on loopback, and there is no TLS: use 127.0.0.1, "+
-		"or give --insecure if the network is trusted", addr)
+		"give --tls-cert and --tls-key, or --insecure if the network is trusted", addr)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -36,6 +37,7 @@ type limitListener struct {
 	max     int64
 	tooMany []byte // the answer to one more
 	metrics *metrics
+	tls     *tls.Config   // nil: plain HTTP
 	slots   chan struct{} // of farewells
 	going   sync.WaitGroup
 }
@@ -49,6 +51,9 @@ func newLimitListener(l net.Listener, max int, m *metrics, node string) *limitLi
 func (l *limitListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
+		if err == nil && l.tls != nil {
+			c = tls.Server(c, l.tls) // net/http performs the handshake, within its limit for headers
+		}
 		if err != nil || l.metrics.conns.Load() < l.max {
 			return c, err
 		}
@@ -73,7 +78,7 @@ func farewell(c net.Conn, tooMany []byte) {
 	if _, err := c.Write(tooMany); err != nil {
 		return
 	}
-	if t, ok := c.(*net.TCPConn); ok && t.CloseWrite() == nil {
+	if t, ok := c.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
 		_, _ = io.CopyN(io.Discard, c, farewellMaxBytes)
 	}
 }

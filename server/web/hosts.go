@@ -18,14 +18,23 @@ import (
 //     the Host of the request is that name, and not one of the node's. An address in figures cannot be rebound.
 
 // Hosts is the names under which clients may address the node. It is never changed.
-type Hosts struct{ names map[string]bool } // in lower case
+type Hosts struct {
+	names     map[string]bool        // in lower case
+	certified func(name string) bool // names of the node's certificate, as it is now; nil: none
+}
 
 // NewHosts returns the Hosts with the given names and localhost. Each is one that ValidateHost accepts.
 func NewHosts(names []string) Hosts {
-	h := Hosts{map[string]bool{"localhost": true}}
+	h := Hosts{names: map[string]bool{"localhost": true}}
 	for _, name := range names {
 		h.names[strings.ToLower(strings.TrimSuffix(name, "."))] = true
 	}
+	return h
+}
+
+// certifiedBy returns h with the names for which certified returns true; it may be nil.
+func (h Hosts) certifiedBy(certified func(name string) bool) Hosts {
+	h.certified = certified
 	return h
 }
 
@@ -45,7 +54,8 @@ func (h Hosts) Serves(host string) bool {
 	if _, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")); err == nil {
 		return true
 	}
-	return h.names[strings.ToLower(strings.TrimSuffix(name, "."))]
+	bare := strings.ToLower(strings.TrimSuffix(name, "."))
+	return h.names[bare] || h.certified != nil && h.certified(bare)
 }
 
 // Refusal returns what to answer to a request for another Host.

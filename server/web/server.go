@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"syscall"
-
-	"github.com/rs/zerolog"
 )
 
 // Server is the HTTP API of one node.
@@ -44,7 +41,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 	s.waits = &waits{hub: cfg.Hub, timeouts: timeoutsOf(cfg), waiting: &m.waiting, stopping: make(chan struct{})}
 	s.routes = newHandlers(cfg, b, m, s.waits, s.Addr).table()
 	s.router = newRouter(s.routes, &dispatcher{
-		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts),
+		node: []string{s.node}, metrics: m, log: cfg.Logger, hosts: NewHosts(cfg.AllowedHosts).certifiedBy(cfg.CertifiedHost),
 		crossOrigin: http.NewCrossOriginProtection()})
 	s.conns.open = &m.conns
 	s.http = &http.Server{
@@ -56,7 +53,7 @@ func New(cfg Config, b Backend) (*Server, error) {
 		IdleTimeout:    cfg.IdleTimeout,
 		MaxHeaderBytes: cfg.MaxHeaderBytes,
 		ConnState:      s.conns.changed,
-		ErrorLog:       log.New(complaints{cfg.Logger}, "", 0),
+		ErrorLog:       log.New(&complaints{log: cfg.Logger}, "", 0),
 	}
 	return s, nil
 }
@@ -76,6 +73,7 @@ func (s *Server) Listen() error {
 		return fmt.Errorf("web: listen for clients on %s: %w", s.cfg.Addr, err)
 	}
 	s.listener = newLimitListener(l, s.cfg.MaxConns, s.metrics, s.node)
+	s.listener.tls = s.cfg.TLS
 	return nil
 }
 
@@ -117,12 +115,4 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		err = fmt.Errorf("web: requests were still in flight: %w", err)
 	}
 	return err
-}
-
-// complaints passes net/http's own log lines on.
-type complaints struct{ log zerolog.Logger }
-
-func (c complaints) Write(line []byte) (int, error) {
-	c.log.Warn().Str("from", "net/http").Msg(string(bytes.TrimSpace(line)))
-	return len(line), nil
 }

@@ -92,6 +92,9 @@ func (r *FrameReader) Next() ([]byte, error) {
 	return body, nil
 }
 
+// SawTLS reports whether what Next has read last is the beginning of a TLS connection, and no frame.
+func (r *FrameReader) SawTLS() bool { return r.head[0] == 0x16 && r.head[1] == 3 && r.head[2] <= 4 }
+
 // Ready reports whether the next frame has arrived whole and small enough to be buffered, so that Next would not wait.
 func (r *FrameReader) Ready() bool {
 	if r.r.Buffered() < FrameHeaderBytes {

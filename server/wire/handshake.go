@@ -118,6 +118,8 @@ const (
 	ReasonRemoved    Reason = 13 // the node is no member any more
 	ReasonJoin       Reason = 14 // the node cannot join as it wants to
 	ReasonLevel      Reason = 15 // a node is of a release that does not know the cluster's feature level
+	// ReasonCertificate: the certificate is not that of the node, or there is TLS on one side only.
+	ReasonCertificate Reason = 16
 )
 
 // AskMsg asks what a node knows of the cluster. The whole list travels in place of a hash of it, because a refusal has

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"tenure/internal/certs"
+	"tenure/server"
+)
+
+// tlsSettings are the flags of TLS.
+type tlsSettings struct {
+	clients    certs.Paths // its CA is that of the peers, unless they have their own
+	peers      certs.Paths
+	minVersion uint16
+	clientCA   string
+	required   bool
+}
+
+// addTLS adds the flags of TLS.
+func (s *settings) addTLS() {
+	f := s.flags
+	f.Var(setting(&s.tls.clients.Cert, "", "file", parseFile), "tls-cert",
+		"certificate of this node: clients use HTTPS then (kvctl ca node makes it)")
+	f.Var(setting(&s.tls.clients.Key, "", "file", parseFile), "tls-key", "key of --tls-cert")
+	f.Var(setting(&s.tls.clients.CA, "", "file", parseFile), "tls-ca",
+		"authorities of the other nodes: with it nodes speak mutual TLS, by --tls-cert unless --peer-tls-cert is given")
+	f.Var(setting(&s.tls.peers.Cert, "", "file", parseFile), "peer-tls-cert",
+		"certificate of this node for its peers (default: --tls-cert)")
+	f.Var(setting(&s.tls.peers.Key, "", "file", parseFile), "peer-tls-key", "key of --peer-tls-cert (default: --tls-key)")
+	f.Var(setting(&s.tls.peers.CA, "", "file", parseFile), "peer-tls-ca",
+		"authorities of the other nodes (default: --tls-ca)")
+	f.Var(setting(&s.tls.minVersion, "1.3", "version", certs.ParseVersion), "tls-min-version",
+		"oldest version of TLS for clients, 1.3 or 1.2; nodes speak 1.3")
+	f.Var(setting(&s.tls.clientCA, "", "file", parseFile), "tls-client-ca",
+		"authorities of clients: certificates that clients show must be theirs")
+	f.Var(setting(&s.tls.required, "false", "bool", parseBool), "tls-require-client-cert",
+		"with --tls-client-ca: refuse clients that show no certificate")
+}
+
+// parseFile accepts the name of a file, or nothing. The name is made absolute, since the guardian uses it too.
+func parseFile(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	return filepath.Abs(s)
+}
+
+// forPeers returns the files for TLS between nodes; zero: there is none.
+func (s *settings) forPeers() certs.Paths {
+	p := s.tls.peers
+	ca := or(p.CA, s.tls.clients.CA)
+	if ca == "" && p.Cert == "" && p.Key == "" {
+		return certs.Paths{} // --tls-cert alone is for clients
+	}
+	if p.Cert == "" && p.Key == "" {
+		p.Cert, p.Key = s.tls.clients.Cert, s.tls.clients.Key
+	}
+	p.CA = ca
+	return p
+}
+
+// checkTLS refuses files that do not go together.
+func (s *settings) checkTLS() error {
+	t, p := &s.tls, s.forPeers()
+	for _, pair := range [][2]string{{"tls-cert", "tls-key"}, {"peer-tls-cert", "peer-tls-key"}} {
+		if s.given(pair[0]) != s.given(pair[1]) {
+			have, need := pair[0], pair[1]
+			if s.given(need) {
+				have, need = need, have
+			}
+			return badConfig("%s: needs --%s too", s.name(have), need)
+		}
+	}
+	switch {
+	case !p.IsZero() && p.Cert == "":
+		return badConfig("%s: nodes that speak TLS need a certificate; add --tls-cert and --tls-key", s.name(pick(
+			s.given("peer-tls-ca"), "peer-tls-ca", "tls-ca")))
+	case !p.IsZero() && p.CA == "":
+		return badConfig("%s: nodes that speak TLS need the authorities of the others; add --tls-ca or --peer-tls-ca",
+			s.name("peer-tls-cert"))
+	case t.clientCA != "" && t.clients.Cert == "":
+		return badConfig("%s: needs TLS for clients; add --tls-cert and --tls-key", s.name("tls-client-ca"))
+	case t.required && t.clientCA == "":
+		return badConfig("%s: needs the authorities of clients; add --tls-client-ca", s.name("tls-require-client-cert"))
+	}
+	return nil
+}
+
+// serverTLS returns what the server is told.
+func (s *settings) serverTLS() server.TLS {
+	t := server.TLS{Peers: s.forPeers(), ClientCA: s.tls.clientCA, ClientCertRequired: s.tls.required}
+	t.Clients.Cert, t.Clients.Key = s.tls.clients.Cert, s.tls.clients.Key
+	if s.tls.minVersion != tls.VersionTLS13 {
+		t.MinVersion = s.tls.minVersion
+	}
+	return t
+}
+
+// onHangup returns a channel that receives at each SIGHUP, until ctx ends. Without TLS there is nothing to read again:
+// the signal ends the process as it does any other.
+func onHangup(ctx context.Context, t server.TLS) <-chan struct{} {
+	if t.Clients.IsZero() && t.Peers.IsZero() {
+		return nil
+	}
+	hangups, out := make(chan os.Signal, 1), make(chan struct{}, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(hangups)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangups:
+				select {
+				case out <- struct{}{}:
+				default: // one is waiting
+				}
+			}
+		}
+	}()
+	return out
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"tenure/internal/certs"
+	"tenure/server/members"
+	"tenure/server/metrics"
+	"tenure/storage"
+)
+
+// TLS names the files with which a node proves who it is, and by which it knows others. The zero value is no TLS.
+type TLS struct {
+	Clients certs.Paths // certificate and key for clients
+	// MinVersion is the oldest version of TLS that clients may speak, tls.VersionTLS13 or tls.VersionTLS12; 0: 1.3.
+	MinVersion uint16
+	// ClientCA is the file of the authorities whose certificates clients may show; "": clients are not asked for any.
+	// ClientCertRequired refuses those that show none.
+	ClientCA           string
+	ClientCertRequired bool
+	Peers              certs.Paths // certificate, key and authorities between nodes
+}
+
+func (t TLS) validate() error {
+	for _, p := range []struct {
+		paths certs.Paths
+		flag  string
+	}{{t.Clients, "--tls"}, {t.Peers, "--peer-tls"}} {
+		if (p.paths.Cert == "") != (p.paths.Key == "") {
+			return fmt.Errorf("%w: %s-cert and %[2]s-key go together: give both", ErrConfig, p.flag)
+		}
+	}
+	switch {
+	case !t.Peers.IsZero() && (t.Peers.Cert == "" || t.Peers.CA == ""):
+		return fmt.Errorf("%w: TLS between nodes needs a certificate, its key and the authorities of the others: give "+
+			"--tls-cert, --tls-key and --tls-ca, or the same with --peer-tls", ErrConfig)
+	case t.Clients.Cert == "" && (t.ClientCA != "" || t.ClientCertRequired):
+		return fmt.Errorf("%w: --tls-client-ca and --tls-require-client-cert need --tls-cert and --tls-key", ErrConfig)
+	case t.ClientCertRequired && t.ClientCA == "":
+		return fmt.Errorf("%w: --tls-require-client-cert needs --tls-client-ca, the authorities of the clients", ErrConfig)
+	}
+	return nil
+}
+
+// secrets are the certificates, keys and authorities of a node. They outlive its runs. All methods may be called on nil,
+// which is a node without TLS.
+type secrets struct {
+	cfg       TLS
+	log       zerolog.Logger
+	clients   *certs.Files // nil: no TLS for clients
+	clientCAs *certs.Files // nil: no certificates of clients
+	peers     *certs.Files // nil: no TLS between nodes
+	watcher   certs.Watcher
+}
+
+// openTLS reads the files, nil if there are none.
+func (c Config) openTLS() (*secrets, error) {
+	if c.TLS.Clients.IsZero() && c.TLS.Peers.IsZero() {
+		return nil, nil
+	}
+	s := &secrets{cfg: c.TLS, log: c.Logger}
+	var err error
+	load := func(to **certs.Files, p certs.Paths, check func(*x509.Certificate) error) {
+		if err == nil && !p.IsZero() {
+			if *to, err = certs.Load(p, check); err == nil {
+				s.watcher.Files = append(s.watcher.Files, *to)
+			}
+		}
+	}
+	load(&s.peers, c.TLS.Peers, s.sameNode)
+	if p := c.TLS.Clients; p.Cert == c.TLS.Peers.Cert && p.Key == c.TLS.Peers.Key {
+		s.clients = s.peers
+	} else {
+		load(&s.clients, certs.Paths{Cert: p.Cert, Key: p.Key}, nil)
+	}
+	load(&s.clientCAs, certs.Paths{CA: c.TLS.ClientCA}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: TLS: %w", ErrConfig, err)
+	}
+	return s, nil
+}
+
+// sameNode refuses a certificate for peers that is not a node's, or another node's than before: a running node keeps
+// its name.
+func (s *secrets) sameNode(c *x509.Certificate) error {
+	if err := certs.CheckNode(c); err != nil {
+		return err
+	}
+	if s.peers == nil {
+		return nil
+	}
+	if id, _ := certs.IdentityOf(c); id != s.peers.Identity() {
+		return fmt.Errorf("it is that of %s, and this node runs as %s", id, s.peers.Identity())
+	}
+	return nil
+}
+
+// watch reads the files again when they change or reload receives, until ctx ends or the function that it returns is
+// called, which waits for that.
+func (s *secrets) watch(ctx context.Context, reload <-chan struct{}) (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.watcher.Report = certs.Report{
+		Changed: func(f *certs.Files) {
+			s.log.Info().Strs("files", names(f.Paths())).Msg("TLS: new files are in use for new connections")
+		},
+		Broken: func(f *certs.Files, err error) {
+			s.log.Error().Err(err).Strs("files", names(f.Paths())).
+				Msg("TLS: the new files are of no use, those before stay in use")
+		},
+		Expires: func(_ *certs.Files, e certs.Expiry) {
+			s.log.Warn().Str("file", e.File).Str("of", e.Named).Time("at", e.At).
+				Msgf("TLS: this %s expires soon: renew it with kvctl ca renew", e.What)
+		},
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var over sync.WaitGroup
+	over.Go(func() { s.watcher.Run(ctx, reload) })
+	return func() {
+		cancel()
+		over.Wait()
+	}
+}
+
+func names(p certs.Paths) (out []string) {
+	for _, n := range [...]string{p.Cert, p.Key, p.CA} {
+		if n != "" {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// clientConfig returns the configuration for clients, nil if there is none.
+func (s *secrets) clientConfig() *tls.Config {
+	if s == nil || s.clients == nil {
+		return nil
+	}
+	oldest := s.cfg.MinVersion
+	if oldest == 0 {
+		oldest = tls.VersionTLS13
+	}
+	return certs.Clients{Files: s.clients, MinVersion: oldest, Authorities: s.clientCAs,
+		Required: s.cfg.ClientCertRequired}.Config()
+}
+
+// certifies reports whether the certificate for clients is for the host of that name.
+func (s *secrets) certifies(name string) bool {
+	return s != nil && s.clients != nil && s.clients.Certificate().Leaf.VerifyHostname(name) == nil
+}
+
+// peerFiles returns the files for peers, nil if there are none.
+func (s *secrets) peerFiles() *certs.Files {
+	if s == nil {
+		return nil
+	}
+	return s.peers
+}
+
+// nodeName returns the name of a node that was given one, perhaps "": without one it has that of its certificate.
+func (s *secrets) nodeName(given string) string {
+	if s == nil || s.peers == nil || given != "" {
+		return given
+	}
+	return s.peers.Identity().Name
+}
+
+// checkMember returns an error if the members know this node by another name than its certificate: no peer would take
+// it.
+func (s *secrets) checkMember(id storage.Identity) error {
+	if s == nil || s.peers == nil {
+		return nil
+	}
+	x, _, listed := id.Membership.Find(id.Node)
+	if name := members.NameOf(x); listed && name != s.peers.Identity().Name {
+		return fmt.Errorf("%w: the certificate in %s is that of %s, and the members know node %d as %s: make one with "+
+			"kvctl ca node %s", ErrConfig, s.peers.Paths().Cert, s.peers.Identity(), id.Node, name, name)
+	}
+	return nil
+}
+
+// checkJoin returns an error if a node that is to join as name has the certificate of another.
+func (s *secrets) checkJoin(name string) error {
+	if s == nil || s.peers == nil || name == s.peers.Identity().Name {
+		return nil
+	}
+	return fmt.Errorf("%w: --node-name %s: the certificate in %s is that of %s, and a node joins under the name of its "+
+		"certificate: leave out --node-name, or make a certificate with kvctl ca node %[2]s", ErrConfig, name,
+		s.peers.Paths().Cert, s.peers.Identity())
+}
+
+// register registers the figures of the files.
+func (s *secrets) register(reg prometheus.Registerer) {
+	if s == nil {
+		return
+	}
+	metrics.CounterFunc(reg, "tls_reloads_total", "How often changed files of TLS have come into use.",
+		func() float64 { return float64(s.watcher.Reloads()) })
+	metrics.CounterFunc(reg, "tls_reload_failures_total",
+		"How often changed files of TLS were of no use, so that those before stayed in use.",
+		func() float64 { return float64(s.watcher.Failures()) })
+	seen := map[string]bool{}
+	for _, f := range s.watcher.Files {
+		for _, e := range f.Expiries() {
+			if seen[e.File] {
+				continue
+			}
+			seen[e.File] = true
+			metrics.Gauge(reg, "tls_expiry_timestamp_seconds", "When the first certificate in a file of TLS expires.",
+				prometheus.Labels{"file": e.File}, func() float64 { return float64(earliest(f, e.File).Unix()) })
+		}
+	}
+}
+
+// earliest returns when the first certificate in the file expires.
+func earliest(f *certs.Files, file string) (at time.Time) {
+	for _, e := range f.Expiries() {
+		if e.File == file && (at.IsZero() || e.At.Before(at)) {
+			at = e.At
+		}
+	}
+	return at
+}

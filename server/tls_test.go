@@ -1,0 +1,205 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"tenure/internal/certs"
+	"tenure/internal/certs/certstest"
+)
+
+// TestBeyondLoopback: a port that others can reach is opened only with TLS, or with --insecure.
+func TestBeyondLoopback(t *testing.T) {
+	files := certs.Paths{Cert: "c", Key: "k", CA: "a"}
+	for _, c := range []struct {
+		change func(*Config)
+		want   string // "": accepted
+	}{
+		{func(c *Config) {}, ""},
+		{func(c *Config) { c.ClientAddr = "0.0.0.0:1" }, "--client 0.0.0.0:1 is not a loopback address, and there is no TLS"},
+		{func(c *Config) { c.PeerAddr = "10.0.0.1:1" }, "--peer 10.0.0.1:1 is not a loopback address, and there is no TLS"},
+		{func(c *Config) { c.ClientAddr, c.TLS.Clients = "0.0.0.0:1", files }, ""},
+		{func(c *Config) { c.PeerAddr, c.TLS.Clients = "10.0.0.1:1", files }, "--peer 10.0.0.1:1"},
+		{func(c *Config) { c.ClientAddr, c.TLS.Peers = "10.0.0.1:1", files }, "--client 10.0.0.1:1"},
+		{func(c *Config) { c.PeerAddr, c.TLS.Peers = "10.0.0.1:1", files }, ""},
+		{func(c *Config) { c.AdminAddr, c.TLS = "10.0.0.1:1", TLS{Clients: files, Peers: files} }, "the profiler has no TLS"},
+		{func(c *Config) { c.ClientAddr, c.PeerAddr, c.AdminAddr, c.Insecure = ":1", ":2", ":3", true }, ""},
+		{func(c *Config) { c.TLS.Clients.Cert = "c" }, "--tls-cert and --tls-key go together"},
+		{func(c *Config) { c.TLS.Peers = certs.Paths{CA: "a"} }, "needs a certificate, its key and the authorities"},
+		{func(c *Config) { c.TLS.ClientCA = "a" }, "need --tls-cert and --tls-key"},
+		{func(c *Config) { c.TLS = TLS{Clients: files, ClientCertRequired: true} }, "needs --tls-client-ca"},
+	} {
+		cfg := Config{Node: 1, Data: "d", ClientAddr: "127.0.0.1:1", PeerAddr: "127.0.0.1:2", LeaseTime: time.Second,
+			MaxLeaseTime: time.Second, ClockDriftPPM: 10_000, LeaseMargin: 10 * time.Millisecond}
+		c.change(&cfg)
+		err := cfg.Validate()
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("want %q: %v", c.want, err)
+		}
+	}
+}
+
+// overTLS gives the nodes of a cluster certificates of a new authority, and a way to have their files read again. Clients
+// need a certificate too.
+func overTLS(t *testing.T) (ca *certstest.CA, configure func(*Config), reload func()) {
+	ca = certstest.New(t, "prod")
+	var all []chan struct{}
+	return ca, func(c *Config) {
+			p, again := ca.Node(t, fmt.Sprintf("n%d", c.Node)), make(chan struct{})
+			all = append(all, again)
+			c.TLS = TLS{Clients: certs.Paths{Cert: p.Cert, Key: p.Key}, Peers: p, ClientCA: ca.Bundle, ClientCertRequired: true}
+			c.Reload = again
+		}, func() {
+			for range 2 { // the second is received when the first is done with
+				for _, again := range all {
+					again <- struct{}{}
+				}
+			}
+		}
+}
+
+// requests makes requests over TLS, each on a connection of its own, with what is in the files then.
+type requests struct {
+	files certs.Paths
+	mu    sync.RWMutex // held for writing while the files are replaced
+}
+
+func (r *requests) do(method, addr, path, body string) (int, string, error) {
+	r.mu.RLock()
+	pair, err := tls.LoadX509KeyPair(r.files.Cert, r.files.Key)
+	text, err2 := os.ReadFile(r.files.CA)
+	r.mu.RUnlock()
+	if err = errors.Join(err, err2); err != nil {
+		return 0, "", err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	c := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}}}
+	req, err := http.NewRequest(method, "https://"+addr+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	rsp, err := c.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer rsp.Body.Close()
+	answer, err := io.ReadAll(rsp.Body)
+	return rsp.StatusCode, string(answer), err
+}
+
+// TestRotationUnderLoad renews the authority and all certificates, of nodes and clients, while requests run on new
+// connections and on old ones: none is refused, and the nodes go on with each other.
+func TestRotationUnderLoad(t *testing.T) {
+	ca, configure, reload := overTLS(t)
+	r := &requests{files: ca.Client(t, "c")}
+	hosts := startTLS(t, r, 3, configure)
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	var done atomic.Int64
+	for i, h := range hosts {
+		load.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				code, text, err := r.do(http.MethodPut, h.cfg.ClientAddr, fmt.Sprintf("/v1/kv/k%d", i), fmt.Sprint(n))
+				if err != nil || code != http.StatusOK {
+					t.Errorf("node %d, request %d: %d %q, %v", i+1, n, code, text, err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	some := func() { // requests were made with what is in the files now
+		for from, end := done.Load(), time.Now().Add(20*time.Second); done.Load() < from+20; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("nothing is done any more")
+			}
+		}
+	}
+	change := func(f func() error) {
+		t.Helper()
+		some()
+		r.mu.Lock()
+		err := f()
+		r.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reload()
+		some()
+	}
+	change(func() error { _, err := ca.RenewAuthority(certs.AuthorityValidity, time.Now()); return err })
+	change(func() error {
+		for _, cert := range []string{hosts[0].cfg.TLS.Peers.Cert, hosts[1].cfg.TLS.Peers.Cert, hosts[2].cfg.TLS.Peers.Cert,
+			r.files.Cert} {
+			if _, err := ca.Renew(cert, 0, time.Now()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	change(func() error { _, err := ca.Retire(); return err })
+	stop()
+	load.Wait()
+	_, text, err := r.do(http.MethodGet, hosts[0].cfg.ClientAddr, "/metrics", "")
+	for _, want := range []string{"tenure_tls_reloads_total ", "tenure_tls_reload_failures_total 0\n", "tenure_tls_expiry_timestamp_seconds{file="} {
+		if err != nil || !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %q: %v", want, err)
+		}
+	}
+	if strings.Contains(text, "tenure_tls_reloads_total 0\n") {
+		t.Error("no files were read again")
+	}
+}
+
+// startTLS is startCluster for nodes that speak TLS.
+func startTLS(t *testing.T, r *requests, size int, configure func(*Config)) []*host {
+	t.Helper()
+	hosts := makeCluster(t, size, configure)
+	for _, h := range hosts {
+		h.start(t)
+	}
+	for _, h := range hosts {
+		h.until(t, "ready", func() bool {
+			code, _, _ := r.do(http.MethodGet, h.cfg.ClientAddr, "/health/ready", "")
+			return code == http.StatusOK
+		})
+	}
+	return hosts
+}
+
+// TestANodeNeedsItsOwnCertificate: one that is another's ends the node before it serves, with what to do.
+func TestANodeNeedsItsOwnCertificate(t *testing.T) {
+	ca, configure, _ := overTLS(t)
+	r := &requests{files: ca.Client(t, "c")}
+	h := startTLS(t, r, 1, configure)[0]
+	h.stop(t)
+	var log bytes.Buffer
+	cfg := h.cfg
+	cfg.Logger, cfg.Reload = zerolog.New(&log), nil
+	for want, p := range map[string]certs.Paths{
+		"is that of tenure://prod/node/other, and the members know node 1 as n1": ca.Node(t, "other"),
+		"a node needs one of role node":                                          ca.Client(t, "n1"),
+		"no such file":                                                           {Cert: "/none", Key: "/none", CA: ca.Bundle},
+	} {
+		cfg.TLS = TLS{Peers: p}
+		if err := Run(t.Context(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"tenure/internal/ballot"
+	"tenure/internal/certs"
+	"tenure/internal/ident"
+	"tenure/server/wire"
+)
+
+// side is this node's end of a connection.
+type side bool
+
+const (
+	dialling  side = false
+	listening side = true
+)
+
+// The last words to a peer that is refused: closing at once would take them back.
+const (
+	lingerTimeout  = 500 * time.Millisecond
+	maxLingerBytes = 64 << 10
+)
+
+// secureConn is a connection over TLS between nodes.
+type secureConn struct {
+	*tls.Conn
+	files *certs.Files
+}
+
+// overTLS returns nc with TLS above it, or nc itself if files is nil. The handshake is still to come.
+func overTLS(nc net.Conn, files *certs.Files, s side) net.Conn {
+	switch {
+	case files == nil:
+		return nc
+	case s == listening:
+		return &secureConn{tls.Server(nc, files.PeerListener()), files}
+	}
+	return &secureConn{tls.Client(nc, files.PeerDialler()), files}
+}
+
+// Close closes the connection at once. Close of tls.Conn may wait for a peer that does not read, to say that it ends;
+// here a frame tells where it ends.
+func (c *secureConn) Close() error { return c.NetConn().Close() }
+
+// authenticate performs the handshake of TLS within the deadline of c, and makes sure that the other side is a node of
+// this cluster: nothing is read from it before. Without TLS it does nothing. An error is a *Refusal if the reason is a
+// certificate, or TLS on one side only; the other side has been told.
+func (c *conn) authenticate(ctx context.Context) error {
+	if c.secure == nil {
+		return nil
+	}
+	if err := c.secure.HandshakeContext(ctx); err != nil {
+		return c.noTLS(err)
+	}
+	id, err := c.secure.files.CheckPeer(c.secure.ConnectionState(), time.Now())
+	if err != nil {
+		r := c.refuse(refuse(wire.ReasonCertificate, "%s, with the certificate of %s, takes no connection with a node at %s: %v",
+			called(c.self), c.secure.files.Identity(), c.host(), err))
+		c.linger()
+		return r
+	}
+	c.cert = id.Name
+	return nil
+}
+
+// noTLS returns the error for a handshake of TLS that has failed. One who speaks no TLS is told.
+func (c *conn) noTLS(err error) error {
+	var record tls.RecordHeaderError
+	if !errors.As(err, &record) {
+		return err
+	}
+	r := refuse(wire.ReasonCertificate, "%s speaks TLS with its peers, and the node at %s does not: start all nodes with --tls-cert, "+
+		"--tls-key and --tls-ca, or none", called(c.self), c.host())
+	if record.Conn != nil { // only on the listening side, and nothing has been written to it yet
+		_, _ = record.Conn.Write(wire.AppendFrame(nil, wire.EncodeHandshake(&wire.RefuseMsg{Reason: r.Reason, Text: r.Text})))
+	}
+	return r
+}
+
+// linger lets the peer read what was said last: a connection that is closed with unread bytes is reset.
+func (c *conn) linger() {
+	c.nc.SetDeadline(time.Now().Add(lingerTimeout))
+	raw := c.secure.NetConn()
+	if tcp, ok := raw.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+		_, _ = io.CopyN(io.Discard, raw, maxLingerBytes)
+	}
+}
+
+// checkName returns why a node that shows the certificate of that name must be refused as the node of that id, nil if it
+// need not be: without TLS, and if m does not list it, because this node is behind.
+func checkName(node ballot.NodeID, cert string, m ident.Membership, self ballot.NodeID) *Refusal {
+	x, _, listed := m.Find(node)
+	if cert == "" || !listed || nameOf(x) == cert {
+		return nil
+	}
+	return refuse(wire.ReasonCertificate, "node %d comes with the certificate of %s, but membership %s, which node %d has, "+
+		"lists it as %s: start it with a certificate of that name, from kvctl ca node %[5]s", node, cert, m, self, nameOf(x))
+}
