@@ -118,6 +118,14 @@ func (d *dev) hint(verb string, id int) string {
 	return s + " --data " + quoteWord(d.data)
 }
 
+// overTLS returns cfg with the authority of the cluster to which n belongs, if it speaks TLS.
+func overTLS(n devcluster.Node, cfg client.Config) client.Config {
+	if n.CA != "" {
+		cfg.TLS = &client.TLS{CAFile: n.CA, Default: true}
+	}
+	return cfg
+}
+
 // survey asks the nodes that run. A paused one would only be waited for.
 func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	var endpoints []string
@@ -129,7 +137,7 @@ func (d *dev) survey(ctx context.Context, s *devcluster.State) (survey, error) {
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
-	c, err := client.New(client.Config{Endpoints: endpoints, NoLearning: true})
+	c, err := client.New(overTLS(s.Nodes[0], client.Config{Endpoints: endpoints, NoLearning: true}))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

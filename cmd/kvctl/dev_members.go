@@ -85,6 +85,12 @@ func (d *dev) add(ctx context.Context, nonVoter, spare bool) error {
 	if spare {
 		who = append(who, "--spare")
 	}
+	if join.CA != "" {
+		n.Plan(filepath.Dir(filepath.Dir(join.CA)), fmt.Sprintf("node-%d", n.ID))
+		if err := n.MakeFiles(); err != nil {
+			return err
+		}
+	}
 	n.Args = n.OwnArgs(who, join.MoreArgs()...)
 	return d.comeIn(ctx, n, !nonVoter && !spare, "was added")
 }
@@ -172,7 +178,7 @@ func (d *dev) comeIn(ctx context.Context, n devcluster.Node, voter bool, what st
 	if err != nil {
 		return err
 	}
-	api, err := client.New(client.Config{Endpoints: []string{n.Client}})
+	api, err := client.New(overTLS(n, client.Config{Endpoints: []string{n.Client}}))
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
@@ -261,7 +267,7 @@ func (d *dev) removeMember(ctx context.Context, s *devcluster.State, n devcluste
 	if len(endpoints) == 0 {
 		endpoints = append(endpoints, n.Client)
 	}
-	c, err := client.New(client.Config{Endpoints: endpoints})
+	c, err := client.New(overTLS(n, client.Config{Endpoints: endpoints}))
 	if err != nil {
 		return fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}
@@ -345,7 +351,7 @@ func (d *dev) replace(ctx context.Context, args []string) error {
 
 // nameOf asks a node for the name of a member.
 func nameOf(ctx context.Context, of, n devcluster.Node) (string, error) {
-	c, err := client.New(client.Config{Endpoints: []string{of.Client}})
+	c, err := client.New(overTLS(of, client.Config{Endpoints: []string{of.Client}}))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", devcluster.StateName, err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tenure/internal/certs"
 )
 
 const (
@@ -48,6 +50,9 @@ type Node struct {
 	Data   string   `json:"data"`
 	Log    string   `json:"log"`
 	Args   []string `json:"args"` // of the program, without its name
+	// CA and Cert are the files of the authority and of the node's certificate; "": the cluster speaks no TLS.
+	CA   string `json:"ca,omitempty"`
+	Cert string `json:"cert,omitempty"`
 }
 
 // Node returns the node of that id, for changes too, or nil.
@@ -91,6 +96,9 @@ var lastOwn = []string{"--log-format", "console"}
 // its data is and it listens. More are the user's.
 func (n *Node) OwnArgs(who []string, more ...string) []string {
 	args := append(slices.Clone(who), "--data", n.Data, "--client", n.Client, "--peer", n.Peer)
+	if n.CA != "" {
+		args = append(args, "--tls-cert", n.Cert, "--tls-key", certs.KeyOf(n.Cert), "--tls-ca", n.CA)
+	}
 	return append(append(args, lastOwn...), more...)
 }
 

@@ -80,6 +80,11 @@ func (c *cluster) watch(ctx context.Context) error {
 	polling, end := context.WithCancel(ctx)
 	defer end()
 	c.poller = newPoller()
+	if ca := c.members[0].node.CA; ca != "" {
+		if err := c.poller.trust(ca); err != nil {
+			return err
+		}
+	}
 	c.poller.follow(c.members)
 	go c.poller.run(polling, views)
 	tick := time.NewTicker(watchEvery)

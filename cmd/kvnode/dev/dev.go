@@ -14,11 +14,14 @@ import (
 // Run starts the cluster and watches it until ctx ends; then it stops all nodes and returns nil. It fails if the
 // cluster cannot be started, or if every node dies before the cluster was ready.
 func Run(ctx context.Context, o Options) error {
-	nodes, err := o.plan()
+	dir, err := filepath.Abs(o.Data)
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(o.Data)
+	if _, err := os.Stat(filepath.Join(dir, devcluster.TLSDir)); err == nil {
+		o.TLS = true // as in the run before
+	}
+	nodes, err := o.plan()
 	if err != nil {
 		return err
 	}
@@ -45,6 +48,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if err := checkFree(nodes); err != nil {
 		return err
+	}
+	for i := range nodes {
+		if n := &nodes[i]; n.CA != "" {
+			if err := n.MakeFiles(); err != nil {
+				return err
+			}
+		}
 	}
 	binary, err := copyBinary(o.Binary, dir)
 	if err != nil {

@@ -24,6 +24,7 @@ type Options struct {
 	Data         string // directory of the whole cluster
 	BasePort     int    // clients of node 1; node 2 gets the next port, and so on
 	PeerBasePort int
+	TLS          bool     // the nodes speak TLS, with certificates that are made in Data
 	NodeArgs     []string // more flags for every node
 	Binary       string   // the program to start; a copy of it is kept in Data, so that kvctl can start a node later
 	Kvctl        string   // how to call kvctl, as shown to people
@@ -43,7 +44,7 @@ func (r refusal) Unwrap() error { return ErrConfig }
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // owned are the node flags that belong to the supervisor.
-var owned = []string{"--id", "--cluster", "--data", "--client", "--peer", "--join", "--replace", "--non-voter", "--spare"}
+var owned = []string{"--tls-cert", "--tls-key", "--tls-ca", "--id", "--cluster", "--data", "--client", "--peer", "--join", "--replace", "--non-voter", "--spare"}
 
 // plan lays out the nodes, none of them running.
 func (o Options) plan() ([]devcluster.Node, error) {
@@ -72,6 +73,9 @@ func (o Options) plan() ([]devcluster.Node, error) {
 			ID: id, Client: loopback(o.BasePort + i), Peer: loopback(o.PeerBasePort + i),
 			Data: filepath.Join(data, fmt.Sprintf("node%d", id)),
 			Log:  filepath.Join(data, fmt.Sprintf("node%d.log", id)),
+		}
+		if o.TLS {
+			nodes[i].Plan(data, fmt.Sprintf("node-%d", id))
 		}
 		list = append(list, fmt.Sprintf("%d=%s", id, nodes[i].Peer))
 	}

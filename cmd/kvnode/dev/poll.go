@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tenure/api"
+	"tenure/client"
 	"tenure/internal/devcluster"
 )
 
@@ -39,6 +40,16 @@ func newPoller() *poller {
 		Timeout:   pollTimeout,
 		Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 1},
 	}}
+}
+
+// trust has the poller take the certificates of the authority in a file.
+func (p *poller) trust(ca string) error {
+	dial, err := client.TLS{CAFile: ca}.Dialler()
+	if err != nil {
+		return err
+	}
+	p.client.Transport.(*http.Transport).DialTLSContext = dial
+	return nil
 }
 
 // follow has these nodes asked from now on.
@@ -110,7 +121,11 @@ func (p *poller) ask(ctx context.Context) view {
 
 // get is code 0 and the error's text if there is no answer.
 func (p *poller) get(ctx context.Context, n devcluster.Node, path string) (int, []byte) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Client+path, nil)
+	scheme := "http://"
+	if n.CA != "" {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+n.Client+path, nil)
 	if err != nil {
 		return 0, []byte(err.Error())
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tenure/internal/certs"
 	"tenure/internal/devcluster"
 )
 
@@ -52,6 +53,12 @@ func (t *teller) ready(took time.Duration, master int) {
 		ctl += " --endpoints " + strings.Join(eps, ",")
 	}
 	t.line("\nTo try it, in another terminal:\n")
+	if t.o.TLS {
+		path := filepath.Join(t.dir, devcluster.TLSDir)
+		t.line("  export TENURE_CACERT=%s", filepath.Join(path, certs.BundleName))
+		t.line("  export TENURE_CLIENT_CERT=%s", filepath.Join(path, "client-dev.pem"))
+		t.line("  export TENURE_CLIENT_KEY=%s\n", filepath.Join(path, "client-dev-key.pem"))
+	}
 	t.line("  %s set hello world", ctl)
 	t.line("  %s get hello", ctl)
 	t.line("  %s status --watch", ctl)
