@@ -30,6 +30,8 @@ var required = []string{
 	"MembersChangeWhileTheLevelIsRaised", "LevelRaisedWhileTheMembersChange", "OlderPeerStaysConnected",
 	// clocks
 	"ClockRateNeverCompared", "SuspendedNodeGoesOn",
+	// TLS between nodes
+	"PeerWithAClientsCertificate", "PeerOfAnotherCluster", "PeerExpired", "PeerNameNotBound",
 	// identity
 	"WipedNodeVotes", "EmptyListBootstrapTwice",
 	// the log and its disk
