@@ -133,7 +133,7 @@ func (c Config) Validate() error {
 		return err
 	}
 	for _, l := range []listenerFlag{
-		{"--client", c.ClientAddr, !c.TLS.Clients.IsZero()}, {"--peer", c.PeerAddr, !c.TLS.Peers.IsZero()},
+		{"--client", c.ClientAddr, c.TLS.ClientCertRequired}, {"--peer", c.PeerAddr, !c.TLS.Peers.IsZero()},
 		{"--admin", c.AdminAddr, false},
 	} {
 		if err := c.validateListener(l); err != nil {
@@ -205,10 +205,11 @@ func (c Config) validateJoin() error {
 	return nil
 }
 
-// listenerFlag is a listener and whether it speaks TLS.
+// listenerFlag is a listener and whether it lets in only those that prove by a certificate who they are. Without tokens,
+// TLS alone keeps nobody from reading and writing.
 type listenerFlag struct {
 	flag, addr string
-	tls        bool
+	mutual     bool
 }
 
 // validateListener refuses a listener that others can reach and that does not protect itself, unless --insecure is given.
@@ -231,12 +232,16 @@ func (c Config) validateListener(l listenerFlag) error {
 // nowhere else.
 func (l listenerFlag) protected() error {
 	switch {
-	case l.tls:
+	case l.mutual:
 		return nil
 	case l.flag == "--admin":
 		return fmt.Errorf("%w: %s %s is not a loopback address, and the profiler has no TLS: use 127.0.0.1, or --insecure "+
 			"on a network you trust", ErrConfig, l.flag, l.addr)
 	}
-	return fmt.Errorf("%w: %s %s is not a loopback address, and there is no TLS: give --tls-cert, --tls-key and --tls-ca "+
-		"(kvctl ca makes the files), use 127.0.0.1, or --insecure on a network you trust", ErrConfig, l.flag, l.addr)
+	give := "--tls-cert, --tls-key and --tls-ca"
+	if l.flag == "--client" {
+		give = "--tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert"
+	}
+	return fmt.Errorf("%w: %s %s is not a loopback address, and whoever reaches it could read and write: give %s (kvctl ca "+
+		"makes the files), use 127.0.0.1, or --insecure on a network you trust", ErrConfig, l.flag, l.addr, give)
 }

@@ -22,7 +22,7 @@ import (
 	"tenure/internal/certs/certstest"
 )
 
-// TestBeyondLoopback: a port that others can reach is opened only with TLS, or with --insecure.
+// TestBeyondLoopback: a port that others can reach is opened only if they must show a certificate, or with --insecure.
 func TestBeyondLoopback(t *testing.T) {
 	files := certs.Paths{Cert: "c", Key: "k", CA: "a"}
 	for _, c := range []struct {
@@ -30,9 +30,12 @@ func TestBeyondLoopback(t *testing.T) {
 		want   string // "": accepted
 	}{
 		{func(c *Config) {}, ""},
-		{func(c *Config) { c.ClientAddr = "0.0.0.0:1" }, "--client 0.0.0.0:1 is not a loopback address, and there is no TLS"},
-		{func(c *Config) { c.PeerAddr = "10.0.0.1:1" }, "--peer 10.0.0.1:1 is not a loopback address, and there is no TLS"},
-		{func(c *Config) { c.ClientAddr, c.TLS.Clients = "0.0.0.0:1", files }, ""},
+		{func(c *Config) { c.ClientAddr = "0.0.0.0:1" }, "--tls-client-ca and --tls-require-client-cert"},
+		{func(c *Config) { c.PeerAddr = "10.0.0.1:1" }, "--peer 10.0.0.1:1 is not a loopback address"},
+		{func(c *Config) { c.ClientAddr, c.TLS.Clients = "0.0.0.0:1", files }, "--client 0.0.0.0:1 is not a loopback address"},
+		{func(c *Config) {
+			c.ClientAddr, c.TLS = "0.0.0.0:1", TLS{Clients: files, ClientCA: "a", ClientCertRequired: true}
+		}, ""},
 		{func(c *Config) { c.PeerAddr, c.TLS.Clients = "10.0.0.1:1", files }, "--peer 10.0.0.1:1"},
 		{func(c *Config) { c.ClientAddr, c.TLS.Peers = "10.0.0.1:1", files }, "--client 10.0.0.1:1"},
 		{func(c *Config) { c.PeerAddr, c.TLS.Peers = "10.0.0.1:1", files }, ""},

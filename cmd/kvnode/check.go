@@ -147,8 +147,11 @@ func (s *settings) checkProtected(flag, name, addr string) error {
 	give := ""
 	switch {
 	case flag == "admin":
+	case flag == "client" && s.tls.clients.Cert != "" && !s.tls.required:
+		return badConfig("%s %s: may be reachable from other machines, and whoever reaches it could read and write; give "+
+			"--tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure", name, addr)
 	case flag == "client" && s.tls.clients.Cert == "":
-		give = "give --tls-cert and --tls-key, "
+		give = "give --tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert, "
 	case flag == "peer" && s.forPeers().IsZero():
 		give = "give --tls-cert, --tls-key and --tls-ca, "
 	default:

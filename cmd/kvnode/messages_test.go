@@ -88,10 +88,10 @@ func TestBadConfiguration(t *testing.T) {
 		{"--client 127.0.0.1:8300 --peer 127.0.0.1:8300", "",
 			"--peer 127.0.0.1:8300: is the address of --client too; give each its own"},
 		{"--client 0.0.0.0:8500", "",
-			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; give --tls-cert and " +
-				"--tls-key, use a loopback address, or accept it with --insecure"},
+			"--client 0.0.0.0:8500: may be reachable from other machines, and there is no TLS; give --tls-cert, " +
+				"--tls-key, --tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
 		{"--client :8500", "", "--client :8500: may be reachable from other machines, and there is no TLS; give " +
-			"--tls-cert and --tls-key, use a loopback address, or accept it with --insecure"},
+			"--tls-cert, --tls-key, --tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
 		{"--admin 10.0.0.1:1", "",
 			"--admin 10.0.0.1:1: may be reachable from other machines, and there is no TLS; use a loopback address, " +
 				"or accept it with --insecure"},
@@ -131,10 +131,13 @@ func TestBadConfiguration(t *testing.T) {
 			`a host and a port, like 10.0.0.1:8300`},
 		{"--log-level loud", "", `--log-level: "loud" is not a level; use trace, debug, info, warn or error`},
 		{"", "KVNODE_LOG_FORMAT=xml", `KVNODE_LOG_FORMAT: "xml" is not a format; use json or console`},
-		{"--client 10.0.0.1:1 --tls-ca a --tls-cert c --tls-key k --admin 10.0.0.1:2", "",
+		{"--client 10.0.0.1:1 --tls-ca a --tls-cert c --tls-key k", "",
+			"--client 10.0.0.1:1: may be reachable from other machines, and whoever reaches it could read and write; give " +
+				"--tls-client-ca and --tls-require-client-cert, use a loopback address, or accept it with --insecure"},
+		{"--tls-ca a --tls-cert c --tls-key k --admin 10.0.0.1:2", "",
 			"--admin 10.0.0.1:2: may be reachable from other machines, and there is no TLS; use a loopback address, " +
 				"or accept it with --insecure"},
-		{"--client 10.0.0.1:1 --tls-cert c --tls-key k --peer 10.0.0.1:2", "",
+		{"--tls-cert c --tls-key k --peer 10.0.0.1:2", "",
 			"--peer 10.0.0.1:2: may be reachable from other machines, and there is no TLS; give --tls-cert, --tls-key " +
 				"and --tls-ca, use a loopback address, or accept it with --insecure"},
 		{"--tls-cert c", "", "--tls-cert: needs --tls-key too"},
