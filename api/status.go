@@ -134,7 +134,7 @@ type ArchiveStatus struct {
 	LagSlots uint64        `json:"lag_slots"`
 	Full     *ArchivedCopy `json:"full,omitempty"`     // the newest
 	Verified *ArchivedCopy `json:"verified,omitempty"` // the newest one that was verified
-	Problem  string        `json:"problem,omitempty"`  // why this node, which archives, does not get on
+	Problem  string        `json:"problem,omitempty"`  // why archiving fails at this node
 }
 
 // ArchivedCopy is a full copy in the archive.

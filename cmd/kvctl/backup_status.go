@@ -56,7 +56,7 @@ func (s survey) archive() (best api.ArchiveStatus, found bool) {
 func archiveProblem(s *api.ArchiveStatus) error {
 	switch {
 	case s.Problem != "":
-		return errors.New("the archive does not get on: " + s.Problem)
+		return errors.New("archiving fails: " + s.Problem)
 	case !s.Active:
 		return errors.New("no node archives now: the master does, if it was started with --archive")
 	}

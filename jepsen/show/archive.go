@@ -45,7 +45,8 @@ func archived(ctx context.Context, s *stage) error {
 	if _, err := all.Set(ctx, "first", nil, client.WriteOptions{}); err != nil {
 		return err
 	}
-	if err := archiveIs(ctx, c, comesBack, "verified", func(a *api.ArchiveStatus) bool { return a.Verified != nil }); err != nil {
+	if err := archiveIs(ctx, c, comesBack, "verified",
+		func(a *api.ArchiveStatus) bool { return a.Verified != nil }); err != nil {
 		return err
 	}
 	w := readAndWrite(ctx, all)
@@ -109,7 +110,8 @@ func readAndWrite(ctx context.Context, all *client.Client) *archiveLoad {
 				if i%7 == 6 {
 					_, err = all.Delete(ctx, key, client.WriteOptions{})
 				} else {
-					_, err = all.Set(ctx, key, fmt.Appendf(nil, "%d of %d", i, w), client.WriteOptions{Flags: uint64(i)})
+					_, err = all.Set(ctx, key, fmt.Appendf(nil, "%d of %d", i, w),
+						client.WriteOptions{Flags: uint64(i)})
 				}
 				if err == nil {
 					l.writes.Add(1)
@@ -172,7 +174,8 @@ func (s *stage) killArchivers(ctx context.Context, c *cluster.Cluster) error {
 		if err := archiveIs(ctx, c, archiveCatches, "taken over", near); err != nil {
 			return err
 		}
-		s.say("kill -9 of node %d, which archived: another one goes on after %.2f s (%d of %d)", m.ID, time.Since(began).Seconds(),
+		s.say("kill -9 of node %d, which archived: another one goes on after %.2f s (%d of %d)", m.ID,
+			time.Since(began).Seconds(),
 			i+1, archiveKills)
 		if err := m.Start(); err != nil {
 			return err
@@ -195,7 +198,7 @@ func (s *stage) loseTarget(ctx context.Context, c *cluster.Cluster, to string) e
 		return err
 	}
 	s.say("the target is gone: tenure_archive_failing is 1 on node %d after %.1f s", m.ID, time.Since(began).Seconds())
-	if err := saysInLog(ctx, s, m, "the archive does not get on"); err != nil {
+	if err := saysInLog(ctx, s, m, "archiving fails"); err != nil {
 		return err
 	}
 	sleep(ctx, 5*time.Second)
@@ -214,7 +217,7 @@ func (s *stage) loseTarget(ctx context.Context, c *cluster.Cluster, to string) e
 	return nil
 }
 
-// failing waits until a node says that the archive does not get on.
+// failing waits until a node says that archiving fails.
 func (s *stage) failing(ctx context.Context, c *cluster.Cluster, wait time.Duration) (*cluster.Node, error) {
 	for end := time.Now().Add(wait); time.Now().Before(end) && ctx.Err() == nil; sleep(ctx, 50*time.Millisecond) {
 		for _, n := range c.Nodes() {

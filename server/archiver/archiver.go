@@ -1,20 +1,20 @@
-// Package archiver writes the archive of a cluster (package archive) to a target, from inside of a node.
+// Package archiver writes the archive of a cluster (package archive) to a target while a node runs.
 //
 //	archiver.go  Config, Archiver
-//	observe.go   what every node does: which slot was applied when, and how much of the log is kept
-//	ship.go      what the master does: finds the end of the archive, and writes segments
-//	step.go      the next segment, from the node's own log
+//	observe.go   what every node does: records when each slot was applied, and keeps the log that is not archived
+//	ship.go      what the master does: finds the end of the archive and writes segments
+//	step.go      builds the next segment from the node's own log
 //	copies.go    full copies and retention
-//	verify.go    restores what was archived, and compares
-//	report.go    failures, figures and status
-//	objects.go   what a restore reads
+//	verify.go    restores what was archived and compares it with the node's state
+//	report.go    failures, metrics and status
+//	objects.go   reads archived objects for a restore
 //
-// Any number of nodes may be told to archive. The one that is the master does. Whatever it does may be done by another
-// one at the same time, since a master that was deposed does not notice at once: names have what is in the objects, and
-// both write the same slots. See DESIGN.md.
+// Any number of nodes may be configured to archive; the master does it. A deposed master does not notice at once, so
+// two nodes may archive at the same time. That is harmless: both write the same slots, and the name of an object
+// depends on its content. See DESIGN.md.
 //
-// Nothing here holds up the cluster: the goroutines read what others have published, and the log from the disk. What
-// was not archived yet is kept in the log, within a bound, and nowhere else.
+// Nothing here delays the cluster: the goroutines read published views and the log on disk. The log keeps the slots
+// that are not yet archived, up to a bound; there is no other queue.
 package archiver
 
 import (
@@ -35,31 +35,32 @@ import (
 	"tenure/storage"
 )
 
-// Copy is a backup that is being read, as web.Backup.
+// Copy is a stream of one backup; it has the methods of web.Backup. Next returns io.EOF after the last piece.
 type Copy interface {
 	Next() ([]byte, error)
 	Close(err error)
 }
 
-// Log is the node's log, as runner.Log.
+// Log is what an Archiver uses of runner.Log.
 type Log interface {
 	View() *runner.LogView
 	Do(func(part *replica.Log)) bool
 	Checkpoint(timeout time.Duration) error
 }
 
-// Config is what an Archiver is made of. All fields are required.
+// Config configures an Archiver. All fields are required. The Archiver does not close Target.
 type Config struct {
 	Target   target.Target
 	Schedule archive.Schedule
-	// Readable tells that this node can decrypt what it writes, or that it does not encrypt: it can verify.
+	// Readable is true if this node can read what it archives, because it has an identity or does not encrypt. Only
+	// such a node verifies.
 	Readable   bool
-	Data       string // the data directory; verification makes a directory there
+	Data       string // the data directory; verification uses a temporary directory in it
 	Self       ballot.NodeID
 	Cluster    ident.ClusterID
 	Members    *runner.Members
 	Clock      interface{ Now() time.Duration }
-	Wall       func() time.Time // the time for people
+	Wall       func() time.Time // wall-clock time
 	Mastership *runner.Mastership
 	Log        Log
 	State      *runner.State
@@ -72,43 +73,47 @@ type Config struct {
 	Logger     zerolog.Logger
 }
 
-// Archiver archives while this node is the master, and keeps up with who does while it is not.
+// Archiver archives while this node is the master. While another node is, it tracks how far that one has come. Its
+// exported methods are safe for concurrent use.
 type Archiver struct {
 	cfg     Config
 	objects Objects
-	metrics figures
+	metrics counters
 	now     func() time.Time
 
-	mu       sync.Mutex
-	moments  archive.Moments
-	told     wire.Archived // how far the archive is, as far as known
-	teller   ballot.NodeID // who has said so
-	known    bool          // told is
-	active   bool          // this node archives, and has found where the archive ends
-	begins   uint64        // while active: the first slot of the chain, where a full copy must be at or behind
-	problems map[work]problem
+	mu      sync.Mutex
+	moments archive.Moments
+	told    wire.Archived // the newest known progress of the archive, if known
+	teller  ballot.NodeID // the node that reported told
+	known   bool          // whether told has been set
+	active  bool          // this node archives and has found the end of the archive
+	// chainStart is the first slot of a chain that this node has begun; a full copy at slot chainStart-1 or later is
+	// needed. 0: the chain continues an older one.
+	chainStart uint64
+	problems   map[task]problem
 
-	// Of the goroutine of ship:
-	line    *line
-	waits   time.Duration // reading of the clock before which the target is not tried again
-	contact time.Duration // reading at which the target last answered
+	// Used by the goroutine of ship only:
+	tail        *tail         // nil while this node does not archive
+	retryAt     time.Duration // Clock reading before which the target is not tried again
+	lastContact time.Duration // Clock reading of the target's last answer
 
-	// Of the goroutine of observe:
-	pinned  uint64
-	outgrew bool
+	// Used by the goroutine of observe only:
+	pinned   uint64 // the slot last passed to replica.Log.Pin
+	unpinned bool   // the log is not kept for the archive: it is too large, or space is short
 }
 
-// New returns an Archiver before its first round. It registers its figures.
+// New returns an Archiver and registers its metrics. It does nothing until its Loops run.
 func New(c Config) *Archiver {
-	a := &Archiver{cfg: c, objects: Objects{c.Target}, now: c.Wall, problems: map[work]problem{}}
+	a := &Archiver{cfg: c, objects: Objects{c.Target}, now: c.Wall, problems: map[task]problem{}}
 	a.register(c.Registry)
 	return a
 }
 
-// Loops returns the goroutines. A failure of the target ends none of them.
+// Loops returns the functions to run as goroutines. A failing target does not end them; only an error of the node's own
+// log does.
 func (a *Archiver) Loops() []runner.Loop { return []runner.Loop{a.observe, a.ship, a.copies} }
 
-// Told takes what the node that archives says. It never waits.
+// Told records what the archiving node reports about its progress. It does not block.
 func (a *Archiver) Told(from ballot.NodeID, t wire.Archived) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

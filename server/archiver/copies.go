@@ -13,15 +13,16 @@ import (
 
 const (
 	copiesEvery = time.Second
-	// listEvery is how often the full copies are listed again: another node may have made one.
+	// listEvery is the time between two listings of the full copies: another node may have made one.
 	listEvery = 10 * time.Minute
-	// copyRetry is how long after a failure a full copy or a verification is tried again.
+	// copyRetry is the wait after a failure before a full copy or a verification is tried again.
 	copyRetry = 20 * time.Second
-	// readPointFor is how long a full copy waits for a read point.
+	// readPointFor bounds the wait of a full copy for a read point.
 	readPointFor = 10 * time.Second
 )
 
-// copies makes full copies, verifies them and deletes what has expired while this node archives, until stop is closed.
+// copies makes full copies, verifies them and deletes expired objects while this node archives. It returns when stop is
+// closed.
 func (a *Archiver) copies(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -31,7 +32,7 @@ func (a *Archiver) copies(stop <-chan struct{}) error {
 	}()
 	ticker := time.NewTicker(copiesEvery)
 	defer ticker.Stop()
-	var c keeper
+	var c copyState
 	for {
 		select {
 		case <-stop:
@@ -39,27 +40,27 @@ func (a *Archiver) copies(stop <-chan struct{}) error {
 		case <-ticker.C:
 		}
 		if !a.isActive() {
-			c = keeper{}
+			c = copyState{}
 			continue
 		}
-		a.keep(ctx, &c)
+		a.runDue(ctx, &c)
 	}
 }
 
-// keeper is what a.copies knows.
-type keeper struct {
-	list   archive.Listing // of full copies and verifications
+// copyState is the state of the copies loop during one mastership.
+type copyState struct {
+	list   archive.Listing // full copies and verifications; no segments
 	listed time.Time
-	after  map[work]time.Time // before which a work is not tried again
+	after  map[task]time.Time // when a failed task may be tried again
 }
 
-// keep does what is due.
-func (a *Archiver) keep(ctx context.Context, c *keeper) {
+// runDue runs the tasks that are due.
+func (a *Archiver) runDue(ctx context.Context, c *copyState) {
 	now := a.now()
 	if c.after == nil {
-		c.after = map[work]time.Time{}
+		c.after = map[task]time.Time{}
 	}
-	attempt := func(w work, due bool, do func() error) bool {
+	attempt := func(w task, due bool, do func() error) bool {
 		if !due || now.Before(c.after[w]) {
 			return false
 		}
@@ -73,7 +74,7 @@ func (a *Archiver) keep(ctx context.Context, c *keeper) {
 			return false
 		}
 		delete(c.after, w)
-		a.worked(w)
+		a.succeeded(w)
 		return true
 	}
 	if now.Sub(c.listed).Abs() >= listEvery && !attempt(fullCopies, true, func() error { return a.relist(ctx, c) }) {
@@ -87,8 +88,8 @@ func (a *Archiver) keep(ctx context.Context, c *keeper) {
 	}
 }
 
-// relist lists the full copies, and shows them.
-func (a *Archiver) relist(ctx context.Context, c *keeper) error {
+// relist lists the full copies and verifications, and publishes the newest ones.
+func (a *Archiver) relist(ctx context.Context, c *copyState) error {
 	names, err := a.names(ctx, archive.FullPrefix(a.cfg.Cluster), archive.VerifiedPrefix(a.cfg.Cluster))
 	if err != nil {
 		return err
@@ -103,18 +104,17 @@ func (a *Archiver) relist(ctx context.Context, c *keeper) error {
 	return nil
 }
 
-// fullDue reports whether a full copy is due: by the schedule, or since the archive has begun anew behind the newest
-// one.
-func (a *Archiver) fullDue(c *keeper, now time.Time) bool {
+// fullDue reports whether a full copy is due: by the schedule, or because a new chain has begun after the newest one.
+func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
 	a.mu.Lock()
-	begins := a.begins
+	chainStart := a.chainStart
 	a.mu.Unlock()
 	n := len(c.list.Fulls)
-	return a.cfg.Schedule.FullDue(&c.list, now) || begins > 0 && c.list.Fulls[n-1].Slot+1 < begins
+	return a.cfg.Schedule.FullDue(&c.list, now) || chainStart > 0 && c.list.Fulls[n-1].Slot+1 < chainStart
 }
 
-// full makes a full copy.
-func (a *Archiver) full(ctx context.Context, c *keeper) error {
+// full makes a full copy and stores it.
+func (a *Archiver) full(ctx context.Context, c *copyState) error {
 	from, err := a.cfg.Backup(readPointFor)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (a *Archiver) putFull(ctx context.Context, r *copyReader) error {
 	if err := r.next(); err != nil {
 		return err
 	}
-	b, err := backup.Open(bytes.NewReader(r.rest)) // the first piece has the header
+	b, err := backup.Open(bytes.NewReader(r.rest)) // the header is in the first piece
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (a *Archiver) putFull(ctx context.Context, r *copyReader) error {
 	return a.cfg.Target.Put(ctx, f.Name(a.cfg.Cluster), r)
 }
 
-// copyReader reads a Copy.
+// copyReader reads a Copy as an io.Reader, until ctx ends.
 type copyReader struct {
 	from  Copy
 	ctx   context.Context
@@ -173,8 +173,9 @@ func (r *copyReader) Read(p []byte) (int, error) {
 
 var _ io.Reader = (*copyReader)(nil)
 
-// retain deletes what has expired. The segments are listed for the hours of the full copies that are given up.
-func (a *Archiver) retain(ctx context.Context, c *keeper) error {
+// retain deletes expired segments and copies. It lists segments only for the hours between the oldest full copy and the
+// oldest one that is kept.
+func (a *Archiver) retain(ctx context.Context, c *copyState) error {
 	now, l := a.now(), c.list
 	kept := a.cfg.Schedule.Kept(&l, now)
 	if len(kept) == 0 || kept[0] == l.Fulls[0] {
@@ -194,8 +195,7 @@ func (a *Archiver) retain(ctx context.Context, c *keeper) error {
 	return errors.Join(err, a.relist(ctx, c))
 }
 
-// hourMargin is how far the time of a segment may be from that of a full copy beside it: the clocks of two nodes
-// differ.
+// hourMargin allows for different clocks on two nodes when the time of a full copy selects the hours of its segments.
 const hourMargin = 2 * time.Hour
 
 func (a *Archiver) delete(ctx context.Context, names []string) error {

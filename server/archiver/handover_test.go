@@ -26,10 +26,10 @@ import (
 	"tenure/storage"
 )
 
-// The tests of this file take the archive from one node to another at every step: each operation of the first
-// archiver on its target fails once before it had an effect, and once after it, when the answer is lost; the archiver
-// dies there, or goes on beside the other one for the rest of the time, as a deposed master may. After every change of
-// the target, which is what a crash of everybody would leave, each slot that was said to be archived is restorable.
+// The tests of this file move the archive from one node to another at every step. Each operation of the first archiver
+// on its target fails once before it has had an effect, and once after it, when only the answer is lost. The archiver
+// then dies, or keeps running beside the other one, as a deposed master may. After every change of the target, each
+// slot that was reported as archived can be restored: a crash of all nodes would leave just that.
 
 const (
 	handoverSlots = 13
@@ -53,7 +53,8 @@ func newChosen(t *testing.T) *chosen {
 	t.Cleanup(func() { s.Close() })
 	must(t, s.SetNode(1))
 	c := &chosen{store: s, cluster: ident.ClusterID{7}}
-	must(t, s.Found(c.cluster, ident.Membership{Number: 1, Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
+	must(t, s.Found(c.cluster, ident.Membership{Number: 1,
+		Members: []ident.Member{{Node: 1, Store: s.Identity().Store}}}))
 	must(t, s.Start(storage.StartRecord{Restart: 1, Bucket: time.Second}))
 	state, err := kv.Open(s, kv.DefaultLimits)
 	must(t, err)
@@ -200,9 +201,9 @@ type relay struct {
 // member is a node that archives.
 type member struct {
 	*Archiver
-	reach *reach
-	clock time.Duration // how far its wall clock is ahead
-	keeps keeper
+	reach     *reach
+	clock     time.Duration // how far its wall clock is ahead
+	copyState copyState
 }
 
 // Now is the clock of all.
@@ -220,8 +221,9 @@ func (r *relay) join(reach *reach, ahead time.Duration) *member {
 	m := &member{reach: reach, clock: ahead}
 	m.Archiver = New(Config{
 		Target: reach, Schedule: archive.Schedule{FullEvery: time.Hour, Keep: keptFor, VerifyEvery: time.Hour},
-		Self: ballot.NodeID(len(r.archives) + 1), Cluster: r.chosen.cluster, Clock: r, Wall: func() time.Time { return r.wall(ahead) },
-		Log: &r.log, Store: r.chosen.store, Registry: prometheus.NewRegistry(), Logger: zerolog.Nop(),
+		Self: ballot.NodeID(len(r.archives) + 1), Cluster: r.chosen.cluster, Clock: r,
+		Wall: func() time.Time { return r.wall(ahead) },
+		Log:  &r.log, Store: r.chosen.store, Registry: prometheus.NewRegistry(), Logger: zerolog.Nop(),
 		Backup: func(time.Duration) (Copy, error) { return &headOnly{r.chosen.copies[r.log.applied]}, nil },
 	})
 	r.archives = append(r.archives, m)
@@ -242,14 +244,14 @@ func (r *relay) apply() {
 // work is a turn of everything that an archiver does.
 func (m *member) work(r *relay) {
 	for range 2 { // what is gathered in the first turn is due in the second
-		if err := m.turn(context.Background()); err != nil && !errors.Is(err, errFault) {
+		if err := m.shipOnce(context.Background()); err != nil && !errors.Is(err, errFault) {
 			r.t.Fatalf("%s: node %d: %v", r.name, m.cfg.Self, err)
 		}
 		r.elapsed += 2 * time.Second
 	}
 	if m.active {
 		r.claimed = max(r.claimed, m.told.Slot)
-		m.keep(context.Background(), &m.keeps)
+		m.runDue(context.Background(), &m.copyState)
 	}
 }
 
@@ -320,7 +322,8 @@ type handover struct {
 // run has the first node archive until its operation fails, the second one from there, and returns how many operations
 // the first one made. Both see slots applied at every step.
 func (h handover) run(t *testing.T, c *chosen) int {
-	r := newRelay(t, c, fmt.Sprintf("failAt %d late %v goesOn %v told %d ahead %v", h.failAt, h.late, h.goesOn, h.told, h.ahead))
+	r := newRelay(t, c, fmt.Sprintf("failAt %d late %v goesOn %v told %d ahead %v", h.failAt, h.late, h.goesOn, h.told,
+		h.ahead))
 	first := r.join(&reach{failAt: h.failAt, late: h.late}, 0)
 	told, known := first.told, first.known
 	for r.log.applied < handoverSlots-2 && !first.reach.failed {

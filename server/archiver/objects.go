@@ -10,15 +10,15 @@ import (
 	"tenure/server/backup/target"
 )
 
-// Objects reads the archive that a target has. It implements recovery.Archive.
+// Objects reads archived objects from a target. It implements recovery.Archive and is safe for concurrent use.
 type Objects struct{ Target target.Target }
 
-// Full opens a full copy, which the caller closes.
+// Full opens a full copy. The caller closes it.
 func (o Objects) Full(ctx context.Context, c ident.ClusterID, f archive.Full) (io.ReadCloser, error) {
 	return o.Target.Get(ctx, f.Name(c))
 }
 
-// Segment returns a segment.
+// Segment returns the bytes of a segment. One that is longer than archive.MaxSegmentBytes is an archive.ErrDamaged.
 func (o Objects) Segment(ctx context.Context, c ident.ClusterID, s archive.Segment) ([]byte, error) {
 	r, err := o.Target.Get(ctx, s.Name(c))
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// observeEvery is the distance between two moments, and so how exactly a time can be restored.
+	// observeEvery is the time between two moments. It is the precision with which a time can be restored.
 	observeEvery = 100 * time.Millisecond
-	// tellEvery is the distance between two messages to the others.
+	// tellEvery is the time between two progress messages to the other nodes.
 	tellEvery = time.Second
-	// pinBytes is how large the log may get for what is not archived yet.
+	// pinBytes is the size above which log.db is no longer kept for the archive.
 	pinBytes = 1 << 30
 )
 
-// observe notes which slot is applied when, until stop is closed, and keeps the log from where the archive ends. All
-// nodes do: each may be the next to go on with the archive.
+// observe records when slots were applied and pins the log after the end of the archive, until stop is closed. All
+// nodes run it: each may be the next to continue the archive.
 func (a *Archiver) observe(stop <-chan struct{}) error {
 	ticker := time.NewTicker(observeEvery)
 	defer ticker.Stop()
@@ -41,7 +41,7 @@ func (a *Archiver) observe(stop <-chan struct{}) error {
 	}
 }
 
-// tell tells the others how far the archive is, if this node archives.
+// tell sends the progress of the archive to the other nodes if this node archives.
 func (a *Archiver) tell() {
 	a.mu.Lock()
 	told, active := a.told, a.active
@@ -55,8 +55,8 @@ func (a *Archiver) tell() {
 	}
 }
 
-// pin keeps the log behind the archive, unless it has grown too large by that or space is short. While it is not known
-// how far the archive is, everything is kept that is there.
+// pin keeps the slots that are not archived yet in the log, unless log.db is too large or space is short. While the end
+// of the archive is unknown it keeps the whole log.
 func (a *Archiver) pin() {
 	a.mu.Lock()
 	slot := a.told.Slot
@@ -68,13 +68,13 @@ func (a *Archiver) pin() {
 	space := a.cfg.Disk.Space()
 	short := space == replica.SpaceTight || space == replica.SpaceNone
 	if outgrew := short || a.cfg.Store.Usage().LogBytes > pinBytes; outgrew {
-		if !a.outgrew {
+		if !a.unpinned {
 			a.cfg.Logger.Warn().Bool("space_short", short).Uint64("archived", slot).
 				Msg("the log behind the archive is too large and is not kept any more: the archive may get a gap")
 		}
-		a.outgrew, slot = true, 0
+		a.unpinned, slot = true, 0
 	} else {
-		a.outgrew = false
+		a.unpinned = false
 	}
 	if slot != a.pinned {
 		a.pinned = slot

@@ -10,48 +10,53 @@ import (
 	"tenure/server/wire"
 )
 
-// work is what an archiver does that can fail by itself.
-type work string
+// task is a part of an archiver's work that can fail independently. Its text appears in metrics, logs and status.
+type task string
 
-// The works.
+// The tasks.
 const (
-	segments     work = "segment"
-	fullCopies   work = "full"
-	verification work = "verify"
-	retention    work = "retention"
+	segments     task = "segment"
+	fullCopies   task = "full"
+	verification task = "verify"
+	retention    task = "retention"
 )
 
-var works = []work{segments, fullCopies, verification, retention}
+var tasks = []task{segments, fullCopies, verification, retention}
 
-// problem is why a work does not get on.
+// problem is the last failure of a task that has not succeeded since.
 type problem struct {
 	text   string
-	logged time.Time
+	logged time.Time // when it was last logged
 }
 
-// complainEvery is the distance between two lines about a problem that lasts.
+// complainEvery is the time between two log lines about a lasting problem.
 const complainEvery = time.Minute
 
-// figures are the counters.
-type figures struct {
+// counters are the metrics that an archiver counts up.
+type counters struct {
 	bytes, segments, gaps prometheus.Counter
-	failures              map[work]prometheus.Counter
+	failures              map[task]prometheus.Counter
 }
 
-// register registers the figures.
+// register registers the metrics.
 func (a *Archiver) register(reg prometheus.Registerer) {
-	failures := metrics.Counters(reg, "archive_failures_total", "Failed attempts to write or verify the archive.", "what")
-	a.metrics = figures{
-		bytes:    metrics.Counter(reg, "archive_bytes_total", "Bytes of the log and of full copies that were archived by this node."),
-		segments: metrics.Counter(reg, "archive_segments_total", "Segments of the log that were archived by this node."),
-		gaps:     metrics.Counter(reg, "archive_gaps_total", "Times that the log was truncated before it was archived."),
-		failures: map[work]prometheus.Counter{},
+	failures := metrics.Counters(reg, "archive_failures_total", "Failed attempts to write or verify the archive.",
+		"what")
+	a.metrics = counters{
+		bytes: metrics.Counter(reg, "archive_bytes_total", "Bytes of the log and of full copies that were "+
+			"archived by this node."),
+		segments: metrics.Counter(reg, "archive_segments_total",
+			"Segments of the log that were archived by this node."),
+		gaps: metrics.Counter(reg, "archive_gaps_total",
+			"Times that the log was truncated before it was archived."),
+		failures: map[task]prometheus.Counter{},
 	}
-	for _, w := range works {
+	for _, w := range tasks {
 		a.metrics.failures[w] = failures.WithLabelValues(string(w))
 	}
 	metrics.Flag(reg, "archive_active", "1 if this node archives.", nil, a.isActive)
-	metrics.Flag(reg, "archive_failing", "1 if something of the archive does not work at this node, or this node, the master, "+
+	metrics.Flag(reg, "archive_failing", "1 if something of the archive does not work at this node, or this node, "+
+		"the master, "+
 		"does not archive yet.", nil, func() bool { return a.Status().Problem != "" })
 	for name, f := range map[string]struct {
 		help string
@@ -77,7 +82,7 @@ func (a *Archiver) register(reg prometheus.Registerer) {
 	}
 }
 
-// age returns the age of a full copy in seconds.
+// age returns the age of a full copy in seconds, or -1 if c is nil.
 func (a *Archiver) age(c *api.ArchivedCopy) float64 {
 	if c == nil {
 		return -1
@@ -85,8 +90,8 @@ func (a *Archiver) age(c *api.ArchivedCopy) float64 {
 	return max(0, a.now().Sub(time.UnixMilli(c.MadeMS)).Seconds())
 }
 
-// failed notes that a work has failed. The first time, and then every minute, the log says so.
-func (a *Archiver) failed(w work, err error) {
+// failed records a failure of a task. It is logged the first time, and then every complainEvery.
+func (a *Archiver) failed(w task, err error) {
 	a.metrics.failures[w].Inc()
 	now := a.now()
 	a.mu.Lock()
@@ -100,22 +105,22 @@ func (a *Archiver) failed(w work, err error) {
 	a.mu.Unlock()
 	if complain {
 		a.cfg.Logger.Error().Err(err).Str("what", string(w)).Str("target", a.cfg.Target.String()).
-			Msg("the archive does not get on")
+			Msg("archiving fails")
 	}
 }
 
-// worked notes that a work has succeeded, or is not this node's any more.
-func (a *Archiver) worked(w work) {
+// succeeded ends the problem of a task.
+func (a *Archiver) succeeded(w task) {
 	a.mu.Lock()
 	_, failed := a.problems[w]
 	delete(a.problems, w)
 	a.mu.Unlock()
 	if failed {
-		a.cfg.Logger.Info().Str("what", string(w)).Msg("the archive gets on again")
+		a.cfg.Logger.Info().Str("what", string(w)).Msg("archiving works again")
 	}
 }
 
-// Status returns how the archive is, as far as this node knows.
+// Status returns the state of the archive as far as this node knows it.
 func (a *Archiver) Status() *api.ArchiveStatus {
 	slot, _ := a.cfg.State.Point()
 	now := a.now()
@@ -128,7 +133,7 @@ func (a *Archiver) Status() *api.ArchiveStatus {
 		s.LagMS = a.moments.Lag(a.told.Slot, now).Milliseconds()
 		s.LagSlots = slot - min(slot, a.told.Slot)
 	}
-	for _, w := range works {
+	for _, w := range tasks {
 		if p, ok := a.problems[w]; ok {
 			s.Problem = string(w) + ": " + p.text
 			break

@@ -16,16 +16,18 @@ import (
 
 const (
 	shipEvery  = 50 * time.Millisecond
-	putFor     = 30 * time.Second // for the target to take or give a small object
+	putFor     = 30 * time.Second // bounds a request for a small object
 	listFor    = 2 * time.Minute
 	retryAfter = time.Second
-	// probeEvery is how often a target is asked to which nothing is written.
+	// probeEvery is the time between two probes of a target to which nothing is written.
 	probeEvery = 15 * time.Second
-	// hoursBack is how far back segments are looked for before all of them are listed.
+	// hoursBack is how many hours of segments are listed to find the end. Only if they have none are all segments
+	// listed.
 	hoursBack = 48
 )
 
-// ship writes segments while this node is the master, until stop is closed. An error is damage of the node's own log.
+// ship writes segments while this node is the master, until stop is closed. It returns an error only if the node's own
+// log cannot be read.
 func (a *Archiver) ship(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -43,31 +45,31 @@ func (a *Archiver) ship(stop <-chan struct{}) error {
 		}
 		now := a.cfg.Clock.Now()
 		if !a.cfg.Mastership.Serves(now) {
-			a.rest()
+			a.deactivate()
 			continue
 		}
-		if now < a.waits {
+		if now < a.retryAt {
 			continue
 		}
-		if err := a.turn(ctx); errors.Is(err, errOwnLog) {
+		if err := a.shipOnce(ctx); errors.Is(err, errOwnLog) {
 			return err
 		} else if err != nil && ctx.Err() == nil {
-			a.waits = a.cfg.Clock.Now() + retryAfter
+			a.retryAt = a.cfg.Clock.Now() + retryAfter
 			a.failed(segments, err)
 		}
 	}
 }
 
-// rest ends archiving here: another node is the master.
-func (a *Archiver) rest() {
-	a.line, a.waits = nil, 0
+// deactivate ends archiving on this node, which is no longer the master.
+func (a *Archiver) deactivate() {
+	a.tail, a.retryAt = nil, 0
 	a.mu.Lock()
 	was := a.active
 	a.active = false
 	clear(a.problems)
 	a.mu.Unlock()
 	if was {
-		a.cfg.Logger.Info().Msg("this node does not archive any more")
+		a.cfg.Logger.Info().Msg("this node no longer archives")
 	}
 }
 
@@ -77,9 +79,9 @@ func (a *Archiver) isActive() bool {
 	return a.active
 }
 
-// turn finds the end of the archive if need be, and writes what is due.
-func (a *Archiver) turn(ctx context.Context) error {
-	if a.line == nil {
+// shipOnce finds the end of the archive if it is unknown, writes the segments that are due, and probes an idle target.
+func (a *Archiver) shipOnce(ctx context.Context) error {
+	if a.tail == nil {
 		if err := a.find(ctx); err != nil {
 			return err
 		}
@@ -89,21 +91,22 @@ func (a *Archiver) turn(ctx context.Context) error {
 		return err
 	}
 	now := a.cfg.Clock.Now()
-	if !wrote && now-a.contact >= probeEvery {
+	if !wrote && now-a.lastContact >= probeEvery {
 		if err := a.probe(ctx); err != nil {
 			return err
 		}
 		wrote = true
 	}
 	if wrote {
-		a.contact = a.cfg.Clock.Now()
-		a.worked(segments)
+		a.lastContact = a.cfg.Clock.Now()
+		a.succeeded(segments)
 	}
 	return nil
 }
 
-// errLost says that the target answers, but has not what was archived there.
-var errLost = errors.New("the target has no archive of this cluster any more: if a disk is not mounted, mount it; to begin " +
+// errLost means that the target answers but lacks what was archived there.
+var errLost = errors.New("the target has no archive of this cluster any more: if a disk is not mounted, mount it; to " +
+	"begin " +
 	"an archive anew, restart all nodes that archive")
 
 // probe asks the target whether the archive is still there.
@@ -115,17 +118,18 @@ func (a *Archiver) probe(ctx context.Context) error {
 	return err
 }
 
-// marked reports whether the target says that it has an archive of this cluster.
+// marked reports whether the target has the marker of an archive of this cluster.
 func (a *Archiver) marked(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, putFor)
 	defer cancel()
 	name := archive.Marker(a.cfg.Cluster)
-	all, err := a.cfg.Target.List(ctx, name) // to read it may need an identity that is not here
+	all, err := a.cfg.Target.List(ctx, name) // Get may need an identity that this node lacks
 	return slices.ContainsFunc(all, func(o target.Object) bool { return o.Name == name }), err
 }
 
-// find looks where the archive ends, and goes on there: behind the last segment, behind the newest full copy if there
-// is no segment, or, if the own log does not reach back to that or there is nothing, here and now with a new chain.
+// find finds the end of the archive and continues it: after the last segment, or after the newest full copy if there is
+// no segment. If the archive is empty, or the node's log no longer has those slots, it begins a new chain after the
+// newest applied slot.
 func (a *Archiver) find(ctx context.Context) error {
 	there, err := a.marked(ctx)
 	if err != nil {
@@ -157,7 +161,7 @@ func (a *Archiver) find(ctx context.Context) error {
 
 const markerText = "An archive of a Tenure cluster. See docs/backup.md.\n"
 
-// begin goes on with the archive at at.
+// begin continues the archive at at, and makes this node the one that archives.
 func (a *Archiver) begin(at archive.Resumed, l *archive.Listing) {
 	a.mu.Lock()
 	if at.Gap {
@@ -166,13 +170,13 @@ func (a *Archiver) begin(at archive.Resumed, l *archive.Listing) {
 	a.moments.NotBefore(at.Reached)
 	a.told = wire.Archived{Slot: at.First - 1, ReachedMS: max(0, at.Reached.UnixMilli())}
 	a.told.Full, a.told.Verified = copiesOf(l)
-	a.teller, a.known, a.active, a.begins = a.cfg.Self, true, true, at.First
+	a.teller, a.known, a.active, a.chainStart = a.cfg.Self, true, true, at.First
 	if !at.New {
-		a.begins = 0
+		a.chainStart = 0
 	}
 	a.mu.Unlock()
-	a.line = &line{builder: archive.NewBuilder(a.cfg.Cluster, at.First, at.Before)}
-	a.contact = a.cfg.Clock.Now()
+	a.tail = &tail{builder: archive.NewBuilder(a.cfg.Cluster, at.First, at.Before)}
+	a.lastContact = a.cfg.Clock.Now()
 	log := a.cfg.Logger.Info()
 	if at.Gap {
 		log = a.cfg.Logger.Warn()
@@ -181,7 +185,7 @@ func (a *Archiver) begin(at archive.Resumed, l *archive.Listing) {
 		Msg("this node archives")
 }
 
-// copiesOf returns the newest full copy and the newest verified one.
+// copiesOf returns the newest full copy of l and the newest verified one.
 func copiesOf(l *archive.Listing) (full, verified wire.Copy) {
 	if n := len(l.Fulls); n > 0 {
 		f := l.Fulls[n-1]
@@ -194,7 +198,8 @@ func copiesOf(l *archive.Listing) (full, verified wire.Copy) {
 	return full, verified
 }
 
-// list lists the full copies, what says that they were verified, and enough segments to know where the archive ends.
+// list lists the full copies, the verifications, and enough segments to find the end of the archive. It starts at the
+// hour of hint, if known.
 func (a *Archiver) list(ctx context.Context, hint wire.Archived, known, there bool) (archive.Listing, error) {
 	c := a.cfg.Cluster
 	if !there {
@@ -225,7 +230,7 @@ func (a *Archiver) list(ctx context.Context, hint wire.Archived, known, there bo
 	return archive.List(c, append(names, logs...)), nil
 }
 
-// names lists the names of objects that begin with any of the prefixes.
+// names returns the names of the objects that begin with any of the prefixes.
 func (a *Archiver) names(ctx context.Context, prefixes ...string) (all []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()

@@ -10,27 +10,27 @@ import (
 	"tenure/server/archive"
 )
 
-// pageBytes is how much of the log is read at a time.
+// pageBytes bounds one read of the log.
 const pageBytes = 1 << 20
 
-// errOwnLog is wrapped by errors of the node's own log, which end the node.
+// errOwnLog is wrapped by errors of the node's own log. They end the node.
 var errOwnLog = errors.New("the archive cannot read the log")
 
-// line is the end of the archive, at which this node writes.
-type line struct {
-	builder *archive.Builder // of the next segment
-	// The segment that is to be written, and is tried again until it is.
+// tail is the end of the archive, where this node writes.
+type tail struct {
+	builder *archive.Builder // collects the next segment
+	// The segment being written, and its name; retried until it is stored. nil: none.
 	name    archive.Segment
 	segment []byte
 }
 
-// step puts what is chosen into the next segment, writes it if it is due, and reports whether one was written. What is
-// not written is not lost: the log has it, and is kept from the last segment on that was.
+// step moves applied slots from the log into segments, stores the segments that are due, and reports whether it stored
+// any. Slots that are not stored are not lost: the log keeps everything after the last stored segment.
 func (a *Archiver) step(ctx context.Context) (wrote bool, err error) {
-	l := a.line
+	l := a.tail
 	for {
 		if l.segment == nil {
-			if err := a.gather(); err != nil || a.line == nil {
+			if err := a.gather(); err != nil || a.tail == nil {
 				return wrote, err
 			}
 			if !l.builder.Due(a.cfg.Clock.Now()) || !a.encode() {
@@ -47,10 +47,10 @@ func (a *Archiver) step(ctx context.Context) (wrote bool, err error) {
 	}
 }
 
-// gather reads the log into the next segment as far as that takes it. If the log has been truncated there the archive
-// has a gap: the line ends.
+// gather reads the log into the next segment until it is full. If the log no longer has the next slot, the archive has
+// a gap and continues with a new chain.
 func (a *Archiver) gather() error {
-	view, b := a.cfg.Log.View(), a.line.builder
+	view, b := a.cfg.Log.View(), a.tail.builder
 	through := min(view.Applied, view.Synced)
 	for !b.Full() && b.Next() <= through {
 		entries, err := a.cfg.Store.Entries(multipaxos.Slot(b.Next()), multipaxos.Slot(through), pageBytes)
@@ -74,14 +74,14 @@ func (a *Archiver) gather() error {
 	return nil
 }
 
-// gap notes that the log does not reach back to the end of the archive, which goes on from here with a new chain and a
-// full copy.
+// gap handles a log that no longer has the slot after the end of the archive: the archive continues after the newest
+// applied slot, with a new chain and a full copy.
 func (a *Archiver) gap() {
 	a.mu.Lock()
 	reached, full, verified := time.UnixMilli(a.told.ReachedMS), a.told.Full, a.told.Verified
 	a.mu.Unlock()
 	first := a.cfg.Log.View().Applied + 1
-	a.cfg.Logger.Error().Uint64("first", a.line.builder.Next()).Uint64("last", first-1).
+	a.cfg.Logger.Error().Uint64("first", a.tail.builder.Next()).Uint64("last", first-1).
 		Msg("the archive has a gap: these slots were truncated before they could be archived")
 	a.begin(archive.Resumed{First: first, Before: archive.BeginChain(a.cfg.Cluster, first), Reached: reached, New: true,
 		Gap: true}, &archive.Listing{})
@@ -90,10 +90,10 @@ func (a *Archiver) gap() {
 	a.mu.Unlock()
 }
 
-// encode makes the segment that is to be written next. It is false if it is not known yet when its last slot was
-// applied.
+// encode turns the collected slots into the segment to write. It returns false if the time at which the last slot was
+// applied is not known yet.
 func (a *Archiver) encode() bool {
-	l := a.line
+	l := a.tail
 	a.mu.Lock()
 	name, segment, ok := l.builder.Encode(&a.moments)
 	a.mu.Unlock()
@@ -105,7 +105,7 @@ func (a *Archiver) encode() bool {
 	return true
 }
 
-// archived notes that a segment is durable at the target.
+// archived records that a segment is durable at the target.
 func (a *Archiver) archived(s archive.Segment) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -15,18 +15,18 @@ import (
 
 const (
 	verifyDir = "archive-verify"
-	// checkpointFor is how long a verification waits for the checkpoint that it compares with.
+	// checkpointFor bounds the wait for the checkpoint to compare with.
 	checkpointFor = time.Minute
-	// archivedFor is how long it waits until that is archived.
+	// archivedFor bounds the wait until that checkpoint's slot is archived.
 	archivedFor = time.Minute
-	// verifyReserve is what must be left of the disk beside the state that is restored.
+	// verifyReserve is the space that must stay free on the disk beside the restored state, in bytes.
 	verifyReserve = 512 << 20
 )
 
-// verify restores the newest full copy and the segments after it to the slot of this node's newest checkpoint, in a
-// directory of its own, and compares the digests of the two state databases. The node's own state was made by applying
-// the log as it came; so what is compared has gone through the target and back, and what it is compared with has not.
-func (a *Archiver) verify(ctx context.Context, c *keeper) error {
+// verify restores the newest full copy and the segments after it into a temporary directory, up to the slot of this
+// node's newest checkpoint, and compares the digests of the two state databases. The node's own state comes from
+// applying the log directly, so one side of the comparison has passed through the target and the other has not.
+func (a *Archiver) verify(ctx context.Context, c *copyState) error {
 	want, err := a.checkpoint()
 	if err != nil {
 		return err
@@ -35,7 +35,8 @@ func (a *Archiver) verify(ctx context.Context, c *keeper) error {
 		return err
 	}
 	if free := a.cfg.Disk.Usage().FreeBytes; free < 2*want.Bytes+verifyReserve {
-		return fmt.Errorf("%d bytes are free in %s, and to restore %d bytes there takes twice as much and %d besides", free,
+		return fmt.Errorf("%d bytes are free in %s, and to restore %d bytes there takes twice as much and %d besides",
+			free,
 			a.cfg.Data, want.Bytes, int64(verifyReserve))
 	}
 	plan, err := a.plan(ctx, c, uint64(want.Slot))
@@ -51,7 +52,8 @@ func (a *Archiver) verify(ctx context.Context, c *keeper) error {
 		return err
 	}
 	if records != want.Records || digest != want.Digest {
-		return fmt.Errorf("what was restored of the archive at slot %d has %d records with digest %016x, and the state of this "+
+		return fmt.Errorf("what was restored of the archive at slot %d has %d records with digest %016x, and the "+
+			"state of this "+
 			"node there had %d with %016x", want.Slot, records, digest, want.Records, want.Digest)
 	}
 	v := archive.Verified{Full: plan.Full, Through: uint64(want.Slot), When: a.now()}
@@ -63,7 +65,7 @@ func (a *Archiver) verify(ctx context.Context, c *keeper) error {
 	return a.relist(ctx, c)
 }
 
-// checkpoint returns what the newest checkpoint is, after one of everything that is applied now.
+// checkpoint makes a checkpoint of everything that is applied now, and describes it.
 func (a *Archiver) checkpoint() (storage.SnapshotInfo, error) {
 	if err := a.cfg.Log.Checkpoint(checkpointFor); err != nil {
 		return storage.SnapshotInfo{}, fmt.Errorf("a checkpoint: %w", err)
@@ -76,7 +78,7 @@ func (a *Archiver) checkpoint() (storage.SnapshotInfo, error) {
 	return storage.ParseSnapshot(s.Header())
 }
 
-// waitFor waits until a slot is archived.
+// waitFor waits until slot is archived, for at most archivedFor.
 func (a *Archiver) waitFor(ctx context.Context, slot uint64) error {
 	end := time.NewTimer(archivedFor)
 	defer end.Stop()
@@ -90,7 +92,7 @@ func (a *Archiver) waitFor(ctx context.Context, slot uint64) error {
 		case archived >= slot:
 			return nil
 		case !active:
-			return errors.New("this node does not archive any more")
+			return errors.New("this node no longer archives")
 		}
 		select {
 		case <-ctx.Done():
@@ -102,8 +104,8 @@ func (a *Archiver) waitFor(ctx context.Context, slot uint64) error {
 	}
 }
 
-// plan returns how slot is restored from the newest full copy.
-func (a *Archiver) plan(ctx context.Context, c *keeper, slot uint64) (archive.Plan, error) {
+// plan returns the plan that restores slot from the newest full copy.
+func (a *Archiver) plan(ctx context.Context, c *copyState, slot uint64) (archive.Plan, error) {
 	if err := a.relist(ctx, c); err != nil {
 		return archive.Plan{}, err
 	}
