@@ -7,17 +7,17 @@ import (
 	"tenure/internal/ident"
 )
 
-// Chain is a digest of the slots of a log up to one.
+// Chain is a digest of all slots of a log up to some slot; see the package comment.
 type Chain [16]byte
 
-// BeginChain returns the chain before slot first, at which an archive of a cluster begins, or goes on after a gap.
+// BeginChain returns the chain before slot first, where an archive of a cluster begins, or continues after a gap.
 func BeginChain(c ident.ClusterID, first uint64) Chain {
 	b := append([]byte("tenure archive"), c[:]...)
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(b, first))
 	return Chain(sum[:len(Chain{})])
 }
 
-// Next returns the chain after slot, in which value was chosen. c is the chain before it.
+// Next returns the chain after slot, in which value was chosen, given the chain c before it.
 func (c Chain) Next(slot uint64, value []byte) Chain {
 	h := sha256.New()
 	var head [len(c) + 16]byte

@@ -1,31 +1,33 @@
-// Package archive is what an archive is: objects in a directory or a bucket from which the state of a cluster can be
-// restored as it was at any revision. It has the names of the objects, the format of a segment, and what is decided
+// Package archive defines an archive: objects in a directory or a bucket from which the state of a cluster can be
+// restored at any revision. It has the names of the objects, the format of a segment, and the decisions that follow
 // from a list of names: what a restore reads, what retention deletes, what is due. It is pure: package archiver writes
 // archives, and package recovery restores them.
 //
-//	names.go      names of objects, and Listing: what a list of names says
+//	names.go      names of objects
+//	listing.go    Listing: the objects that a list of names describes
 //	segment.go    Builder: the bytes of a segment of the log
-//	reader.go     ReadSegment: reads any bytes, and names the place of what is wrong with them
-//	moments.go    Moments: which slot and revision was applied at which time
+//	reader.go     ReadSegment: reads any bytes, and reports where they are damaged
+//	moments.go    Moments: when slots and revisions were applied
 //	plan.go       PlanRestore: which full copy and which segments lead to a revision or a time
-//	resume.go     Resume: where an archiver goes on
+//	resume.go     Resume: where an archiver continues
 //	retention.go  Schedule: which full copies are kept, which segments may be deleted, what is due
 //
 // # Objects
 //
-// An archive has the chosen slots of the log, not what they did. Chosen slots are the same on all nodes for ever, so
-// two nodes that archive at a time write the same slots, cut differently, and a restore may take either's.
+// An archive has the chosen slots of the log, not their effects. A chosen slot is the same on all nodes for ever, so
+// two nodes that archive at the same time write the same slots in different segments, and a restore may use the
+// segments of either.
 //
-//	CLUSTER/archive                                           says that there is an archive of this cluster
-//	CLUSTER/full/SLOT-REVISION-TIME-NODE                      a backup, as GET /v1/backup sends it
+//	CLUSTER/archive                                           the marker: there is an archive of this cluster
+//	CLUSTER/full/SLOT-REVISION-TIME-NODE                      a full copy: a backup, as GET /v1/backup sends it
 //	CLUSTER/log/HOUR/FIRST-LAST-TIME-CHAIN-CONTENT           a segment: the slots from FIRST to LAST
 //	CLUSTER/verified/SLOT-REVISION-TIME-NODE-THROUGH-WHEN     the full copy of that name was restored, with the segments
 //	                                                          through slot THROUGH, and compared, at WHEN
 //
-// Slots and revisions have 20 digits and times, in milliseconds since 1970, 13, so that names sort as numbers do. TIME
-// is when the state is known to have been there, and HOUR that of a segment's, like 2026-11-23T22: whoever knows about
-// when need not list all segments. CHAIN is what the chain is after LAST, and CONTENT the beginning of the SHA-256 of
-// the segment before it was encrypted: no object is ever overwritten by another one.
+// Slots and revisions have 20 digits, and times, in milliseconds since 1970, have 13, so names sort like numbers. At
+// TIME the state had been reached. HOUR is the hour of a segment's TIME, such as 2026-11-23T22, so that a reader that
+// knows the approximate time need not list all segments. CHAIN is the chain after LAST, and CONTENT is the beginning of
+// the SHA-256 of the unencrypted segment, so no object ever overwrites a different one.
 //
 // # Segments
 //
@@ -37,7 +39,7 @@
 //	2, value   what was chosen in the next slot, as it is in the log; one for each slot
 //	3, end     msgpack of type end: the chain after the last slot, and the SHA-256 of all bytes before this frame
 //
-// The chain is a digest of all slots up to one, each with its number and its value. It does not depend on how slots are
-// cut into segments. So a segment that is missing shows in the slots, and one that is not of this log in the chain. An
-// archive that has a gap goes on with a new chain (BeginChain), and with a full copy.
+// The chain is a digest of the number and the value of every slot so far. It does not depend on how slots are cut into
+// segments. A missing segment shows in the slot numbers, and a segment of another log shows in the chain. After a gap
+// an archive continues with a new chain (BeginChain) and a full copy.
 package archive

@@ -6,24 +6,25 @@ import (
 	"time"
 )
 
-// Moment says that a slot was the newest applied one at a time, and which revision the state had then.
+// Moment records the newest applied slot at some time, and the revision of the state then.
 type Moment struct {
 	Slot     uint64
 	Revision uint64 // 0: not known
-	TimeMS   int64  // since 1970
+	TimeMS   int64  // milliseconds since 1970
 }
 
-// Time returns when that was.
+// Time returns the time of m.
 func (m Moment) Time() time.Time { return time.UnixMilli(m.TimeMS).UTC() }
 
-// maxMoments bounds Moments. At ten a second they are the last hour; of what is older every second one is dropped.
+// maxMoments bounds Moments. At ten moments a second it is one hour.
 const maxMoments = 36_000
 
-// Moments remembers when which slot was applied. Times never fall, whatever the clock does. It is bounded: of the older
-// half of what it remembers, every second moment is dropped when it is full.
+// Moments remembers when slots were applied. Its times never decrease, whatever the clock does. It is bounded: when it
+// is full, every second moment of the older half is dropped. The zero Moments is empty. It is not safe for concurrent
+// use.
 type Moments struct{ all []Moment }
 
-// Add notes that slot, and revision, were the newest at a time. A slot that is known is left as it is.
+// Add records that slot and revision were the newest at a time. It ignores a slot that is not above all recorded ones.
 func (m *Moments) Add(slot, revision uint64, at time.Time) {
 	now := Moment{Slot: slot, Revision: revision, TimeMS: at.UnixMilli()}
 	if n := len(m.all); n > 0 {
@@ -50,21 +51,21 @@ func (m *Moments) thin() {
 	m.all = kept
 }
 
-// NotBefore has no moment be before at: that is how far an archive has come whose earlier part was written elsewhere.
+// NotBefore raises the times of all moments to at least at, the time of the last archived slot, which another node may
+// have recorded by another clock.
 func (m *Moments) NotBefore(at time.Time) {
 	for i := range m.all {
 		m.all[i].TimeMS = max(m.all[i].TimeMS, at.UnixMilli())
 	}
 }
 
-// At returns the index of the first moment at or after slot.
+// at returns the index of the first moment at or after slot.
 func (m *Moments) at(slot uint64) int {
 	return sort.Search(len(m.all), func(i int) bool { return m.all[i].Slot >= slot })
 }
 
-// Between returns the moments of the slots from first to last, at most limit of them, evenly chosen. The last one is of
-// slot last: if it is not known when that was applied, it is the first time at which it is known to have been. ok is
-// false if that is not known either.
+// Between returns at most limit+1 evenly chosen moments of the slots from first to last. The last one is of slot last;
+// its time is the first known time at which that slot had been applied. ok is false if no such time is known yet.
 func (m *Moments) Between(first, last uint64, limit int) (out []Moment, ok bool) {
 	from, through := m.at(first), m.at(last)
 	if through == len(m.all) {
@@ -81,7 +82,7 @@ func (m *Moments) Between(first, last uint64, limit int) (out []Moment, ok bool)
 	return append(out, end), true
 }
 
-// Lag returns how long a slot above archived has been applied at now. It is 0 if none has.
+// Lag returns for how long the oldest slot above archived has been applied at now, or 0 if no such slot has.
 func (m *Moments) Lag(archived uint64, now time.Time) time.Duration {
 	i := m.at(archived + 1)
 	if i == len(m.all) {
@@ -98,5 +99,5 @@ func (m *Moments) Newest() (Moment, bool) {
 	return m.all[len(m.all)-1], true
 }
 
-// Forget drops what is at or below slot, which is archived.
+// Forget drops the moments at or below slot, which is archived.
 func (m *Moments) Forget(slot uint64) { m.all = slices.Delete(m.all, 0, m.at(slot+1)) }

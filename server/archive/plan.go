@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// ErrNotThere is wrapped by errors that say that an archive does not have what is asked for.
+// ErrNotThere is wrapped by errors that mean that an archive lacks what was asked for.
 var ErrNotThere = errors.New("not in the archive")
 
-// At is what a restore goes to: a revision, a time, a slot, or, with none of them, the end of the archive.
+// At is the point to which a restore leads: a revision, a time or a slot. The zero At is the end of the archive. At
+// most one field is set.
 type At struct {
 	Revision uint64
 	Time     time.Time
 	Slot     uint64
 }
 
-// String returns at as people write it.
+// String returns the point as users write it.
 func (a At) String() string {
 	switch {
 	case a.Revision > 0:
@@ -29,7 +30,7 @@ func (a At) String() string {
 	return "the end"
 }
 
-// reaches reports whether a full copy is at or below a.
+// reaches reports whether a full copy is at or before a.
 func (a At) reaches(f Full) bool {
 	switch {
 	case a.Revision > 0:
@@ -42,21 +43,21 @@ func (a At) reaches(f Full) bool {
 	return true
 }
 
-// Plan is what a restore reads: a full copy, and then, one after the other, the segments, until it is where it goes to.
+// Plan is what a restore reads: a full copy, and then the segments in order until it reaches At.
 type Plan struct {
 	At       At
 	Full     Full
 	Segments []Segment
-	// Missing are the slots that no segment has, where the segments break off although there are later ones; 0 if there
-	// is no later one.
+	// Missing are the slots between the last of Segments and the next segment of the archive; zero if there is no later
+	// segment.
 	Missing Gap
 }
 
-// Gap is slots that an archive lacks.
+// Gap is a range of slots that an archive lacks, both ends included.
 type Gap struct{ First, Last uint64 }
 
-// PlanRestore returns what a restore to at reads: the newest full copy at or below it, and as many segments after that
-// as may be needed. An error wraps ErrNotThere.
+// PlanRestore returns the plan of a restore to at: the newest full copy at or before it, and the segments after that
+// which may be needed. Its errors wrap ErrNotThere.
 func PlanRestore(l *Listing, at At) (Plan, error) {
 	p := Plan{At: at}
 	found := false
@@ -77,8 +78,8 @@ func PlanRestore(l *Listing, at At) (Plan, error) {
 	return p, nil
 }
 
-// cover returns segments that have all slots from one on, as far as there are any and at may need them. Of those that
-// overlap it takes the one that leads furthest.
+// cover returns segments that together have all slots from from on, as far as there are any and a restore to at may
+// need them. Of overlapping segments it takes the one that leads furthest.
 func (l *Listing) cover(from uint64, at At) (out []Segment, missing Gap) {
 	i := 0
 	for {
@@ -103,8 +104,8 @@ func (l *Listing) cover(from uint64, at At) (out []Segment, missing Gap) {
 	return out, missing
 }
 
-// Stop returns the last slot of a segment that a restore to p.At applies, and false if it is beyond the segment. A
-// revision is not looked for here: only the state knows it.
+// Stop returns the last slot of a segment that a restore to p.At applies, and whether the restore ends there. A restore
+// to a revision never ends by Stop: only the state knows its revision.
 func (p *Plan) Stop(c *Content) (last uint64, here bool) {
 	switch {
 	case p.At.Slot > 0 && p.At.Slot <= c.Last:

@@ -64,14 +64,16 @@ func TestPlanRestore(t *testing.T) {
 		{"the newest full copy", listingOf([]int{5, 20}, [2]int{6, 30}), end, "20: 6-30"},
 		{"at a revision, the one below", listingOf([]int{5, 20}, [2]int{6, 30}), At{Revision: 199}, "5: 6-30"},
 		{"at its revision", listingOf([]int{5, 20}, [2]int{6, 30}), At{Revision: 200}, "20: 6-30"},
-		{"before all", listingOf([]int{5, 20}), At{Revision: 49}, "before its oldest full copy, which is of revision 50"},
+		{"before all", listingOf([]int{5, 20}), At{Revision: 49}, "before its oldest full copy, which is of revision " +
+			"50"},
 		{"a time before all", listingOf([]int{5}), At{Time: at(4)}, "before its oldest full copy"},
 		{"overlaps: what leads furthest", listingOf([]int{1}, [2]int{2, 4}, [2]int{2, 9}, [2]int{3, 12}, [2]int{10, 11},
 			[2]int{12, 13}), end, "1: 2-9 3-12 12-13"},
 		{"a gap", listingOf([]int{1}, [2]int{2, 4}, [2]int{7, 9}, [2]int{10, 11}), end, "1: 2-4 ! 5-6"},
 		{"a gap at once", listingOf([]int{1}, [2]int{7, 9}), end, "1: ! 2-6"},
 		{"a gap before a newer full copy", listingOf([]int{1, 8}, [2]int{2, 4}, [2]int{7, 9}), end, "8: 7-9"},
-		{"up to a time", listingOf([]int{1}, [2]int{2, 4}, [2]int{5, 8}, [2]int{9, 12}, [2]int{20, 21}), At{Time: at(7)}, "1: 2-4 5-8"},
+		{"up to a time", listingOf([]int{1}, [2]int{2, 4}, [2]int{5, 8}, [2]int{9, 12}, [2]int{20, 21}),
+			At{Time: at(7)}, "1: 2-4 5-8"},
 		{"up to a slot", listingOf([]int{1}, [2]int{2, 4}, [2]int{5, 8}, [2]int{9, 12}), At{Slot: 8}, "1: 2-4 5-8"},
 	} {
 		p, err := PlanRestore(&c.l, c.at)
@@ -79,7 +81,8 @@ func TestPlanRestore(t *testing.T) {
 		if err != nil {
 			got = err.Error()
 		}
-		if err != nil && !errors.Is(err, ErrNotThere) || got != c.want && (err == nil || !strings.Contains(got, c.want)) {
+		if err != nil && !errors.Is(err, ErrNotThere) || got != c.want &&
+			(err == nil || !strings.Contains(got, c.want)) {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
 		}
 	}
@@ -120,7 +123,8 @@ func TestPlansCoverWhatIsThere(t *testing.T) {
 			t.Fatalf("%s of %v ends too early", p.text(), segments)
 		}
 		later := slices.Index(has[reached+1:], true)
-		if (later < 0) != (p.Missing == Gap{}) || later > 0 && p.Missing != (Gap{uint64(reached + 1), uint64(reached + later)}) {
+		if (later < 0) != (p.Missing == Gap{}) || later > 0 &&
+			p.Missing != (Gap{uint64(reached + 1), uint64(reached + later)}) {
 			t.Fatalf("%s of %v: %d slots are missing", p.text(), segments, later)
 		}
 	})
@@ -131,12 +135,15 @@ func TestNamesAreReadAsTheyWereWritten(t *testing.T) {
 	v := Verified{Full: f, Through: 9, When: at(5)}
 	s := Segment{First: 3, Last: 1 << 50, Reached: at(7), After: Chain{1, 2}, Hash: [hashBytes]byte{9}}
 	good := []string{f.Name(cluster), v.Name(cluster), s.Name(cluster)}
-	names := slices.Concat(good, []string{Marker(cluster), "", "x", Prefix(cluster), FullPrefix(cluster), f.Name(ident.ClusterID{8})})
+	names := slices.Concat(good, []string{Marker(cluster), "", "x", Prefix(cluster), FullPrefix(cluster),
+		f.Name(ident.ClusterID{8})})
 	for _, name := range good {
-		names = append(names, name+"0", name[:len(name)-1], name+"-1", name+".partial", strings.Replace(name, "-", "--", 1),
+		names = append(names, name+"0", name[:len(name)-1], name+"-1", name+".partial",
+			strings.Replace(name, "-", "--", 1),
 			strings.ToUpper(name), strings.Replace(name, "0", "+", 1))
 	}
-	names = append(names, Segment{First: 5, Last: 4}.Name(cluster), Segment{First: 0, Last: 4, Reached: base}.Name(cluster))
+	names = append(names, Segment{First: 5, Last: 4}.Name(cluster),
+		Segment{First: 0, Last: 4, Reached: base}.Name(cluster))
 	l := List(cluster, names)
 	// One digit more or less of a node, which has no fixed number of digits, is the name of another copy.
 	if len(l.Segments) != 1 || l.Segments[0] != s || !slices.Contains(l.Fulls, f) || !slices.Contains(l.Verified, v) ||
@@ -166,7 +173,8 @@ func TestStop(t *testing.T) {
 		last uint64
 		here bool
 	}{
-		{At{}, 9, false}, {At{Revision: 60}, 9, false}, {At{Slot: 7}, 7, true}, {At{Slot: 9}, 9, true}, {At{Slot: 10}, 9, false},
+		{At{}, 9, false}, {At{Revision: 60}, 9, false}, {At{Slot: 7}, 7, true}, {At{Slot: 9}, 9, true},
+		{At{Slot: 10}, 9, false},
 		{At{Time: at(4)}, 4, true}, {At{Time: at(5)}, 5, true}, {At{Time: at(7).Add(time.Millisecond)}, 7, true},
 		{At{Time: at(9)}, 9, false}, {At{Time: at(8).Add(-time.Millisecond)}, 7, true},
 	} {
@@ -190,9 +198,12 @@ func TestResume(t *testing.T) {
 		want      Resumed
 	}{
 		{"behind the last segment", whole, 9, Resumed{First: 10, Before: chainAt(9), Reached: at(9)}},
-		{"the log was truncated", whole, 10, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(9), New: true, Gap: true}},
-		{"behind a full copy", copyOnly, 4, Resumed{First: 5, Before: BeginChain(cluster, 5), Reached: at(4), New: true}},
-		{"truncated behind it", copyOnly, 5, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(4), New: true, Gap: true}},
+		{"the log was truncated", whole, 10, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(9),
+			New: true, Gap: true}},
+		{"behind a full copy", copyOnly, 4,
+			Resumed{First: 5, Before: BeginChain(cluster, 5), Reached: at(4), New: true}},
+		{"truncated behind it", copyOnly, 5, Resumed{First: 31, Before: BeginChain(cluster, 31), Reached: at(4),
+			New: true, Gap: true}},
 		{"an empty one", empty, 0, Resumed{First: 31, Before: BeginChain(cluster, 31), New: true}},
 	} {
 		if got := Resume(&c.l, c.truncated, 30); got != c.want {

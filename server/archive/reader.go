@@ -9,18 +9,18 @@ import (
 	"tenure/internal/ident"
 )
 
-// Content is a segment that was read.
+// Content is a decoded segment.
 type Content struct {
 	Cluster     ident.ClusterID
 	First, Last uint64
 	Before      Chain
 	After       Chain
-	Moments     []Moment // by slot; the last one is of Last
-	Values      [][]byte // of the slots from First on; they alias what was read
+	Moments     []Moment // sorted by slot; the last one is of Last
+	Values      [][]byte // of the slots from First to Last; they alias the bytes that were read
 }
 
-// ReadSegment reads a segment, and checks all of it, also that it is the one of that name. It is safe with anything. An
-// error wraps ErrDamaged.
+// ReadSegment decodes a segment and checks all of it, also that it belongs to its name. b may be any bytes. Its errors
+// wrap ErrDamaged.
 func ReadSegment(c ident.ClusterID, name Segment, b []byte) (Content, error) {
 	out, err := readSegment(b)
 	if err != nil {
@@ -32,7 +32,8 @@ func ReadSegment(c ident.ClusterID, name Segment, b []byte) (Content, error) {
 		return Content{}, damagedAt(0, "it is of cluster %s, not of %s", out.Cluster, c)
 	case [hashBytes]byte(sum[:hashBytes]) != name.Hash || out.First != name.First || out.Last != name.Last ||
 		out.After != name.After:
-		return Content{}, damagedAt(0, "it has the slots %d to %d, and another segment has its name", out.First, out.Last)
+		return Content{}, damagedAt(0, "it has the slots %d to %d, and another segment has its name", out.First,
+			out.Last)
 	}
 	return out, nil
 }
@@ -53,7 +54,8 @@ func readSegment(b []byte) (Content, error) {
 	if err := h.check(uint64(len(b))); err != nil {
 		return Content{}, damagedAt(at, "the header: %w", err)
 	}
-	out := Content{Cluster: h.Cluster, First: h.First, Last: h.Last, Before: h.Before, After: h.Before, Moments: h.Moments}
+	out := Content{Cluster: h.Cluster, First: h.First, Last: h.Last, Before: h.Before, After: h.Before,
+		Moments: h.Moments}
 	for slot := h.First; slot <= h.Last; slot++ {
 		at = next
 		if body, next, err = frame(b, at, kindValue); err != nil {
@@ -131,9 +133,8 @@ func damagedAt(at int, text string, args ...any) error {
 	return format.DamagedAt(uint64(at), text, args...)
 }
 
-// Follows returns an error if c is not the same log as a segment, or several, of which end is the last slot and after
-// the chain after it. c must have slot end+1. A new chain, after a gap or at the beginning of an archive, follows
-// anything.
+// Follows returns an error unless c continues the log that ends at slot end with chain after. c must have slot end+1
+// and may overlap what is before it. A new chain, at the beginning of an archive or after a gap, follows anything.
 func (c *Content) Follows(end uint64, after Chain) error {
 	if c.Before == BeginChain(c.Cluster, c.First) {
 		return nil

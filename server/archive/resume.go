@@ -2,18 +2,19 @@ package archive
 
 import "time"
 
-// Resumed is where an archive goes on.
+// Resumed is the point at which an archive continues.
 type Resumed struct {
 	First   uint64
 	Before  Chain     // the chain before First
-	Reached time.Time // the slot before First had been applied by then; zero: not known
-	New     bool      // with a new chain: a full copy is needed at or behind the slot before First
-	Gap     bool      // there are slots before First that were to be archived and are not
+	Reached time.Time // the slot before First had been applied by then; zero if unknown
+	New     bool      // a new chain begins, which needs a full copy at slot First-1 or later
+	Gap     bool      // slots before First should have been archived and are not
 }
 
-// Resume returns where the archive goes on of which l has the end, at a node that has truncated its log through one
-// slot and applied it through another. That is behind the last segment; without one behind the newest full copy; and
-// where the log does not reach back to that, behind what is applied.
+// Resume returns where a node continues an archive. l has the end of the archive; the node has truncated its log
+// through slot truncated and applied it through slot applied. The archive continues after the last segment, or after
+// the newest full copy if there is no segment. If the archive is empty, or the log no longer has that slot, it
+// continues after applied.
 func Resume(l *Listing, truncated, applied uint64) Resumed {
 	end, found := l.End()
 	r := Resumed{First: end.Last + 1, Before: end.After, Reached: end.Reached}

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Schedule says what an archive has besides its segments. All durations are positive.
+// Schedule says when to make full copies, how long to keep them, and when to verify. All durations are positive.
 type Schedule struct {
-	FullEvery   time.Duration // between two full copies
+	FullEvery   time.Duration // time between two full copies
 	Keep        time.Duration // how far back every revision can be restored
-	VerifyEvery time.Duration // between two verifications
+	VerifyEvery time.Duration // time between two verifications
 }
 
 // FullDue reports whether a full copy is due at now.
@@ -18,14 +18,14 @@ func (s Schedule) FullDue(l *Listing, now time.Time) bool {
 	return n == 0 || now.Sub(l.Fulls[n-1].Made) >= s.FullEvery
 }
 
-// VerifyDue reports whether a verification is due at now: the last one is long ago, or there was none.
+// VerifyDue reports whether a verification is due at now.
 func (s Schedule) VerifyDue(l *Listing, now time.Time) bool {
 	n := len(l.Verified)
 	return len(l.Fulls) > 0 && (n == 0 || now.Sub(l.Verified[n-1].When) >= s.VerifyEvery)
 }
 
-// Kept returns the full copies that are still needed at now, by Slot: every one that is younger than s.Keep; the newest
-// one that is older, with which that time begins; and the newest one that was verified.
+// Kept returns the full copies that are needed at now, sorted by Slot: all that are younger than s.Keep, the newest of
+// the older ones, from which the beginning of that time is restored, and the newest verified one.
 func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
 	begin := now.Add(-s.Keep)
 	verified, ok := l.NewestVerified()
@@ -38,8 +38,9 @@ func (s Schedule) Kept(l *Listing, now time.Time) (kept []Full) {
 	return kept
 }
 
-// ExpiredSegments returns the names of the segments of l that none of the full copies kept, which are sorted by Slot,
-// needs. They are deleted before the full copies: what is left of an archive when that breaks off is found again.
+// ExpiredSegments returns the names of the segments of l that no full copy in kept needs; kept is sorted by Slot.
+// Delete them before the full copies: the oldest full copy tells the next attempt where to look for what an interrupted
+// one has left.
 func ExpiredSegments(l *Listing, kept []Full) (names []string) {
 	for _, s := range l.Segments {
 		if len(kept) > 0 && s.Last <= kept[0].Slot {
@@ -49,14 +50,14 @@ func ExpiredSegments(l *Listing, kept []Full) (names []string) {
 	return names
 }
 
-// ExpiredCopies returns the names of the full copies that are not kept, and of what says more than once, or of them,
-// that they were verified. At least one full copy must be kept.
+// ExpiredCopies returns the names of the full copies that are not in kept, of their verifications, and of all but the
+// newest verification of each kept one. It returns nothing if kept is empty.
 func ExpiredCopies(l *Listing, kept []Full) (names []string) {
 	if len(kept) == 0 {
 		return nil
 	}
 	newest := map[Full]Verified{}
-	for _, v := range l.Verified { // by When
+	for _, v := range l.Verified { // sorted by When
 		newest[v.Full] = v
 	}
 	for _, v := range l.Verified {

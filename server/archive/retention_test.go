@@ -93,7 +93,8 @@ func TestWhatIsDeletedIsNotNeeded(t *testing.T) {
 				t.Fatalf("%d s: %s was %s: %v", second, after.text(), before.text(), err)
 			}
 		}
-		if again := s.Kept(&left, at(now)); fmt.Sprint(again) != fmt.Sprint(kept) || len(ExpiredCopies(&left, again))+len(ExpiredSegments(&left, again)) > 0 {
+		if again := s.Kept(&left, at(now)); fmt.Sprint(again) != fmt.Sprint(kept) ||
+			len(ExpiredCopies(&left, again))+len(ExpiredSegments(&left, again)) > 0 {
 			t.Fatal("a second time deletes more")
 		}
 	})

@@ -91,7 +91,8 @@ func TestEveryBitCounts(t *testing.T) {
 		for bit := range 8 {
 			damaged := bytes.Clone(all)
 			damaged[i] ^= 1 << bit
-			if _, err := ReadSegment(cluster, name, damaged); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "at byte ") {
+			if _, err := ReadSegment(cluster, name, damaged); !errors.Is(err, ErrDamaged) ||
+				!strings.Contains(err.Error(), "at byte ") {
 				t.Fatalf("bit %d of byte %d of %d flipped: %v", bit, i, len(all), err)
 			}
 		}
