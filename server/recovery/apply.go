@@ -59,8 +59,8 @@ func Apply(p Plan, dir, confirmed string) (Result, error) {
 		return Result{}, err
 	}
 	if !reflect.DeepEqual(p.plain(), now.plain()) {
-		return Result{}, refuse("the directories hold something else than the plan says: a node has run since; stop all of " +
-			"them and make a new plan")
+		return Result{}, refuse("the directories hold something else than the plan says: a node has run since; stop " +
+			"all of them and make a new plan")
 	}
 	return whole(dir, all.makeIn)
 }

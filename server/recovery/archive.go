@@ -18,26 +18,26 @@ import (
 	"tenure/storage"
 )
 
-// Archive gives the objects of an archive, decrypted. An error says what went wrong without naming the object.
+// Archive reads the objects of an archive, decrypted. Its errors do not name the object; the callers do.
 type Archive interface {
-	// Full opens a full copy, which the caller closes.
+	// Full opens a full copy. The caller closes it.
 	Full(ctx context.Context, c ident.ClusterID, f archive.Full) (io.ReadCloser, error)
 	// Segment returns a segment of at most archive.MaxSegmentBytes.
 	Segment(ctx context.Context, c ident.ClusterID, s archive.Segment) ([]byte, error)
 }
 
-// Restored is how far a restore from an archive has come.
+// Restored is the progress of a restore from an archive.
 type Restored struct {
 	Revision uint64 // of the old cluster
 	Slot     uint64
-	Reached  time.Time // the state had been reached by then; zero: not known
-	Segments int       // that were read
+	Reached  time.Time // the state had been reached by then; zero if unknown
+	Segments int       // number of segments read so far
 }
 
-// RestoreArchive is Restore from an archive, with the state as it was at at. Slots are applied up to the first command
-// that would lead beyond it. If the newest full copy at or below it is damaged, it takes the one before, and tells so
-// with note. An error about a segment names it, and the last revision that can be restored. tell is told of each
-// segment that was applied.
+// RestoreArchive makes dir the directory of a new cluster, like Restore, with the state that the archive from, listed
+// in l, has at at. It applies slots up to the first command that would exceed at. If the newest full copy at or before
+// at is damaged it calls note and uses the one before. It calls tell after each segment. An error about a segment names
+// the segment and the last revision that can be restored.
 func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at archive.At, dir string,
 	note func(string), tell func(Restored)) (Result, Restored, error) {
 	dir, err := filepath.Abs(dir)
@@ -61,8 +61,8 @@ func RestoreArchive(ctx context.Context, from Archive, l archive.Listing, at arc
 	}
 }
 
-// ReplayArchive makes the state of a plan in dir, a directory for it alone, and returns the number and the digest of
-// the records of its state database, as storage.Store.Records does. What is in dir is of no use else.
+// ReplayArchive restores the state of a plan into dir, an empty directory, and returns the number and the digest of the
+// records of its state database, as storage.Store.Records does. No node can start on dir; the caller removes it.
 func ReplayArchive(ctx context.Context, from Archive, c ident.ClusterID, plan archive.Plan, dir string) (records,
 	digest uint64, err error) {
 	to, err := storage.Open(dir, storage.Options{})
@@ -87,7 +87,7 @@ func ReplayArchive(ctx context.Context, from Archive, c ident.ClusterID, plan ar
 	return records, digest, nil
 }
 
-// replay makes a state from a full copy and segments.
+// replay restores a state from a full copy and segments.
 type replay struct {
 	ctx     context.Context
 	from    Archive
@@ -95,18 +95,18 @@ type replay struct {
 	plan    archive.Plan
 	tell    func(Restored)
 	at      Restored
-	after   archive.Chain // after the last slot that was applied
-	known   bool          // after is
-	ended   bool          // where the plan goes to was reached
+	after   archive.Chain // the chain after the last applied slot
+	known   bool          // whether after is set
+	ended   bool          // the end of the plan was reached
 }
 
-// opened is a full copy that is being read.
+// opened is an open full copy.
 type opened struct {
 	*backup.Reader
 	close func() error
 }
 
-// open begins to read the full copy.
+// open opens the full copy of the plan and checks its header.
 func (r *replay) open() (opened, error) {
 	f := r.plan.Full
 	in, err := r.from.Full(r.ctx, r.cluster, f)
@@ -116,7 +116,8 @@ func (r *replay) open() (opened, error) {
 	b, err := backup.Open(in)
 	if err == nil {
 		if i := b.Info(); i.Cluster != r.cluster || i.Slot != f.Slot || i.Revision != f.Revision {
-			err = fmt.Errorf("%w: it is of cluster %s, slot %d and revision %d", backup.ErrDamaged, i.Cluster, i.Slot, i.Revision)
+			err = fmt.Errorf("%w: it is of cluster %s, slot %d and revision %d", backup.ErrDamaged, i.Cluster, i.Slot,
+				i.Revision)
 		}
 	}
 	if err != nil {
@@ -145,13 +146,13 @@ func (r *replay) restore(dir string) (Result, error) {
 			if err := r.fill(b, full); err != nil {
 				return err
 			}
-			b.moveHosts()
+			b.forgetHosts()
 			return nil
 		})
 	})
 }
 
-// fill makes the state of the full copy, and applies the segments up to where the plan goes to.
+// fill restores the full copy into b and applies the segments up to the end of the plan.
 func (r *replay) fill(b *rebuild, full opened) error {
 	if err := b.restore(full.Reader, full.Membership()); err != nil {
 		return r.fullError(err)
@@ -170,7 +171,7 @@ func (r *replay) fill(b *rebuild, full opened) error {
 	return r.end()
 }
 
-// end returns an error if the plan goes further than its segments.
+// end returns an error if the segments end before the plan does.
 func (r *replay) end() error {
 	p := &r.plan
 	last := fmt.Sprintf("the last revision that can be restored is %d (--at %d)", r.at.Revision, r.at.Revision)
@@ -186,7 +187,7 @@ func (r *replay) end() error {
 	return nil
 }
 
-// segment reads a segment and applies what the state lacks of it.
+// segment reads a segment and applies the slots that the state lacks.
 func (r *replay) segment(b *rebuild, s archive.Segment) error {
 	c, err := r.read(s)
 	if err != nil {
@@ -208,8 +209,8 @@ func (r *replay) segment(b *rebuild, s archive.Segment) error {
 		}
 		for len(moments) > 0 && moments[0].Slot <= slot {
 			if m := moments[0]; m.Slot == slot && m.Revision > 0 && m.Revision != r.at.Revision {
-				return fmt.Errorf("the segment %s: slot %d leads to revision %d, and it says that it was %d: it is not of the log "+
-					"that the full copy is of", s.Name(r.cluster), slot, r.at.Revision, m.Revision)
+				return fmt.Errorf("the segment %s: slot %d leads to revision %d, but the segment says %d: it is "+
+					"of another log than the full copy", s.Name(r.cluster), slot, r.at.Revision, m.Revision)
 			}
 			r.at.Reached = moments[0].Time()
 			moments = moments[1:]
@@ -219,7 +220,7 @@ func (r *replay) segment(b *rebuild, s archive.Segment) error {
 	return nil
 }
 
-// read reads a segment, and checks that it goes on where the one before has ended.
+// read reads a segment and checks that it continues the one before.
 func (r *replay) read(s archive.Segment) (archive.Content, error) {
 	b, err := r.from.Segment(r.ctx, r.cluster, s)
 	if err != nil {
@@ -240,7 +241,7 @@ func (r *replay) limit() uint64 {
 	return math.MaxUint64
 }
 
-// applyUpTo applies what was chosen in a slot up to a revision. whole: nothing of it was left out.
+// applyUpTo applies the value chosen in a slot, up to a revision. whole is false if commands were left out.
 func (b *rebuild) applyUpTo(revision, slot uint64, value []byte) (whole bool, err error) {
 	batch, record, err := replica.Content(multipaxos.Entry{Slot: multipaxos.Slot(slot), Value: value})
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"tenure/storage"
 )
 
-// Report is what Check finds in the data directory of a node that does not run.
+// Report is what Check finds in the data directory of a stopped node.
 type Report struct {
 	Dir   string `json:"dir"`
 	Sound bool   `json:"sound"`
-	// Problems are what is wrong, the first thing of each file; Do says what to do about them.
+	// Problems has the first problem of each damaged file. Do says what to do about them.
 	Problems []FileProblem `json:"problems"`
 	Do       string        `json:"do"`
-	Notes    []string      `json:"notes,omitempty"` // what no node minds
+	Notes    []string      `json:"notes,omitempty"` // findings that do not keep a node from starting
 	Files    []File        `json:"files"`
-	Identity *Whose        `json:"identity"` // null: it cannot be read
-	Log      *LogOf        `json:"log"`      // null: log.db is damaged
-	Journal  *JournalOf    `json:"journal"`  // null: the journal is damaged, or was not read
-	State    *StateOf      `json:"state"`    // null: the state database is damaged
+	Identity *Owner        `json:"identity"` // null if it cannot be read
+	Log      *Log          `json:"log"`      // null if log.db is damaged
+	Journal  *Journal      `json:"journal"`  // null if the journal is damaged or was not read
+	State    *State        `json:"state"`    // null if the state database is damaged
 }
 
 // FileProblem is what is wrong with one file.
@@ -35,62 +35,62 @@ type FileProblem struct {
 	Problem string `json:"problem"`
 }
 
-// File is one file of the directory. What it is for is "" if no node reads it.
+// File is one file of the directory. What is its purpose, or "" if no node reads it.
 type File struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	What  string `json:"what"`
 }
 
-// Whose says whose directory it is.
-type Whose struct {
-	Node    ballot.NodeID `json:"node"` // 0: it was not bound to one yet
+// Owner is the node to which the directory belongs.
+type Owner struct {
+	Node    ballot.NodeID `json:"node"` // 0 if it is not bound to a node yet
 	Name    string        `json:"name"`
 	Store   string        `json:"store"`
-	Cluster string        `json:"cluster"` // "": it is in none yet
-	Restart uint64        `json:"restart"` // runs so far
-	// Membership is the number of the newest list of members that it knows, and Members is that list.
-	Membership uint64     `json:"membership"`
-	Members    []MemberOf `json:"members"`
+	Cluster string        `json:"cluster"` // "" if it has not joined one yet
+	Restart uint64        `json:"restart"` // number of runs so far
+	// Membership is the number of the newest membership that the directory knows, and Members is its members.
+	Membership uint64   `json:"membership"`
+	Members    []Member `json:"members"`
 }
 
-// MemberOf is a member of the cluster, as the directory knows it.
-type MemberOf struct {
+// Member is a member of the cluster, as the directory knows it.
+type Member struct {
 	Node   ballot.NodeID `json:"node"`
 	Name   string        `json:"name"`
 	Peer   string        `json:"peer"`
 	Client string        `json:"client"`
 }
 
-// LogOf is log.db. Its entries are those that it must have: their digest was computed anew.
-type LogOf struct {
+// Log describes log.db. Its entries are complete: their digest was recomputed and is right.
+type Log struct {
 	Promised  string `json:"promised"`
 	Chosen    uint64 `json:"chosen"`    // every slot through it is known to be chosen
 	Truncated uint64 `json:"truncated"` // entries through it are gone
-	First     uint64 `json:"first"`     // 0: there is no entry
+	First     uint64 `json:"first"`     // 0 if there are no entries
 	Last      uint64 `json:"last"`
 	Entries   uint64 `json:"entries"`
 	Digest    string `json:"digest"`
 }
 
-// JournalOf is what the journal has and log.db lacks.
-type JournalOf struct {
+// Journal describes the commits that are in the journal and not yet in log.db.
+type Journal struct {
 	Records int    `json:"records"`
-	CutOff  bool   `json:"cut_off"` // a commit behind them was never whole
-	Chosen  uint64 `json:"chosen"`  // with them
+	CutOff  bool   `json:"cut_off"` // an incomplete commit follows them, which was never acknowledged
+	Chosen  uint64 `json:"chosen"`  // with these records
 	Last    uint64 `json:"last"`
 }
 
-// StateOf is the state database. Its records are those that it must have: their digest was computed anew.
-type StateOf struct {
-	Slot       uint64 `json:"slot"` // of the newest whole checkpoint
+// State describes the state database. Its records are complete: their digest was recomputed and is right.
+type State struct {
+	Slot       uint64 `json:"slot"` // of the newest complete checkpoint
 	Unfinished uint64 `json:"unfinished,omitempty"`
 	Records    uint64 `json:"records"`
 	Digest     string `json:"digest"`
 }
 
-// Check reads everything in the data directory of a node that does not run, and changes nothing. An error wraps
-// ErrRefused if there is no such directory, or a node runs on it.
+// Check reads everything in the data directory of a stopped node, and changes nothing. Its error wraps ErrRefused if
+// there is no such directory, or a node runs on it.
 func Check(dir string) (Report, error) {
 	x, err := examine(dir)
 	if err != nil {
@@ -104,24 +104,24 @@ func Check(dir string) (Report, error) {
 	for _, f := range x.Files {
 		r.Files = append(r.Files, File(f))
 	}
-	r.Identity = whose(x)
+	r.Identity = ownerOf(x)
 	if l := x.Log; l != nil {
-		r.Log = &LogOf{Promised: l.Promised.String(), Chosen: uint64(l.Chosen), Truncated: uint64(l.Truncated),
+		r.Log = &Log{Promised: l.Promised.String(), Chosen: uint64(l.Chosen), Truncated: uint64(l.Truncated),
 			First: uint64(l.First), Last: uint64(l.Last), Entries: l.Entries, Digest: fmt.Sprintf("%016x", l.Digest)}
 	}
 	if j := x.Journal; j != nil {
-		r.Journal = &JournalOf{Records: j.Records, CutOff: j.CutOff, Chosen: uint64(j.Durable.Chosen),
+		r.Journal = &Journal{Records: j.Records, CutOff: j.CutOff, Chosen: uint64(j.Durable.Chosen),
 			Last: uint64(j.Durable.Last)}
 	}
 	if s := x.State; s != nil {
-		r.State = &StateOf{Slot: uint64(s.Slot), Unfinished: uint64(s.Unfinished), Records: s.Records,
+		r.State = &State{Slot: uint64(s.Slot), Unfinished: uint64(s.Unfinished), Records: s.Records,
 			Digest: fmt.Sprintf("%016x", s.Digest)}
 	}
 	r.Do = r.advice()
 	return r, nil
 }
 
-// examine is storage.Examine with errors that are refusals.
+// examine is storage.Examine, whose errors about an unusable directory become refusals.
 func examine(dir string) (*storage.Examination, error) {
 	x, err := storage.Examine(dir)
 	if errors.Is(err, storage.ErrUnusable) || errors.Is(err, storage.ErrInUse) {
@@ -130,18 +130,18 @@ func examine(dir string) (*storage.Examination, error) {
 	return x, err
 }
 
-// notExamined is a refusal to read a directory, in the words of err.
+// notExamined is a refusal to read a directory, with the text of the wrapped error.
 type notExamined struct{ error }
 
-// Unwrap returns what it is.
+// Unwrap returns ErrRefused and the error of package storage.
 func (e notExamined) Unwrap() []error { return []error{ErrRefused, e.error} }
 
-func whose(x *storage.Examination) *Whose {
+func ownerOf(x *storage.Examination) *Owner {
 	if x.Identity == nil {
 		return nil
 	}
 	id := x.Identity
-	w := &Whose{Node: id.Node, Store: id.Store.String(), Membership: id.Membership.Number, Members: []MemberOf{}}
+	w := &Owner{Node: id.Node, Store: id.Store.String(), Membership: id.Membership.Number, Members: []Member{}}
 	if id.Formed {
 		w.Cluster = id.Cluster.String()
 	}
@@ -153,23 +153,23 @@ func whose(x *storage.Examination) *Whose {
 		if m.Node == id.Node {
 			w.Name = members.NameOf(m)
 		}
-		w.Members = append(w.Members, MemberOf{Node: m.Node, Name: members.NameOf(m), Peer: m.PeerAddr,
+		w.Members = append(w.Members, Member{Node: m.Node, Name: members.NameOf(m), Peer: m.PeerAddr,
 			Client: m.ClientAddr})
 	}
 	return w
 }
 
-// advice says what to do.
+// advice returns the text of Do.
 func (r *Report) advice() string {
 	if r.Sound {
 		return "nothing is wrong: start the node as before"
 	}
 	if r.Identity != nil && len(r.Identity.Members) == 1 && r.onlySums() {
-		return "state.db reads whole, so that either a checksum or a page in which nothing is missing has changed: the " +
-			"node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the directory, " +
-			"and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY); if there is none that is new " +
-			"enough, move state.sums out of the directory and start the node: it reads all of state.db and makes the " +
-			"checksums anew"
+		return "state.db reads whole, so that either a checksum or a page in which nothing is missing has changed: " +
+			"the node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the " +
+			"directory, and make a new cluster of a backup (kvnode restore FILE --data NEW-DIRECTORY); if there is " +
+			"none that is new enough, move state.sums out of the directory and start the node: it reads all of " +
+			"state.db and makes the checksums anew"
 	}
 	if r.Identity != nil && len(r.Identity.Members) == 1 {
 		return "the node was alone in its cluster, so nobody else has its data: look at the disk, keep a copy of the " +
@@ -187,7 +187,8 @@ func (r *Report) advice() string {
 		}
 	}
 	return fmt.Sprintf("do not start the node on it; look at the disk, then rebuild the node from the other members: "+
-		"kvnode rejoin --data %s --join %s%s, with the node's own flags (--peer, --client) as before", r.Dir, join, name)
+		"kvnode rejoin --data %s --join %s%s, with the node's own flags (--peer, --client) as before", r.Dir, join,
+		name)
 }
 
 // onlySums reports whether nothing but the checksums of the state database's pages is wrong.
@@ -200,17 +201,17 @@ func (r *Report) onlySums() bool {
 	return true
 }
 
-// WriteJSON writes r as JSON.
+// WriteJSON writes r as indented JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-// Write writes r for people.
+// Write writes r as text for people.
 func (r *Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) } // t keeps the first error for Flush
+	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) } // Flush returns the first error
 	verdict := "sound"
 	if !r.Sound {
 		verdict = "DAMAGED"

@@ -100,7 +100,8 @@ func TestCheckSaysWhatIsWrongAndChangesNothing(t *testing.T) {
 		w := newWorld(t, 1, 2, 3)
 		dir := w.make(2, checked)
 		r, err := Check(dir)
-		if err != nil || !r.Sound || len(r.Problems) != 0 || r.Identity.Name != "rack 2" || len(r.Identity.Members) != 3 ||
+		if err != nil || !r.Sound || len(r.Problems) != 0 || r.Identity.Name != "rack 2" ||
+			len(r.Identity.Members) != 3 ||
 			r.Log.Chosen != 4 || r.Log.Last != 5 || r.State.Slot != 2 {
 			t.Fatalf("undamaged: %+v %v", r, err)
 		}
@@ -200,7 +201,8 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestInspectShowsLogAndState(t *testing.T) {
 	w := newWorld(t, 1, 2, 3)
-	dir := w.make(2, log{state: 2, chosen: 4, entries: []string{"a=1", "b=" + strings.Repeat("x", 100), "c=3", "-", "d=5"}})
+	dir := w.make(2, log{state: 2, chosen: 4,
+		entries: []string{"a=1", "b=" + strings.Repeat("x", 100), "c=3", "-", "d=5"}})
 	show := func(i Inspection) string {
 		t.Helper()
 		var out bytes.Buffer
@@ -212,12 +214,16 @@ func TestInspectShowsLogAndState(t *testing.T) {
 		has     []string
 		without []string
 	}{
-		{Inspection{Log: true, To: math.MaxUint64}, []string{"slot 3", `set "c" = "3"`, "slot 4", "barrier", `set "d" = "5"`},
+		{Inspection{Log: true, To: math.MaxUint64},
+			[]string{"slot 3", `set "c" = "3"`, "slot 4", "barrier", `set "d" = "5"`},
 			[]string{"skipped", "slot 2 "}},
 		{Inspection{Log: true, From: 4, To: 4}, []string{"slot 4"}, []string{"slot 3", "slot 5"}},
-		{Inspection{State: true}, []string{`data "a" = "1"`, `data "b" = "xxxx`, "… (100 bytes)"}, []string{"skipped", `"c"`}},
-		{Inspection{State: true, Prefix: "b", Space: "data", Values: true}, []string{strings.Repeat("x", 100)}, []string{`"a"`}},
-		{Inspection{State: true, JSON: true, Space: "data"}, []string{`"kind":"record"`, `"key":"a"`}, []string{"data \""}},
+		{Inspection{State: true}, []string{`data "a" = "1"`, `data "b" = "xxxx`, "… (100 bytes)"},
+			[]string{"skipped", `"c"`}},
+		{Inspection{State: true, Prefix: "b", Space: "data", Values: true}, []string{strings.Repeat("x", 100)},
+			[]string{`"a"`}},
+		{Inspection{State: true, JSON: true, Space: "data"}, []string{`"kind":"record"`, `"key":"a"`},
+			[]string{"data \""}},
 	} {
 		out := show(c.i)
 		for _, text := range c.has {

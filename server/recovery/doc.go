@@ -1,12 +1,13 @@
-// Package recovery works on the data directories of nodes that do not run: it makes a new cluster of what is left of
-// one that has lost its majority for good, or of a backup, moves files aside with which a node cannot go on, and says what
-// is wrong with them.
+// Package recovery works on the data directories of stopped nodes. It makes a new cluster from what is left of one that
+// has lost its majority for good, from a backup, or from an archive. It moves files aside that a node cannot use, and
+// reports what is wrong with a directory.
 //
 //	survivors.go   opens what the survivors have left; nothing of it is changed
 //	plan.go        Make, a Plan: what they have, and what may be lost; report.go: the same for people
 //	touched.go     which keys the uncertain slots write
 //	apply.go       Apply: asks for nothing, checks that the plan still fits, makes the new directory whole or not at all
-//	restore.go     Restore: the new directory of a backup instead, by the same way
+//	restore.go     Restore: makes the new directory from a backup instead
+//	archive.go     RestoreArchive: from an archive, at any revision or time; ReplayArchive, for its verification
 //	rebuild.go     the state of the new directory, and its jumps
 //	aside.go       SetAside, for a node that joins again under its own name
 //	check.go       Check: what is wrong with a directory, and what to do; inspect.go: Inspect, what is in it

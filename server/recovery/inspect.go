@@ -11,44 +11,45 @@ import (
 	"tenure/server/replica"
 )
 
-// Inspection is what Inspect shows of a data directory.
+// Inspection selects what Inspect shows of a data directory.
 type Inspection struct {
-	Log           bool // entries from slot From to To
+	Log           bool // the entries of the log from slot From to slot To
 	From, To      uint64
-	State         bool   // records of the state database
-	Prefix, Space string // of these only the keys that begin with it, in this space ("": all)
-	Values        bool   // values whole, and not their first bytes
-	JSON          bool   // a JSON object a line
+	State         bool   // the records of the state database
+	Prefix, Space string // only records of keys with this prefix, in this space; "" selects all
+	Values        bool   // whole values instead of their first bytes
+	JSON          bool   // one JSON object per line
 }
 
-// line is one thing that Inspect shows; what does not apply is left out.
+// line is one line of the output. Fields that do not apply are omitted.
 type line struct {
 	Kind     string   `json:"kind"` // entry, record, skipped
 	Slot     uint64   `json:"slot,omitempty"`
 	Ballot   string   `json:"ballot,omitempty"`
-	Where    string   `json:"where,omitempty"` // of an entry: log.db or journal; of what was skipped: the file
+	Where    string   `json:"where,omitempty"` // the file: log.db or journal for an entry
 	Content  string   `json:"content,omitempty"`
 	Commands []string `json:"commands,omitempty"`
 	Space    string   `json:"space,omitempty"`
 	Key      string   `json:"key,omitempty"`
-	Bytes    int      `json:"bytes,omitempty"` // of the value
+	Bytes    int      `json:"bytes,omitempty"` // length of the value
 	Value    string   `json:"value,omitempty"`
 	Revision uint64   `json:"revision,omitempty"` // of the last change of the key
 	Flags    uint64   `json:"flags,omitempty"`
-	Session  string   `json:"session,omitempty"` // that holds its lock
+	Session  string   `json:"session,omitempty"` // the session that holds the key's lock
 	Problem  string   `json:"problem,omitempty"`
 }
 
-// spaces are the names of the spaces of a state database.
+// spaces has the names of the spaces of a state database.
 var spaces = map[kv.Space]string{
-	kv.SpaceData: "data", kv.SpaceDedup: "dedup", kv.SpaceSession: "session", kv.SpaceHeld: "held", kv.SpaceExpiry: "expiry",
-	kv.SpaceDelay: "delay", kv.SpaceFence: "fence", kv.SpaceTombstone: "tombstone", kv.SpaceMembers: "members",
+	kv.SpaceData: "data", kv.SpaceDedup: "dedup", kv.SpaceSession: "session", kv.SpaceHeld: "held",
+	kv.SpaceExpiry: "expiry",
+	kv.SpaceDelay:  "delay", kv.SpaceFence: "fence", kv.SpaceTombstone: "tombstone", kv.SpaceMembers: "members",
 }
 
-// spaceName returns the name of a space, its number if this release knows none.
+// spaceName returns the name of a space, or its number if this release does not know it.
 func spaceName(s kv.Space) string { return or(spaces[s], strconv.Itoa(int(s))) }
 
-// parseSpace returns the number of the space of that name or number; -1 for "".
+// parseSpace returns the number of the space with that name or number, or -1 for "".
 func parseSpace(name string) (int, error) {
 	if name == "" {
 		return -1, nil
@@ -65,7 +66,7 @@ func parseSpace(name string) (int, error) {
 		"fence, tombstone and members, and those of other releases by number", name)
 }
 
-// inspector writes lines until one fails.
+// inspector writes lines until a write fails.
 type inspector struct {
 	Inspection
 	w       io.Writer
@@ -74,9 +75,9 @@ type inspector struct {
 	err     error
 }
 
-// Inspect shows entries of the log and records of the state database in the directory of a node that does not run, also
-// of damaged files: what cannot be read is skipped, and said. It changes nothing, and needs memory for a page and a
-// value.
+// Inspect writes the entries of the log and the records of the state database of a stopped node to w, one per line. The
+// files may be damaged: what cannot be read is skipped, with a line that says so. Inspect changes nothing, and holds
+// one page and one value in memory.
 func Inspect(dir string, i Inspection, w io.Writer) error {
 	space, err := parseSpace(i.Space)
 	if err != nil {
@@ -156,16 +157,18 @@ func (p *inspector) command(b []byte) string {
 }
 
 var opNames = map[kv.Op]string{
-	kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "delete prefix", kv.OpAdd: "add", kv.OpTestAndSet: "test and set",
-	kv.OpRename: "rename", kv.OpRemove: "remove", kv.OpExpire: "expire", kv.OpTransaction: "transaction",
+	kv.OpSet: "set", kv.OpDelete: "delete", kv.OpPrune: "delete prefix", kv.OpAdd: "add",
+	kv.OpTestAndSet: "test and set",
+	kv.OpRename:     "rename", kv.OpRemove: "remove", kv.OpExpire: "expire", kv.OpTransaction: "transaction",
 	kv.OpSessionCreate: "create session", kv.OpSessionDestroy: "destroy session", kv.OpSessionRenew: "renew session",
-	kv.OpDropFence: "drop fence", kv.OpEndSession: "end session", kv.OpEndKey: "end key", kv.OpEndDelay: "end lock-delay",
-	kv.OpNewEra: "new era",
+	kv.OpDropFence: "drop fence", kv.OpEndSession: "end session", kv.OpEndKey: "end key",
+	kv.OpEndDelay: "end lock-delay",
+	kv.OpNewEra:   "new era",
 }
 
 func opName(op kv.Op) string { return or(opNames[op], fmt.Sprintf("op %d", op)) }
 
-// maxShown is how many bytes of a value are shown unless all are asked for.
+// maxShown is the number of bytes of a value that are shown without Inspection.Values.
 const maxShown = 40
 
 func (p *inspector) shorten(value []byte) string {
@@ -194,7 +197,7 @@ func (p *inspector) skip(file string, err error) {
 	p.show(&line{Kind: "skipped", Where: file, Problem: err.Error()})
 }
 
-// show writes a line and reports whether there is a point in going on.
+// show writes a line and reports whether it succeeded.
 func (p *inspector) show(l *line) bool {
 	switch {
 	case p.err != nil:
@@ -206,7 +209,7 @@ func (p *inspector) show(l *line) bool {
 	return p.err == nil
 }
 
-// text is l for people.
+// text returns l as text for people.
 func (l *line) text() string {
 	var text string
 	switch l.Kind {

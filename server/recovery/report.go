@@ -27,12 +27,12 @@ func (p Plan) Report(w io.Writer) error {
 	if p.Complete {
 		b.WriteString("Nothing that was acknowledged is lost.\n")
 	} else {
-		fmt.Fprintf(&b, "Above slot %d the nodes that are gone may have accepted more among themselves. If so, it is lost, "+
-			"and nobody\nknows which keys it wrote.\n", p.Last)
+		fmt.Fprintf(&b, "Above slot %d the nodes that are gone may have accepted more among themselves. If so, it is "+
+			"lost, and nobody\nknows which keys it wrote.\n", p.Last)
 	}
 	if len(p.Voters)-len(p.Gone) > len(p.Voters)/2 {
-		fmt.Fprintf(&b, "\nA majority of the voters is here. To start them is better than to recover: then nothing is lost, "+
-			"and no\nclient sees a new cluster.\n")
+		fmt.Fprintf(&b, "\nA majority of the voters is here. To start them is better than to recover: then nothing is "+
+			"lost, and no\nclient sees a new cluster.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

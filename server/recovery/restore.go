@@ -39,7 +39,7 @@ func Restore(r io.Reader, dir string) (Result, backup.Info, error) {
 			if err := to.restore(b, m); err != nil {
 				return err
 			}
-			to.moveHosts()
+			to.forgetHosts()
 			return nil
 		})
 	})
@@ -68,8 +68,8 @@ func (b *rebuild) restore(from *backup.Reader, m ident.Membership) error {
 	return nil
 }
 
-// moveHosts forgets the addresses of the members: they are of the machines on which the old cluster ran.
-func (b *rebuild) moveHosts() {
+// forgetHosts clears the addresses of the members, which are those of the old cluster's machines.
+func (b *rebuild) forgetHosts() {
 	for i := range b.record.Membership.Members {
 		b.record.Membership.Members[i].PeerAddr, b.record.Membership.Members[i].ClientAddr = "", ""
 	}
