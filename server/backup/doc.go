@@ -1,12 +1,12 @@
-// Package backup is the format of a backup: the whole replicated state as it was after one slot, as one stream of bytes
-// that tells by itself whether it is whole.
+// Package backup defines the format of a backup: the whole replicated state as it was after one slot, in one stream of
+// bytes that shows by itself whether it is complete.
 //
-//	format.go   the bytes, and what a backup says of itself
-//	maker.go    Maker: a backup of a storage.Snapshot, piece by piece
-//	reader.go   Reader: reads any bytes, and names the place of what is wrong with them
-//	entries.go  the keys in a backup, for those who want no more
-//	name.go      the names of backups that are kept together
-//	retention.go which of them to keep
+//	format.go    the bytes, and Info: what a backup says of itself
+//	maker.go     Maker: makes a backup of a storage.Snapshot, piece by piece
+//	reader.go    Reader: reads any bytes, and reports where they are damaged
+//	entries.go   the keys in a backup, without the rest
+//	name.go      the names of backups in a directory or a bucket
+//	retention.go Retention: which of them to keep
 //
 // A backup is a prelude and frames: see package frames.
 //

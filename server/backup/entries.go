@@ -6,16 +6,17 @@ import (
 	"tenure/kv"
 )
 
-// Entry is a key as it is in a backup.
+// Entry is a key in a backup.
 type Entry struct {
 	Key     string
 	Value   []byte
 	Flags   uint64
-	TTL     time.Duration // as it was given; what is left of it is not in a backup. 0: none
-	Session string        // that holds the lock, or ""
+	TTL     time.Duration // as it was set; the remaining time is not in a backup. 0 if none
+	Session string        // the session that holds the key's lock, or ""
 }
 
-// Entries is Records for the keys alone, in order. What fn is given is its to keep.
+// Entries reads the rest of the backup and calls fn with each key, in order. fn may keep the entry. Errors are those of
+// Records, and that of fn.
 func (b *Reader) Entries(fn func(Entry) error) error {
 	return b.Records(func(c kv.Change) error {
 		if c.Space != kv.SpaceData {

@@ -11,21 +11,22 @@ import (
 	"tenure/storage"
 )
 
-// Maker makes a backup of a snapshot. It holds one piece in memory. Used by one goroutine at a time.
+// Maker makes a backup of a snapshot. It holds one piece in memory. It is not safe for concurrent use.
 type Maker struct {
 	snapshot *storage.Snapshot
 	info     Info
-	header   []byte // body; nil once it was handed out
+	header   []byte // body of the header frame; nil after it was returned
 	all      hash.Hash
-	at       uint64 // bytes handed out
+	at       uint64 // number of bytes returned so far
 	pieces   uint64
 	after    []byte // position of the next piece
-	last     bool   // all pieces were handed out
+	last     bool   // all pieces were returned
 	ended    bool
 	buf      []byte
 }
 
-// NewMaker returns a Maker. The snapshot stays the caller's to close. made is when the backup is made.
+// NewMaker returns a Maker of a backup of s. The caller closes s after the last call of Next. made is the date of the
+// backup.
 func NewMaker(s *storage.Snapshot, made time.Time) *Maker {
 	m := &Maker{snapshot: s, all: sha256.New(),
 		header: codec.Marshal(&header{Made: made.UnixMilli(), Snapshot: s.Header()})}
@@ -39,8 +40,8 @@ func NewMaker(s *storage.Snapshot, made time.Time) *Maker {
 // Info returns what the backup says of itself.
 func (m *Maker) Info() Info { return m.info }
 
-// Next returns the next bytes of the backup, which stay valid until the next call, and io.EOF behind the last ones. Any
-// other error is one of the snapshot.
+// Next returns the next bytes of the backup, which are valid until the next call, and io.EOF after the last ones. Any
+// other error comes from the snapshot.
 func (m *Maker) Next() ([]byte, error) {
 	m.buf = m.buf[:0]
 	switch {
@@ -67,7 +68,7 @@ func (m *Maker) Next() ([]byte, error) {
 	return m.buf, nil
 }
 
-// frame puts a frame behind what is in buf.
+// frame appends a frame to buf.
 func (m *Maker) frame(kind byte, body []byte) {
 	m.buf = frames.Append(m.buf, m.at+uint64(len(m.buf)), kind, body)
 }

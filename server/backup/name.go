@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// File is a backup as far as its name tells: what can be known of it without reading it.
+// File describes a backup as far as its name does, so without reading it.
 type File struct {
 	Name      string
 	Cluster   string // the first 8 digits of the cluster's id
@@ -24,14 +24,14 @@ const (
 
 var namePattern = regexp.MustCompile(`^tenure-([0-9a-f]{8})-([0-9]{8}T[0-9]{6}Z)-r([0-9]{1,20})\.backup(\.age)?$`)
 
-// NameOf returns the name of a backup that is kept among others. Names of one cluster's backups are in the order of
-// their dates. ".age" follows that of one that is encrypted.
+// NameOf returns the name of a backup in a directory or a bucket. The names of one cluster's backups sort by date. The
+// name of an encrypted backup has the suffix ".age", which NameOf does not add.
 func NameOf(i Info) string {
 	return fmt.Sprintf("tenure-%s-%s-r%d.backup",
 		i.Cluster.String()[:clusterDigits], i.Made.UTC().Format(nameTime), i.Revision)
 }
 
-// ParseName returns what a name tells that NameOf has made, and false for any other.
+// ParseName parses a name of NameOf, with or without ".age". It returns false for any other name.
 func ParseName(name string) (File, bool) {
 	m := namePattern.FindStringSubmatch(name)
 	if m == nil {

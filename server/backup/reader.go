@@ -118,7 +118,8 @@ func (b *Reader) end(at uint64, body, sum []byte) error {
 		return format.DamagedAt(at, "the end: %w", err)
 	}
 	if e.Pieces != b.pieces || !bytes.Equal(e.SHA256, sum) {
-		return format.DamagedAt(at, "the end is of %d pieces with SHA-256 %x, and %d came, with %x", e.Pieces, e.SHA256, b.pieces, sum)
+		return format.DamagedAt(at, "the end is of %d pieces with SHA-256 %x, and %d came, with %x", e.Pieces, e.SHA256,
+			b.pieces, sum)
 	}
 	if err := b.stream.End(); err != nil {
 		return format.DamagedAt(at, "%w", err)

@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// Retention says which backups of each cluster to keep. One that any field keeps is kept, and so is the newest of each
-// cluster, whatever the fields say.
+// Retention says which backups of each cluster to keep. A backup is kept if any field keeps it. The newest backup of
+// each cluster is always kept.
 type Retention struct {
-	Last int // so many of the newest
-	// The newest of each of so many days, weeks (from Monday) and months in UTC that have a backup at all.
+	Last int // number of newest backups to keep
+	// Daily, Weekly and Monthly are numbers of days, weeks (from Monday) and months, in UTC. The newest backup of each
+	// is kept. Periods without a backup do not count.
 	Daily, Weekly, Monthly int
-	// All that are not older than so much before the newest one. It counts from there and not from today, so that a
-	// schedule that has stopped does not lose what is left.
+	// Within keeps all backups that were made within this time before the newest one. It does not count from today, so
+	// that a schedule that has stopped does not delete what is left.
 	Within time.Duration
 }
 
-// IsZero reports whether the retention keeps nothing but the newest.
+// IsZero reports whether the retention keeps only the newest backup.
 func (r Retention) IsZero() bool { return r == Retention{} }
 
-// Decision is what a Retention says of one backup.
+// Decision says whether and why a Retention keeps a backup.
 type Decision struct {
 	File
-	Why []string // why it is kept; empty: it is not
+	Why []string // the rules that keep it; empty if none does
 }
 
 // Keep reports whether the backup is kept.
 func (d Decision) Keep() bool { return len(d.Why) > 0 }
 
-// Newest orders backups by their clusters, and those of a cluster from the newest to the oldest. The revision tells
-// which is newer, since a clock may have been wrong.
+// Newest compares two backups for sorting: by cluster, and within a cluster from the newest to the oldest. The revision
+// decides which is newer, since a clock may have been wrong.
 func Newest(a, b File) int {
 	return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(b.Revision, a.Revision), b.Made.Compare(a.Made),
 		cmp.Compare(a.Name, b.Name))
 }
 
-// Decide returns a decision on each of the backups, in the order of Newest.
+// Decide returns a decision for each backup, in the order of Newest.
 func (r Retention) Decide(files []File) []Decision {
 	files = slices.Clone(files)
 	slices.SortFunc(files, Newest)
@@ -63,9 +64,9 @@ func (r Retention) Decide(files []File) []Decision {
 	return all
 }
 
-// rule keeps the newest backup of each of some periods.
+// rule keeps the newest backup of each of a number of periods.
 type rule struct {
-	left   int
+	left   int // periods that may still keep a backup
 	period func(File) string
 	seen   map[string]bool
 }
@@ -83,7 +84,8 @@ func (r Retention) rules() []rule {
 	}
 }
 
-// keep takes the backups of a cluster from the newest on.
+// keep reports whether the rule keeps f, and for which period. It is called with the backups of a cluster from the
+// newest to the oldest.
 func (r *rule) keep(f File) (why string, keep bool) {
 	if r.left == 0 {
 		return "", false

@@ -27,7 +27,8 @@ func TestNames(t *testing.T) {
 	}
 	for _, other := range []string{
 		"", "tenure.backup", "a/" + name, name + ".partial", name + "\n", " " + name, name + ".age.age",
-		"tenure-8c0d3f5b-20261323T020001Z-r48211.backup", "tenure-8c0d3f5b-20261123T020001Z-r99999999999999999999.backup",
+		"tenure-8c0d3f5b-20261323T020001Z-r48211.backup",
+		"tenure-8c0d3f5b-20261123T020001Z-r99999999999999999999.backup",
 		"tenure-8C0D3F5B-20261123T020001Z-r48211.backup",
 	} {
 		if got, ok := ParseName(other); ok {
@@ -51,14 +52,16 @@ func TestRetention(t *testing.T) {
 		"2026-11-20T02:00", "2026-11-22T02:00", "2026-11-22T14:00", "2026-11-23T02:00", "2026-11-23T03:00"} {
 		files = append(files, file("a", made, uint64(i+1)))
 	}
+	all := Retention{Last: 1, Daily: 1, Monthly: 1}
+	day := Retention{Within: 25 * time.Hour}
 	for want, r := range map[string]Retention{
 		"9 newest":                   {},
 		"9 newest, last 1; 8 last 2": {Last: 2},
 		"9 newest, day 2026-11-23; 7 day 2026-11-22; 5 day 2026-11-20":                                {Daily: 3},
 		"9 newest, week 2026-W48; 7 week 2026-W47; 4 week 2026-W46; 3 week 2026-W44; 1 week 2026-W36": {Weekly: 9},
 		"9 newest, month 2026-11; 2 month 2026-10":                                                    {Monthly: 2},
-		"9 newest, within 25h0m0s; 8 within 25h0m0s; 7 within 25h0m0s; 6 within 25h0m0s":              {Within: 25 * time.Hour},
-		"9 newest, last 1, day 2026-11-23, month 2026-11":                                             {Last: 1, Daily: 1, Monthly: 1},
+		"9 newest, within 25h0m0s; 8 within 25h0m0s; 7 within 25h0m0s; 6 within 25h0m0s":              day,
+		"9 newest, last 1, day 2026-11-23, month 2026-11":                                             all,
 	} {
 		shuffled := slices.Clone(files)
 		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })

@@ -17,26 +17,25 @@ import (
 )
 
 const (
-	// A temporary file has a name that no object can have.
+	// The names of temporary files are not names of objects.
 	temporaryPrefix = ".tenure-"
 	temporarySuffix = ".partial"
-	// temporaryOld is how long nothing was written to a temporary file before it is taken for one of a process that died.
+	// temporaryOld is the age after its last write at which a temporary file is removed: its process has died.
 	temporaryOld = 24 * time.Hour
-	// sweepEvery is the time between two looks for such files.
+	// sweepEvery is the time between two searches for such files.
 	sweepEvery = time.Hour
 )
 
 // dir is a Target in a directory. An object is a file; the elements of its name before the last are directories.
 //
 // Put writes a temporary file in the directory of the object, syncs it, renames it, and syncs the directory. The
-// directory of the target is never made: where a disk that holds it is not mounted, Put fails instead of filling
-// another disk.
+// directory of the target is never created: if its disk is not mounted, Put fails instead of filling another disk.
 type dir struct {
 	root string // absolute
 
 	mu      sync.Mutex
-	durable string    // the directory of the newest Put, whose name is known to be durable
-	swept   time.Time // the last look for old temporary files
+	durable string    // the directory of the newest Put; its name is durable
+	swept   time.Time // the last search for old temporary files
 }
 
 func newDir(path string) (Target, error) {
@@ -53,7 +52,7 @@ func (d *dir) Close() error { return nil }
 
 func (d *dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
-// problem returns an error for people and for errors.Is.
+// problem wraps err with what was being done, the sentinel that fits, and advice.
 func (d *dir) problem(doing, name string, err error) error {
 	doing += " " + name + " in " + d.root
 	switch {
@@ -65,7 +64,7 @@ func (d *dir) problem(doing, name string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// present returns ErrMissing unless the directory of the target is there.
+// present returns ErrMissing unless the directory of the target exists.
 func (d *dir) present() error {
 	info, err := os.Stat(d.root)
 	switch {
@@ -98,7 +97,7 @@ func (d *dir) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// writeWhole makes path a durable file of what r gives, or leaves it as it is.
+// writeWhole durably replaces path by a file with the bytes of r, or leaves it unchanged.
 func writeWhole(ctx context.Context, path string, r io.Reader) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), temporaryPrefix+rand.Text()+temporarySuffix)
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -119,7 +118,8 @@ func writeWhole(ctx context.Context, path string, r io.Reader) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// mkdir makes the directory path below the root and makes its name durable, also if another process made it and died.
+// mkdir creates the directory path below the root, if it does not exist, and makes its name durable in any case:
+// another process may have created it and died.
 func (d *dir) mkdir(path string) error {
 	d.mu.Lock()
 	known := d.durable == path
@@ -195,7 +195,7 @@ func (d *dir) List(ctx context.Context, prefix string) ([]Object, error) {
 	return all, nil
 }
 
-// walk calls fn for everything in the directory but directories whose names neither begin with prefix nor lead to it.
+// walk calls fn for each file below the root. It skips directories that cannot contain names with prefix.
 func (d *dir) walk(ctx context.Context, prefix string, fn func(path, name string, entry fs.DirEntry) error) error {
 	return filepath.WalkDir(d.root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -244,8 +244,8 @@ func (d *dir) Delete(_ context.Context, name string) error {
 	return nil
 }
 
-// sweep removes temporary files of processes that died, now and then. What it cannot remove stays for the next time:
-// such a file costs space and nothing else.
+// sweep removes temporary files of dead processes, at most every sweepEvery. Files that it cannot remove stay for the
+// next time: they only take space.
 func (d *dir) sweep() {
 	now := time.Now()
 	d.mu.Lock()
@@ -278,7 +278,7 @@ func syncDir(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// contextReader is a reader that fails once its context has ended.
+// contextReader is a reader that fails after its context has ended.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

@@ -72,7 +72,8 @@ func contract(t *testing.T, x Target) {
 	_, sealed := x.(*encrypted)
 	for _, o := range list {
 		text := get(t, x, o.Name)
-		if text != content[o.Name] || (o.Bytes == int64(len(text))) == sealed || time.Since(o.Modified).Abs() > time.Hour {
+		if text != content[o.Name] || (o.Bytes == int64(len(text))) == sealed ||
+			time.Since(o.Modified).Abs() > time.Hour {
 			t.Errorf("%+v has %d bytes", o, len(text))
 		}
 	}
@@ -107,7 +108,8 @@ func contract(t *testing.T, x Target) {
 	for _, name := range []string{"", "/a", "a/", "a//b", "..", "a/../b", ".a", "a/./b", "a b", "a\\b", "a\x00", "ä",
 		strings.Repeat("a", 181), strings.Repeat("a/", 256) + "a"} {
 		_, err := x.Get(ctx, name)
-		if err := errors.Join(err, x.Put(ctx, name, strings.NewReader("")), x.Delete(ctx, name)); !errors.Is(err, ErrName) ||
+		err = errors.Join(err, x.Put(ctx, name, strings.NewReader("")), x.Delete(ctx, name))
+		if !errors.Is(err, ErrName) ||
 			strings.Count(err.Error(), ErrName.Error()) != 3 {
 			t.Errorf("%q: %v", name, err)
 		}

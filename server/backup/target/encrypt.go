@@ -11,30 +11,29 @@ import (
 	"filippo.io/age"
 )
 
-// EncryptedSuffix ends the stored name of an encrypted object.
+// EncryptedSuffix is the suffix of the stored name of an encrypted object.
 const EncryptedSuffix = ".age"
 
 var (
-	// ErrNoIdentity says that an object is encrypted, and no identity was given to read it with.
+	// ErrNoIdentity means that an object is encrypted and no identity was given.
 	ErrNoIdentity = errors.New("it is encrypted, and no identity was given")
-	// ErrWrongIdentity says that an object is encrypted to other recipients than those of the identities that were given.
+	// ErrWrongIdentity means that none of the given identities can decrypt an object.
 	ErrWrongIdentity = errors.New("it is encrypted to others than the identities that were given")
-	// ErrDecrypt says that an encrypted object is not what was stored: it is cut off, or was changed.
+	// ErrDecrypt means that an encrypted object is damaged: truncated or changed.
 	ErrDecrypt = errors.New("it cannot be decrypted")
 )
 
-// encrypted is a Target whose objects are encrypted on their way there, and decrypted on their way back. The object
-// NAME is NAME.age of the target below. Where that is not there it is NAME, so that what was stored before there were
-// recipients is still found; nothing tells whether such an object was put there by somebody else, and as little
-// whether an encrypted one was, since everybody may encrypt to a recipient.
+// encrypted is a Target that encrypts objects on Put and decrypts them on Get. It stores object NAME as NAME.age in the
+// target below. If there is no NAME.age, Get reads NAME, so that objects from before there were recipients are still
+// found. Encryption does not authenticate: anybody can encrypt to a recipient, or store an unencrypted object.
 type encrypted struct {
 	Target
-	recipients []age.Recipient // none: Put stores objects as they are
+	recipients []age.Recipient // if none, Put stores objects unencrypted
 	identities []age.Identity
 }
 
-// Encrypted returns t with the objects that Put stores encrypted to the recipients, and those that are encrypted read
-// with the identities. The target is t's: closing one closes the other.
+// Encrypted returns a target that stores its objects in t, encrypted to the recipients, and decrypts what it reads with
+// the identities. Closing it closes t.
 func Encrypted(t Target, recipients []age.Recipient, identities []age.Identity) Target {
 	return &encrypted{t, recipients, identities}
 }
@@ -87,7 +86,7 @@ func (e *encrypted) List(ctx context.Context, prefix string) ([]Object, error) {
 	}
 	all = slices.DeleteFunc(all, func(o Object) bool { return !strings.HasPrefix(o.Name, prefix) })
 	slices.SortStableFunc(all, func(a, b Object) int { return strings.Compare(a.Name, b.Name) })
-	// Of an object that is there twice the encrypted one is read, and it comes second.
+	// If an object is there twice Get reads the encrypted one, which comes second.
 	slices.Reverse(all)
 	all = slices.CompactFunc(all, func(a, b Object) bool { return a.Name == b.Name })
 	slices.Reverse(all)
@@ -101,8 +100,8 @@ func (e *encrypted) Delete(ctx context.Context, name string) error {
 	return errors.Join(e.Target.Delete(ctx, name+EncryptedSuffix), e.Target.Delete(ctx, name))
 }
 
-// Decrypt returns what r decrypts to. It holds no more than 64 KiB. Errors of the identities wrap ErrNoIdentity and
-// ErrWrongIdentity; errors of what is read wrap ErrDecrypt, or are r's own.
+// Decrypt returns a reader of the plaintext of r. It buffers at most 64 KiB. Errors about the identities are
+// ErrNoIdentity and ErrWrongIdentity; read errors wrap ErrDecrypt, or are those of r.
 func Decrypt(r io.Reader, identities []age.Identity) (io.Reader, error) {
 	if len(identities) == 0 {
 		return nil, ErrNoIdentity
@@ -121,7 +120,7 @@ func Decrypt(r io.Reader, identities []age.Identity) (io.Reader, error) {
 	return nil, fmt.Errorf("%w: %w", ErrDecrypt, err)
 }
 
-// decrypting tells errors of decryption from those of what is decrypted.
+// decrypting wraps errors of decryption in ErrDecrypt, and returns errors of the source as they are.
 type decrypting struct {
 	plain  io.Reader
 	source *remember

@@ -70,7 +70,8 @@ func TestOlderObjectsWithoutEncryption(t *testing.T) {
 	}
 	put(readOnly, "c", "plain")
 	put(plain, "c.age", "left by a process that died before it deleted it") // is what is read and listed
-	if list, err := x.List(t.Context(), "c"); err != nil || len(list) != 1 || list[0].Bytes < 10 || list[0].Name != "c" {
+	if list, err := x.List(t.Context(), "c"); err != nil || len(list) != 1 || list[0].Bytes < 10 ||
+		list[0].Name != "c" {
 		t.Errorf("%v %v", list, err)
 	}
 	must(t, x.Delete(t.Context(), "c"))
@@ -99,7 +100,8 @@ func TestEveryChangeOfAnEncryptedObjectIsNoticed(t *testing.T) {
 		flipped := slices.Clone(all)
 		flipped[i] ^= 1 << (i % 7)
 		for _, b := range [][]byte{all[:i], flipped} {
-			if err := read(strings.NewReader(string(b))); !errors.Is(err, ErrDecrypt) && !errors.Is(err, ErrWrongIdentity) {
+			if err := read(strings.NewReader(string(b))); !errors.Is(err, ErrDecrypt) &&
+				!errors.Is(err, ErrWrongIdentity) {
 				t.Errorf("byte %d of %d: %v", i, len(all), err)
 			}
 		}
@@ -129,15 +131,17 @@ func TestKeys(t *testing.T) {
 		t.Errorf("%v %v", identities, err)
 	}
 	secret := i.String()
+	cut := file("t", secret[:len(secret)-1])
 	for what, err := range map[string]error{
 		"begins with age1; what was given is a secret key": second(Recipients([]string{secret}, nil)),
 		`"age1": it is no age1`:                            second(Recipients([]string{"age1"}, nil)),
 		"file of recipients " + dir + "/s: ":               second(Recipients(nil, []string{file("s", secret)})),
 		"no such file":                                     second(Recipients(nil, []string{dir + "/none"})),
-		"it has no AGE-SECRET-KEY-1":                       second(Identities([]string{file("t", secret[:len(secret)-1])})),
+		"it has no AGE-SECRET-KEY-1":                       second(Identities([]string{cut})),
 		"file of identities " + dir + "/none":              second(Identities([]string{dir + "/none"})),
 	} {
-		if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), secret[20:40]) {
+		if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), what) ||
+			strings.Contains(err.Error(), secret[20:40]) {
 			t.Errorf("%v, want %s", err, what)
 		}
 	}

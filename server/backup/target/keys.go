@@ -15,16 +15,16 @@ const (
 	maxRecipients   = 100
 )
 
-// ErrKey says that a text or a file has no usable recipient or identity.
+// ErrKey means that a text or a file has no usable recipient or identity.
 var ErrKey = errors.New("bad key")
 
-// Recipients returns those that texts (age1…) and files (one on a line, # begins a comment) name.
+// Recipients returns the recipients in texts (age1…) and in files (one per line, # begins a comment).
 func Recipients(texts, files []string) ([]age.Recipient, error) {
 	var all []age.Recipient
 	for _, text := range texts {
 		if strings.HasPrefix(strings.ToUpper(text), "AGE-SECRET-KEY-") {
-			return nil, fmt.Errorf("%w: a recipient begins with age1; what was given is a secret key, which now others "+
-				"may have seen", ErrKey)
+			return nil, fmt.Errorf("%w: a recipient begins with age1; what was given is a secret key, which now "+
+				"others may have seen", ErrKey)
 		}
 		r, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
@@ -48,7 +48,7 @@ func Recipients(texts, files []string) ([]age.Recipient, error) {
 	return all, nil
 }
 
-// Identities returns those of files as age-keygen writes them. No error has anything of their content.
+// Identities returns the identities in files as age-keygen writes them. Its errors never contain any part of a file.
 func Identities(files []string) ([]age.Identity, error) {
 	var all []age.Identity
 	for _, name := range files {

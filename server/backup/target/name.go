@@ -7,11 +7,12 @@ import (
 
 const (
 	maxNameBytes    = 512
-	maxElementBytes = 180 // so that a temporary name of it is still one that every file system takes
+	maxElementBytes = 180 // short enough that every file system takes it, with a suffix
 )
 
-// CheckName returns an ErrName unless an object may have that name. A name is elements of A-Z a-z 0-9 - _ . = + @ with
-// a slash between two of them, none of which begins with a dot: what every file system and every bucket takes as it is.
+// CheckName returns an ErrName unless an object may have that name. A name consists of elements separated by single
+// slashes; the characters of an element are A-Z a-z 0-9 - _ . = + @, and the first is not a dot. Every file system and
+// every bucket accepts such a name unchanged.
 func CheckName(name string) error {
 	if len(name) > maxNameBytes {
 		return fmt.Errorf("%w: it has %d bytes, and at most %d are allowed", ErrName, len(name), maxNameBytes)

@@ -13,11 +13,10 @@ import (
 	"filippo.io/age"
 )
 
-// IsURL reports whether text names a target, or an object of one, by a URL. What else names a file or a directory may
-// have any characters.
+// IsURL reports whether text is a URL of a target or of an object. Any other text is the name of a file or a directory.
 func IsURL(text string) bool { return strings.Contains(text, "://") }
 
-// Split takes the name of an object off the end of a URL.
+// Split splits the URL of an object into the text of its target, for Open, and its name.
 func Split(text string) (target, name string, err error) {
 	base, query, hasQuery := strings.Cut(text, "?")
 	scheme, path, _ := strings.Cut(base, "://")
@@ -32,7 +31,7 @@ func Split(text string) (target, name string, err error) {
 	return target, name, CheckName(name)
 }
 
-// Locate returns the text that names an object of a target: Split takes it apart, and OpenObject opens it.
+// Locate returns the text that names an object of a target, the inverse of Split. OpenObject opens it.
 func Locate(t Target, name string) string {
 	base, query, hasQuery := strings.Cut(t.String(), "?")
 	base += "/" + name
@@ -42,8 +41,8 @@ func Locate(t Target, name string) string {
 	return base
 }
 
-// OpenObject opens the file of that name, or the object that a URL names. bytes is its length, or 0 if that is not known.
-// The caller closes it.
+// OpenObject opens the file of that name, or the object that a URL names. bytes is its length, or 0 if unknown. The
+// caller closes it.
 func OpenObject(ctx context.Context, text string) (r io.ReadCloser, bytes int64, err error) {
 	if !IsURL(text) {
 		return openFile(text)
@@ -89,10 +88,10 @@ type owned struct {
 
 func (o owned) Close() error { return errors.Join(o.ReadCloser.Close(), o.t.Close()) }
 
-// encryptedStart begins what age has encrypted.
+// encryptedStart is the beginning of a file in the age format.
 const encryptedStart = "age-encryption.org/v1\n"
 
-// Plain returns what r gives, decrypted if it is encrypted, whatever its name says.
+// Plain returns a reader of the plaintext of r, which may be encrypted or not: its first bytes decide.
 func Plain(r io.Reader, identities []age.Identity) (plain io.Reader, encrypted bool, err error) {
 	b := bufio.NewReader(r)
 	start, err := b.Peek(len(encryptedStart))

@@ -9,23 +9,23 @@ import (
 	"filippo.io/age"
 )
 
-// Config is what the text of a target does not say.
+// Config has what the text of a target does not contain.
 type Config struct {
-	// Recipients are whom Put encrypts objects to; with none it stores them as they are.
+	// Recipients are the age recipients to whom Put encrypts. If there are none, it stores objects unencrypted.
 	Recipients []age.Recipient
-	// Identities are what Get reads encrypted objects with.
+	// Identities decrypt the objects that Get reads.
 	Identities []age.Identity
 }
 
 // Open returns the target that text names:
 //
-//	file:///abs/dir  /abs/dir  ./dir  dir                       a directory, which must be there
+//	file:///abs/dir  /abs/dir  ./dir  dir                       a directory, which must exist
 //	s3://BUCKET[/PREFIX][?endpoint=…&region=…&path-style=…&insecure=…]   a bucket, see parsePlace
 //
-// It checks the text and asks nothing of the target. The text may come from a user; an error wraps ErrURL and does not
-// repeat what may be a secret of it.
+// It checks the text and sends no request. The text may come from a user: errors wrap ErrURL and do not repeat parts
+// that may be secret.
 //
-// With recipients or identities it is the target of Encrypted: then object NAME is kept as NAME.age.
+// With recipients or identities it returns an Encrypted target, which stores object NAME as NAME.age.
 func Open(text string, cfg Config) (Target, error) {
 	t, err := open(text)
 	if err == nil && len(cfg.Recipients)+len(cfg.Identities) > 0 {
@@ -59,7 +59,7 @@ func open(text string) (Target, error) {
 	}
 }
 
-// parseURL reads a URL that has no secret.
+// parseURL parses a URL and refuses one with credentials.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

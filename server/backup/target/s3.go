@@ -17,34 +17,35 @@ import (
 )
 
 const (
-	// partBytes is what of an object is held in memory. A bucket takes 10,000 parts, so an object has 156 GiB at most.
+	// partBytes is the size of a part, and how much of an object is held in memory. A bucket takes 10,000 parts, so an
+	// object has at most 156 GiB.
 	partBytes = 16 << 20
-	// attempts bounds how often a request is made. Between two of them is at most a second, by minio-go.
+	// attempts bounds the attempts of a request. minio-go waits at most a second between two.
 	attempts = 8
-	// uploadOld is how long after its beginning an upload is taken for one of a process that died.
+	// uploadOld is the age at which an unfinished upload is aborted: its process has died.
 	uploadOld = 7 * 24 * time.Hour
-	// uploadsSwept is how many of them one look ends at most.
+	// uploadsSwept bounds the uploads that one sweep looks at.
 	uploadsSwept = 1000
 	sweepTime    = 30 * time.Second
 )
 
 // bucket is a Target in a bucket of S3, below a prefix.
 //
-// A short object is put with one request, and a longer one as a multipart upload, whose object appears when its last
-// request is done. Both carry checksums that the server compares. So an upload that broke off is no object; what it has
-// stored costs space until it is aborted: by Put itself, by a later Put once it is old, or by a rule of the bucket.
+// A short object is stored by one request, a longer one by a multipart upload, which creates the object with its last
+// request. The server compares the checksums of both. An interrupted upload therefore leaves no object, but it takes
+// space until it is aborted: by Put itself, by a later Put when it is old, or by a lifecycle rule of the bucket.
 type bucket struct {
 	core      *minio.Core
 	transport *http.Transport
 	creds     *credentials.Credentials
-	text      string // the target, for people
-	endpoint  string // likewise
+	text      string // the URL of the target, for messages
+	endpoint  string // for messages
 	name      string
-	prefix    string // of keys: empty, or with a slash at its end
-	md5       bool   // checks uploads by MD5
+	prefix    string // of the keys: empty, or ends with a slash
+	md5       bool   // whether uploads are checked by MD5
 
 	mu    sync.Mutex
-	swept time.Time // the last look for old uploads
+	swept time.Time // the last search for old uploads
 }
 
 func (b *bucket) String() string { return b.text }
@@ -90,7 +91,7 @@ func (b *bucket) Put(ctx context.Context, name string, r io.Reader) error {
 	case err == nil:
 		_, err = b.core.Client.PutObject(ctx, b.name, b.prefix+name, io.MultiReader(first, source), -1, options)
 	}
-	if source.err != nil { // the library may have said it in its own words
+	if source.err != nil { // the library may have replaced it by an error of its own
 		err = source.err
 	}
 	return b.problem(ctx, "put", name, err)
@@ -144,8 +145,8 @@ func (b *bucket) Delete(ctx context.Context, name string) error {
 	return b.problem(ctx, "delete", name, err)
 }
 
-// sweep aborts uploads of processes that died, now and then. Not every credential may do so, and a rule of the bucket
-// may do it too, so that an error is none of Put.
+// sweep aborts uploads of dead processes, at most every sweepEvery. Put ignores its errors: not every credential may
+// abort uploads, and a lifecycle rule of the bucket may do it as well.
 func (b *bucket) sweep(ctx context.Context) {
 	now := time.Now()
 	b.mu.Lock()
@@ -171,7 +172,7 @@ func (b *bucket) sweep(ctx context.Context) {
 	}
 }
 
-// remember is a reader that keeps its error, but for io.EOF.
+// remember is a reader that records its error, except io.EOF.
 type remember struct {
 	r   io.Reader
 	err error

@@ -149,7 +149,8 @@ func TestURLsOfBuckets(t *testing.T) {
 		"s3://bucket":                {bucket: "bucket", endpoint: "s3.amazonaws.com"},
 		"s3://bucket/a/b/?region=eu": {bucket: "bucket", prefix: "a/b/", endpoint: "s3.amazonaws.com", region: "eu"},
 		"s3://bucket?endpoint=http://h:1&path-style=true&checksum=md5": {
-			bucket: "bucket", endpoint: "h:1", region: "us-east-1", insecure: true, lookup: minio.BucketLookupPath, md5: true,
+			bucket: "bucket", endpoint: "h:1", region: "us-east-1", insecure: true, lookup: minio.BucketLookupPath,
+			md5: true,
 		},
 		"s3://bucket?endpoint=h&insecure=false&path-style=false": {bucket: "bucket", endpoint: "h", region: "us-east-1",
 			lookup: minio.BucketLookupDNS},

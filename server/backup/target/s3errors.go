@@ -13,7 +13,7 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// advice tells by the code of a server's answer what kind of problem it is, and what to do.
+// advice has the sentinel and the advice for the error codes of servers.
 var advice = map[string]struct {
 	kind error
 	todo string
@@ -42,7 +42,7 @@ var advice = map[string]struct {
 		"the bucket is in another region: name it with ?region="},
 }
 
-// problem returns an error for people and for errors.Is, or nil if err is nil.
+// problem wraps err with what was being done, the sentinel that fits, and advice. It returns nil if err is nil.
 func (b *bucket) problem(ctx context.Context, doing, name string, err error) error {
 	if err == nil {
 		return nil

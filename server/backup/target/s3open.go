@@ -25,11 +25,11 @@ const (
 	dialTime       = 5 * time.Second
 	metadataTime   = 2 * time.Second
 	idleTime       = 30 * time.Second
-	stallTime      = time.Minute // without a byte in either direction, a connection counts as broken
+	stallTime      = time.Minute // a connection without a byte in either direction for so long is broken
 	maxConnections = 16
 )
 
-// place is what the URL of a bucket says.
+// place is the parsed URL of a bucket.
 type place struct {
 	bucket, prefix   string
 	endpoint, region string
@@ -38,13 +38,13 @@ type place struct {
 	md5              bool
 }
 
-// parsePlace reads s3://BUCKET[/PREFIX] with a query of:
+// parsePlace parses s3://BUCKET[/PREFIX] with the query parameters
 //
 //	endpoint=HOST[:PORT], or a URL of it   default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, Amazon
 //	region=NAME                            default: AWS_REGION, AWS_DEFAULT_REGION, the one that the server names
-//	path-style=true|false                  whether the bucket is part of the path; default: not at Amazon
+//	path-style=true|false                  whether the bucket is part of the path; default: true except at Amazon
 //	insecure=true|false                    plain HTTP
-//	checksum=crc32c|md5                    what an upload is checked by; md5 for servers that know no other
+//	checksum=crc32c|md5                    the checksum of uploads; md5 is for servers that know no other
 func parsePlace(u *url.URL) (place, error) {
 	p := place{bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if p.bucket == "" || u.Port() != "" {
@@ -74,12 +74,13 @@ func parsePlace(u *url.URL) (place, error) {
 		return p, err
 	}
 	if p.region == "" && p.endpoint != amazon {
-		p.region = defaultRegion // of which others than Amazon have one, mostly by this name
+		p.region = defaultRegion // other servers have one region, mostly of this name
 	}
 	return p, nil
 }
 
-// set takes one parameter of the query. The value of one that is not known may be a secret, and is not repeated.
+// set sets one parameter of the query. An error does not repeat the value of an unknown parameter, which may be a
+// secret.
 func (p *place) set(key string, values []string) (err error) {
 	value := values[0]
 	isTrue := false
@@ -122,7 +123,7 @@ func (p *place) set(key string, values []string) (err error) {
 	return nil
 }
 
-// setEndpoint makes host and port of the endpoint, which may be a URL.
+// setEndpoint reduces the endpoint, which may be a URL, to host and port.
 func (p *place) setEndpoint() error {
 	if p.endpoint == "" {
 		p.endpoint = amazon
@@ -134,14 +135,15 @@ func (p *place) setEndpoint() error {
 	e, err := url.Parse(p.endpoint)
 	if err != nil || e.Host == "" || e.User != nil || strings.Trim(e.Path, "/") != "" || e.RawQuery != "" ||
 		e.Scheme != "" && e.Scheme != "http" && e.Scheme != "https" {
-		return fmt.Errorf("%w: parameter endpoint: it is HOST[:PORT], http://HOST[:PORT] or https://HOST[:PORT]", ErrURL)
+		return fmt.Errorf("%w: parameter endpoint: it is HOST[:PORT], http://HOST[:PORT] or https://HOST[:PORT]",
+			ErrURL)
 	}
 	p.insecure = p.insecure || e.Scheme == "http"
 	p.endpoint = e.Host
 	return nil
 }
 
-// firstSet returns the first of the variables of the environment that is not empty.
+// firstSet returns the first of the environment variables that is not empty.
 func firstSet(variables ...string) string {
 	for _, name := range variables {
 		if value := os.Getenv(name); value != "" {
@@ -151,8 +153,8 @@ func firstSet(variables ...string) string {
 	return ""
 }
 
-// newBucket opens the bucket that a URL names. Credentials are looked for when they are needed: in the environment, in
-// ~/.aws/credentials, and with the machine's or the container's metadata service.
+// newBucket returns the bucket that a URL names. It looks up credentials when they are needed: in the environment, in
+// ~/.aws/credentials, and at the metadata service of the machine or the container.
 func newBucket(u *url.URL) (Target, error) {
 	p, err := parsePlace(u)
 	if err != nil {
@@ -179,7 +181,7 @@ func newBucket(u *url.URL) (Target, error) {
 	return b, nil
 }
 
-// newTransport bounds every wait for the network: a server that says nothing counts as one that is not there.
+// newTransport returns a transport that bounds every wait for the network.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTime}
 	return &http.Transport{
@@ -199,8 +201,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// stallConn is a connection that breaks once no byte has moved in either direction for stallTime. HTTP waits for an
-// answer while it sends the request, so that what is sent must put off the end of the wait too.
+// stallConn is a connection that fails after no byte has moved in either direction for stallTime. HTTP reads the answer
+// while it sends the request, so a write must extend the deadline of reads too.
 type stallConn struct{ net.Conn }
 
 func (c *stallConn) Read(p []byte) (int, error) {

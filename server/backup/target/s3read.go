@@ -10,22 +10,22 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// rereadWait is the time before the first new attempt to read on; it doubles with each.
+// rereadWait is the wait before the first retry of a read; it doubles with each retry.
 const rereadWait = 100 * time.Millisecond
 
-// bucketReader reads an object from beginning to end, and goes on where it was when a connection breaks: restoring a
-// large backup takes longer than some connections live. What it reads is always one version of the object.
+// bucketReader reads an object from beginning to end. When a connection breaks it continues at the same byte: restoring
+// a large backup takes longer than some connections live. It reads one version of the object, or fails.
 type bucketReader struct {
 	ctx      context.Context
 	b        *bucket
 	name     string
-	body     io.ReadCloser // nil: to be opened
+	body     io.ReadCloser // nil if no request is open
 	etag     string
 	at, size int64
-	failures int // since the last byte that came
+	failures int // since the last byte was received
 }
 
-// open requests the bytes that were not read yet.
+// open requests the bytes from r.at on.
 func (r *bucketReader) open() error {
 	var options minio.GetObjectOptions
 	if r.at > 0 {
@@ -78,7 +78,7 @@ func (r *bucketReader) Read(p []byte) (int, error) {
 	}
 }
 
-// again waits for the next attempt after a read that failed, or returns an error if there is none.
+// again waits before the next attempt after a failed read, or returns an error if there is no attempt left.
 func (r *bucketReader) again(cause error) error {
 	_ = r.body.Close()
 	r.body = nil

@@ -39,7 +39,8 @@ func TestRealBucketTakesAStreamInParts(t *testing.T) {
 			data := make([]byte, n)
 			_, err := rand.Read(data)
 			must(t, err)
-			must(t, x.Put(t.Context(), "long", io.MultiReader(bytes.NewReader(data[:n/3]), bytes.NewReader(data[n/3:]))))
+			must(t, x.Put(t.Context(), "long",
+				io.MultiReader(bytes.NewReader(data[:n/3]), bytes.NewReader(data[n/3:]))))
 			if got := get(t, x, "long"); got != string(data) {
 				t.Errorf("%d bytes: got %d others", n, len(got))
 			}

@@ -1,11 +1,11 @@
-// Package tarred puts a backup into the archive that the snapshot endpoint of Consul has, and takes it out again: a
-// gzipped tar of three files, in this order.
+// Package tarred writes and reads a backup in the file format of Consul's snapshot endpoint: a gzipped tar of three
+// files, in this order.
 //
-//	meta.json    Meta. Its fields have the names and types that Consul's programs decode there
+//	meta.json    Meta; its fields have the names and types that Consul's programs expect
 //	state.bin    the backup (see server/backup)
-//	SHA256SUMS   the SHA-256 of the two, as sha256sum prints them
+//	SHA256SUMS   the SHA-256 of both, as sha256sum prints them
 //
-// So `consul snapshot save` finds that it is whole. What is in state.bin only Tenure can read.
+// `consul snapshot save` can therefore verify it. Only Tenure can read state.bin.
 package tarred
 
 import (
@@ -32,23 +32,23 @@ const (
 	maxSumsBytes = 4 << 10
 )
 
-// ErrDamaged is wrapped by every error that says that an archive is not what Write made.
+// ErrDamaged is wrapped by every error that means that the input is not what Write has written.
 var ErrDamaged = errors.New("the snapshot is damaged")
 
-// Meta says what a snapshot is. Written, it stays below 512 bytes: programs that read it with a JSON decoder, and take
-// the checksum of what that has read, read it whole.
+// Meta describes a snapshot. Its JSON stays below 512 bytes: some programs compute the checksum of the bytes that a
+// JSON decoder has buffered, which must be all of the file.
 type Meta struct {
 	Version       int
 	ID            string
-	Index         uint64 // revision
-	Term          uint64 // era
+	Index         uint64 // the revision
+	Term          uint64 // the era
 	Configuration struct{ Servers []struct{} }
 	Size          int64 // of state.bin
 	Cluster       string
 	Made          time.Time
 }
 
-// Write writes an archive. state writes state.bin, which must have m.Size bytes.
+// Write writes a snapshot to w. It calls state to write state.bin, which must have m.Size bytes.
 func Write(w io.Writer, m Meta, state func(io.Writer) error) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
@@ -89,11 +89,11 @@ func add(out *tar.Writer, made time.Time, name string, text []byte) error {
 	return err
 }
 
-// Is reports whether b begins as an archive does, rather than as a plain backup.
+// Is reports whether b begins like a snapshot of this package, which is gzipped, rather than like a plain backup.
 func Is(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b}) }
 
-// Read reads an archive to its end. state is called with state.bin, once; what it got is not to be relied on until Read
-// has returned nil. Errors of state are returned as they are.
+// Read reads a snapshot to its end. It calls state once with state.bin; the bytes are not verified until Read has
+// returned nil. Errors of state are returned as they are.
 func Read(r io.Reader, state func(io.Reader) error) (m Meta, err error) {
 	compressed, err := gzip.NewReader(r)
 	if err != nil {
@@ -130,7 +130,7 @@ func Read(r io.Reader, state func(io.Reader) error) (m Meta, err error) {
 	return m, end(in, compressed)
 }
 
-// next goes to the file that comes next, which must be name.
+// next advances to the next file, whose name must be name.
 func next(in *tar.Reader, name string) error {
 	h, err := in.Next()
 	switch {
@@ -175,7 +175,7 @@ func compare(sums []byte, have map[string]string) error {
 	return nil
 }
 
-// end checks that nothing follows, and the checksum of the compression.
+// end checks that nothing follows, and the checksum of the gzip stream.
 func end(in *tar.Reader, compressed io.Reader) error {
 	if h, err := in.Next(); err == nil {
 		return damaged(fmt.Errorf("%q follows", h.Name))

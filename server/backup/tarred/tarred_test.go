@@ -51,7 +51,8 @@ func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	if _, err := Read(bytes.NewReader(b), func(io.Reader) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	if err := Write(io.Discard, Meta{Size: 3}, func(w io.Writer) error { _, err := w.Write([]byte("ab")); return err }); err == nil {
+	short := func(w io.Writer) error { _, err := w.Write([]byte("ab")); return err }
+	if err := Write(io.Discard, Meta{Size: 3}, short); err == nil {
 		t.Error("a state shorter than it was said to be")
 	}
 }
@@ -61,7 +62,8 @@ func TestEveryByteCounts(t *testing.T) {
 	b := written(t)
 	idle := 0
 	for i := range b {
-		for _, damaged := range [][]byte{append(bytes.Clone(b[:i]), append([]byte{b[i] ^ 1<<(i%8)}, b[i+1:]...)...), b[:i]} {
+		for _, damaged := range [][]byte{append(bytes.Clone(b[:i]), append([]byte{b[i] ^ 1<<(i%8)}, b[i+1:]...)...),
+			b[:i]} {
 			_, got, err := read(damaged)
 			if err == nil {
 				idle++
