@@ -47,9 +47,19 @@ func (a *app) backupToFile(
 	return a.print(out, out.text)
 }
 
-// mayWrite refuses a file that is there already.
+// mayWrite refuses a file that is there already, and, also with force, what is no file: a device, a pipe or a link that
+// is replaced by a file would be gone.
 func mayWrite(file string, force bool) error {
-	if _, err := os.Lstat(file); !force && !errors.Is(err, fs.ErrNotExist) {
+	if file == "" {
+		return usage("the name of the file is empty: give one, or - for standard output")
+	}
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !info.Mode().IsRegular():
+		return usage("%s is no regular file, and is kept; to write into it, give - and direct standard output there", file)
+	case !force:
 		return usage("%s is there already, and kept; --force replaces it", file)
 	}
 	return nil

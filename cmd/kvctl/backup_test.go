@@ -84,6 +84,16 @@ func TestBackup(t *testing.T) {
 	if o := against(addr, "", "backup", "create", file, "--force", "--json"); o.code != 0 || decode[backupJSON](t, o.out).File != file {
 		t.Errorf("by force: %+v", o)
 	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	if o := against(addr, "", "backup", "create", link, "--force"); o.code != 2 || !strings.Contains(o.errOut, "is no regular file, and is kept") {
+		t.Errorf("in the place of a link: %+v", o)
+	}
+	if o := against(addr, "", "backup", "create", ""); o.code != 2 || !strings.Contains(o.errOut, "the name of the file is empty") {
+		t.Errorf("without a name: %+v", o)
+	}
 	o = against(addr, "", "backup", "create", "-")
 	if o.code != 0 || !strings.Contains(o.errOut, "revision 2, ") {
 		t.Errorf("exit %d, %s", o.code, o.errOut)

@@ -16,12 +16,16 @@ import (
 
 	"tenure/internal/buildinfo"
 	"tenure/server"
+	"tenure/server/recovery"
 )
 
 const logTime = "2006-01-02T15:04:05.000Z07:00"
 
 // runNode runs the server until it fails or a signal asks it to stop.
 func runNode(ctx context.Context, cfg server.Config, s *settings, stderr io.Writer) error {
+	if err := recovery.Finished(cfg.Data); err != nil {
+		return err
+	}
 	logger, flush := newLogger(stderr, s.logFormat, s.logLevel)
 	defer flush()
 	cfg.Logger = logger

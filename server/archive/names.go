@@ -77,8 +77,8 @@ func (v Verified) Name(c ident.ClusterID) string {
 // Segment is the name of a segment.
 type Segment struct {
 	First, Last uint64
-	Reached     time.Time // the last slot had been applied by then; to the millisecond
-	After       Chain     // the chain after the last slot
+	Reached     time.Time       // the last slot had been applied by then; to the millisecond
+	After       Chain           // the chain after the last slot
 	Hash        [hashBytes]byte // the beginning of the segment's SHA-256
 }
 

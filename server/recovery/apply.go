@@ -94,6 +94,23 @@ func mustBeEmpty(dir string) error {
 	return nil
 }
 
+// Finished returns an error that wraps ErrRefused if a restore or a recovery into dir was interrupted: a node that began
+// there would begin with nothing.
+func Finished(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // what is wrong with dir is for whoever uses it
+	}
+	if !has(files, unfinished) || has(files, last) {
+		return nil
+	}
+	todo := "run it again with --data " + dir
+	if len(files) > 1 {
+		todo = "remove the directory and run it again"
+	}
+	return refuse("%s has half of a restore or a recovery that was interrupted: %s", dir, todo)
+}
+
 func has(files []fs.DirEntry, name string) bool {
 	return slices.ContainsFunc(files, func(f fs.DirEntry) bool { return f.Name() == name })
 }

@@ -118,6 +118,10 @@ func Check(dir string) (Report, error) {
 			Digest: fmt.Sprintf("%016x", s.Digest)}
 	}
 	r.Do = r.advice()
+	if err := Finished(dir); err != nil {
+		r.Sound, r.Do = false, err.Error()
+		r.Problems = append(r.Problems, FileProblem{unfinished, "a restore or a recovery was interrupted"})
+	}
 	return r, nil
 }
 

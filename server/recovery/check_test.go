@@ -275,3 +275,28 @@ func TestInspectReadsDamagedFiles(t *testing.T) {
 		t.Errorf("%v", kinds)
 	}
 }
+
+// A directory in which a restore was interrupted is no node's, until it is complete.
+func TestFinished(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		want  string // "": finished
+	}{
+		{nil, ""}, {[]string{"log.db", "state.db"}, ""}, {[]string{"log.db", unfinished}, ""},
+		{[]string{unfinished}, "run it again with --data "}, {[]string{unfinished, "state.db"}, "remove the directory"},
+	} {
+		dir := t.TempDir()
+		for _, name := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := Finished(dir)
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v, want %q", c.files, err, c.want)
+		}
+	}
+	if err := Finished(filepath.Join(t.TempDir(), "none")); err != nil {
+		t.Errorf("no directory: %v", err)
+	}
+}

@@ -15,6 +15,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,8 @@ type run struct {
 	ctx    context.Context
 	places chan struct{}
 
+	sums summer // of the batches that were read
+
 	mu      sync.Mutex
 	result  Result
 	left    []Left
@@ -87,60 +90,99 @@ type run struct {
 // Run writes the records until io.EOF or the first error, and waits for what is on its way. The error is of the kinds of
 // package client, ErrExists, or that of Next.
 func Run(ctx context.Context, c Config) (Result, error) {
-	r := &run{Config: c, ctx: ctx, places: make(chan struct{}, Concurrency)}
-	next, err := r.feed()
+	r := &run{Config: c, ctx: ctx, places: make(chan struct{}, Concurrency), sums: newSummer(c.Conflict)}
+	next, sum, err := r.feed()
 	r.wait()
 	if r.failure != nil {
 		err = r.failure
 	}
 	if err != nil && !errors.Is(err, ErrExists) {
 		slices.SortFunc(r.left, func(a, b Left) int { return a.N - b.N })
-		r.result.Resume = &Resume{Run: c.Resume.Run, Base: r.base, Next: next, Left: r.left}
+		r.result.Resume = &Resume{Run: c.Resume.Run, Base: r.base, Next: next, Sum: sum, Left: r.left}
 	}
 	return r.result, err
 }
 
-// feed hands out the batches and returns the number behind the last one.
-func (r *run) feed() (next int, err error) {
+// ErrOther says that what was read is not what the run to resume had read. Nothing was written.
+var ErrOther = errors.New("this is not what the import to resume has read: give the same FILE and the same flags")
+
+// feed reads batches and starts to settle them. It returns the first batch that was never sent, here or by the run to
+// resume, and the sum of those before it.
+func (r *run) feed() (next int, sum Sum, err error) {
 	in := batcher{next: r.Next}
-	n := 0
-	for ; ; n++ {
-		var b batch
-		if b, err = in.batch(n); err != nil {
-			break
-		}
-		l, todo := r.Resume.of(n)
-		if !todo {
-			r.settledBefore(len(b.records))
-			continue
-		}
-		if b.alone && !r.Distinct {
-			r.wait()
-		}
-		if !r.place() {
-			err = r.ctx.Err()
-			break
-		}
-		go r.settle(b, l)
+	if err := r.repeat(&in); err != nil {
+		return r.Resume.Next, r.Resume.Sum, err
 	}
-	if err == io.EOF {
-		err = nil
-		if n < r.Resume.Next {
-			err = fmt.Errorf("the run to resume had sent %d batches, and there are %d: is it the same file?", r.Resume.Next, n)
+	for n := r.Resume.Next; ; n++ {
+		b, err := in.batch(n)
+		if err == nil {
+			err = r.send(b, Left{N: n})
 		}
+		if err == io.EOF {
+			return n, r.sums.sum(), nil
+		}
+		if err != nil {
+			return n, r.sums.sum(), err
+		}
+		r.sums.add(b.records)
 	}
-	r.abandoned(n)
-	return max(n, r.Resume.Next), err
 }
 
-// abandoned notes the batches from number n on that were to be sent again and are not.
-func (r *run) abandoned(n int) {
+// repeat reads what the run to resume had sent, and then, if it is the same, sends again what that had left.
+func (r *run) repeat(in *batcher) error {
+	var again []batch
+	settled := 0
+	for n := range r.Resume.Next {
+		b, err := in.batch(n)
+		if err == io.EOF {
+			err = ErrOther
+		}
+		if err != nil {
+			r.keep(r.Resume.Left)
+			return err
+		}
+		if r.Resume.left(n) {
+			again = append(again, b)
+		} else {
+			settled += len(b.records)
+		}
+		r.sums.add(b.records)
+	}
+	if r.Resume.Next > 0 && r.sums.sum() != r.Resume.Sum {
+		r.keep(r.Resume.Left)
+		return ErrOther
+	}
+	r.settledBefore(settled)
+	for i, b := range again {
+		if err := r.send(b, r.Resume.Left[i]); err != nil {
+			r.keep(r.Resume.Left[i:])
+			return err
+		}
+	}
+	return nil
+}
+
+// send starts to settle a batch, once there is a place for it.
+func (r *run) send(b batch, l Left) error {
+	if b.alone && !r.Distinct {
+		r.wait()
+	}
+	if !r.place() {
+		return cmp.Or(r.ctx.Err(), errStopped)
+	}
+	go r.settle(b, l)
+	return nil
+}
+
+// errStopped ends the reading after the failure of a batch, which is what Run returns.
+var errStopped = errors.New("another batch has failed")
+
+// keep notes batches of the run to resume that were not sent again.
+func (r *run) keep(list []Left) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, l := range r.Resume.Left {
-		if l.N >= n {
-			r.leave(l, r.Resume.Base)
-		}
+	for _, l := range list {
+		r.leave(l, r.Resume.Base)
 	}
 }
 

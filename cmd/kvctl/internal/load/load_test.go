@@ -270,3 +270,45 @@ func TestResumeIsReadAsItWasWritten(t *testing.T) {
 		}
 	}
 }
+
+// Whoever resumes with another file, or other flags, is told so, and nothing is written: what the first run had settled
+// would be taken for settled in the other file. The text for --resume stays good for the right one.
+func TestAnotherFileIsNotResumed(t *testing.T) {
+	const n = 3000
+	s := newStore(3)
+	s.loseOneOf = 8
+	result, err := runOn(t, s, Config{Next: source(n), Conflict: Overwrite, Resume: NewResume()})
+	if err == nil || result.Resume == nil || result.Resume.Next < 2 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	s.loseOneOf = 0
+	resume, calls := *result.Resume, s.calls
+	change := func(i int, change func(*records.Record)) func() (records.Record, error) {
+		next, at := source(n), -1
+		return func() (records.Record, error) {
+			r, err := next()
+			if at++; at == i {
+				change(&r)
+			}
+			return r, err
+		}
+	}
+	for name, c := range map[string]Config{
+		"a key":      {Next: change(5, func(r *records.Record) { r.Key += "x" }), Conflict: Overwrite},
+		"a value":    {Next: change(5, func(r *records.Record) { r.Value = []byte("other") }), Conflict: Overwrite},
+		"flags":      {Next: change(5, func(r *records.Record) { r.Flags++ }), Conflict: Overwrite},
+		"a TTL":      {Next: change(49, func(r *records.Record) { r.TTL++ }), Conflict: Overwrite},
+		"what to do": {Next: source(n), Conflict: Skip},
+		"shorter":    {Next: source(3), Conflict: Overwrite},
+	} {
+		c.Resume = resume
+		result, err := runOn(t, s, c)
+		if !errors.Is(err, ErrOther) || s.calls != calls || result.Resume == nil || result.Resume.String() != resume.String() {
+			t.Errorf("%s: %v, %d writes, %v, want %v", name, err, s.calls-calls, result.Resume, &resume)
+		}
+	}
+	if result, err := runOn(t, s, Config{Next: source(n), Conflict: Overwrite, Resume: resume}); err != nil ||
+		result.Before+result.Written != n || len(s.values) != n {
+		t.Errorf("the same file: %+v, %v, %d keys", result, err, len(s.values))
+	}
+}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ type Resume struct {
 	Run  string // names the idempotency keys
 	Base uint64 // no batch in doubt was sent for the first time with a lower one
 	Next int    // the first batch that was never sent
+	Sum  Sum    // of the batches before Next, so that nobody resumes with another file
 	Left []Left // batches before Next that are to be sent again, ascending; not more than were on their way at a time
 }
 
@@ -30,16 +32,9 @@ type Left struct {
 // NewResume returns that of a run from the beginning.
 func NewResume() Resume { return Resume{Run: uuid.NewString()} }
 
-// of returns batch n as it is to be sent, or false if it is settled.
-func (r *Resume) of(n int) (Left, bool) {
-	if n >= r.Next {
-		return Left{N: n}, true
-	}
-	i := slices.IndexFunc(r.Left, func(l Left) bool { return l.N == n })
-	if i < 0 {
-		return Left{}, false
-	}
-	return r.Left[i], true
+// left reports whether batch n is one of r.Left.
+func (r *Resume) left(n int) bool {
+	return slices.ContainsFunc(r.Left, func(l Left) bool { return l.N == n })
 }
 
 // once returns that of the next try of a batch.
@@ -60,7 +55,7 @@ func (r *Resume) String() string {
 			left[i] += "u"
 		}
 	}
-	return fmt.Sprintf("%s:%d:%d:%s", r.Run, r.Base, r.Next, strings.Join(left, ","))
+	return fmt.Sprintf("%s:%d:%d:%x:%s", r.Run, r.Base, r.Next, r.Sum, strings.Join(left, ","))
 }
 
 var errResume = errors.New("this is not what an earlier import has printed")
@@ -68,17 +63,20 @@ var errResume = errors.New("this is not what an earlier import has printed")
 // ParseResume reads what String has written.
 func ParseResume(s string) (Resume, error) {
 	parts := strings.Split(s, ":")
-	if len(parts) != 4 || uuid.Validate(parts[0]) != nil || len(parts[0]) != 36 {
+	if len(parts) != 5 || uuid.Validate(parts[0]) != nil || len(parts[0]) != 36 {
 		return Resume{}, errResume
 	}
 	r := Resume{Run: parts[0]}
-	for _, text := range strings.FieldsFunc(parts[3], func(c rune) bool { return c == ',' }) {
+	for _, text := range strings.FieldsFunc(parts[4], func(c rune) bool { return c == ',' }) {
 		var l Left
 		text, l.Doubt = strings.CutSuffix(text, "u")
 		if n, err := fmt.Sscanf(text, "%d.%d", &l.N, &l.Key); n != 2 || err != nil {
 			return Resume{}, errResume
 		}
 		r.Left = append(r.Left, l)
+	}
+	if n, err := hex.Decode(r.Sum[:], []byte(parts[3][:min(len(parts[3]), 2*len(r.Sum))])); err != nil || n != len(r.Sum) {
+		return Resume{}, errResume
 	}
 	var err, err2 error
 	r.Base, err = strconv.ParseUint(parts[1], 10, 64)
