@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,21 +61,24 @@ func TestQuestions(t *testing.T) {
 func TestWorkIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuestions[string](0, 2)
-		on := make(chan struct{})
-		done := 0
-		work := func() bool { return q.work(func() { <-on; done++; on <- struct{}{} }) }
-		for i, want := range []bool{true, true, false} {
-			if got := work(); got != want {
-				t.Errorf("work %d: %v", i, got)
-			}
+		begin := make(chan struct{})
+		var done atomic.Int64
+		work := func() bool {
+			return q.work(func() {
+				<-begin
+				done.Add(1)
+			})
 		}
-		for range 2 {
-			on <- struct{}{}
-			<-on
+		if !work() || !work() || work() {
+			t.Error("not just two are worked on")
 		}
+		close(begin)
 		synctest.Wait()
-		if done != 2 || !q.work(func() {}) {
-			t.Errorf("%d done", done)
+		if n := done.Load(); n != 2 {
+			t.Errorf("%d were done", n)
+		}
+		if !work() {
+			t.Error("nothing is worked on any more")
 		}
 	})
 }
