@@ -115,6 +115,9 @@ func (a *Archiver) fullDue(c *copyState, now time.Time) bool {
 
 // full makes a full copy and stores it.
 func (a *Archiver) full(ctx context.Context, c *copyState) error {
+	if err := a.probe(ctx); err != nil { // not into a directory that was made in the place of one that is away
+		return err
+	}
 	from, err := a.cfg.Backup(readPointFor)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -218,9 +220,16 @@ func newRelay(t *testing.T, c *chosen, name string) *relay {
 // join makes another node archive, whose wall clock is ahead by so much.
 func (r *relay) join(reach *reach, ahead time.Duration) *member {
 	reach.place = r.place
-	m := &member{reach: reach, clock: ahead}
+	m := r.joinAt(reach, ahead)
+	m.reach = reach
+	return m
+}
+
+// joinAt is join with any target.
+func (r *relay) joinAt(x target.Target, ahead time.Duration) *member {
+	m := &member{clock: ahead}
 	m.Archiver = New(Config{
-		Target: reach, Schedule: archive.Schedule{FullEvery: time.Hour, Keep: keptFor, VerifyEvery: time.Hour},
+		Target: x, Schedule: archive.Schedule{FullEvery: time.Hour, Keep: keptFor, VerifyEvery: time.Hour},
 		Self: ballot.NodeID(len(r.archives) + 1), Cluster: r.chosen.cluster, Clock: r,
 		Wall: func() time.Time { return r.wall(ahead) },
 		Log:  &r.log, Store: r.chosen.store, Registry: prometheus.NewRegistry(), Logger: zerolog.Nop(),
@@ -375,5 +384,68 @@ func TestHandoverAtEveryStep(t *testing.T) {
 	t.Logf("%d operations of the first node, %d ways to hand over", all, runs)
 	if all < 30 {
 		t.Errorf("only %d operations", all)
+	}
+}
+
+// A directory that is made in the place of that of the archive, whose disk is away for a while, gets nothing, however
+// long that lasts and whatever was to be written; and once the right one is back, nothing is missing there.
+func TestAnotherDirectoryIsNotWrittenTo(t *testing.T) {
+	c := newChosen(t)
+	for awayAt := uint64(2); awayAt < handoverSlots-3; awayAt++ {
+		for _, lasts := range []uint64{1, 2, 3} {
+			root := filepath.Join(t.TempDir(), "archive")
+			must(t, os.Mkdir(root, 0o700))
+			x, err := target.Open(root, target.Config{})
+			must(t, err)
+			r := newRelay(t, c, fmt.Sprintf("away at %d for %d", awayAt, lasts))
+			m := r.joinAt(x, 0)
+			for r.log.applied < handoverSlots {
+				if r.log.applied == awayAt {
+					must(t, os.Rename(root, root+".away"))
+					must(t, os.Mkdir(root, 0o700))
+				}
+				if r.log.applied == awayAt+lasts {
+					files, err := os.ReadDir(root)
+					if err != nil || len(files) > 0 {
+						t.Fatalf("%s: %v in the other directory, %v", r.name, files, err)
+					}
+					must(t, os.Remove(root))
+					must(t, os.Rename(root+".away", root))
+				}
+				r.apply()
+				m.attempt(r)
+			}
+			m.attempt(r)
+			r.load(x)
+			if r.claimed != handoverSlots {
+				t.Fatalf("%s: slots are archived up to %d", r.name, r.claimed)
+			}
+			r.check("everything")
+		}
+	}
+}
+
+// attempt is work at a target that may fail.
+func (m *member) attempt(r *relay) {
+	for range 3 {
+		_ = m.shipOnce(context.Background())
+		r.elapsed += 2 * time.Second
+	}
+	if m.active {
+		r.claimed = max(r.claimed, m.told.Slot)
+		m.runDue(context.Background(), &m.copyState)
+	}
+}
+
+// load makes the place have what x has.
+func (r *relay) load(x target.Target) {
+	all, err := x.List(context.Background(), "")
+	must(r.t, err)
+	for _, o := range all {
+		in, err := x.Get(context.Background(), o.Name)
+		must(r.t, err)
+		b, err := io.ReadAll(in)
+		must(r.t, errors.Join(err, in.Close()))
+		r.place.objects[o.Name] = b
 	}
 }

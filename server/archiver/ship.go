@@ -80,7 +80,14 @@ func (a *Archiver) isActive() bool {
 }
 
 // shipOnce finds the end of the archive if it is unknown, writes the segments that are due, and probes an idle target.
-func (a *Archiver) shipOnce(ctx context.Context) error {
+// After an error the end is unknown: what was to be stored may be there or not, and what answers next may be another
+// target.
+func (a *Archiver) shipOnce(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			a.tail = nil
+		}
+	}()
 	if a.tail == nil {
 		if err := a.find(ctx); err != nil {
 			return err
@@ -106,8 +113,7 @@ func (a *Archiver) shipOnce(ctx context.Context) error {
 
 // errLost means that the target answers but lacks what was archived there.
 var errLost = errors.New("the target has no archive of this cluster any more: if a disk is not mounted, mount it; to " +
-	"begin " +
-	"an archive anew, restart all nodes that archive")
+	"begin an archive anew, restart all nodes that archive")
 
 // probe asks the target whether the archive is still there.
 func (a *Archiver) probe(ctx context.Context) error {

@@ -19,32 +19,49 @@ var errOwnLog = errors.New("the archive cannot read the log")
 // tail is the end of the archive, where this node writes.
 type tail struct {
 	builder *archive.Builder // collects the next segment
-	// The segment being written, and its name; retried until it is stored. nil: none.
-	name    archive.Segment
-	segment []byte
+	// hour is what the name of the segment stored last begins with. Before the first one of an hour the target is asked
+	// whether it is still the right one: a directory made anew takes it like any other.
+	hour string
 }
 
 // step moves applied slots from the log into segments, stores the segments that are due, and reports whether it stored
 // any. Slots that are not stored are not lost: the log keeps everything after the last stored segment.
 func (a *Archiver) step(ctx context.Context) (wrote bool, err error) {
-	l := a.tail
 	for {
-		if l.segment == nil {
-			if err := a.gather(); err != nil || a.tail == nil {
-				return wrote, err
-			}
-			if !l.builder.Due(a.cfg.Clock.Now()) || !a.encode() {
-				return wrote, nil
-			}
-		}
-		if err := a.put(ctx, l.name.Name(a.cfg.Cluster), l.segment); err != nil {
+		if err := a.gather(); err != nil || a.tail == nil {
 			return wrote, err
 		}
-		a.metrics.bytes.Add(float64(len(l.segment)))
+		if !a.tail.builder.Due(a.cfg.Clock.Now()) {
+			return wrote, nil
+		}
+		name, segment, ok := a.encode()
+		if !ok {
+			return wrote, nil
+		}
+		if err := a.sameTarget(ctx, name); err != nil {
+			return wrote, err
+		}
+		if err := a.put(ctx, name.Name(a.cfg.Cluster), segment); err != nil {
+			return wrote, err
+		}
+		a.metrics.bytes.Add(float64(len(segment)))
 		a.metrics.segments.Inc()
-		a.archived(l.name)
-		l.segment, wrote = nil, true
+		a.archived(name)
+		wrote = true
 	}
+}
+
+// sameTarget probes the target before the first segment of an hour.
+func (a *Archiver) sameTarget(ctx context.Context, name archive.Segment) error {
+	hour := archive.HourPrefix(a.cfg.Cluster, name.Reached)
+	if hour == a.tail.hour {
+		return nil
+	}
+	if err := a.probe(ctx); err != nil {
+		return err
+	}
+	a.tail.hour = hour
+	return nil
 }
 
 // gather reads the log into the next segment until it is full. If the log no longer has the next slot, the archive has
@@ -90,19 +107,16 @@ func (a *Archiver) gap() {
 	a.mu.Unlock()
 }
 
-// encode turns the collected slots into the segment to write. It returns false if the time at which the last slot was
-// applied is not known yet.
-func (a *Archiver) encode() bool {
-	l := a.tail
+// encode turns the collected slots into the segment to write, behind which the next one begins. It returns false if the
+// time at which the last slot was applied is not known yet.
+func (a *Archiver) encode() (name archive.Segment, segment []byte, ok bool) {
 	a.mu.Lock()
-	name, segment, ok := l.builder.Encode(&a.moments)
+	name, segment, ok = a.tail.builder.Encode(&a.moments)
 	a.mu.Unlock()
-	if !ok {
-		return false
+	if ok {
+		a.tail.builder = archive.NewBuilder(a.cfg.Cluster, name.Last+1, name.After)
 	}
-	l.name, l.segment = name, segment
-	l.builder = archive.NewBuilder(a.cfg.Cluster, name.Last+1, name.After)
-	return true
+	return name, segment, ok
 }
 
 // archived records that a segment is durable at the target.
