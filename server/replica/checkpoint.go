@@ -131,8 +131,8 @@ const (
 	pinners
 )
 
-// Pin keeps the log above slot from being truncated, for one of the pinners; 0 ends that. It is for the pinner to see to
-// it that the log does not grow for ever.
+// Pin keeps the log above slot from being truncated, for one of the pinners; 0 ends that. It is for the pinner to see
+// to it that the log does not grow for ever.
 func (l *Log) Pin(by Pinner, slot uint64) {
 	l.pins[by] = multipaxos.Slot(slot)
 	lowest := multipaxos.Slot(0)

@@ -5,33 +5,34 @@ import (
 	"time"
 )
 
-// compareSlots chooses the slots at which a node makes a checkpoint for the sake of its digest. Digests can be compared
-// only if they are of the same slot, so the choice must come out alike on nodes that do not talk about it:
+// compareSlots chooses the slots at which a node makes a checkpoint in order to compare its digest with those of other
+// nodes. Only digests of the same slot can be compared, so all nodes must choose the same slots without communicating:
 //
 //   - While slots are applied it is every multiple of a power of two. Each node takes the power of two that is reached
 //     about every CompareEvery at the rate of the last such time; where two nodes take different ones, the multiples of
 //     the larger are among those of the smaller.
 //   - When nothing was applied for CompareEvery, it is the last slot: that is the same for all who have it.
 //
-// A node that is in the middle of another checkpoint, or short of space, leaves one out.
+// A node skips a slot while another checkpoint runs or space is short.
 type compareSlots struct {
-	every   uint64 // ticks
-	spacing uint64 // a power of two; 0: the rate is not known yet
-	from    uint64 // what was applied when the rate began to be measured
-	ticks   uint64 // since then
-	applied uint64 // at the newest tick
-	quiet   uint64 // ticks since that has moved
-	newest  uint64 // tick of the newest one that was chosen while slots were applied
+	every   uint64 // CompareEvery in ticks
+	spacing uint64 // distance of chosen slots, a power of two; 0 while the rate is unknown
+	from    uint64 // newest applied slot when the measurement of the rate began
+	ticks   uint64 // ticks since then
+	applied uint64 // newest applied slot at the newest tick
+	quiet   uint64 // ticks since applied last changed
+	newest  uint64 // tick at which takes last returned true
 }
 
-// leastSpacing is the least distance of two slots: with fewer slots in CompareEvery, it takes that many.
+// leastSpacing is the minimum spacing. If fewer slots than that are applied in CompareEvery, the comparisons are
+// farther apart in time.
 const leastSpacing = 16
 
 func newCompareSlots(every time.Duration, applied uint64) compareSlots {
 	return compareSlots{every: uint64(max(1, every/TickEvery)), from: applied, applied: applied}
 }
 
-// tick passes time; so much is applied.
+// tick advances the time by one tick; applied is the newest applied slot.
 func (c *compareSlots) tick(applied uint64) {
 	c.ticks++
 	if c.quiet++; applied != c.applied {
@@ -48,8 +49,8 @@ func (c *compareSlots) tick(applied uint64) {
 	c.from, c.ticks = applied, 0
 }
 
-// takes reports whether to make a checkpoint of the state as it is after slot, which was just applied. A node that
-// catches up passes many such slots in a short time, and takes few of them.
+// takes reports whether to make a checkpoint of the state after slot, which was just applied. A node that catches up
+// passes many chosen slots in a short time and takes few of them.
 func (c *compareSlots) takes(slot, tick uint64) bool {
 	if c.spacing == 0 || slot%c.spacing != 0 || c.newest > 0 && tick-c.newest < c.every/2 {
 		return false
@@ -58,5 +59,5 @@ func (c *compareSlots) takes(slot, tick uint64) bool {
 	return true
 }
 
-// rests reports whether nothing was applied for so long that the last slot is taken.
+// rests reports whether no slot was applied for CompareEvery, so that the last one is chosen.
 func (c *compareSlots) rests() bool { return c.quiet >= c.every }

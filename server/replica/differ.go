@@ -2,23 +2,23 @@ package replica
 
 import "time"
 
-// differing is how the log part ends when its state differs from that of a majority.
+// differing is the state of a log part that ends because its state differs from that of a majority.
 type differing struct {
-	err   *Differs // nil: it does not
-	since uint64   // tick at which that was found
-	held  uint64   // newest tick at which the master lease was held
+	err   *Differs // nil if it does not differ
+	since uint64   // tick at which the difference was found
+	held  uint64   // newest tick at which it held the master lease
 }
 
-// Ticks that a node which differs waits before it ends: at most until the lease is let go, and then until the others
-// have been told so.
+// A node that differs waits at most differLetGoTicks until the master lease is released, and then differReleaseTicks so
+// that the others learn of the release. Then it ends.
 const (
 	differLetGoTicks   = 50
 	differReleaseTicks = 5
 )
 
-// tickDigests compares digests. A node that differs from a majority takes no work any more and lets go of the master
-// lease first, so that the others go on at once; then it returns the error that ends the node. While it is not known
-// who is right, the log is kept whole.
+// tickDigests compares digests. A node that differs from a majority accepts no more requests and releases the master
+// lease, so that the others continue at once; then tickDigests returns the error that ends the node. During a dispute
+// nothing is truncated from the log.
 func (l *Log) tickDigests(now time.Duration, p Published) error {
 	l.compareSlots.tick(l.state.Applied())
 	d := &l.differing
@@ -44,7 +44,7 @@ func (l *Log) tickDigests(now time.Duration, p Published) error {
 	return d.err
 }
 
-// checkpointed takes the end of a checkpoint, and the digest of the state that is durable now; 0: it is not known.
+// checkpointed handles the end of a checkpoint. digest is that of the durable state, or 0 if it is unknown.
 func (l *Log) checkpointed(digest uint64) error {
 	compare := l.checkpoints.compare
 	if err := l.checkpoints.end(l.state, l.core); err != nil {
@@ -54,8 +54,8 @@ func (l *Log) checkpointed(digest uint64) error {
 	return nil
 }
 
-// compareHere begins a checkpoint if the state as it is after the slot that was just applied is to be compared. It
-// changes the state as EffectFreeze does.
+// compareHere begins a checkpoint if compareSlots chooses the slot that was just applied. Like EffectFreeze, it freezes
+// the memtable.
 func (l *Log) compareHere() {
 	if l.checkpoints.frozen != nil || l.members.space != SpaceEnough {
 		return
@@ -66,7 +66,7 @@ func (l *Log) compareHere() {
 	}
 }
 
-// freezes reports whether a checkpoint is to begin with this tick.
+// freezes reports whether a checkpoint is due at this tick.
 func (l *Log) freezes() bool {
 	c := &l.checkpoints
 	if c.due(l.state.TableBytes(), l.members.space, l.ticks) {

@@ -45,7 +45,8 @@ func (c *cluster) load(keys int) {
 	c.t.Helper()
 	for i := range keys {
 		c.loads++
-		if r := c.write(c.awaitMaster(), 1_000_000+c.loads, set(fmt.Sprintf("k%d", i), "v"), time.Second); r.Outcome != Done {
+		if r := c.write(c.awaitMaster(), 1_000_000+c.loads, set(fmt.Sprintf("k%d", i), "v"),
+			time.Second); r.Outcome != Done {
 			c.t.Fatalf("%+v", r)
 		}
 	}
@@ -136,7 +137,8 @@ func TestTwoThatDifferWaitForAThird(t *testing.T) {
 			t.Fatalf("node %d: up %v, %+v", n.id, n.up, n.log.digests.dispute)
 		}
 		if got := uint64(n.log.core.Truncated()); got != truncated[i] {
-			t.Errorf("node %d has truncated its log from slot %d to %d while nobody knew who is right", n.id, truncated[i], got)
+			t.Errorf("node %d has truncated its log from slot %d to %d while nobody knew who is right", n.id,
+				truncated[i], got)
 		}
 	}
 	c.start(third)

@@ -9,71 +9,71 @@ import (
 	"tenure/internal/quorum"
 )
 
-// Digest is a digest of the whole state as it is after a slot, of format kv.DigestFormat.
+// Digest is a digest of the whole state after a slot, in format kv.DigestFormat.
 type Digest struct {
 	Slot uint64
 	Sum  uint64
 }
 
-// maxDigests is how many of the digests that a node has taken for comparison it remembers and reports, besides that of
-// its newest checkpoint: enough that those who are some seconds apart find a slot that they have in common.
+// maxDigests is the number of digests for comparison that a node remembers and reports, besides that of its newest
+// checkpoint. It is enough that nodes which are some seconds apart have a slot in common.
 const maxDigests = 4
 
 // MaxDigests bounds the digests in a heartbeat.
 const MaxDigests = maxDigests + 1
 
-// DigestOf is what a node says of its state at some slot.
+// DigestOf is the digest that a node reports for some slot.
 type DigestOf struct {
 	Node ballot.NodeID
 	Sum  uint64
 }
 
-// Differs is the error with which the log part ends: the state of this node differs from that of a majority of the
-// voters, who agree among themselves. The node must not be started on its data directory again.
+// Differs is the error that ends the log part when the state of this node differs from that of a majority of the
+// voters, which agree with each other. The node must not be started on its data directory again.
 type Differs struct {
 	Slot     uint64
-	Own, All uint64          // digests at Slot: of this node, and of those below
-	Agree    []ballot.NodeID // the voters that agree, by number
+	Own, All uint64          // digests at Slot: of this node, and of the nodes in Agree
+	Agree    []ballot.NodeID // the voters that agree with each other, sorted
 }
 
-// Error returns one line that says what was found and what to do.
+// Error returns one line with the finding and what to do.
 func (d *Differs) Error() string {
 	return fmt.Sprintf("the state of this node differs from that of the others: at slot %d its digest is %016x, and "+
-		"nodes %v, a majority of the voters, have %016x; the node stops, and must not be started on this directory again: "+
-		"rebuild it with kvnode rejoin, or replace it with kvctl member replace", d.Slot, d.Own, d.Agree, d.All)
+		"nodes %v, a majority of the voters, have %016x; the node stops, and must not be started on this directory "+
+		"again: rebuild it with kvnode rejoin, or replace it with kvctl member replace", d.Slot, d.Own, d.Agree, d.All)
 }
 
-// Dispute is a slot at which voters differ while no majority of them is known to agree. Nobody can tell yet who is
-// right.
+// Dispute is a slot at which voters differ and no majority of them is known to agree, so that nobody can tell which of
+// them is right.
 type Dispute struct {
-	Slot  uint64 // 0: there is none
+	Slot  uint64 // 0 if there is no dispute
 	Own   uint64
-	Other []DigestOf // voters that differ from this node, by number
+	Other []DigestOf // the voters that differ from this node, sorted by node
 }
 
-// String returns one line for people, for log, status and answers.
+// String returns one line for logs, status and answers.
 func (d Dispute) String() string {
 	var b []byte
 	for _, o := range d.Other {
 		b = fmt.Appendf(b, ", that of node %d is %016x", o.Node, o.Sum)
 	}
 	return fmt.Sprintf("replicas differ, and no majority tells which of them is right: at slot %d the digest of this "+
-		"node's state is %016x%s; nothing is truncated and nothing is backed up until a third node has told, or one of "+
-		"them is replaced", d.Slot, d.Own, b)
+		"node's state is %016x%s; nothing is truncated and nothing is backed up until a third node has told, or one "+
+		"of them is replaced", d.Slot, d.Own, b)
 }
 
-// digests compares the state of this node with that of the others, at slots for which digests of both are known. What
-// counts is what the voters of the newest membership say: a majority of them that agrees is right, and who differs from
-// it stops, voter or not. A digest of another slot or format says nothing.
+// digests compares the state of this node with those of the others, at slots for which both digests are known. Only the
+// digests of voters of the newest membership count: a majority that agrees is right, and any node that differs from it
+// stops, voter or not. A digest of another slot or format is ignored.
 type digests struct {
-	compared []Digest // taken for comparison; slots rise
-	newest   Digest   // of the newest checkpoint, if it is known
-	told     []Digest // what heartbeats carry; replaced, never changed
-	agreed   uint64   // the newest slot at which a majority was found to agree with this node
+	compared []Digest // chosen by compareSlots, sorted by slot
+	newest   Digest   // of the newest checkpoint; zero if unknown
+	told     []Digest // sent in heartbeats; replaced, never modified
+	agreed   uint64   // newest slot at which a majority is known to agree with this node
 	dispute  Dispute
 }
 
-// add takes the digest of a new checkpoint.
+// add records the digest of a new checkpoint. compare says whether the checkpoint was made for comparison.
 func (d *digests) add(x Digest, compare bool) {
 	if x.Slot == 0 || x.Sum == 0 {
 		return
@@ -87,8 +87,8 @@ func (d *digests) add(x Digest, compare bool) {
 	}
 }
 
-// at returns the digest of a slot in list.
-func at(list []Digest, slot uint64) (sum uint64, ok bool) {
+// digestAt returns the digest of a slot in list.
+func digestAt(list []Digest, slot uint64) (sum uint64, ok bool) {
 	for _, x := range list {
 		if x.Slot == slot {
 			return x.Sum, true
@@ -97,19 +97,19 @@ func at(list []Digest, slot uint64) (sum uint64, ok bool) {
 	return 0, false
 }
 
-// finding is what is known about one slot.
+// finding is the result of comparing the digests of one slot.
 type finding uint8
 
 const (
-	nothing  finding = iota // too few have told
-	agrees                  // a majority of the voters has what this node has
-	differs                 // a majority of the voters agrees on something else
-	disputed                // some voter has something else, and there is no majority
+	nothing  finding = iota // too few digests are known
+	agrees                  // a majority of the voters has the digest of this node
+	differs                 // a majority of the voters agrees on another digest
+	disputed                // some voter has another digest, and no majority agrees
 )
 
-// judge compares own, what node self has at a slot, with what the other voters have there, by number. all and agree are
-// those of the majority, if there is one.
-func judge(
+// compareAt compares own, the digest of node self at a slot, with those of the other voters. all is the digest on which
+// a majority agrees, and agree that majority, if there is one.
+func compareAt(
 	self ballot.NodeID, own uint64, voters quorum.Set, others []DigestOf,
 ) (f finding, all uint64, agree quorum.Set) {
 	said := others
@@ -137,14 +137,14 @@ func judge(
 	return nothing, 0, quorum.Set{}
 }
 
-// compare judges all slots of which something is known, the newest first: the newest that is decided counts, for what
-// was different may have been written over since. It returns what the node ends of, or nil.
+// compare compares all slots with known digests, the newest first. The newest slot with a decision counts: an older
+// difference may have been overwritten since. It returns the error that ends the node, or nil.
 func (d *digests) compare(self ballot.NodeID, voters quorum.Set, peers []peerView) *Differs {
 	found, agreed := Dispute{}, uint64(0)
 	for i := len(d.told) - 1; i >= 0; i-- {
 		x := d.told[i]
-		others := voices(x.Slot, voters, peers)
-		f, all, agree := judge(self, x.Sum, voters, others)
+		others := reported(x.Slot, voters, peers)
+		f, all, agree := compareAt(self, x.Sum, voters, others)
 		switch {
 		case f == differs:
 			return &Differs{Slot: x.Slot, Own: x.Sum, All: all, Agree: agree.IDs()}
@@ -166,9 +166,9 @@ func (d *digests) compare(self ballot.NodeID, voters quorum.Set, peers []peerVie
 	return nil
 }
 
-// settle ends a dispute when a majority is found to agree with this node at its slot or later, agreed, or when each of
-// the others has the same as this node at a later slot, or is no voter any more: who is not heard any more has not
-// become right by that.
+// settle ends the dispute if a majority agrees with this node at the disputed slot or later, which agreed is, or if
+// every node in dispute agrees with this node at a later slot or is no longer a voter. A node that has fallen silent
+// stays in dispute.
 func (d *digests) settle(agreed uint64, voters quorum.Set, peers []peerView) {
 	switch {
 	case d.dispute.Slot == 0:
@@ -185,14 +185,14 @@ func (d *digests) settle(agreed uint64, voters quorum.Set, peers []peerView) {
 	}
 }
 
-// agreesSince reports whether a node has what this one has at a slot behind that of the dispute.
+// agreesSince reports whether a node has the digest of this one at a slot after the disputed one.
 func (d *digests) agreesSince(node ballot.NodeID, peers []peerView) bool {
 	for i := range peers {
 		if peers[i].node != node {
 			continue
 		}
 		for _, x := range d.told {
-			if sum, ok := at(peers[i].digests, x.Slot); ok && x.Slot > d.dispute.Slot && sum == x.Sum {
+			if sum, ok := digestAt(peers[i].digests, x.Slot); ok && x.Slot > d.dispute.Slot && sum == x.Sum {
 				return true
 			}
 		}
@@ -200,13 +200,13 @@ func (d *digests) agreesSince(node ballot.NodeID, peers []peerView) bool {
 	return false
 }
 
-// voices returns what the other voters have at slot, by number.
-func voices(slot uint64, voters quorum.Set, peers []peerView) (said []DigestOf) {
+// reported returns the digests that the other voters have reported for slot, sorted by node.
+func reported(slot uint64, voters quorum.Set, peers []peerView) (said []DigestOf) {
 	for i := range peers {
 		if !voters.Has(peers[i].node) {
 			continue
 		}
-		if sum, ok := at(peers[i].digests, slot); ok {
+		if sum, ok := digestAt(peers[i].digests, slot); ok {
 			said = append(said, DigestOf{Node: peers[i].node, Sum: sum})
 		}
 	}

@@ -49,7 +49,7 @@ func TestWhoDiffers(t *testing.T) {
 		{"no voter: with one of three voters it makes no majority", quorum.Of(2, 3, 4), say(a), nothing},
 		{"no voter: with one of three voters it makes none against another", quorum.Of(2, 3, 4), say(a, b), disputed},
 	} {
-		if got, _, _ := judge(1, a, x.voters, x.others); got != x.want {
+		if got, _, _ := compareAt(1, a, x.voters, x.others); got != x.want {
 			t.Errorf("%s: found %d, want %d", x.name, got, x.want)
 		}
 	}

@@ -245,10 +245,10 @@ func (e *Elector) waitForOther(now time.Duration) bool {
 	return true
 }
 
-// outdatedPause is for how many lease times a node tries no more whose attempt was refused for a newer membership, unless
-// it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can succeed no more,
-// but each of them takes its promise away from the attempts of the others: those wait for their deadline before they ask
-// with a higher ballot, and its own are refused at once, so that it would always be ahead of them.
+// outdatedPause is for how many lease times a node tries no more whose attempt was refused for a newer membership,
+// unless it learns that. It learns it from a master, for whom its promise may be needed. Its own attempts can succeed
+// no more, but each of them takes its promise away from the attempts of the others: those wait for their deadline
+// before they ask with a higher ballot, and its own are refused at once, so that it would always be ahead of them.
 const outdatedPause = 4
 
 // settle notices what became of the attempt under way: won, or given up and to be tried again after P5's wait.

@@ -19,8 +19,8 @@ type Output struct {
 	Checkpoint *kv.Frozen // hand to storage; report with Event.Checkpointed
 	// Ready is to be published: the tenure for which the log is ready (0: none), and its epoch.
 	Ready, Epoch uint64
-	// Level is the feature level that a node must know to be connected to this one. It may fall, to no less than is applied.
-	// EffectLevel, before the messages.
+	// Level is the feature level that a node must know to be connected to this one. It may fall, to no less than is
+	// applied. EffectLevel, before the messages.
 	Level uint64
 	// Apply reports that chosen entries wait to be applied.
 	Apply bool

@@ -59,8 +59,8 @@ type SenderView struct {
 	Applied      uint64
 	Short        bool // the own disk is short of space
 	LogBytes     int64
-	// Withheld are members that get no snapshot: the voters, while it is not known which of them has the right state. One
-	// that takes it from another would agree with it, and so decide for it.
+	// Withheld are members that get no snapshot: the voters, while it is not known which of them has the right state.
+	// One that takes it from another would agree with it, and so decide for it.
 	Withheld quorum.Set
 }
 

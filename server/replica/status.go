@@ -66,8 +66,8 @@ func (l *Log) Status(now time.Duration) Status {
 	s.MasterAge, s.LeaseLeft = l.master.age(now)
 	for i := range l.members.peers {
 		if p := &l.members.peers[i]; p.listed {
-			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied, Heard: p.heard,
-				Level: p.level, LevelTold: p.told && p.alive(now)})
+			s.Peers = append(s.Peers, PeerStatus{Node: p.node, Connected: p.connected, Applied: p.applied,
+				Heard: p.heard, Level: p.level, LevelTold: p.told && p.alive(now)})
 		}
 	}
 	s.Agreed, s.Compared, s.Dispute = l.digests.agreed, l.digests.newest.Slot, l.digests.dispute
