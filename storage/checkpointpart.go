@@ -139,8 +139,8 @@ func (s *stateDB) missingOf(need, space int64) (int64, error) {
 	return need - space, nil
 }
 
-// freeRuns returns the bytes of state.db's free pages that are in rows of at least run bytes, before the first hole: bbolt
-// takes the first row that is long enough. In a file that is too large to be searched it counts half of the free pages.
+// freeRuns returns the bytes of state.db's free pages that lie in runs of at least run bytes before the first hole:
+// bbolt uses the first run that is long enough. In a file that is too large to search it counts half of the free pages.
 func (s *stateDB) freeRuns(run int64) (free int64, err error) {
 	size, err := s.measure()
 	if err != nil || size.file > maxRunsFile {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// ErrDiffers: the state in the directory was found to differ from that of a majority of the voters. The node must not
-// be started on this directory again.
+// ErrDiffers means that the state in the directory differs from that of a majority of the voters. No node may be
+// started on this directory again.
 var ErrDiffers = errors.New("state that differs from that of the other nodes")
 
-// differsName is the file that says so. It is text, for people.
+// differsName is the file that marks such a directory. It is text, for people.
 const differsName = "differs"
 
 // maxDiffers bounds how much of that file is read.
 const maxDiffers = 4 << 10
 
-// MarkDiffers makes it durable that the state in the directory differs from that of a majority; what says in one line
-// where. From then on Open refuses the directory, also when Options.Offline is set, with ErrDiffers and that line. The
-// mark is a file of its own, because nothing else in the directory is wrong for this node: whoever must may remove it.
+// MarkDiffers durably marks the directory as one whose state differs from that of a majority; what is one line that
+// says where. From then on Open fails with ErrDiffers and that line, also if Options.Offline is set. The mark is a file
+// of its own, so that an operator who knows better can remove it.
 func (s *Store) MarkDiffers(what string) error {
 	path := s.differsPath()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -43,7 +43,7 @@ func (s *Store) MarkDiffers(what string) error {
 
 func (f files) differsPath() string { return filepath.Join(f.dir, differsName) }
 
-// refuseDiffers returns an error if the directory is marked. A mark that a crash has left empty counts.
+// refuseDiffers returns an error if the directory is marked. An empty mark, which a crash may leave, counts.
 func (f files) refuseDiffers() error {
 	path := f.differsPath()
 	text, err := os.ReadFile(path)

@@ -23,8 +23,8 @@
 //	Receiver     a state database from such a stream               receive.go
 //	checkedFile  the pages of state.db and their checksums         page*.go, scrub.go, verify.go
 //
-// ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for directories
-// of nodes that do not run.
+// ReadIdentity (peek.go), SetAside (aside.go), Examine (examine*.go, salvage.go) and Options.Offline are for
+// directories of nodes that do not run.
 //
 // How bbolt is called is in bolt.go, what the directory and its names need in dir.go.
 //

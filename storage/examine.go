@@ -13,37 +13,37 @@ import (
 	"tenure/storage/journal"
 )
 
-// Examination is what is in the directory of a node that does not run. Nothing in it was changed to find out: it may
-// lie on a file system that is mounted read-only. Close ends it; until then no node starts on the directory.
+// Examination describes the directory of a stopped node. Examine changes nothing, so the directory may be on a file
+// system that is mounted read-only. No node can start on the directory until Close. It is not safe for concurrent use.
 type Examination struct {
 	Dir   string
 	Files []FileInfo
-	// Problems are why a node would not start on it, or end: at most one for each file.
+	// Problems are the reasons why a node would not start on the directory, or would end; at most one for each file.
 	Problems []Problem
-	// Notes are what a person should know and no node minds.
+	// Notes are findings that do not keep a node from starting.
 	Notes []string
 
-	Identity *Identity    // nil: it cannot be read
+	Identity *Identity    // nil if it cannot be read
 	Start    *StartRecord // likewise
-	Log      *LogInfo     // nil: log.db is damaged
-	Journal  *JournalInfo // nil: the journal is damaged
-	State    *StateInfo   // nil: the state database is damaged
+	Log      *LogInfo     // nil if log.db is damaged
+	Journal  *JournalInfo // nil if the journal is damaged
+	State    *StateInfo   // nil if the state database is damaged
 
 	files
-	lock *os.File // nil: there is none
+	lock *os.File // nil if there is no lock file
 }
 
-// FileInfo is a file of the directory.
+// FileInfo describes a file of the directory.
 type FileInfo struct {
 	Name  string
 	Bytes int64
-	What  string // "" for a file that is none of a node
+	What  string // its purpose; "" if it is no file of a node
 }
 
-// Problem is what is wrong with a file.
+// Problem is what is wrong with a file, in words.
 type Problem struct{ File, Text string }
 
-// LogInfo is what log.db holds.
+// LogInfo describes log.db.
 type LogInfo struct {
 	Promised  ballot.Ballot
 	Chosen    multipaxos.Slot // every slot through it is known to be chosen
@@ -51,42 +51,42 @@ type LogInfo struct {
 	First     multipaxos.Slot // the lowest slot with an entry, 0 if there is none
 	Last      multipaxos.Slot
 	Entries   uint64
-	Digest    uint64 // of the entries, found as it must be
+	Digest    uint64 // of the entries; recomputed and right
 
 	marks logMarks
 }
 
-// JournalInfo is what the journal holds and log.db does not.
+// JournalInfo describes the commits that are in the journal and not in log.db.
 type JournalInfo struct {
 	Bytes   int64
 	Records int
-	CutOff  bool // a commit behind them was never whole, and acknowledged to nobody
+	CutOff  bool // an incomplete commit follows them, which was never acknowledged
 	// Durable are the marks of the log with these records.
 	Durable multipaxos.Durable
 
 	records []journal.Record
 }
 
-// StateInfo is what the state database holds.
+// StateInfo describes the state database.
 type StateInfo struct {
-	Slot    multipaxos.Slot // of the newest whole checkpoint
+	Slot    multipaxos.Slot // of the newest complete checkpoint
 	Records uint64
-	Digest  uint64 // of the records, found as it must be
-	// Unfinished is the slot of a checkpoint that was interrupted, and that the next start completes; 0: none.
+	Digest  uint64 // of the records; recomputed and right
+	// Unfinished is the slot of an interrupted checkpoint, which the next start completes, or 0.
 	Unfinished multipaxos.Slot
 }
 
-// what says what each file is for.
-var what = map[string]string{
+// purposes has the purpose of each file of a node.
+var purposes = map[string]string{
 	lockName: "lock", logName: "identity and log", journalName: "newest commits", stateName: "state database",
 	sumsName: "checksums of the pages of the state database", redoName: "changes of a checkpoint in parts",
 	reserveName: "held space", newLogName: "a store that was being made",
 	receivingName: "a snapshot that was coming in", receivedName: "a snapshot to install",
-	receivedSumsName: "its checksums", acceptedName: "an operator's word that the directory was moved",
+	receivedSumsName: "its checksums", acceptedName: "an operator's statement that the directory was moved",
 }
 
-// Examine reads all that is in the directory of a node that does not run. Damage is in the result and no error; an
-// error wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
+// Examine reads all files in the directory of a stopped node. Damage is part of the result, not an error. The error
+// wraps ErrUnusable if there is no store in dir, and ErrInUse while a node runs on it.
 func Examine(dir string) (*Examination, error) {
 	info, err := os.Stat(dir)
 	switch {
@@ -112,7 +112,7 @@ func Examine(dir string) (*Examination, error) {
 // Close lets nodes start on the directory again.
 func (x *Examination) Close() error { return closeFiles(x.lock) }
 
-// list notes the files. It refuses a directory without any of a node's.
+// list lists the files. It refuses a directory without files of a node.
 func (x *Examination) list() error {
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
@@ -127,9 +127,9 @@ func (x *Examination) list() error {
 		case err != nil:
 			return cannotStat(filepath.Join(x.dir, e.Name()), err)
 		case info.IsDir():
-			continue // what was moved aside
+			continue // files that were moved aside
 		}
-		f := FileInfo{Name: e.Name(), Bytes: info.Size(), What: what[e.Name()]}
+		f := FileInfo{Name: e.Name(), Bytes: info.Size(), What: purposes[e.Name()]}
 		if f.What == "" {
 			x.Notes = append(x.Notes, fmt.Sprintf("%s is no file of this release's nodes: nothing reads it", f.Name))
 		}
@@ -138,14 +138,15 @@ func (x *Examination) list() error {
 	}
 	switch {
 	case len(entries) == 0:
-		return unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster", x.dir)
+		return unusable("%s is empty: it holds no store; a node that is started on it joins, or begins, a cluster",
+			x.dir)
 	case !known:
 		return unusable("%s holds no store: it has no file %s; name the data directory of a node", x.dir, logName)
 	}
 	return nil
 }
 
-// hold takes the lock, if there is one, for reading: no node starts meanwhile, and nothing is written.
+// hold takes a shared lock on the lock file, if there is one, so that no node starts meanwhile. It writes nothing.
 func (x *Examination) hold() error {
 	f, err := os.Open(filepath.Join(x.dir, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +166,7 @@ func (x *Examination) hold() error {
 	return nil
 }
 
-// problem notes what is wrong with a file: err, without what errors of this package say of all damage.
+// problem records what is wrong with a file.
 func (x *Examination) problem(name string, err error) {
 	x.Problems = append(x.Problems, Problem{File: name, Text: err.Error()})
 }

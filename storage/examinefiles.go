@@ -39,7 +39,7 @@ func (x *Examination) readLog() {
 	}
 }
 
-// salvageIdentity finds the identity in a log.db that does not hold as a whole.
+// salvageIdentity looks for the identity in a damaged log.db.
 func (x *Examination) salvageIdentity() {
 	var r identityRecord
 	_ = x.walkLog(func(bucket string, key, record []byte) error {
@@ -51,7 +51,7 @@ func (x *Examination) salvageIdentity() {
 	}, func(error) {})
 }
 
-// readJournal reads the journal of a log.db that holds.
+// readJournal reads the journal, if log.db is sound.
 func (x *Examination) readJournal() {
 	f, size, ok := x.open(journalName)
 	if !ok || x.Log == nil {
@@ -87,16 +87,16 @@ func (x *Examination) readJournal() {
 	x.Journal = j
 }
 
-// readOnly is a journal's file that nobody writes.
+// readOnly is a journal file that refuses writes.
 type readOnly struct{ *os.File }
 
-// WriteAt refuses.
+// WriteAt returns fs.ErrPermission.
 func (readOnly) WriteAt([]byte, int64) (int, error) { return 0, fs.ErrPermission }
 
-// Sync refuses.
+// Sync returns fs.ErrPermission.
 func (readOnly) Sync() error { return fs.ErrPermission }
 
-// readState reads the state database, all of it, whatever its size, and the redo file if it is needed.
+// readState reads the whole state database, whatever its size, and the redo file if a checkpoint was interrupted.
 func (x *Examination) readState() {
 	c, err := readStateMarks(x.statePath(), 1<<62, x.sumsPath())
 	if errors.Is(err, errNoSums) {
@@ -104,7 +104,8 @@ func (x *Examination) readState() {
 		c, err = readStateMarks(x.statePath(), 1<<62)
 	} else if err != nil {
 		if whole, other := readStateMarks(x.statePath(), 1<<62); other == nil {
-			x.problem(sumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", stateName, err))
+			x.problem(sumsName, fmt.Errorf("%s is whole, and these are not the checksums of its pages (%w)", stateName,
+				err))
 			c, err = whole, nil
 		}
 	}
@@ -115,8 +116,8 @@ func (x *Examination) readState() {
 		x.problem(stateName, plain(err))
 		return
 	}
-	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count, Digest: c.marks.Records.Sum,
-		Unfinished: multipaxos.Slot(c.marks.Plan.Slot)}
+	x.State = &StateInfo{Slot: multipaxos.Slot(c.marks.Slot), Records: c.marks.Records.Count,
+		Digest: c.marks.Records.Sum, Unfinished: multipaxos.Slot(c.marks.Plan.Slot)}
 	if x.Log != nil && x.Journal != nil && !x.replaced(c) {
 		if err := belongTogether(x.files, c, x.Identity.Store, x.Journal.Durable); err != nil {
 			x.problem(stateName, err)
@@ -125,14 +126,14 @@ func (x *Examination) readState() {
 	x.readRedo(&c.marks.Plan)
 }
 
-// replaced reports whether the next start puts a received snapshot in the place of the state: the log may be cut for
-// it.
+// replaced reports whether the next start replaces the state by a received snapshot, for which the log may have been
+// truncated.
 func (x *Examination) replaced(c *stateContent) bool {
 	there, err := exists(x.receivedPath())
 	return err == nil && there && c.owner != (ident.StoreID{})
 }
 
-// readRedo reads the changes of a checkpoint that was interrupted.
+// readRedo reads the changes of an interrupted checkpoint.
 func (x *Examination) readRedo(plan *checkpointPlan) {
 	if plan.Changes.Count == 0 {
 		return
@@ -157,7 +158,7 @@ func (x *Examination) readRedo(plan *checkpointPlan) {
 		plan.Slot))
 }
 
-// readReceived reads a snapshot that the next start would install.
+// readReceived reads the snapshot that the next start would install, if there is one.
 func (x *Examination) readReceived() {
 	there, err := exists(x.receivedPath())
 	if err != nil || !there {
@@ -171,8 +172,8 @@ func (x *Examination) readReceived() {
 	cut := x.Log != nil && x.State != nil && x.Log.Truncated > max(x.State.Slot, x.State.Unfinished)
 	switch {
 	case err == nil:
-		x.Notes = append(x.Notes, fmt.Sprintf("a snapshot through slot %d was received: the next start installs it if it is "+
-			"ahead of the state", c.marks.Slot))
+		x.Notes = append(x.Notes, fmt.Sprintf("a snapshot through slot %d was received: the next start installs it if "+
+			"it is ahead of the state", c.marks.Slot))
 	case cut:
 		x.problem(receivedName, err)
 	default:

@@ -7,7 +7,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// pageIDs is the free list of a bbolt file, rising. It is valid while nothing writes to the file.
+// pageIDs is the free list of a bbolt file, sorted. It is valid until the next write to the file.
 type pageIDs struct{ ids reflect.Value }
 
 func (p pageIDs) len() int { return p.ids.Len() }
@@ -17,10 +17,10 @@ func (p pageIDs) at(i int) uint64 { return p.ids.Index(i).Uint() }
 var errNoFreePages = errors.New("this program was built with a version of bbolt whose free list it cannot see; build " +
 	"it with the version in go.mod")
 
-// availablePages returns the pages that bbolt would give to its next transaction: those that no transaction which can still
-// be read uses, and so not those that the newest ones have freed while an older view is open. Only bbolt knows; its
-// statistics of open views lag behind. Nothing writes to the file until the caller is done. The file must have its free
-// list as an array.
+// availablePages returns the free pages that bbolt would use in its next transaction. No open view can read them; pages
+// freed since the oldest view was opened are not among them. Only bbolt itself knows them: its statistics of open views
+// lag behind. The caller must not write to the file while it uses the result. The free list must be of bbolt's array
+// type.
 func availablePages(db *bolt.DB) (pageIDs, error) {
 	list := reflect.ValueOf(db).Elem().FieldByName("freelist")
 	for list.IsValid() && (list.Kind() == reflect.Interface || list.Kind() == reflect.Pointer) {

@@ -11,25 +11,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bbolt uses the free pages of a file again and never makes the file smaller. GiveBack gives the blocks under free pages
-// back to the file system, as holes: the file keeps its length, and takes less space. DESIGN.md says why not by a copy.
+// bbolt reuses the free pages of a file and never shrinks the file. GiveBack gives the blocks of free pages back to the
+// file system, as holes: the file keeps its length and takes less space. DESIGN.md says why it does not copy the file
+// instead.
 
 const (
-	// giveBackStep is how much is given back while a checkpoint waits, and giveBackRuns in how many pieces.
+	// giveBackStep and giveBackRuns bound the bytes and the pieces of one step, during which a checkpoint waits.
 	giveBackStep = 4 << 20
 	giveBackRuns = 256
-	// keptFree is the least of free pages that keep their blocks.
+	// keptFree is the minimum of free bytes that keep their blocks.
 	keptFree = 16 << 20
 )
 
-// ErrNoHoles: the file system of the data directory cannot take back a part of a file.
+// ErrNoHoles means that the file system of the data directory does not support holes.
 var ErrNoHoles = errors.New("the file system cannot take back parts of a file")
 
-// GiveBack gives free pages of state.db back to the file system, at bytesPerSecond, if more than half of what the file
-// has on disk is free. It keeps half as much free as is in use, at least 16 MiB, for the next checkpoints. It returns how
-// many bytes it has given back: none if there is not enough, or a long view still needs the pages. It holds up no view,
-// and a checkpoint for a few milliseconds. It needs no space. A crash at any moment costs nothing: no transaction that
-// could come back needs a free page. The error is ErrNoHoles, that of ctx, or that of the store, which has ended.
+// GiveBack gives free pages of state.db back to the file system, at bytesPerSecond, if more than half of the file's
+// blocks are free. For the next checkpoints it keeps half as much free as is in use, at least 16 MiB. It returns the
+// number of bytes given back: 0 if too little is free, or an old view still needs the pages. It blocks no view, delays
+// a checkpoint by a few milliseconds, and needs no space. It may crash at any moment: no transaction that a restart
+// could return to uses a free page. The error wraps ErrNoHoles, is that of ctx, or is that with which the store has
+// ended.
 func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64, err error) {
 	pace := time.Duration(int64(time.Second) * giveBackStep / max(1, bytesPerSecond))
 	ticker := time.NewTicker(max(pace, time.Millisecond))
@@ -52,9 +54,9 @@ func (s *Store) GiveBack(ctx context.Context, bytesPerSecond int64) (given int64
 	return given, nil
 }
 
-// giveBackStep gives back some of the free pages below a page, from the end of the file on, since bbolt takes the first
-// ones first. It returns below which page the next step begins, 0 if there is no more. due says that the pass has found
-// more than half of the file free; then it goes on until as much is left as is to be kept.
+// giveBackStep gives back some of the free pages below page below, beginning at the end of the file, since bbolt uses
+// the lowest pages first. It returns the page below which the next step begins, or 0 if nothing is left. *due becomes
+// true when more than half of the file is free; the pass then continues until only the pages to keep are left.
 func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +69,7 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	}
 	onDisk := before.live + before.blocks
 	*due = *due || before.blocks > onDisk/2
-	enough := before.blocks - max(before.live/2, keptFree) // what is too much
+	enough := before.blocks - max(before.live/2, keptFree) // the excess
 	if !*due || enough < giveBackStep {
 		return 0, 0, nil
 	}
@@ -91,8 +93,9 @@ func (s *stateDB) giveBackStep(below uint64, due *bool) (given int64, next uint6
 	return given, next, err
 }
 
-// lastRuns calls fn with rows of pages of free, which rises, that are below a page, the last first, until they have so
-// many pages or giveBackRuns are done. It returns the first page of the last row, or 0 if there are none below it.
+// lastRuns calls fn with runs of consecutive pages of free, which is sorted, that are below page below, the highest
+// first, until the runs have so many pages in all, or there were giveBackRuns. It returns the first page of the last
+// run, or 0 if no free page is below it.
 func lastRuns(free pageIDs, below, pages uint64, fn func(first, pages uint64) error) (next uint64, err error) {
 	end := sort.Search(free.len(), func(i int) bool { return free.at(i) >= below })
 	for runs := 0; end > 0 && pages > 0 && runs < giveBackRuns; runs++ {
@@ -111,8 +114,8 @@ func lastRuns(free pageIDs, below, pages uint64, fn func(first, pages uint64) er
 	return next, nil
 }
 
-// solid returns how many bytes of state.db's beginning have no holes. What bbolt takes behind them needs space of the
-// file system.
+// solid returns the number of bytes before the first hole of state.db. Pages that bbolt uses after them need new space
+// of the file system.
 func (s *stateDB) solid() int64 {
 	if n := firstHole(s.file); n > 0 {
 		return n

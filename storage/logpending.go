@@ -23,7 +23,7 @@ type pending struct {
 	coming  homeSums           // likewise, once the transaction that is being committed is there
 }
 
-// homeSums is the checksums of the entries in log.db as of a transaction.
+// homeSums has the checksums of the entries in log.db as of a transaction.
 type homeSums struct {
 	txid uint64
 	sums *slotSums
@@ -39,14 +39,14 @@ func (p *pending) start(c *logContent) {
 	p.marks, p.number, p.home = c.marks.durable(), c.marks.Journaled, homeSums{c.txid, c.sums}
 }
 
-// announce says what log.db will have as of a transaction that is about to be committed.
+// announce records what log.db will hold after a transaction that is about to be committed.
 func (p *pending) announce(h homeSums) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.coming = h
 }
 
-// arrived says that the transaction that was announced is there.
+// arrived records that the announced transaction is committed.
 func (p *pending) arrived() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

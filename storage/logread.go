@@ -94,8 +94,8 @@ func (m *merger) merge(tx *bolt.Tx) error {
 	return nil
 }
 
-// nothingBetween returns an error unless log.db has no entry from one slot to below another, as far as was asked. A slot
-// that does not rise is one of a page that is not where it was.
+// nothingBetween returns an error unless log.db should have no entry from slot from to below another, as far as was
+// asked. Slots that do not increase come from a misplaced page.
 func (m *merger) nothingBetween(from, below multipaxos.Slot) error {
 	if below < from && below != m.through+1 {
 		return fmt.Errorf("the entry of slot %d comes behind that of slot %d", below, from-1)

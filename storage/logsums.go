@@ -8,13 +8,13 @@ import (
 	"tenure/multipaxos"
 )
 
-// slotSums has the checksum of each entry in log.db, outside of it: four bytes an entry. log.db is read through bbolt's
-// map while the store is open, and "there is no entry" is an answer too, on which a vote depends: an element count that
-// lost a bit, a page from another time or the older of two meta pages would hide entries, or show older ones, with
-// checksums that hold. A slotSums never changes, so that a view of log.db keeps the one that belongs to it.
+// slotSums holds the checksum of each entry of log.db in memory, four bytes per entry. log.db is read through bbolt's
+// memory map while the store is open. A vote may depend on the answer that there is no entry, and a flipped bit in an
+// element count, an old page or the older of the two meta pages would hide entries or show old ones whose checksums are
+// right. A slotSums is immutable, so a view of log.db keeps the one that belongs to it.
 type slotSums struct{ blocks map[multipaxos.Slot]*sumBlock }
 
-// sumBlock has the checksums of sumBlockSlots slots in a row; 0: there is no entry.
+// sumBlock has the checksums of sumBlockSlots consecutive slots; 0 means no entry.
 type sumBlock [sumBlockSlots]uint32
 
 const sumBlockSlots = 1024
@@ -32,7 +32,7 @@ func (s *slotSums) get(slot multipaxos.Slot) uint32 {
 	return s.blocks[slot/sumBlockSlots][slot%sumBlockSlots]
 }
 
-// check compares what log.db has in a slot with what was written there; a nil record says that it has nothing.
+// check compares the record that log.db has for a slot, nil if it has none, with the one that was written.
 func (s *slotSums) check(slot multipaxos.Slot, record []byte) error {
 	want := s.get(slot)
 	switch {
@@ -63,7 +63,7 @@ func (s *slotSums) next(from, through multipaxos.Slot) (slot multipaxos.Slot, ok
 				return slot, slot <= through
 			}
 		}
-		if from = from - from%sumBlockSlots + sumBlockSlots; from == 0 { // behind the last slot of all
+		if from = from - from%sumBlockSlots + sumBlockSlots; from == 0 { // after the highest slot
 			break
 		}
 		left--
@@ -71,9 +71,9 @@ func (s *slotSums) next(from, through multipaxos.Slot) (slot multipaxos.Slot, ok
 	return 0, false
 }
 
-// nextBlock returns the first slot of the lowest block above one.
+// nextBlock returns the first slot of the lowest block above block number above.
 func (s *slotSums) nextBlock(above multipaxos.Slot) (from multipaxos.Slot, ok bool) {
-	for n := range s.blocks { // few: one for 1,024 slots, and looked for only where slots were left out
+	for n := range s.blocks { // one per 1,024 slots, and only searched at gaps
 		if n > above && (!ok || n*sumBlockSlots < from) {
 			from, ok = n*sumBlockSlots, true
 		}
@@ -81,7 +81,7 @@ func (s *slotSums) nextBlock(above multipaxos.Slot) (from multipaxos.Slot, ok bo
 	return from, ok
 }
 
-// sumsEditor makes the slotSums of the next transaction. It copies each block that it changes.
+// sumsEditor builds the slotSums of the next transaction. It copies the blocks that it changes.
 type sumsEditor struct {
 	slotSums
 	own map[multipaxos.Slot]bool
@@ -95,7 +95,7 @@ func (s *slotSums) edit() *sumsEditor {
 	return e
 }
 
-// set notes the checksum of a slot's record; nil: it was deleted.
+// set records the checksum of a slot's record, or, if record is nil, that it was deleted.
 func (e *sumsEditor) set(slot multipaxos.Slot, record []byte) {
 	n := slot / sumBlockSlots
 	if !e.own[n] {
@@ -112,7 +112,7 @@ func (e *sumsEditor) set(slot multipaxos.Slot, record []byte) {
 	e.blocks[n][slot%sumBlockSlots] = sum
 }
 
-// done returns the result, without blocks that are empty. The editor is not used again.
+// done returns the result without empty blocks. The editor must not be used afterwards.
 func (e *sumsEditor) done() *slotSums {
 	for n := range e.own {
 		if *e.blocks[n] == (sumBlock{}) {

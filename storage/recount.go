@@ -9,21 +9,20 @@ import (
 	"tenure/kv"
 )
 
-// recountBytes is how much of the records is read at a time by Recount. A checkpoint waits for no more than that, or
-// for one record.
+// recountBytes bounds what Recount reads while a checkpoint waits, except that it reads at least one record.
 const recountBytes = 256 << 10
 
-// recount is a digest that is being made anew of the records in the file, in order of space and key, while checkpoints
-// go on: what they change at or below its position they change in it too. So at the end it is that of the newest
-// checkpoint, and no view was held for long. stateDB.mu guards it.
+// recount is a digest of the records in the file that is being recomputed, in order of space and key, while checkpoints
+// continue. A checkpoint also applies its changes at or below the position of the recount to the recount, so at the end
+// it is the digest of the newest checkpoint, and no view was open for long. stateDB.mu guards it.
 type recount struct {
 	running bool
-	space   kv.Space // everything at or below this position is in found
+	space   kv.Space // found includes everything at or below this position
 	key     []byte
 	found   digest
 }
 
-// covers reports whether the record of c, if there is one, is in r already.
+// covers reports whether r has passed the key of c.
 func (r *recount) covers(c *kv.Change) bool {
 	if !r.running {
 		return false
@@ -31,9 +30,10 @@ func (r *recount) covers(c *kv.Change) bool {
 	return c.Space < r.space || c.Space == r.space && bytes.Compare(c.Key, r.key) <= 0
 }
 
-// Recount reads every record of the state database, at bytesPerSecond, makes the digest of all of them anew, and
-// compares it with the one that checkpoints keep up. A difference, and any other damage, ends the store and is returned.
-// One at a time; checkpoints go on beside it, and it holds no view for longer than a piece takes to read.
+// Recount reads all records of the state database, at bytesPerSecond, recomputes their digest, and compares it with the
+// one that checkpoints maintain. A difference, or any other damage, ends the store and is returned. Checkpoints
+// continue meanwhile, and no view is open for longer than it takes to read recountBytes. Only one Recount may run at a
+// time.
 func (s *Store) Recount(ctx context.Context, bytesPerSecond int64) error {
 	return s.state.countAgain(ctx, bytesPerSecond)
 }
@@ -65,7 +65,7 @@ func (s *stateDB) countAgain(ctx context.Context, bytesPerSecond int64) error {
 	}
 }
 
-// countPiece reads the next records, and at the end compares the digests.
+// countPiece reads the next records, and compares the digests after the last one.
 func (s *stateDB) countPiece() (read int64, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"tenure/multipaxos"
 )
 
-// Entries calls fn with the entries of log.db in [from, through] that can be read, by rising slot as far as pages are
-// where they belong, then with those of the journal, which replace them. What cannot be read is skipped and told to
-// skipped. An entry's value is valid until fn returns; if that returns false nothing more is read.
+// Entries calls fn with the readable entries of log.db in [from, through], in order of slots unless pages are
+// misplaced, and then with those of the journal, which replace them. It calls skipped for what it cannot read. The
+// value of an entry is valid until fn returns. If fn returns false, Entries reads no more.
 func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxos.Entry, inJournal bool) bool,
 	skipped func(file string, err error)) {
 	more := true
@@ -50,14 +50,14 @@ func (x *Examination) Entries(from, through multipaxos.Slot, fn func(e multipaxo
 	}
 }
 
-// walkLog goes through what can be read of log.db.
+// walkLog visits the readable records of log.db.
 func (x *Examination) walkLog(visit func(bucket string, key, record []byte) error, skipped func(error)) error {
 	return salvage(x.logPath(), visit, skipped)
 }
 
-// Records calls fn with the records of one space of the state database, or of all if space is negative, whose keys
-// begin with prefix, by rising space and key as far as pages are where they belong. What cannot be read is skipped and
-// told to skipped. Key and value are valid until fn returns; if that returns false nothing more is read.
+// Records calls fn with the readable records of one space of the state database, or of all spaces if space is negative,
+// whose keys begin with prefix, in order of space and key unless pages are misplaced. It calls skipped for what it
+// cannot read. key and value are valid until fn returns. If fn returns false, Records reads no more.
 func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, key, value []byte) bool,
 	skipped func(file string, err error)) {
 	err := salvage(x.statePath(), func(bucket string, key, record []byte) error {
@@ -82,7 +82,7 @@ func (x *Examination) Records(space int, prefix []byte, fn func(space kv.Space, 
 	}
 }
 
-// salvage goes through what can be read of a bbolt file that may be damaged. Its memory is bounded as that of any walk.
+// salvage visits the readable records of a bbolt file that may be damaged. Its memory is bounded like that of a walk.
 func salvage(path string, visit func(bucket string, key, record []byte) error, skipped func(error)) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,8 +102,8 @@ func salvage(path string, visit func(bucket string, key, record []byte) error, s
 	return w.walk()
 }
 
-// anyMeta returns the meta page of the last transaction that has one which holds. A file that was cut short has the
-// pages that it has.
+// anyMeta returns the newest valid meta page, even if the file is otherwise inconsistent. Its highWater is at most the
+// number of pages in the file, which may be truncated.
 func anyMeta(r io.ReaderAt, size int64, skipped func(error)) (best metaPage, err error) {
 	if best, err = newestMeta(r, size); err == nil {
 		return best, nil

@@ -7,15 +7,15 @@ import (
 	"tenure/kv"
 )
 
-// Digest returns the slot of the newest checkpoint, and a digest of the whole state at that slot: of every record, and
-// of kv's meta record, however they lie in the file. Stores with the same state at a slot have the same digest there,
-// whatever checkpoints came before and whether the state came by the log or by a snapshot. It is kept up by each
-// checkpoint and costs no reading. The slot is 0 while there is no checkpoint, or one is in its middle. Safe for
-// concurrent use.
+// Digest returns the slot of the newest checkpoint and a digest of the whole state at that slot: of every record and of
+// kv's meta record, independent of the layout of the file. Stores with the same state at a slot have the same digest
+// there, whatever their earlier checkpoints, and whether the state came from the log or from a snapshot. Each
+// checkpoint updates it, so that it costs no reading. The slot is 0 if there is no checkpoint or one is unfinished. It
+// is safe for concurrent use.
 func (s *Store) Digest() (slot, digest uint64) { return s.state.checkpointed.Load().digest() }
 
-// digest is Store.Digest. The sum of the records has 64 bits, but two of one length pass for each other if their CRC32C
-// is the same, one case in 2³². What is made of it here adds nothing to that.
+// digest implements Store.Digest. The sum of the records has 64 bits, but it does not distinguish two records of the
+// same length with the same CRC32C, which happens in one case of 2³². The hash here adds nothing to that.
 func (m *checkpointMarks) digest() (slot, digest uint64) {
 	if m.Slot == 0 || m.Plan.Slot != 0 {
 		return 0, 0

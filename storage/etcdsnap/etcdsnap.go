@@ -6,10 +6,10 @@
 //	key     main revision (8 bytes, big-endian) · '_' · sub revision (8 bytes) · 't' if the revision deletes the key
 //	record  protobuf mvccpb.KeyValue: 1 key · 2 create revision · 3 mod revision · 4 version · 5 value · 6 lease
 //
-// The newest revision of a key says what it holds. etcdctl appends the SHA-256 of the file to it; one that is copied out
-// of a data directory has none, which its length tells.
+// The newest revision of a key has its value. etcdctl appends the SHA-256 of the file to it. A file copied from a data
+// directory has no SHA-256, as its length shows.
 //
-// Nothing is taken from the other buckets: leases, users and roles, alarms, members.
+// The other buckets (leases, users and roles, alarms, members) are ignored.
 package etcdsnap
 
 import (
@@ -35,30 +35,31 @@ const (
 	sector = 512
 )
 
-// ErrDamaged is wrapped by every error that says that a file is not what etcd made.
+// ErrDamaged is wrapped by every error that means that a file is not what etcd has written.
 var ErrDamaged = errors.New("not a whole etcd snapshot")
 
-// KeyValue is a key as etcd has it.
+// KeyValue is a key of etcd and its value.
 type KeyValue struct {
 	Key    []byte
 	Value  []byte
-	Leased bool // it would have ended with its lease
+	Leased bool // attached to a lease, so etcd would delete it when the lease ends
 }
 
-// Snapshot is a snapshot that was opened. Used by one goroutine at a time.
+// Snapshot is an open snapshot. It is not safe for concurrent use.
 type Snapshot struct {
 	r    io.ReaderAt
 	size int64
-	// Summed tells that the file has a checksum, which was right.
+	// Summed is true if the file has a checksum, which Open has verified.
 	Summed bool
-	// Revision is the newest in the file.
+	// Revision is the newest revision in the file.
 	Revision uint64
 
 	seeds  [2]maphash.Seed
 	newest map[hash]revision
 }
 
-// hash stands for a key, so that not all keys are in memory. With 128 bits no two keys of a snapshot share one.
+// hash identifies a key, so that keys need not be in memory. It has 128 bits, so that no two keys of a snapshot share
+// one.
 type hash [2]uint64
 
 func (s *Snapshot) hash(key []byte) hash {
@@ -73,9 +74,9 @@ type revision struct {
 
 func (r revision) after(o revision) bool { return r.main > o.main || r.main == o.main && r.sub > o.sub }
 
-// Open reads a file of so many bytes once, checks it, and learns which revision of each key is its newest. It keeps
-// 100 bytes or so for each key in memory, and no value. Nothing may write to the file while the Snapshot is used. Errors
-// wrap ErrDamaged.
+// Open reads a file of size bytes once, checks it, and finds the newest revision of each key. It keeps about 100 bytes
+// for each key in memory, and no values. Nothing may write to the file while the Snapshot is in use. Errors wrap
+// ErrDamaged.
 func Open(r io.ReaderAt, size int64) (*Snapshot, error) {
 	s := &Snapshot{r: r, size: size, newest: map[hash]revision{}}
 	s.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -105,7 +106,7 @@ func Open(r io.ReaderAt, size int64) (*Snapshot, error) {
 	return s, nil
 }
 
-// checkSum compares the SHA-256 behind the file with what is before it.
+// checkSum compares the SHA-256 at the end of the file with the bytes before it.
 func (s *Snapshot) checkSum() error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(s.r, 0, s.size)); err != nil {
@@ -121,8 +122,8 @@ func (s *Snapshot) checkSum() error {
 	return nil
 }
 
-// Each reads the file again and calls fn with each key that is not deleted, in the order in which they were last written.
-// What fn is given is valid until it returns. An error of fn ends it and is returned as it is.
+// Each reads the file again and calls fn with each key that is not deleted, in the order in which they were last
+// written. The KeyValue is valid until fn returns. Each stops at the first error of fn and returns it unchanged.
 func (s *Snapshot) Each(fn func(KeyValue) error) error {
 	return s.walk(func(rev revision, kv KeyValue) error {
 		if rev.deleted || s.newest[s.hash(kv.Key)] != rev {
@@ -132,7 +133,7 @@ func (s *Snapshot) Each(fn func(KeyValue) error) error {
 	})
 }
 
-// walk calls fn with each revision of each key.
+// walk calls fn with every revision of every key.
 func (s *Snapshot) walk(fn func(revision, KeyValue) error) error {
 	var failed error
 	err := storage.WalkBolt(s.r, s.size, func(bucket string, key, record []byte) error {
@@ -167,7 +168,7 @@ func parseRevision(b []byte) (revision, error) {
 	return revision{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[9:]), deleted}, nil
 }
 
-// parseKeyValue reads a mvccpb.KeyValue. Fields that it does not know are skipped.
+// parseKeyValue decodes an mvccpb.KeyValue. It skips unknown fields.
 func parseKeyValue(b []byte) (kv KeyValue, err error) {
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)
