@@ -56,8 +56,8 @@
 // Why that is at most once: a copy is applied only at a revision ≥ its base, and is then remembered at a revision ≥
 // base; once it is forgotten, F ≥ base, and no later copy passes. The table and the floor are part of every checkpoint.
 //
-// OpInstall replaces the state by an upload (staged.go, install.go): all entries get the new revision, F rises to the one
-// below it, and every idempotency key but the install's own is forgotten.
+// OpInstall replaces the state by an upload (staged.go, install.go): all entries get the new revision, F rises to the
+// one below it, and every idempotency key but the install's own is forgotten.
 //
 // Jump starts a new cluster from a state: slot, F and, one above it, the revision rise together, and nothing is
 // remembered.

@@ -1,13 +1,13 @@
 package kv
 
-// install carries out OpInstall: it replaces entries, sessions, locks and times by those of the upload, all at one
-// revision, InstallRevisions above whatever was seen here or there. The members, the feature level and, of each fence,
-// the larger token stay, and so do the quotas: they count what was uploaded, also beyond their limits. Every idempotency
-// key is forgotten, and F rises with the revision: a retry of a command that was applied before the install, or in the
-// uploaded state, is refused.
+// install carries out OpInstall. It replaces entries, sessions, locks and times by those of the upload, all at one
+// revision, which is InstallRevisions above all revisions of both states. The members, the feature level and the quotas
+// stay, and each fence keeps the larger token. The quotas count the uploaded keys, even beyond their limits. Every
+// idempotency key is forgotten, and F rises with the revision: a retry of a command that was applied before the
+// install, or in the uploaded state, is refused.
 //
-// Entries get the new revision as their ModifyIndex: a condition on an index that was read before must not hold, and
-// every watch and blocking query must see them.
+// Entries get the new revision as their ModifyIndex, so that no condition on an index that was read before holds, and
+// every watch and blocking query returns.
 func (s *State) install(c *Command) (Result, error) {
 	x := &s.exec
 	up := &x.reg.staged
@@ -40,7 +40,7 @@ func (s *State) install(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: revision, Count: uint64(len(u.entries))}, x.eraseOlder(revision)
 }
 
-// replaceable returns CodeTooMany if there are more keys and sessions than an install may replace.
+// replaceable returns CodeTooMany if the state has more keys and sessions than an install may replace.
 func (x *executor) replaceable() (Code, error) {
 	n := x.reg.sessions.byID.Len()
 	err := x.entries.scan(span{}, func(*hit) bool {
@@ -53,8 +53,8 @@ func (x *executor) replaceable() (Code, error) {
 	return CodeDone, err
 }
 
-// renewals returns those of each session: a command that is to end one of them must not end one of the same ID that is
-// uploaded.
+// renewals returns the number of renewals of each session, so that a command that was sent to end a session does not
+// end an uploaded one with the same ID.
 func (x *executor) renewals() map[string]uint64 {
 	out := make(map[string]uint64, x.reg.sessions.byID.Len())
 	x.reg.sessions.byID.Scan(func(id string, e *Session) bool {
@@ -64,7 +64,7 @@ func (x *executor) renewals() map[string]uint64 {
 	return out
 }
 
-// install puts what was uploaded in place, beside what is older.
+// install puts the upload in place. Older entries are still there; see eraseOlder.
 func (x *executor) install(u *upload, renewals map[string]uint64) {
 	r, revision := &x.reg, x.revision
 	for _, e := range u.sessions {
@@ -94,7 +94,8 @@ func (x *executor) install(u *upload, renewals map[string]uint64) {
 	}
 }
 
-// eraseOlder deletes every key that was not written at revision. The floor of the tombstones says so already.
+// eraseOlder deletes every key that was not written at revision. It makes no tombstones: their floor is already at
+// revision.
 func (x *executor) eraseOlder(revision uint64) error {
 	var old []string
 	var broken error

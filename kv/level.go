@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// NewestLevel is the feature level of this release: the highest that a State of it can have.
+// NewestLevel is the feature level of this release, the highest that its State can have.
 const NewestLevel = 1
 
-// ErrNewer is wrapped by errors that mean that the state is of a feature level which this release does not know. The
-// node must stop: it would apply what follows differently from the others.
+// ErrNewer is wrapped by errors that mean that the state has a feature level which this release does not know. The node
+// must stop: it would apply later commands differently from the other nodes.
 var ErrNewer = errors.New("feature level of a newer release")
 
-// newer returns the error for a state of level, to which a node of release has raised it.
+// newer returns the error for a state that a node of the given release has raised to level.
 func newer(level uint64, release string) error {
 	return fmt.Errorf("%w: the cluster's feature level is %d, of release %.*q, and this one knows up to level %d: run "+
 		"that release or a later one on this node; nothing is damaged", ErrNewer, level, MaxReleaseBytes, release,
@@ -26,8 +26,8 @@ const MaxReleaseBytes = 64
 // Level returns the cluster's feature level: 0 until an OpLevel has raised it. It never falls.
 func (s *State) Level() uint64 { return s.exec.reg.level }
 
-// Level returns the lowest feature level at which c is applied. Below it every node answers CodeLevel, or a release
-// that does not know c CodeMalformed, and changes nothing and remembers nothing: so the states stay the same.
+// Level returns the lowest feature level at which c is applied. Below it a node answers CodeLevel, or CodeMalformed if
+// its release does not know c, and neither changes nor remembers anything, so that all states stay equal.
 func (c *Command) Level() uint64 {
 	level := ruleOf(c.Op).level
 	for i := range c.Parts {
@@ -44,11 +44,11 @@ func (s Space) Level() uint64 {
 	return 0
 }
 
-// allows reports whether c may be applied at the state's feature level. It is asked before the idempotency keys, since a
-// release which does not know c remembers nothing of it.
+// allows reports whether c may be applied at the state's feature level. It is checked before the idempotency key, since
+// a release that does not know c does not remember its key either.
 func (s *State) allows(c *Command) bool { return c.Level() <= s.Level() }
 
-// raise carries out OpLevel. A level that is reached already changes nothing.
+// raise carries out OpLevel. It changes nothing if the level is already reached.
 func (x *executor) raise(c *Command) (Result, error) {
 	level := uint64(c.Num)
 	if level > NewestLevel {
@@ -60,7 +60,7 @@ func (x *executor) raise(c *Command) (Result, error) {
 	return Result{Code: CodeDone, Revision: x.revision, Count: x.reg.level}, nil
 }
 
-// metaOfLevel0 is the meta record of a state at feature level 0, which the release before feature levels reads.
+// metaOfLevel0 is the meta record of a state at feature level 0, which releases from before feature levels can read.
 type metaOfLevel0 struct {
 	Format, Slot, Revision, Floor, First, Next           uint64
 	SessionsIndex, LeaseFloor, KVFloor, TombstoneFloor   uint64
@@ -68,7 +68,7 @@ type metaOfLevel0 struct {
 	Eras, Members                                        uint64
 }
 
-// checkLevel returns an error unless this release can go on from a state with the feature level of m.
+// checkLevel returns an error unless this release can use a state with the feature level of m.
 func (m *meta) checkLevel() error {
 	switch {
 	case m.Level > NewestLevel:
@@ -80,8 +80,8 @@ func (m *meta) checkLevel() error {
 	return nil
 }
 
-// checkLevels panics on a record that a state of the feature level of m must not have: the release before could not
-// read it.
+// checkLevels panics if a change is of a space that states of m's feature level must not have, because an older release
+// could not read it.
 func (m *meta) checkLevels(changes []Change) {
 	if i := slices.IndexFunc(changes, func(c Change) bool { return c.Space.Level() > m.Level }); i >= 0 {
 		panic(fmt.Sprintf("kv: slot %d: a record of space %d at feature level %d", m.Slot, changes[i].Space, m.Level))

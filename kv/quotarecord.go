@@ -10,24 +10,24 @@ import (
 
 // OverQuota says why a command was refused with CodeQuota.
 type OverQuota struct {
-	Prefix string // of the quota
-	Keys   bool   // the numbers are of keys, else of bytes
+	Prefix string // the quota's prefix
+	Keys   bool   // whether the numbers count keys instead of bytes
 	Limit  uint64
 	Used   uint64
-	More   uint64 // what the command needed besides Used
+	More   uint64 // what the command needs beyond Used
 }
 
-// String says what is full.
+// String returns one sentence with the quota, its limit, its use and the need.
 func (o OverQuota) String() string {
 	what := "bytes"
 	if o.Keys {
 		what = "keys"
 	}
-	return fmt.Sprintf("the quota of prefix %q is %d %s, %d are in use, and this needs %d more", o.Prefix, o.Limit, what,
-		o.Used, o.More)
+	return fmt.Sprintf("the quota of prefix %q is %d %s, %d are in use, and this needs %d more", o.Prefix, o.Limit,
+		what, o.Used, o.More)
 }
 
-// encode returns o as Result.Body.
+// encode returns o as the Body of a Result.
 func (o OverQuota) encode() string {
 	kind := byte(0)
 	if o.Keys {
@@ -40,8 +40,8 @@ func (o OverQuota) encode() string {
 	return string(append(b, o.Prefix...))
 }
 
-// DecodeOverQuota reads the Body of a Result whose code is CodeQuota. Of a transaction it is about the first part that
-// a quota refused. Errors wrap ErrBody.
+// DecodeOverQuota decodes the Body of a Result whose code is CodeQuota. For a transaction it describes the first part
+// that a quota refused. Errors wrap ErrBody.
 func DecodeOverQuota(body string) (OverQuota, error) {
 	r := reader{b: []byte(body)}
 	kind := r.uvarint()
@@ -64,7 +64,7 @@ func appendQuota(buf []byte, q *quota) []byte {
 	return append(buf, q.next...)
 }
 
-// load reads a record of SpaceQuota.
+// load adds the quota in a record of SpaceQuota.
 func (q *quotas) load(prefix string, b []byte) error {
 	r := reader{b: b}
 	r.version()
@@ -81,7 +81,7 @@ func (q *quotas) load(prefix string, b []byte) error {
 	return nil
 }
 
-// quotaChanges returns the quotas that are not as they were at the last checkpoint.
+// quotaChanges returns the changes of the quotas since the last checkpoint, sorted by prefix.
 func (f *Frozen) quotaChanges() (changes []Change) {
 	f.oldQuotas.byPrefix.Scan(func(prefix string, _ *quota) bool {
 		if _, there := f.quotas.byPrefix.Get(prefix); !there {
@@ -91,7 +91,8 @@ func (f *Frozen) quotaChanges() (changes []Change) {
 	})
 	f.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
 		if old, _ := f.oldQuotas.byPrefix.Get(prefix); old != q {
-			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix), Value: slices.Clip(appendQuota(nil, q))})
+			changes = append(changes, Change{Space: SpaceQuota, Key: bytesOf(prefix),
+				Value: slices.Clip(appendQuota(nil, q))})
 		}
 		return true
 	})

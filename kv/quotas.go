@@ -10,37 +10,38 @@ import (
 	"tenure/api"
 )
 
-// Quota bounds the keys that start with a prefix, and says what they take. A byte is one of a key or of its value; what
-// the store keeps beside them is not counted.
+// Quota bounds the keys that start with a prefix, and has their current use. Bytes are those of keys and values; the
+// overhead of the store is not counted.
 type Quota struct {
-	Prefix    string // has at least one byte
-	Bytes     uint64 // most bytes; 0: any number
-	Keys      uint64 // most keys; 0: any number
+	Prefix    string // never empty
+	Bytes     uint64 // limit of bytes; 0 if unlimited
+	Keys      uint64 // limit of keys; 0 if unlimited
 	UsedBytes uint64
 	UsedKeys  uint64
-	// Counting: what was there when the quota was set is being counted, and the numbers are of what was counted so far.
+	// Counting is true while the keys that existed when the quota was set are still being counted; UsedBytes and
+	// UsedKeys are then those of the keys counted so far.
 	Counting bool
 }
 
-// quota is a Quota in the table; never changed once it is there.
+// quota is a Quota in the table. It is immutable.
 type quota struct {
 	Quota
-	// next, while it is counting: the keys below it are counted, and only those change the numbers.
+	// next is the key at which counting continues. While Counting, only keys below it are counted and change the use.
 	next  string
-	steps uint64 // of counting so far: the Arm of the next one
+	steps uint64 // of counting so far; the Arm of the next step
 }
 
-// counts reports whether key, which starts with the prefix, is among what is counted.
+// counts reports whether key, which starts with the prefix, is counted already or by its own command.
 func (q *quota) counts(key string) bool { return !q.Counting || key < q.next }
 
-// quotas is the quotas by prefix. A key counts for every quota whose prefix it starts with.
+// quotas has the quotas by prefix. A key counts for every quota whose prefix it starts with.
 type quotas struct{ byPrefix *btree.Map[string, *quota] }
 
 func newQuotas() quotas { return quotas{byPrefix: btree.NewMap[string, *quota](0)} }
 
 func (q *quotas) copy() quotas { return quotas{byPrefix: q.byPrefix.Copy()} }
 
-// each calls fn with the quotas for which key counts, that of the longest prefix first, until fn returns false. It
+// each calls fn with the quotas whose prefix key starts with, the longest prefix first, until fn returns false. It
 // looks at no more quotas than key has bytes.
 func (q *quotas) each(key string, fn func(*quota) bool) {
 	for from := key; from != ""; {
@@ -59,12 +60,12 @@ func (q *quotas) each(key string, fn func(*quota) bool) {
 			from = at.Prefix[:len(at.Prefix)-1]
 			continue
 		}
-		// A prefix of key that is below at.Prefix is no longer than what both have in common.
+		// A prefix of key that sorts below at.Prefix is not longer than their common prefix.
 		from = key[:common(key, at.Prefix)]
 	}
 }
 
-// common returns how many bytes a and b begin with that are the same.
+// common returns the length of the common prefix of a and b.
 func common(a, b string) (n int) {
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
@@ -72,7 +73,7 @@ func common(a, b string) (n int) {
 	return n
 }
 
-// cover reports whether key counts for any quota.
+// cover reports whether key starts with the prefix of any quota.
 func (q *quotas) cover(key string) (covered bool) {
 	if q.byPrefix.Len() == 0 {
 		return false
@@ -84,13 +85,13 @@ func (q *quotas) cover(key string) (covered bool) {
 	return covered
 }
 
-// growth is how much more, or less, is kept under a key after a command than before.
+// growth is the change of the bytes and the number of keys that a command makes at one key.
 type growth struct {
 	key         string
 	bytes, keys int64
 }
 
-// grows returns what it means for key that e takes the place of old; a zero old is no entry, and a nil e a deletion.
+// grows returns the growth at key when e replaces old. A zero old means that there is no entry, a nil e is a deletion.
 func grows(key string, e, old *Entry) growth {
 	g := growth{key: key}
 	if old.ModifyIndex != 0 {
@@ -103,7 +104,7 @@ func grows(key string, e, old *Entry) growth {
 	return g
 }
 
-// charge counts g.
+// charge adds g to the use of every quota for which its key counts.
 func (q *quotas) charge(g growth) {
 	if q.byPrefix.Len() == 0 || g.bytes == 0 && g.keys == 0 {
 		return
@@ -120,9 +121,9 @@ func (q *quotas) charge(g growth) {
 	})
 }
 
-// over returns the first quota that does not allow more, of the longest prefix, or false if all do. less is what the
-// same command takes away elsewhere. What does not grow is always allowed, also beyond a quota. While a quota is
-// counting it may allow too much, since less is known than there is, and never too little.
+// over returns the quota with the longest prefix that does not allow the growth more, or false if all allow it. less is
+// the growth of the same command at another key. What does not grow is always allowed, even above the limit. A quota
+// that is still counting knows only a part of its use, so it may allow too much, but never too little.
 func (q *quotas) over(more, less growth) (OverQuota, bool) {
 	var o OverQuota
 	if q.byPrefix.Len() == 0 {
@@ -147,8 +148,8 @@ func (q *quotas) over(more, less growth) (OverQuota, bool) {
 // countPause is the time between two steps of counting: they share the log with clients.
 const countPause = 10 * time.Millisecond
 
-// countBytes ends a step of counting that has read so many bytes, as Limits.CountKeys does: it holds up other commands
-// for some milliseconds only, whatever there is to be counted.
+// countBytes bounds the bytes that a step of counting reads, as Limits.CountKeys bounds its keys, so that a step delays
+// other commands by a few milliseconds only.
 const countBytes = 4 << 20
 
 // setQuota carries out OpQuota.
@@ -179,7 +180,8 @@ func (x *executor) setQuota(c *Command) (Result, error) {
 	return x.countOn(quota{Quota: Quota{Prefix: c.Key, Bytes: bytes, Keys: keys, Counting: true}, next: c.Key})
 }
 
-// resetQuotas makes every quota one of no keys, counted to the end: for who puts other keys in the place of all.
+// resetQuotas sets the use of every quota to zero, with nothing left to count. An install calls it before it replaces
+// all keys.
 func (x *executor) resetQuotas() {
 	fresh := newQuotas()
 	x.reg.quotas.byPrefix.Scan(func(prefix string, q *quota) bool {
@@ -190,7 +192,7 @@ func (x *executor) resetQuotas() {
 	x.reg.quotas = fresh
 }
 
-// timed returns the time that runs for a step of counting, or with an after of 0 that it has ended.
+// timed returns the timer of the next step of counting, due after after, or, if after is 0, the end of that timer.
 func (q *quota) timed(after time.Duration) Timed {
 	if !q.Counting {
 		return Timed{}
@@ -198,8 +200,9 @@ func (q *quota) timed(after time.Duration) Timed {
 	return Timed{Kind: TimedQuota, Name: q.Prefix, Arm: q.steps, After: after}
 }
 
-// countOn counts some more of what q covers, and makes it the quota of its prefix. What comes later counts itself, as
-// far as it is below what was counted. All nodes count the same keys in the same step, wherever each has them.
+// countOn counts more of the keys that q covers, and puts q into the table. Later writes below q.next are counted by
+// their own commands. All nodes count the same keys in the same step, whether the keys are in the memtable or in the
+// state database.
 func (x *executor) countOn(q quota) (Result, error) {
 	was := q
 	q.steps++
@@ -234,7 +237,7 @@ func (x *executor) countOn(q quota) (Result, error) {
 	return x.unchanged(CodeDone), nil
 }
 
-// overQuota returns the refusal of a command under which more is kept, if a quota does not allow that.
+// overQuota returns the refusal of a command with the growth more, if a quota does not allow it.
 func (x *executor) overQuota(more, less growth) (Result, bool) {
 	o, over := x.reg.quotas.over(more, less)
 	if !over {
@@ -245,7 +248,7 @@ func (x *executor) overQuota(more, less growth) (Result, bool) {
 	return r, true
 }
 
-// QuotaLimits returns the Value of an OpQuota that sets a quota. One of them must be above 0.
+// QuotaLimits returns the Value of an OpQuota that sets a quota. 0 means unlimited; at least one limit must be above 0.
 func QuotaLimits(bytes, keys uint64) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint([]byte{recordVersion}, bytes), keys)
 }
@@ -257,7 +260,7 @@ func parseQuotaLimits(b []byte) (bytes, keys uint64, ok bool) {
 	return bytes, keys, !r.bad && len(r.b) == 0 && bytes|keys != 0 && max(bytes, keys) <= MaxQuota
 }
 
-// MaxQuota is the largest limit of a quota.
+// MaxQuota is the largest possible limit, in bytes or keys.
 const MaxQuota = api.MaxQuota
 
 // Quota returns the quota of a prefix.
@@ -268,10 +271,10 @@ func (v *Snapshot) Quota(prefix string) (Quota, bool) {
 	return Quota{}, false
 }
 
-// Quotas returns all quotas, by prefix; at most Limits.Quotas.
+// Quotas returns all quotas, sorted by prefix; there are at most Limits.Quotas.
 func (v *Snapshot) Quotas() []Quota { return v.quotas.list() }
 
-// Quotas returns all quotas, by prefix; at most Limits.Quotas. It changes nothing in s, like Get.
+// Quotas returns all quotas, sorted by prefix; at most Limits.Quotas. Like Get, it does not change s.
 func (s *State) Quotas() []Quota { return s.exec.reg.quotas.list() }
 
 func (q *quotas) list() []Quota {

@@ -9,31 +9,31 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// An upload is a state that is to replace this one: OpStage brings it in pieces, OpInstall puts it in place, and
-// OpDropStaged ends it unused. There is one at a time. Its pieces are kept as they came, in memory and in SpaceStaged, so
-// that an install reads no disk; each is named by its number, so that a copy of a command that comes twice changes
-// nothing. An upload that nobody goes on with ends after StagedFor (TimedUpload).
+// An upload is a state that will replace this one: OpStage adds a piece of it, OpInstall puts it in place, and
+// OpDropStaged discards it. There is at most one. Its pieces are kept unchanged, in memory and in SpaceStaged, so that
+// an install reads nothing from disk. A piece has a number, so that a command that is applied twice changes nothing. An
+// upload that is not continued ends after StagedFor (TimedUpload).
 //
-// The first piece is what stageHeader returns, the others records of the uploaded state (Pieces), in the order of
-// stagedSpaces: what an entry points to comes before it.
+// The first piece is that of stageHeader. The others are records of the uploaded state (Pieces), in the order of
+// stagedSpaces, so that a record comes after those to which it refers.
 
 // Bounds of an upload that the state machine takes. What a node sends is less: MaxUploadBytes.
 const (
 	MaxStagedBytes   = 64 << 20 // of all its pieces
 	MaxStagedRecords = 10_000   // in all its pieces
-	// MaxInstallKeys is how many keys and sessions the state may have that an install replaces.
+	// MaxInstallKeys bounds the keys and sessions of the state that an install replaces.
 	MaxInstallKeys = 10_000
-	// StagedFor is how long an upload lives after its last piece.
+	// StagedFor is the life of an upload after its last piece.
 	StagedFor = 2 * time.Minute
 )
 
-// The jumps of an install, as those of a restore: nothing that users have seen ever falls.
+// The jumps of an install, like those of a restore: no revision or token that users have seen ever decreases.
 const (
 	InstallRevisions = 1 << 40
 	InstallEras      = 1 << 16
 )
 
-// staged is the upload on its way; the zero staged is none.
+// staged is the current upload. The zero staged means that there is none.
 type staged struct {
 	id      string
 	pieces  [][]byte // never changed
@@ -47,13 +47,12 @@ func (s *staged) copy() staged {
 	return c
 }
 
-// timed is what runs for the upload.
+// timed returns the timer of the upload.
 func (s *staged) timed() Timed {
 	return Timed{Kind: TimedUpload, Name: s.id, Arm: uint64(len(s.pieces)), After: StagedFor}
 }
 
-// stageHeader returns the first piece of an upload: how far the uploaded state had come, by the meta record of its
-// checkpoint through slot.
+// stageHeader returns the first piece of an upload, which has the slot and the meta record of the uploaded checkpoint.
 func stageHeader(slot uint64, record []byte) ([]byte, error) {
 	if _, err := decodeMeta(slot, record); err != nil {
 		return nil, err
@@ -70,17 +69,17 @@ func parseStageHeader(piece []byte) (meta, bool) {
 	return m, err == nil
 }
 
-// stagedSpaces are those whose records belong into an upload, in their order. What else there is follows from these, or
-// is this cluster's own: its members and its feature level.
+// stagedSpaces are the spaces whose records belong to an upload, in order. Other records follow from these, or are this
+// cluster's own: its members and its feature level.
 var stagedSpaces = [...]Space{SpaceSession, SpaceFence, SpaceDelay, SpaceData}
 
-// Staged reports whether records of s belong into an upload, and which place they have in its order.
+// Staged reports whether records of s belong to an upload, and the place of s in its order.
 func (s Space) Staged() (place int, ok bool) {
 	place = slices.Index(stagedSpaces[:], s)
 	return place, place >= 0
 }
 
-// appendStaged puts a record behind the others in a piece.
+// appendStaged appends a record to a piece.
 func appendStaged(piece []byte, c Change) []byte {
 	piece = append(piece, byte(c.Space))
 	piece = binary.AppendUvarint(piece, uint64(len(c.Key)))
@@ -89,7 +88,8 @@ func appendStaged(piece []byte, c Change) []byte {
 	return append(piece, c.Value...)
 }
 
-// eachStaged calls fn with the records of a piece, which alias it, until fn returns false. It reports whether it is one.
+// eachStaged calls fn with the records of a piece, which alias it, until fn returns false. It returns false if the
+// piece is malformed.
 func eachStaged(piece []byte, fn func(c Change) bool) bool {
 	for len(piece) > 0 {
 		c := Change{Space: Space(piece[0])}
@@ -110,7 +110,7 @@ func eachStaged(piece []byte, fn func(c Change) bool) bool {
 	return true
 }
 
-// stage carries out OpStage. Count is the number of pieces that are there now.
+// stage carries out OpStage. Count of the result is the number of pieces so far.
 func (x *executor) stage(c *Command) Result {
 	s := &x.reg.staged
 	n, there := int(c.Num), len(s.pieces)
@@ -137,7 +137,7 @@ func (x *executor) stage(c *Command) Result {
 	return r
 }
 
-// add keeps a piece, unless it is none or too much.
+// add adds a piece, unless it is malformed or exceeds a bound.
 func (s *staged) add(id string, piece []byte) Code {
 	records := 0
 	if len(s.pieces) == 0 {
@@ -157,7 +157,7 @@ func (s *staged) add(id string, piece []byte) Code {
 	return CodeDone
 }
 
-// dropStaged carries out OpDropStaged. With an Arm it ends only an upload that has so many pieces.
+// dropStaged carries out OpDropStaged. With an Arm it ends the upload only if that is the number of its pieces.
 func (x *executor) dropStaged(c *Command) Result {
 	s := &x.reg.staged
 	if c.Session.ID == s.id && (c.Arm == 0 || c.Arm == uint64(len(s.pieces))) {
@@ -166,7 +166,7 @@ func (x *executor) dropStaged(c *Command) Result {
 	return x.unchanged(CodeDone)
 }
 
-// endUpload forgets the upload.
+// endUpload discards the upload.
 func (x *executor) endUpload() {
 	s := &x.reg.staged
 	for n := range s.pieces {
@@ -182,7 +182,7 @@ func appendStagedPiece(buf []byte, id string, piece []byte) []byte {
 	return append(appendPiece(append(buf, recordVersion), id), piece...)
 }
 
-// load reads a record of SpaceStaged.
+// load adds the piece in a record of SpaceStaged.
 func (s *staged) load(key string, b []byte) error {
 	r := reader{b: b}
 	r.version()
@@ -195,22 +195,22 @@ func (s *staged) load(key string, b []byte) error {
 	return nil
 }
 
-// Upload returns the upload that is on its way and how many pieces it has, or nothing.
+// Upload returns the ID of the current upload and the number of its pieces, or "" and 0.
 func (s *State) Upload() (id string, pieces int) {
 	return s.exec.reg.staged.id, len(s.exec.reg.staged.pieces)
 }
 
-// upload is what an install reads out of the pieces.
+// upload is the decoded upload.
 type upload struct {
 	meta     meta
 	sessions []*Session
-	fences   map[string]uint64 // never ranged over; see names
+	fences   map[string]uint64 // never ranged over, for determinism; see names
 	names    []string
 	delays   []Timed
 	entries  []*Entry
 }
 
-// read takes the pieces apart. It changes nothing, and reports false if a record is none.
+// read decodes the pieces. It changes nothing, and returns false if a record is malformed.
 func (s *staged) read() (u upload, ok bool) {
 	if u.meta, ok = parseStageHeader(s.pieces[0]); !ok {
 		return u, false
@@ -254,7 +254,7 @@ func (u *upload) take(key string, c Change) bool {
 	panic(fmt.Sprintf("kv: a record of space %d is staged", c.Space))
 }
 
-// clear empties r but for what no upload replaces, and notes what ends.
+// clear removes the sessions, times and tombstones, which an upload replaces, and notes what ends.
 func (x *executor) clear(revision uint64) {
 	r := &x.reg
 	r.sessions.byID.Scan(func(id string, e *Session) bool {

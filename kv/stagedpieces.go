@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// stagedPieceBytes is how large pieces become: not much more than other commands, so that those need not wait long.
+// stagedPieceBytes is the size of a piece. It is not much more than that of other commands, so that those need not wait
+// long.
 const stagedPieceBytes = 256 << 10
 
 // MaxUploadBytes is how many bytes of pieces a node sends. It is below MaxStagedBytes, which is a rule of the state
@@ -13,10 +14,10 @@ const stagedPieceBytes = 256 << 10
 // (docs/performance.md).
 const MaxUploadBytes = 8 << 20
 
-// ErrUploadTooLarge is the error for a state that is beyond the bounds of an upload.
+// ErrUploadTooLarge means that a state exceeds the bounds of an upload.
 var ErrUploadTooLarge = errors.New("too large to replace the state of a running cluster")
 
-// Pieces makes the pieces of an upload of the records of a checkpoint.
+// Pieces makes the pieces of an upload from the records of a checkpoint. It is not safe for concurrent use.
 type Pieces struct {
 	header  []byte
 	places  [len(stagedSpaces)][][]byte
@@ -24,13 +25,14 @@ type Pieces struct {
 	records int
 }
 
-// NewPieces returns the Pieces of a checkpoint through slot with that meta record.
+// NewPieces returns the Pieces of a checkpoint through slot, whose meta record is record.
 func NewPieces(slot uint64, record []byte) (*Pieces, error) {
 	header, err := stageHeader(slot, record)
 	return &Pieces{header: header, bytes: len(header)}, err
 }
 
-// Add adds a record, which is copied. Records of spaces that no upload has are left out. The error is ErrUploadTooLarge.
+// Add adds a record, which it copies. It ignores records of spaces that do not belong to an upload. Its error wraps
+// ErrUploadTooLarge.
 func (p *Pieces) Add(c Change) error {
 	place, ok := c.Space.Staged()
 	if !ok {
@@ -52,7 +54,7 @@ func (p *Pieces) Add(c Change) error {
 	return nil
 }
 
-// List returns the pieces.
+// List returns the pieces, in the order in which to send them.
 func (p *Pieces) List() [][]byte {
 	out := [][]byte{p.header}
 	for _, list := range p.places {

@@ -10,7 +10,7 @@ type attempt struct {
 	Outcomes
 	bytes int
 	full  bool
-	// over is the body of the first part that a quota refused, and overs is how many it refused.
+	// over is the Body of the first part that a quota refused, and overs is the number of such parts.
 	over  string
 	overs int
 }
@@ -66,7 +66,7 @@ func (t *attempt) fail(i int, format string, args ...any) {
 	t.Errors = append(t.Errors, PartError{Part: i, What: fmt.Sprintf(format, args...)})
 }
 
-// refused notes that a quota refuses part i, which body tells.
+// refused records that a quota has refused part i; body is the encoded OverQuota.
 func (t *attempt) refused(i int, p *Part, body string) {
 	if t.overs++; t.overs == 1 {
 		t.over = body

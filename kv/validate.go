@@ -235,8 +235,8 @@ func (c *Command) validateMore() error {
 	case c.Op == OpQuota:
 		return c.validateQuota()
 	case c.Op == OpLevel && (c.Num < 1 || len(c.Value) > MaxReleaseBytes):
-		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at most %d",
-			ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
+		return fmt.Errorf("%w: feature level %d of a release whose name has %d bytes: must be at least 1, and at "+
+			"most %d", ErrCommand, c.Num, len(c.Value), MaxReleaseBytes)
 	case (c.Op == OpStage || c.Op == OpInstall) && c.Num < 0:
 		return fmt.Errorf("%w: piece %d of an upload: must be from 0 up", ErrCommand, c.Num)
 	case c.Op == OpDropFence && c.Fence == "":
@@ -263,7 +263,8 @@ func (c *Command) validateQuota() error {
 		return nil
 	}
 	if _, _, ok := parseQuotaLimits(c.Value); !ok {
-		return fmt.Errorf("%w: a quota must have a limit of bytes or of keys, of at most %d", ErrCommand, uint64(MaxQuota))
+		return fmt.Errorf("%w: a quota must have a limit of bytes or of keys, of at most %d", ErrCommand,
+			uint64(MaxQuota))
 	}
 	return nil
 }
