@@ -15,13 +15,13 @@ import (
 	"tenure/server/wire"
 )
 
-// stampEvery is how often clocks are compared.
+// stampEvery is the time between two comparisons of clocks.
 const stampEvery = 500 * time.Millisecond
 
-// ClocksConfig is what a Clocks is made of. All fields are required.
+// ClocksConfig configures a Clocks. All fields are required.
 type ClocksConfig struct {
-	DriftPPM int64 // that is allowed
-	// Master and User are for how long a lease of each class may live that this node has granted.
+	DriftPPM int64 // allowed drift, in parts per million
+	// Master and User bound the life of leases of each class that this node grants.
 	Master, User time.Duration
 	Clock        *clock.Clock
 	Members      *Members
@@ -30,36 +30,37 @@ type ClocksConfig struct {
 	Logger       zerolog.Logger
 }
 
-// Clocks compares this node's clock with those of the others, and keeps this node out of leases while its clock cannot be
-// trusted: lease messages are dropped, the elector starts no attempt and lets go of a lease that is held.
+// Clocks compares this node's clock with those of the others. While the clock cannot be trusted, this node takes no
+// part in leases: it drops lease messages, and the elector starts no attempt and releases a lease that is held. Its
+// exported methods are safe for concurrent use.
 type Clocks struct {
 	cfg ClocksConfig
 
-	mu    sync.Mutex // held for moments
+	mu    sync.Mutex // held briefly
 	watch *replica.ClockWatch
 
 	// Why this node takes no part in the master lease, and in leases of any class; "" if it does.
 	master, user atomic.Pointer[string]
 }
 
-// NewClocks returns a Clocks. It registers its figures.
+// NewClocks returns a Clocks and registers its metrics.
 func NewClocks(c ClocksConfig) *Clocks {
 	k := &Clocks{cfg: c, watch: replica.NewClockWatch(c.DriftPPM)}
 	k.master.Store(new(string))
 	k.user.Store(new(string))
 	metrics.Flag(c.Registry, "clock_trusted",
-		"0 while this node takes no part in leases, because its clock runs at another rate than the others' or the machine "+
-			"was suspended.", nil, func() bool { return k.Problem() == "" })
-	metrics.Gauge(c.Registry, "clock_peers_differing", "Voters whose clocks run at another rate than this node's, by more "+
-		"than half of the allowed drift.", nil, func() float64 { return float64(k.differing()) })
+		"0 while this node takes no part in leases, because its clock runs at another rate than the others' or the "+
+			"machine was suspended.", nil, func() bool { return k.Problem() == "" })
+	metrics.Gauge(c.Registry, "clock_peers_differing", "Voters whose clocks run at another rate than this node's, by "+
+		"more than half of the allowed drift.", nil, func() float64 { return float64(k.differing()) })
 	return k
 }
 
-// Problem returns why this node takes no part in named leases, "" if it does. It takes part in the master lease no later
-// than that: see Distrusted.
+// Problem returns the reason why this node takes no part in named leases, or "" if it does. It returns to the master
+// lease no later than to named leases; see Distrusted.
 func (c *Clocks) Problem() string { return *c.user.Load() }
 
-// Distrusted reports whether this node takes no part in the master lease.
+// Distrusted reports whether this node is excluded from the master lease because of its clock.
 func (c *Clocks) Distrusted() bool { return *c.master.Load() != "" }
 
 func (c *Clocks) differing() int {
@@ -69,7 +70,7 @@ func (c *Clocks) differing() int {
 	return len(c.watch.Differing(m.Voters()))
 }
 
-// Loops returns the goroutine of the comparison.
+// Loops returns the function to run as a goroutine.
 func (c *Clocks) Loops() []Loop { return []Loop{c.run} }
 
 func (c *Clocks) run(stop <-chan struct{}) error {
@@ -91,7 +92,7 @@ func (c *Clocks) run(stop <-chan struct{}) error {
 	}
 }
 
-// look decides whether the clock can be trusted, and says so when that changes.
+// look decides whether the clock can be trusted, and logs changes.
 func (c *Clocks) look() {
 	now := c.cfg.Clock.Now()
 	m := c.cfg.Members.Load()
@@ -108,7 +109,7 @@ func (c *Clocks) look() {
 	}
 }
 
-// Hear takes the stamp of a peer.
+// Hear handles the stamp of a peer.
 func (c *Clocks) Hear(from ballot.NodeID, s replica.ClockStamp) {
 	now := c.cfg.Clock.Now()
 	c.mu.Lock()
@@ -116,7 +117,7 @@ func (c *Clocks) Hear(from ballot.NodeID, s replica.ClockStamp) {
 	c.mu.Unlock()
 }
 
-// connected forgets what was known of a peer: its process may be another one.
+// connected discards what is known of a peer's clock: its process may have been replaced.
 func (c *Clocks) connected(peer ballot.NodeID) {
 	c.mu.Lock()
 	c.watch.Forget(peer)

@@ -8,14 +8,14 @@ import (
 	"tenure/storage"
 )
 
-// givenBackPerSecond is the pace at which free pages of state.db are given back to the file system, and givenBackPause
-// the time between two looks whether enough are free.
+// givenBackPerSecond is the rate in bytes per second at which free pages of state.db are given back to the file system,
+// and givenBackPause the time between two checks.
 const (
 	givenBackPerSecond = 64 << 20
 	givenBackPause     = 10 * time.Second
 )
 
-// giveBack gives free pages of state.db back to the file system while the node runs.
+// giveBack gives free pages of state.db back to the file system until stop is closed.
 func (d *Disk) giveBack(stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

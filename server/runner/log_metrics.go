@@ -56,12 +56,14 @@ func (l *Log) registerGauges() {
 	view("queued_writes", "Writes that wait to be proposed, forwarded or answered by the master.",
 		func(v *LogView) float64 { return float64(v.Queued) })
 	view("inflight_slots", "Slots proposed and not yet applied.", func(v *LogView) float64 { return float64(v.InFlight) })
-	view("digest_slot", "Slot of the newest digest of the state that this node has told the others; 0 if there is none.",
+	view("digest_slot", "Slot of the newest digest of the state that this node has told the others; 0 if there is "+
+		"none.",
 		func(v *LogView) float64 { return float64(v.Compared) })
 	view("digest_agreed_slot", "Newest slot at which a majority of the voters had the same digest as this node.",
 		func(v *LogView) float64 { return float64(v.Agreed) })
 	metrics.Flag(l.cfg.Registry, "replicas_differ",
-		"1 if digests of voters differ and no majority tells which of them is right: nothing is truncated or backed up.",
+		"1 if digests of voters differ and no majority tells which of them is right: nothing is truncated or backed "+
+			"up.",
 		nil, func() bool { return l.view.Load().Dispute.Slot != 0 })
 	metrics.Flag(l.cfg.Registry, "able",
 		"1 if this node could serve as master: its disk answers, it has space, and it does not stand back.",

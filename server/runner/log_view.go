@@ -95,8 +95,8 @@ func (l *Log) fullChanged(old, now []ballot.NodeID) {
 	}
 	for _, id := range old {
 		if !slices.Contains(now, id) {
-			l.cfg.Logger.Info().Uint64("full", uint64(id)).Msg("the disk of a member has space again, or the member cannot be " +
-				"reached")
+			l.cfg.Logger.Info().Uint64("full", uint64(id)).Msg("the disk of a member has space again, or the member " +
+				"cannot be reached")
 		}
 	}
 }

@@ -81,7 +81,8 @@ func (h *quotaHandler) put(x *exchange) error {
 	case err != nil:
 		return err
 	case body.Bytes == 0 && body.Keys == 0:
-		return badRequest("a quota needs a limit: give bytes or keys, or both; DELETE ends a quota: nothing was changed")
+		return badRequest("a quota needs a limit: give bytes or keys, or both; DELETE ends a quota: nothing was " +
+			"changed")
 	case max(body.Bytes, body.Keys) > api.MaxQuota:
 		return badRequest("bytes and keys may be at most %d: nothing was changed", int64(api.MaxQuota))
 	}
@@ -111,8 +112,8 @@ func (h *quotaHandler) command(x *exchange) (kv.Command, error) {
 func quotaPrefix(x *exchange) (string, error) {
 	prefix := x.behind(api.PathQuota)
 	if prefix == "" || len(prefix) > api.MaxQuotaPrefixBytes || !utf8.ValidString(prefix) {
-		return "", badRequest("the prefix of a quota must have 1 to %d bytes of UTF-8; --quota-bytes of the nodes bounds "+
-			"the whole store: nothing was changed", api.MaxQuotaPrefixBytes)
+		return "", badRequest("the prefix of a quota must have 1 to %d bytes of UTF-8; --quota-bytes of the nodes "+
+			"bounds the whole store: nothing was changed", api.MaxQuotaPrefixBytes)
 	}
 	return prefix, nil
 }

@@ -57,14 +57,14 @@ func notRestored(c *kv.Command, res *kv.Result) error {
 	case kv.CodeDone:
 		return nil
 	case kv.CodeTooMany, kv.CodeTooLarge:
-		return tooLargeToRestore(errors.New("the snapshot, or what it is to replace, has too many keys, or its revision " +
-			"is near the last one"))
+		return tooLargeToRestore(errors.New("the snapshot, or what it is to replace, has too many keys, or its " +
+			"revision is near the last one"))
 	case kv.CodeExists:
-		return refuse(http.StatusServiceUnavailable, api.CodeOverloaded, "another snapshot is being uploaded: nothing was "+
-			"changed: try again when it has ended, or in two minutes if it was given up")
+		return refuse(http.StatusServiceUnavailable, api.CodeOverloaded, "another snapshot is being uploaded: nothing "+
+			"was changed: try again when it has ended, or in two minutes if it was given up")
 	case kv.CodeMissing, kv.CodeCondition:
-		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "the upload was interrupted: nothing was changed: "+
-			"send it again")
+		return refuse(http.StatusServiceUnavailable, api.CodeNotApplied, "the upload was interrupted: nothing was "+
+			"changed: send it again")
 	case kv.CodeMalformed:
 		return badRequest("a record of the snapshot is not one that this release knows: nothing was changed")
 	}
@@ -72,8 +72,8 @@ func notRestored(c *kv.Command, res *kv.Result) error {
 }
 
 func tooLargeToRestore(err error) error {
-	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the cluster "+
-		"and make a new one of it with kvnode restore")
+	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the "+
+		"cluster and make a new one of it with kvnode restore")
 }
 
 // sawEnd notes whether the end of what it reads was seen.

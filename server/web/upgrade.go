@@ -11,8 +11,8 @@ import (
 type Upgrades interface {
 	// Upgrade returns what this node knows of it. It never waits.
 	Upgrade() api.Upgrade
-	// FinishUpgrade has the master raise the level to the newest that this node knows, and waits until it is. A *MemberError
-	// says which member stands in the way.
+	// FinishUpgrade has the master raise the level to the newest that this node knows, and waits until it is. A
+	// *MemberError says which member stands in the way.
 	FinishUpgrade(timeout time.Duration) (api.Upgrade, error)
 }
 

@@ -68,9 +68,9 @@ func (w *writes) identify(h http.Header, c *kv.Command) error {
 	return nil
 }
 
-// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session or replaces all, so that it may be sent
-// on again when the master changes. Consul's clients send no key, and take an answer of unknown outcome for the loss of
-// their lock. Other writes are too many: each key is remembered.
+// drawKey gives a key of this node's own to what locks and unlocks, and to what makes a session or replaces all, so
+// that it may be sent on again when the master changes. Consul's clients send no key, and take an answer of unknown
+// outcome for the loss of their lock. Other writes are too many: each key is remembered.
 func (w *writes) drawKey(c *kv.Command) {
 	if c.Lock != kv.LockNone || c.Op == kv.OpSessionCreate || c.Op == kv.OpInstall {
 		c.IdemKey, c.Base = uuid.NewString(), w.revision()

@@ -1,7 +1,7 @@
 package wire
 
-// Archived is what the node that archives tells the others: they keep their logs from there on, so that each of them can
-// go on with the archive.
+// Archived is what the node that archives tells the others: they keep their logs from there on, so that each of them
+// can go on with the archive.
 type Archived struct {
 	Slot      uint64 // through it everything is in the archive
 	ReachedMS int64  // when that slot had been applied, in ms since 1970

@@ -58,8 +58,9 @@ type Hello struct {
 	// Membership and Change are the Number and Change of the membership that this node goes by. Versions that know of
 	// one membership only leave them out.
 	Membership, Change uint64
-	// Level is the highest feature level that the node knows, and ClusterLevel the cluster's, as it has applied it. Speaks
-	// is the newest version of the protocol that it speaks. A release from before there were levels leaves them out.
+	// Level is the highest feature level that the node knows, and ClusterLevel the cluster's, as it has applied it.
+	// Speaks is the newest version of the protocol that it speaks. A release from before there were levels leaves them
+	// out.
 	Level, ClusterLevel uint64
 	Speaks              uint16
 }
