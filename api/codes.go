@@ -40,11 +40,11 @@ const (
 	// CodeKeyReused: the idempotency key was used by another write, or the operation id by another change of the members.
 	// Use a new one for each.
 	CodeKeyReused Code = "key-reused"
-	// CodeNoSpace: disks are at their reserve or quota, the quota of a prefix is full, which the text names, or a table of
-	// the store is. Reads and deletes go on; retry when there is space.
+	// CodeNoSpace: disks are at their reserve or quota, the quota of a prefix is full, which the text names, or a table
+	// of the store is. Reads and deletes go on; retry when there is space.
 	CodeNoSpace Code = "no-space"
-	// CodeFeatureLevel: the request needs a higher feature level than the cluster's. Upgrade all nodes, raise the level,
-	// then send it again.
+	// CodeFeatureLevel: the request needs a higher feature level than the cluster's. Upgrade all nodes, raise the
+	// level, then send it again.
 	CodeFeatureLevel Code = "feature-level"
 )
 

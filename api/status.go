@@ -128,8 +128,8 @@ type ArchiveStatus struct {
 	// Slot is the last one in the archive, and ReachedMS when it had been applied.
 	Slot      uint64 `json:"slot"`
 	ReachedMS int64  `json:"reached_ms"`
-	// LagMS is the age of the oldest change that this node has applied and the archive does not have, and LagSlots how many
-	// slots there are of these.
+	// LagMS is the age of the oldest change that this node has applied and the archive does not have, and LagSlots how
+	// many slots there are of these.
 	LagMS    int64         `json:"lag_ms"`
 	LagSlots uint64        `json:"lag_slots"`
 	Full     *ArchivedCopy `json:"full,omitempty"`     // the newest

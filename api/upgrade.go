@@ -1,7 +1,7 @@
 package api
 
-// Upgrade says which feature level the cluster has, and what its members could have: the answer of GET PathUpgrade, and of
-// POST PathUpgradeFinish.
+// Upgrade says which feature level the cluster has, and what its members could have: the answer of GET PathUpgrade, and
+// of POST PathUpgradeFinish.
 type Upgrade struct {
 	FeatureLevel uint64        `json:"feature_level"` // of the cluster, as applied by the node that answers
 	NewestLevel  uint64        `json:"newest_level"`  // that the release of that node knows

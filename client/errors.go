@@ -26,8 +26,8 @@ var (
 	ErrKeyReused = errors.New("idempotency key was used by another write")
 	// ErrNoSpace: the disk reserve or quota is reached. Nothing was changed. Deletes still work.
 	ErrNoSpace = errors.New("no space")
-	// ErrFeatureLevel: the cluster's feature level is too low for the request: upgrade all nodes and raise it. Nothing was
-	// changed.
+	// ErrFeatureLevel: the cluster's feature level is too low for the request: upgrade all nodes and raise it. Nothing
+	// was changed.
 	ErrFeatureLevel = errors.New("above the cluster's feature level")
 	// ErrTooLarge: the value is over the cluster's limit, or an answer is over MaxAnswerBytes.
 	ErrTooLarge = errors.New("too large")

@@ -22,8 +22,8 @@ type QuotaLimits struct {
 // allows fails with ErrNoSpace, and the error names the prefix. Deletes and writes that make nothing larger do not.
 type Quotas struct{ s *sender }
 
-// Set gives a prefix these limits, in place of those that it has. What is there already stays, also if it is more, and is
-// counted, see Quota.Counting.
+// Set gives a prefix these limits, in place of those that it has. What is there already stays, also if it is more, and
+// is counted, see Quota.Counting.
 func (q *Quotas) Set(ctx context.Context, prefix string, l QuotaLimits, o WriteOptions) error {
 	if err := checkQuota("set quota", prefix); err != nil {
 		return err

@@ -29,8 +29,8 @@ func (n *Nodes) Upgrade(ctx context.Context) (Upgrade, error) {
 }
 
 // FinishUpgrade has the master raise the cluster's feature level to the newest that the node knows which is asked, and
-// returns when that node has applied it. From then on no member goes back to an older release. ErrMembers: a member runs
-// such a release, or is not heard; the text says which. ErrUnknown: it may have been raised; look, or ask again.
+// returns when that node has applied it. From then on no member goes back to an older release. ErrMembers: a member
+// runs such a release, or is not heard; the text says which. ErrUnknown: it may have been raised; look, or ask again.
 func (n *Nodes) FinishUpgrade(ctx context.Context) (Upgrade, error) {
 	ctx, cancel := n.s.bounded(ctx)
 	defer cancel()
