@@ -40,7 +40,7 @@ func damageCommand() *cobra.Command {
 				return err
 			}
 			fmt.Printf("%.0f s\n\n", report.Took.Seconds())
-			told := report.Tell(os.Stdout)
+			told := report.Write(os.Stdout)
 			if results != "" {
 				told = errors.Join(told, writeDamage(results, &cfg, &report))
 			}
@@ -78,5 +78,5 @@ func writeDamage(file string, cfg *damage.Config, r *damage.Report) error {
 		cfg.Faults[damage.Flip], cfg.Faults[damage.Truncate], cfg.Faults[damage.Page], cfg.Seed)
 	_, err = fmt.Fprintf(f, damageHead, command, time.Now().UTC().Format("2006-01-02 15:04 UTC"), runtime.GOOS,
 		runtime.GOARCH, runtime.NumCPU(), r.Took.Seconds())
-	return errors.Join(err, r.Tell(f), f.Close())
+	return errors.Join(err, r.Write(f), f.Close())
 }

@@ -16,13 +16,13 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// client speaks HTTP to one node and tries nothing again.
+// client sends HTTP requests to one node, without retries.
 type client struct {
 	base string
 	http *http.Client
 }
 
-const askers = 4 // at a time
+const askers = 4 // concurrent readers
 
 func newClient(n *cluster.Node) *client {
 	return &client{base: "http://" + n.Client, http: &http.Client{
@@ -31,7 +31,7 @@ func newClient(n *cluster.Node) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// send asks about keys.
+// send sends a request about keys; path is below /v1/kv/.
 func (c *client) send(ctx context.Context, method, path, body string) (code int, text string, err error) {
 	return c.do(ctx, method, "/v1/kv/"+path, body)
 }
@@ -54,7 +54,7 @@ func (c *client) do(ctx context.Context, method, path, body string) (code int, t
 	return rsp.StatusCode, string(all), err
 }
 
-// fill is put, again until it succeeds: a busy machine makes a node lose its short lease.
+// fill puts a key, with retries: on a busy machine a node may lose its short lease.
 func (c *client) fill(ctx context.Context, key, value string) error {
 	err := c.put(ctx, key, value)
 	for range 20 {
@@ -83,16 +83,16 @@ func (c *client) write(ctx context.Context, method, key, value string) error {
 	return err
 }
 
-// state is what a node must answer: what is known to be written, and which keys may have another value, since a write
-// of them was not answered.
+// state is what a node must answer.
 type state struct {
-	want  map[string]string // "" for a key that must not be there
-	maybe map[string]string
-	// older: the node has said that it lost what it received, and has the state before, in which there were no keys.
+	want  map[string]string // acknowledged values; "" for a key that must not exist
+	maybe map[string]string // values of unacknowledged writes, which the node may have instead
+	// older is true if the node has reported that it dropped the received snapshot. It then has the state before, in
+	// which there were no keys.
 	older bool
 }
 
-// right reports whether an answer about a key is what was written; found is false for "there is no such key".
+// right reports whether an answer about a key is allowed; found is false if the answer was that there is no such key.
 func (s *state) right(key, value string, found bool) bool {
 	if other, ok := s.maybe[key]; ok && found && value == other {
 		return true
@@ -104,8 +104,8 @@ func (s *state) right(key, value string, found bool) bool {
 	return found == (want != "") && value == want
 }
 
-// ask asks the node for all keys, stale and in any order, and for a listing. It returns how many answers were right;
-// what was not is an error. A node that answers no more, or says that it cannot, has given no answer.
+// ask reads all keys, stale and in random order, and a listing. It returns the number of right answers, and an error
+// for the first wrong one. A request that fails, or that the node refuses, is no answer.
 func (c *client) ask(ctx context.Context, r *rand.Rand, s *state) (right int, wrong error) {
 	keys := make([]string, 0, len(s.want)+len(s.maybe))
 	for k := range s.want {
@@ -157,13 +157,13 @@ func (c *client) askOne(ctx context.Context, s *state, key string) (right bool, 
 		for at < min(len(text), len(want)) && text[at] == want[at] {
 			at++
 		}
-		return false, fmt.Errorf("key %s: status %d, %d bytes, and %d were written; they differ at byte %d: %.40q, %.40q",
-			key, code, len(text), len(want), at, text[at:], want[at:])
+		return false, fmt.Errorf("key %s: status %d, %d bytes, and %d were written; they differ at byte %d: %.40q, "+
+			"%.40q", key, code, len(text), len(want), at, text[at:], want[at:])
 	}
 	return true, nil
 }
 
-// askList lists all keys.
+// askList checks a listing of all keys.
 func (c *client) askList(ctx context.Context, s *state) error {
 	code, text, err := c.send(ctx, http.MethodGet, "?keys&stale", "")
 	if err != nil || code != http.StatusOK {
@@ -188,8 +188,9 @@ func (c *client) askList(ctx context.Context, s *state) error {
 	return nil
 }
 
-// answers waits until the node has ended, or can be asked: until it is ready, or, alone without its peers, has applied
-// what it must, or has said that it cannot. It returns false if it has ended.
+// answers waits until the node can be asked, and returns true, or has ended, and returns false. If applied is 0 a node
+// can be asked when it is ready. Otherwise its peers do not run, and it can be asked when it has applied that slot, or
+// cannot returns true.
 func (c *client) answers(ctx context.Context, n *cluster.Node, applied uint64, cannot func() bool) (bool, error) {
 	for end := time.Now().Add(startWithin); time.Now().Before(end); pause(ctx, 5*time.Millisecond) {
 		if !n.Running() || ctx.Err() != nil {
@@ -219,5 +220,5 @@ func (c *client) status(ctx context.Context) (status api.Status, err error) {
 	return status, json.Unmarshal([]byte(text), &status)
 }
 
-// startWithin is how long a start may take on a busy machine.
+// startWithin bounds a start on a busy machine.
 const startWithin = 40 * time.Second

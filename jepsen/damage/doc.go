@@ -1,18 +1,18 @@
-// Package damage plants faults of a disk in the files of real nodes, while they are stopped and while they run, and
-// asks them for every key they hold.
+// Package damage plants disk faults in the files of real nodes, while they are stopped and while they run, and then
+// reads every key from them.
 //
-// A round takes a node from the same files, as a copy of which each worker keeps them in memory, plants one fault, and
-// starts the node, or plants it while the node runs and writes. It asks for each key, stale, and for listings, ends the
-// node, starts it again and asks once more. What holds of every round:
+// Each worker keeps a copy of a node's files in memory. A round restores these files, plants one fault, and starts the
+// node, or plants the fault while the node runs. It reads every key, stale, and a listing, stops the node, starts it
+// again and reads once more. Every round must satisfy:
 //
-//   - an answer is what was written, or there is none;
-//   - a node that ends, or does not start, names the file on a line of its own, and does not crash.
+//   - every answer is what was written; no answer at all is allowed;
+//   - a node that ends, or refuses to start, names the file in its last line, and does not crash.
 //
-// The nodes are alone in their clusters: nobody else can give back what one has lost, so an acknowledged write that is
-// gone shows as a wrong answer. Some rounds start a node that has received a snapshot and not installed it.
+// Each node is alone in its cluster, so no other node can replace what it has lost, and a lost acknowledged write shows
+// as a wrong answer. Some rounds start a node that has received a snapshot and not installed it.
 //
-//	template.go  makes the files that rounds begin with
+//	template.go  makes the files with which rounds begin; received.go: those with a received snapshot
 //	fault.go     draws a fault, and plants it
-//	round.go     one round; client.go: what it asks and writes
-//	run.go       the campaign; table.go: what came of it
+//	round.go     one round; client.go: its requests, and the check of the answers
+//	run.go       the campaign; table.go: its results
 package damage

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 )
 
-// Kind is what a fault does to a file.
+// Kind is a kind of fault.
 type Kind int
 
-// The faults: one bit is inverted; the file is cut off; a page is zeros, or has changed places with another one.
+// The kinds of faults: Flip inverts one bit, Truncate shortens the file, and Page zeroes a page or swaps it with
+// another one.
 const (
 	Flip Kind = iota
 	Truncate
@@ -24,30 +25,29 @@ func (k Kind) String() string {
 	return [...]string{"flipped bit", "truncation", "swapped or zeroed page"}[k]
 }
 
-// pageBytes is what a disk or a file system loses or mixes up at a time.
+// pageBytes is the unit in which a disk or a file system loses or misplaces data.
 const pageBytes = 4096
 
-// Fault is what was done to a file of a node.
+// Fault is one fault in a file of a node.
 type Fault struct {
 	Kind Kind
 	File string // its name in the data directory
-	What string // where, and what
-	// CutOff: what is left looks as a commit does that was never acknowledged, so that it is dropped as one. See
-	// "What is left" in storage/DESIGN.md.
+	What string // what was changed, and where
+	// CutOff is true if the rest of the journal looks like one whose last commit was never acknowledged, so that the
+	// node may drop that commit. See "What is left" in storage/DESIGN.md.
 	CutOff bool
 
 	at   []piece
 	size int64 // the file's new size, for Truncate
 }
 
-// piece is what a fault writes in one place.
+// piece is the bytes that a fault writes at one offset.
 type piece struct {
 	off   int64
 	bytes []byte
 }
 
-// draw makes up a fault of a kind in a file that has that content. ok is false if the file has nothing that it could
-// change.
+// draw draws a fault of a kind in a file with that content. ok is false if the drawn fault would change nothing.
 func draw(r *rand.Rand, kind Kind, file string, content []byte) (f Fault, ok bool) {
 	f = Fault{Kind: kind, File: file}
 	size := int64(len(content))
@@ -87,7 +87,8 @@ func draw(r *rand.Rand, kind Kind, file string, content []byte) (f Fault, ok boo
 	return f, kind == Truncate || !f.planted(content)
 }
 
-// drawSome draws until something changes. Where nothing can, as among pages of zeros, it makes a page of other bytes.
+// drawSome draws until a fault changes something. If none does, as in a file of zeros, it overwrites a page with other
+// bytes.
 func drawSome(r *rand.Rand, kind Kind, file string, content []byte) Fault {
 	for range 100 {
 		if f, ok := draw(r, kind, file, content); ok {
@@ -111,8 +112,8 @@ func usedPages(content []byte) (used []int64) {
 	return used
 }
 
-// holdsLast reports whether a part of a journal holds a sector of its last record. Each sector of 512 bytes has its
-// record's number in bytes 4 to 11.
+// holdsLast reports whether the bytes [from, to) of a journal include a sector of its last record. Bytes 4 to 11 of
+// each sector of 512 bytes are the number of its record.
 func holdsLast(journal []byte, from, to int64) bool {
 	highest := func(b []byte) (n uint64) {
 		for ; len(b) >= 512; b = b[512:] {
@@ -124,7 +125,7 @@ func holdsLast(journal []byte, from, to int64) bool {
 	return last > 0 && highest(journal[from:to]) == last
 }
 
-// planted reports whether content has already what the fault writes.
+// planted reports whether content already has the bytes or the length that the fault leaves.
 func (f *Fault) planted(content []byte) bool {
 	if f.Kind == Truncate {
 		return int64(len(content)) == f.size
@@ -138,7 +139,7 @@ func (f *Fault) planted(content []byte) bool {
 	return true
 }
 
-// plant changes the file in a data directory, whether or not a node runs on it.
+// plant applies the fault to the file in a data directory, whether or not a node runs on it.
 func (f *Fault) plant(dir string) error {
 	file, err := os.OpenFile(filepath.Join(dir, f.File), os.O_WRONLY, 0)
 	if err != nil {

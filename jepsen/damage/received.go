@@ -12,8 +12,8 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// makeReceived makes the files of a node that has received a snapshot whole and was killed before it was installed. In
-// a round it is alone: its peers do not run, so that nobody can send it the state again.
+// makeReceived makes the files of a node that has received a complete snapshot and was killed before it installed it.
+// In a round its peers do not run, so nobody can send it the state again.
 func makeReceived(ctx context.Context, bin cluster.Binaries, dir string) (*template, error) {
 	c, err := cluster.New(cluster.Config{Binaries: bin, Dir: dir, Nodes: 3, Flags: nodeFlags})
 	if err != nil {
@@ -45,7 +45,7 @@ func makeReceived(ctx context.Context, bin cluster.Binaries, dir string) (*templ
 	return t, t.measure(ctx)
 }
 
-// overwrite writes more than the logs keep for a node that is down.
+// overwrite writes more than the logs keep for a node that is down, so that the node needs a snapshot.
 func (t *template) overwrite(ctx context.Context, w *client) error {
 	for i := range smallKeys {
 		key, value := fmt.Sprintf("small/%04d", i), text(i, 300)
@@ -66,8 +66,8 @@ func (t *template) overwrite(ctx context.Context, w *client) error {
 	return nil
 }
 
-// measure starts the node once, undamaged: it must have all that was written, and what it has applied then is what it
-// must come to in each round.
+// measure starts the node once, undamaged, and checks that it has everything that was written. The slot that it has
+// applied then is the one that it must reach in each round.
 func (t *template) measure(ctx context.Context) error {
 	if err := t.node.Start(); err != nil {
 		return err

@@ -16,18 +16,17 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// Outcome is what a fault came to.
+// Outcome is the effect of a fault.
 type Outcome int
 
-// The outcomes. Of the first two nothing was noticed but by the one who looks: the node ran, and every answer was
-// right.
+// The outcomes. In the first two the node ran and every answer was right.
 const (
-	Unused  Outcome = iota // the bytes are still as the fault left them: nobody needs them
-	Mended                 // the node has written them anew
+	Unused  Outcome = iota // the file still has the fault: no bytes in use were hit
+	Mended                 // the node has rewritten the damaged bytes
 	Refused                // the node did not start, and named the file
 	Ended                  // the node ended while it ran, and named the file
-	Left                   // a received snapshot was not installed, and the node said so: others send it again
-	Dropped                // the journal's last commits looked as if they had been cut off: Fault.CutOff
+	Left                   // the node has dropped a received snapshot and reported it: others would send it again
+	Dropped                // the last commits of the journal were dropped as incomplete: Fault.CutOff
 	outcomes
 )
 
@@ -36,13 +35,13 @@ func (o Outcome) String() string {
 		"not installed, by name", "dropped as cut off"}[o]
 }
 
-// Round is one fault and what came of it.
+// Round is one fault and its outcome.
 type Round struct {
 	Fault
-	Running bool // it was planted while the node ran
+	Running bool // whether it was planted while the node ran
 	Outcome Outcome
-	Right   int    // answers
-	Said    string // by the node, when it ended
+	Right   int    // number of right answers
+	Said    string // the last line of the node
 }
 
 const (
@@ -53,17 +52,17 @@ const (
 	heavyEvery  = 6
 )
 
-// player plays rounds on one template.
+// player plays one round on a template.
 type player struct {
 	t      *template
 	r      *rand.Rand
 	client *client
 	state  state
 	round  *Round
-	from   int64 // where the node's log was when it was started last
+	from   int64 // size of the node's log file at its last start
 }
 
-// play plays a round. An error is a broken promise, or that the round could not be played.
+// play plays a round. It returns an error if a promise was broken or the round could not be played.
 func (t *template) play(ctx context.Context, r *rand.Rand, f Fault, running bool) (Round, error) {
 	p := &player{t: t, r: r, client: newClient(t.node), round: &Round{Fault: f, Running: running},
 		state: state{want: maps.Clone(t.want), maybe: map[string]string{}}}
@@ -114,7 +113,7 @@ func (p *player) play(ctx context.Context) error {
 	return p.compare()
 }
 
-// start starts the node and reports whether it has refused to.
+// start starts the node and reports whether the node has refused to start.
 func (p *player) start(ctx context.Context) (refused bool, err error) {
 	p.from = logBytes(p.t.node)
 	if err := p.t.node.Start(); err != nil {
@@ -131,7 +130,7 @@ func (p *player) start(ctx context.Context) (refused bool, err error) {
 	return true, p.named(outcome)
 }
 
-// left reports whether the node has said that it does not install the snapshot in the damaged file.
+// left reports whether the node has logged that it drops the damaged snapshot.
 func (p *player) left() bool {
 	if p.state.older {
 		return true
@@ -145,7 +144,7 @@ func (p *player) left() bool {
 	return false
 }
 
-// use asks for everything, writes, and asks once more, for as long as the node runs.
+// use reads everything, writes, and reads everything again, as long as the node runs.
 func (p *player) use(ctx context.Context) error {
 	if err := p.ask(ctx); err != nil {
 		return err
@@ -191,7 +190,7 @@ func (p *player) ask(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the node, by a signal of either kind, unless it has ended.
+// stop kills or terminates the node, unless it has ended.
 func (p *player) stop() error {
 	if !p.t.node.Running() {
 		return p.named(Ended)
@@ -200,7 +199,7 @@ func (p *player) stop() error {
 		if err := p.t.node.Kill(); err == nil {
 			return nil
 		}
-		return p.named(Ended) // it ended just now
+		return p.named(Ended) // it has ended by itself just now
 	}
 	if err := p.t.node.Terminate(grace); err != nil {
 		if p.t.node.Running() {
@@ -211,10 +210,10 @@ func (p *player) stop() error {
 	return nil
 }
 
-// crashed is what a Go program says that ends for no reason it knows.
+// crashed matches the output of a Go program that crashes.
 var crashed = regexp.MustCompile(`(?m)^(panic:|fatal error:|unexpected fault|SIG[A-Z]+:|goroutine \d+ )`)
 
-// partners are files of which one cannot be told from the other: a page and its checksum do not go together.
+// partners are files that a node cannot tell apart as the damaged one: a page and its checksum do not match.
 var partners = map[string][]string{
 	"state.sums":          {"state.db"},
 	"state.db":            {"state.sums"},
@@ -222,7 +221,7 @@ var partners = map[string][]string{
 	"state.db.received":   {"state.sums.received", "state.sums", "state.db"},
 }
 
-// named checks that the node, which has ended, says why and names the file.
+// named checks that the last line of the ended node names the damaged file, and records the outcome.
 func (p *player) named(o Outcome) error {
 	said := logFrom(p.t.node, p.from)
 	if crashed.MatchString(said) {
@@ -242,7 +241,7 @@ func (p *player) named(o Outcome) error {
 	return fmt.Errorf("ENDED AND DID NOT NAME THE FILE: %.2000s", last)
 }
 
-// compare tells whether what the fault has left is still there.
+// compare sets the outcome by whether the file still has the fault.
 func (p *player) compare() error {
 	if p.round.Outcome != Unused {
 		return nil
@@ -250,7 +249,7 @@ func (p *player) compare() error {
 	is, err := os.ReadFile(filepath.Join(p.t.node.Data, p.round.File))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		p.round.Outcome = Mended // it was not needed any more
+		p.round.Outcome = Mended // it was no longer needed
 		return nil
 	case err != nil:
 		return err
@@ -270,7 +269,7 @@ func logBytes(n *cluster.Node) int64 {
 	return info.Size()
 }
 
-// logFrom is what n has said since its log had that size, 1 MiB at most.
+// logFrom returns what n has logged since its log file had that size, at most 1 MiB.
 func logFrom(n *cluster.Node, size int64) string {
 	f, err := os.Open(n.Log)
 	if err != nil {

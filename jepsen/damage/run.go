@@ -15,22 +15,22 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// Config is how large a campaign is. Half of each kind of fault is planted while the node runs.
+// Config configures a campaign. Half of the faults of each kind are planted while the node runs.
 type Config struct {
-	Faults  [kinds]int // how many of each kind
-	Workers int        // nodes at a time
+	Faults  [kinds]int // number of faults of each kind
+	Workers int        // number of nodes that run at a time
 	Seed    uint64
 	Dir     string
 	Out     io.Writer
 }
 
-// weights are how many rounds a file gets for each one of LOCK.
+// weights are the relative frequencies of the files.
 var weights = map[string]int{
 	"LOCK": 1, "log.db": 6, "state.db": 6, "state.sums": 5, journalName: 5, "redo": 2, reserveName: 1,
 	receivedName: 2, "state.sums.received": 2,
 }
 
-// task is a round that was drawn: the template has the file.
+// task is a round to be played.
 type task struct {
 	kind    Kind
 	file    string
@@ -38,7 +38,7 @@ type task struct {
 	seed    uint64
 }
 
-// campaign collects what its workers find.
+// campaign collects the results of its workers.
 type campaign struct {
 	Config
 	mu     sync.Mutex
@@ -47,14 +47,14 @@ type campaign struct {
 	began  time.Time
 }
 
-// Report is what came of a campaign.
+// Report is the result of a campaign.
 type Report struct {
 	Rounds []Round
-	Broken []error // of the promises, each with its round
+	Broken []error // the broken promises, each with its round
 	Took   time.Duration
 }
 
-// Err returns an error that names the broken promises, nil if there are none.
+// Err returns an error with all broken promises, or nil if there are none.
 func (r *Report) Err() error {
 	if len(r.Broken) == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%d promises were broken: %w", len(r.Broken), errors.Join(r.Broken...))
 }
 
-// Run plays all rounds. The error tells why not all were played; what was found is in the report in any case.
+// Run plays all rounds. Its error says why some were not played. The report has the results in any case.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	bin, err := cluster.Build(ctx, filepath.Join(cfg.Dir, "bin"))
 	if err != nil {
@@ -99,14 +99,14 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	return Report{Rounds: c.rounds, Broken: c.broken, Took: time.Since(c.began)}, errors.Join(failed...)
 }
 
-// tasks are the rounds, in an order that mixes them.
+// tasks returns the rounds in random order.
 func (cfg *Config) tasks() (out []task) {
 	r := rand.New(rand.NewPCG(cfg.Seed, 0))
 	var names, inUse []string
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		for range weights[name] {
 			names = append(names, name)
-			if !isReceived(name) { // these are gone before the node answers
+			if !isReceived(name) { // these files are removed before the node answers
 				inUse = append(inUse, name)
 			}
 		}
@@ -126,7 +126,7 @@ func (cfg *Config) tasks() (out []task) {
 
 func isReceived(file string) bool { return filepath.Ext(file) == ".received" }
 
-// work plays tasks on nodes of its own.
+// work plays tasks on nodes of its own, until tasks is closed.
 func (c *campaign) work(ctx context.Context, bin cluster.Binaries, dir string, tasks <-chan task) error {
 	alone, err := makeAlone(ctx, bin, filepath.Join(dir, "alone"))
 	if err != nil {

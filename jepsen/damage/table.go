@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Tell writes the counts of what came of the rounds, as tables in Markdown.
-func (r *Report) Tell(w io.Writer) error {
+// Write writes the number of rounds by outcome as tables in Markdown.
+func (r *Report) Write(w io.Writer) error {
 	t, rounds := &table{w: w}, r.Rounds
 	running, right := 0, 0
 	for i := range rounds {
@@ -42,7 +42,8 @@ func (t *table) line(format string, args ...any) {
 	}
 }
 
-// counts writes the outcomes of the rounds by what by returns, apart for those that were planted while the node ran.
+// counts writes a table of the outcomes, with two rows for each result of by: faults planted while the node was
+// stopped, and while it ran.
 func (t *table) counts(rounds []Round, title string, by func(*Round) string) {
 	type row struct {
 		name    string
@@ -84,10 +85,10 @@ func (t *table) counts(rounds []Round, title string, by func(*Round) string) {
 	t.line("")
 }
 
-// directory is the path of the data directory of a node of the campaign.
+// directory matches the path of a node's data directory.
 var directory = regexp.MustCompile(`/[^ "]*/node\d+`)
 
-// said writes one line that a node ended with for each file.
+// said writes for each file one last line of a node.
 func (t *table) said(rounds []Round) {
 	t.line("What nodes said, one line for each file, without what to do:")
 	t.line("")

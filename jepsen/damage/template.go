@@ -22,28 +22,27 @@ const (
 	largeKeys  = 150
 	largeBytes = 60 << 10 // all large values together are more than one checkpoint under quota
 	smallKeys  = 500
-	goneKeys   = 40 // deleted again
+	goneKeys   = 40 // written and deleted
 	lateKeys   = 60 // written last: in the log, and partly in the journal, but not in the state database
 	quota      = "512MiB"
 )
 
-// template is the files of a node that was killed, and what it must answer from them.
+// template has the files of a killed node, and what a node must answer from them.
 type template struct {
 	node  *cluster.Node
-	files map[string][]byte // the reserve has no content worth keeping
+	files map[string][]byte // contents, except that of the reserve, which nobody reads
 	sizes map[string]int64
-	want  map[string]string // "" for a key that was deleted
-	alone bool              // it has a master, itself, and can be written to
-	// applied is the slot that the node must reach before it can be asked, if it has no master; else it is asked once
-	// it is ready.
+	want  map[string]string // values; "" for a deleted key
+	alone bool              // the node is its own master and can be written to
+	// applied is the slot that a node without a master must reach before it is asked. 0: it is asked when it is ready.
 	applied uint64
 }
 
-// nodeFlags are those of every node here: short leases, since each start waits for the last one to end.
+// nodeFlags are the flags of every node. Leases are short, since each start waits until the last one has expired.
 var nodeFlags = []string{"--lease-time", "100ms", "--max-lease-time", "200ms", "--guardian=false",
 	"--quota-bytes", quota, "--session-ttl-min", "10s"}
 
-// makeAlone fills a node that is a cluster by itself, and kills it.
+// makeAlone fills a cluster of one node and kills the node.
 func makeAlone(ctx context.Context, bin cluster.Binaries, dir string) (*template, error) {
 	c, err := cluster.New(cluster.Config{Binaries: bin, Dir: dir, Nodes: 1, Flags: nodeFlags})
 	if err != nil {
@@ -96,19 +95,19 @@ func (t *template) fill(ctx context.Context, c *cluster.Cluster) error {
 	return errors.Join(errs...)
 }
 
-// checkpointed waits until the node's state database has most of what was written.
+// checkpointed waits until most of what was written is in the node's state database.
 func checkpointed(ctx context.Context, n *cluster.Node) error {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); pause(ctx, 50*time.Millisecond) {
 		info, err := os.Stat(filepath.Join(n.Data, "state.db"))
 		if err == nil && info.Size() > largeKeys*largeBytes/2 {
-			pause(ctx, time.Second) // what of it still runs
+			pause(ctx, time.Second) // lets a running checkpoint end
 			return ctx.Err()
 		}
 	}
 	return fmt.Errorf("%s was not checkpointed", n.Data)
 }
 
-// keep reads the files of the node, which does not run.
+// keep reads the files of the stopped node into the template.
 func (t *template) keep() error {
 	t.files, t.sizes = map[string][]byte{}, map[string]int64{}
 	entries, err := os.ReadDir(t.node.Data)
@@ -139,7 +138,7 @@ func (t *template) content(name string) []byte {
 	return make([]byte, t.sizes[name])
 }
 
-// restore makes the directory what it was, in the same files: a copy would be refused as one.
+// restore restores the directory in place: a node would refuse a copy of its files.
 func (t *template) restore() error {
 	entries, err := os.ReadDir(t.node.Data)
 	if err != nil {
@@ -191,7 +190,7 @@ func (t *template) restoreFile(path string, size int64, want []byte) error {
 	return nil
 }
 
-// text returns a value that says what it is.
+// text returns a recognizable value of size bytes.
 func text(i, size int) string {
 	head := fmt.Sprintf("value %d of %d bytes ", i, size)
 	return head + strings.Repeat(string(rune('a'+i%26)), size-len(head))
