@@ -1,25 +1,25 @@
 package soak
 
-// What a node takes of its disk at most, as docs/operations.md states it: fixed parts, and what is in proportion to the
-// data. Files that are written anew in whole (the redo file, state.sums) have the size of what they hold.
+// The bound of a node's disk use, as docs/operations.md states it, in bytes: fixed parts, and a part in proportion to
+// the data.
 const (
 	journalBound = 16 << 20
 	reserveBound = 32 << 20
-	// logBound is for log.db: 64 MiB of values that the state database lacks, as much again for members that were away
-	// for a moment, what comes while a checkpoint runs, and as many pages that are free between two truncations.
+	// logBound is for log.db: 64 MiB of values that are not checkpointed, as much again for members that were down for
+	// a moment, the writes during a checkpoint, and as many pages that are free between two truncations.
 	logBound = 384 << 20
-	// redoBound is for redo: the largest checkpoint.
+	// redoBound is for redo and state.sums: the largest checkpoint.
 	redoBound = 128 << 20
-	// stateBound is for state.db beside the data: what checkpoints free and use again.
+	// stateBound is for the pages of state.db that checkpoints free and reuse.
 	stateBound = 256 << 20
-	// stateTimes is how many times the data state.db may take: pages of a B-tree are half full at worst, and the pages of
-	// the checkpoint before stay until the next is durable.
+	// stateTimes bounds state.db in multiples of the data: pages of a B-tree are half full at worst, and the pages of
+	// the previous checkpoint stay until the next one is durable.
 	stateTimes = 3
-	// entryBytes is what an entry takes beside its value: key, record, element of its page.
+	// entryBytes is the overhead of an entry: its key, its record, and the element of its page.
 	entryBytes = 96
 )
 
-// bound is what a node may take with so many entries of values of that size, and the redo and the sums of that.
+// bound returns the bound in bytes for a number of entries with values of valueSize bytes.
 func bound(entries, valueSize int) int64 {
 	data := int64(entries) * int64(valueSize+entryBytes)
 	return journalBound + reserveBound + logBound + redoBound + stateBound + stateTimes*data

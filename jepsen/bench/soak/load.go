@@ -15,7 +15,7 @@ import (
 	"tenure/client"
 )
 
-// Half is half of the full load, as kvctl bench prints it.
+// Half is the result of one half of the full load, as kvctl bench prints it. Latencies are in milliseconds.
 type Half struct {
 	Ops     uint64  `json:"ops"`
 	Errors  uint64  `json:"errors"`
@@ -27,7 +27,7 @@ type Half struct {
 	Max     float64 `json:"max_ms"`
 }
 
-// load runs the two halves of the full load, one after the other.
+// load runs the two halves of the full load.
 func (m *measurement) load(ctx context.Context) (halves [2]Half, err error) {
 	for i := range halves {
 		out, err := exec.CommandContext(ctx, m.kvctl, "--endpoints", strings.Join(m.nodes.Endpoints(), ","), "--json",
@@ -45,7 +45,7 @@ func (m *measurement) load(ctx context.Context) (halves [2]Half, err error) {
 	return halves, nil
 }
 
-// stderr is what a command that failed wrote to standard error.
+// stderr returns what a failed command wrote to standard error.
 func stderr(err error) string {
 	if exit, ok := err.(*exec.ExitError); ok {
 		return string(exit.Stderr)
@@ -56,11 +56,12 @@ func stderr(err error) string {
 const (
 	fewClients = 4
 	fewPrefix  = "few/"
-	fewKeys    = 200 // of each of the few clients
+	fewKeys    = 200 // for each of the few clients
 	fewPause   = 20 * time.Millisecond
 )
 
-// few is clients beside the full load that do every kind of write to keys of their own, slowly, and a reader of those.
+// few is a few clients beside the full load, which slowly do every kind of write to keys of their own, and a reader of
+// these keys.
 type few struct {
 	client *client.Client
 	stop   context.CancelFunc
@@ -84,14 +85,14 @@ func (m *measurement) startFew(ctx context.Context) (*few, error) {
 	return f, nil
 }
 
-// report keeps an error, unless the end of all has caused it.
+// report records an error, unless the end of ctx has caused it.
 func (f *few) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		f.fail <- err
 	}
 }
 
-// end stops the clients, and returns what the reader saw.
+// end stops the clients and returns what the reader saw, or the first error.
 func (f *few) end() ([]look, error) {
 	f.stop()
 	f.wg.Wait()
@@ -104,7 +105,7 @@ func (f *few) end() ([]look, error) {
 	}
 }
 
-// write does writes of all kinds until ctx ends. A write that had no effect is none that fails.
+// write does writes of all kinds until ctx ends. It ignores refused writes.
 func (f *few) write(ctx context.Context, number int) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		key := func() string { return fmt.Sprintf("%s%d/%03d", fewPrefix, number, rand.IntN(fewKeys)) }
@@ -133,7 +134,7 @@ func (f *few) write(ctx context.Context, number int) error {
 	return nil
 }
 
-// refused reports whether err says that a write had no effect, or none that matters here: its key was absent.
+// refused reports whether err means that a write had no effect.
 func refused(err error) bool {
 	return errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrCondition) ||
 		errors.Is(err, client.ErrNotApplied)

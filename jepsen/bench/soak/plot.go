@@ -7,21 +7,22 @@ import (
 	"tenure/jepsen/chart"
 )
 
-// colors are those of the nodes, and after them of the bound.
+// colors are the colors of the nodes.
 var colors = []color.Color{
 	color.RGBA{0xb5, 0x40, 0x0f, 0xff}, color.RGBA{0x0b, 0x6a, 0xb0, 0xff}, color.RGBA{0x3c, 0x7d, 0x2b, 0xff},
 	color.RGBA{0x7a, 0x3b, 0x96, 0xff}, color.RGBA{0x00, 0x85, 0x85, 0xff}, color.RGBA{0x9a, 0x7b, 0x00, 0xff},
 	color.RGBA{0xc0, 0x39, 0x7b, 0xff},
 }
 
-// mostPoints is how many points a line of the plot has at most: each is the most of several samples then.
+// mostPoints bounds the points of a line. With more samples, a point is the maximum of several.
 const mostPoints = 600
 
-// plot is the disk use of the nodes over time, beside their bound.
+// plot returns a chart of the disk use of the nodes over time, with their bound.
 func (r Report) plot() chart.Chart {
 	c := chart.Chart{
 		Title: "Disk use of each node under full load",
-		Subtitle: fmt.Sprintf("%d clients, %s keys, %s values, %s, %d processors", r.Clients, chart.Number(float64(r.Keys)),
+		Subtitle: fmt.Sprintf("%d clients, %s keys, %s values, %s, %d processors", r.Clients,
+			chart.Number(float64(r.Keys)),
 			chart.Bytes(float64(r.ValueSize)), r.Date.Format("2006-01-02"), r.Processors),
 		X:      chart.Axis{Label: "minutes", Format: chart.Number},
 		Y:      chart.Axis{Label: "MiB", Format: chart.Number},

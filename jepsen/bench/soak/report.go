@@ -24,18 +24,18 @@ type Report struct {
 	Halves    [2]Half          `json:"halves"`
 	Samples   []Sample         `json:"-"`
 	Files     map[string]int64 `json:"most_bytes_by_file"`
-	Looks     int              `json:"looks"` // of the reader
+	Looks     int              `json:"looks"` // number of listings of the reader
 	Restored  []Restored       `json:"restored,omitempty"`
 }
 
 // What must hold of every run.
 const (
-	mostGrown  = 1.5 // 99.9th percentile of writes in the second half by that of the first
-	mostLag    = 5.0 // seconds that the archive may be behind
+	mostGrown  = 1.5 // 99.9th percentile of writes in the second half divided by that of the first
+	mostLag    = 5.0 // lag of the archive, in seconds
 	leastLooks = 2
 )
 
-// Check tells what is not as it must be.
+// Check returns an error for the first limit that was exceeded.
 func (r Report) Check() error {
 	for i, h := range r.Halves {
 		if h.Ops == 0 || h.Errors > 0 {
@@ -48,8 +48,8 @@ func (r Report) Check() error {
 		return fmt.Errorf("node %d took %s of its disk, its bound is %s", node, chart.Bytes(float64(most)),
 			chart.Bytes(float64(r.bound())))
 	case r.grown() > mostGrown:
-		return fmt.Errorf("the 99.9th percentile of writes was %.2f times as long in the second half: at most %.1f times",
-			r.grown(), mostGrown)
+		return fmt.Errorf("the 99.9th percentile of writes was %.2f times as long in the second half: at most %.1f "+
+			"times", r.grown(), mostGrown)
 	case r.mostLag() > mostLag:
 		return fmt.Errorf("the archive was %.1f s behind: at most %.0f s", r.mostLag(), mostLag)
 	case r.Looks < leastLooks:
@@ -60,10 +60,10 @@ func (r Report) Check() error {
 
 func (r Report) bound() int64 { return bound(r.Keys+fewClients*fewKeys, r.ValueSize) }
 
-// grown is how many times as long the 99.9th percentile of writes was in the second half.
+// grown returns the 99.9th percentile of writes in the second half divided by that of the first.
 func (r Report) grown() float64 { return r.Halves[1].P999 / r.Halves[0].P999 }
 
-// mostTaken is the most that a node took, and which.
+// mostTaken returns the largest disk use of any node, in bytes, and the number of that node.
 func (r Report) mostTaken() (node int, most int64) {
 	for _, s := range r.Samples {
 		for i, b := range s.Nodes {
@@ -86,8 +86,8 @@ func (r Report) mostLag() (most float64) {
 func (r Report) Table(w io.Writer) error {
 	node, most := r.mostTaken()
 	a, b := r.Halves[0], r.Halves[1]
-	fmt.Fprintf(w, "%v of writes by %d clients, %s keys, %s values, %d processors.\n\n| figure | |\n|---|---|\n", r.Took,
-		r.Clients, chart.Number(float64(r.Keys)), chart.Bytes(float64(r.ValueSize)), r.Processors)
+	fmt.Fprintf(w, "%v of writes by %d clients, %s keys, %s values, %d processors.\n\n| figure | |\n|---|---|\n",
+		r.Took, r.Clients, chart.Number(float64(r.Keys)), chart.Bytes(float64(r.ValueSize)), r.Processors)
 	rows := [][2]string{
 		{"writes a second, first and second half", fmt.Sprintf("%.0f, %.0f", a.OpsPerS, b.OpsPerS)},
 		{"99th percentile", fmt.Sprintf("%.1f ms, %.1f ms", a.P99, b.P99)},
@@ -111,7 +111,7 @@ func (r Report) Table(w io.Writer) error {
 	return err
 }
 
-// write writes the files that the configuration names.
+// write writes the files that the Config names.
 func (m *measurement) write(r Report) error {
 	if m.cfg.Plot != "" {
 		svg, err := r.plot().SVG()

@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Sample is what the nodes took of their disks at one time.
+// Sample is the disk use of the nodes, in bytes, at one time.
 type Sample struct {
-	At      time.Duration `json:"at_ns"` // since the first
+	At      time.Duration `json:"at_ns"` // since the first sample
 	Nodes   []int64       `json:"node_bytes"`
 	Archive int64         `json:"archive_bytes,omitempty"`
-	Lag     float64       `json:"archive_lag_s,omitempty"` // of the node that archives
+	Lag     float64       `json:"archive_lag_s,omitempty"` // in seconds, at the node that archives
 }
 
-// sampler looks at the nodes every sampleEvery.
+// sampler takes a Sample every sampleEvery.
 type sampler struct {
 	m       *measurement
 	stop    context.CancelFunc
 	done    chan struct{}
-	mu      sync.Mutex // held for moments
+	mu      sync.Mutex // guards samples
 	samples []Sample
-	files   map[string]int64 // the most that a node's file of that name took
+	files   map[string]int64 // largest disk use of a file of that name at any node
 }
 
 func (m *measurement) startSampling(ctx context.Context) (*sampler, error) {
@@ -57,14 +57,14 @@ func (m *measurement) startSampling(ctx context.Context) (*sampler, error) {
 	return s, nil
 }
 
-// end stops looking, and returns what was seen.
+// end stops the sampler and returns the samples and the largest files.
 func (s *sampler) end() ([]Sample, map[string]int64) {
 	s.stop()
 	<-s.done
 	return s.samples, s.files
 }
 
-// newest is the newest sample.
+// newest returns the newest sample.
 func (s *sampler) newest() Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +97,8 @@ func (s *sampler) take(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// used is how many bytes each file below dir takes of the disk, by its name in dir. What vanishes meanwhile counts as
-// nothing.
+// used returns the disk use in bytes of each file below dir, by its path relative to dir. Files that vanish meanwhile
+// are ignored.
 func used(dir string) map[string]int64 {
 	files := map[string]int64{}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -115,10 +115,10 @@ func used(dir string) map[string]int64 {
 	return files
 }
 
-// lagMetric is there on the node that archives only.
+// lagMetric is the metric of an archive's lag; the space ends its name.
 const lagMetric = "tenure_archive_lag_seconds "
 
-// lag is how far the archive is behind, by the node that archives. It is an error if no node does.
+// lag returns the largest lag of the archive that a node reports, in seconds. It fails if no node reports one.
 func (s *sampler) lag(ctx context.Context) (float64, error) {
 	lag, found := 0.0, false
 	for _, n := range s.m.nodes.Nodes() {
@@ -158,7 +158,7 @@ func page(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(rsp.Body, 16<<20))
 }
 
-// archived waits until the archive has everything.
+// archived waits until the archive has no lag, for at most archiveGrace.
 func (m *measurement) archived(ctx context.Context, s *sampler) error {
 	for began := time.Now(); ; {
 		if s.newest().Lag == 0 {

@@ -19,16 +19,16 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// look is what a linearizable listing of everything that the few clients write has shown.
+// look is a linearizable listing of all keys of the few clients.
 type look struct {
-	index uint64 // the newest revision below the prefix: the listing shows the state as it was after it
-	body  []byte // as it came
+	index uint64 // newest revision below the prefix; the listing shows the state at this revision
+	body  []byte // as received
 }
 
-// mostLooks bounds what is remembered of the looks: of more, a random choice is.
+// mostLooks bounds the remembered looks. Of more looks a random sample is kept.
 const mostLooks = 200
 
-// look lists every lookEvery until ctx ends.
+// look takes a listing every lookEvery until ctx ends.
 func (f *few) look(ctx context.Context, endpoint string) error {
 	for n := 0; ; n++ {
 		select {
@@ -48,7 +48,7 @@ func (f *few) look(ctx context.Context, endpoint string) error {
 	}
 }
 
-// list is one listing of everything below fewPrefix.
+// list lists everything below fewPrefix.
 func list(ctx context.Context, endpoint string) (l look, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, endpoint+"/v1/kv/"+fewPrefix+"?recurse", nil)
 	if err != nil {
@@ -72,11 +72,11 @@ func list(ctx context.Context, endpoint string) (l look, err error) {
 // Restored is one restore from the archive.
 type Restored struct {
 	Revision uint64        `json:"revision"`
-	Entries  int           `json:"entries"` // that were compared
+	Entries  int           `json:"entries"` // number of compared entries
 	Took     time.Duration `json:"took_ns"`
 }
 
-// restoreAll restores the archive at some of the revisions at which a reader looked, and compares.
+// restoreAll restores the archive at some of the revisions of seen, and compares the states with the listings.
 func (m *measurement) restoreAll(ctx context.Context, seen []look) (all []Restored, err error) {
 	rand.Shuffle(len(seen), func(i, j int) { seen[i], seen[j] = seen[j], seen[i] })
 	for i, l := range seen[:min(m.cfg.Restores, len(seen))] {
@@ -85,12 +85,13 @@ func (m *measurement) restoreAll(ctx context.Context, seen []look) (all []Restor
 			return all, fmt.Errorf("restore at revision %d: %w", l.index, err)
 		}
 		all = append(all, r)
-		m.say("restored at revision %d in %.1f s: %d entries are what a reader saw", r.Revision, r.Took.Seconds(), r.Entries)
+		m.say("restored at revision %d in %.1f s: %d entries are what a reader saw", r.Revision, r.Took.Seconds(),
+			r.Entries)
 	}
 	return all, nil
 }
 
-// restore restores at the revision of l, starts a node on it and lists there what l listed.
+// restore restores the archive at the revision of l, starts a node on the result, and compares its listing with l.
 func (m *measurement) restore(ctx context.Context, name string, l look) (r Restored, err error) {
 	data, began := filepath.Join(m.cfg.Dir, name), time.Now()
 	out, err := exec.CommandContext(ctx, m.cfg.Kvnode, "restore", "file://"+m.archive, "--data", data, "--at",
@@ -130,7 +131,8 @@ func (m *measurement) restore(ctx context.Context, name string, l look) (r Resto
 	return Restored{Revision: l.index, Entries: n, Took: took}, os.RemoveAll(data)
 }
 
-// withoutTimes returns a listing without what time alone changes, how long keys have left, and the number of entries.
+// withoutTimes returns a listing without the fields that change with time alone, the remaining lives of keys, and the
+// number of its entries.
 func withoutTimes(body []byte) (out []byte, n int, err error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, 0, nil

@@ -1,13 +1,13 @@
-// Package soak puts a cluster of real processes under full load for long, and reports whether it stays as it was: the
-// disk use of each node beside its bound, the latency of writes in the second half beside the first, and, with an
-// archive, how far that lags, and whether what it restores is what a reader saw.
+// Package soak runs a cluster of real processes under full load for a long time and reports whether it stays stable:
+// the disk use of each node against its bound, the latency of writes in the second half against the first, and, with an
+// archive, its lag, and whether restored states are those that a reader saw.
 //
 //   - soak.go: the configuration, and the whole measurement
-//   - load.go: kvctl bench at full load, and few clients that do everything else
-//   - sample.go: what is read of the nodes meanwhile
-//   - bound.go: what a node may take of its disk
-//   - seen.go: what a reader saw at some revisions, and what the archive restores for them
-//   - report.go, plot.go: the figures
+//   - load.go: kvctl bench at full load, and a few clients that do every other kind of write
+//   - sample.go: disk use and archive lag during the run
+//   - bound.go: the bound of a node's disk use
+//   - seen.go: listings of a reader, and their comparison with restored states
+//   - report.go, plot.go: the results
 package soak
 
 import (
@@ -21,26 +21,26 @@ import (
 	"tenure/jepsen/cluster"
 )
 
-// Config says what to do.
+// Config configures a run.
 type Config struct {
 	bench.Setup
-	Time      time.Duration // of the full load, in two halves
-	Clients   int           // of the full load
-	Keys      int           // that the full load overwrites at random
+	Time      time.Duration // duration of the full load, in two halves
+	Clients   int           // number of clients of the full load
+	Keys      int           // number of keys that the full load overwrites at random
 	ValueSize int           // bytes
-	Archive   bool          // the nodes archive to a directory
-	Restores  int           // revisions that are restored from the archive afterwards
-	Plot      string        // file for the plot of disk use; "": none
-	Results   string        // file of samples as JSON lines; "": none
+	Archive   bool          // whether the nodes archive to a directory
+	Restores  int           // number of revisions to restore from the archive afterwards
+	Plot      string        // file for the plot of disk use; "" for none
+	Results   string        // file for the samples as JSON lines; "" for none
 }
 
 const (
 	sampleEvery  = 2 * time.Second
 	lookEvery    = 5 * time.Second // a reader lists everything that the few clients write
 	stopGrace    = 10 * time.Second
-	archiveGrace = 30 * time.Second // after the load, until the archive has everything
+	archiveGrace = 30 * time.Second // how long the archive may take after the load to catch up
 
-	// Often enough that an hour has several of each, and that none of the restores reads more than that.
+	// Short enough that an hour has several of each, and that a restore reads at most fullEvery of segments.
 	fullEvery, verifyEvery = 10 * time.Minute, 15 * time.Minute
 )
 
@@ -48,8 +48,8 @@ const (
 func (c Config) Validate() error {
 	switch {
 	case c.Time < 10*time.Second || c.Clients < 1 || c.Clients > 1000 || c.Nodes < 1 || c.Nodes > bench.MaxNodes:
-		return fmt.Errorf("%v of load by %d clients on %d nodes: 10s or more by 1 to 1000 on 1 to %d", c.Time, c.Clients,
-			c.Nodes, bench.MaxNodes)
+		return fmt.Errorf("%v of load by %d clients on %d nodes: 10s or more by 1 to 1000 on 1 to %d", c.Time,
+			c.Clients, c.Nodes, bench.MaxNodes)
 	case c.Keys < 1 || c.Keys > 10_000_000 || c.ValueSize < 0 || c.ValueSize > 512<<10:
 		return fmt.Errorf("%d keys of %d bytes: 1 to 10000000 of at most %d", c.Keys, c.ValueSize, 512<<10)
 	case c.Restores < 0 || c.Restores > 100:
@@ -58,7 +58,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Run measures. Its error is also for what is not as it must be: see Report.Check.
+// Run runs the measurement. It also returns an error if Report.Check does.
 func Run(ctx context.Context, c Config) (r Report, err error) {
 	if err := c.Validate(); err != nil {
 		return r, err
