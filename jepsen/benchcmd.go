@@ -20,7 +20,8 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	c := &cobra.Command{Use: "bench", Short: "Measure leases, scheduling settings, uploads and long runs on real processes"}
+	c := &cobra.Command{Use: "bench", Short: "Measure leases, scheduling settings, uploads and long runs on real " +
+		"processes"}
 	c.AddCommand(takeoverCommand(), millionCommand(), pinnedCommand(), soakCommand(), installCommand())
 	return c
 }

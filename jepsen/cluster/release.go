@@ -47,8 +47,8 @@ func BuildRelease(ctx context.Context, dir string, r Release) (kvnode, kvctl str
 		return "", "", err
 	}
 	if err := exec.CommandContext(ctx, "git", "-C", root, "cat-file", "-e", r.Commit+"^{commit}").Run(); err != nil {
-		return "", "", fmt.Errorf("%w: %s (%s): a shallow clone lacks it: git fetch --unshallow", ErrNoHistory, r.Commit,
-			r.Name)
+		return "", "", fmt.Errorf("%w: %s (%s): a shallow clone lacks it: git fetch --unshallow", ErrNoHistory,
+			r.Commit, r.Name)
 	}
 	if dir, err = filepath.Abs(filepath.Join(dir, r.Name)); err != nil {
 		return "", "", err

@@ -141,7 +141,8 @@ func statusOf(ctx context.Context, n *cluster.Node) (client.Status, error) {
 // revision that the old cluster had reached.
 func (s *stage) hasAll(ctx context.Context, c *cluster.Cluster, e *estate, l *load, before map[string]uint64,
 	newest uint64) error {
-	one, err := client.New(client.Config{Endpoints: []string{c.Node(1).Client}, Timeout: 20 * time.Second, NoLearning: true})
+	one, err := client.New(client.Config{Endpoints: []string{c.Node(1).Client}, Timeout: 20 * time.Second,
+		NoLearning: true})
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,8 @@ func (s *stage) hasAll(ctx context.Context, c *cluster.Cluster, e *estate, l *lo
 	if err := e.surpassed(ctx, one, c.Node(1)); err != nil {
 		return err
 	}
-	s.say("keys, flags, locks, sessions, quotas and fences are the same; token and epoch are above those of the old cluster")
+	s.say("keys, flags, locks, sessions, quotas and fences are the same; token and epoch are above those of the old " +
+		"cluster")
 	revision, err := one.Set(ctx, "new", nil, client.WriteOptions{})
 	if err == nil && revision < newest+1<<39 {
 		err = fmt.Errorf("the first write is at %d, the old cluster had reached %d", revision, newest)

@@ -98,8 +98,8 @@ func (s *stage) backupIsWhole(ctx context.Context, kvctl, file string) (bool, er
 	return true, os.Remove(file)
 }
 
-// restoreIsWhole reports whether there is the data directory of a node, on which it starts one. It removes the directory
-// if there is one of a node, or one that kvnode restore does not take a second time, which must then say so.
+// restoreIsWhole reports whether there is the data directory of a node, on which it starts one. It removes the
+// directory if there is one of a node, or one that kvnode restore does not take a second time, which must then say so.
 func (s *stage) restoreIsWhole(ctx context.Context, data string) (bool, error) {
 	files, err := os.ReadDir(data)
 	if err != nil || len(files) == 0 {

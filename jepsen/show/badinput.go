@@ -82,7 +82,8 @@ func brokenBody(_ context.Context, s *stage, c *cluster.Cluster) error {
 		return err
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "PUT /v1/kv/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n")
+	fmt.Fprintf(conn, "PUT /v1/kv/k HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "+
+		"chunked\r\n\r\n5\r\nhello\r\nzz\r\n")
 	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	buf := make([]byte, 500)
 	n, err := conn.Read(buf)

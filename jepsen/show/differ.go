@@ -49,7 +49,8 @@ func differ(ctx context.Context, s *stage) error {
 		return fmt.Errorf("node 3 has another value than the others, and runs after %v", foundWithin)
 	}
 	took := time.Since(began)
-	if text := logFrom(victim, size); !strings.Contains(text, "the state of this node differs from that of the others") {
+	if text := logFrom(victim, size); !strings.Contains(text,
+		"the state of this node differs from that of the others") {
 		return fmt.Errorf("node 3 ended and did not say why: %s", text)
 	}
 	s.say("node 3, one value of which was changed with right checksums, ended %.1f s after its start and said why",

@@ -54,8 +54,9 @@ func plantEstate(ctx context.Context, c *cluster.Cluster, all *client.Client) (e
 			return set(estateKeys+"fenced", client.WriteOptions{Fence: fence})
 		},
 		func() (err error) {
-			holder, err = all.Sessions().Create(ctx, client.SessionOptions{Name: "holder", Node: "host-1", TTL: time.Hour,
-				LockDelay: 30 * time.Second, Behavior: client.DeleteKeys})
+			holder, err = all.Sessions().Create(ctx,
+				client.SessionOptions{Name: "holder", Node: "host-1", TTL: time.Hour,
+					LockDelay: 30 * time.Second, Behavior: client.DeleteKeys})
 			return err
 		},
 		func() (err error) {

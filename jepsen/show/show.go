@@ -43,19 +43,19 @@ func Stories() []Story {
 			lostReply},
 		{"damage", "changes in the state.db of a running node: every answer is right, or the node has ended and says " +
 			"where", damage},
-		{"disk-errors", "a node's disk fails in writes, syncs or reads, or is read-only: the node ends and names the file, does not " +
-			"start on it, and the others go on", diskFails},
-		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and that brings " +
-			"it back", rejoined},
-		{"differ", "a value in the state.db of a stopped node is changed, with right checksums: the others find it, it " +
-			"ends and stays out, and kvnode rejoin mends it", differ},
+		{"disk-errors", "a node's disk fails in writes, syncs or reads, or is read-only: the node ends and names the " +
+			"file, does not start on it, and the others go on", diskFails},
+		{"rejoin", "each file in turn is damaged under load: the node refuses to start and says what to type, and " +
+			"that brings it back", rejoined},
+		{"differ", "a value in the state.db of a stopped node is changed, with right checksums: the others find it, " +
+			"it ends and stays out, and kvnode rejoin mends it", differ},
 		{"wiped", "a wiped node does not vote and says why", wiped},
 		{"replace", "a member loses its disk under load and takes its own place by its command line: nothing " +
 			"acknowledged is lost", replaced},
 		{"spares", "a node killed for good is replaced by a spare, without a person; of two killed at once nobody is " +
 			"removed", spares},
-		{"operators", "operations whose answers are lost, two operators at once, a client whose addresses are all dead: a " +
-			"clear outcome each", operators},
+		{"operators", "operations whose answers are lost, two operators at once, a client whose addresses are all " +
+			"dead: a clear outcome each", operators},
 		{"blackhole", "a member is cut off until the others have forgotten what it lacks: it comes back by a snapshot",
 			blackhole},
 		{"snapshot-crash", "kill -9 of a node before, while and after it takes over a snapshot: it comes to the same " +
@@ -64,14 +64,14 @@ func Stories() []Story {
 			truncateCrash},
 		{"recover", "two of three nodes are lost for good: the plan tells what may be lost, and a new cluster goes on",
 			recoverMajority},
-		{"backup", "a backup through a follower while writes run: the cluster that is made of it has every write that was " +
-			"acknowledged before", backUp},
-		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, and the " +
-			"next run does its work", backupCrash},
-		{"archive", "an archive under load, the nodes that write it killed, its target gone for a while: restored at ten random " +
-			"revisions it is what a reader saw there", archived},
-		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: every " +
-			"key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
+		{"backup", "a backup through a follower while writes run: the cluster that is made of it has every write " +
+			"that was acknowledged before", backUp},
+		{"backup-crash", "kill -9 of backup create and of restore at any step: what they leave is whole or nothing, " +
+			"and the next run does its work", backupCrash},
+		{"archive", "an archive under load, the nodes that write it killed, its target gone for a while: restored at " +
+			"ten random revisions it is what a reader saw there", archived},
+		{"upgrade", "from each earlier release node by node under load, back, forward again, and the level raised: " +
+			"every key's history stays linearizable, nothing is lost, and an old node is refused", upgraded},
 		{"lists", "two nodes with different lists refuse each other and show both; a list that contradicts a node's " +
 			"data is refused, nothing touched", differentLists},
 		{"bad-input", "bad requests, bad frames and bad configurations get a clear error and change nothing", badInput},

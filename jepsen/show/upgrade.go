@@ -39,7 +39,8 @@ func upgraded(ctx context.Context, s *stage) error {
 		return err
 	}
 	for _, r := range releases {
-		u := &upgrade{stage: &stage{dir: filepath.Join(s.dir, r.Name), out: s.out, bin: s.bin}, release: r, kvctl: kvctl}
+		u := &upgrade{stage: &stage{dir: filepath.Join(s.dir, r.Name), out: s.out, bin: s.bin}, release: r,
+			kvctl: kvctl}
 		u.old, u.oldKvctl, err = cluster.BuildRelease(ctx, filepath.Join(s.dir, "bin"), r)
 		if errors.Is(err, cluster.ErrNoHistory) {
 			s.say("SKIPPED: %v", err)
@@ -151,8 +152,8 @@ func (r *registers) check(s *stage) error {
 	return nil
 }
 
-// change restarts a node with the other program, once all nodes answer about leases: with two silent ones of three nobody
-// could renew the master's.
+// change restarts a node with the other program, once all nodes answer about leases: with two silent ones of three
+// nobody could renew the master's.
 func (u *upgrade) change(ctx context.Context, n *cluster.Node, toNew bool) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -215,8 +216,8 @@ func (u *upgrade) asks(ctx context.Context) error {
 			key := fmt.Sprintf("asked/%d/%d", i, n.ID)
 			for _, args := range [][]string{{"set", key, "v"}, {"get", key}, {"status"}} {
 				if out, err := u.runSoon(ctx, program, n.Client, args...); err != nil {
-					return fmt.Errorf("%s %s of node %d: %w: %s", filepath.Base(filepath.Dir(program)), strings.Join(args, " "),
-						n.ID, err, out)
+					return fmt.Errorf("%s %s of node %d: %w: %s", filepath.Base(filepath.Dir(program)),
+						strings.Join(args, " "), n.ID, err, out)
 				}
 			}
 		}
@@ -236,7 +237,8 @@ func (u *upgrade) runSoon(ctx context.Context, program, endpoint string, args ..
 }
 
 func (u *upgrade) run(ctx context.Context, program, endpoint string, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, program, append([]string{"--endpoints", endpoint}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, program,
+		append([]string{"--endpoints", endpoint}, args...)...).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }
 

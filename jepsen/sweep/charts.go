@@ -66,7 +66,8 @@ func (f File) subtitle(s Series, results []Result) string {
 	r, text := results[0], ""
 	for _, same := range []struct{ name, text string }{
 		{"nodes", fmt.Sprintf("%d nodes", r.Nodes)}, {"clients", fmt.Sprintf("%d clients", r.Clients)},
-		{"value-size", chart.Bytes(float64(r.ValueSize)) + " values"}, {"keys", chart.Number(float64(r.Keys)) + " keys"},
+		{"value-size", chart.Bytes(float64(r.ValueSize)) + " values"},
+		{"keys", chart.Number(float64(r.Keys)) + " keys"},
 	} {
 		if same.name != s.Name && (s.Name != "value-size" || same.name != "keys") { // large values have fewer keys
 			text += same.text + ", "

@@ -101,8 +101,8 @@ func (c Config) series(ctx context.Context, s Series, programs cluster.Binaries,
 			}
 			fmt.Fprintf(c.Out, "%s: %s, %d nodes, %d clients, %s keys, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms, %d "+
 				"errors\n", s.Name, r.Op,
-				r.Nodes, r.Clients, chart.Number(float64(r.Keys)), chart.Bytes(float64(r.ValueSize)), r.OpsPerS, r.P50, r.P99,
-				r.Errors)
+				r.Nodes, r.Clients, chart.Number(float64(r.Keys)), chart.Bytes(float64(r.ValueSize)), r.OpsPerS, r.P50,
+				r.P99, r.Errors)
 			f.Results = append(f.Results, text)
 			return f.Write(name)
 		},

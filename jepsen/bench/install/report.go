@@ -42,8 +42,8 @@ func (r Report) Table(w io.Writer) error {
 		all.Reads.add(&t.Reads)
 	}
 	slices.Sort(seconds)
-	fmt.Fprintf(w, "%d uploads of %d keys of %d bytes to %d nodes, %d processors, median %.2f s\n\n", len(r.Trials), r.Keys,
-		r.ValueBytes, r.Nodes, r.Processors, percentile(seconds, 50))
+	fmt.Fprintf(w, "%d uploads of %d keys of %d bytes to %d nodes, %d processors, median %.2f s\n\n", len(r.Trials),
+		r.Keys, r.ValueBytes, r.Nodes, r.Processors, percentile(seconds, 50))
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "request\twhen\tnumber\tp50 ms\tp99 ms\tlongest ms")
 	for _, kind := range []struct {
