@@ -26,8 +26,14 @@ func newBackupStatus(a *app) *cobra.Command {
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.call(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				s, found := takeSurvey(ctx, c).archive()
-				if !found {
+				nodes := takeSurvey(ctx, c)
+				s, found := nodes.archive()
+				switch {
+				case nodes.refused():
+					return client.ErrRefused
+				case nodes.answering() == 0:
+					return errors.New("no node answers: see kvctl status")
+				case !found:
 					return errors.New("no node that answers has an archive: start the nodes with --archive")
 				}
 				err := a.print(&s, func(w io.Writer) error { return writeArchive(w, &s, time.Now()) })

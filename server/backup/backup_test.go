@@ -101,6 +101,14 @@ func TestABackupIsReadAsItWasMade(t *testing.T) {
 	}
 }
 
+// What GET /v1/snapshot gives has a backup in it, and is none.
+func TestACompressedFileIsNoBackup(t *testing.T) {
+	_, _, err := read(strings.NewReader("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "tar -xzOf FILE state.bin") {
+		t.Error(err)
+	}
+}
+
 // TestEveryByteCounts flips a bit of every byte, and cuts the backup off before every byte.
 func TestEveryByteCounts(t *testing.T) {
 	all := bytes.Join(parts(t, snapshot(t, 3, 10)), nil)

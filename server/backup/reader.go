@@ -140,6 +140,10 @@ func (b *Reader) prelude() error {
 	if err := b.read(p[:], 0, "the first bytes"); err != nil {
 		return err
 	}
+	if p[0] == 0x1f && p[1] == 0x8b { // gzip
+		return format.DamagedAt(0, "it is compressed: if GET /v1/snapshot gave it, take the backup out with tar -xzOf FILE "+
+			"state.bin > BACKUP")
+	}
 	return format.CheckPrelude(p[:])
 }
 

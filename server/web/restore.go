@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -57,8 +58,9 @@ func notRestored(c *kv.Command, res *kv.Result) error {
 	case kv.CodeDone:
 		return nil
 	case kv.CodeTooMany, kv.CodeTooLarge:
-		return tooLargeToRestore(errors.New("the snapshot, or what it is to replace, has too many keys, or its " +
-			"revision is near the last one"))
+		return tooLargeToRestore(fmt.Errorf("the snapshot or what it is to replace has more than %d keys, sessions and "+
+			"fences, or the snapshot more than %d MiB, or a revision is near the last one", kv.MaxInstallKeys,
+			kv.MaxUploadBytes>>20))
 	case kv.CodeExists:
 		return refuse(http.StatusServiceUnavailable, api.CodeOverloaded, "another snapshot is being uploaded: nothing "+
 			"was changed: try again when it has ended, or in two minutes if it was given up")
@@ -73,7 +75,8 @@ func notRestored(c *kv.Command, res *kv.Result) error {
 
 func tooLargeToRestore(err error) error {
 	return refuse(http.StatusRequestEntityTooLarge, api.CodeTooLarge, err.Error()+": nothing was changed: stop the "+
-		"cluster and make a new one of it with kvnode restore")
+		"cluster and make a new one of it with kvnode restore (of what GET /v1/snapshot gave, take the backup out first: "+
+		"tar -xzOf FILE state.bin > BACKUP)")
 }
 
 // sawEnd notes whether the end of what it reads was seen.
