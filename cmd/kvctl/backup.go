@@ -21,7 +21,7 @@ func newBackup(a *app) *cobra.Command {
 		newBackupCreate(a), newBackupVerify(a), newBackupList(a), newBackupPrune(a), newBackupStatus(a))
 }
 
-// backupJSON is what is told of a backup with --json.
+// backupJSON is the output about a backup with --json.
 type backupJSON struct {
 	File     string    `json:"file"`
 	Cluster  string    `json:"cluster"`
@@ -32,7 +32,7 @@ type backupJSON struct {
 	Records  uint64    `json:"records"`
 	Bytes    uint64    `json:"bytes"`
 	Restored bool      `json:"restored"`
-	// Encrypted tells that it is encrypted where it is kept. Bytes counts it as it is without that.
+	// Encrypted is true if the stored backup is encrypted. Bytes is its length without encryption.
 	Encrypted bool `json:"encrypted"`
 }
 
@@ -49,7 +49,7 @@ func (b *backupJSON) text(w io.Writer) error {
 	return err
 }
 
-// readBackup reads a backup to its end.
+// readBackup reads and verifies a whole backup.
 func (a *app) readBackup(r io.Reader, name string) (backupJSON, error) {
 	b, err := backup.Open(r)
 	if err != nil {
@@ -58,7 +58,7 @@ func (a *app) readBackup(r io.Reader, name string) (backupJSON, error) {
 	return a.verifyOpened(b, name)
 }
 
-// verifyOpened reads the rest of a backup, and shows how far it is.
+// verifyOpened reads and verifies the rest of a backup, and shows its progress.
 func (a *app) verifyOpened(b *backup.Reader, name string) (backupJSON, error) {
 	meter := a.backupMeter(name, int64(b.Info().Records))
 	err := b.Verify(func(records uint64) {
@@ -70,7 +70,7 @@ func (a *app) verifyOpened(b *backup.Reader, name string) (backupJSON, error) {
 	return backupOut("", b.Info(), b.Offset()), err
 }
 
-// backupMeter shows a bar where somebody watches, and else nothing: a nightly job is to be silent.
+// backupMeter returns a progress bar on a terminal, and nil otherwise: a nightly job should print nothing.
 func (a *app) backupMeter(name string, records int64) *progress.Meter {
 	if a.json || !a.onTerminal(a.stderr) {
 		return nil
@@ -78,7 +78,7 @@ func (a *app) backupMeter(name string, records int64) *progress.Meter {
 	return progress.New(a.stderr, name, max(records, 1), "records")
 }
 
-// openTarget opens the target of backups that text names. close is called when it is not needed any more.
+// openTarget opens the target that text names. The caller closes it.
 func openTarget(text string) (target.Target, error) {
 	t, err := target.Open(text, target.Config{})
 	if err != nil {
@@ -87,7 +87,7 @@ func openTarget(text string) (target.Target, error) {
 	return t, nil
 }
 
-// identityFlag adds the flag that names files of identities.
+// identityFlag adds the flag --identity.
 func identityFlag(cmd *cobra.Command, files *[]string) {
 	cmd.Flags().StringArrayVar(files, "identity", nil, "file with the age identity to decrypt with (repeatable)")
 }
@@ -101,7 +101,7 @@ func readIdentities(files []string) ([]age.Identity, error) {
 	return identities, nil
 }
 
-// withAdvice says which flag of kvctl is missing or wrong.
+// withAdvice adds to err which flag of kvctl is missing or wrong.
 func withAdvice(err error) error {
 	switch {
 	case errors.Is(err, target.ErrNoIdentity):

@@ -29,16 +29,16 @@ func newBackupCreate(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create FILE|DIR|URL|-",
 		Short: "Write a backup of the whole store to a file, a directory, a bucket or standard output",
-		Long: "Write a backup of the whole store: keys, sessions, fences and the memory of idempotency keys, as they\n" +
-			"are after one write. It has every write that was acknowledged before the command began. It comes from\n" +
-			"any node that knows a master, while the cluster runs on.\n\n" +
-			"The backup is verified as it is read, and is there whole or not at all. A FILE is written as\n" +
-			"FILE.partial, synced, and then gets its name. One that is there already is kept, unless --force is given.\n" +
-			"In a directory that is there, or in the bucket of s3://BUCKET/PREFIX, it gets a name by cluster, date and\n" +
-			"revision. With --recipient or --recipients-file it is encrypted to them (age-encryption.org). kvnode restore\n" +
-			"makes a new cluster of it.",
+		Long: "Write a backup of the whole store at one revision: keys, sessions, fences and the remembered\n" +
+			"idempotency keys. It contains every write that was acknowledged before the command began. Any\n" +
+			"node that knows a master can send it, while the cluster keeps running.\n\n" +
+			"The backup is verified while it is read, and it is stored completely or not at all. A FILE is\n" +
+			"written as FILE.partial, synced, and then renamed. An existing FILE is kept unless --force is\n" +
+			"given. In an existing directory, or in the bucket of s3://BUCKET/PREFIX, the name consists of\n" +
+			"cluster, date and revision. With --recipient or --recipients-file the backup is encrypted to\n" +
+			"these recipients (age-encryption.org). kvnode restore makes a new cluster from a backup.",
 		Example: "  kvctl backup create /backups/\n" +
-			"  kvctl backup create 's3://backups/tenure?region=eu-central-1' --recipients-file /etc/tenure/recipients\n" +
+			"  kvctl backup create 's3://backups/tenure?region=eu-central-1' --recipients-file recipients.txt\n" +
 			"  kvctl backup create - | ssh vault 'cat > tenure.backup'",
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,7 +107,7 @@ func (a *app) backupToStdout(ctx context.Context, c *client.Client, recipients [
 	return nil
 }
 
-// backupToTarget stores a backup under a name of its own.
+// backupToTarget stores a backup in a directory or a bucket, under the name of backup.NameOf.
 func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, recipients []age.Recipient) error {
 	t, err := openTarget(to)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, r
 		stored <- err
 	}()
 	out, err := a.verifyOpened(b, "backup")
-	w.CloseWithError(err) // nil: the end, so that only what was verified to it is stored
+	w.CloseWithError(err) // if err is nil this is io.EOF, so only a verified backup is stored
 	if putErr := <-stored; putErr != nil && !errors.Is(putErr, err) || err == nil {
 		err = putErr
 	}
@@ -160,12 +160,12 @@ func (a *app) backupToTarget(ctx context.Context, c *client.Client, to string, r
 	})
 }
 
-// switched writes to a writer that may be replaced between two writes.
+// switched writes to w, which may be replaced between two writes.
 type switched struct{ w io.Writer }
 
 func (s *switched) Write(p []byte) (int, error) { return s.w.Write(p) }
 
-// receiveBackup writes a backup to w, and verifies it as it comes.
+// receiveBackup writes a backup to w and verifies it at the same time.
 func (a *app) receiveBackup(
 	ctx context.Context, c *client.Client, w io.Writer, recipients []age.Recipient,
 ) (backupJSON, error) {
@@ -182,7 +182,7 @@ func (a *app) receiveBackup(
 		return backupJSON{}, err
 	}
 	out, err := a.readBackup(io.TeeReader(body, sealed), "backup")
-	if err == nil { // else its end, which says that it is whole, is not written
+	if err == nil { // otherwise its end, which marks it as complete, is not written
 		err = sealed.Close()
 	}
 	out.Encrypted = true

@@ -26,7 +26,7 @@ func (a *app) backupToFile(
 	if err != nil {
 		return err
 	}
-	defer f.Close() // its lock goes with it, so only when it has its name
+	defer f.Close() // Close releases the lock, so only after the rename
 	out, err := a.receiveBackup(ctx, c, f, recipients)
 	if err == nil {
 		err = f.Sync()
@@ -58,14 +58,15 @@ func mayWrite(file string, force bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && !info.Mode().IsRegular():
-		return usage("%s is no regular file, and is kept; to write into it, give - and direct standard output there", file)
+		return usage("%s is no regular file, and is kept; to write into it, give - and direct standard output there",
+			file)
 	case !force:
 		return usage("%s is there already, and kept; --force replaces it", file)
 	}
 	return nil
 }
 
-// openPartial opens an empty file that no other kvctl writes to. What one that was killed has left is used again.
+// openPartial opens and locks an empty file, so that no other kvctl writes to it. It reuses the file of a killed kvctl.
 func openPartial(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -76,7 +77,7 @@ func openPartial(name string) (*os.File, error) {
 		err = fmt.Errorf("%s is being written by another kvctl", name)
 	}
 	if err == nil {
-		err = isStill(f, name) // else it got its name, or was removed, before the lock
+		err = isStill(f, name) // it may have been renamed or removed before the lock
 	}
 	if err == nil {
 		err = f.Truncate(0)
@@ -87,7 +88,7 @@ func openPartial(name string) (*os.File, error) {
 	return f, nil
 }
 
-// isStill returns an error unless name is the name of f.
+// isStill returns an error unless name is still the name of f.
 func isStill(f *os.File, name string) error {
 	own, err := f.Stat()
 	if err != nil {

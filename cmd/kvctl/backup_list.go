@@ -15,14 +15,14 @@ import (
 	"tenure/server/backup/target"
 )
 
-// listedBackup is a backup in a target, as its name and its length tell.
+// listedBackup is a backup in a target, described by its name and its length.
 type listedBackup struct {
 	backup.File
 	bytes int64
 }
 
-// listBackups returns the backups in a target, those of each cluster from the newest to the oldest. What is not a
-// backup by its name is left out.
+// listBackups returns the backups in a target, sorted by cluster, and within a cluster from the newest to the oldest.
+// It ignores other objects.
 func listBackups(ctx context.Context, t target.Target) ([]listedBackup, error) {
 	objects, err := t.List(ctx, "tenure-")
 	if err != nil {
@@ -38,7 +38,7 @@ func listBackups(ctx context.Context, t target.Target) ([]listedBackup, error) {
 	return all, nil
 }
 
-// listedJSON is a listed backup as --json prints it.
+// listedJSON is a listed backup in the output with --json.
 type listedJSON struct {
 	Name      string    `json:"name"`
 	Cluster   string    `json:"cluster"`
@@ -53,9 +53,10 @@ func newBackupList(a *app) *cobra.Command {
 		Use:     "list DIR|URL",
 		Aliases: []string{"ls"},
 		Short:   "List the backups in a directory or a bucket, by their names",
-		Long: "List the backups in a directory or a bucket, the newest first: name, when it was made, revision, length as\n" +
-			"it is kept, and whether it is encrypted. That comes from the names, so that nothing is read or decrypted;\n" +
-			"kvctl backup verify reads a backup. What has another name than kvctl backup create gives is left out.",
+		Long: "List the backups in a directory or a bucket, the newest first: name, date, revision, stored\n" +
+			"length, and whether it is encrypted. All of that comes from the names: nothing is read or\n" +
+			"decrypted. To read a backup use kvctl backup verify. Objects with other names than those of\n" +
+			"kvctl backup create are ignored.",
 		Example: "  kvctl backup list /backups\n  kvctl backup list 's3://backups/tenure?region=eu-central-1'",
 		Args:    arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

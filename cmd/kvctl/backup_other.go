@@ -27,7 +27,8 @@ func newExport(*app) *cobra.Command {
 		Short:  "Write keys and values as text (on Linux)",
 		Hidden: true,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("kvctl export needs Linux; GET /v1/kv/PREFIX?recurse of a node lists keys and values as JSON")
+			return errors.New("kvctl export needs Linux; GET /v1/kv/PREFIX?recurse of a node lists keys and values " +
+				"as JSON")
 		},
 	}
 }

@@ -22,11 +22,13 @@ func newBackupPrune(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune DIR|URL",
 		Short: "Delete the backups in a directory or a bucket that no --keep flag keeps",
-		Long: "Delete the backups in a directory or a bucket that no --keep flag keeps, the oldest first. The flags work\n" +
-			"on the backups of each cluster by themselves, and add up: what one of them keeps is kept. Days, weeks (from\n" +
-			"Monday) and months are those of UTC, and only those count that have a backup; of each the newest is kept.\n\n" +
-			"The newest backup of each cluster is never deleted, nor is anything that is not a backup by its name.\n" +
-			"Nothing is read: verify the newest one first. --dry-run says what is kept and why, and deletes nothing.",
+		Long: "Delete the backups in a directory or a bucket that no --keep flag keeps, the oldest first. The\n" +
+			"flags apply to the backups of each cluster separately, and a backup is kept if any flag keeps\n" +
+			"it. Days, weeks (from Monday) and months are those of UTC. Of each the newest backup is kept;\n" +
+			"days, weeks and months without a backup do not count.\n\n" +
+			"The newest backup of each cluster is never deleted, nor is anything whose name is not that of a\n" +
+			"backup. Nothing is read, so verify the newest backup first. --dry-run prints what is kept and\n" +
+			"why, and deletes nothing.",
 		Example: "  kvctl backup prune /backups --keep-daily 7 --keep-weekly 5 --keep-monthly 12 --dry-run\n" +
 			"  kvctl backup prune /backups --keep-within 720h",
 		Args: arguments(1, 1),
@@ -51,13 +53,14 @@ func newBackupPrune(a *app) *cobra.Command {
 	cmd.Flags().IntVar(&keep.Daily, "keep-daily", 0, "keep the newest of each of so many days")
 	cmd.Flags().IntVar(&keep.Weekly, "keep-weekly", 0, "keep the newest of each of so many weeks")
 	cmd.Flags().IntVar(&keep.Monthly, "keep-monthly", 0, "keep the newest of each of so many months")
-	cmd.Flags().DurationVar(&keep.Within, "keep-within", 0, "keep all that were made within this time before the newest")
+	cmd.Flags().DurationVar(&keep.Within, "keep-within", 0, "keep all that were made within this time before the "+
+		"newest")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say what is kept and why, and delete nothing")
 	a.timeoutFlag(cmd, "time limit (default: none)")
 	return cmd
 }
 
-// checkRetention refuses what keeps nothing but the newest: it is more likely a flag that was forgotten.
+// checkRetention refuses a retention that keeps only the newest backup: more likely a flag was forgotten.
 func checkRetention(keep backup.Retention) error {
 	if min(keep.Last, keep.Daily, keep.Weekly, keep.Monthly) < 0 || keep.Within < 0 {
 		return usage("a --keep flag is negative; give how many to keep, or leave it out")
@@ -75,7 +78,7 @@ type prunedJSON struct {
 	Why  []string `json:"why,omitempty"`
 }
 
-// prune deletes what keep does not keep, and says of each backup what becomes of it.
+// prune deletes the backups that keep does not keep, and prints the decision on each.
 func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention, dryRun bool) error {
 	found, err := listBackups(ctx, t)
 	if err != nil {
@@ -115,8 +118,8 @@ func (a *app) prune(ctx context.Context, t target.Target, keep backup.Retention,
 	})
 }
 
-// deleteBackups deletes the backups of the given names, which come from the newest to the oldest, in the other order: if
-// it is interrupted, the oldest are gone.
+// deleteBackups deletes the named backups, which are sorted from the newest to the oldest, in reverse order: if it is
+// interrupted, the oldest ones are gone.
 func (a *app) deleteBackups(ctx context.Context, t target.Target, names []string) error {
 	var meter *progress.Meter
 	if !a.json && a.onTerminal(a.stderr) && len(names) > 0 {

@@ -19,9 +19,9 @@ func newBackupStatus(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show how far the archive is, and when it was last verified",
-		Long: "Ask all nodes how the archive is to which they write (kvnode --archive): who archives, how far that is\n" +
-			"behind, and how old the newest full copy is and the newest one that was restored and compared. The exit\n" +
-			"code is 1 if no node archives, or if the one that does does not get on.",
+		Long: "Show the archive to which the nodes write (kvnode --archive): which node archives, how far it\n" +
+			"is behind, the age of the newest full copy, and the newest one that was restored and compared.\n" +
+			"All nodes are asked. The exit code is 1 if no node archives, or if archiving fails.",
 		Example: "  kvctl backup status\n  kvctl backup status --json",
 		Args:    arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -43,8 +43,8 @@ func newBackupStatus(a *app) *cobra.Command {
 	}
 }
 
-// archive returns what the node says of the archive that archives, or else the one that knows most; false if no node
-// has one.
+// archive returns the status of the archive from the node that archives, or, if none does, from the one that knows
+// most. It returns false if no node has an archive.
 func (s survey) archive() (best api.ArchiveStatus, found bool) {
 	for _, n := range s {
 		a := n.status.Archive
@@ -77,13 +77,13 @@ func writeArchive(w io.Writer, s *api.ArchiveStatus, now time.Time) error {
 	if s.Known {
 		slot = fmt.Sprintf("slot %d, %.1f s behind", s.Slot, float64(s.LagMS)/1000)
 	}
-	_, err := fmt.Fprintf(w, "target     %s\narchiving  %s\narchived   %s\nfull copy  %s\nverified   %s\n", s.Target, node, slot,
-		copyAge(s.Full, now, func(c *api.ArchivedCopy) int64 { return c.MadeMS }),
+	_, err := fmt.Fprintf(w, "target     %s\narchiving  %s\narchived   %s\nfull copy  %s\nverified   %s\n", s.Target,
+		node, slot, copyAge(s.Full, now, func(c *api.ArchivedCopy) int64 { return c.MadeMS }),
 		copyAge(s.Verified, now, func(c *api.ArchivedCopy) int64 { return c.VerifiedMS }))
 	return err
 }
 
-// copyAge says which full copy it is, and how long ago what of says was.
+// copyAge describes a full copy by its revision and the time since of(c), in milliseconds since 1970.
 func copyAge(c *api.ArchivedCopy, now time.Time, of func(*api.ArchivedCopy) int64) string {
 	if c == nil {
 		return "none"

@@ -29,11 +29,13 @@ func newBackupVerify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE|URL|-...",
 		Short: "Read backups, check all of each, and say what it is",
-		Long: "Read all of a backup and check it: every checksum, the order and the number of the records, and that it\n" +
-			"is whole. No cluster is needed. With --restore the backup is restored into a temporary directory as\n" +
-			"kvnode restore does it, what is there is read back and compared by digest, and removed again.\n\n" +
-			"A URL names a backup of a bucket. With --newest the arguments are directories and buckets, and the\n" +
-			"newest backup of each cluster in them is verified: to be run after each backup, or on a schedule.",
+		Long: "Read whole backups and check them: all checksums, the order and the number of the records, and\n" +
+			"that each backup is complete. No cluster is needed. With --restore a backup is also restored\n" +
+			"into a temporary directory, like kvnode restore does it, read back and compared by its digest;\n" +
+			"the directory is removed.\n\n" +
+			"A URL names a backup in a bucket. With --newest the arguments are directories and buckets, and\n" +
+			"the newest backup of each cluster in them is verified. Run that after each backup, or on a\n" +
+			"schedule.",
 		Example: "  kvctl backup verify tenure.backup\n" +
 			"  kvctl backup verify --newest --restore 's3://backups/tenure?region=eu-central-1' --identity key.txt",
 		Args: arguments(1, many),
@@ -67,7 +69,7 @@ func newBackupVerify(a *app) *cobra.Command {
 	return cmd
 }
 
-// newestBackups returns the newest backup of each cluster in the targets.
+// newestBackups returns the texts of the newest backup of each cluster in the targets.
 func newestBackups(ctx context.Context, targets []string) (all []string, err error) {
 	for _, text := range targets {
 		t, err := openTarget(text)
@@ -91,7 +93,7 @@ func newestBackups(ctx context.Context, targets []string) (all []string, err err
 	return all, nil
 }
 
-// verifyAll verifies each of the backups, also after one that is damaged.
+// verifyAll verifies all of the backups, even after one that is damaged.
 func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) error {
 	var errs []error
 	for i, text := range all {
@@ -111,8 +113,8 @@ func (a *app) verifyAll(ctx context.Context, all []string, f backupVerifyFlags) 
 			if err := out.text(w); err != nil || !f.restore {
 				return err
 			}
-			_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest is "+
-				"that of the backup")
+			_, err := fmt.Fprintln(w, "restored into a temporary directory: all records are there, and their digest "+
+				"is that of the backup")
 			return err
 		})
 		if err != nil {
@@ -156,7 +158,7 @@ func (a *app) verifyBackup(r io.Reader, restore bool, temp string) (backupJSON, 
 	return out, err
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	r     io.Reader
 	bytes uint64

@@ -16,19 +16,19 @@ import (
 	"tenure/server/backup"
 )
 
-// exportFlags are those of kvctl export.
+// exportFlags are the flags of kvctl export.
 type exportFlags struct {
 	format, file string
 	text, force  bool
 }
 
-// exported is what kvctl export tells at its end.
+// exported is the result of kvctl export.
 type exported struct {
 	File     string `json:"file"`
 	Keys     int    `json:"keys"`
-	Revision uint64 `json:"revision"` // as of which they are
-	Expiring int    `json:"expiring"` // of the keys, those that have a TTL
-	Locked   int    `json:"locked"`   // of the keys, those that a session holds
+	Revision uint64 `json:"revision"` // the state of this revision was exported
+	Expiring int    `json:"expiring"` // number of the keys that have a TTL
+	Locked   int    `json:"locked"`   // number of the keys that a session holds
 }
 
 func newExport(a *app) *cobra.Command {
@@ -36,14 +36,17 @@ func newExport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [PREFIX]",
 		Short: "Write keys and values as text, all as of one revision",
-		Long: "Write the keys that start with PREFIX (all without one), with value, flags and time to live, as they\n" +
-			"are after one write: the keys come out of a backup, so the store is read once, whole, and writes go on\n" +
-			"meanwhile. Sessions, locks and fences are not exported; kvctl backup create has all.\n\n" +
-			"ndjson is a JSON object a line, its fields always in this order, the last two left out if they are 0:\n" +
-			"{\"key\":\"a\",\"value\":\"MTA=\",\"flags\":7,\"ttl\":\"30s\"}\n" +
-			"The value is base64; with --text, a value that is UTF-8 is \"text\" instead. consul is the JSON array\n" +
-			"that consul kv export prints and consul kv import reads; it has no place for a time to live.\n\n" +
-			"With -o the file has its name once it is whole; otherwise only exit code 0 says that it is.",
+		Long: "Write the keys that start with PREFIX, or all keys, with value, flags and time to live, all at\n" +
+			"one revision. The keys are read from a backup: the node reads its whole store once, and writes\n" +
+			"go on meanwhile. Sessions, locks and fences are not exported; kvctl backup create has them.\n\n" +
+			"ndjson is one JSON object per line. Its fields are always in this order; the last two are\n" +
+			"omitted if 0:\n\n" +
+			"{\"key\":\"a\",\"value\":\"MTA=\",\"flags\":7,\"ttl\":\"30s\"}\n\n" +
+			"The value is in base64; with --text, a value that is valid UTF-8 is \"text\" instead. consul is\n" +
+			"the JSON array that consul kv export prints and consul kv import reads; it cannot express a time\n" +
+			"to live.\n\n" +
+			"With -o the file gets its name when it is complete. Without -o only exit code 0 means that the\n" +
+			"output is complete.",
 		Example: "  kvctl export -o all.ndjson\n  kvctl export jobs/ --text | jq -r .key\n" +
 			"  kvctl export --format consul | consul kv import -",
 		Args: arguments(0, 1),
@@ -91,7 +94,7 @@ func (a *app) export(ctx context.Context, prefix string, f *exportFlags) error {
 	if err != nil {
 		return err
 	}
-	defer partial.Close() // its lock goes with it, so only when it has its name
+	defer partial.Close() // Close releases the lock, so only after the rename
 	out, err := a.exportTo(ctx, partial, prefix, f)
 	if err == nil {
 		err = partial.Sync()
@@ -116,7 +119,7 @@ func (a *app) export(ctx context.Context, prefix string, f *exportFlags) error {
 	return nil
 }
 
-// noteExported says how much was exported, and what was not.
+// noteExported prints how much was exported, and what the format leaves out.
 func (a *app) noteExported(out *exported, f *exportFlags) {
 	lost := ""
 	if f.format == string(records.Consul) && out.Expiring > 0 {
@@ -128,7 +131,7 @@ func (a *app) noteExported(out *exported, f *exportFlags) {
 	a.note("%s, as of revision %d%s", plural(out.Keys, "key"), out.Revision, lost)
 }
 
-// exportTo writes the keys with prefix to w. Behind the last one the whole backup has been verified.
+// exportTo writes the keys with prefix to w. When it returns nil the whole backup has been verified.
 func (a *app) exportTo(ctx context.Context, w io.Writer, prefix string, f *exportFlags) (out exported, err error) {
 	c, err := a.client()
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"tenure/internal/progress"
 )
 
-// importWait is how long a write may take, through failures of nodes.
+// importWait bounds a write, including retries at other nodes.
 const importWait = time.Minute
 
-// importFlags are those of kvctl import.
+// importFlags are the flags of kvctl import.
 type importFlags struct {
 	format, only, prefix, strip, conflict, resume, etcd string
 	dryRun                                              bool
 }
 
-// imported is what kvctl import tells at its end.
+// imported is the result of kvctl import.
 type imported struct {
 	Written int    `json:"written"`
 	Skipped int    `json:"skipped"` // because they existed
@@ -40,17 +40,18 @@ func newImport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-\n  kvctl import --from-etcd SNAPSHOT",
 		Short: "Write the keys of a file: of kvctl export, consul kv export or etcd",
-		Long: "Write every key of FILE (- is standard input): what kvctl export or consul kv export has written. The\n" +
-			"format is told by the first character: { begins ndjson, [ the array of consul.\n\n" +
-			"A FILE is read whole first: if a line of it is wrong, nothing is written. Keys are written in\n" +
-			"transactions of up to " + fmt.Sprint(client.MaxTxnOps) + ", several at a time, each with an idempotency key: exactly once, also\n" +
-			"when nodes fail. If the import ends early it says how many keys were written, of how many the outcome\n" +
-			"is unknown, and a text for --resume: the same command with it goes on there, and writes nothing twice.\n" +
-			"If it was killed and could not say so, run it anew with --on-conflict skip.\n\n" +
-			"A key with a time to live begins it anew.\n\n" +
-			"With --from-etcd the keys come from the file that etcdctl snapshot save makes, each as of its newest\n" +
-			"revision. Its checksum is verified. Leases are not taken over: a key that had one stays. Users, roles\n" +
-			"and older revisions are not taken over either.",
+		Long: "Write every key of FILE, which kvctl export or consul kv export has written; - is standard\n" +
+			"input. The first character tells the format: { begins ndjson, and [ the array of consul.\n\n" +
+			"A FILE is read completely first: if any line is wrong, nothing is written. Keys are written in\n" +
+			"transactions of up to " + fmt.Sprint(client.MaxTxnOps) + ", several at a time. Each has an idempotency\n" +
+			"key, so every key is written exactly once, even when nodes fail. If the import ends early it\n" +
+			"prints how many keys were written, how many have an unknown outcome, and a text for --resume.\n" +
+			"The same command with --resume continues there and writes nothing twice. After an import that\n" +
+			"was killed, run it again with --on-conflict skip.\n\n" +
+			"The time to live of a key begins when the key is imported.\n\n" +
+			"With --from-etcd the keys come from a file of etcdctl snapshot save, each at its newest\n" +
+			"revision. The checksum of the file is verified. Leases, users, roles and older revisions are not\n" +
+			"imported: a key with a lease becomes a key without.",
 		Example: "  kvctl import all.ndjson\n  consul kv export | kvctl import - --prefix consul/\n" +
 			"  kvctl import all.ndjson --strip prod/ --prefix test/ --dry-run\n" +
 			"  kvctl import --from-etcd snapshot.db --only /app/ --strip /",
@@ -80,9 +81,11 @@ func newImport(a *app) *cobra.Command {
 
 func (f *importFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.format, "format", string(records.Auto), "ndjson, consul, or auto: by the first character")
-	cmd.Flags().StringVar(&f.etcd, "from-etcd", "", "a file of etcdctl snapshot save, or a stopped etcd's member/snap/db")
+	cmd.Flags().StringVar(&f.etcd, "from-etcd", "", "a file of etcdctl snapshot save, or a stopped etcd's "+
+		"member/snap/db")
 	cmd.Flags().StringVar(&f.only, "only", "", "import the keys that begin so, and no others")
-	cmd.Flags().StringVar(&f.strip, "strip", "", "what to take off the beginning of every key; a key without it is an error")
+	cmd.Flags().StringVar(&f.strip, "strip", "", "what to take off the beginning of every key; a key without it is "+
+		"an error")
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "what to put before every key, after --strip")
 	cmd.Flags().StringVar(&f.conflict, "on-conflict", string(load.Overwrite),
 		"what to do with a key that exists: overwrite, skip, or fail (the keys before it stay)")
@@ -90,7 +93,7 @@ func (f *importFlags) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "read and check everything, and write nothing; needs no cluster")
 }
 
-// config returns what f says of a run.
+// config returns the load.Config of the flags, without a source of records.
 func (f *importFlags) config() (load.Config, error) {
 	c := load.Config{Conflict: load.Conflict(f.conflict), Resume: load.NewResume(), Wait: importWait}
 	switch records.Format(f.format) {
@@ -113,7 +116,7 @@ func (f *importFlags) config() (load.Config, error) {
 	return c, nil
 }
 
-// rename returns a source of what next has, under the keys that f gives.
+// rename returns a source of the records of next that --only selects, renamed by --strip and --prefix.
 func (f *importFlags) rename(next func() (records.Record, error)) func() (records.Record, error) {
 	return func() (records.Record, error) {
 		r, err := next()
@@ -149,7 +152,7 @@ func (a *app) importFile(ctx context.Context, name string, f *importFlags) error
 		}
 		defer file.Close()
 		in = file
-		// Only what can be read twice can be checked before it is written.
+		// Only a regular file can be read twice, and so be checked before anything is written.
 		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
 			if count, err = f.count(file); err != nil {
 				return fmt.Errorf("%s: %w; nothing was written", name, err)
@@ -247,7 +250,7 @@ func (i *imported) text(w io.Writer) error {
 	return err
 }
 
-// plural returns a number of things.
+// plural returns n and what, with an s unless n is 1.
 func plural(n int, what string) string {
 	if n != 1 {
 		what += "s"

@@ -14,7 +14,7 @@ import (
 	"tenure/storage/etcdsnap"
 )
 
-// importEtcd imports the snapshot of an etcd.
+// importEtcd imports a snapshot of etcd.
 func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
 	if err := a.noReadMode(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (a *app) importEtcd(ctx context.Context, f *importFlags) error {
 	return a.load(ctx, c, count)
 }
 
-// noteEtcd says what a snapshot is, and what of it is not imported.
+// noteEtcd prints the revision of a snapshot and what is not imported from it.
 func (a *app) noteEtcd(s *etcdsnap.Snapshot, leased int) {
 	if !s.Summed {
 		a.note("the file has no checksum: only its shape could be checked; etcdctl snapshot save adds one")
@@ -67,7 +67,8 @@ func (a *app) noteEtcd(s *etcdsnap.Snapshot, leased int) {
 	a.note("the file is of revision %d of that etcd", s.Revision)
 }
 
-// etcdRecords returns the keys of s one by one. leased counts those that had a lease. stop ends it.
+// etcdRecords returns an iterator over the keys of s, and adds the number of keys with a lease to leased. The caller
+// calls stop at the end.
 func etcdRecords(s *etcdsnap.Snapshot, leased *int) (next func() (records.Record, error), stop func()) {
 	var failed error
 	pull, stop := iter.Pull(func(yield func(records.Record) bool) {

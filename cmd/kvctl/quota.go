@@ -17,9 +17,9 @@ func newQuota(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "quota",
 		Short: "Bound what the keys under a prefix may take",
-		Long: "Bound what the keys under a prefix may take. A write that would take more is refused, and the refusal\n" +
-			"names the prefix. Deletes, and writes that make nothing larger, are never refused. A key counts for\n" +
-			"every quota whose prefix it starts with.",
+		Long: "Limit the bytes and the number of the keys under a prefix. A write that would exceed a limit\n" +
+			"is refused, and the error names the prefix. Deletes, and writes that make nothing larger, are\n" +
+			"never refused. A key counts for every quota whose prefix it starts with.",
 	}, newQuotaSet(a), newQuotaList(a), newQuotaShow(a), newQuotaDelete(a))
 }
 
@@ -30,9 +30,9 @@ func newQuotaSet(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set PREFIX",
 		Short: "Set the quota of a prefix",
-		Long: "Set the quota of a prefix, in place of the one that it has. Without --bytes there may be any number of\n" +
-			"bytes, without --keys any number of keys. A byte is one of a key or of its value. What is there\n" +
-			"already is kept, even if it is more.",
+		Long: "Set the quota of a prefix, and replace the one that it has. Without --bytes the bytes are\n" +
+			"unlimited, without --keys the number of keys. The bytes are those of keys and values. Existing\n" +
+			"keys are kept even if they exceed the limits.",
 		Example:           "  kvctl quota set tenants/a/ --bytes 100MiB --keys 10000",
 		Args:              arguments(1, 1),
 		ValidArgsFunction: a.completeKeys,
@@ -124,7 +124,7 @@ func newQuotaDelete(a *app) *cobra.Command {
 	return cmd
 }
 
-// checkQuotaPrefix refuses a prefix that can have no quota.
+// checkQuotaPrefix returns an error if a prefix cannot have a quota.
 func checkQuotaPrefix(prefix string) error {
 	switch {
 	case prefix == "":
@@ -135,7 +135,7 @@ func checkQuotaPrefix(prefix string) error {
 	return nil
 }
 
-// quotaSet is a quota that was set or ended, with --json.
+// quotaSet is the output about a quota that was set or ended, with --json.
 type quotaSet struct {
 	Prefix string `json:"prefix"`
 	Bytes  uint64 `json:"bytes"` // 0: any number

@@ -11,7 +11,7 @@ import (
 	"tenure/internal/suggest"
 )
 
-// unit is what may stand behind a number.
+// unit is a suffix of a number.
 type unit struct {
 	name string
 	size uint64
@@ -25,11 +25,11 @@ var (
 	countUnits = []unit{{"k", 1e3}, {"M", 1e6}, {"G", 1e9}}
 )
 
-// sized is the value of a flag that takes a number with a unit, from 1 up.
+// sized is the value of a flag that takes a number of at least 1 with an optional unit.
 type sized struct {
 	n     uint64
 	units []unit
-	like  string // how to write it
+	like  string // examples, for errors
 }
 
 // String returns the flag's value.

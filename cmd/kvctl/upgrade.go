@@ -62,14 +62,14 @@ func newUpgradeFinish(a *app) *cobra.Command {
 	return cmd
 }
 
-// planUpgrade says what finish would do. It fails if that would be refused.
+// planUpgrade prints what finish would do. It fails if finish would be refused.
 func (a *app) planUpgrade(ctx context.Context, c *client.Client) error {
 	u, err := c.Nodes().Upgrade(ctx)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("the feature level would be raised from %d to %d: from then on no member runs a release that knows "+
-		"no more than level %[1]d", u.FeatureLevel, u.NewestLevel)
+	text := fmt.Sprintf("the feature level would be raised from %d to %d: from then on no member runs a release that "+
+		"knows no more than level %[1]d", u.FeatureLevel, u.NewestLevel)
 	switch {
 	case u.FeatureLevel >= u.NewestLevel:
 		text = fmt.Sprintf("nothing is to be done: the feature level is %d", u.FeatureLevel)
@@ -99,7 +99,7 @@ func (a *app) printUpgrade(u *client.Upgrade) error {
 	})
 }
 
-// whenRaised says what becomes of the level next.
+// whenRaised returns the line that says when the level is raised, or why not.
 func whenRaised(u *client.Upgrade) string {
 	switch {
 	case u.FeatureLevel >= u.NewestLevel:

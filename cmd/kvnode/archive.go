@@ -23,7 +23,8 @@ func (s *settings) checkArchive() error {
 		case s.archive == "" && s.given(every.flag):
 			return badConfig("%s: it needs --archive; name a directory or s3://BUCKET/PREFIX", s.name(every.flag))
 		case every.d < leastArchiveEvery:
-			return badConfig("%s %v: %s >= %v must hold; use 24h", s.name(every.flag), every.d, every.flag, leastArchiveEvery)
+			return badConfig("%s %v: %s >= %v must hold; use 24h", s.name(every.flag), every.d, every.flag,
+				leastArchiveEvery)
 		}
 	}
 	for _, flag := range []string{"archive-keep", "archive-recipient", "archive-identity"} {
@@ -32,11 +33,12 @@ func (s *settings) checkArchive() error {
 		}
 	}
 	if s.archiveIdentity != "" && len(s.archiveRecipients) == 0 {
-		return badConfig("%s: it needs --archive-recipient, to whom the archive is encrypted", s.name("archive-identity"))
+		return badConfig("%s: it needs --archive-recipient, to whom the archive is encrypted",
+			s.name("archive-identity"))
 	}
 	if s.archiveKeep < s.archiveFullEvery {
-		return badConfig("%s %v: archive-keep >= archive-full-every must hold, and %s is %v; raise the first or lower the second",
-			s.name("archive-keep"), s.archiveKeep, s.name("archive-full-every"), s.archiveFullEvery)
+		return badConfig("%s %v: archive-keep >= archive-full-every must hold, and %s is %v; raise the first or "+
+			"lower the second", s.name("archive-keep"), s.archiveKeep, s.name("archive-full-every"), s.archiveFullEvery)
 	}
 	return nil
 }

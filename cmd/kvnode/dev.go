@@ -53,7 +53,8 @@ func newDev(environ []string, stdout io.Writer) *cobra.Command {
 		"directory of the cluster's data, logs and dev.json")
 	f.Var(setting(&o.BasePort, "8500", "port", parseCount), "base-port",
 		"port of node 1 for clients; the other nodes use the next ports")
-	f.BoolVar(&o.TLS, "tls", false, "the nodes speak TLS, by an authority and certificates that are made in the directory")
+	f.BoolVar(&o.TLS, "tls", false, "the nodes speak TLS, by an authority and certificates that are made in the "+
+		"directory")
 	f.Var(setting(&o.PeerBasePort, "8300", "port", parseCount), "peer-base-port",
 		"port of node 1 for its peers; the other nodes use the next ports")
 	return cmd

@@ -19,10 +19,12 @@ func newCheck(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Say what is wrong with the files of a stopped node, and what to do",
-		Long: "Read every page and record in the data directory of a node that does not run, and say what is wrong with its\n" +
-			"files and what to do. Nothing is changed, not even the lock: the directory may be a copy, or lie on a file\n" +
-			"system that is mounted read-only. A directory on which a node runs is refused.\n\n" +
-			"The exit code is 0 if it is sound, 1 if it is damaged, and 2 if it is no data directory or in use.",
+		Long: "Read every page and record in the data directory of a stopped node, and print what is wrong\n" +
+			"with its files and what to do. Nothing is changed, not even the lock file, so the directory may\n" +
+			"be a copy, or be on a file system that is mounted read-only. A directory on which a node runs is\n" +
+			"refused.\n\n" +
+			"The exit code is 0 if the directory is sound, 1 if it is damaged, and 2 if it is not a data\n" +
+			"directory or in use.",
 		Example: "  kvnode check /var/lib/kvnode",
 		Args:    oneDirectory("check"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -51,9 +53,10 @@ func newInspect(stdout io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
 		Short: "Show the log and the state in the files of a stopped node",
-		Long: "Show what is in the data directory of a node that does not run: the entries of its log (--log), those of the\n" +
-			"journal last, which replace them, and the records of its state database (--state). Without either, the same as\n" +
-			"kvnode check. Damaged files are read as far as they can be; what is skipped is said.\n\n" +
+		Long: "Print the entries of the log (--log) and the records of the state database (--state) in the\n" +
+			"data directory of a stopped node. Without either flag, do the same as kvnode check. The entries\n" +
+			"of the journal come last and replace earlier entries of the same slot. Damaged files are read as\n" +
+			"far as possible, and what is skipped is reported.\n\n" +
 			"Nothing is changed. Values are shortened unless --values is given.",
 		Example: "  kvnode inspect /var/lib/kvnode --log --from 5000\n" +
 			"  kvnode inspect /var/lib/kvnode --state --prefix config/ --json",
@@ -78,8 +81,8 @@ func newInspect(stdout io.Writer) *cobra.Command {
 	f.Uint64Var(&i.From, "from", 0, "with --log, the first slot")
 	f.Uint64Var(&i.To, "to", i.To, "with --log, the last slot")
 	f.BoolVar(&i.State, "state", false, "show the records of the state database")
-	f.StringVar(&i.Space, "space", "", "with --state, this space only: data, dedup, session, held, expiry, delay, fence, "+
-		"tombstone or members")
+	f.StringVar(&i.Space, "space", "", "with --state, this space only: data, dedup, session, held, expiry, delay, "+
+		"fence, tombstone or members")
 	f.StringVar(&i.Prefix, "prefix", "", "with --state, keys that begin with this")
 	f.BoolVar(&i.Values, "values", false, "show values whole")
 	f.BoolVar(&i.JSON, "json", false, "write a JSON object a line")

@@ -18,8 +18,8 @@ func (s *settings) withCommand(err error) error {
 		return err
 	}
 	if s.wasAlone() {
-		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE --data DIR",
-			err)
+		return fmt.Errorf("%w; it was alone in its cluster: make a new one of a backup, with kvnode restore FILE "+
+			"--data DIR", err)
 	}
 	return fmt.Errorf("%w; to rebuild it from the other members: %s", err, s.rejoinCommand())
 }

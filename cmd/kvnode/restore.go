@@ -19,22 +19,24 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE|URL|-|TARGET",
 		Short: "Make the data directory of a new cluster's first node from a backup or an archive",
-		Long: "Make a new data directory, of a cluster of one voter with a new cluster id, from a file that kvctl backup\n" +
-			"create has written, or from the directory or bucket to which the nodes have archived (kvnode --archive):\n" +
-			"whole, or not at all. Then start a node on it, and have the others join it, with kvnode --join on empty\n" +
-			"directories.\n\n" +
-			"From an archive any revision and any time can be restored, with --at, as it was; without --at its end.\n\n" +
-			"Nodes of the old cluster cannot speak to the new one. Revisions, fencing tokens and epochs go on above the\n" +
-			"old ones, and writes that are tried again are refused. If the old cluster may still run, stop it before\n" +
-			"clients use the new one.",
+		Long: "Make the data directory of a new cluster, with one voter and a new cluster id, from a file of\n" +
+			"kvctl backup create, or from the directory or bucket to which nodes have archived (kvnode\n" +
+			"--archive). The directory is made completely or not at all. Then start a node on it, and let the\n" +
+			"others join with kvnode --join on empty directories.\n\n" +
+			"From an archive, --at restores any revision or any time. Without --at the end of the archive is\n" +
+			"restored.\n\n" +
+			"Nodes of the old cluster cannot talk to the new one. Revisions, fencing tokens and epochs\n" +
+			"continue above the old ones, and retries of old writes are refused. If the old cluster may still\n" +
+			"run, stop it before clients use the new one.",
 		Example: "  kvnode restore tenure.backup --data ./new1\n" +
 			"  kvnode restore s3://backups/tenure --at 2026-11-23T02:00:00Z --data ./new1\n" +
 			"  kvnode restore /mnt/archive --at 48211 --data ./new1\n" +
-			"  kvnode restore 's3://backups/tenure/NAME.backup.age?region=eu-central-1' --identity key.txt --data ./new1\n" +
+			"  kvnode restore s3://backups/tenure/NAME.backup.age --identity key.txt --data ./new1\n" +
 			"  kvnode --data ./new1 --peer 10.0.0.1:8300 --client 10.0.0.1:8500 --insecure",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return badConfig("restore: give the file that kvctl backup create has written, or the target of --archive")
+				return badConfig("restore: give the file that kvctl backup create has written, or the target of " +
+					"--archive")
 			}
 			return nil
 		},
@@ -43,8 +45,8 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 				return restoreArchive(cmd.Context(), args[0], f, stdout, stderr)
 			}
 			if f.at != "" || f.cluster != "" {
-				return badConfig("restore: --at and --cluster-id are for an archive, and %s is a backup, which has one revision only",
-					args[0])
+				return badConfig("restore: --at and --cluster-id are for an archive, and %s is a backup, which has "+
+					"one revision only", args[0])
 			}
 			keys, err := target.Identities(f.identities)
 			if err != nil {
@@ -53,7 +55,8 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			r, size := io.NopCloser(cmd.InOrStdin()), int64(0)
 			if args[0] != "-" {
 				if r, size, err = target.OpenObject(cmd.Context(), args[0]); err != nil {
-					return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written", err)
+					return badConfig("%v; give the file or the URL of a backup that kvctl backup create has written",
+						err)
 				}
 			}
 			defer r.Close()
@@ -66,17 +69,21 @@ func newRestore(stdout, stderr io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of cluster %s "+
-				"at revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT "+
-				"--client HOST:PORT\n", made.Dir, made.Node, made.Cluster, made.Revision, info.Cluster, info.Revision,
+			_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from a backup of "+
+				"cluster %s at revision %d, made %s.\nStart it, and have the others join: kvnode --data %s --peer "+
+				"HOST:PORT --client HOST:PORT\n",
+				made.Dir, made.Node, made.Cluster, made.Revision, info.Cluster, info.Revision,
 				info.Made.UTC().Format("2006-01-02 15:04:05 MST"), made.Dir)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "./kvnode-data", "data directory to make; must be empty, or not there")
-	cmd.Flags().StringArrayVar(&f.identities, "identity", nil, "file with the age identity to decrypt with (repeatable)")
-	cmd.Flags().StringVar(&f.at, "at", "", "of an archive: the revision or the time (RFC 3339) to restore; default: its end")
-	cmd.Flags().StringVar(&f.cluster, "cluster-id", "", "of an archive of several clusters: which one, by the beginning of its id")
+	cmd.Flags().StringArrayVar(&f.identities, "identity", nil, "file with the age identity to decrypt with "+
+		"(repeatable)")
+	cmd.Flags().StringVar(&f.at, "at", "", "of an archive: the revision or the time (RFC 3339) to restore; default: "+
+		"its end")
+	cmd.Flags().StringVar(&f.cluster, "cluster-id", "", "of an archive of several clusters: which one, by the "+
+		"beginning of its id")
 	return cmd
 }
 

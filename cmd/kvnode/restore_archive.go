@@ -26,8 +26,8 @@ type restoreFlags struct {
 	identities []string // files
 }
 
-// isArchive reports whether what is to be restored is an archive: a directory, or a URL that does not end in the name of
-// a backup.
+// isArchive reports whether what is to be restored is an archive: a directory, or a URL that does not end in the name
+// of a backup.
 func isArchive(name string) bool {
 	if target.IsURL(name) {
 		_, last, err := target.Split(name)
@@ -84,8 +84,10 @@ func restoreArchive(ctx context.Context, name string, f restoreFlags, stdout, st
 	if !reached.Reached.IsZero() {
 		when = "which was reached by " + reached.Reached.UTC().Format("2006-01-02 15:04:05.000 MST")
 	}
-	_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s at revision "+
-		"%d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client HOST:PORT\n", r.Dir, r.Node,
+	_, err = fmt.Fprintf(stdout, "%s is node %d of cluster %s, alone, at revision %d, from the archive of cluster %s "+
+		"at revision %d, %s.\nStart it, and have the others join: kvnode --data %s --peer HOST:PORT --client "+
+		"HOST:PORT\n", r.Dir,
+		r.Node,
 		r.Cluster, r.Revision, l.Cluster, reached.Revision, when, r.Dir)
 	return err
 }

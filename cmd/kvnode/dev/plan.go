@@ -44,7 +44,8 @@ func (r refusal) Unwrap() error { return ErrConfig }
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
 // owned are the node flags that belong to the supervisor.
-var owned = []string{"--tls-cert", "--tls-key", "--tls-ca", "--id", "--cluster", "--data", "--client", "--peer", "--join", "--replace", "--non-voter", "--spare"}
+var owned = []string{"--tls-cert", "--tls-key", "--tls-ca", "--id", "--cluster", "--data", "--client", "--peer",
+	"--join", "--replace", "--non-voter", "--spare"}
 
 // plan lays out the nodes, none of them running.
 func (o Options) plan() ([]devcluster.Node, error) {

@@ -11,23 +11,23 @@ import (
 // eight of them do not hold up the writes of others.
 const maxBatchBytes = 64 << 10
 
-// batch is what is written at one revision.
+// batch is the records of one transaction or single write.
 type batch struct {
 	n       int
 	records []records.Record
-	alone   bool // a key is not above all of the batches before: it waits for them
+	alone   bool // must wait for the earlier batches: a key is not above all of theirs
 }
 
 // batcher makes batches of records.
 type batcher struct {
 	next    func() (records.Record, error)
-	pending *records.Record // was read, and did not fit
-	err     error           // that ended the records
+	pending *records.Record // was read and did not fit into the last batch
+	err     error           // the error of next
 	highest string
 }
 
-// batch returns the next batch, number n. A batch that an error of next would cut short is not returned: with the error
-// mended it has more records.
+// batch returns the next batch, with number n. It does not return a batch that an error of next cuts short: when the
+// error is corrected, the batch has more records.
 func (b *batcher) batch(n int) (batch, error) {
 	out := batch{n: n}
 	size := 0
@@ -56,7 +56,7 @@ func (b *batcher) batch(n int) (batch, error) {
 	}
 }
 
-// take returns the record that is pending, or the next one.
+// take returns the pending record, or the next one.
 func (b *batcher) take() (records.Record, error) {
 	if r := b.pending; r != nil {
 		b.pending = nil

@@ -1,17 +1,17 @@
-// Package load writes many records into a cluster, each once, however often connections break.
+// Package load writes many records into a cluster, each exactly once, however often connections break.
 //
-//	load.go    Run: batches on their way, some at a time
-//	batch.go   which records are written together
-//	write.go   one batch
-//	resume.go  Resume: the text with which a later run goes on
+//	load.go    Run: sends batches, several at a time
+//	batch.go   groups records into batches
+//	write.go   writes one batch
+//	resume.go  Resume: the text with which a later run continues
 //
 // Records become batches, in their order: transactions of at most client.MaxTxnOps operations, or single writes. Which
-// records a batch has depends on the records alone, so a run over the same records has the same batches, and batch n has
-// the idempotency key RUN-n-0. A run that ends early knows which batches have no known outcome; the run that resumes it
-// sends those again under their keys, with the base of their first tries, and goes on behind the last one.
+// records a batch has depends on the records alone, so a run over the same records has the same batches, and batch n
+// has the idempotency key RUN-n-0. A run that ends early knows which batches have no known outcome; the run that
+// resumes it sends those again under their keys, with the base of their first tries, and goes on behind the last one.
 //
-// Batches are written some at a time, as long as keys ascend. A batch with a key that is not above all before it waits
-// for those, so that of a key that comes twice the later record is the one that stays.
+// Several batches are in flight at a time as long as keys ascend. A batch with a key that is not above all earlier keys
+// waits for the earlier batches, so that the last record of a key wins.
 package load
 
 import (
@@ -28,51 +28,51 @@ import (
 	"tenure/cmd/kvctl/internal/records"
 )
 
-// Concurrency is how many batches are on their way at a time.
+// Concurrency bounds the batches in flight.
 const Concurrency = 8
 
 // Conflict says what to do with a key that exists.
 type Conflict string
 
-// The ways.
+// The conflict policies: replace the key, leave it alone, or end the run with ErrExists.
 const (
 	Overwrite Conflict = "overwrite"
 	Skip      Conflict = "skip"
 	Fail      Conflict = "fail"
 )
 
-// ErrExists is the error of a run that Fail has ended.
+// ErrExists is wrapped by the error of a run that Fail has ended.
 var ErrExists = errors.New("the key exists already")
 
-// Store is what Run writes to: a client.Client.
+// Store is what Run uses of a client.Client.
 type Store interface {
 	Set(ctx context.Context, key string, value []byte, o client.WriteOptions) (uint64, error)
 	CompareAndSet(ctx context.Context, key string, value []byte, index uint64, o client.WriteOptions) (uint64, error)
 	Txn(ctx context.Context, ops []client.TxnOp, o client.WriteOptions) (client.TxnResult, error)
 }
 
-// Config is what a Run is made of.
+// Config configures a Run.
 type Config struct {
 	Store    Store
 	Next     func() (records.Record, error) // the next record, or io.EOF
 	Distinct bool                           // no key comes twice: batches need not wait for each other
 	Conflict Conflict
-	Resume   Resume        // with an ID at least
+	Resume   Resume        // NewResume for a run from the beginning
 	Wait     time.Duration // for the outcome of a batch, through failures of nodes
 	Progress func(n int)   // called when so many records more are settled; may be nil
 }
 
-// Result is what became of the records.
+// Result has the numbers of records by outcome.
 type Result struct {
-	Written int // by this run, or by one before of which this one learned it
+	Written int // by this run, or by an earlier one whose outcome this one learned
 	Skipped int // because they existed
 	Before  int // settled by the runs that this one resumes
 	Unknown int // written or not
-	// Resume goes on with all that is not settled. It is empty if nothing is left.
+	// Resume continues with all batches that are not settled. It is nil if there are none.
 	Resume *Resume
 }
 
-// run is a Run on its way.
+// run is the state of a Run.
 type run struct {
 	Config
 	ctx    context.Context
@@ -87,8 +87,8 @@ type run struct {
 	failure error
 }
 
-// Run writes the records until io.EOF or the first error, and waits for what is on its way. The error is of the kinds of
-// package client, ErrExists, or that of Next.
+// Run writes the records until io.EOF or the first error, and waits for the batches in flight. The error wraps an error
+// of package client, ErrExists, or the error of Next.
 func Run(ctx context.Context, c Config) (Result, error) {
 	r := &run{Config: c, ctx: ctx, places: make(chan struct{}, Concurrency), sums: newSummer(c.Conflict)}
 	next, sum, err := r.feed()
@@ -186,7 +186,7 @@ func (r *run) keep(list []Left) {
 	}
 }
 
-// settledBefore counts records that the run before has settled.
+// settledBefore counts records that an earlier run has settled.
 func (r *run) settledBefore(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,7 @@ func (r *run) settledBefore(n int) {
 	}
 }
 
-// place waits for a place for one more batch. It reports false if the run is to end.
+// place waits until another batch may be in flight. It returns false if the run ends.
 func (r *run) place() bool {
 	select {
 	case r.places <- struct{}{}:
@@ -212,7 +212,7 @@ func (r *run) place() bool {
 	return true
 }
 
-// wait waits until no batch is on its way.
+// wait waits until no batch is in flight.
 func (r *run) wait() {
 	for range cap(r.places) {
 		r.places <- struct{}{}
@@ -222,7 +222,7 @@ func (r *run) wait() {
 	}
 }
 
-// settle writes a batch and notes what became of it.
+// settle writes a batch and records its outcome.
 func (r *run) settle(b batch, l Left) {
 	defer func() { <-r.places }()
 	ctx, cancel := context.WithTimeout(r.ctx, r.Wait)
@@ -252,7 +252,7 @@ func (r *run) settle(b batch, l Left) {
 	}
 }
 
-// leave notes a batch for the run that resumes this one. base is that of its first try, if it is in doubt.
+// leave records a batch for the run that resumes this one. base is the base of its first try, if it is in doubt.
 func (r *run) leave(l Left, base uint64) {
 	r.left = append(r.left, l)
 	if l.Doubt && (r.base == 0 || base < r.base) {

@@ -19,17 +19,17 @@ type Resume struct {
 	Base uint64 // no batch in doubt was sent for the first time with a lower one
 	Next int    // the first batch that was never sent
 	Sum  Sum    // of the batches before Next, so that nobody resumes with another file
-	Left []Left // batches before Next that are to be sent again, ascending; not more than were on their way at a time
+	Left []Left // batches before Next to send again, ascending; at most as many as were in flight
 }
 
-// Left is a batch that is not settled.
+// Left is an unsettled batch.
 type Left struct {
 	N     int
 	Key   int  // how many keys of the batch were used up by refusals: a refusal is remembered like any result
 	Doubt bool // it may have been applied under that key, or may still be
 }
 
-// NewResume returns that of a run from the beginning.
+// NewResume returns the Resume of a new run, from the beginning.
 func NewResume() Resume { return Resume{Run: uuid.NewString()} }
 
 // left reports whether batch n is one of r.Left.
@@ -37,7 +37,7 @@ func (r *Resume) left(n int) bool {
 	return slices.ContainsFunc(r.Left, func(l Left) bool { return l.N == n })
 }
 
-// once returns that of the next try of a batch.
+// once returns the idempotency key and base of the next try of a batch.
 func (r *Resume) once(l Left) client.Once {
 	once := client.Once{Key: fmt.Sprintf("%s-%d-%d", r.Run, l.N, l.Key), New: !l.Doubt}
 	if l.Doubt {
@@ -46,7 +46,7 @@ func (r *Resume) once(l Left) client.Once {
 	return once
 }
 
-// String returns what ParseResume reads.
+// String returns the text of r, which ParseResume parses.
 func (r *Resume) String() string {
 	left := make([]string, len(r.Left))
 	for i, l := range r.Left {
@@ -60,7 +60,7 @@ func (r *Resume) String() string {
 
 var errResume = errors.New("this is not what an earlier import has printed")
 
-// ParseResume reads what String has written.
+// ParseResume parses a text of String.
 func ParseResume(s string) (Resume, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 5 || uuid.Validate(parts[0]) != nil || len(parts[0]) != 36 {
@@ -75,7 +75,8 @@ func ParseResume(s string) (Resume, error) {
 		}
 		r.Left = append(r.Left, l)
 	}
-	if n, err := hex.Decode(r.Sum[:], []byte(parts[3][:min(len(parts[3]), 2*len(r.Sum))])); err != nil || n != len(r.Sum) {
+	if n, err := hex.Decode(r.Sum[:], []byte(parts[3][:min(len(parts[3]), 2*len(r.Sum))])); err != nil ||
+		n != len(r.Sum) {
 		return Resume{}, errResume
 	}
 	var err, err2 error
@@ -87,7 +88,7 @@ func ParseResume(s string) (Resume, error) {
 	return r, nil
 }
 
-// valid reports whether a run can have ended so.
+// valid reports whether a run could have ended with r.
 func (r *Resume) valid() bool {
 	for i, l := range r.Left {
 		if l.N < 0 || l.Key < 0 || l.N >= r.Next || i > 0 && l.N <= r.Left[i-1].N || l.Doubt && r.Base == 0 {

@@ -9,13 +9,13 @@ import (
 	"tenure/cmd/kvctl/internal/records"
 )
 
-// write writes a batch until its outcome is known, and returns how many records were skipped. once is of its first
-// try. With Skip it is tried again, under a key of its own, without the records whose keys exist.
+// write writes a batch until its outcome is known, and returns the number of skipped records. once is for the first
+// try. With Skip it tries again without the records whose keys exist, each time under another idempotency key.
 func (r *run) write(ctx context.Context, batch []records.Record, once client.Once) (skipped int, err error) {
 	key := once.Key
 	for try := 1; len(batch) > 0; try++ {
 		failed, err := r.try(ctx, batch, once)
-		if err == nil || errors.Is(err, client.ErrDropped) { // dropped: done, and what it printed is forgotten
+		if err == nil || errors.Is(err, client.ErrDropped) { // ErrDropped: done, but the result is forgotten
 			return skipped, nil
 		}
 		if !errors.Is(err, client.ErrCondition) || len(failed) == 0 {
@@ -31,7 +31,7 @@ func (r *run) write(ctx context.Context, batch []records.Record, once client.Onc
 	return skipped, nil
 }
 
-// try sends a batch. With ErrCondition it returns which records have keys that exist, in order.
+// try sends a batch. With ErrCondition it returns the indexes of the records whose keys exist, ascending.
 func (r *run) try(ctx context.Context, batch []records.Record, once client.Once) (failed []int, err error) {
 	if len(batch) == 1 {
 		e := &batch[0]
@@ -64,7 +64,7 @@ func (r *run) try(ctx context.Context, batch []records.Record, once client.Once)
 	return failed, err
 }
 
-// without returns a copy of batch that lacks the records at these places, which ascend.
+// without returns a copy of batch without the records at the given indexes, which ascend.
 func without(batch []records.Record, places []int) []records.Record {
 	out := make([]records.Record, 0, len(batch)-len(places))
 	for i, e := range batch {

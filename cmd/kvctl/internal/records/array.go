@@ -81,8 +81,8 @@ func parseElement(raw []byte) (Record, error) {
 	}
 	for _, name := range [...]string{in.Namespace, in.Partition} {
 		if name != "" && name != "default" {
-			return Record{}, fmt.Errorf("key %.40q is of the namespace or partition %q, and there are none here: export "+
-				"each by itself, and import it with a --prefix", in.Key, name)
+			return Record{}, fmt.Errorf("key %.40q is of the namespace or partition %q, and there are none here: "+
+				"export each by itself, and import it with a --prefix", in.Key, name)
 		}
 	}
 	return Record{Key: in.Key, Value: in.Value, Flags: in.Flags}, nil

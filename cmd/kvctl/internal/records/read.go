@@ -24,8 +24,8 @@ func NewReader(r io.Reader, format Format) (*Reader, error) {
 		case '[':
 			format = Consul
 		default:
-			return nil, fmt.Errorf("it begins with %q: neither with {, as NDJSON, nor with [, as the array of consul kv "+
-				"export", first)
+			return nil, fmt.Errorf("it begins with %q: neither with {, as NDJSON, nor with [, as the array of consul "+
+				"kv export", first)
 		}
 	}
 	if format == Consul {
