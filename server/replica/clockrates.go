@@ -31,9 +31,10 @@ type peerRate struct {
 	node      ballot.NodeID
 	seen, at  time.Duration // the peer's newest stamp, and when it came here
 	low, high ends          // the bounds on how far it is ahead, from below and above
-	// The newest measured bounds of the rate, in parts per million, and which of them are there.
-	lowPPM, highPPM int64
-	hasLow, hasHigh bool
+	// The measured bounds of the rate, in parts per million, over how long they were measured, and which are there.
+	lowPPM, highPPM   int64
+	lowSpan, highSpan time.Duration
+	hasLow, hasHigh   bool
 }
 
 // ends are the tightest bounds of the first bucket of a window and of the newest.
@@ -103,16 +104,24 @@ func (e *ends) take(o offset, tighter func(a, b time.Duration) bool) {
 	}
 }
 
-// measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two.
+// measure bounds the rate: from below by an upper bound and a later lower one, from above by the other two. A window
+// that has just begun bounds it loosely: what the one before has shown stands until the new one shows more, or is as
+// long.
 func (p *peerRate) measure() {
 	if span := p.low.last.at - p.high.first.at; p.high.first.known && span >= rateBucket {
-		p.lowPPM, p.hasLow = ppmOf(p.low.last.ahead-p.high.first.ahead, span), true
+		ppm := ppmOf(p.low.last.ahead-p.high.first.ahead, span)
+		if !p.hasLow || ppm > p.lowPPM || span >= min(p.lowSpan, rateWindow-2*rateBucket) {
+			p.lowPPM, p.lowSpan, p.hasLow = ppm, span, true
+		}
 	}
 	if span := p.high.last.at - p.low.first.at; p.high.last.known && span >= rateBucket {
-		p.highPPM, p.hasHigh = ppmOf(p.high.last.ahead-p.low.first.ahead, span), true
+		ppm := ppmOf(p.high.last.ahead-p.low.first.ahead, span)
+		if !p.hasHigh || ppm < p.highPPM || span >= min(p.highSpan, rateWindow-2*rateBucket) {
+			p.highPPM, p.highSpan, p.hasHigh = ppm, span, true
+		}
 	}
 	if p.low.last.at-p.low.first.at >= rateWindow && p.high.last.at-p.high.first.at >= rateWindow {
-		p.low.first, p.high.first = p.low.last, p.high.last // what was measured stays until the next window says more
+		p.low.first, p.high.first = p.low.last, p.high.last
 	}
 }
 
@@ -126,17 +135,43 @@ type RateDiffers struct {
 	PPM int64
 }
 
+// differs returns by how much the peer's clock certainly differs, if that is more than the limit.
+func (c *clockRates) differs(p *peerRate) (ppm int64, differs bool) {
+	switch {
+	case p.hasLow && p.lowPPM > c.limitPPM:
+		return p.lowPPM, true
+	case p.hasHigh && p.highPPM < -c.limitPPM:
+		return p.highPPM, true
+	}
+	return 0, false
+}
+
 // differing returns the voters whose clocks certainly differ by more than the limit, by rising id.
 func (c *clockRates) differing(voters quorum.Set) (out []RateDiffers) {
-	for _, p := range c.peers {
-		switch {
-		case !voters.Has(p.node):
-		case p.hasLow && p.lowPPM > c.limitPPM:
-			out = append(out, RateDiffers{p.node, p.lowPPM})
-		case p.hasHigh && p.highPPM < -c.limitPPM:
-			out = append(out, RateDiffers{p.node, p.highPPM})
+	for i := range c.peers {
+		p := &c.peers[i]
+		if ppm, differs := c.differs(p); differs && voters.Has(p.node) {
+			out = append(out, RateDiffers{p.node, ppm})
 		}
 	}
 	slices.SortFunc(out, func(a, b RateDiffers) int { return int(a.Node) - int(b.Node) })
 	return out
+}
+
+// agreeing returns with how many voters this node's clock was compared and did not certainly differ.
+func (c *clockRates) agreeing(voters quorum.Set) (n int) {
+	for i := range c.peers {
+		p := &c.peers[i]
+		if _, differs := c.differs(p); !differs && p.hasLow && p.hasHigh && voters.Has(p.node) {
+			n++
+		}
+	}
+	return n
+}
+
+// doubt drops the results of all comparisons, until the next stamps come: they then cover what happened since.
+func (c *clockRates) doubt() {
+	for i := range c.peers {
+		c.peers[i].hasLow, c.peers[i].hasHigh = false, false
+	}
 }

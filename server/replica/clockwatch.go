@@ -13,8 +13,15 @@ import (
 //
 // A node whose clock differs from those of a majority of the voters by more than half of the allowed drift is out: it
 // lets go of the master lease, answers nothing about leases, and asks for none. So is one that was suspended. It comes
-// back by itself when its clock agrees again and it has then been silent for as long as anything lives that it may have
-// granted before: as after a restart (A4), for whatever it recorded it recorded by a clock that erred.
+// back by itself when its clock was compared with those of half of the voters since and agrees, and it has then been
+// silent for as long as anything lives that it may have granted before: as after a restart (A4), for whatever it
+// recorded it recorded by a clock that erred. Peers that cannot be compared, such as those whose connections break all
+// the time, bring nobody back.
+//
+// A clock that comes to differ by the whole drift is found within rateWindow + 2·rateBucket of its own time, and
+// 2·d/limit more where a stamp takes up to d on its way. Until then one owner at a time rests on what an exclusion
+// allows: two clocks that differ by twice the drift. A rate that creeps away is found before that; one that is at once
+// further off is outside the promise for that time.
 //
 // If only one other disagrees, it is not known which of the two errs, and neither goes: two nodes alone go on.
 type ClockWatch struct {
@@ -22,6 +29,7 @@ type ClockWatch struct {
 	started   bool
 	suspended time.Duration // of the machine, as last told
 	erred     bool          // it ever was out
+	doubted   bool          // it erred, and has not been compared with enough others since
 	last      time.Duration // when the clock was last known to err
 	why       string
 }
@@ -61,11 +69,18 @@ func (w *ClockWatch) Step(now, suspended time.Duration, voters quorum.Set) {
 	case quorum.Reached(voters, with):
 		w.err(now, "its clock runs at another rate than those of "+describe(differs))
 	case slept > 0:
+		w.rates.doubt()
 		w.err(now, fmt.Sprintf("its machine was suspended for %v", slept.Round(time.Millisecond)))
+	case w.doubted && w.rates.agreeing(voters) < voters.Len()/2: // with this node they would be a majority
+		w.last = now
+	default:
+		w.doubted = false
 	}
 }
 
-func (w *ClockWatch) err(now time.Duration, why string) { w.erred, w.last, w.why = true, now, why }
+func (w *ClockWatch) err(now time.Duration, why string) {
+	w.erred, w.doubted, w.last, w.why = true, true, now, why
+}
 
 // Out returns why this node takes no part now in leases that live for up to silence after they were granted, "" if it
 // does.

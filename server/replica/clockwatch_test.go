@@ -126,6 +126,25 @@ func TestASuspendedNodeIsOutForTheSilence(t *testing.T) {
 	}
 }
 
+// What was measured before a suspension says nothing of the clock after it.
+func TestASuspendedNodeThatHearsNobodyStaysOut(t *testing.T) {
+	n := newClockNet(1, time.Millisecond, 0, 0, 0)
+	n.run(0, 10*time.Second)
+	w, now := n.watches[1], n.reading(1, 10*time.Second)
+	for range 2 * int(testSilence/time.Second) {
+		now += time.Second
+		w.Step(now, time.Minute, quorum.Of(1, 2, 3))
+		if w.Out(now, testSilence) == "" {
+			t.Fatal("it takes part, by a clock that was compared with none since")
+		}
+	}
+	n.asleep[1] = time.Minute
+	n.run(2*time.Minute, 2*time.Minute+testSilence+5*time.Second)
+	if why := n.out(1, 2*time.Minute+testSilence+5*time.Second); why != "" {
+		t.Errorf("it hears the others again, and says %q", why)
+	}
+}
+
 // With one other node nobody knows which of the two errs.
 func TestOneOtherClockProvesNothing(t *testing.T) {
 	n := newClockNet(1, time.Millisecond, 0, 50_000, 0)
@@ -137,5 +156,40 @@ func TestOneOtherClockProvesNothing(t *testing.T) {
 	n.watches[0].Step(n.reading(0, 20*time.Second), 0, quorum.Of(1, 2))
 	if why := n.out(0, 20*time.Second); why != "" {
 		t.Errorf("it says %q", why)
+	}
+}
+
+// A node that is out comes back when its clock was compared with others' and agrees, and not because nobody compares
+// it: the connections of this one break every second.
+func TestNobodyComesBackUncompared(t *testing.T) {
+	n := newClockNet(1, 10*time.Millisecond, 0, 0, 50_000)
+	n.run(0, 90*time.Second)
+	now := 90 * time.Second
+	for ; now < 90*time.Second+3*testSilence; now += time.Second {
+		for i := range n.watches {
+			n.watches[2].Forget(ballot.NodeID(i + 1))
+			n.watches[i].Forget(3)
+		}
+		n.mail = nil
+		n.run(now, now+time.Second)
+		if n.out(2, now) == "" {
+			t.Fatalf("after %v it takes part, by a clock that was compared with none", now)
+		}
+	}
+	before := n.reading(2, now)
+	n.rates[2] = 0
+	drop := before - n.reading(2, now)
+	if drop <= 0 {
+		t.Fatal("its clock was not fast")
+	}
+	for i := range n.watches { // a clock that is set right: a new process
+		n.watches[i].Forget(3)
+		n.watches[2].Forget(ballot.NodeID(i + 1))
+	}
+	n.watches[2].last -= drop
+	n.mail = nil
+	n.run(now, now+testSilence+5*time.Second)
+	if why := n.out(2, now+testSilence+5*time.Second); why != "" {
+		t.Errorf("its clock agrees again and it says %q", why)
 	}
 }
